@@ -1,0 +1,76 @@
+"""Message classes over the descriptors of a private pool.
+
+The protobuf library's own builder would also register each class in its process-wide symbol
+database; ours stay out of it, so that another library may hold messages of the same names.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
+from google.protobuf.message import Message
+from google.protobuf.reflection import GeneratedProtocolMessageType
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor, FileDescriptor
+
+MODULE = "stillflow.protos"
+
+
+def file_names(descriptor: FileDescriptor) -> dict[str, Any]:
+    """Return what a generated module holds: messages, enums, enum values and ``DESCRIPTOR``."""
+    names: dict[str, Any] = {"DESCRIPTOR": descriptor}
+    for name, enum in descriptor.enum_types_by_name.items():
+        names[name] = EnumTypeWrapper(enum)
+        names.update((value.name, value.number) for value in enum.values)
+    for name, message in descriptor.message_types_by_name.items():
+        names[name] = message_class(message)
+    return names
+
+
+def message_class(descriptor: Descriptor, outer: str = "") -> type[Message]:
+    """Build the class of a message, with those of the messages nested in it as attributes."""
+    name = descriptor.name
+    members: dict[str, Any] = {
+        nested.name: message_class(nested, f"{outer}{name}.")
+        for nested in descriptor.nested_types
+    }
+    members.update(
+        DESCRIPTOR=descriptor,
+        __module__=MODULE,
+        __qualname__=outer + name,
+        __reduce__=_reduce,
+        __str__=_text,
+        __repr__=_text,
+    )
+    made: type[Message] = GeneratedProtocolMessageType(name, (Message,), members)
+    return made
+
+
+def _text(message: Message) -> str:
+    """Show map entries in the order of their keys, as TensorFlow's protobuf did."""
+    from google.protobuf.text_format import MessageToString
+
+    text: str = MessageToString(message)
+    return text
+
+
+def _reduce(message: Message) -> tuple[Any, ...]:
+    descriptor, data = message.DESCRIPTOR, message.SerializePartialToString()
+    return _restore, (descriptor.file.name, descriptor.full_name, data)
+
+
+def _restore(path: str, full_name: str, data: bytes) -> Message:
+    """Rebuild a pickled message."""
+    import stillflow.protos as protos
+
+    names = protos.file(path)
+    package = names["DESCRIPTOR"].package
+    first, *rest = full_name[len(package) + 1:].split(".")
+    found = names[first]
+    for name in rest:
+        found = getattr(found, name)
+    message: Message = found()
+    message.MergeFromString(data)
+    return message
