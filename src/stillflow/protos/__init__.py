@@ -8,6 +8,7 @@ one of package ``tensorflow`` is meant; ``file(path)`` reaches the others.
 
 from __future__ import annotations
 
+from threading import RLock
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from stillflow.protos.schema import Table
 
+_lock = RLock()
 _table: Table | None = None
 _pool: DescriptorPool | None = None
 _index: dict[str, str] = {}
@@ -26,7 +28,9 @@ _files: dict[str, Mapping[str, Any]] = {}
 
 def _schema() -> Table:
     global _table
-    if _table is None:
+    with _lock:
+        if _table is not None:
+            return _table
         from stillflow.protos.schema import Table
 
         table = Table()
@@ -37,24 +41,34 @@ def _schema() -> Table:
     return _table
 
 
-def _add(path: str) -> None:
-    """Put a file and what it imports into the pool."""
-    assert _pool is not None
-    try:
-        _pool.FindFileByName(path)
-        return
-    except KeyError:
-        pass
+def _build(path: str) -> Mapping[str, Any]:
+    """Put a file into the pool and make its classes, after those of the files it imports.
+
+    In that order, because the library makes a plain class itself for a message that is reached
+    through a field before its own class was made.
+    """
+    global _pool
+    if path in _files:
+        return _files[path]
+    from stillflow.protos.classes import file_names
+
+    if _pool is None:
+        from google.protobuf.descriptor_pool import DescriptorPool
+
+        _pool = DescriptorPool()
     if path.startswith("google/protobuf/"):
         import importlib
 
         module = importlib.import_module(path.removesuffix(".proto").replace("/", ".") + "_pb2")
-        _pool.AddSerializedFile(module.DESCRIPTOR.serialized_pb)
-        return
-    table = _schema()
-    for dependency in table.imports[path]:
-        _add(dependency)
-    _pool.AddSerializedFile(table.descriptor(path).SerializeToString())
+        data = module.DESCRIPTOR.serialized_pb
+    else:
+        table = _schema()
+        for dependency in table.imports[path]:
+            _build(dependency)
+        data = table.descriptor(path).SerializeToString()
+    _pool.AddSerializedFile(data)
+    _files[path] = MappingProxyType(file_names(_pool.FindFileByName(path)))
+    return _files[path]
 
 
 def paths() -> list[str]:
@@ -74,19 +88,10 @@ def file(path: str) -> Mapping[str, Any]:
     Raises:
       KeyError: TensorFlow 1.15 has no such file.
     """
-    global _pool
-    if path not in _files:
-        from google.protobuf.descriptor_pool import DescriptorPool
-
-        from stillflow.protos.classes import file_names
-
-        if path not in _schema().sections:
-            raise KeyError(path)
-        if _pool is None:
-            _pool = DescriptorPool()
-        _add(path)
-        _files[path] = MappingProxyType(file_names(_pool.FindFileByName(path)))
-    return _files[path]
+    if path not in _schema().sections:
+        raise KeyError(path)
+    with _lock:
+        return _build(path)
 
 
 def __getattr__(name: str) -> Any:
