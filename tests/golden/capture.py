@@ -1,0 +1,100 @@
+"""Build a program with a TF1 module, and write down its graph, static shapes and values."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional
+
+from . import encode
+from .registry import Program, Run, describe_error
+
+
+class Built:
+    """A program's graph, built; ``run()`` then gives the values."""
+
+    def __init__(self, tf: Any, program: Program) -> None:
+        self.tf = tf
+        self.program = program
+        self.graph = tf.Graph()
+        self.error: Optional[Dict[str, str]] = None
+        self.runs: List[Run] = []
+        with self.graph.as_default():
+            try:
+                runs = program.build(tf)
+                self.runs = [runs] if isinstance(runs, Run) else list(runs)
+            except Exception as error:
+                if not program.fails:
+                    raise
+                self.error = describe_error(error)
+        if program.fails and self.error is None:
+            raise AssertionError(program.name + " was expected to raise while building")
+        self._definition = self.graph.as_graph_def()
+
+    def record_graph(self) -> Dict[str, Any]:
+        """GraphDef and collections as plain data (taken before anything ran)."""
+        record = encode.encode_message(self._definition)
+        record["collections"] = self._record_collections()
+        if self.error is not None:
+            record["error"] = self.error
+        return record
+
+    def _record_collections(self) -> Dict[str, List[str]]:
+        keys = [k for k in self.graph.get_all_collection_keys() if isinstance(k, str)]
+        public = [k for k in sorted(keys) if not k.startswith("__")]
+        named = {key: encode.names_of(self.graph.get_collection(key)) for key in public}
+        return {key: items for key, items in named.items() if items}
+
+    def record_shapes(self) -> Dict[str, List[Optional[List[Optional[int]]]]]:
+        """Static shape of every output of every op, ``None`` where it is not known."""
+        return {
+            op.name: [static_shape(output) for output in op.outputs]
+            for op in self.graph.get_operations()
+            if op.outputs
+        }
+
+    def record_values(self) -> List[Dict[str, Any]]:
+        """Run everything in one session; one record per run."""
+        with self.tf.Session(graph=self.graph) as session:
+            return [self._record_run(session, run) for run in self.runs]
+
+    def _record_run(self, session: Any, run: Run) -> Dict[str, Any]:
+        record: Dict[str, Any] = {"facts": encode.encode_values(run.facts), "steps": []}
+        try:
+            for op in run.setup:
+                session.run(op)
+            for step in range(run.steps):
+                values = self._run_step(session, run, run.feed(step))
+                if values:
+                    record["steps"].append(encode.encode_values(values))
+        except Exception as error:
+            if not run.fails:
+                raise
+            record["error"] = describe_error(error)
+        if run.fails and "error" not in record:
+            raise AssertionError(self.program.name + ": a run was expected to raise")
+        return record
+
+    def _run_step(self, session: Any, run: Run, feed: Optional[Dict[Any, Any]]) -> Dict[str, Any]:
+        values: Dict[str, Any] = {}
+        if run.train is not None:
+            values["train"] = session.run(run.train, feed)
+        if run.fetches:
+            values.update(session.run(run.fetches, feed))
+        if run.call is not None:
+            values["call"] = run.call(session)
+        return values
+
+
+def static_shape(tensor: Any) -> Optional[List[Optional[int]]]:
+    """A tensor's static shape as a list, or ``None`` when its rank is unknown."""
+    shape = tensor.get_shape()
+    return shape.as_list() if shape.ndims is not None else None
+
+
+def capture(tf: Any, program: Program) -> Dict[str, Any]:
+    """The whole recording of one program."""
+    built = Built(tf, program)
+    return {
+        "graph": built.record_graph(),
+        "shapes": built.record_shapes(),
+        "values": built.record_values(),
+    }

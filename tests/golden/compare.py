@@ -1,0 +1,191 @@
+"""Readable differences between a recording and what was captured now."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Optional
+
+import numpy as np
+
+from .encode import decode_array
+
+#: Relative and absolute tolerance by dtype; everything else has to be equal.
+TOLERANCES = {
+    "bfloat16": (2e-2, 1e-2),
+    "float16": (2e-3, 1e-3),
+    "float32": (1e-5, 1e-6),
+    "complex64": (1e-5, 1e-6),
+    "float64": (1e-9, 1e-12),
+    "complex128": (1e-9, 1e-12),
+}
+CONTENT_FIELDS = {
+    "DT_HALF": ("half_val", "<f2"),
+    "DT_FLOAT": ("float_val", "<f4"),
+    "DT_DOUBLE": ("double_val", "<f8"),
+}
+DATA_TYPES = {1: "DT_FLOAT", 2: "DT_DOUBLE", 19: "DT_HALF"}
+
+
+def graph_differences(expected: Dict[str, Any], actual: Dict[str, Any]) -> Iterator[str]:
+    """Missing, extra and different nodes, their order, collections, library and versions."""
+    wanted = {node["name"]: node for node in expected.get("node", [])}
+    given = {node["name"]: node for node in actual.get("node", [])}
+    for name in wanted:
+        if name not in given:
+            yield "missing node %s (%s)" % (name, wanted[name]["op"])
+    for name in given:
+        if name not in wanted:
+            yield "extra node %s (%s)" % (name, given[name]["op"])
+    for name in wanted:
+        if name in given:
+            yield from _node_differences(wanted[name], given[name])
+    if list(wanted) != list(given) and set(wanted) == set(given):
+        yield _order_difference(list(wanted), list(given))
+    for part in sorted((set(expected) | set(actual)) - {"node", "collections"}):
+        yield from _plain_differences(part, expected.get(part), actual.get(part))
+    yield from _plain_differences("collection", expected["collections"], actual["collections"])
+
+
+def _order_difference(wanted: List[str], given: List[str]) -> str:
+    at = next(i for i, pair in enumerate(zip(wanted, given)) if pair[0] != pair[1])
+    return "order of nodes: number %d is %s, not %s" % (at, given[at], wanted[at])
+
+
+def _node_differences(wanted: Dict[str, Any], given: Dict[str, Any]) -> Iterator[str]:
+    name = wanted["name"]
+    for part in ("op", "input", "device"):
+        if wanted.get(part) != given.get(part):
+            yield "%s: %s is %s, not %s" % (name, part, given.get(part), wanted.get(part))
+    wanted_attrs, given_attrs = wanted.get("attr", {}), given.get("attr", {})
+    for key in sorted(set(wanted_attrs) | set(given_attrs)):
+        path = "%s: attr %s" % (name, key)
+        yield from _attr_differences(path, wanted_attrs.get(key), given_attrs.get(key))
+
+
+def _attr_differences(path: str, wanted: Any, given: Any) -> Iterator[str]:
+    tensors = [attr.get("tensor") if attr else None for attr in (wanted, given)]
+    if None in tensors or not _same_kind(*tensors):
+        yield from _plain_differences(path, wanted, given)
+        return
+    values = [_float_content(tensor) for tensor in tensors]
+    if values[0] is None or values[1] is None:
+        yield from _plain_differences(path, wanted, given)
+    elif not _close_constants(*values):
+        yield "%s: tensor is %s, not %s" % (path, _brief(values[1]), _brief(values[0]))
+    elif set(tensors[0]) != set(tensors[1]):
+        fields = [sorted(set(tensor) - {"dtype", "tensor_shape"}) for tensor in tensors]
+        yield "%s: same tensor, but encoded as %s, not %s" % (path, fields[1], fields[0])
+
+
+def _same_kind(wanted: Dict[str, Any], given: Dict[str, Any]) -> bool:
+    return all(wanted.get(part) == given.get(part) for part in ("dtype", "tensor_shape"))
+
+
+def _float_content(tensor: Dict[str, Any]) -> Optional[np.ndarray]:
+    """Numbers of a floating-point TensorProto, whichever way they are encoded."""
+    field, code = CONTENT_FIELDS.get(DATA_TYPES.get(tensor.get("dtype", 0), ""), (None, None))
+    if field is None:
+        return None
+    if "tensor_content" in tensor:
+        return np.frombuffer(tensor["tensor_content"].encode("latin-1"), code)
+    if field == "half_val":
+        return np.array(tensor.get(field, []), "<u2").view("<f2")
+    return np.array([float(x) for x in tensor.get(field, [])], code)
+
+
+def _close_constants(wanted: np.ndarray, given: np.ndarray) -> bool:
+    """Constants agree but for the last bits, which differ between versions of NumPy."""
+    if wanted.shape != given.shape:
+        return False
+    eps = np.finfo(wanted.dtype).eps
+    return bool(np.allclose(wanted, given, rtol=4 * eps, atol=0, equal_nan=True))
+
+
+def _plain_differences(path: str, wanted: Any, given: Any) -> Iterator[str]:
+    if isinstance(wanted, dict) and isinstance(given, dict):
+        for key in sorted(set(wanted) | set(given)):
+            yield from _plain_differences("%s.%s" % (path, key), wanted.get(key), given.get(key))
+    elif wanted != given:
+        yield "%s is %s, not %s" % (path, _brief(given), _brief(wanted))
+
+
+def shape_differences(expected: Dict[str, Any], actual: Dict[str, Any]) -> Iterator[str]:
+    """Static shapes that differ, for nodes that exist on both sides."""
+    for name in expected:
+        if name in actual and expected[name] != actual[name]:
+            yield "%s: static shape is %s, not %s" % (name, actual[name], expected[name])
+    missing = [name for name in expected if name not in actual]
+    if missing:
+        yield "%d nodes are missing, first %s" % (len(missing), missing[0])
+
+
+def value_differences(
+    expected: List[Dict[str, Any]],
+    actual: List[Dict[str, Any]],
+    rtol: Optional[float] = None,
+    atol: Optional[float] = None,
+) -> Iterator[str]:
+    """Values, facts and errors that differ, run by run and step by step."""
+    if len(expected) != len(actual):
+        yield "%d runs, not %d" % (len(actual), len(expected))
+    for number, (wanted, given) in enumerate(zip(expected, actual)):
+        place = "run %d" % number
+        yield from _plain_differences(place + " error", wanted.get("error"), given.get("error"))
+        yield from _group_differences(place, wanted["facts"], given["facts"], rtol, atol)
+        if len(wanted["steps"]) != len(given["steps"]):
+            yield "%s: %d steps, not %d" % (place, len(given["steps"]), len(wanted["steps"]))
+        for step, pair in enumerate(zip(wanted["steps"], given["steps"])):
+            yield from _group_differences("%s step %d" % (place, step), *pair, rtol, atol)
+
+
+def _group_differences(
+    place: str,
+    wanted: Dict[str, Any],
+    given: Dict[str, Any],
+    rtol: Optional[float],
+    atol: Optional[float],
+) -> Iterator[str]:
+    for path in sorted(set(wanted) | set(given)):
+        where = "%s: %s" % (place, path)
+        if path not in given or path not in wanted:
+            yield "%s is %s" % (where, "missing" if path in wanted else "extra")
+        elif "dtype" in wanted[path] and "dtype" in given[path]:
+            yield from _array_differences(where, wanted[path], given[path], rtol, atol)
+        elif wanted[path] != given[path]:
+            yield "%s is %s, not %s" % (where, given[path], wanted[path])
+
+
+def _array_differences(
+    where: str,
+    wanted: Dict[str, Any],
+    given: Dict[str, Any],
+    rtol: Optional[float],
+    atol: Optional[float],
+) -> Iterator[str]:
+    for part in ("dtype", "shape"):
+        if wanted[part] != given[part]:
+            yield "%s: %s is %s, not %s" % (where, part, given[part], wanted[part])
+            return
+    left, right = decode_array(wanted), decode_array(given)
+    if wanted["dtype"] not in TOLERANCES:
+        if not np.array_equal(left, right):
+            yield "%s is %s, not %s" % (where, _brief(right), _brief(left))
+        return
+    usual = TOLERANCES[wanted["dtype"]]
+    relative = usual[0] if rtol is None else rtol
+    absolute = usual[1] if atol is None else atol
+    close = np.isclose(right, left, rtol=relative, atol=absolute, equal_nan=True)
+    if not close.all():
+        yield "%s: %d of %d numbers differ: %s, not %s" % (
+            where,
+            close.size - int(close.sum()),
+            close.size,
+            _brief(right[~close]),
+            _brief(left[~close]),
+        )
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        value = value.ravel()[:6].tolist()
+    text = str(value)
+    return text if len(text) <= 200 else text[:200] + "..."

@@ -1,0 +1,134 @@
+"""Values, messages and graphs as plain JSON data, the same under every NumPy and protobuf."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import io
+import json
+import math
+from typing import Any, Dict, Iterator, List, Tuple
+
+import numpy as np
+
+
+def encode_array(value: Any) -> Dict[str, Any]:
+    """A NumPy array (or what becomes one) with dtype, shape and exact data."""
+    array = np.asarray(value)
+    if array.dtype.kind in "OSU":
+        items = [_text(item) for item in array.ravel().tolist()]
+        return {"dtype": "string", "shape": list(array.shape), "items": items}
+    raw = np.ascontiguousarray(array).tobytes()
+    data = base64.b64encode(raw).decode("ascii")
+    return {"dtype": dtype_name(array.dtype), "shape": list(array.shape), "data": data}
+
+
+def dtype_name(dtype: np.dtype) -> str:
+    """``float32`` and so on; structured quantised types by the name of their one field."""
+    return dtype.names[0] if dtype.names else dtype.name
+
+
+def decode_array(record: Dict[str, Any]) -> np.ndarray:
+    """The array of a record; strings come back as an object array of latin-1 text."""
+    shape = tuple(record["shape"])
+    if record["dtype"] == "string":
+        array = np.empty(len(record["items"]), dtype=object)
+        array[:] = record["items"]
+        return array.reshape(shape)
+    raw = base64.b64decode(record["data"])
+    if record["dtype"] == "bfloat16":
+        return (np.frombuffer(raw, "<u2").astype("<u4") << 16).view("<f4").reshape(shape)
+    quantised = {"qint8": "i1", "quint8": "u1", "qint32": "<i4", "qint16": "<i2", "quint16": "<u2"}
+    return np.frombuffer(raw, quantised.get(record["dtype"], record["dtype"])).reshape(shape)
+
+
+def flatten(value: Any, path: str) -> Iterator[Tuple[str, Any]]:
+    """Leaves of a fetched structure with their paths."""
+    if isinstance(value, dict) and not _is_error(value):
+        for key in sorted(value, key=str):
+            yield from flatten(value[key], "%s/%s" % (path, key) if path else str(key))
+    elif isinstance(value, tuple) and hasattr(value, "_fields"):
+        for field in value._fields:
+            yield from flatten(getattr(value, field), "%s/%s" % (path, field))
+    elif isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            yield from flatten(item, "%s/%d" % (path, index))
+    else:
+        yield path, value
+
+
+def encode_values(value: Any) -> Dict[str, Any]:
+    """Every leaf of a structure by its path, encoded."""
+    return {path: _encode_leaf(leaf) for path, leaf in flatten(value, "")}
+
+
+def _encode_leaf(leaf: Any) -> Any:
+    if _is_error(leaf):
+        return {"error": leaf}
+    if leaf is None or isinstance(leaf, (bool, int, str)) and not isinstance(leaf, np.generic):
+        return {"python": leaf}
+    return encode_array(leaf)
+
+
+def _is_error(value: Any) -> bool:
+    return isinstance(value, dict) and set(value) == {"class", "message"}
+
+
+def _text(item: Any) -> str:
+    return item.decode("latin-1") if isinstance(item, bytes) else str(item)
+
+
+def encode_message(message: Any) -> Dict[str, Any]:
+    """A protobuf message as nested dicts: fields by name, maps as dicts, bytes as latin-1."""
+    result: Dict[str, Any] = {}
+    for field, value in message.ListFields():
+        result[field.name] = _encode_field(field, value)
+    return result
+
+
+def _encode_field(field: Any, value: Any) -> Any:
+    kind = field.message_type
+    if kind is not None and kind.GetOptions().map_entry:
+        entry = kind.fields_by_name["value"]
+        return {str(key): _encode_scalar(entry, value[key]) for key in sorted(value)}
+    if hasattr(value, "__len__") and not isinstance(value, (str, bytes)):
+        return [_encode_scalar(field, item) for item in value]
+    return _encode_scalar(field, value)
+
+
+def _encode_scalar(field: Any, value: Any) -> Any:
+    if field.message_type is not None:
+        return encode_message(value)
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    return value
+
+
+def write_recording(path: str, recording: Dict[str, Any]) -> int:
+    """Write one family's recording; the same data always gives the same bytes. Returns size."""
+    text = json.dumps(recording, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    buffer = io.BytesIO()
+    with gzip.GzipFile(fileobj=buffer, mode="wb", compresslevel=9, mtime=0, filename="") as out:
+        out.write(text.encode("ascii"))
+    with open(path, "wb") as file:
+        file.write(buffer.getvalue())
+    return len(buffer.getvalue())
+
+
+def read_recording(path: str) -> Dict[str, Any]:
+    """Read what ``write_recording`` wrote."""
+    with gzip.open(path, "rt", encoding="ascii") as file:
+        return json.load(file)
+
+
+def names_of(items: List[Any]) -> List[str]:
+    """What stands in a collection: names where items have one, else their text or type."""
+    result = []
+    for item in items:
+        if isinstance(item, (str, bytes, int, float)):
+            result.append(repr(item))
+        else:
+            result.append(str(getattr(item, "name", None) or type(item).__name__))
+    return result

@@ -1,0 +1,1 @@
+"""Golden programs, one module per family. Each builds what a TF1 user would write."""

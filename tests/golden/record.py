@@ -1,0 +1,93 @@
+"""Record golden programs under TensorFlow 1.15.5 (or capture them with another module).
+
+    python -m tests.golden.record [family | family/program ...] [--module tensorflow] [--out DIR]
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import math
+import os
+import sys
+from typing import Any, Dict, List
+
+from . import encode
+from .capture import capture
+from .registry import families, load_programs
+
+RECORDED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "recorded")
+
+
+def main(argv: List[str]) -> int:
+    """Record the families asked for; returns the number of programs that failed."""
+    options = _parse(argv)
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    tf = importlib.import_module(options.module)
+    tf.logging.set_verbosity(tf.logging.ERROR)
+    if options.out == RECORDED and tf.__version__ != "1.15.5":
+        raise SystemExit("goldens are recorded under TensorFlow 1.15.5, not " + tf.__version__)
+    os.makedirs(options.out, exist_ok=True)
+    failures = 0
+    for family in families():
+        wanted = [n for n in options.names if n.partition("/")[0] == family]
+        if wanted or not options.names:
+            failures += _record_family(tf, family, wanted, options.out)
+    return failures
+
+
+def _parse(argv: List[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="families, or single programs as family/program")
+    parser.add_argument("--module", default="tensorflow", help="the TF1 module to build with")
+    parser.add_argument("--out", default=RECORDED, help="folder for the recordings")
+    return parser.parse_args(argv)
+
+
+def _record_family(tf: Any, family: str, wanted: List[str], out: str) -> int:
+    path = os.path.join(out, family + ".json.gz")
+    everything = {n: p for n, p in load_programs().items() if n.partition("/")[0] == family}
+    single = [name for name in wanted if name != family]
+    recording = encode.read_recording(path) if single and os.path.exists(path) else {}
+    recording = {name: old for name, old in recording.items() if name in everything}
+    failures = 0
+    for name, program in everything.items():
+        if single and family not in wanted and name not in single:
+            continue
+        try:
+            recording[name] = capture(tf, program)
+            print("%-52s %s" % (name, summary(recording[name])))
+        except Exception as error:
+            failures += 1
+            print("%-52s FAILED %s: %s" % (name, type(error).__name__, error))
+    size = encode.write_recording(path, recording)
+    print("%s: %d programs, %d bytes" % (family, len(recording), size))
+    return failures
+
+
+def summary(record: Dict[str, Any]) -> str:
+    """One line to look at: sizes, and anything that deserves a second look."""
+    values, errors, odd = 0, [], []
+    if "error" in record["graph"]:
+        errors.append(record["graph"]["error"])
+    for run in record["values"]:
+        leaves = [leaf for group in [run["facts"]] + run["steps"] for leaf in group.items()]
+        values += len(leaves)
+        errors += [leaf["error"] for _, leaf in leaves if "error" in leaf]
+        errors += [run["error"]] if "error" in run else []
+        odd += [path for path, leaf in leaves if _not_finite(leaf)]
+    text = "%4d nodes %3d values" % (len(record["graph"].get("node", [])), values)
+    if not values and not errors:
+        text += "  NOTHING RECORDED"
+    text += "  not finite: " + ", ".join(odd) if odd else ""
+    return text + "".join("\n    %(class)s: %(message)s" % error for error in errors)
+
+
+def _not_finite(leaf: Dict[str, Any]) -> bool:
+    if not leaf.get("dtype", "").startswith(("float", "complex", "bfloat")):
+        return False
+    return not all(math.isfinite(abs(x)) for x in encode.decode_array(leaf).ravel().tolist())
+
+
+if __name__ == "__main__":
+    sys.exit(1 if main(sys.argv[1:]) else 0)

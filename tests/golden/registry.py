@@ -1,0 +1,120 @@
+"""What a golden program is: a builder ``def program(tf)`` and the runs it hands back."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from typing import Any, Callable, Dict, List, Optional, Sequence, Union
+
+PROGRAMS: Dict[str, "Program"] = {}
+
+
+class Run:
+    """Something to run in the program's session.
+
+    Args:
+        fetches: name -> fetch structure, run together at every step (after ``train``).
+        feeds: a feed dict, or a list of them, one per step (taken in turn).
+        setup: ops run once, one after the other, before the first step.
+        train: fetch structure run first at every step; tensors in it are recorded as ``train/...``.
+        steps: how often to repeat ``train`` and ``fetches``.
+        facts: name -> Python or NumPy value found out while building; recorded as it is.
+        call: ``call(session)`` returns a dict of values, for programs that use the session freely.
+        fails: the run is expected to raise; class and first line of the message are recorded.
+    """
+
+    def __init__(
+        self,
+        fetches: Optional[Dict[str, Any]] = None,
+        feeds: Union[None, Dict[Any, Any], Sequence[Dict[Any, Any]]] = None,
+        setup: Sequence[Any] = (),
+        train: Any = None,
+        steps: int = 1,
+        facts: Optional[Dict[str, Any]] = None,
+        call: Optional[Callable[[Any], Dict[str, Any]]] = None,
+        fails: bool = False,
+    ) -> None:
+        self.fetches = fetches or {}
+        self.feeds = feeds
+        self.setup = list(setup)
+        self.train = train
+        self.steps = steps
+        self.facts = facts or {}
+        self.call = call
+        self.fails = fails
+
+    def feed(self, step: int) -> Optional[Dict[Any, Any]]:
+        """The feed dict of one step."""
+        if self.feeds is None or isinstance(self.feeds, dict):
+            return self.feeds
+        return self.feeds[step % len(self.feeds)]
+
+
+class Program:
+    """One registered builder, with how closely its values have to agree."""
+
+    def __init__(
+        self,
+        name: str,
+        build: Callable[[Any], Union[Run, List[Run]]],
+        rtol: Optional[float] = None,
+        atol: Optional[float] = None,
+        reason: Optional[str] = None,
+        fails: bool = False,
+    ) -> None:
+        if (rtol is not None or atol is not None) and not reason:
+            raise ValueError(name + ": a tolerance of its own needs a reason")
+        self.name = name
+        self.build = build
+        self.rtol = rtol
+        self.atol = atol
+        self.fails = fails
+
+
+def program(build: Optional[Callable[..., Any]] = None, **options: Any) -> Any:
+    """Register a builder under ``<family>/<function name>``; the family is its module's name.
+
+    Options: ``rtol``, ``atol`` with a ``reason`` (tolerance for floating-point values), and
+    ``fails=True`` for a builder that is expected to raise while it builds.
+    """
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        name = function.__module__.rpartition(".")[2] + "/" + function.__name__
+        if name in PROGRAMS:
+            raise ValueError("two golden programs are called " + name)
+        PROGRAMS[name] = Program(name, function, **options)
+        return function
+
+    return register(build) if build is not None else register
+
+
+def raised(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Dict[str, str]:
+    """Call something that must raise; return class name and first line of the message."""
+    try:
+        result = function(*args, **kwargs)
+    except Exception as error:
+        return describe_error(error)
+    raise AssertionError("nothing was raised, but %r returned" % (result,))
+
+
+def describe_error(error: BaseException) -> Dict[str, str]:
+    """Class name and first line of the message, without addresses and names of machines."""
+    message = getattr(error, "message", None)
+    text = message if isinstance(message, str) else str(error)
+    first = (text.splitlines() or [""])[0]
+    first = re.sub(r"0x[0-9a-f]{6,}", "0x...", re.sub(r"running on \S+\.", "running on HOST.", first))
+    return {"class": type(error).__name__, "message": first}
+
+
+def families() -> List[str]:
+    """Names of the modules with programs, in alphabetical order."""
+    package = importlib.import_module(__package__ + ".programs")
+    return sorted(module.name for module in pkgutil.iter_modules(package.__path__))
+
+
+def load_programs() -> Dict[str, Program]:
+    """Import every family and return all programs by name, in order of definition."""
+    for family in families():
+        importlib.import_module(__package__ + ".programs." + family)
+    return PROGRAMS

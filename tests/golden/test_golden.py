@@ -1,0 +1,83 @@
+"""Every golden program builds the graph, the static shapes and the values TF 1.15.5 recorded."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+from typing import Any, Dict, Iterator, List
+
+import pytest
+
+from . import compare, encode
+from .capture import Built
+from .registry import load_programs
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ASPECTS = ("graph", "shapes", "values")
+MOST_LINES = 40
+
+
+def known_failures() -> Dict[str, str]:
+    """``<program> <aspect>`` -> reason, from known_failures.txt (tab-separated)."""
+    reasons: Dict[str, str] = {}
+    with open(os.path.join(HERE, "known_failures.txt"), encoding="utf-8") as file:
+        for line in file:
+            if line.strip() and not line.startswith("#"):
+                name, aspect, reason = line.rstrip("\n").split("\t")
+                reasons[name + " " + aspect] = reason
+    return reasons
+
+
+def cases() -> List[Any]:
+    """One test per program and aspect; known failures have to fail until they are struck off."""
+    reasons = known_failures()
+    result = []
+    for name, aspect in itertools.product(load_programs(), ASPECTS):
+        reason = reasons.pop(name + " " + aspect, None)
+        marks = [pytest.mark.xfail(reason=reason, strict=True)] if reason else []
+        result.append(pytest.param(name, aspect, marks=marks, id=name + "-" + aspect))
+    if reasons:
+        raise ValueError("known_failures.txt names no program: " + ", ".join(reasons))
+    return result
+
+
+@functools.lru_cache(maxsize=None)
+def recording(family: str) -> Dict[str, Any]:
+    """What TF 1.15.5 answered for one family."""
+    return encode.read_recording(os.path.join(HERE, "recorded", family + ".json.gz"))
+
+
+@functools.lru_cache(maxsize=2)
+def built(name: str) -> Built:
+    """The program, built with Stillflow (the tests of one program share it)."""
+    import stillflow as tf
+
+    return Built(tf, load_programs()[name])
+
+
+def differences(name: str, aspect: str) -> Iterator[str]:
+    """What differs between the recording and Stillflow."""
+    expected = recording(name.partition("/")[0])[name][aspect]
+    program = built(name)
+    if aspect == "graph":
+        return compare.graph_differences(expected, program.record_graph())
+    if aspect == "shapes":
+        return compare.shape_differences(expected, program.record_shapes())
+    options = program.program
+    actual = program.record_values()
+    return compare.value_differences(expected, actual, options.rtol, options.atol)
+
+
+@pytest.mark.parametrize("name, aspect", cases())
+def test_agrees_with_tensorflow(name: str, aspect: str) -> None:
+    lines = list(itertools.islice(differences(name, aspect), MOST_LINES + 1))
+    if len(lines) > MOST_LINES:
+        lines[MOST_LINES] = "... and more"
+    assert not lines, "\n" + "\n".join(lines)
+
+
+def test_every_recording_has_its_program() -> None:
+    recorded = {name for family in {n.partition("/")[0] for n in load_programs()}
+                for name in recording(family)}
+    assert recorded == set(load_programs())
