@@ -1,0 +1,177 @@
+"""The public API as modules that import what is asked of them, when it is asked.
+
+`stillflow`, `stillflow.nn`, `stillflow.contrib.layers` and so on are `ApiModule`s: an attribute
+that they lack is looked up in the table of public names (`_api.py`), imported, and kept. So
+`import stillflow` imports neither NumPy nor torch, and a program pays for what it uses.
+
+Two kinds of module carry a part of the API. Where a package or module of that name exists (code
+path = API path: `stillflow/train/`), it becomes an `ApiModule` itself once it is imported; where
+none does, one is made. What the table says goes before what a package happens to contain: a
+submodule `layers/dropout.py` does not hide the function `tf.layers.dropout`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+from stillflow._api import TABLE
+
+TYPE_CHECKING = False  # importing typing would cost more than the rest of this package's start
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+_ROOT = "stillflow"
+
+# Modules that answer for a whole namespace by function: lookup(name) and names().
+_DYNAMIC = {"raw_ops": "stillflow.ops.raw"}
+
+# tf.compat.v1 is the whole API once more.
+_ALIASES = {"compat.v1": ""}
+
+
+def _prefixes(names: Iterable[str]) -> set[str]:
+    found = {""}
+    for name in names:
+        prefix = name.rpartition(".")[0]
+        while prefix not in found:
+            found.add(prefix)
+            prefix = prefix.rpartition(".")[0]
+    return found
+
+
+_NAMESPACES = _prefixes([*TABLE, *(f"{name}." for name in (*_DYNAMIC, *_ALIASES))])
+
+
+class ApiModule(ModuleType):
+    """A module whose public names are imported on first access."""
+
+    __api_prefix__: str
+
+    def __getattr__(self, name: str) -> Any:
+        path = _join(self.__api_prefix__, name)
+        if path in TABLE:
+            value = _load(path)
+        elif path in _NAMESPACES:
+            value = importlib.import_module(f"{_ROOT}.{path}")
+        elif name == "__all__":
+            return dir(self)
+        elif self.__api_prefix__ in _DYNAMIC and not name.startswith("__"):
+            module = importlib.import_module(_DYNAMIC[self.__api_prefix__])
+            value = module.lookup(name)
+        else:
+            raise AttributeError(_missing(self.__api_prefix__, name), name=name, obj=self)
+        self.__dict__[name] = value
+        return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        path = _join(self.__api_prefix__, name)
+        if isinstance(value, ModuleType) and value.__name__ == f"{self.__name__}.{name}":
+            # The import system binds a submodule in its parent as soon as it is loaded.
+            if path in TABLE:
+                return
+            if path in _NAMESPACES:
+                _adopt(value, _canonical(path))
+        super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        prefix = self.__api_prefix__
+        if prefix in _DYNAMIC:
+            names: list[str] = importlib.import_module(_DYNAMIC[prefix]).names()
+            return sorted(names)
+        start = f"{prefix}." if prefix else ""
+        inside = {name[len(start) :].partition(".")[0] for name in (*TABLE, *_NAMESPACES)
+                  if name.startswith(start) and name != prefix}
+        return sorted(name for name in inside if name)
+
+
+class NamespaceFinder:
+    """Makes the modules of the API that have no file of their own; the last finder asked."""
+
+    @staticmethod
+    def find_spec(
+        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Answers for `stillflow.<namespace>`; None for every other name."""
+        root, _, prefix = name.partition(".")
+        if root != _ROOT or not prefix or _canonical(prefix) not in _NAMESPACES:
+            return None
+        loader: Any = _Loader()  # not importlib.abc's: importing that is slow
+        return ModuleSpec(name, loader, origin="stillflow API", is_package=True)
+
+
+class _Loader:
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = ApiModule(spec.name)
+        module.__dict__["__api_prefix__"] = _canonical(spec.name.partition(".")[2])
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        canonical = f"{_ROOT}.{module.__dict__['__api_prefix__']}"
+        if canonical not in (f"{_ROOT}.", module.__name__):
+            # compat.v1.nn is nn, not a second module.
+            sys.modules[module.__name__] = importlib.import_module(canonical)
+
+
+def attach(name: str) -> None:
+    """Lets the module `name` (`stillflow.train`) answer for its part of the public API.
+
+    Every module that lies where the API has a namespace is attached once it is imported; a package
+    calls this itself where its own code needs the public names while it is being loaded.
+
+    Args:
+      name: The module's `__name__`; it is `stillflow` or below it.
+    """
+    _adopt(sys.modules[name], name.partition(".")[2])
+    if NamespaceFinder not in sys.meta_path:
+        sys.meta_path.append(NamespaceFinder)
+
+
+def public_names() -> dict[str, str]:
+    """Every public name ("nn.relu") and where it is defined ("ops.activations:relu")."""
+    return dict(TABLE)
+
+
+def _adopt(module: ModuleType, prefix: str) -> None:
+    module.__dict__["__api_prefix__"] = prefix
+    if module.__class__ is ModuleType:
+        module.__class__ = ApiModule
+
+
+def _canonical(prefix: str) -> str:
+    for alias, meant in _ALIASES.items():
+        if prefix == alias or prefix.startswith(f"{alias}."):
+            return _join(meant, prefix[len(alias) + 1 :]).rstrip(".")
+    return prefix
+
+
+def _join(prefix: str, name: str) -> str:
+    return f"{prefix}.{name}" if prefix else name
+
+
+def _load(path: str) -> Any:
+    module, _, name = TABLE[path].partition(":")
+    return getattr(importlib.import_module(f"{_ROOT}.{module}"), name)
+
+
+def _missing(prefix: str, name: str) -> str:
+    module = _join("tensorflow", prefix).rstrip(".")
+    message = f"module {module!r} has no attribute {name!r}"
+    if not name.startswith("__") and _known_to_tensorflow(prefix, name):
+        message += f": {_join('tf', _join(prefix, name))} is not supported by Stillflow yet"
+    return message
+
+
+def _known_to_tensorflow(prefix: str, name: str) -> bool:
+    # Lines " nn: relu relu6 ", or " flags app.flags: ..." for namespaces with the same members.
+    # Searched as text: a miss is rare, and often only an import's probe for a submodule.
+    import pkgutil
+    import re
+
+    text = (pkgutil.get_data(_ROOT, "known_names.txt") or b"").decode("ascii")
+    member = rf"^[^:]* {re.escape(prefix)}(?: [^:]*)?:.* {re.escape(name)} "
+    namespace = rf"^[^:]* {re.escape(_join(prefix, name))}[ :.]"
+    return bool(re.search(f"{member}|{namespace}", text, re.MULTILINE))

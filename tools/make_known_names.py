@@ -1,0 +1,61 @@
+"""Writes src/stillflow/known_names.txt: which public names TensorFlow 1.15 has.
+
+It tells a name that is not supported yet from one that never existed. The input is the record of
+TensorFlow's public symbols, {"tf.nn.relu": {...}, ...}, and the record of what programs use,
+{"symbols": [{"symbol": "tf.nn.relu", ...}, ...]}, which has tf.estimator, a package of its own. Namespaces with equal members share a line:
+
+    flags app.flags: DEFINE_bool DEFINE_float ...
+
+Left out are raw_ops (asked of the op cards), copies of other libraries' internals that contrib
+packages happened to show, and what lies more than two levels inside tf.contrib.
+
+    python tools/make_known_names.py API_JSON USAGE_JSON
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import defaultdict
+from pathlib import Path
+
+TARGET = Path(__file__).resolve().parent.parent / "src" / "stillflow" / "known_names.txt"
+ACCIDENTS = ("raw_ops", "contrib.quantization", "contrib.testing", "contrib.labeled_tensor",
+             "contrib.keras.", "contrib.grid_rnn.", "contrib.tensor_forest.",
+             "contrib.graph_editor.")
+FUTURE = {"absolute_import", "division", "print_function"}
+
+
+def left_out(namespace: str) -> bool:
+    """Whether a namespace is no part of the API that a program would name."""
+    return namespace.startswith(ACCIDENTS) or (
+        namespace.startswith("contrib.") and namespace.count(".") > 2)
+
+
+def render(symbols: list[str]) -> str:
+    """The text of the file for a list of names such as `tf.nn.relu`."""
+    members: dict[str, set[str]] = defaultdict(set)
+    for symbol in symbols:
+        namespace, _, name = symbol.removeprefix("tf.").rpartition(".")
+        if not left_out(namespace) and name not in FUTURE and not name.startswith("_"):
+            members[namespace].add(name)
+    shared: dict[str, list[str]] = defaultdict(list)
+    for namespace, names in sorted(members.items()):
+        shared[" ".join(sorted(names))].append(namespace)
+    lines = sorted(f" {' '.join(namespaces)}: {names} " for names, namespaces in shared.items())
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("api", type=Path, help="the record of public symbols")
+    parser.add_argument("usage", type=Path, help="the record of the symbols that programs use")
+    arguments = parser.parse_args()
+    symbols = list(json.loads(arguments.api.read_text()))
+    used = json.loads(arguments.usage.read_text())["symbols"]
+    symbols += [row["symbol"] for row in used if row["symbol"].startswith("tf.")]
+    TARGET.write_text(render(symbols), encoding="ascii")
+
+
+if __name__ == "__main__":
+    main()
