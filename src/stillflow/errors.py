@@ -1,0 +1,330 @@
+"""The exceptions that running a graph raises: `OpError` and one subclass per error code."""
+
+from __future__ import annotations
+
+import os
+import traceback
+import warnings
+from typing import Any
+
+from stillflow._export import export, export_value
+
+OK = 0
+CANCELLED = 1
+UNKNOWN = 2
+INVALID_ARGUMENT = 3
+DEADLINE_EXCEEDED = 4
+NOT_FOUND = 5
+ALREADY_EXISTS = 6
+PERMISSION_DENIED = 7
+RESOURCE_EXHAUSTED = 8
+FAILED_PRECONDITION = 9
+ABORTED = 10
+OUT_OF_RANGE = 11
+UNIMPLEMENTED = 12
+INTERNAL = 13
+UNAVAILABLE = 14
+DATA_LOSS = 15
+UNAUTHENTICATED = 16
+
+export_value("errors.OK", OK)
+export_value("errors.CANCELLED", CANCELLED)
+export_value("errors.UNKNOWN", UNKNOWN)
+export_value("errors.INVALID_ARGUMENT", INVALID_ARGUMENT)
+export_value("errors.DEADLINE_EXCEEDED", DEADLINE_EXCEEDED)
+export_value("errors.NOT_FOUND", NOT_FOUND)
+export_value("errors.ALREADY_EXISTS", ALREADY_EXISTS)
+export_value("errors.PERMISSION_DENIED", PERMISSION_DENIED)
+export_value("errors.RESOURCE_EXHAUSTED", RESOURCE_EXHAUSTED)
+export_value("errors.FAILED_PRECONDITION", FAILED_PRECONDITION)
+export_value("errors.ABORTED", ABORTED)
+export_value("errors.OUT_OF_RANGE", OUT_OF_RANGE)
+export_value("errors.UNIMPLEMENTED", UNIMPLEMENTED)
+export_value("errors.INTERNAL", INTERNAL)
+export_value("errors.UNAVAILABLE", UNAVAILABLE)
+export_value("errors.DATA_LOSS", DATA_LOSS)
+export_value("errors.UNAUTHENTICATED", UNAUTHENTICATED)
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+class InaccessibleTensorError(ValueError):
+    """A tensor was used outside the function or control-flow body it belongs to."""
+
+
+class OperatorNotAllowedInGraphError(TypeError):
+    """A tensor was used where Python needs its value, which only running the graph gives."""
+
+
+@export("errors.OpError", "OpError")
+class OpError(Exception):
+    """An operation failed while the graph ran.
+
+    Attributes:
+      message: What went wrong.
+      error_code: The code, one of `tf.errors.CANCELLED` ... `tf.errors.UNAUTHENTICATED`.
+      op: The `tf.Operation` that failed, or None if it is not known (or not in this graph).
+      node_def: The `NodeDef` of the node that failed, or None.
+    """
+
+    def __init__(self, node_def: Any, op: Any, message: str, error_code: int) -> None:
+        super().__init__()
+        self._node_def = node_def
+        self._op = op
+        self._message = message
+        self._error_code = error_code
+
+    @property
+    def message(self) -> str:
+        """What went wrong."""
+        return self._message
+
+    @property
+    def op(self) -> Any:
+        """The `tf.Operation` that failed, or None."""
+        return self._op
+
+    @property
+    def error_code(self) -> int:
+        """The error code."""
+        return self._error_code
+
+    @property
+    def node_def(self) -> Any:
+        """The `NodeDef` of the node that failed, or None."""
+        return self._node_def
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self._node_def, self._op, self._message, self._error_code)
+
+    def __str__(self) -> str:
+        if self._op is None:
+            return self.message
+        return f"{self.message}\n\nOriginal stack trace for {self._op.name!r}:\n" + _creation(
+            self._op
+        )
+
+
+def _restore(cls: type[OpError], node_def: Any, op: Any, message: str, error_code: int) -> OpError:
+    error = cls.__new__(cls)
+    OpError.__init__(error, node_def, op, message, error_code)
+    return error
+
+
+def _creation(op: Any) -> str:
+    """The lines of the program that created `op`, and the operation it was derived from."""
+    lines = _format_frames(op)
+    output = list(lines)
+    original = getattr(op, "_original_op", None)
+    while original is not None:
+        output.append(f"\n...which was originally created as op {original.name!r}, defined at:\n")
+        previous, lines = lines, _format_frames(original)
+        output.extend(_elide(lines, previous))
+        original = getattr(original, "_original_op", None)
+    return "".join(output)
+
+
+def _format_frames(op: Any) -> list[str]:
+    """One text per stack frame; frames inside this package are left out."""
+    frames = getattr(op, "traceback", None) or getattr(op, "_traceback", None) or []
+    frames = [tuple(frame)[:4] for frame in frames]
+    of_user = [frame for frame in frames if not str(frame[0]).startswith(_PACKAGE)]
+    return traceback.format_list(of_user or frames)
+
+
+def _elide(lines: list[str], previous: list[str]) -> list[str]:
+    """Shortens the stretch at the start of `lines` that `previous` has shown already."""
+    shared = 0
+    for line, line_before in zip(lines, previous):
+        if line != line_before:
+            break
+        shared += 1
+    if shared <= 2:
+        return lines
+    elided = f"[elided {shared - 2} identical lines from previous traceback]\n"
+    return [lines[0], elided, *lines[shared - 1 :]]
+
+
+class _CodedError(OpError):
+    """What the subclasses share: the class determines the code."""
+
+    _code = UNKNOWN
+
+    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+        super().__init__(node_def, op, message, self._code)
+
+
+@export("errors.CancelledError")
+class CancelledError(_CodedError):
+    """The operation was cancelled, for instance since its queue or session was closed."""
+
+    _code = CANCELLED
+
+
+@export("errors.UnknownError")
+class UnknownError(OpError):
+    """An error that fits no other class, for instance one from a Python function."""
+
+    def __init__(self, node_def: Any, op: Any, message: str, error_code: int = UNKNOWN) -> None:
+        super().__init__(node_def, op, message, error_code)
+
+
+@export("errors.InvalidArgumentError")
+class InvalidArgumentError(_CodedError):
+    """An operation received an argument that it cannot use."""
+
+    _code = INVALID_ARGUMENT
+
+
+@export("errors.DeadlineExceededError")
+class DeadlineExceededError(_CodedError):
+    """The operation did not finish in the time it was given."""
+
+    _code = DEADLINE_EXCEEDED
+
+
+@export("errors.NotFoundError")
+class NotFoundError(_CodedError):
+    """Something that was asked for does not exist, such as a file or a checkpoint's key."""
+
+    _code = NOT_FOUND
+
+
+@export("errors.AlreadyExistsError")
+class AlreadyExistsError(_CodedError):
+    """Something that was to be created exists already."""
+
+    _code = ALREADY_EXISTS
+
+
+@export("errors.PermissionDeniedError")
+class PermissionDeniedError(_CodedError):
+    """The caller may not do this."""
+
+    _code = PERMISSION_DENIED
+
+
+@export("errors.UnauthenticatedError")
+class UnauthenticatedError(_CodedError):
+    """The caller did not prove who it is."""
+
+    _code = UNAUTHENTICATED
+
+
+@export("errors.ResourceExhaustedError")
+class ResourceExhaustedError(_CodedError):
+    """Memory, disk space or another resource ran out."""
+
+    _code = RESOURCE_EXHAUSTED
+
+
+@export("errors.FailedPreconditionError")
+class FailedPreconditionError(_CodedError):
+    """The state does not allow the operation, such as reading an uninitialized variable."""
+
+    _code = FAILED_PRECONDITION
+
+
+@export("errors.AbortedError")
+class AbortedError(_CodedError):
+    """The operation was given up because of something that ran beside it."""
+
+    _code = ABORTED
+
+
+@export("errors.OutOfRangeError")
+class OutOfRangeError(_CodedError):
+    """The input is at its end: an iterator, a reader or a closed queue has nothing left."""
+
+    _code = OUT_OF_RANGE
+
+
+@export("errors.UnimplementedError")
+class UnimplementedError(_CodedError):
+    """The operation exists, but not for these arguments or on this device."""
+
+    _code = UNIMPLEMENTED
+
+
+@export("errors.InternalError")
+class InternalError(_CodedError):
+    """Something that must always hold did not: a defect of the runtime."""
+
+    _code = INTERNAL
+
+
+@export("errors.UnavailableError")
+class UnavailableError(_CodedError):
+    """A service cannot be reached just now."""
+
+    _code = UNAVAILABLE
+
+
+@export("errors.DataLossError")
+class DataLossError(_CodedError):
+    """Data is damaged or incomplete, such as a truncated file."""
+
+    _code = DATA_LOSS
+
+
+_CODE_TO_EXCEPTION_CLASS: dict[int, Any] = {
+    UNKNOWN: UnknownError,
+    **{cls._code: cls for cls in _CodedError.__subclasses__()},
+}
+_EXCEPTION_CLASS_TO_CODE = {cls: code for code, cls in _CODE_TO_EXCEPTION_CLASS.items()}
+
+
+@export("errors.exception_type_from_error_code")
+def exception_type_from_error_code(error_code: int) -> Any:
+    """Returns the exception class of an error code; KeyError if there is none."""
+    return _CODE_TO_EXCEPTION_CLASS[error_code]
+
+
+@export("errors.error_code_from_exception_type")
+def error_code_from_exception_type(cls: Any) -> Any:
+    """Returns the error code of an exception class.
+
+    For any other class it warns and returns an `UnknownError`, as TensorFlow does.
+    """
+    try:
+        return _EXCEPTION_CLASS_TO_CODE[cls]
+    except KeyError:
+        warnings.warn("Unknown class exception", stacklevel=2)
+        return UnknownError(None, None, "Unknown class exception", None)  # type: ignore[arg-type]
+
+
+def _make_specific_exception(node_def: Any, op: Any, message: str, error_code: int) -> OpError:
+    """Returns the exception for an error code, with a warning if no class has this code."""
+    exception_type = _CODE_TO_EXCEPTION_CLASS.get(error_code)
+    if exception_type is None:
+        warnings.warn(f"Unknown error code: {error_code:d}", stacklevel=2)
+        return UnknownError(node_def, op, message, error_code)
+    error: OpError = exception_type(node_def, op, message)
+    return error
+
+
+class Status:
+    """What `raise_exception_on_not_ok_status` hands out: a code and a message to fill in."""
+
+    def __init__(self) -> None:
+        self.code = OK
+        self.message = ""
+
+    def set(self, code: int, message: str) -> None:
+        """Records the outcome."""
+        self.code = code
+        self.message = message
+
+
+@export("errors.raise_exception_on_not_ok_status")
+class raise_exception_on_not_ok_status:  # noqa: N801 - the public name
+    """Context that gives a `Status` and raises the matching exception if it ends up not OK."""
+
+    def __enter__(self) -> Status:
+        self.status = Status()
+        return self.status
+
+    def __exit__(self, exc_type: Any, exc_value: Any, exc_traceback: Any) -> None:
+        status, self.status = self.status, Status()
+        if status.code != OK:
+            raise _make_specific_exception(None, None, status.message, status.code)
