@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional
+from typing import Any
 
 from . import encode
 from .registry import Program, Run, describe_error
@@ -15,8 +15,8 @@ class Built:
         self.tf = tf
         self.program = program
         self.graph = tf.Graph()
-        self.error: Optional[Dict[str, str]] = None
-        self.runs: List[Run] = []
+        self.error: dict[str, str] | None = None
+        self.runs: list[Run] = []
         with self.graph.as_default():
             try:
                 runs = program.build(tf)
@@ -29,7 +29,7 @@ class Built:
             raise AssertionError(program.name + " was expected to raise while building")
         self._definition = self.graph.as_graph_def()
 
-    def record_graph(self) -> Dict[str, Any]:
+    def record_graph(self) -> dict[str, Any]:
         """GraphDef and collections as plain data (taken before anything ran)."""
         record = encode.encode_message(self._definition)
         record["collections"] = self._record_collections()
@@ -37,13 +37,13 @@ class Built:
             record["error"] = self.error
         return record
 
-    def _record_collections(self) -> Dict[str, List[str]]:
+    def _record_collections(self) -> dict[str, list[str]]:
         keys = [k for k in self.graph.get_all_collection_keys() if isinstance(k, str)]
         public = [k for k in sorted(keys) if not k.startswith("__")]
         named = {key: encode.names_of(self.graph.get_collection(key)) for key in public}
         return {key: items for key, items in named.items() if items}
 
-    def record_shapes(self) -> Dict[str, List[Optional[List[Optional[int]]]]]:
+    def record_shapes(self) -> dict[str, list[list[int | None] | None]]:
         """Static shape of every output of every op, ``None`` where it is not known."""
         return {
             op.name: [static_shape(output) for output in op.outputs]
@@ -51,13 +51,13 @@ class Built:
             if op.outputs
         }
 
-    def record_values(self) -> List[Dict[str, Any]]:
+    def record_values(self) -> list[dict[str, Any]]:
         """Run everything in one session; one record per run."""
         with self.tf.Session(graph=self.graph) as session:
             return [self._record_run(session, run) for run in self.runs]
 
-    def _record_run(self, session: Any, run: Run) -> Dict[str, Any]:
-        record: Dict[str, Any] = {"facts": encode.encode_values(run.facts), "steps": []}
+    def _record_run(self, session: Any, run: Run) -> dict[str, Any]:
+        record: dict[str, Any] = {"facts": encode.encode_values(run.facts), "steps": []}
         try:
             for op in run.setup:
                 session.run(op)
@@ -73,8 +73,8 @@ class Built:
             raise AssertionError(self.program.name + ": a run was expected to raise")
         return record
 
-    def _run_step(self, session: Any, run: Run, feed: Optional[Dict[Any, Any]]) -> Dict[str, Any]:
-        values: Dict[str, Any] = {}
+    def _run_step(self, session: Any, run: Run, feed: dict[Any, Any] | None) -> dict[str, Any]:
+        values: dict[str, Any] = {}
         if run.train is not None:
             values["train"] = session.run(run.train, feed)
         if run.fetches:
@@ -84,13 +84,13 @@ class Built:
         return values
 
 
-def static_shape(tensor: Any) -> Optional[List[Optional[int]]]:
+def static_shape(tensor: Any) -> list[int | None] | None:
     """A tensor's static shape as a list, or ``None`` when its rank is unknown."""
     shape = tensor.get_shape()
     return shape.as_list() if shape.ndims is not None else None
 
 
-def capture(tf: Any, program: Program) -> Dict[str, Any]:
+def capture(tf: Any, program: Program) -> dict[str, Any]:
     """The whole recording of one program."""
     built = Built(tf, program)
     return {

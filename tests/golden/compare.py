@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Optional
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -25,16 +26,16 @@ CONTENT_FIELDS = {
 DATA_TYPES = {1: "DT_FLOAT", 2: "DT_DOUBLE", 19: "DT_HALF"}
 
 
-def graph_differences(expected: Dict[str, Any], actual: Dict[str, Any]) -> Iterator[str]:
+def graph_differences(expected: dict[str, Any], actual: dict[str, Any]) -> Iterator[str]:
     """Missing, extra and different nodes, their order, collections, library and versions."""
     wanted = {node["name"]: node for node in expected.get("node", [])}
     given = {node["name"]: node for node in actual.get("node", [])}
     for name in wanted:
         if name not in given:
-            yield "missing node %s (%s)" % (name, wanted[name]["op"])
+            yield "missing node {} ({})".format(name, wanted[name]["op"])
     for name in given:
         if name not in wanted:
-            yield "extra node %s (%s)" % (name, given[name]["op"])
+            yield "extra node {} ({})".format(name, given[name]["op"])
     for name in wanted:
         if name in given:
             yield from _node_differences(wanted[name], given[name])
@@ -45,19 +46,19 @@ def graph_differences(expected: Dict[str, Any], actual: Dict[str, Any]) -> Itera
     yield from _plain_differences("collection", expected["collections"], actual["collections"])
 
 
-def _order_difference(wanted: List[str], given: List[str]) -> str:
+def _order_difference(wanted: list[str], given: list[str]) -> str:
     at = next(i for i, pair in enumerate(zip(wanted, given)) if pair[0] != pair[1])
-    return "order of nodes: number %d is %s, not %s" % (at, given[at], wanted[at])
+    return f"order of nodes: number {at} is {given[at]}, not {wanted[at]}"
 
 
-def _node_differences(wanted: Dict[str, Any], given: Dict[str, Any]) -> Iterator[str]:
+def _node_differences(wanted: dict[str, Any], given: dict[str, Any]) -> Iterator[str]:
     name = wanted["name"]
     for part in ("op", "input", "device"):
         if wanted.get(part) != given.get(part):
-            yield "%s: %s is %s, not %s" % (name, part, given.get(part), wanted.get(part))
+            yield f"{name}: {part} is {given.get(part)}, not {wanted.get(part)}"
     wanted_attrs, given_attrs = wanted.get("attr", {}), given.get("attr", {})
     for key in sorted(set(wanted_attrs) | set(given_attrs)):
-        path = "%s: attr %s" % (name, key)
+        path = f"{name}: attr {key}"
         yield from _attr_differences(path, wanted_attrs.get(key), given_attrs.get(key))
 
 
@@ -70,17 +71,17 @@ def _attr_differences(path: str, wanted: Any, given: Any) -> Iterator[str]:
     if values[0] is None or values[1] is None:
         yield from _plain_differences(path, wanted, given)
     elif not _close_constants(*values):
-        yield "%s: tensor is %s, not %s" % (path, _brief(values[1]), _brief(values[0]))
+        yield f"{path}: tensor is {_brief(values[1])}, not {_brief(values[0])}"
     elif set(tensors[0]) != set(tensors[1]):
         fields = [sorted(set(tensor) - {"dtype", "tensor_shape"}) for tensor in tensors]
-        yield "%s: same tensor, but encoded as %s, not %s" % (path, fields[1], fields[0])
+        yield f"{path}: same tensor, but encoded as {fields[1]}, not {fields[0]}"
 
 
-def _same_kind(wanted: Dict[str, Any], given: Dict[str, Any]) -> bool:
+def _same_kind(wanted: dict[str, Any], given: dict[str, Any]) -> bool:
     return all(wanted.get(part) == given.get(part) for part in ("dtype", "tensor_shape"))
 
 
-def _float_content(tensor: Dict[str, Any]) -> Optional[np.ndarray]:
+def _float_content(tensor: dict[str, Any]) -> np.ndarray | None:
     """Numbers of a floating-point TensorProto, whichever way they are encoded."""
     field, code = CONTENT_FIELDS.get(DATA_TYPES.get(tensor.get("dtype", 0), ""), (None, None))
     if field is None:
@@ -103,85 +104,86 @@ def _close_constants(wanted: np.ndarray, given: np.ndarray) -> bool:
 def _plain_differences(path: str, wanted: Any, given: Any) -> Iterator[str]:
     if isinstance(wanted, dict) and isinstance(given, dict):
         for key in sorted(set(wanted) | set(given)):
-            yield from _plain_differences("%s.%s" % (path, key), wanted.get(key), given.get(key))
+            yield from _plain_differences(f"{path}.{key}", wanted.get(key), given.get(key))
     elif wanted != given:
-        yield "%s is %s, not %s" % (path, _brief(given), _brief(wanted))
+        yield f"{path} is {_brief(given)}, not {_brief(wanted)}"
 
 
-def shape_differences(expected: Dict[str, Any], actual: Dict[str, Any]) -> Iterator[str]:
+def shape_differences(expected: dict[str, Any], actual: dict[str, Any]) -> Iterator[str]:
     """Static shapes that differ, for nodes that exist on both sides."""
     for name in expected:
         if name in actual and expected[name] != actual[name]:
-            yield "%s: static shape is %s, not %s" % (name, actual[name], expected[name])
+            yield f"{name}: static shape is {actual[name]}, not {expected[name]}"
     missing = [name for name in expected if name not in actual]
     if missing:
-        yield "%d nodes are missing, first %s" % (len(missing), missing[0])
+        yield f"{len(missing)} nodes are missing, first {missing[0]}"
 
 
 def value_differences(
-    expected: List[Dict[str, Any]],
-    actual: List[Dict[str, Any]],
-    rtol: Optional[float] = None,
-    atol: Optional[float] = None,
+    expected: list[dict[str, Any]],
+    actual: list[dict[str, Any]],
+    rtol: float | None = None,
+    atol: float | None = None,
 ) -> Iterator[str]:
     """Values, facts and errors that differ, run by run and step by step."""
     if len(expected) != len(actual):
-        yield "%d runs, not %d" % (len(actual), len(expected))
+        yield f"{len(actual)} runs, not {len(expected)}"
     for number, (wanted, given) in enumerate(zip(expected, actual)):
-        place = "run %d" % number
+        place = f"run {number}"
         yield from _plain_differences(place + " error", wanted.get("error"), given.get("error"))
         yield from _group_differences(place, wanted["facts"], given["facts"], rtol, atol)
-        if len(wanted["steps"]) != len(given["steps"]):
-            yield "%s: %d steps, not %d" % (place, len(given["steps"]), len(wanted["steps"]))
-        for step, pair in enumerate(zip(wanted["steps"], given["steps"])):
-            yield from _group_differences("%s step %d" % (place, step), *pair, rtol, atol)
+        steps = [wanted["steps"], given["steps"]]
+        if len(steps[0]) != len(steps[1]):
+            yield f"{place}: {len(steps[1])} steps, not {len(steps[0])}"
+        for step, pair in enumerate(zip(*steps)):
+            yield from _group_differences(f"{place} step {step}", *pair, rtol, atol)
 
 
 def _group_differences(
     place: str,
-    wanted: Dict[str, Any],
-    given: Dict[str, Any],
-    rtol: Optional[float],
-    atol: Optional[float],
+    wanted: dict[str, Any],
+    given: dict[str, Any],
+    rtol: float | None,
+    atol: float | None,
 ) -> Iterator[str]:
     for path in sorted(set(wanted) | set(given)):
-        where = "%s: %s" % (place, path)
+        where = f"{place}: {path}"
         if path not in given or path not in wanted:
-            yield "%s is %s" % (where, "missing" if path in wanted else "extra")
+            yield "{} is {}".format(where, "missing" if path in wanted else "extra")
         elif "dtype" in wanted[path] and "dtype" in given[path]:
             yield from _array_differences(where, wanted[path], given[path], rtol, atol)
-        elif wanted[path] != given[path]:
-            yield "%s is %s, not %s" % (where, given[path], wanted[path])
+        elif not _same_leaf(wanted[path], given[path]):
+            yield f"{where} is {given[path]}, not {wanted[path]}"
+
+
+def _same_leaf(wanted: dict[str, Any], given: dict[str, Any]) -> bool:
+    """Equal in type as well: ``True`` is not 1."""
+    return wanted == given and type(wanted.get("python")) is type(given.get("python"))
 
 
 def _array_differences(
     where: str,
-    wanted: Dict[str, Any],
-    given: Dict[str, Any],
-    rtol: Optional[float],
-    atol: Optional[float],
+    wanted: dict[str, Any],
+    given: dict[str, Any],
+    rtol: float | None,
+    atol: float | None,
 ) -> Iterator[str]:
     for part in ("dtype", "shape"):
         if wanted[part] != given[part]:
-            yield "%s: %s is %s, not %s" % (where, part, given[part], wanted[part])
+            yield f"{where}: {part} is {given[part]}, not {wanted[part]}"
             return
     left, right = decode_array(wanted), decode_array(given)
     if wanted["dtype"] not in TOLERANCES:
         if not np.array_equal(left, right):
-            yield "%s is %s, not %s" % (where, _brief(right), _brief(left))
+            yield f"{where} is {_brief(right)}, not {_brief(left)}"
         return
     usual = TOLERANCES[wanted["dtype"]]
     relative = usual[0] if rtol is None else rtol
     absolute = usual[1] if atol is None else atol
     close = np.isclose(right, left, rtol=relative, atol=absolute, equal_nan=True)
     if not close.all():
-        yield "%s: %d of %d numbers differ: %s, not %s" % (
-            where,
-            close.size - int(close.sum()),
-            close.size,
-            _brief(right[~close]),
-            _brief(left[~close]),
-        )
+        count = f"{close.size - int(close.sum())} of {close.size} numbers differ"
+        yield f"{where}: {count}: {_brief(right[~close])}, not {_brief(left[~close])}"
 
 
 def _brief(value: Any) -> str:

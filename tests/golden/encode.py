@@ -7,12 +7,13 @@ import gzip
 import io
 import json
 import math
-from typing import Any, Dict, Iterator, List, Tuple
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 
-def encode_array(value: Any) -> Dict[str, Any]:
+def encode_array(value: Any) -> dict[str, Any]:
     """A NumPy array (or what becomes one) with dtype, shape and exact data."""
     array = np.asarray(value)
     if array.dtype.kind in "OSU":
@@ -28,7 +29,7 @@ def dtype_name(dtype: np.dtype) -> str:
     return dtype.names[0] if dtype.names else dtype.name
 
 
-def decode_array(record: Dict[str, Any]) -> np.ndarray:
+def decode_array(record: dict[str, Any]) -> np.ndarray:
     """The array of a record; strings come back as an object array of latin-1 text."""
     shape = tuple(record["shape"])
     if record["dtype"] == "string":
@@ -42,22 +43,22 @@ def decode_array(record: Dict[str, Any]) -> np.ndarray:
     return np.frombuffer(raw, quantised.get(record["dtype"], record["dtype"])).reshape(shape)
 
 
-def flatten(value: Any, path: str) -> Iterator[Tuple[str, Any]]:
+def flatten(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     """Leaves of a fetched structure with their paths."""
     if isinstance(value, dict) and not _is_error(value):
         for key in sorted(value, key=str):
-            yield from flatten(value[key], "%s/%s" % (path, key) if path else str(key))
+            yield from flatten(value[key], f"{path}/{key}" if path else str(key))
     elif isinstance(value, tuple) and hasattr(value, "_fields"):
         for field in value._fields:
-            yield from flatten(getattr(value, field), "%s/%s" % (path, field))
+            yield from flatten(getattr(value, field), f"{path}/{field}")
     elif isinstance(value, (list, tuple)):
         for index, item in enumerate(value):
-            yield from flatten(item, "%s/%d" % (path, index))
+            yield from flatten(item, f"{path}/{index}")
     else:
         yield path, value
 
 
-def encode_values(value: Any) -> Dict[str, Any]:
+def encode_values(value: Any) -> dict[str, Any]:
     """Every leaf of a structure by its path, encoded."""
     return {path: _encode_leaf(leaf) for path, leaf in flatten(value, "")}
 
@@ -65,7 +66,7 @@ def encode_values(value: Any) -> Dict[str, Any]:
 def _encode_leaf(leaf: Any) -> Any:
     if _is_error(leaf):
         return {"error": leaf}
-    if leaf is None or isinstance(leaf, (bool, int, str)) and not isinstance(leaf, np.generic):
+    if leaf is None or (isinstance(leaf, (bool, int, str)) and not isinstance(leaf, np.generic)):
         return {"python": leaf}
     return encode_array(leaf)
 
@@ -78,9 +79,9 @@ def _text(item: Any) -> str:
     return item.decode("latin-1") if isinstance(item, bytes) else str(item)
 
 
-def encode_message(message: Any) -> Dict[str, Any]:
+def encode_message(message: Any) -> dict[str, Any]:
     """A protobuf message as nested dicts: fields by name, maps as dicts, bytes as latin-1."""
-    result: Dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for field, value in message.ListFields():
         result[field.name] = _encode_field(field, value)
     return result
@@ -106,7 +107,7 @@ def _encode_scalar(field: Any, value: Any) -> Any:
     return value
 
 
-def write_recording(path: str, recording: Dict[str, Any]) -> int:
+def write_recording(path: str, recording: dict[str, Any]) -> int:
     """Write one family's recording; the same data always gives the same bytes. Returns size."""
     text = json.dumps(recording, sort_keys=True, separators=(",", ":"), allow_nan=False)
     buffer = io.BytesIO()
@@ -117,13 +118,13 @@ def write_recording(path: str, recording: Dict[str, Any]) -> int:
     return len(buffer.getvalue())
 
 
-def read_recording(path: str) -> Dict[str, Any]:
+def read_recording(path: str) -> dict[str, Any]:
     """Read what ``write_recording`` wrote."""
     with gzip.open(path, "rt", encoding="ascii") as file:
         return json.load(file)
 
 
-def names_of(items: List[Any]) -> List[str]:
+def names_of(items: list[Any]) -> list[str]:
     """What stands in a collection: names where items have one, else their text or type."""
     result = []
     for item in items:

@@ -10,7 +10,7 @@ import importlib
 import math
 import os
 import sys
-from typing import Any, Dict, List
+from typing import Any
 
 from . import encode
 from .capture import capture
@@ -19,7 +19,7 @@ from .registry import families, load_programs
 RECORDED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "recorded")
 
 
-def main(argv: List[str]) -> int:
+def main(argv: list[str]) -> int:
     """Record the families asked for; returns the number of programs that failed."""
     options = _parse(argv)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -36,7 +36,7 @@ def main(argv: List[str]) -> int:
     return failures
 
 
-def _parse(argv: List[str]) -> argparse.Namespace:
+def _parse(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="families, or single programs as family/program")
     parser.add_argument("--module", default="tensorflow", help="the TF1 module to build with")
@@ -44,7 +44,7 @@ def _parse(argv: List[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def _record_family(tf: Any, family: str, wanted: List[str], out: str) -> int:
+def _record_family(tf: Any, family: str, wanted: list[str], out: str) -> int:
     path = os.path.join(out, family + ".json.gz")
     everything = {n: p for n, p in load_programs().items() if n.partition("/")[0] == family}
     single = [name for name in wanted if name != family]
@@ -56,16 +56,16 @@ def _record_family(tf: Any, family: str, wanted: List[str], out: str) -> int:
             continue
         try:
             recording[name] = capture(tf, program)
-            print("%-52s %s" % (name, summary(recording[name])))
+            print(f"{name:<52} {summary(recording[name])}")
         except Exception as error:
             failures += 1
-            print("%-52s FAILED %s: %s" % (name, type(error).__name__, error))
+            print(f"{name:<52} FAILED {type(error).__name__}: {error}")
     size = encode.write_recording(path, recording)
-    print("%s: %d programs, %d bytes" % (family, len(recording), size))
+    print(f"{family}: {len(recording)} programs, {size} bytes")
     return failures
 
 
-def summary(record: Dict[str, Any]) -> str:
+def summary(record: dict[str, Any]) -> str:
     """One line to look at: sizes, and anything that deserves a second look."""
     values, errors, odd = 0, [], []
     if "error" in record["graph"]:
@@ -76,14 +76,14 @@ def summary(record: Dict[str, Any]) -> str:
         errors += [leaf["error"] for _, leaf in leaves if "error" in leaf]
         errors += [run["error"]] if "error" in run else []
         odd += [path for path, leaf in leaves if _not_finite(leaf)]
-    text = "%4d nodes %3d values" % (len(record["graph"].get("node", [])), values)
+    text = f"{len(record['graph'].get('node', [])):>4} nodes {values:>3} values"
     if not values and not errors:
         text += "  NOTHING RECORDED"
     text += "  not finite: " + ", ".join(odd) if odd else ""
-    return text + "".join("\n    %(class)s: %(message)s" % error for error in errors)
+    return text + "".join("\n    {class}: {message}".format(**error) for error in errors)
 
 
-def _not_finite(leaf: Dict[str, Any]) -> bool:
+def _not_finite(leaf: dict[str, Any]) -> bool:
     if not leaf.get("dtype", "").startswith(("float", "complex", "bfloat")):
         return False
     return not all(math.isfinite(abs(x)) for x in encode.decode_array(leaf).ravel().tolist())

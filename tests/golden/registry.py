@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-from typing import Any, Callable, Dict, List, Optional, Sequence, Union
+from collections.abc import Callable, Sequence
+from typing import Any
 
-PROGRAMS: Dict[str, "Program"] = {}
+PROGRAMS: dict[str, Program] = {}
 
 
 class Run:
@@ -26,13 +27,13 @@ class Run:
 
     def __init__(
         self,
-        fetches: Optional[Dict[str, Any]] = None,
-        feeds: Union[None, Dict[Any, Any], Sequence[Dict[Any, Any]]] = None,
+        fetches: dict[str, Any] | None = None,
+        feeds: dict[Any, Any] | Sequence[dict[Any, Any]] | None = None,
         setup: Sequence[Any] = (),
         train: Any = None,
         steps: int = 1,
-        facts: Optional[Dict[str, Any]] = None,
-        call: Optional[Callable[[Any], Dict[str, Any]]] = None,
+        facts: dict[str, Any] | None = None,
+        call: Callable[[Any], dict[str, Any]] | None = None,
         fails: bool = False,
     ) -> None:
         self.fetches = fetches or {}
@@ -44,7 +45,7 @@ class Run:
         self.call = call
         self.fails = fails
 
-    def feed(self, step: int) -> Optional[Dict[Any, Any]]:
+    def feed(self, step: int) -> dict[Any, Any] | None:
         """The feed dict of one step."""
         if self.feeds is None or isinstance(self.feeds, dict):
             return self.feeds
@@ -57,10 +58,10 @@ class Program:
     def __init__(
         self,
         name: str,
-        build: Callable[[Any], Union[Run, List[Run]]],
-        rtol: Optional[float] = None,
-        atol: Optional[float] = None,
-        reason: Optional[str] = None,
+        build: Callable[[Any], Run | list[Run]],
+        rtol: float | None = None,
+        atol: float | None = None,
+        reason: str | None = None,
         fails: bool = False,
     ) -> None:
         if (rtol is not None or atol is not None) and not reason:
@@ -72,7 +73,7 @@ class Program:
         self.fails = fails
 
 
-def program(build: Optional[Callable[..., Any]] = None, **options: Any) -> Any:
+def program(build: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Register a builder under ``<family>/<function name>``; the family is its module's name.
 
     Options: ``rtol``, ``atol`` with a ``reason`` (tolerance for floating-point values), and
@@ -89,31 +90,32 @@ def program(build: Optional[Callable[..., Any]] = None, **options: Any) -> Any:
     return register(build) if build is not None else register
 
 
-def raised(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Dict[str, str]:
+def raised(function: Callable[..., Any], *args: Any, **kwargs: Any) -> dict[str, str]:
     """Call something that must raise; return class name and first line of the message."""
     try:
         result = function(*args, **kwargs)
     except Exception as error:
         return describe_error(error)
-    raise AssertionError("nothing was raised, but %r returned" % (result,))
+    raise AssertionError(f"nothing was raised, but {result!r} returned")
 
 
-def describe_error(error: BaseException) -> Dict[str, str]:
+def describe_error(error: BaseException) -> dict[str, str]:
     """Class name and first line of the message, without addresses and names of machines."""
     message = getattr(error, "message", None)
     text = message if isinstance(message, str) else str(error)
     first = (text.splitlines() or [""])[0]
-    first = re.sub(r"0x[0-9a-f]{6,}", "0x...", re.sub(r"running on \S+\.", "running on HOST.", first))
+    first = re.sub(r"running on \S+\.", "running on HOST.", first)
+    first = re.sub(r"0x[0-9a-f]{6,}", "0x...", first)
     return {"class": type(error).__name__, "message": first}
 
 
-def families() -> List[str]:
+def families() -> list[str]:
     """Names of the modules with programs, in alphabetical order."""
     package = importlib.import_module(__package__ + ".programs")
     return sorted(module.name for module in pkgutil.iter_modules(package.__path__))
 
 
-def load_programs() -> Dict[str, Program]:
+def load_programs() -> dict[str, Program]:
     """Import every family and return all programs by name, in order of definition."""
     for family in families():
         importlib.import_module(__package__ + ".programs." + family)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import itertools
 import os
-from typing import Any, Dict, Iterator, List
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -18,9 +19,9 @@ ASPECTS = ("graph", "shapes", "values")
 MOST_LINES = 40
 
 
-def known_failures() -> Dict[str, str]:
+def known_failures() -> dict[str, str]:
     """``<program> <aspect>`` -> reason, from known_failures.txt (tab-separated)."""
-    reasons: Dict[str, str] = {}
+    reasons: dict[str, str] = {}
     with open(os.path.join(HERE, "known_failures.txt"), encoding="utf-8") as file:
         for line in file:
             if line.strip() and not line.startswith("#"):
@@ -29,7 +30,7 @@ def known_failures() -> Dict[str, str]:
     return reasons
 
 
-def cases() -> List[Any]:
+def cases() -> list[Any]:
     """One test per program and aspect; known failures have to fail until they are struck off."""
     reasons = known_failures()
     result = []
@@ -42,8 +43,8 @@ def cases() -> List[Any]:
     return result
 
 
-@functools.lru_cache(maxsize=None)
-def recording(family: str) -> Dict[str, Any]:
+@functools.cache
+def recording(family: str) -> dict[str, Any]:
     """What TF 1.15.5 answered for one family."""
     return encode.read_recording(os.path.join(HERE, "recorded", family + ".json.gz"))
 

@@ -15,7 +15,8 @@ def scalar_constants(tf):
 
 @program
 def constant_of_every_dtype(tf):
-    names = "float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()
+    names = ["float16", "float32", "float64"]
+    names += [sign + "int" + bits for sign in ("", "u") for bits in ("8", "16", "32", "64")]
     constants = {n: tf.constant([[1, 2], [3, 100]], dtype=getattr(tf, n), name=n) for n in names}
     constants["bool"] = tf.constant([True, False, True])
     constants["complex64"] = tf.constant([1 + 2j, -3.5j], tf.complex64)
@@ -45,7 +46,7 @@ def constants_from_numpy(tf):
         "uint8": tf.constant(np.array([[0, 255]], np.uint8)),
         "bool": tf.constant(np.array([[True], [False]])),
         "strings": tf.constant(np.array([b"a", b"bcd"])),
-        "unicode": tf.constant([u"gr\u00fcn", u"\u65e5"]),
+        "unicode": tf.constant(["gr\u00fcn", "\u65e5"]),
         "all_equal": tf.constant(np.full([2, 2], 7.0, np.float32)),
         "scalar": tf.constant(np.float32(0.1)),
         "cast_down": tf.constant(rng.randn(2), dtype=tf.float32),
@@ -136,7 +137,7 @@ def placeholders_of_all_kinds(tf):
         "flag": tf.logical_not(flag),
         "default": default * scalar,
     }
-    feeds = {known: [[1, 2], [3, 4]], partial: [[1, 2]], unknown: 2.5, text: ["a", u"\u00e9"],
+    feeds = {known: [[1, 2], [3, 4]], partial: [[1, 2]], unknown: 2.5, text: ["a", "\u00e9"],
              flag: True}
     overridden = dict(feeds)
     overridden.update({default: [5.0], scalar: 2.0})
@@ -190,7 +191,7 @@ def convert_to_tensor_forms(tf):
 
 @program
 def register_a_conversion_function(tf):
-    class Money(object):
+    class Money:
         def __init__(self, cents):
             self.cents = cents
 
