@@ -1,0 +1,56 @@
+# Everything here needs Python 3.10 or later and make, nothing else: the first target that needs a
+# package makes .venv and installs it there. PYTHON names the Python to start from.
+
+PYTHON ?= python3
+VENV ?= .venv
+OUT ?= out
+JOBS ?= 2
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+PYTEST := $(BIN)/python -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help test test-all demo lint api bench conformance clean
+
+help: ## show what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+test: $(VENV)/installed-test ## run the tests (ARGS="-k relu" narrows them down)
+	$(PYTEST) -n $(JOBS) -m "not slow and not oracle" $(ARGS)
+
+test-all: $(VENV)/installed-test ## run every test, the slow ones too
+	$(PYTEST) -n $(JOBS) $(ARGS)
+
+demo: $(VENV)/installed-demo ## train a TF1 MNIST network on real digits, draw its curve
+	@mkdir -p $(OUT)
+	$(BIN)/python -m stillflow examples/mnist_cnn.py --curve $(OUT)/mnist_cnn.png
+
+lint: $(VENV)/installed-dev ## style, types, layers, budgets, generated files
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python tools/check_budgets.py
+	$(BIN)/python tools/make_api.py --check
+
+api: $(VENV)/installed-test ## write the table of public names anew
+	$(BIN)/python tools/make_api.py
+
+bench: $(VENV)/installed-test ## benchmarks, side by side with whatever peers are installed
+	$(BIN)/python -m benchmarks --out $(OUT)/benchmarks.json $(ARGS)
+
+conformance: $(VENV)/installed-test ## TensorFlow's own unit tests (CONTRIBUTING.md says what to set)
+	PYTHON=$(BIN)/python OUT=$(OUT) JOBS=$(JOBS) tools/conformance.sh $(ARGS)
+
+clean: ## remove the environment and everything built
+	rm -rf $(VENV) $(OUT) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Stillflow needs Python 3.10 or later")'
+	$(PYTHON) -m venv $(VENV)
+
+# A stamp per set of packages; a change of what is asked for installs again, nothing else does.
+$(VENV)/installed-%: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing stillflow[$*] into $(VENV) (the first time takes a few minutes)"
+	$(PIP) --editable '.[$*]'
+	@touch $@

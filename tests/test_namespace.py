@@ -1,0 +1,116 @@
+"""The public API as modules: lazy, complete for `dir`, and honest about what is missing."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+import types
+
+import pytest
+
+import stillflow as tf
+from stillflow import _namespace
+
+
+def python(program: str) -> str:
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    heavy = "{'torch', 'numpy', 'google.protobuf', 'absl', 'typing', 're'} & {*sys.modules}"
+    before = python(f"import sys; print(sorted({heavy}))")
+    assert python(f"import sys, stillflow; print(sorted({heavy}))") == before
+
+
+def test_importing_the_package_takes_less_than_fifty_milliseconds() -> None:
+    timed = "import time; t = time.perf_counter(); import stillflow; print(time.perf_counter() - t)"
+    assert min(float(python(timed)) for _ in range(3)) < 0.05
+
+
+def test_a_public_name_is_imported_once_and_kept() -> None:
+    vars(tf).pop("DType", None)
+    first = tf.DType
+    assert vars(tf)["DType"] is first
+    assert tf.DType is first
+
+
+def test_programs_see_tensorflows_version() -> None:
+    assert tf.__version__ == "1.15.5"
+    assert tf.__stillflow_version__ != tf.__version__
+
+
+def test_compat_v1_is_the_whole_api_again() -> None:
+    assert tf.compat.v1.float32 is tf.float32
+    assert tf.compat.v1.compat.v1 is tf.compat.v1
+    assert importlib.import_module("stillflow.compat.v1") is tf.compat.v1
+    assert set(dir(tf.compat.v1)) == set(dir(tf))
+
+
+def test_a_namespace_reached_through_compat_v1_is_the_same_module() -> None:
+    assert importlib.import_module("stillflow.compat.v1.errors") is tf.errors
+    assert tf.compat.v1.errors is tf.errors
+
+
+def test_dir_lists_public_names_only() -> None:
+    assert {"float32", "Graph", "errors", "compat"} <= set(dir(tf))
+    assert not [name for name in dir(tf) if name.startswith("_")]
+
+
+def test_a_symbol_of_tensorflow_that_is_missing_says_so() -> None:
+    module = _namespace.ApiModule("stillflow.nn")
+    _namespace._adopt(module, "nn")
+    message = r"^module 'tensorflow.nn' has no attribute 'relu': tf.nn.relu is not supported by Still"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_namespace, "TABLE", {})
+        with pytest.raises(AttributeError, match=message):
+            _ = module.relu
+
+
+@pytest.mark.parametrize(
+    ("prefix", "name"),
+    [("", "matmul"), ("", "contrib"), ("nn", "relu"), ("contrib.layers", "fully_connected"),
+     ("app.flags", "DEFINE_bool"), ("flags", "DEFINE_bool"), ("", "estimator"),
+     ("train", "AdamOptimizer"), ("contrib", "slim"), ("", "nn")],
+)
+def test_names_that_tensorflow_has_are_known(prefix: str, name: str) -> None:
+    symbol = f"tf.{prefix}.{name}".replace("..", ".")
+    message = _namespace._missing(prefix, name)
+    assert message.endswith(f": {symbol} is not supported by Stillflow yet")
+
+
+@pytest.mark.parametrize(
+    ("prefix", "name"),
+    [("", "mat"), ("", "relu7"), ("nn", "matmu"), ("", "DEFINE_bool"), ("", "v1x"),
+     ("nn", "AdamOptimizer"), ("layers", "fully_connected"), ("", "__path_of__"), ("", "nn.relu")],
+)
+def test_names_that_tensorflow_lacks_get_the_plain_message(prefix: str, name: str) -> None:
+    module = f"tensorflow.{prefix}".rstrip(".")
+    assert _namespace._missing(prefix, name) == f"module {module!r} has no attribute {name!r}"
+
+
+def test_a_submodule_does_not_hide_the_public_name_it_shares() -> None:
+    table = {"layers.dropout": "nothing:here"}
+    package = types.ModuleType("stillflow.layers")
+    _namespace._adopt(package, "layers")
+    submodule = types.ModuleType("stillflow.layers.dropout")
+    other = types.ModuleType("stillflow.layers.core")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_namespace, "TABLE", table)
+        package.dropout = submodule
+        package.core = other
+    assert "dropout" not in vars(package)
+    assert vars(package)["core"] is other
+
+
+def test_a_real_module_where_the_api_has_a_namespace_answers_for_it() -> None:
+    errors = importlib.import_module("stillflow.errors")
+    assert errors is tf.errors
+    assert isinstance(errors, _namespace.ApiModule)
+    assert "OpError" in dir(errors)
+
+
+def test_an_unknown_module_is_not_found() -> None:
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("stillflow.no_such_namespace")

@@ -1,0 +1,70 @@
+"""Holds the size budgets: 600 lines a file, 50 lines a function, 100 columns a line.
+
+Counted over src/ and tools/; columns over every text file of the package as well. Files that are
+written by a tool or that hold a table of data are named in GENERATED.
+
+    python tools/check_budgets.py
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = ("src", "tools", "benchmarks", "examples")
+FILE_LINES, FUNCTION_LINES, COLUMNS = 600, 50, 100
+GENERATED = {"src/stillflow/_api.py"}
+
+
+def faults(path: Path, name: str) -> Iterator[str]:
+    """Yields a line for each budget that a file overruns."""
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    if len(lines) > FILE_LINES:
+        yield f"{name}: {len(lines)} lines, more than {FILE_LINES}"
+    for number, line in enumerate(lines, 1):
+        if len(line) > COLUMNS:
+            yield f"{name}:{number}: {len(line)} columns, more than {COLUMNS}"
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            length = _code_lines(node)
+            if length > FUNCTION_LINES:
+                where = f"{name}:{node.lineno}: {node.name}"
+                yield f"{where} has {length} lines, more than {FUNCTION_LINES}"
+
+
+def _code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """The lines of a function without its docstring, and without the functions inside it."""
+    first = function.body[1] if ast.get_docstring(function) and len(function.body) > 1 else None
+    start = first.lineno if first else function.body[0].lineno
+    signature = function.body[0].lineno - function.lineno
+    inner = sum((node.end_lineno or node.lineno) - node.lineno + 1
+                for statement in function.body for node in _functions(statement))
+    return signature + (function.end_lineno or start) - start + 1 - inner
+
+
+def _functions(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """The outermost functions in a statement."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        yield node
+    else:
+        for child in ast.iter_child_nodes(node):
+            yield from _functions(child)
+
+
+def main() -> int:
+    found = []
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            name = path.relative_to(ROOT).as_posix()
+            if name not in GENERATED:
+                found += faults(path, name)
+    print("\n".join(found) or "budgets kept")
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
