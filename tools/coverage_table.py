@@ -1,0 +1,127 @@
+"""How much of what programs use is there, by area: a table, and the list of what is missing.
+
+A symbol counts when it exists and is called as TensorFlow 1.15's is: the same arguments, in the
+same order, with the same defaults. The facts are tests/facts/signatures.json, recorded by
+tools/public_signatures.py; another file of that form can be given.
+
+    python tools/coverage_table.py                   the table
+    python tools/coverage_table.py --missing core    what lacks in an area, most used first
+    python tools/coverage_table.py --json FILE       the figures, for tools/readme_tables.py
+    python tools/coverage_table.py --write-gaps      tests/facts/gaps.txt anew, for the area core
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+import warnings
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from public_signatures import describe, resolve, same
+
+FACTS = Path(__file__).resolve().parent.parent / "tests" / "facts"
+GAPS = FACTS / "gaps.txt"
+GAPS_HEAD = """\
+# Symbols of the area `core` that programs use and that are not there yet, or are called otherwise.
+# A test holds this list against the package both ways, so it can only shrink honestly. To write it
+# anew: python tools/coverage_table.py --write-gaps
+"""
+
+
+@dataclass
+class Area:
+    """The count of one area; `pairs` weighs a symbol by the repositories that use it."""
+
+    symbols: int = 0
+    found: int = 0
+    pairs: int = 0
+    pairs_found: int = 0
+    gaps: list[tuple[int, str, str]] = field(default_factory=list)
+
+
+def gap(root: ModuleType, symbol: str, recorded: str) -> str | None:
+    """What is wrong with a symbol, or None: "missing", or how it is called and how it should be."""
+    try:
+        found = describe(resolve(root, symbol))
+    except AttributeError:
+        return "missing"
+    except Exception as error:
+        return f"raises {type(error).__name__}: {error}".splitlines()[0]
+    return None if same(recorded, found) else f"is {found}, should be {recorded}"
+
+
+def measure(root: ModuleType, facts: dict[str, tuple[str, int, str]]) -> dict[str, Area]:
+    """Counts every area of the facts {symbol: (area, repositories, description)}."""
+    areas: dict[str, Area] = defaultdict(Area)
+    for symbol, (name, repositories, recorded) in facts.items():
+        area = areas[name]
+        area.symbols += 1
+        area.pairs += repositories
+        problem = gap(root, symbol, recorded)
+        if problem is None:
+            area.found += 1
+            area.pairs_found += repositories
+        else:
+            area.gaps.append((repositories, symbol, problem))
+    return dict(sorted(areas.items(), key=lambda item: -item[1].pairs))
+
+
+def gap_lines(area: Area) -> list[str]:
+    """The lines of gaps.txt."""
+    return sorted(f"{symbol}: {problem}" for _, symbol, problem in area.gaps)
+
+
+def write_gaps(facts: dict[str, tuple[str, int, str]]) -> None:
+    """Writes gaps.txt: the area `core`, looked up in the package itself."""
+    core = {symbol: row for symbol, row in facts.items() if row[0] == "core"}
+    lines = gap_lines(measure(importlib.import_module("stillflow"), core)["core"])
+    GAPS.write_text(GAPS_HEAD + "".join(f"{line}\n" for line in lines))
+
+
+def root_module() -> ModuleType:
+    """The module `tensorflow` as Stillflow serves it, so that internal paths resolve as well."""
+    import stillflow
+
+    stillflow.install()
+    return importlib.import_module("tensorflow")
+
+
+def table(areas: dict[str, Area]) -> str:
+    """The figures as text."""
+    lines = [f"{'area':12} {'symbols':>14} {'uses':>16}"]
+    for name, area in areas.items():
+        symbols = f"{area.found}/{area.symbols} {100 * area.found / area.symbols:4.0f}%"
+        pairs = f"{area.pairs_found}/{area.pairs} {100 * area.pairs_found / area.pairs:4.0f}%"
+        lines.append(f"{name:12} {symbols:>14} {pairs:>16}")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("facts", nargs="?", type=Path, default=FACTS / "signatures.json")
+    parser.add_argument("--missing", metavar="AREA", help="list what lacks in an area")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures")
+    parser.add_argument("--write-gaps", action="store_true", help=f"write {GAPS.name} anew")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    areas = measure(root_module(), json.loads(arguments.facts.read_text()))
+    if arguments.missing:
+        for repositories, symbol, problem in sorted(areas[arguments.missing].gaps, reverse=True):
+            print(f"{repositories:4} {symbol}: {problem}")
+    else:
+        print(table(areas))
+    if arguments.json:
+        figures = {name: [a.found, a.symbols, a.pairs_found, a.pairs] for name, a in areas.items()}
+        arguments.json.write_text(json.dumps(figures, indent=1) + "\n")
+    if arguments.write_gaps:
+        write_gaps(json.loads((FACTS / "signatures.json").read_text()))
+
+
+if __name__ == "__main__":
+    main()

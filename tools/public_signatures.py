@@ -1,0 +1,147 @@
+"""What a public symbol is and how it is called, as one line of text.
+
+The same code describes TensorFlow's symbol and Stillflow's, so the two lines can be compared. Run
+by a Python that has TensorFlow 1.15, it records all the symbols that programs were seen to use:
+
+    python tools/public_signatures.py USAGE_JSON tests/facts/signatures.json
+
+It runs on Python 3.7 too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import enum
+import importlib
+import inspect
+import json
+import types
+
+PLAIN = (type(None), bool, int, float, str, bytes)
+ANYTHING = "(*args, **kwargs)"
+
+
+def resolve(root: types.ModuleType, symbol: str) -> object:
+    """The object that a program calls `symbol` ("tf.nn.relu"), below the module `tensorflow`.
+
+    Raises:
+      AttributeError: There is none.
+    """
+    found: object = root
+    path = root.__name__
+    for name in symbol.split(".")[1:]:
+        path += "." + name
+        try:
+            found = getattr(found, name)
+        except AttributeError:
+            try:  # tf.python.ops.array_ops and the like have to be imported
+                found = importlib.import_module(path)
+            except ImportError as error:
+                raise AttributeError(str(error)) from error
+    return found
+
+
+def describe(obj: object) -> str:
+    """One line: "module", "value 20", "function (x, name=None)" or "class (name='Adam')"."""
+    if inspect.ismodule(obj):
+        return "module"
+    if inspect.isclass(obj):
+        return "class " + signature_text(constructor(obj))
+    if callable(obj) and not isinstance(obj, enum.Enum) and hasattr(obj, "__name__"):
+        return "function " + signature_text(obj)
+    return "value " + value_text(obj)
+
+
+def constructor(cls: type) -> object:
+    """The function whose arguments are the class's; its first one is left out by signature_text."""
+    for base in cls.__mro__:
+        for name in ("__init__", "__new__"):
+            if name in vars(base) and base is not object:
+                return getattr(cls, name)
+    return None
+
+
+def signature_text(function: object) -> str:
+    """The arguments with their defaults, without `self` and annotations."""
+    if function is None:
+        return "()"
+    try:
+        parameters = list(inspect.signature(function).parameters.values())  # type: ignore[arg-type]
+    except (TypeError, ValueError):  # built in C: a protobuf message
+        return ANYTHING
+    if parameters and parameters[0].name in ("self", "cls", "_cls"):
+        parameters = parameters[1:]
+    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    texts = []
+    bare_star = False
+    for parameter in parameters:
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+            bare_star = True
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and not bare_star:
+            bare_star = True
+            texts.append("*")
+        text = stars.get(parameter.kind, "") + parameter.name
+        if parameter.default is not inspect.Parameter.empty:
+            text += "=" + value_text(parameter.default)
+        texts.append(text)
+    return "(" + ", ".join(texts) + ")"
+
+
+def value_text(value: object) -> str:
+    """A value as text that does not depend on where it lives."""
+    if isinstance(value, enum.Enum):
+        return f"<{type(value).__name__}.{value.name}>"
+    if isinstance(value, PLAIN):
+        return repr(value)
+    if isinstance(value, (tuple, list)) and all(isinstance(item, PLAIN) for item in value):
+        return repr(value)
+    if type(value).__name__ == "DType":
+        return "tf." + value.name  # type: ignore[attr-defined]
+    name = getattr(value, "__name__", None) or type(value).__name__
+    return f"<{name}>"
+
+
+def same(recorded: str, found: str) -> bool:
+    """Whether a symbol of ours is called as TensorFlow's is.
+
+    A signature that TensorFlow's own decorators hide, or that protobuf has none of, holds nothing
+    against ours.
+    """
+    kind, _, arguments = recorded.partition(" ")
+    our_kind, _, ours = found.partition(" ")
+    if recorded == found or recorded == "?":
+        return True
+    if arguments == ANYTHING:
+        return our_kind in ("class", "function")
+    if kind == "value":  # an object of ours may have another class
+        return our_kind == kind and arguments.startswith("<")
+    return {kind, our_kind} <= {"class", "function"} and arguments == ours
+
+
+def record(usage: dict, root: types.ModuleType) -> dict:
+    """{symbol: [area, repositories, description]}; "?" where this TensorFlow lacks the symbol."""
+    rows = {}
+    for row in usage["symbols"]:
+        try:
+            description = describe(resolve(root, row["symbol"]))
+        except Exception:  # whatever an old module raises when it is imported
+            description = "?"
+        rows[row["symbol"]] = [row["area"], row["repos"], description]
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("usage", help="the record of the symbols that programs use")
+    parser.add_argument("out")
+    arguments = parser.parse_args()
+    with open(arguments.usage, encoding="utf-8") as file:
+        usage = json.load(file)
+    rows = record(usage, importlib.import_module("tensorflow"))
+    lines = [f"{json.dumps(name)}: {json.dumps(row)}" for name, row in sorted(rows.items())]
+    with open(arguments.out, "w", encoding="ascii") as file:
+        file.write("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+if __name__ == "__main__":
+    main()
