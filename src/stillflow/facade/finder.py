@@ -1,0 +1,138 @@
+"""The import hook that serves ``tensorflow`` and every module below it."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+from stillflow.facade import callers, internal, names, served
+
+ROOT = "tensorflow"
+# Other names under which programs, or editors that complete imports, reach the same modules.
+_SYNONYMS = {
+    "tensorflow_core": ROOT,
+    "tensorflow_estimator.python.estimator": "tensorflow.python.estimator",
+    "tensorflow_estimator": "tensorflow.estimator",
+    "tensorflow._api.v1": ROOT,
+    "tensorflow._api": ROOT,
+}
+_FILE = served.__file__
+_V1 = "compat.v1"
+# TensorBoard imports its own stub instead of tensorflow where it finds this module of its own.
+_NO_TENSORFLOW = "tensorboard.compat.notf"
+
+
+class Finder:
+    """Finds ``tensorflow`` and what is below it.
+
+    Args:
+      shadow: whether to hide a real TensorFlow that is installed, rather than give way to it.
+    """
+
+    is_fallback = True  # a program's own files of such a name go first
+
+    def __init__(self, shadow: bool = True) -> None:
+        self.shadow = shadow
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the spec of a module of TensorFlow; None for others, and for those who probe."""
+        if name == _NO_TENSORFLOW:
+            return ModuleSpec(name, _Loader(), origin=_FILE)
+        if not name.startswith(ROOT) or name.partition(".")[0] not in (ROOT, *_SYNONYMS):
+            return None
+        if callers.denied() or (not self.shadow and real_spec() is not None):
+            return None
+        meant = canonical(name)
+        loader = _loader(meant)
+        if loader is None:
+            return None
+        if meant != name:
+            loader = _Loader(target=meant)
+        spec = ModuleSpec(name, loader, origin=_FILE, is_package=True)
+        spec.has_location = True
+        return spec
+
+
+def canonical(name: str) -> str:
+    """Return the name below ``tensorflow`` that a synonym stands for."""
+    for synonym, meant in _SYNONYMS.items():
+        if name == synonym or name.startswith(synonym + "."):
+            return canonical(meant + name[len(synonym):])
+    return name
+
+
+@functools.cache
+def real_spec() -> ModuleSpec | None:
+    """Return the spec of a real TensorFlow that is installed here, or None."""
+    from importlib.machinery import PathFinder
+
+    return PathFinder.find_spec(ROOT)
+
+
+class _Loader(Loader):
+    """Makes a module of a kind, or puts the module named `target` in its place."""
+
+    def __init__(self, kind: type[ModuleType] = ModuleType, target: str = "") -> None:
+        self.kind = kind
+        self.target = target
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self.kind(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        if module.__name__ == ROOT:
+            module.__doc__ = "TensorFlow 1.15's API, served by Stillflow."
+            module.__dict__["__version__"] = importlib.import_module("stillflow").__version__
+        elif self.target:
+            meant = importlib.import_module(self.target)
+            if not hasattr(meant, "__path__"):
+                meant.__path__ = []  # internal modules hang below it
+            sys.modules[module.__name__] = meant
+
+
+def _loader(name: str) -> _Loader | None:
+    """Return what loads a module below ``tensorflow``; None if TensorFlow had no such module."""
+    if name == ROOT:
+        return _Loader(served.TensorFlow)
+    entry = names.internal_module(name)
+    spaces = [_public(name)] + ([entry.alias] if entry is not None and entry.alias else [])
+    for space in spaces:
+        if _exists(space):
+            return _Loader(target=f"stillflow.{space}")
+    if entry is not None or _known(spaces[0]):
+        return _Loader(served.Internal)
+    return None
+
+
+def _public(name: str) -> str:
+    """Return the public namespace that a module below ``tensorflow`` would be."""
+    for package, space in internal.PACKAGES.items():
+        if name == package or name.startswith(package + "."):
+            return space + name[len(package):]
+    return name[len(ROOT) + 1:]
+
+
+def _known(space: str) -> bool:
+    """Return whether TensorFlow or Stillflow has such a public namespace."""
+    return space == _V1 or space.removeprefix(_V1 + ".") in names.known_spaces()
+
+
+def _exists(space: str) -> bool:
+    """Return whether Stillflow has a module for a public namespace."""
+    module = f"stillflow.{space}"
+    try:
+        if not _known(space):
+            return False
+        importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (module + ".").startswith(error.name + "."):
+            return False
+        raise
+    return True

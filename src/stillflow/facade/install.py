@@ -1,0 +1,71 @@
+"""Serve the name ``tensorflow`` in this process, and stop doing so."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from importlib.machinery import ModuleSpec
+
+from stillflow.facade import callers
+from stillflow.facade.finder import ROOT, Finder, real_spec
+
+_MIXED = (
+    "A real TensorFlow {version} is already imported in this process ({file}), and Stillflow will "
+    "not mix with it. Call stillflow.install() before anything imports tensorflow, or run the "
+    "program with `python -m stillflow program.py`, or use an environment without TensorFlow."
+)
+_finder: Finder | None = None
+_find_spec = importlib.util.find_spec
+
+
+def install(shadow: bool = True) -> None:
+    """Serve ``tensorflow`` from now on; does nothing if it is served already.
+
+    Args:
+      shadow: whether to take the place of a TensorFlow that is installed but not imported.
+        If not, that one is imported as if Stillflow were not there.
+
+    Raises:
+      ImportError: a real TensorFlow is already imported in this process.
+    """
+    global _finder
+    loaded = sys.modules.get(ROOT)
+    if loaded is not None and not getattr(loaded, "__stillflow__", False):
+        raise ImportError(_MIXED.format(
+            version=getattr(loaded, "__version__", ""), file=getattr(loaded, "__file__", "no file")
+        ))
+    if _finder is not None:
+        return
+    if shadow and real_spec() is not None:
+        from stillflow.facade.say import say
+
+        say("TensorFlow is installed in this environment; this process uses Stillflow in its place")
+    _finder = Finder(shadow)
+    sys.meta_path.insert(0, _finder)
+    importlib.util.find_spec = _probe
+    importlib.invalidate_caches()
+
+
+def uninstall() -> None:
+    """Stop serving ``tensorflow``; programs keep the modules that they hold already."""
+    global _finder
+    if _finder is None:
+        return
+    if _finder in sys.meta_path:
+        sys.meta_path.remove(_finder)
+    if importlib.util.find_spec is _probe:
+        importlib.util.find_spec = _find_spec
+    _finder = None
+    for name in [name for name in sys.modules if name == ROOT or name.startswith(ROOT + ".")]:
+        del sys.modules[name]
+
+
+def _probe(name: str, package: str | None = None) -> ModuleSpec | None:
+    """Find a module's spec as usual, except that whoever probes for TensorFlow finds none.
+
+    Without this a library that looks after the program has imported tensorflow would see it in
+    ``sys.modules``, where no finder is asked.
+    """
+    if (name == ROOT or name.startswith(ROOT + ".")) and callers.denied():
+        return None
+    return _find_spec(name, package)
