@@ -38,6 +38,9 @@ def test_a_public_name_is_imported_once_and_kept() -> None:
 
 def test_programs_see_tensorflows_version() -> None:
     assert tf.__version__ == "1.15.5"
+    assert tf.VERSION == tf.version.VERSION == tf.compat.v1.__version__ == tf.__version__
+    assert tf.__git_version__ == tf.GIT_VERSION
+    assert tf.version.GRAPH_DEF_VERSION == 134
     assert tf.__stillflow_version__ != tf.__version__
 
 

@@ -8,6 +8,12 @@ from __future__ import annotations
 
 from stillflow._namespace import attach
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    def __getattr__(name: str) -> Any: ...
+
 # Programs ask the module they know as `tf` for TensorFlow's version, not for ours.
 __version__ = "1.15.5"
 __stillflow_version__ = "0.1.0"

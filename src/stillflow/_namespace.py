@@ -63,7 +63,9 @@ class ApiModule(ModuleType):
             module = importlib.import_module(_DYNAMIC[self.__api_prefix__])
             value = module.lookup(name)
         else:
-            raise AttributeError(_missing(self.__api_prefix__, name), name=name, obj=self)
+            from stillflow._missing import missing
+
+            value = missing(_missing(self.__api_prefix__, name), self, name)
         self.__dict__[name] = value
         return value
 
@@ -85,7 +87,7 @@ class ApiModule(ModuleType):
         start = f"{prefix}." if prefix else ""
         inside = {name[len(start) :].partition(".")[0] for name in (*TABLE, *_NAMESPACES)
                   if name.startswith(start) and name != prefix}
-        return sorted(name for name in inside if name)
+        return sorted(name for name in inside if name and not name.startswith("_"))
 
 
 class NamespaceFinder:
