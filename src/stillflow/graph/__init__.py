@@ -1,0 +1,1 @@
+"""The program as data: graphs, operations, tensors, op cards. Knows nothing of torch."""

@@ -1,0 +1,152 @@
+"""Functions over the default graph: scopes, collections, names. `tf.name_scope`, `tf.device`, ..."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from stillflow.graph.export import export
+from stillflow.graph.graph import Graph, get_default_graph
+from stillflow.graph.operation import Operation, Tensor
+
+
+def graph_from_inputs(op_inputs: Any, graph: Graph | None = None) -> Graph:
+    """The graph that `op_inputs` belong to; the default one if none of them is in a graph.
+
+    Raises:
+      ValueError: if they belong to different graphs.
+    """
+    if graph is not None and not isinstance(graph, Graph):
+        raise TypeError("Input graph needs to be a Graph.")
+    found: Graph | None = graph
+    first: Any = None
+    for item in op_inputs:
+        item = item._as_graph_element() if hasattr(item, "_as_graph_element") else item
+        if not isinstance(item, (Tensor, Operation)):
+            continue
+        if found is None:
+            found, first = item.graph, item
+        elif first is not None and item.graph is not found:
+            raise ValueError(f"{item} must be from the same graph as {first}.")
+        elif item.graph is not found:
+            raise ValueError(f"{item} is not from the passed-in graph.")
+    return found or get_default_graph()
+
+
+@export("name_scope", "keras.backend.name_scope")
+class name_scope:  # noqa: N801 - the public name
+    """A context that puts names made inside under a scope.
+
+    Args:
+      name: the scope's name; None takes `default_name`.
+      default_name: used if `name` is None.
+      values: tensors the scope works on; all must be of one graph, which becomes the default one.
+
+    Raises:
+      TypeError: if `default_name` is given but not a string.
+      ValueError: if both names are None while `values` are given.
+    """
+
+    def __init__(self, name: Any, default_name: str | None = None, values: Any = None) -> None:
+        if not (default_name is None or isinstance(default_name, str)):
+            raise TypeError(
+                f"`default_name` type ({type(default_name)}) is not a string type. You likely "
+                "meant to pass this into the `values` kwarg."
+            )
+        self._name = default_name if name is None else name
+        self._given, self._default_name, self._values = name, default_name, values
+        self._stack = contextlib.ExitStack()
+
+    @property
+    def name(self) -> Any:
+        return self._name
+
+    def __enter__(self) -> str:
+        if self._name is None and self._values is not None:
+            raise ValueError(
+                f"At least one of name ({self._given}) and default_name ({self._default_name}) "
+                "must be provided."
+            )
+        graph = get_default_graph()
+        if self._values:
+            graph = graph_from_inputs(self._values)
+        try:
+            if graph is not get_default_graph():
+                self._stack.enter_context(graph.as_default())
+            return self._stack.enter_context(graph.name_scope(self._name))
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def __exit__(self, *details: Any) -> None:
+        self._stack.__exit__(*details)
+
+
+@export("op_scope")
+@contextlib.contextmanager
+def op_scope(values: Any, name: Any, default_name: Any = None) -> Iterator[str]:
+    """The older spelling of `name_scope`."""
+    with name_scope(name, default_name=default_name, values=values) as scope:
+        yield scope
+
+
+@export("device")
+def device(device_name_or_function: Any) -> Any:
+    """See `Graph.device`."""
+    return get_default_graph().device(device_name_or_function)
+
+
+@export("container")
+def container(container_name: str) -> Any:
+    """See `Graph.container`."""
+    return get_default_graph().container(container_name)
+
+
+@export("colocate_with")
+def colocate_with(op: Any, ignore_existing: bool = False) -> Any:
+    """See `Graph.colocate_with`."""
+    return get_default_graph().colocate_with(op, ignore_existing)
+
+
+@export("control_dependencies")
+def control_dependencies(control_inputs: Any) -> Any:
+    """See `Graph.control_dependencies`."""
+    return get_default_graph().control_dependencies(control_inputs)
+
+
+@export("add_to_collection")
+def add_to_collection(name: Any, value: Any) -> None:
+    """See `Graph.add_to_collection`."""
+    get_default_graph().add_to_collection(name, value)
+
+
+@export("add_to_collections")
+def add_to_collections(names: Any, value: Any) -> None:
+    """See `Graph.add_to_collections`."""
+    get_default_graph().add_to_collections(names, value)
+
+
+@export("get_collection")
+def get_collection(key: Any, scope: str | None = None) -> list[Any]:
+    """See `Graph.get_collection`."""
+    return get_default_graph().get_collection(key, scope)
+
+
+@export("get_collection_ref")
+def get_collection_ref(key: Any) -> list[Any]:
+    """See `Graph.get_collection_ref`."""
+    return get_default_graph().get_collection_ref(key)
+
+
+@export("init_scope")
+@contextlib.contextmanager
+def init_scope() -> Iterator[None]:
+    """A scope outside control flow and control dependencies, keeping the name scope."""
+    graph = get_default_graph()
+    scope = graph.get_name_scope()
+    scope = scope + "/" if scope else ""
+    with graph.control_dependencies(None), graph.name_scope(scope or None):
+        yield
+
+

@@ -1,0 +1,356 @@
+"""From a call of a card to a node of the graph: inputs become tensors, types become attributes."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from stillflow.graph import attrs as attr_values
+from stillflow.graph.card import Card
+from stillflow.graph.conversion import convert_n_to_tensor, convert_to_tensor
+from stillflow.graph.dtypes import DType
+from stillflow.graph.graph import Graph, get_default_graph
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.signature import Arg, Attr, Signature
+
+
+def apply(card: Card, inputs: Sequence[Any], attrs: dict[str, Any], name: str | None) -> Any:
+    """Adds a node of `card` to the graph of its inputs.
+
+    Args:
+      inputs: one value per input argument of the signature; a list for list arguments.
+      attrs: attributes by name; those that follow from the inputs' types may be left out.
+      name: the node's name, the op's own by default.
+
+    Returns:
+      The output tensor, a named tuple of several, a list for a list output, or the operation
+      where there are no outputs.
+
+    Raises:
+      TypeError: if a value cannot become a tensor of a type the op takes.
+      ValueError: if shapes or attribute values are refused.
+    """
+    graph = graph_of(inputs)
+    signature = card.signature
+    if len(inputs) != len(signature.inputs):
+        raise TypeError(
+            f"{card.name} takes {len(signature.inputs)} inputs, not {len(inputs)}: "
+            f"{', '.join(arg.name for arg in signature.inputs)}"
+        )
+    known: dict[str, Any] = {
+        key: attr_values.normalize(value, signature.attrs[key]) if key in signature.attrs else value
+        for key, value in attrs.items()
+        if value is not None
+    }
+    old = graph._name_stack
+    stack, scope = graph._enter_name_scope(name or card.name)
+    graph._name_stack = stack
+    try:
+        tensors: list[Tensor] = []
+        for arg, value in zip(signature.inputs, inputs, strict=True):
+            tensors.extend(_convert(card, graph, arg, value, known))
+        _check_attrs(card, known)
+        types = output_types(card, known)
+        op = graph.add_op(card, tensors, known, types, scope[:-1])
+    finally:
+        graph._name_stack = old
+    return results(op)
+
+
+def graph_of(values: Sequence[Any]) -> Graph:
+    """The default graph, which all tensors among `values` must belong to.
+
+    Raises:
+      ValueError: if tensors come from different graphs.
+    """
+    default = get_default_graph()
+    first: Tensor | None = None
+    for value in values:
+        for item in value if type(value) in (list, tuple) else (value,):
+            if type(item) is not Tensor:
+                continue
+            if item.op.graph is not default:
+                if default._building_function:
+                    return default
+                if first is None and item.op.graph is not default:
+                    return _check_same_graph(values, item)
+            elif first is None:
+                first = item
+    return default
+
+
+def _check_same_graph(values: Sequence[Any], first: Tensor) -> Graph:
+    """Inputs from a graph that is not the default one: all right if all come from it."""
+    for value in values:
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(item, Tensor) and item.graph is not first.graph:
+                raise ValueError(f"{item} must be from the same graph as {first}.")
+    return first.graph
+
+
+def _convert(
+    card: Card, graph: Graph, arg: Arg, value: Any, known: dict[str, Any]
+) -> list[Tensor]:
+    """Turns one argument into tensors and records the attributes that it determines."""
+    if not arg.is_list:
+        if type(value) is Tensor and not arg.is_ref:  # by far the most frequent case
+            tensor = value
+        else:
+            tensor = _convert_one(card, graph, arg, value, known)
+        _record_type(card, arg, tensor, known)
+        return [tensor]
+    if not isinstance(value, (list, tuple)):
+        raise TypeError(
+            f"Expected list for '{arg.name}' argument to '{card.name}' Op, not {value}."
+        )
+    tensors = _convert_list(card, arg, list(value), known)
+    if arg.number_attr is not None:
+        _record_number(card, arg, len(tensors), known)
+        for tensor in tensors:
+            _record_type(card, arg, tensor, known)
+        return tensors
+    assert arg.type_list_attr is not None
+    types = [tensor.dtype.base_dtype for tensor in tensors]
+    if known.setdefault(arg.type_list_attr, types) != types:
+        raise TypeError(
+            f"Input '{arg.name}' of '{card.name}' Op has types {types} that do not match "
+            f"{known[arg.type_list_attr]}."
+        )
+    return tensors
+
+
+def _expected(card: Card, arg: Arg, known: dict[str, Any]) -> tuple[DType | None, DType | None]:
+    """The dtype an argument must have, or else the one it should preferably have."""
+    if arg.dtype is not None:
+        return arg.dtype, None
+    if arg.type_attr in known:
+        return known[arg.type_attr], None
+    attr = card.signature.attrs.get(arg.type_attr or "")
+    return None, attr.default if attr is not None and attr.has_default else None
+
+
+def _convert_one(
+    card: Card, graph: Graph, arg: Arg, value: Any, known: dict[str, Any]
+) -> Tensor:
+    dtype, preferred = _expected(card, arg, known)
+    try:
+        return convert_to_tensor(
+            value, dtype=dtype, name=arg.name, preferred_dtype=preferred, as_ref=arg.is_ref
+        )
+    except TypeError as error:
+        if dtype is None:
+            raise
+        raise TypeError(
+            f"Expected {dtype.name} passed to parameter '{arg.name}' of op '{card.name}', got "
+            f"{value!r} of type '{type(value).__name__}' instead. Error: {error}"
+        ) from None
+    except ValueError:
+        try:
+            seen = convert_to_tensor(value, name=arg.name, as_ref=arg.is_ref).dtype.name
+        except ValueError as error:
+            raise ValueError(
+                f"Tried to convert '{arg.name}' to a tensor and failed. Error: {error}"
+            ) from None
+        raise TypeError(_mismatch(card, arg, seen, known)) from None
+
+
+def _mismatch(card: Card, arg: Arg, seen: str, known: dict[str, Any]) -> str:
+    prefix = f"Input '{arg.name}' of '{card.name}' Op has type {seen} that does not match"
+    if arg.dtype is not None:
+        return f"{prefix} expected type of {arg.dtype.name}."
+    first = next(a.name for a in card.signature.inputs if a.type_attr == arg.type_attr)
+    expected = known[arg.type_attr].name if arg.type_attr in known else "?"
+    return f"{prefix} type {expected} of argument '{first}'."
+
+
+def _convert_list(card: Card, arg: Arg, values: list[Any], known: dict[str, Any]) -> list[Tensor]:
+    dtype, preferred = (None, None) if arg.type_list_attr else _expected(card, arg, known)
+    if arg.type_list_attr in known:
+        declared = known[arg.type_list_attr]
+        if len(declared) == len(values):
+            return [
+                convert_to_tensor(v, dtype=t, name=f"{arg.name}_{i}", as_ref=arg.is_ref)
+                for i, (v, t) in enumerate(zip(values, declared, strict=True))
+            ]
+    if dtype is None and arg.number_attr is not None:
+        dtype = next((v.dtype.base_dtype for v in values if isinstance(v, Tensor)), None)
+    try:
+        tensors = convert_n_to_tensor(
+            values, dtype=dtype, name=arg.name, preferred_dtype=preferred, as_ref=arg.is_ref
+        )
+        if arg.number_attr and len({t.dtype.base_dtype for t in tensors}) > 1:
+            raise TypeError
+    except (TypeError, ValueError):
+        raise TypeError(_list_mismatch(card, arg, values, known)) from None
+    return tensors
+
+
+def _list_mismatch(card: Card, arg: Arg, values: list[Any], known: dict[str, Any]) -> str:
+    prefix = f"Tensors in list passed to '{arg.name}' of '{card.name}' Op have types"
+    seen = []
+    for value in values:
+        try:
+            seen.append(convert_to_tensor(value, as_ref=arg.is_ref).dtype.name)
+        except (TypeError, ValueError):
+            seen.append("<NOT CONVERTIBLE TO TENSOR>")
+    types = ", ".join(seen)
+    if arg.dtype is not None:
+        return f"{prefix} [{types}] that do not match expected type {arg.dtype.name}."
+    if arg.type_attr in known:
+        first = next(a.name for a in card.signature.inputs if a.type_attr == arg.type_attr)
+        expected = known[arg.type_attr].name
+        return f"{prefix} [{types}] that do not match type {expected} inferred from earlier " \
+               f"arguments." if first == arg.name else \
+               f"{prefix} [{types}] that do not match type {expected} inferred from earlier " \
+               f"arguments."
+    return f"{prefix} [{types}] that don't all match."
+
+
+def _record_type(card: Card, arg: Arg, tensor: Tensor, known: dict[str, Any]) -> None:
+    dtype = tensor.dtype
+    base = dtype.base_dtype
+    if arg.is_ref and not dtype._is_ref_dtype:
+        raise TypeError(
+            f"'{card.name}' Op requires that input '{arg.name}' be a mutable tensor "
+            "(e.g.: a tf.Variable)"
+        )
+    if arg.type_attr is None:
+        if base != arg.dtype:
+            raise TypeError(_mismatch(card, arg, base.name, known))
+        return
+    expected = known.get(arg.type_attr)
+    if expected is None:
+        known[arg.type_attr] = base
+        attr = card.signature.attrs[arg.type_attr]
+        if attr.allowed is not None and base not in attr.allowed:
+            raise TypeError(_not_allowed(arg.name, base, attr))
+    elif expected is not base:
+        raise TypeError(_mismatch(card, arg, base.name, known))
+
+
+def _not_allowed(parameter: str, dtype: DType, attr: Attr) -> str:
+    assert attr.allowed is not None
+    allowed = ", ".join(item.name for item in attr.allowed)
+    return (
+        f"Value passed to parameter '{parameter}' has DataType {dtype.name} not in list of "
+        f"allowed values: {allowed}"
+    )
+
+
+def _record_number(card: Card, arg: Arg, number: int, known: dict[str, Any]) -> None:
+    assert arg.number_attr is not None
+    attr = card.signature.attrs[arg.number_attr]
+    if known.setdefault(arg.number_attr, number) != number:
+        same = next(a.name for a in card.signature.inputs if a.number_attr == arg.number_attr)
+        raise ValueError(
+            f"List argument '{arg.name}' to '{card.name}' Op with length {number} must match "
+            f"length {known[arg.number_attr]} of argument '{same}'."
+        )
+    if attr.minimum is not None and number < attr.minimum:
+        raise ValueError(
+            f"List argument '{arg.name}' to '{card.name}' Op with length {number} shorter than "
+            f"minimum length {attr.minimum}."
+        )
+
+
+def _check_attrs(card: Card, known: dict[str, Any]) -> None:
+    """Fills in defaults and refuses what is missing, unknown or not allowed."""
+    declared = card.signature.attrs
+    for name, attr in declared.items():
+        value = known.get(name)
+        if value is None:
+            if not attr.has_default:
+                raise TypeError(f"No argument for attr {name} of op {card.name}")
+            known[name] = list(attr.default) if attr.is_list else attr.default
+        elif attr.allowed is not None and attr.element == "type":
+            for dtype in value if attr.is_list else (value,):
+                if dtype not in attr.allowed:
+                    raise TypeError(_not_allowed(name, dtype, attr))
+    for name in known:
+        if name not in declared and not name.startswith("_"):
+            raise TypeError(f"{card.name} got unexpected keyword arguments: {name}")
+
+
+def complete_attrs(card: Card, attrs: dict[str, Any], inputs: Sequence[Tensor]) -> None:
+    """Derives the attributes that inputs determine and fills in defaults, checking both.
+
+    For operations built from bare parts: `Graph.create_op` and imported GraphDefs.
+    """
+    position = 0
+    for arg in card.signature.inputs:
+        if arg.number_attr is not None:
+            count = attrs.get(arg.number_attr)
+            if count is None:
+                count = attrs[arg.number_attr] = len(inputs) - position
+        elif arg.type_list_attr is not None:
+            types = attrs.get(arg.type_list_attr)
+            if types is None:
+                types = [t.dtype.base_dtype for t in inputs[position:]]
+                attrs[arg.type_list_attr] = types
+            count = len(types)
+        else:
+            count = 1
+        if position + count > len(inputs):
+            raise ValueError(
+                f"op {card.name} expects more inputs than the {len(inputs)} it was given"
+            )
+        for tensor in inputs[position : position + count]:
+            if arg.type_list_attr is None:
+                _record_type(card, arg, tensor, attrs)
+        position += count
+    if position != len(inputs):
+        raise ValueError(f"op {card.name} takes {position} inputs, not {len(inputs)}")
+    _check_attrs(card, attrs)
+
+
+def output_types(card: Card, attrs: dict[str, Any]) -> list[DType]:
+    """The dtype of every output, lists spelled out."""
+    types: list[DType] = []
+    for arg in card.signature.outputs:
+        if arg.type_list_attr is not None:
+            types.extend(attrs[arg.type_list_attr])
+            continue
+        dtype = arg.dtype if arg.dtype is not None else attrs[arg.type_attr]
+        if arg.is_ref:
+            dtype = dtype._as_ref
+        types.extend([dtype] * (attrs[arg.number_attr] if arg.number_attr else 1))
+    return types
+
+
+@cache
+def _result_type(name: str, fields: tuple[str, ...]) -> Any:
+    return collections.namedtuple(name, fields)  # type: ignore[misc]
+
+
+def results(op: Operation) -> Any:
+    """What calling a card gives: a tensor, a list, a named tuple of those, or the operation."""
+    args = op.card.signature.outputs
+    if not args:
+        return op
+    if len(args) == 1 and not args[0].is_list:
+        return op._outputs[0]
+    parts: list[Any] = []
+    position = 0
+    for arg in args:
+        if not arg.is_list:
+            parts.append(op._outputs[position])
+            position += 1
+            continue
+        count = arg_length(op.card.signature, arg, op.attrs)
+        parts.append(op._outputs[position : position + count])
+        position += count
+    if len(args) == 1:
+        return parts[0] if parts[0] else op
+    return _result_type(op.type, tuple(arg.name for arg in args))(*parts)
+
+
+def arg_length(signature: Signature, arg: Arg, attrs: dict[str, Any]) -> int:
+    """How many tensors an argument stands for."""
+    del signature
+    if arg.number_attr is not None:
+        return int(attrs[arg.number_attr])
+    if arg.type_list_attr is not None:
+        return len(attrs[arg.type_list_attr])
+    return 1

@@ -1,0 +1,153 @@
+"""Op cards: everything about one operation in one place.
+
+A module of `stillflow.ops` makes a card from the op's signature and hangs the parts on it:
+
+    leaky_relu_op = op('''LeakyRelu(features: T) -> activations: T
+                          alpha: float = 0.2; T: {half, bfloat16, float, double} = float''')
+
+    @leaky_relu_op.shape
+    def leaky_relu_shape(node): return node.dims(0)
+
+    @leaky_relu_op.kernel
+    def leaky_relu_kernel(node):
+        return node.call(F.leaky_relu, node.inputs[0], negative_slope=node.alpha)
+
+    @leaky_relu_op.gradient
+    def leaky_relu_gradient(node, grad): ...
+
+Calling a card adds a node to the default graph. See `ops/CARDS.md` for each part's contract.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, TypeVar
+
+from stillflow.graph.signature import Signature, parse
+
+Part = TypeVar("Part", bound=Callable[..., Any])
+
+# What running an op may touch; anything but "pure" and "state" needs trust for graphs from files.
+EFFECTS = ("pure", "state", "reads files", "writes files", "runs Python", "network")
+
+_cards: dict[str, Card] = {}
+
+
+class Card:
+    """One operation: its signature and its parts.
+
+    Args:
+      text: the signature, in the form `graph/signature.py` describes.
+      writes: positions of reference or resource inputs whose variable is changed in place.
+      keeps: positions of inputs whose memory the op holds on to after it ran (Assign).
+      view: whether an output may share memory with an input.
+      effect: one of `EFFECTS`; by default "state" where the signature says stateful, else "pure".
+      differentiable: False where gradients stop silently, as TF's `NotDifferentiable` ops do.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        writes: Sequence[int] = (),
+        keeps: Sequence[int] = (),
+        view: bool = False,
+        effect: str | None = None,
+        differentiable: bool = True,
+    ) -> None:
+        self.name = text.strip().partition("(")[0].strip()
+        self.text = text
+        self.writes = tuple(writes)
+        self.keeps = tuple(keeps)
+        self.view = view
+        self.differentiable = differentiable
+        self._effect = effect
+        self.shape_part: Callable[..., Any] | None = None
+        self.check_part: Callable[..., Any] | None = None
+        self.value_part: Callable[..., Any] | None = None
+        self.kernel_part: Callable[..., Any] | None = None
+        self.gradient_part: Callable[..., Any] | None = None
+        self.samples_part: Callable[..., Iterator[Any]] | None = None
+
+    @cached_property
+    def signature(self) -> Signature:
+        return parse(self.text)
+
+    @property
+    def effect(self) -> str:
+        return self._effect or ("state" if self.signature.is_stateful else "pure")
+
+    @cached_property
+    def foldable(self) -> bool:
+        """Whether equal inputs always give equal outputs and nothing else happens."""
+        args = (*self.signature.inputs, *self.signature.outputs)
+        return self.effect == "pure" and not any(arg.is_ref for arg in args)
+
+    def _attach(self, slot: str, part: Part) -> Part:
+        if getattr(self, slot) is not None:
+            raise ValueError(f"op {self.name} already has a {slot.removesuffix('_part')}")
+        setattr(self, slot, part)
+        return part
+
+    def shape(self, part: Part) -> Part:
+        """`f(node)` gives the outputs' dims: one tuple (or None), or a list of them."""
+        return self._attach("shape_part", part)
+
+    def check(self, part: Part) -> Part:
+        """`f(node)` raises ValueError for arguments that the op refuses."""
+        return self._attach("check_part", part)
+
+    def value(self, part: Part) -> Part:
+        """`f(node, *arrays)` computes the output in numpy, for constant-value shape inference."""
+        return self._attach("value_part", part)
+
+    def kernel(self, part: Part) -> Part:
+        """`f(node)` gives what runs at every step: a callable over the inputs."""
+        return self._attach("kernel_part", part)
+
+    def gradient(self, part: Part) -> Part:
+        """`f(node, *grads)` builds the gradient nodes and gives one tensor or None per input."""
+        return self._attach("gradient_part", part)
+
+    def samples(self, part: Part) -> Part:
+        """`f()` yields `Sample` and `Bad` arguments from which tests are derived."""
+        return self._attach("samples_part", part)
+
+    def __call__(self, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
+        """Adds a node of this op to the default graph; gives its output(s), or the operation."""
+        from stillflow.graph.build import apply
+
+        return apply(self, inputs, attrs, name)
+
+    def __repr__(self) -> str:
+        return f"<card {self.name}>"
+
+
+def op(text: str, **options: Any) -> Card:
+    """Makes the card of one operation and registers it. Options are those of `Card`.
+
+    Raises:
+      ValueError: if the op already has a card.
+    """
+    card = Card(text, **options)
+    if card.name in _cards:
+        raise ValueError(f"op {card.name} has two cards")
+    _cards[card.name] = card
+    return card
+
+
+def find(op_type: str) -> Card | None:
+    """The card of an op type, or None if Stillflow has none."""
+    card = _cards.get(op_type)
+    if card is None:
+        load_all()
+        card = _cards.get(op_type)
+    return card
+
+
+def load_all() -> dict[str, Card]:
+    """Imports every module of cards; gives all cards by op type."""
+    importlib.import_module("stillflow.ops").load_all()
+    return _cards

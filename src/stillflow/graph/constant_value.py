@@ -1,0 +1,129 @@
+"""Values that are known while the graph is built.
+
+Static shapes depend on them: `tf.reshape(x, [tf.shape(x)[0], -1])` has a known rank because the
+shape argument is partly known. A card's value part computes an op's outputs from its inputs' known
+values as soon as the op is created; `partial_shape` reads an integer vector element by element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from stillflow.graph.node import Node
+    from stillflow.graph.operation import Tensor
+
+Dims = tuple[int | None, ...] | None
+
+# Larger results are not worth keeping: shape arithmetic is small.
+MAX_ELEMENTS = 4096
+
+
+def constant_value(tensor: Tensor) -> np.ndarray | None:
+    """The value of `tensor` if constants and static shapes determine it, else None."""
+    values = tensor.op._values
+    return None if values is None else values[tensor.value_index]
+
+
+def value_of(function: Callable[..., Any]) -> Callable[[Node], np.ndarray | None]:
+    """A value part that applies a numpy function to all inputs' values once they are known."""
+
+    def value(node: Node) -> np.ndarray | None:
+        arrays = []
+        for tensor in node.inputs:
+            array = constant_value(tensor)
+            if array is None or array.size > MAX_ELEMENTS:
+                return None
+            arrays.append(array)
+        with np.errstate(all="ignore"):
+            try:
+                result = np.asarray(function(*arrays))
+            except (ValueError, ArithmeticError, IndexError):
+                return None  # the op itself reports what is wrong when it runs
+        return result.astype(node.outputs[0].dtype.as_numpy_dtype, copy=False)
+
+    return value
+
+
+def as_dims(vector: np.ndarray | None) -> Dims:
+    """An integer vector as dims (negative: unknown); a scalar -1 is an unknown shape."""
+    if vector is None or vector.ndim == 0:
+        return None
+    return tuple(None if size < 0 else int(size) for size in vector.tolist())
+
+
+class Known:
+    """Where `partial_shape` looks things up: here, what the graph knows statically."""
+
+    @staticmethod
+    def value(tensor: Tensor) -> np.ndarray | None:
+        return constant_value(tensor)
+
+    @staticmethod
+    def dims(tensor: Tensor) -> Dims:
+        return tensor._dims
+
+
+def partial_shape(tensor: Tensor, known: Any = Known) -> Dims:
+    """Reads an integer vector as a shape, None for every element that is not known.
+
+    Args:
+      tensor: rank 1 (or a scalar -1 for an unknown shape), int32 or int64.
+      known: an object with `value(tensor)` and `dims(tensor)`; by default the static facts.
+    """
+    value = known.value(tensor)
+    if value is not None:
+        return as_dims(value)
+    source = tensor.op
+    kind = source.type
+    if kind == "Shape":
+        return known.dims(source._inputs[0])
+    if kind == "ShapeN":
+        return known.dims(source._inputs[tensor.value_index])
+    if kind == "Pack":
+        return tuple(_scalar_dim(known.value(item)) for item in source._inputs)
+    if kind in ("Concat", "ConcatV2"):
+        parts = source._inputs[1:] if kind == "Concat" else source._inputs[:-1]
+        total: tuple[int | None, ...] = ()
+        for part in parts:
+            dims = partial_shape(part, known)
+            if dims is None:
+                return None
+            total += dims
+        return total
+    if kind == "StridedSlice":
+        sliced = _sliced(source, known)
+        if sliced is not None:
+            return sliced
+    length = known.dims(tensor)
+    if length is None or len(length) != 1 or length[0] is None:
+        return None
+    return (None,) * length[0]
+
+
+def _scalar_dim(value: np.ndarray | None) -> int | None:
+    if value is None or value.ndim != 0 or value < 0:
+        return None
+    return int(value)
+
+
+def _sliced(source: Any, known: Any) -> Dims:
+    """`vector[begin:end:stride]` of a partly known vector; None where the slice is not plain."""
+    attrs = source.attrs
+    if attrs["ellipsis_mask"] or attrs["new_axis_mask"] or attrs["shrink_axis_mask"]:
+        return None
+    bounds = [known.value(item) for item in source._inputs[1:]]
+    if any(bound is None or bound.size != 1 for bound in bounds):
+        return None
+    begin, end, stride = (int(bound[0]) for bound in bounds)
+    if stride == 0:
+        return None
+    dims = partial_shape(source._inputs[0], known)
+    if dims is None:
+        return None
+    start = None if attrs["begin_mask"] & 1 else begin
+    stop = None if attrs["end_mask"] & 1 else end
+    return dims[start:stop:stride]

@@ -1,0 +1,220 @@
+"""Making tensors of what programs hand in: numbers, arrays, lists, variables, anything registered."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dtypes
+from stillflow.graph.card import find
+from stillflow.graph.dtypes import DType
+from stillflow.graph.export import export
+from stillflow.graph.graph import Graph, get_default_graph
+from stillflow.graph.operation import Tensor
+
+ConversionFunction = Callable[..., Any]
+
+# priority -> [(types, function)]; lower priorities are asked first.
+_registry: dict[int, list[tuple[Any, ConversionFunction]]] = collections.defaultdict(list)
+_for_type: dict[type, list[tuple[Any, ConversionFunction]]] = {}
+
+_PLAIN = (bool, int, float, str, bytes, complex, np.ndarray, np.generic)
+
+
+@export("register_tensor_conversion_function")
+def register_tensor_conversion_function(
+    base_type: Any, conversion_func: ConversionFunction, priority: int = 100
+) -> None:
+    """Registers how objects of `base_type` become tensors.
+
+    Args:
+      base_type: a type or a tuple of types.
+      conversion_func: `f(value, dtype=None, name=None, as_ref=False)` gives a tensor or
+        NotImplemented.
+      priority: functions of lower priority are tried first.
+
+    Raises:
+      TypeError: if an argument is not what it should be.
+    """
+    bases = base_type if isinstance(base_type, tuple) else (base_type,)
+    if not all(isinstance(base, type) for base in bases):
+        raise TypeError("base_type must be a type or a tuple of types.")
+    if not callable(conversion_func):
+        raise TypeError("conversion_func must be callable.")
+    if any(issubclass(base, Tensor) for base in bases):
+        raise TypeError("Cannot register conversions for Python numeric types and NumPy arrays.")
+    _registry[priority].append((base_type, conversion_func))
+    _for_type.clear()
+
+
+def _functions_for(kind: type) -> list[tuple[Any, ConversionFunction]]:
+    found = _for_type.get(kind)
+    if found is None:
+        found = [
+            (base, function)
+            for priority in sorted(_registry)
+            for base, function in _registry[priority]
+            if issubclass(kind, base)
+        ]
+        _for_type[kind] = found
+    return found
+
+
+@export("convert_to_tensor")
+def convert_to_tensor_public(
+    value: Any,
+    dtype: Any = None,
+    name: str | None = None,
+    preferred_dtype: Any = None,
+    dtype_hint: Any = None,
+) -> Tensor:
+    """Converts `value` to a tensor.
+
+    Args:
+      value: a tensor, variable, number, string, array, (nested) list of these, or an object whose
+        type was registered with `register_tensor_conversion_function`.
+      dtype: the type wanted; by default it follows from `value`.
+      name: of the op made, if one is made.
+      preferred_dtype, dtype_hint: a type to try first; ignored if `value` does not fit it.
+
+    Raises:
+      TypeError, ValueError: if `value` cannot be converted.
+    """
+    hint = dtype_hint if dtype_hint is not None else preferred_dtype
+    return convert_to_tensor(value, dtype=dtype, name=name, preferred_dtype=hint)
+
+
+def convert_to_tensor(
+    value: Any,
+    dtype: Any = None,
+    name: str | None = None,
+    as_ref: bool = False,
+    preferred_dtype: Any = None,
+    dtype_hint: Any = None,
+    accepted_result_types: Any = None,
+    ctx: Any = None,
+) -> Tensor:
+    """See `convert_to_tensor_public`; with `as_ref`, a variable gives its reference."""
+    del accepted_result_types, ctx
+    if dtype is not None and type(dtype) is not DType:
+        dtype = dtypes.as_dtype(dtype)
+    kind = type(value)
+    if kind is Tensor:
+        if dtype is not None and not dtype.is_compatible_with(value.dtype):
+            raise ValueError(
+                f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype "
+                f"{value.dtype.name}: {str(value)!r}"
+            )
+        return value
+    preferred = dtype_hint if dtype_hint is not None else preferred_dtype
+    if preferred is not None:
+        preferred = dtypes.as_dtype(preferred)
+    if isinstance(value, _PLAIN):
+        return _plain(value, dtype, preferred, name)
+    for base, function in _functions_for(kind):
+        result = NotImplemented
+        if dtype is None and preferred is not None:
+            try:
+                result = function(value, dtype=preferred, name=name, as_ref=as_ref)
+            except (TypeError, ValueError):
+                result = NotImplemented
+            if result is not NotImplemented and result.dtype.base_dtype != preferred.base_dtype:
+                raise TypeError(
+                    f"convert_to_tensor did not convert to the preferred dtype: {result.dtype} "
+                    f"vs {preferred}"
+                )
+        if result is NotImplemented:
+            result = function(value, dtype=dtype, name=name, as_ref=as_ref)
+        if result is NotImplemented:
+            continue
+        _check_result(result, dtype, base, function, name)
+        return result
+    if isinstance(value, Tensor):
+        return value
+    raise TypeError(
+        f"{_prefix(name)}Cannot convert {value!r} with type {kind} to Tensor: no conversion "
+        "function registered."
+    )
+
+
+def _prefix(name: str | None) -> str:
+    return f"{name}: " if name else ""
+
+
+def _check_result(result: Any, dtype: Any, base: Any, function: Any, name: str | None) -> None:
+    if not isinstance(result, Tensor):
+        raise RuntimeError(
+            f"{_prefix(name)}Conversion function {function!r} for type {base} returned "
+            f"non-Tensor: {result!r}"
+        )
+    if dtype is not None and not dtype.is_compatible_with(result.dtype):
+        raise RuntimeError(
+            f"{_prefix(name)}Conversion function {function!r} for type {base} returned "
+            f"incompatible dtype: requested = {dtype.base_dtype.name}, actual = "
+            f"{result.dtype.base_dtype.name}"
+        )
+
+
+def _plain(value: Any, dtype: Any, preferred: Any, name: str | None) -> Tensor:
+    if dtype is None and preferred is not None:
+        try:
+            return constant_op(value, preferred, None, name or "Const")
+        except (TypeError, ValueError):
+            pass  # the preference does not fit; the value decides
+    return constant_op(value, dtype, None, name or "Const")
+
+
+def constant_op(
+    value: Any, dtype: Any, shape: Any, name: str, verify_shape: bool = False
+) -> Tensor:
+    """Adds a Const node to the default graph."""
+    from stillflow.graph.arrays import as_array
+
+    array = as_array(value, dtype, shape, verify_shape=verify_shape)
+    return constant_from_array(get_default_graph(), array, dtype, name)
+
+
+def constant_from_array(graph: Graph, array: np.ndarray, dtype: Any, name: str) -> Tensor:
+    """Adds a Const node holding `array`, which must not be changed afterwards."""
+    card = find("Const")
+    assert card is not None
+    if dtype is None:
+        dtype = dtypes.string if array.dtype == object else dtypes.as_dtype(array.dtype)
+    dtype = dtypes.as_dtype(dtype).base_dtype
+    full = name[:-1] if name.endswith("/") else graph.unique_name(name)
+    op = graph.add_op(card, [], {"value": array, "dtype": dtype}, [dtype], full)
+    return op._outputs[0]
+
+
+def constant_conversion(
+    value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
+    """The conversion of anything numpy understands."""
+    del as_ref
+    return constant_op(value, dtype, None, name or "Const")
+
+
+def convert_n_to_tensor(
+    values: Sequence[Any],
+    dtype: Any = None,
+    name: str | None = None,
+    preferred_dtype: Any = None,
+    as_ref: bool = False,
+) -> list[Tensor]:
+    """Converts each of `values`; the name of number i is `name_i`."""
+    return [
+        convert_to_tensor(
+            value,
+            dtype=dtype,
+            name=None if name is None else f"{name}_{i}",
+            as_ref=as_ref,
+            preferred_dtype=preferred_dtype,
+        )
+        for i, value in enumerate(values)
+    ]
+
+
+register_tensor_conversion_function((list, tuple, object), constant_conversion, 200)

@@ -1,0 +1,350 @@
+"""The graph: operations by name, and the scopes that shape what is added to it."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from stillflow.graph import attrs as attr_values
+from stillflow.graph.card import Card, find
+from stillflow.graph.collections import Collections
+from stillflow.graph.export import export
+from stillflow.graph.infer import infer_shapes
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.scopes import Scopes
+
+if TYPE_CHECKING:
+    from stillflow.graph.dtypes import DType
+
+_VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
+_VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\-/]*$")
+
+# TF 1.15.5 writes these into every GraphDef.
+PRODUCER, MIN_CONSUMER = 134, 12
+
+
+@export("Graph")
+class Graph(Scopes, Collections):
+    """A TF1 program as data: what `Session` runs and `as_graph_def` writes."""
+
+    def __init__(self) -> None:
+        Scopes.__init__(self)
+        Collections.__init__(self)
+        self._lock = threading.RLock()
+        self._by_name: dict[str, Operation] = {}
+        self._operations: list[Operation] = []
+        self._names_in_use: dict[str, int] = {}
+        self._unfetchable: set[Operation] = set()
+        self._unfeedable: set[Tensor] = set()
+        self._functions: dict[str, Any] = {}
+        self._finalized = False
+        self._seed: int | None = None
+        self._version = 0
+        self._edition = 0  # counts every change, also of existing nodes: plans depend on it
+        self._min_consumer = MIN_CONSUMER
+        self._producer = PRODUCER
+        self._is_function = False
+        self._building_function = False
+        self._outer_graph: Graph | None = None
+
+    # ---- what is in it
+
+    @property
+    def version(self) -> int:
+        """Grows with every operation added."""
+        return self._version
+
+    @property
+    def _last_id(self) -> int:
+        return self._version
+
+    @property
+    def graph_def_versions(self) -> Any:
+        """The versions that `as_graph_def` writes, a `VersionDef`."""
+        from stillflow.protos import VersionDef
+
+        return VersionDef(producer=self._producer, min_consumer=self._min_consumer)
+
+    @property
+    def seed(self) -> int | None:
+        """The graph-level random seed."""
+        return self._seed
+
+    @seed.setter
+    def seed(self, seed: int | None) -> None:
+        self._seed = seed
+
+    @property
+    def finalized(self) -> bool:
+        return self._finalized
+
+    @property
+    def building_function(self) -> bool:
+        return self._building_function
+
+    def finalize(self) -> None:
+        """Makes the graph read-only."""
+        self._finalized = True
+
+    def _unsafe_unfinalize(self) -> None:
+        self._finalized = False
+
+    def _check_not_finalized(self) -> None:
+        if self._finalized:
+            raise RuntimeError("Graph is finalized and cannot be modified.")
+
+    def _changed(self) -> None:
+        self._edition += 1
+
+    def get_operations(self) -> list[Operation]:
+        """All operations, in the order in which they were added."""
+        return list(self._operations)
+
+    def _get_operation_by_name_unsafe(self, name: str) -> Operation:
+        return self.get_operation_by_name(name)
+
+    def get_operation_by_name(self, name: str) -> Operation:
+        """The operation called `name`."""
+        if not isinstance(name, str):
+            raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
+        found = self.as_graph_element(name, allow_tensor=False, allow_operation=True)
+        assert isinstance(found, Operation)
+        return found
+
+    def get_tensor_by_name(self, name: str) -> Tensor:
+        """The tensor called `operation:index`."""
+        if not isinstance(name, str):
+            raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
+        found = self.as_graph_element(name, allow_tensor=True, allow_operation=False)
+        assert isinstance(found, Tensor)
+        return found
+
+    def as_graph_element(
+        self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
+    ) -> Tensor | Operation:
+        """What `obj` (a name, tensor, operation or convertible object) means in this graph.
+
+        Raises:
+          TypeError: if it is of a kind not asked for.
+          KeyError: if a name does not exist here.
+          ValueError: if it belongs to another graph or a name is malformed.
+        """
+        from stillflow.graph.lookup import graph_element
+
+        return graph_element(self, obj, allow_tensor, allow_operation)
+
+    _as_graph_element_locked = as_graph_element
+
+    def is_feedable(self, tensor: Tensor) -> bool:
+        return tensor not in self._unfeedable
+
+    def is_fetchable(self, tensor_or_op: Tensor | Operation) -> bool:
+        op = tensor_or_op.op if isinstance(tensor_or_op, Tensor) else tensor_or_op
+        return op not in self._unfetchable
+
+    def prevent_feeding(self, tensor: Tensor) -> None:
+        self._unfeedable.add(tensor)
+
+    def prevent_fetching(self, op: Operation) -> None:
+        self._unfetchable.add(op)
+
+    # ---- adding to it
+
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        """`name` under the current scope, with `_1`, `_2`, ... where it is taken.
+
+        Names that differ in case only count as the same, as TF has it.
+        """
+        if self._name_stack:
+            name = f"{self._name_stack}/{name}"
+        key = name.lower()
+        count = self._names_in_use.get(key, 0)
+        if mark_as_used:
+            self._names_in_use[key] = count + 1
+        if count:
+            base = key
+            while key in self._names_in_use:
+                key = f"{base}_{count}"
+                count += 1
+            if mark_as_used:
+                self._names_in_use[base] = count
+                self._names_in_use[key] = 1
+            name = f"{name}_{count - 1}"
+        return name
+
+    def add_op(
+        self,
+        card: Card,
+        inputs: list[Tensor],
+        attrs: dict[str, Any],
+        output_types: list[DType],
+        name: str,
+        device: bool = True,
+    ) -> Operation:
+        """Adds an operation whose attributes are already checked. `name` is final."""
+        if self._finalized:
+            self._check_not_finalized()
+        with self._lock:
+            controls = self._control_dependencies_for(inputs) if self._control_stack else []
+            if self._attr_scope or self._gradient_overrides or self._kernel_labels:
+                attrs.update(self._scope_attrs(card.name, attrs))
+            op = Operation(card, self, name, inputs, attrs, output_types, controls)
+            try:
+                infer_shapes(op)
+            except Exception:
+                self._forget(op)
+                raise
+            op._original_op = self._default_original_op
+            self._register(op)
+            context = self._control_flow_context
+            if context is not None:
+                op._control_flow_context = context
+                context.AddOp(op)
+            if device and self._device_stack:
+                self._apply_devices(op)
+            if self._colocation_stack:
+                self._apply_colocation(op)
+            if self._container and card.signature.is_stateful and not attrs.get("container", b"x"):
+                attrs["container"] = self._container.encode()
+            if self._control_stack:
+                self._record_in_control_scopes(op)
+        return op
+
+    def _register(self, op: Operation) -> None:
+        self._version += 1
+        self._edition += 1
+        op._id = self._version
+        self._by_name[op.name] = op
+        self._operations.append(op)
+
+    def _forget(self, op: Operation) -> None:
+        for tensor in op._inputs:
+            tensor._consumers = [other for other in tensor._consumers if other is not op]
+        for control in op._control_inputs:
+            control._control_outputs.remove(op)
+
+    def create_op(
+        self,
+        op_type: str,
+        inputs: list[Tensor],
+        dtypes: Any = None,
+        input_types: Any = None,
+        name: str | None = None,
+        attrs: dict[str, Any] | None = None,
+        op_def: Any = None,
+        compute_shapes: bool = True,
+        compute_device: bool = True,
+    ) -> Operation:
+        """Adds an operation from its type name and `AttrValue` messages, as TF's `create_op` does.
+
+        Raises:
+          ValueError: if Stillflow has no op of that type.
+          TypeError: if an input is not a tensor.
+        """
+        del input_types, op_def, compute_shapes
+        from stillflow.graph.build import complete_attrs, output_types
+
+        self._check_not_finalized()
+        for index, tensor in enumerate(inputs):
+            if not isinstance(tensor, Tensor):
+                raise TypeError(f"Input #{index} is not a tensor: {tensor}")
+        card = find(op_type)
+        if card is None:
+            raise ValueError(f"Op type not registered '{op_type}': Stillflow has no such operation")
+        declared = card.signature.attrs
+        values = {
+            key: attr_values.from_proto(value, declared[key].kind if key in declared else None)
+            for key, value in (attrs or {}).items()
+        }
+        complete_attrs(card, values, inputs)
+        types = output_types(card, values)
+        if dtypes is not None and [d.base_dtype for d in dtypes] != [d.base_dtype for d in types]:
+            raise TypeError(f"op {op_type} gives {types}, not {list(dtypes)}")
+        name = op_type if name is None else name
+        name = name[:-1] if name.endswith("/") else self.unique_name(name)
+        if not _VALID_OP_NAME.match(name):
+            raise ValueError(f"'{name}' is not a valid node name")
+        return self.add_op(card, list(inputs), values, types, name, device=compute_device)
+
+    # ---- being the default
+
+    @contextlib.contextmanager
+    def as_default(self) -> Iterator[Graph]:
+        """Makes this the graph that ops are added to, in this thread."""
+        stack = _default.stack
+        stack.append(self)
+        try:
+            yield self
+        finally:
+            if stack[-1] is not self:
+                raise AssertionError(
+                    f"Nesting violated for default stack of {type(stack[-1])} objects"
+                )
+            stack.pop()
+
+    def switch_to_thread_local(self) -> None:
+        """Scopes are kept per thread in any case; here for programs that ask for it."""
+
+    def _session_for(self, session: Any, purpose: str) -> Any:
+        from stillflow.graph.default_session import session_for
+
+        return session_for(self, session, purpose)
+
+    # ---- protos
+
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
+        """The graph as a `GraphDef` message."""
+        from stillflow.graph.graphdef import graph_def
+
+        return graph_def(self, from_version, add_shapes)
+
+    def _get_function(self, name: str | bytes) -> Any:
+        return self._functions.get(name.decode() if isinstance(name, bytes) else name)
+
+    def _is_function_name(self, name: str) -> bool:
+        return name in self._functions
+
+    def _add_function(self, function: Any) -> None:
+        self._functions[function.name] = function
+
+
+class _DefaultGraphs(threading.local):
+    """The stack of `as_default` graphs of this thread."""
+
+    def __init__(self) -> None:
+        self.stack: list[Graph] = []
+
+
+_default = _DefaultGraphs()
+_global_graph: Graph | None = None
+
+
+@export("get_default_graph")
+def get_default_graph() -> Graph:
+    """The graph that ops are added to now, in this thread."""
+    global _global_graph
+    if _default.stack:
+        return _default.stack[-1]
+    if _global_graph is None:
+        _global_graph = Graph()
+    return _global_graph
+
+
+@export("reset_default_graph")
+def reset_default_graph() -> None:
+    """Replaces the global default graph by an empty one.
+
+    Raises:
+      AssertionError: inside `with graph.as_default()`.
+    """
+    global _global_graph
+    if _default.stack:
+        raise AssertionError(
+            "Do not use tf.reset_default_graph() to clear "
+            "nested graphs. If you need a cleared graph, "
+            "exit the nesting and create a new graph."
+        )
+    _global_graph = None

@@ -1,0 +1,74 @@
+"""Static shapes and known values of a new operation, by its card."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph.dims import to_string
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Operation
+from stillflow.graph.tensor_shape import TensorShape
+
+
+def as_dims(dims: Any) -> tuple[int | None, ...] | None:
+    return dims._dims if isinstance(dims, TensorShape) else dims
+
+
+def infer_shapes(op: Operation) -> None:
+    """Sets the outputs' shapes, and their values where they are already known.
+
+    Raises:
+      ValueError: if the op refuses its inputs' shapes or values, in TF's words.
+    """
+    card = op.card
+    node = Node(op)
+    try:
+        if card.check_part is not None:
+            card.check_part(node)
+        if card.shape_part is not None:
+            set_dims(op, card.shape_part(node))
+    except ValueError as error:
+        raise ValueError(describe(error, op, node)) from None
+    if card.value_part is not None:
+        value = card.value_part(node)
+        if value is not None:
+            op._values = list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def set_dims(op: Operation, shapes: Any) -> None:
+    outputs = op._outputs
+    if isinstance(shapes, list):
+        if len(shapes) != len(outputs):
+            raise AssertionError(f"shape rule of {op.type} gave {len(shapes)} shapes")
+        for tensor, dims in zip(outputs, shapes, strict=True):
+            tensor._dims = as_dims(dims)
+    else:
+        outputs[0]._dims = as_dims(shapes)
+
+
+def describe(error: Exception, op: Operation, node: Node) -> str:
+    """TF's wording: what is wrong, for which op, with which input shapes and values."""
+    shapes = ", ".join(to_string(tensor._dims) for tensor in op._inputs)
+    text = f"{error} for '{op.name}' (op: '{op.type}') with input shapes: {shapes}"
+    values = []
+    for index in node.asked:
+        if index < len(op._inputs):
+            value = Node(op).value(index)
+            if value is not None and value.dtype != object:
+                values.append(f"input[{index}] = {summarize(value)}")
+    if values:
+        text += f" and with computed input tensors: {', '.join(values)}"
+    return text + "."
+
+
+def summarize(value: Any) -> str:
+    """An array as TF's messages print it: `<1 2 3>`, `<[1 2][3 4]>`."""
+
+    def inner(array: Any) -> str:
+        if array.ndim == 0:
+            return str(array)
+        if array.ndim == 1:
+            return " ".join(str(item) for item in array[:3]) + ("..." if array.size > 3 else "")
+        return "".join(f"[{inner(row)}]" for row in array)
+
+    return f"<{inner(value)}>"

@@ -1,0 +1,46 @@
+"""Modules that are imported when something is first asked of them.
+
+Op cards mention torch in their kernels; importing a card must not import torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+
+class LazyModule:
+    """Stands for a module until an attribute is read, then fetches it and remembers it.
+
+    Args:
+      name: the module to import.
+      path: attributes to follow inside the module (`"ops.aten"` of `torch`).
+    """
+
+    def __init__(self, name: str, path: str = "") -> None:
+        self._name = name
+        self._path = path
+
+    def __getattr__(self, attribute: str) -> Any:
+        target: Any = importlib.import_module(self._name)
+        for part in filter(None, self._path.split(".")):
+            target = getattr(target, part)
+        value = getattr(target, attribute)
+        setattr(self, attribute, value)
+        return value
+
+    def __repr__(self) -> str:
+        return f"<lazy module {self._name!r}>"
+
+
+if TYPE_CHECKING:
+    import torch
+    import torch.nn.functional as F
+
+    aten: Any
+else:
+    torch = LazyModule("torch")
+    F = LazyModule("torch.nn.functional")
+    aten = LazyModule("torch", "ops.aten")
+
+__all__ = ["F", "LazyModule", "aten", "torch"]

@@ -1,0 +1,95 @@
+"""What the parts of a card see of one operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from stillflow.graph.constant_value import Dims, constant_value, partial_shape
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from stillflow.graph.dtypes import DType
+    from stillflow.graph.operation import Operation, Tensor
+
+
+class Call(NamedTuple):
+    """A kernel written as one call: `args` may name the node's input tensors."""
+
+    function: Callable[..., Any] | None  # None hands the only argument on
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+class Handle(NamedTuple):
+    """A kernel's answer for ops that stand for session state: variables, queues, tables."""
+
+    state: Any
+
+
+class Node:
+    """An operation while the graph is built: static shapes, constant values, attributes.
+
+    Attributes of the op read as attributes of the node: `node.strides`, `node.T`.
+    """
+
+    __slots__ = ("op", "asked")
+
+    def __init__(self, op: Operation) -> None:
+        self.op = op
+        self.asked: list[int] = []  # inputs whose value a shape rule looked at
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        return self.op._inputs
+
+    @property
+    def outputs(self) -> list[Tensor]:
+        return self.op._outputs
+
+    @property
+    def name(self) -> str:
+        return self.op.name
+
+    def dims(self, index: int) -> Dims:
+        """Dimensions of an input: a tuple with None where unknown, or None for unknown rank."""
+        return self.op._inputs[index]._dims
+
+    def out_dims(self, index: int = 0) -> Dims:
+        """Dimensions of an output."""
+        return self.op._outputs[index]._dims
+
+    def dtype(self, index: int) -> DType:
+        """Base dtype of an input."""
+        return self.op._inputs[index].dtype.base_dtype
+
+    def value(self, index: int) -> np.ndarray | None:
+        """The value of an input where it is known now, else None."""
+        if index not in self.asked:
+            self.asked.append(index)
+        return constant_value(self.op._inputs[index])
+
+    def shape_value(self, index: int) -> Dims:
+        """An integer-vector input read as a shape: None for each element not known now."""
+        if index not in self.asked:
+            self.asked.append(index)
+        return partial_shape(self.op._inputs[index])
+
+    def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Call:
+        """A kernel that is one call; input tensors among `args` stand for their run-time values."""
+        return Call(function, args, kwargs)
+
+    def same(self, index: int = 0) -> Call:
+        """A kernel that hands an input on as it is."""
+        return Call(None, (self.op._inputs[index],), {})
+
+    def handle(self, state: Any) -> Handle:
+        """The kernel of an op whose output is a handle to `state`."""
+        return Handle(state)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.op.attrs[name]
+        except KeyError:
+            raise AttributeError(f"op {self.op.type} has no attribute {name!r}") from None

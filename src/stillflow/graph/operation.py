@@ -1,0 +1,363 @@
+"""Operations and the tensors they give: the nodes and edges of a graph."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from stillflow.graph import attrs as attr_values
+from stillflow.graph.device import canonical
+from stillflow.graph.dtypes import DType
+from stillflow.graph.export import export
+from stillflow.graph.tensor_shape import TensorShape, shape_from_dims
+
+if TYPE_CHECKING:
+    from stillflow.graph.card import Card
+    from stillflow.graph.graph import Graph
+
+Frames = list[tuple[CodeType, int]]
+
+
+def caller_frames() -> Frames:
+    """The stack of the code that is building the graph, innermost first, kept cheaply."""
+    frames = []
+    frame = sys._getframe(2)
+    while frame is not None:
+        frames.append((frame.f_code, frame.f_lineno))
+        frame = frame.f_back  # type: ignore[assignment]
+    return frames
+
+
+@export("Tensor")
+class Tensor:
+    """A symbolic output of an `Operation`: what `sess.run` fetches and feeds.
+
+    Attributes:
+      op: the operation that gives it.
+      value_index: its position among that operation's outputs.
+      dtype: the type of its elements.
+    """
+
+    __array_priority__ = 100
+    OVERLOADABLE_OPERATORS: set[str] = set()
+
+    def __init__(self, op: Operation, value_index: int, dtype: DType) -> None:
+        self.op = op
+        self.value_index = value_index
+        self.dtype = dtype
+        self._dims: tuple[int | None, ...] | None = None
+        self._consumers: list[Operation] = []
+
+    @property
+    def _op(self) -> Operation:
+        return self.op
+
+    @property
+    def _dtype(self) -> DType:
+        return self.dtype
+
+    @property
+    def name(self) -> str:
+        """`operation_name:output_index`."""
+        return f"{self.op.name}:{self.value_index}"
+
+    @property
+    def graph(self) -> Graph:
+        return self.op.graph
+
+    @property
+    def device(self) -> str:
+        return self.op.device
+
+    @property
+    def shape(self) -> TensorShape:
+        """The static shape as far as it is known."""
+        return shape_from_dims(self._dims)
+
+    @property
+    def _shape(self) -> TensorShape:
+        return self.shape
+
+    @property
+    def _rank(self) -> int | None:
+        return None if self._dims is None else len(self._dims)
+
+    def get_shape(self) -> TensorShape:
+        """The static shape as far as it is known."""
+        return self.shape
+
+    def _shape_as_list(self) -> list[int | None] | None:
+        return None if self._dims is None else list(self._dims)
+
+    _shape_tuple = property(lambda self: lambda: self._dims)
+
+    def set_shape(self, shape: Any) -> None:
+        """Merges what the caller knows about the shape into the static shape.
+
+        Raises:
+          ValueError: if `shape` contradicts what is known.
+        """
+        merged = self.shape.merge_with(shape)
+        self._dims = merged._dims
+
+    def consumers(self) -> list[Operation]:
+        """The operations that take this tensor as an input."""
+        seen: dict[str, Operation] = {}
+        for consumer in self._consumers:
+            if any(item is self for item in consumer._inputs):
+                seen.setdefault(consumer.name, consumer)
+        return list(seen.values())
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """Runs the graph up to this tensor in `session` (or the default one)."""
+        return self.graph._session_for(session, "evaluate tensor").run(self, feed_dict)
+
+    def _as_node_def_input(self) -> str:
+        return self.op.name if self.value_index == 0 else self.name
+
+    def _as_tf_output(self) -> Any:
+        raise NotImplementedError("C API handles are not supported by Stillflow")
+
+    def __iter__(self) -> Iterator[Tensor]:
+        raise TypeError(
+            "Tensor objects are only iterable when eager execution is enabled. To iterate over "
+            "this tensor use tf.map_fn."
+        )
+
+    def __len__(self) -> int:
+        raise TypeError(
+            f"object of type 'Tensor' has no len(): the length of {self.name!r} is known only "
+            "when the graph runs; use tf.shape(x)[0] or x.shape[0]"
+        )
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "Using a `tf.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` "
+            "instead of `if t:` to test if a tensor is defined, and use TensorFlow ops such as "
+            "tf.cond to execute subgraphs conditioned on the value of a tensor."
+        )
+
+    __nonzero__ = __bool__
+
+    def __array__(self, *unused: Any, **unused_too: Any) -> Any:
+        raise NotImplementedError(
+            f"Cannot convert a symbolic Tensor ({self.name}) to a numpy array."
+        )
+
+    def __copy__(self) -> Tensor:
+        copy = Tensor(self.op, self.value_index, self.dtype)
+        copy._dims = self._dims
+        return copy
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    @staticmethod
+    def _override_operator(operator: str, func: Any) -> None:
+        setattr(Tensor, operator, func)
+
+    def __str__(self) -> str:
+        shape = "" if self._dims is None else f", shape={self.shape}"
+        device = f", device={self.device}" if self.device else ""
+        return f'Tensor("{self.name}"{shape}, dtype={self.dtype.name}{device})'
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
+
+
+@export("Operation")
+class Operation:
+    """A node of a graph. Made by calling an op card or `Graph.create_op`."""
+
+    def __init__(
+        self,
+        card: Card,
+        graph: Graph,
+        name: str,
+        inputs: list[Tensor],
+        attrs: dict[str, Any],
+        output_types: Sequence[DType],
+        control_inputs: list[Operation],
+    ) -> None:
+        self.card = card
+        self.graph = graph
+        self.name = name
+        self.type = card.name
+        self.attrs = attrs
+        self._inputs = inputs
+        self._control_inputs = control_inputs
+        self._control_outputs: list[Operation] = []
+        self._device = ""
+        self._values: list[Any] | None = None
+        self._original_op: Operation | None = None
+        self._control_flow_context: Any = None
+        self._device_code_locations: Any = None
+        self._colocation_code_locations: Any = None
+        self._gradient_function: Any = None
+        self._id = 0
+        self._outputs = [Tensor(self, i, dtype) for i, dtype in enumerate(output_types)]
+        for tensor in inputs:
+            tensor._consumers.append(self)
+        for op in control_inputs:
+            op._control_outputs.append(self)
+        self._frames = caller_frames()
+
+    @property
+    def _id_value(self) -> int:
+        return self._id
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        """The data inputs, in the signature's order."""
+        return InputList(self._inputs)
+
+    @property
+    def outputs(self) -> list[Tensor]:
+        return self._outputs
+
+    @property
+    def control_inputs(self) -> list[Operation]:
+        """Operations that run before this one although it takes no data from them."""
+        return list(self._control_inputs)
+
+    @property
+    def _control_outputs_list(self) -> list[Operation]:
+        return list(self._control_outputs)
+
+    @property
+    def device(self) -> str:
+        return self._device
+
+    def _set_device(self, device: Any) -> None:
+        self._device = canonical(device)
+
+    _set_device_from_string = _set_device
+
+    @property
+    def _input_types(self) -> list[DType]:
+        return [tensor.dtype for tensor in self._inputs]
+
+    @property
+    def _output_types(self) -> list[DType]:
+        return [tensor.dtype for tensor in self._outputs]
+
+    @property
+    def _is_stateful(self) -> bool:
+        return self.card.signature.is_stateful
+
+    def _get_control_flow_context(self) -> Any:
+        return self._control_flow_context
+
+    def _set_control_flow_context(self, context: Any) -> None:
+        self._control_flow_context = context
+
+    def colocation_groups(self) -> list[bytes]:
+        """The `loc:@name` groups this operation is placed with."""
+        own = f"loc:@{self.name}".encode()
+        groups = [c for c in self.attrs.get("_class", ()) if c.startswith(b"loc:@")]
+        return groups or [own]
+
+    def values(self) -> tuple[Tensor, ...]:
+        return tuple(self._outputs)
+
+    def get_attr(self, name: str) -> Any:
+        """The value of an attribute: DType for types, protos for shapes and tensors.
+
+        Raises:
+          ValueError: if the operation has no attribute `name`.
+        """
+        if name not in self.attrs:
+            raise ValueError(f"Operation '{self.name}' has no attr named '{name}'.")
+        return attr_values.public_value(self.attrs[name], self.attr_kind(name))
+
+    def attr_kind(self, name: str) -> str | None:
+        """The declared kind of an attribute ("int", "list(type)", ...), None for extra ones."""
+        attr = self.card.signature.attrs.get(name)
+        return None if attr is None else attr.kind
+
+    def _set_attr(self, name: str, value: Any) -> None:
+        """Sets an attribute from an `AttrValue` message."""
+        self.attrs[name] = attr_values.from_proto(value, self.attr_kind(name))
+
+    def _update_input(self, index: int, tensor: Tensor) -> None:
+        old = self._inputs[index]
+        self._inputs[index] = tensor
+        tensor._consumers.append(self)
+        if not any(item is old for item in self._inputs):
+            old._consumers = [op for op in old._consumers if op is not self]
+        self.graph._changed()
+
+    def _add_control_inputs(self, ops: Sequence[Operation]) -> None:
+        for op in ops:
+            self._add_control_input(op)
+
+    def _add_control_input(self, op: Operation) -> None:
+        if op not in self._control_inputs:
+            self._control_inputs.append(op)
+            op._control_outputs.append(self)
+            self.graph._changed()
+
+    def _remove_all_control_inputs(self) -> None:
+        for op in self._control_inputs:
+            op._control_outputs.remove(self)
+        self._control_inputs = []
+        self.graph._changed()
+
+    @property
+    def node_def(self) -> Any:
+        """This operation as a `NodeDef` message."""
+        from stillflow.graph.graphdef import node_def
+
+        return node_def(self)
+
+    @property
+    def _node_def(self) -> Any:
+        return self.node_def
+
+    @property
+    def op_def(self) -> Any:
+        """The op's signature as an `OpDef` message."""
+        from stillflow.graph.graphdef import op_def
+
+        return op_def(self.card.signature)
+
+    @property
+    def traceback(self) -> list[tuple[str, int, str, str | None]]:
+        """Where it was made, outermost first: (file, line, function, source text)."""
+        import linecache
+
+        return [
+            (code.co_filename, line, code.co_name, linecache.getline(code.co_filename, line).strip())
+            for code, line in reversed(self._frames)
+        ]
+
+    @property
+    def _traceback(self) -> Any:
+        return self.traceback
+
+    traceback_with_start_lines = traceback
+
+    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+        """Runs the graph up to this operation in `session` (or the default one)."""
+        self.graph._session_for(session, "execute operation").run(self, feed_dict)
+
+    def __str__(self) -> str:
+        return str(self.node_def)
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation '{self.name}' type={self.type}>"
+
+
+class InputList(list):  # type: ignore[type-arg]
+    """An operation's inputs; comparing and printing as TF's own read-only sequence does."""
+
+    def __add__(self, other: Any) -> InputList:
+        return InputList(list(self) + list(other))
+
+    def __radd__(self, other: Any) -> InputList:
+        return InputList(list(other) + list(self))

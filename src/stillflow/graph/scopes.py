@@ -1,0 +1,328 @@
+"""Scopes of a graph: names, devices, colocation, control dependencies, containers, overrides."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from stillflow.graph.device import merge_over
+from stillflow.graph.operation import Operation, Tensor
+
+_VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
+_VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\-/]*$")
+
+
+class ControlScope:
+    """One `with graph.control_dependencies(...)` block."""
+
+    def __init__(self, graph: Scopes, control_inputs: list[Operation] | None) -> None:
+        self._graph = graph
+        self._new_stack = control_inputs is None
+        self.control_inputs = control_inputs or []
+        self._old_stack: list[ControlScope] = []
+        self._old_context: Any = None
+        self._seen: set[Operation] = set()
+
+    def __enter__(self) -> None:
+        graph = self._graph
+        if self._new_stack:
+            # None clears everything outside, control-flow contexts included.
+            self._old_stack = graph._control_stack
+            graph._control_stack = []
+            self._old_context = graph._get_control_flow_context()
+            graph._set_control_flow_context(None)
+        graph._control_stack.append(self)
+
+    def __exit__(self, *unused: object) -> None:
+        graph = self._graph
+        assert graph._control_stack[-1] is self
+        graph._control_stack.pop()
+        if self._new_stack:
+            graph._control_stack = self._old_stack
+            graph._set_control_flow_context(self._old_context)
+
+    def add_op(self, op: Operation) -> None:
+        self._seen.add(op)
+
+    def op_in_group(self, op: Operation) -> bool:
+        return op in self._seen
+
+
+class Scopes:
+    """The part of `Graph` that decides names, placement and ordering of new operations."""
+
+    def __init__(self) -> None:
+        self._name_stack = ""
+        self._device_stack: list[Any] = []
+        self._colocation_stack: list[Operation | None] = []
+        self._control_stack: list[ControlScope] = []
+        self._control_flow_context: Any = None
+        self._default_original_op: Operation | None = None
+        self._container = ""
+        self._attr_scope: dict[str, Any] = {}
+        self._gradient_overrides: dict[str, str] = {}
+        self._kernel_labels: dict[str, str] = {}
+        self._variable_creators: list[tuple[int, Callable[..., Any]]] = []
+
+    # ---- names
+
+    @contextlib.contextmanager
+    def name_scope(self, name: str | None) -> Iterator[str]:
+        """Puts names made inside under `name/`; yields the scope with its closing slash.
+
+        `None` or `""` leaves all scopes; a name that ends in a slash is entered again as it is.
+
+        Raises:
+          ValueError: if `name` is not a valid scope name.
+        """
+        old = self._name_stack
+        self._name_stack, scope = self._enter_name_scope(name)
+        try:
+            yield scope
+        finally:
+            self._name_stack = old
+
+    def _enter_name_scope(self, name: str | None) -> tuple[str, str]:
+        if not name:
+            return "", ""
+        if self._name_stack:
+            if not _VALID_SCOPE_NAME.match(name):
+                raise ValueError(f"'{name}' is not a valid scope name")
+        elif not _VALID_OP_NAME.match(name):
+            raise ValueError(f"'{name}' is not a valid scope name")
+        stack = name[:-1] if name[-1] == "/" else self.unique_name(name)
+        return stack, stack + "/"
+
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        raise NotImplementedError  # Graph knows which names are taken
+
+    def get_name_scope(self) -> str:
+        """The current name scope, without a closing slash."""
+        return self._name_stack
+
+    # ---- devices
+
+    @contextlib.contextmanager
+    def device(self, device_name_or_function: Any) -> Iterator[None]:
+        """Places operations made inside: a device string, a function of the op, or None."""
+        self._device_stack.append(device_name_or_function)
+        old = self._device_stack
+        try:
+            yield
+        finally:
+            if self._device_stack is not old:
+                raise RuntimeError("Exiting device scope without proper scope nesting.")
+            self._device_stack.pop()
+
+    def _apply_devices(self, op: Operation) -> None:
+        for spec in reversed(self._device_stack):
+            if spec is None:
+                break
+            if callable(spec):
+                op._set_device(spec(op))
+            else:
+                op._set_device(merge_over(spec, op.device))
+
+    @property
+    def _device_functions_outer_to_inner(self) -> list[Any]:
+        return list(self._device_stack)
+
+    def _get_control_flow_context(self) -> Any:
+        return self._control_flow_context
+
+    def _set_control_flow_context(self, context: Any) -> None:
+        self._control_flow_context = context
+
+    # ---- colocation
+
+    @contextlib.contextmanager
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+        """Places operations made inside wherever `op` is placed; None leaves all such scopes.
+
+        Raises:
+          ValueError: if `op` is None and `ignore_existing` is not set.
+        """
+        if op is None and not ignore_existing:
+            raise ValueError(
+                "Trying to reset colocation (op is None) but ignore_existing is not True"
+            )
+        target = _colocation_target(op)
+        old_devices, old_colocation = self._device_stack, self._colocation_stack
+        self._device_stack = []
+        if ignore_existing:
+            self._colocation_stack = []
+        if target is not None:
+            self._colocation_stack.append(target)
+        try:
+            yield
+        finally:
+            self._device_stack = old_devices
+            if target is not None:
+                self._colocation_stack.pop()
+            if ignore_existing:
+                self._colocation_stack = old_colocation
+
+    @contextlib.contextmanager
+    def _colocate_with_for_gradient(
+        self, op: Any, gradient_uid: Any, ignore_existing: bool = False
+    ) -> Iterator[None]:
+        del gradient_uid  # only XLA contexts look at it
+        with self.colocate_with(op, ignore_existing):
+            yield
+
+    def _apply_colocation(self, op: Operation) -> None:
+        groups: set[bytes] = set()
+        for other in self._colocation_stack:
+            if other is None:
+                continue
+            groups.update(other.colocation_groups())
+            if other.device:
+                op._device = other.device
+        op.attrs["_class"] = sorted(groups)
+
+    # ---- control dependencies
+
+    def control_dependencies(self, control_inputs: Sequence[Any] | None) -> ControlScope:
+        """Makes operations made inside run after `control_inputs`; None leaves all such scopes."""
+        if control_inputs is None:
+            return ControlScope(self, None)
+        ops: list[Operation] = []
+        for item in control_inputs:
+            if hasattr(item, "_as_graph_element"):
+                item = item._as_graph_element()
+            if type(item).__name__ == "IndexedSlices":
+                item = item.op
+            found = self.as_graph_element(item)
+            op = found.op if isinstance(found, Tensor) else found
+            if op not in ops:
+                ops.append(op)
+        return ControlScope(self, ops)
+
+    def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
+        raise NotImplementedError  # Graph knows its elements
+
+    @property
+    def _control_dependencies_stack(self) -> list[ControlScope]:
+        return self._control_stack
+
+    def _current_control_dependencies(self) -> set[Operation]:
+        return {op for scope in self._control_stack for op in scope.control_inputs}
+
+    def _control_dependencies_for(self, inputs: list[Tensor]) -> list[Operation]:
+        """Control inputs for a new op: a scope is left out if an input came from inside it."""
+        input_ops = [tensor.op for tensor in inputs]
+        found: list[Operation] = []
+        for scope in self._control_stack:
+            if any(scope.op_in_group(op) for op in input_ops):
+                continue
+            for op in scope.control_inputs:
+                if op not in input_ops and op not in found:
+                    found.append(op)
+        return found
+
+    def _record_in_control_scopes(self, op: Operation) -> None:
+        for scope in self._control_stack:
+            scope.add_op(op)
+
+    _record_op_seen_by_control_dependencies = _record_in_control_scopes
+
+    # ---- containers, attributes, overrides
+
+    @contextlib.contextmanager
+    def container(self, container_name: str) -> Iterator[str]:
+        """Puts stateful operations made inside into a resource container."""
+        old = self._container
+        self._container = container_name
+        try:
+            yield container_name
+        finally:
+            self._container = old
+
+    @contextlib.contextmanager
+    def _original_op(self, op: Operation) -> Iterator[None]:
+        old = self._default_original_op
+        self._default_original_op = op
+        try:
+            yield
+        finally:
+            self._default_original_op = old
+
+    @contextlib.contextmanager
+    def _attr_scope_map(self, attr_map: dict[str, Any]) -> Iterator[None]:
+        old = dict(self._attr_scope)
+        for key, value in attr_map.items():
+            if value is None:
+                self._attr_scope.pop(key, None)
+            else:
+                self._attr_scope[key] = value
+        try:
+            yield
+        finally:
+            self._attr_scope = old
+
+    @contextlib.contextmanager
+    def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:
+        """Uses gradients registered under other names for ops of these types made inside.
+
+        Raises:
+          TypeError: if the map is not one of strings to strings.
+        """
+        with self._override("_gradient_overrides", op_type_map):
+            yield
+
+    @contextlib.contextmanager
+    def _kernel_label_map(self, op_to_kernel_label_map: dict[str, str]) -> Iterator[None]:
+        with self._override("_kernel_labels", op_to_kernel_label_map):
+            yield
+
+    @contextlib.contextmanager
+    def _override(self, field: str, mapping: dict[str, str]) -> Iterator[None]:
+        if not isinstance(mapping, dict):
+            raise TypeError("op_type_map must be a dictionary mapping strings to strings")
+        for key, value in mapping.items():
+            if not (isinstance(key, str) and isinstance(value, str)):
+                raise TypeError("op_type_map must be a dictionary mapping strings to strings")
+        old = getattr(self, field)
+        setattr(self, field, {**old, **mapping})
+        try:
+            yield
+        finally:
+            setattr(self, field, old)
+
+    def _scope_attrs(self, op_type: str, given: dict[str, Any]) -> dict[str, Any]:
+        """Attributes that the surrounding scopes add to a new operation."""
+        added: dict[str, Any] = {}
+        for key, value in self._attr_scope.items():
+            if key not in given:
+                added[key] = value(op_type) if callable(value) else value
+        if op_type in self._kernel_labels:
+            added["_kernel"] = self._kernel_labels[op_type].encode()
+        if op_type in self._gradient_overrides:
+            added["_gradient_op_type"] = self._gradient_overrides[op_type].encode()
+        return added
+
+    @contextlib.contextmanager
+    def _variable_creator_scope(self, creator: Any, priority: int = 100) -> Iterator[None]:
+        old = self._variable_creators
+        self._variable_creators = sorted([*old, (priority, creator)], key=lambda item: item[0])
+        try:
+            yield
+        finally:
+            self._variable_creators = old
+
+    @property
+    def _variable_creator_stack(self) -> list[tuple[int, Callable[..., Any]]]:
+        return self._variable_creators
+
+
+def _colocation_target(op: Any) -> Operation | None:
+    if op is None or isinstance(op, Operation):
+        return op
+    inner = getattr(op, "_op", None) or getattr(op, "op", None)
+    if isinstance(inner, Operation):
+        return inner
+    from stillflow.graph.conversion import convert_to_tensor
+
+    return convert_to_tensor(op, as_ref=True).op

@@ -1,0 +1,21 @@
+"""Op cards by family, with the public functions that wrap them.
+
+Importing any of them gives tensors their operators.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+_loaded = False
+
+
+def load_all() -> None:
+    """Imports every module of cards below this package."""
+    global _loaded
+    if _loaded:
+        return
+    _loaded = True
+    for module in pkgutil.walk_packages(__path__, __name__ + "."):
+        importlib.import_module(module.name)

@@ -1,0 +1,130 @@
+"""Values that stand in the graph or are fed to it: Const, Placeholder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph import dtypes
+from stillflow.graph.card import op
+from stillflow.graph.conversion import constant_op
+from stillflow.graph.export import export
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_proto import make_ndarray
+from stillflow.graph.tensor_shape import TensorShape, as_shape
+
+const_op = op("""
+    Const() -> output: dtype
+    value: tensor
+    dtype: type
+""")
+
+
+def const_array(value: Any) -> Any:
+    """The array behind a Const's value attribute (a message where the graph was imported)."""
+    return make_ndarray(value) if type(value).__name__ == "TensorProto" else value
+
+
+@const_op.shape
+def const_shape(node: Node) -> Any:
+    value = node.op.attrs["value"]
+    if type(value).__name__ == "TensorProto":
+        return TensorShape(value.tensor_shape)
+    return tuple(value.shape)
+
+
+@const_op.value
+def const_value(node: Node) -> Any:
+    return const_array(node.op.attrs["value"])
+
+
+placeholder_op = op("""
+    Placeholder() -> output: dtype
+    dtype: type
+    shape: shape = ?
+""")
+
+
+@placeholder_op.shape
+def placeholder_shape(node: Node) -> Any:
+    # Graphs of producers before version 24 wrote an unknown shape as [].
+    return node.op.attrs["shape"]
+
+
+placeholder_v2_op = op("""
+    PlaceholderV2() -> output: dtype
+    dtype: type
+    shape: shape
+""")
+
+
+@placeholder_v2_op.shape
+def placeholder_v2_shape(node: Node) -> Any:
+    return node.op.attrs["shape"]
+
+
+placeholder_with_default_op = op(
+    """
+    PlaceholderWithDefault(input: dtype) -> output: dtype
+    dtype: type
+    shape: shape
+""",
+    view=True,
+)
+
+
+@placeholder_with_default_op.shape
+def placeholder_with_default_shape(node: Node) -> Any:
+    shape = node.op.attrs["shape"]
+    TensorShape(node.dims(0)).merge_with(shape)  # refuses a default of another shape
+    return shape
+
+
+@placeholder_with_default_op.kernel
+def placeholder_with_default_kernel(node: Node) -> Any:
+    return lambda default: default
+
+
+@export("constant")
+def constant(
+    value: Any, dtype: Any = None, shape: Any = None, name: str = "Const", verify_shape: bool = False
+) -> Tensor:
+    """A tensor whose value stands in the graph.
+
+    Args:
+      value: a number, string, (nested) list or array.
+      dtype: element type; by default int32 or float32 for Python numbers, the array's type else.
+      shape: if larger than `value`, the last element fills the rest.
+      name: of the operation.
+      verify_shape: refuse a value of another shape instead of filling.
+
+    Raises:
+      TypeError: if the value does not fit dtype, or not `shape` under `verify_shape`.
+      ValueError: if the value has more elements than `shape`.
+    """
+    return constant_op(value, dtype, shape, name, verify_shape)
+
+
+@export("placeholder")
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
+    """A tensor that must be fed when it is used.
+
+    Args:
+      dtype: its element type.
+      shape: what is known of its shape; None leaves it open.
+      name: of the operation.
+    """
+    return placeholder_op(dtype=dtypes.as_dtype(dtype), shape=as_shape(shape), name=name)
+
+
+@export("placeholder_with_default")
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """A tensor that may be fed and is `input` otherwise; `shape` states what both agree on."""
+    return placeholder_with_default_op(input, shape=as_shape(shape), name=name)
+
+
+def scalar(value: Any, dtype: Any, name: str = "Const") -> Tensor:
+    """A constant for use inside other ops' functions."""
+    return constant_op(value, dtype, None, name)
+
+

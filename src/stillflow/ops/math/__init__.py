@@ -1,0 +1,1 @@
+"""Op cards, one module per family."""

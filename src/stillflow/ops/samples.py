@@ -1,0 +1,40 @@
+"""Good and bad arguments of ops, from which tests are derived."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Sample:
+    """Arguments that an op takes.
+
+    Attributes:
+      args: input values (numpy arrays, numbers, lists for list arguments), in signature order.
+      attrs: attributes by name.
+      grad: whether numerical gradients are compared (floating-point inputs only).
+      fixed: positions of inputs that are constants while shapes are inferred (axes, sizes).
+    """
+
+    args: tuple[Any, ...]
+    attrs: dict[str, Any] = field(default_factory=dict)
+    grad: bool = True
+    fixed: tuple[int, ...] = ()
+
+    def __init__(
+        self, *args: Any, grad: bool = True, fixed: tuple[int, ...] = (), **attrs: Any
+    ) -> None:
+        self.args, self.attrs, self.grad, self.fixed = args, attrs, grad, fixed
+
+
+@dataclass
+class Bad:
+    """Arguments that an op refuses, with a regular expression its message matches."""
+
+    args: tuple[Any, ...]
+    match: str
+    attrs: dict[str, Any] = field(default_factory=dict)
+
+    def __init__(self, *args: Any, match: str, **attrs: Any) -> None:
+        self.args, self.match, self.attrs = args, match, attrs

@@ -1,0 +1,202 @@
+"""From steps to one straight-line Python function.
+
+Every value has a local name and dies after its last use; kernels and constants are the function's
+globals; branches are `if` blocks. The line of each step is kept, so that a failing kernel is
+traced back to its operation.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.failures import as_op_error, dead_fetch, uninitialized
+from stillflow.runtime.steps import Guard, Memory, Name, Step, Value
+from stillflow.runtime.values import from_array
+
+_numbers = itertools.count(1)
+
+
+class Emitter:
+    """Writes the source of a plan's function and compiles it."""
+
+    def __init__(self, steps: list[Step], constants: dict[str, Any], memory: Memory) -> None:
+        self.steps = steps
+        self.globals: dict[str, Any] = dict(constants)
+        self.memory = memory
+        self.lines: list[str] = []
+        self.ops: dict[int, Operation] = {}  # source line -> operation
+        self._open: Guard = ()
+        self._bound = 0
+
+    def function(
+        self, feeds: Sequence[str], fetches: Sequence[tuple[Tensor, Value]], convert: Any
+    ) -> Callable[..., Any]:
+        """Compiles the function from fed values (in order) to the list of fetched ones."""
+        self.lines.append(f"def plan({', '.join(feeds)}):")
+        guarded = sorted({v.name for _, v in fetches if v.guard})
+        for name in guarded:
+            self.line((), f"{name} = None")
+        last = self.last_uses([value.name for _, value in fetches])
+        for number, step in enumerate(self.steps):
+            self.step(step)
+            self.free(step, number, last)
+        self.results(fetches, convert)
+        filename = f"<plan {next(_numbers)}>"
+        source = "\n".join(self.lines)
+        exec(compile(source, filename, "exec"), self.globals)
+        return guard_errors(self.globals["plan"], self.ops, filename)
+
+    def last_uses(self, kept: Sequence[str]) -> dict[str, int]:
+        last: dict[str, int] = {}
+        for number, step in enumerate(self.steps):
+            for name in step.outputs:
+                last.setdefault(name, number)
+            for name in step.inputs:
+                last[name] = number
+            for name, _ in step.guard or ():
+                last[name] = number
+        for name in kept:
+            last[name] = len(self.steps)
+        return last
+
+    def line(self, guard: Guard, text: str, op: Operation | None = None) -> None:
+        """Adds a line under the `if`s of `guard`, keeping open blocks that still apply."""
+        guard = guard or ()
+        shared = 0
+        for mine, current in zip(guard, self._open or (), strict=False):
+            if mine != current:
+                break
+            shared += 1
+        for depth in range(shared, len(guard)):
+            name, value = guard[depth]
+            indent = "    " * (depth + 1)
+            self.lines.append(f"{indent}if {'' if value else 'not '}{name}:")
+        self._open = guard
+        self.lines.append("    " * (len(guard) + 1) + text)
+        if op is not None:
+            self.ops[len(self.lines)] = op
+
+    def bind(self, value: Any, prefix: str = "k") -> str:
+        """A global name for a kernel or constant."""
+        self._bound += 1
+        name = f"{prefix}_{self._bound}"
+        self.globals[name] = value
+        return name
+
+    def step(self, step: Step) -> None:
+        _WRITERS[step.kind](self, step)
+
+    def call(self, step: Step) -> None:
+        parts = [self.argument(a) for a in step.arguments]
+        parts += [f"{key}={self.argument(value)}" for key, value in step.keywords.items()]
+        call = f"{self.bind(step.function)}({', '.join(parts)})"
+        if not step.outputs:
+            self.line(step.guard, call, step.op)
+        elif len(step.outputs) == 1:
+            self.line(step.guard, f"{step.outputs[0]} = {call}", step.op)
+        else:
+            self.line(step.guard, f"{', '.join(step.outputs)} = {call}", step.op)
+
+    def argument(self, value: Any) -> str:
+        if isinstance(value, Name):
+            return str(value)
+        if value is None or isinstance(value, (bool, int)):
+            return repr(value)
+        return self.bind(value, "a")
+
+    def read(self, step: Step) -> None:
+        target, handle = step.outputs[0], step.inputs[0]
+        self.line(step.guard, f"{target} = {handle}.value", step.op)
+        missing = self.bind(_raise_uninitialized(step.op), "u")
+        self.line(step.guard, f"if {target} is None: {missing}({handle})", step.op)
+        if step.copies:
+            self.line(step.guard, f"{target} = {target}.clone()", step.op)
+
+    def copy(self, step: Step) -> None:
+        self.line(step.guard, f"{step.outputs[0]} = {step.inputs[0]}.clone()", step.op)
+
+    def boolean(self, step: Step) -> None:
+        self.line(step.guard, f"{step.outputs[0]} = bool({step.inputs[0]})", step.op)
+
+    def alias(self, step: Step) -> None:
+        index = self.bind(torch.tensor(step.arguments[0], dtype=torch.int32), "a")
+        target, position = step.outputs
+        self.line(step.guard, f"{target} = {step.inputs[0]}; {position} = {index}", step.op)
+
+    def flag(self, step: Step) -> None:
+        self.line(step.guard, f"{step.outputs[0]} = {step.arguments[0]}", step.op)
+
+    def free(self, step: Step, number: int, last: dict[str, int]) -> None:
+        dead = [
+            name
+            for name in dict.fromkeys([*step.inputs, *step.outputs])
+            if last.get(name) == number and name not in self.globals and name[0] == "t"
+        ]
+        if dead:
+            self.line(step.guard, " = ".join(dead) + " = None")
+
+    def results(self, fetches: Sequence[tuple[Tensor, Value]], convert: Any) -> None:
+        for tensor, value in fetches:
+            if value.guard is None or value.guard:
+                missing = self.bind(_raise_dead(tensor.op), "u")
+                test = "True" if value.guard is None else f"{value.name} is None"
+                self.line((), f"if {test}: {missing}()")
+        parts = []
+        for tensor, value in fetches:
+            if value.guard is None:
+                continue
+            copy = not value.is_handle and not self.memory.is_fresh(value.roots)
+            made = convert(tensor, copy)
+            parts.append(value.name if made is None else f"{self.bind(made)}({value.name})")
+        self.line((), f"return [{', '.join(parts)}]")
+
+
+_WRITERS: dict[str, Callable[[Emitter, Step], None]] = {
+    "call": Emitter.call, "read": Emitter.read, "copy": Emitter.copy, "bool": Emitter.boolean,
+    "alias": Emitter.alias, "flag": Emitter.flag,
+}  # fmt: skip
+
+
+def _raise_uninitialized(op: Operation | None) -> Callable[[Any], None]:
+    def fail(handle: Any) -> None:
+        assert op is not None
+        raise uninitialized(op, handle.name)
+
+    return fail
+
+
+def _raise_dead(op: Operation) -> Callable[[], None]:
+    def fail() -> None:
+        raise dead_fetch(op)
+
+    return fail
+
+
+def guard_errors(
+    function: Callable[..., Any], ops: dict[int, Operation], filename: str
+) -> Callable[..., Any]:
+    """Wraps a plan so that what a kernel raises names the operation on whose line it happened."""
+
+    inference = torch.inference_mode
+
+    def run(*arrays: Any) -> Any:
+        try:
+            with inference():
+                return function(*[from_array(array) for array in arrays])
+        except Exception as error:
+            frame, op = error.__traceback__, None
+            while frame is not None:
+                if frame.tb_frame.f_code.co_filename == filename:
+                    op = ops.get(frame.tb_lineno)
+                frame = frame.tb_next
+            raised = as_op_error(error, op)
+            if raised is error:
+                raise
+            raise raised from error
+
+    return run

@@ -1,0 +1,114 @@
+"""What a plan knows before it runs: the shapes and values that the feed shapes determine.
+
+One pass over the operations, in order, applies the cards' shape rules to concrete shapes and runs
+the kernels of pure operations whose inputs are all known. In a training graph this settles most
+of the nodes: Shape, BroadcastGradientArgs, Reshape targets, Range, Tile multiples.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stillflow.graph.constant_value import Dims, partial_shape
+from stillflow.graph.infer import as_dims
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Operation, Tensor
+
+if TYPE_CHECKING:
+    from stillflow.runtime.resources import Resources
+
+
+class Facts:
+    """Shapes (`dims`) and values of tensors under one set of feed shapes."""
+
+    def __init__(self, resources: Resources, feed_dims: dict[Tensor, Dims]) -> None:
+        self.resources = resources
+        self._dims: dict[Tensor, Dims] = dict(feed_dims)
+        self.fed = set(feed_dims)
+        self.values: dict[Tensor, Any] = {}  # run-time values: torch tensors, string arrays
+        self.handles: dict[Tensor, Any] = {}  # references and resources known before the run
+        self._arrays: dict[Tensor, np.ndarray] = {}
+
+    def dims(self, tensor: Tensor) -> Dims:
+        found = self._dims.get(tensor, _UNSEEN)
+        return tensor._dims if found is _UNSEEN else found
+
+    def set_dims(self, op: Operation, shapes: Any) -> None:
+        if not isinstance(shapes, list):
+            shapes = [shapes]
+        for tensor, dims in zip(op._outputs, shapes, strict=False):
+            if tensor not in self.fed:
+                self._dims[tensor] = as_dims(dims)
+
+    def value(self, tensor: Tensor) -> np.ndarray | None:
+        """The value of a tensor as an array, or None where it is known only when the plan runs."""
+        array = self._arrays.get(tensor)
+        if array is None and tensor in self.values:
+            array = self._arrays[tensor] = to_array(self.values[tensor])
+        return array
+
+
+def to_array(value: Any) -> np.ndarray:
+    """A run-time value as a numpy array, sharing memory where possible."""
+    if isinstance(value, np.ndarray):
+        return value
+    if str(value.dtype) == "torch.bfloat16":
+        import ml_dtypes
+        import torch
+
+        bits: np.ndarray = value.contiguous().view(torch.int16).cpu().numpy()
+        return bits.view(ml_dtypes.bfloat16)
+    if value.is_conj() or value.is_neg():
+        value = value.resolve_conj().resolve_neg()
+    array: np.ndarray = value.cpu().numpy()
+    return array
+
+
+class _Unseen:
+    pass
+
+
+_UNSEEN: Any = _Unseen()
+
+
+class PlanNode(Node):
+    """An operation while a plan is made: concrete shapes, folded values, the session's state."""
+
+    __slots__ = ("facts",)
+
+    def __init__(self, op: Operation, facts: Facts) -> None:
+        super().__init__(op)
+        self.facts = facts
+
+    def dims(self, index: int) -> Dims:
+        return self.facts.dims(self.op._inputs[index])
+
+    def out_dims(self, index: int = 0) -> Dims:
+        return self.facts.dims(self.op._outputs[index])
+
+    def value(self, index: int) -> np.ndarray | None:
+        return self.facts.value(self.op._inputs[index])
+
+    def shape_value(self, index: int) -> Dims:
+        return partial_shape(self.op._inputs[index], self.facts)
+
+    @property
+    def device(self) -> Any:
+        """The torch device that outputs are made on."""
+        return self.facts.resources.device_of(self.op)
+
+    def resource(self, create: Any, kind: str = "", name: str | None = None) -> Any:
+        """The session's object behind a stateful op, made by `create()` at first use.
+
+        Shared by container and `shared_name` (the op's name by default), as in TF.
+        """
+        attrs = self.op.attrs
+        container = attrs.get("container", b"").decode()
+        shared = name or attrs.get("shared_name", b"").decode() or self.op.name
+        return self.facts.resources.get(container, kind, shared, create)
+
+    def own_state(self, create: Any) -> Any:
+        """State that belongs to this op alone within the session (a random stream, say)."""
+        return self.facts.resources.get("", "op state", self.op.name, create)

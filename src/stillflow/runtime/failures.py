@@ -1,0 +1,46 @@
+"""What went wrong in a kernel, as the error TF would raise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow import errors
+from stillflow.graph.operation import Operation
+
+
+def as_op_error(error: BaseException, op: Operation | None) -> BaseException:
+    """Turns what a kernel raised into a `tf.errors` exception that names the operation."""
+    if op is None or isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit)):
+        return error
+    where = f"\n\t [[{{{{node {op.name}}}}}]]"
+    if isinstance(error, errors.OpError):
+        if error.op is not None:
+            return error
+        return type(error)(op.node_def, op, error.message + where)
+    message = str(error).strip() or type(error).__name__
+    kind: Any = errors.InvalidArgumentError
+    if isinstance(error, MemoryError) or "allocate" in message or "out of memory" in message:
+        kind = errors.ResourceExhaustedError
+        message = f"OOM when allocating a tensor: {message}"
+    elif isinstance(error, NotImplementedError) or "not implemented for" in message:
+        kind = errors.UnimplementedError
+    elif not isinstance(error, (RuntimeError, ValueError, IndexError, ArithmeticError)):
+        kind = errors.InternalError
+    return kind(op.node_def, op, message + where)
+
+
+def uninitialized(op: Operation, name: str) -> BaseException:
+    """The error for reading a variable that was never given a value."""
+    where = f"\n\t [[{{{{node {op.name}}}}}]]"
+    return errors.FailedPreconditionError(
+        op.node_def, op, f"Attempting to use uninitialized value {name}{where}"
+    )
+
+
+def dead_fetch(op: Operation) -> BaseException:
+    """The error for fetching a value of a branch that was not taken."""
+    return errors.InvalidArgumentError(
+        None,
+        None,
+        f"Retval[0] does not have value: '{op.name}' is in a branch that was not taken",
+    )

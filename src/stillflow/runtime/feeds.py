@@ -1,0 +1,68 @@
+"""Checks and converts what a program feeds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dtypes
+from stillflow.graph.graph import Graph
+from stillflow.graph.operation import Tensor
+
+
+def feed_array(graph: Graph, tensor: Tensor, value: Any) -> np.ndarray:
+    """A fed value as an array of the tensor's type; an array that fits is not copied.
+
+    Raises:
+      TypeError: if the value is a tensor or an integer that the type cannot hold.
+      ValueError: if its shape does not fit or the tensor may not be fed.
+    """
+    if isinstance(value, Tensor):
+        raise TypeError(
+            "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include "
+            "Python scalars, strings, lists, numpy ndarrays, or TensorHandles. For reference, the "
+            f"tensor object was {value} which was passed to the feed with key {tensor}."
+        )
+    dtype = tensor.dtype.base_dtype
+    kind = dtype.as_numpy_dtype
+    if type(value) is int and dtype.is_integer and not dtype.is_quantized:
+        limits = np.iinfo(kind)
+        if not limits.min <= value <= limits.max:
+            raise TypeError(
+                f"Type of feed value {value} with type {type(value)} is not compatible with "
+                f"Tensor type {kind}. Try explicitly setting the type of the feed tensor to a "
+                "larger type (e.g. int64)."
+            )
+    if dtype == dtypes.string:
+        array = _strings(value)
+    elif kind is None:
+        raise TypeError(f"Tensor {tensor} of type {dtype.name} cannot be fed")
+    else:
+        array = np.asarray(value, dtype=kind)
+    dims = tensor._dims
+    if dims is not None and dims != array.shape and not _compatible(dims, array.shape):
+        raise ValueError(
+            f"Cannot feed value of shape {array.shape!r} for Tensor {tensor.name!r}, which has "
+            f"shape {str(tensor.shape)!r}"
+        )
+    if graph._unfeedable and not graph.is_feedable(tensor):
+        raise ValueError(f"Tensor {tensor} may not be fed.")
+    return array
+
+
+def _compatible(dims: tuple[int | None, ...], shape: tuple[int, ...]) -> bool:
+    return len(dims) == len(shape) and all(
+        dim is None or dim == size for dim, size in zip(dims, shape, strict=True)
+    )
+
+
+def _strings(value: Any) -> np.ndarray:
+    """Text and bytes as an object array of bytes."""
+    array = np.asarray(value, dtype=object)
+    if all(type(item) is bytes for item in array.flat):
+        return array
+    result = np.empty(array.shape, dtype=object)
+    for index, item in np.ndenumerate(array):
+        result[index] = item if isinstance(item, bytes) else str(item).encode()
+    return result

@@ -1,0 +1,158 @@
+"""The structure of what is fetched: which tensors and operations, and how results go back."""
+
+from __future__ import annotations
+
+import collections.abc
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stillflow.graph.graph import Graph
+from stillflow.graph.operation import Operation, Tensor
+
+# Types with their own way of being fetched: (type, expand, contract). Later entries win.
+_expansions: list[tuple[type, Callable[..., Any], Callable[..., Any]]] = []
+_feed_expansions: list[tuple[type, Callable[..., Any]]] = []
+
+
+def register_expansion(
+    kind: type,
+    fetch: Callable[[Any], tuple[list[Any], Callable[[list[Any]], Any]]],
+    feed: Callable[[Any, Any], list[tuple[Any, Any]]] | None = None,
+) -> None:
+    """Registers how objects of a type are fetched and fed.
+
+    Args:
+      kind: the type.
+      fetch: `f(obj)` gives the elements to fetch and what makes the result of their values.
+      feed: `f(obj, value)` gives pairs of elements and values.
+    """
+    _expansions.insert(0, (kind, fetch, None))  # type: ignore[arg-type]
+    if feed is not None:
+        _feed_expansions.insert(0, (kind, feed))
+
+
+class Fetches:
+    """Fetches in a flat form, with the way back.
+
+    Attributes:
+      tensors: the distinct tensors whose values are needed.
+      targets: the distinct operations to run.
+    """
+
+    def __init__(self, graph: Graph, fetches: Any) -> None:
+        self.graph = graph
+        self.tensors: list[Tensor] = []
+        self.targets: list[Operation] = []
+        self._positions: dict[Tensor, int] = {}
+        self.build = self._plan(fetches)
+
+    def _element(self, fetch: Any, original: Any) -> Callable[[list[Any]], Any]:
+        try:
+            found = self.graph.as_graph_element(fetch)
+        except TypeError as error:
+            raise TypeError(
+                f"Fetch argument {original!r} has invalid type {type(original)}, must be a "
+                f"string or Tensor. ({error})"
+            ) from None
+        except ValueError as error:
+            raise ValueError(
+                f"Fetch argument {original!r} cannot be interpreted as a Tensor. ({error})"
+            ) from None
+        except KeyError as error:
+            raise ValueError(
+                f"Fetch argument {original!r} cannot be interpreted as a Tensor. ({error})"
+            ) from None
+        if not self.graph.is_fetchable(found):
+            raise ValueError(f"Operation {found.name!r} has been marked as not fetchable.")
+        if isinstance(found, Operation):
+            if found not in self.targets:
+                self.targets.append(found)
+            return _nothing
+        position = self._positions.setdefault(found, len(self.tensors))
+        if position == len(self.tensors):
+            self.tensors.append(found)
+        return lambda values: values[position]
+
+    def _plan(self, fetch: Any) -> Callable[[list[Any]], Any]:
+        if fetch is None:
+            raise TypeError(f"Fetch argument {fetch!r} has invalid type {type(fetch)}")
+        if isinstance(fetch, (Tensor, Operation, str, bytes)):
+            text = fetch.decode() if isinstance(fetch, bytes) else fetch
+            return self._element(text, fetch)
+        if isinstance(fetch, (list, tuple)):
+            return self._sequence(fetch)
+        if isinstance(fetch, collections.abc.Mapping):
+            return self._mapping(fetch)
+        for kind, expand, _ in _expansions:
+            if isinstance(fetch, kind):
+                items, contract = expand(fetch)
+                parts = [self._element(item, fetch) for item in items]
+                return lambda values: contract([part(values) for part in parts])
+        if hasattr(type(fetch), "__attrs_attrs__"):
+            names = [field.name for field in type(fetch).__attrs_attrs__]
+            parts = [self._plan(getattr(fetch, name)) for name in names]
+            kind = type(fetch)
+            return lambda values: kind(*[part(values) for part in parts])
+        return self._element(fetch, fetch)
+
+    def _sequence(self, fetch: Sequence[Any]) -> Callable[[list[Any]], Any]:
+        parts = [self._plan(item) for item in fetch]
+        kind = type(fetch)
+        if kind is list:
+            return lambda values: [part(values) for part in parts]
+        if hasattr(fetch, "_fields"):
+            return lambda values: kind(*[part(values) for part in parts])
+        return lambda values: kind([part(values) for part in parts])
+
+    def _mapping(self, fetch: Any) -> Callable[[list[Any]], Any]:
+        parts = {key: self._plan(item) for key, item in fetch.items()}
+        kind = type(fetch)
+        if kind is dict:
+            return lambda values: {key: part(values) for key, part in parts.items()}
+
+        def build(values: list[Any]) -> Any:
+            result = kind()
+            for key, part in parts.items():
+                result[key] = part(values)
+            return result
+
+        return build
+
+
+def _nothing(values: list[Any]) -> None:
+    del values
+
+
+def expand_feed(key: Any, value: Any) -> list[tuple[Any, Any]]:
+    """A feed as pairs of a single element and its value."""
+    for kind, expand in _feed_expansions:
+        if isinstance(key, kind):
+            return expand(key, value)
+    return [(key, value)]
+
+
+def structure_key(fetches: Any) -> Any:
+    """A hashable stand-in for a fetch structure, equal for equal structures."""
+    if isinstance(fetches, (list, tuple)):
+        return (type(fetches), *[structure_key(item) for item in fetches])
+    if isinstance(fetches, collections.abc.Mapping):
+        items = [(key, structure_key(item)) for key, item in fetches.items()]
+        return (type(fetches), *items)
+    if isinstance(fetches, (Tensor, Operation, str, bytes)):
+        return fetches
+    return Same(fetches)
+
+
+class Same:
+    """Hashes any object by identity, keeping it alive."""
+
+    __slots__ = ("thing",)
+
+    def __init__(self, thing: Any) -> None:
+        self.thing = thing
+
+    def __hash__(self) -> int:
+        return id(self.thing)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.thing is self.thing

@@ -1,0 +1,59 @@
+"""A plan: the compiled form of one `Session.run` signature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stillflow import errors
+from stillflow.graph.constant_value import Dims
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.emit import Emitter
+from stillflow.runtime.facts import Facts
+from stillflow.runtime.ownership import protect
+from stillflow.runtime.prune import needed_ops
+from stillflow.runtime.resources import Resources
+from stillflow.runtime.trace import Tracer
+from stillflow.runtime.values import fetch_converter
+
+
+def make_plan(
+    resources: Resources,
+    tensors: Sequence[Tensor],
+    targets: Sequence[Operation],
+    feeds: dict[Tensor, Dims],
+) -> Callable[..., list[Any]]:
+    """Compiles a function from fed values, in the order of `feeds`, to fetched numpy values.
+
+    Args:
+      resources: the session's state.
+      tensors: what to fetch.
+      targets: operations to run.
+      feeds: fed tensors with the shapes that the plan may rely on.
+
+    Raises:
+      tf.errors.OpError: if the graph cannot run with these shapes.
+    """
+    ops = needed_ops(tensors, targets, feeds)
+    facts = Facts(resources, feeds)
+    tracer = Tracer(facts)
+    names = [tracer.feed(tensor) for tensor in feeds]
+    tracer.run(ops)
+    fetched = []
+    for tensor in tensors:
+        value = tracer.values[tensor]
+        if tensor.dtype._is_ref_dtype and value.is_handle and hasattr(
+            tracer.facts.handles.get(tensor, None), "value"
+        ):
+            value = tracer.read(tensor.op, value, value.guard)
+        fetched.append((tensor, value))
+    for op in targets:
+        if tracer._op_guards.get(op, ()) is None and op.type != "Merge":
+            raise errors.InvalidArgumentError(
+                op.node_def, op, f"'{op.name}' is in a branch that is never taken"
+            )
+    steps = protect(
+        tracer.steps, tracer.values, tracer.memory, [value for _, value in fetched]
+    )
+    emitter = Emitter(steps, tracer.constants, tracer.memory)
+    return emitter.function(names, fetched, fetch_converter)

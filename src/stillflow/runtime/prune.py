@@ -1,0 +1,78 @@
+"""Which operations a run needs, and in which order they run."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+
+from stillflow.errors import InvalidArgumentError
+from stillflow.graph.operation import Operation, Tensor
+
+
+def needed_ops(
+    tensors: Iterable[Tensor], targets: Iterable[Operation], fed: Iterable[Tensor]
+) -> list[Operation]:
+    """The operations that `tensors` and `targets` depend on, not looking behind fed tensors.
+
+    They come in the order in which they run: by creation, within data and control dependencies.
+    """
+    fed = set(fed)
+    stack = [t.op for t in tensors if t not in fed] + list(targets)
+    found: set[Operation] = set(stack)
+    while stack:
+        op = stack.pop()
+        for tensor in op._inputs:
+            if tensor not in fed and tensor.op not in found:
+                found.add(tensor.op)
+                stack.append(tensor.op)
+        for control in op._control_inputs:
+            if control not in found:
+                found.add(control)
+                stack.append(control)
+    return order(found, fed)
+
+
+def order(ops: set[Operation], fed: set[Tensor]) -> list[Operation]:
+    """Sorts by creation; where wiring was changed later, topologically with creation as tie-break.
+
+    Raises:
+      InvalidArgumentError: if the operations depend on each other in a circle.
+    """
+    by_creation = sorted(ops, key=lambda op: op._id)
+    done: set[Operation] = set()
+    for op in by_creation:
+        if any(source not in done for source in _sources(op, fed)):
+            return _topological(by_creation, fed)
+        done.add(op)
+    return by_creation
+
+
+def _sources(op: Operation, fed: set[Tensor]) -> list[Operation]:
+    data = [tensor.op for tensor in op._inputs if tensor not in fed]
+    return data + op._control_inputs
+
+
+def _topological(ops: Sequence[Operation], fed: set[Tensor]) -> list[Operation]:
+    waiting = {op: len(set(_sources(op, fed))) for op in ops}
+    users: dict[Operation, list[Operation]] = {op: [] for op in ops}
+    for op in ops:
+        for source in set(_sources(op, fed)):
+            users[source].append(op)
+    ready = [(op._id, op) for op in ops if not waiting[op]]
+    heapq.heapify(ready)
+    result = []
+    while ready:
+        _, op = heapq.heappop(ready)
+        result.append(op)
+        for user in users[op]:
+            waiting[user] -= 1
+            if not waiting[user]:
+                heapq.heappush(ready, (user._id, user))
+    if len(result) != len(ops):
+        stuck = min((op for op in ops if waiting[op]), key=lambda op: op._id)
+        raise InvalidArgumentError(
+            stuck.node_def,
+            stuck,
+            f"The graph couldn't be sorted in topological order: {stuck.name} is part of a cycle",
+        )
+    return result

@@ -1,0 +1,58 @@
+"""The state a session keeps: variables, queues, random streams, by container and name."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from stillflow.graph.operation import Operation
+
+
+class Resources:
+    """A session's named objects.
+
+    Args:
+      device_of: the torch device an operation runs on.
+      from_array: makes a run-time value of a numpy array.
+    """
+
+    def __init__(
+        self, device_of: Callable[[Operation], Any], from_array: Callable[[Any], Any]
+    ) -> None:
+        self._objects: dict[tuple[str, str, str], Any] = {}
+        self._lock = threading.Lock()
+        self.device_of = device_of
+        self.from_array = from_array
+
+    def get(self, container: str, kind: str, name: str, create: Callable[[], Any]) -> Any:
+        """The object of that name, made by `create` if there is none yet."""
+        key = (container, kind, name)
+        found = self._objects.get(key)
+        if found is None:
+            with self._lock:
+                found = self._objects.get(key)
+                if found is None:
+                    found = self._objects[key] = create()
+        return found
+
+    def find(self, container: str, kind: str, name: str) -> Any:
+        """The object of that name, or None."""
+        return self._objects.get((container, kind, name))
+
+    def clear(self, containers: list[str] | None = None) -> None:
+        """Forgets all objects, or those of some containers."""
+        with self._lock:
+            if not containers:
+                self._objects.clear()
+                return
+            for key in [key for key in self._objects if key[0] in containers]:
+                del self._objects[key]
+
+    def close(self) -> None:
+        """Closes what can be closed and forgets everything."""
+        for thing in list(self._objects.values()):
+            close = getattr(thing, "close_session", None)
+            if close is not None:
+                close()
+        self.clear()

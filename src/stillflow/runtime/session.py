@@ -1,0 +1,237 @@
+"""`tf.Session`: runs parts of a graph and keeps its state."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from stillflow import errors
+from stillflow.graph import default_session
+from stillflow.graph.export import export
+from stillflow.graph.graph import Graph, get_default_graph
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.feeds import feed_array
+from stillflow.runtime.fetches import Fetches, expand_feed, structure_key
+from stillflow.runtime.resources import Resources
+
+# Plans per fetch structure before shapes are taken to change all the time.
+MAX_SHAPE_PLANS = 16
+
+
+class BaseSession:
+    """What `Session` and `InteractiveSession` share.
+
+    Args:
+      target: must be empty: the program runs in this process.
+      graph: what to run; the default graph if None.
+      config: a `ConfigProto`.
+    """
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        if graph is not None and not isinstance(graph, Graph):
+            raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
+        self._graph = get_default_graph() if graph is None else graph
+        if config is not None and type(config).__name__ != "ConfigProto":
+            raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
+        if isinstance(target, bytes):
+            target = target.decode()
+        if not isinstance(target, str):
+            raise TypeError(f"target must be a string, but got {type(target)}")
+        self._target = target
+        self._config = config
+        self._closed = False
+        self._lock = threading.RLock()
+        self._resources: Resources | None = None
+        self._fetches: dict[Any, Fetches] = {}
+        self._plans: dict[Any, Any] = {}
+        self._shape_counts: dict[Any, int] = {}
+        self._edition = self._graph._edition
+        self._feed_keys: dict[Any, Tensor] = {}
+
+    @property
+    def graph(self) -> Graph:
+        """The graph this session runs."""
+        return self._graph
+
+    @property
+    def graph_def(self) -> Any:
+        """The graph as a `GraphDef`."""
+        return self._graph.as_graph_def()
+
+    @property
+    def sess_str(self) -> str:
+        return self._target
+
+    def as_default(self) -> Any:
+        """A context in which this is the session that `eval` and `run` of tensors use."""
+        return default_session.default_session(self)
+
+    def close(self) -> None:
+        """Frees the session's state; it cannot run afterwards."""
+        with self._lock:
+            self._closed = True
+            if self._resources is not None:
+                self._resources.close()
+            self._plans.clear()
+            self._fetches.clear()
+
+    def run(
+        self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
+    ) -> Any:
+        """Runs the operations that `fetches` need and gives their values.
+
+        Args:
+          fetches: a tensor, operation, variable, name, or a (nested) list, tuple or dict of these.
+          feed_dict: values for tensors, by tensor or name.
+          options: a `RunOptions`.
+          run_metadata: a `RunMetadata` to fill.
+
+        Returns:
+          Values in the structure of `fetches`: numpy arrays, numpy scalars, None for operations.
+
+        Raises:
+          RuntimeError: if the session is closed.
+          TypeError, ValueError: if a fetch or feed is not valid.
+          tf.errors.OpError: if an operation fails.
+        """
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        if not self._graph._by_name:
+            raise RuntimeError("The Session graph is empty.  Add operations to the graph before calling run().")
+        del options, run_metadata
+        handler = self._handler(fetches)
+        feeds = self._feeds(feed_dict) if feed_dict else {}
+        values = self._execute(handler, feeds)
+        return handler.build(values)
+
+    def _handler(self, fetches: Any) -> Fetches:
+        key = structure_key(fetches)
+        handler = self._fetches.get(key)
+        if handler is None:
+            handler = self._fetches[key] = Fetches(self._graph, fetches)
+        return handler
+
+    def _feeds(self, feed_dict: Any) -> dict[Tensor, np.ndarray]:
+        if not hasattr(feed_dict, "items"):
+            raise TypeError(f"feed_dict must be a dictionary, not {type(feed_dict).__name__}")
+        feeds: dict[Tensor, np.ndarray] = {}
+        for key, value in feed_dict.items():
+            if type(key) is Tensor and key.op.graph is self._graph:
+                feeds[key] = feed_array(self._graph, key, value)
+                continue
+            for element, part in expand_feed(key, value):
+                tensor = self._feed_tensor(element)
+                feeds[tensor] = feed_array(self._graph, tensor, part)
+        return feeds
+
+    def _feed_tensor(self, key: Any) -> Tensor:
+        try:
+            found = self._graph.as_graph_element(key, allow_operation=False)
+        except (TypeError, ValueError, KeyError) as error:
+            text = error.args[0] if error.args else error
+            raise TypeError(f"Cannot interpret feed_dict key as Tensor: {text}") from None
+        assert isinstance(found, Tensor)
+        return found
+
+    def _execute(self, handler: Fetches, feeds: dict[Tensor, np.ndarray]) -> list[Any]:
+        if self._edition != self._graph._edition:
+            self._plans.clear()
+            self._edition = self._graph._edition
+        key = (handler, *[(tensor, array.shape) for tensor, array in feeds.items()])
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plan_for(key, handler, feeds)
+        return plan(*feeds.values())
+
+    def _plan_for(self, key: Any, handler: Fetches, feeds: dict[Tensor, np.ndarray]) -> Any:
+        """Makes the plan for these feed shapes; after many shapes, one for any shape."""
+        from stillflow.runtime.plan import make_plan
+
+        with self._lock:
+            dims: dict[Tensor, Any] = {tensor: array.shape for tensor, array in feeds.items()}
+            count = self._shape_counts.get(handler, 0)
+            if count >= MAX_SHAPE_PLANS:
+                key = (handler, *feeds)
+                dims = {tensor: tensor._dims for tensor in feeds}
+            self._shape_counts[handler] = count + 1
+            if key not in self._plans:
+                self._plans[key] = make_plan(
+                    self._get_resources(), handler.tensors, handler.targets, dims
+                )
+            return self._plans[key]
+
+    def _get_resources(self) -> Resources:
+        if self._resources is None:
+            from stillflow.runtime.values import from_array
+
+            self._resources = Resources(_cpu, from_array)
+        return self._resources
+
+
+def _cpu(op: Operation) -> str:
+    del op
+    return "cpu"
+
+
+@export("Session")
+class Session(BaseSession):
+    """Runs parts of a graph; its variables live until it is closed.
+
+    Used as a context manager it is also the default session, and its graph the default graph.
+    """
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        super().__init__(target, graph, config)
+        self._contexts: list[Any] = []
+
+    def __enter__(self) -> Session:
+        contexts = [self._graph.as_default(), self.as_default()]
+        for context in contexts:
+            context.__enter__()
+        self._contexts.append(contexts)
+        return self
+
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
+        graph_context, session_context = self._contexts.pop()
+        try:
+            session_context.__exit__(None, None, None)
+        finally:
+            graph_context.__exit__(None, None, None)
+        if not self._contexts:
+            self.close()
+
+    @staticmethod
+    def reset(target: str, containers: list[str] | None = None, config: Any = None) -> None:
+        """Clears resource containers of a remote target; there are none in this process.
+
+        Raises:
+          tf.errors.UnimplementedError: for any target.
+        """
+        del containers, config
+        raise errors.UnimplementedError(
+            None, None, f"Session.reset of target {target!r} is not supported by Stillflow yet"
+        )
+
+
+@export("InteractiveSession")
+class InteractiveSession(BaseSession):
+    """A session that is the default one from its construction until it is closed."""
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        super().__init__(target, graph, config)
+        self._explicit_graph = graph
+        self._graph_context: Any = None
+        if graph is not None:
+            self._graph_context = graph.as_default()
+            self._graph_context.__enter__()
+        default_session.push(self)
+
+    def close(self) -> None:
+        """Frees the session's state; the default session is the one before again."""
+        super().close()
+        default_session.remove(self)
+        if self._graph_context is not None:
+            self._graph_context.__exit__(None, None, None)
+            self._graph_context = None

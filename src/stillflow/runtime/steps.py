@@ -1,0 +1,84 @@
+"""The middle form of a plan: one `Step` for every call that remains after folding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from stillflow.graph.operation import Operation
+
+# Conditions under which a value exists: (name of a Python bool, its value), outermost first.
+# None: it never exists (a branch that folding has shown not to be taken).
+Guard = tuple[tuple[str, bool], ...] | None
+
+
+@dataclass(slots=True)
+class Value:
+    """A tensor's value while the plan runs: the local name it has, and when it exists."""
+
+    name: str
+    guard: Guard = ()
+    roots: frozenset[int] = frozenset()  # memory it may share; see `Memory`
+    is_handle: bool = False  # a reference or resource, not numbers
+
+
+@dataclass(slots=True)
+class Step:
+    """One line of the emitted function.
+
+    Kinds: "call" runs a kernel; "read" takes a variable's tensor out of its reference; "copy"
+    clones; "bool" makes a Python bool of a predicate; "alias" and "flag" serve Merge.
+    """
+
+    kind: str
+    op: Operation | None
+    outputs: list[str]
+    inputs: list[str]
+    guard: Guard
+    function: Callable[..., Any] | None = None
+    arguments: list[Any] = field(default_factory=list)  # Name, or a constant
+    keywords: dict[str, Any] = field(default_factory=dict)
+    writes: list[int] = field(default_factory=list)  # variables changed in place, by id of buffer
+    copies: bool = False  # a "read" that must copy because a later step writes in place
+
+
+class Name(str):
+    """An argument that is a local name, as opposed to a constant."""
+
+
+class Memory:
+    """Which values may share memory.
+
+    Every buffer has a root: "fresh" memory made by a step of this plan, a variable's memory seen
+    through a "read" step, or "borrowed" memory of a feed or constant.
+    """
+
+    def __init__(self) -> None:
+        self.kinds: list[str] = []
+        self.readers: dict[int, Step] = {}
+        self.buffers: dict[int, int] = {}  # root -> id of the variable buffer
+
+    def fresh(self) -> frozenset[int]:
+        return self._new("fresh")
+
+    def borrowed(self) -> frozenset[int]:
+        return self._new("borrowed")
+
+    def variable(self, step: Step, buffer: int) -> frozenset[int]:
+        root = self._new("variable")
+        for number in root:
+            self.readers[number] = step
+            self.buffers[number] = buffer
+        return root
+
+    def _new(self, kind: str) -> frozenset[int]:
+        self.kinds.append(kind)
+        return frozenset((len(self.kinds) - 1,))
+
+    def is_fresh(self, roots: frozenset[int]) -> bool:
+        return all(
+            self.kinds[root] == "fresh"
+            or (self.kinds[root] == "variable" and self.readers[root].copies)
+            for root in roots
+        )

@@ -1,0 +1,333 @@
+"""From ordered operations to steps: shapes, folding, kernels, dead branches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stillflow import errors
+from stillflow.graph.node import Call, Handle
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.facts import Facts, PlanNode
+from stillflow.runtime.failures import as_op_error
+from stillflow.runtime.steps import Guard, Memory, Name, Step, Value
+
+# Results up to this size are kept in the plan; larger ones are computed when needed.
+MAX_FOLDED_ELEMENTS = 1 << 16
+
+
+class Tracer:
+    """Walks operations in order, keeping for every tensor its `Value`, and collects steps."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.memory = Memory()
+        self.steps: list[Step] = []
+        self.values: dict[Tensor, Value] = {}
+        self.constants: dict[str, Any] = {}
+        self.buffers: list[Any] = []
+        self._op_guards: dict[Operation, Guard] = {}
+        self._predicates: dict[str, str] = {}
+        self._count = 0
+
+    def name(self, prefix: str) -> str:
+        self._count += 1
+        return f"{prefix}{self._count}"
+
+    def feed(self, tensor: Tensor) -> str:
+        value = Value(self.name("t"), roots=self.memory.borrowed())
+        self.values[tensor] = value
+        return value.name
+
+    def run(self, ops: Sequence[Operation]) -> None:
+        for op in ops:
+            if all(tensor in self.values for tensor in op._outputs) and op._outputs:
+                continue  # every output is fed
+            special = _SPECIAL.get(op.type)
+            if special is not None:
+                special(self, op)
+            else:
+                self.plain(op)
+
+    # ---- one operation
+
+    def guard_of(self, op: Operation) -> Guard:
+        """When `op` runs: whenever all its inputs exist and its control inputs ran."""
+        guard: Guard = ()
+        for tensor in op._inputs:
+            guard = both(guard, self.values[tensor].guard)
+        for control in op._control_inputs:
+            guard = both(guard, self._op_guards.get(control, ()))
+        self._op_guards[op] = guard
+        return guard
+
+    def plain(self, op: Operation) -> None:
+        guard = self.guard_of(op)
+        if guard is None:
+            for tensor in op._outputs:
+                self.values.setdefault(tensor, Value("dead", None))
+            return
+        node = PlanNode(op, self.facts)
+        self.check(op, node)
+        if self.fold(op, node, guard):
+            return
+        self.emit(op, node, guard)
+
+    def check(self, op: Operation, node: PlanNode) -> None:
+        """Applies the card's shape rule to concrete shapes; what it refuses is a run-time error."""
+        card = op.card
+        try:
+            if card.check_part is not None:
+                card.check_part(node)
+            if card.shape_part is not None:
+                self.facts.set_dims(op, card.shape_part(node))
+        except ValueError as error:
+            raise errors.InvalidArgumentError(op.node_def, op, f"{error}") from None
+
+    def fold(self, op: Operation, node: PlanNode, guard: Guard) -> bool:
+        """Computes the op now if everything it depends on is known; says whether it did."""
+        card, facts = op.card, self.facts
+        if not card.foldable or not op._outputs:
+            return False
+        if card.value_part is not None and op.type != "Const":
+            known = card.value_part(node)
+            if known is not None:
+                outputs = known if isinstance(known, (list, tuple)) else [known]
+                self.settle(op, [facts.resources.from_array(a) for a in outputs], guard)
+                return True
+        if op.type == "Const":
+            self.settle(op, [facts.resources.from_array(op._values[0])], guard)  # type: ignore[index]
+            return True
+        if not op._inputs or any(tensor not in facts.values for tensor in op._inputs):
+            return False
+        for index in range(len(op._outputs)):
+            dims = facts.dims(op._outputs[index])
+            if dims is None or None in dims:
+                return False
+            size = 1
+            for dim in dims:
+                size *= dim  # type: ignore[operator]
+            if size > MAX_FOLDED_ELEMENTS:
+                return False
+        outputs = self.compute(op, node, [facts.values[tensor] for tensor in op._inputs])
+        self.settle(op, outputs, guard)
+        return True
+
+    def compute(self, op: Operation, node: PlanNode, inputs: list[Any]) -> Sequence[Any]:
+        """Runs an op's kernel on values that are known now."""
+        function, arguments, keywords = self.kernel(op, node)
+        by_tensor = dict(zip(op._inputs, inputs, strict=True))
+        try:
+            args = [by_tensor[a] if isinstance(a, Tensor) else a for a in arguments]
+            result = function(*args, **keywords) if function is not None else args[0]
+        except Exception as error:
+            raise as_op_error(error, op) from error
+        return [result] if len(op._outputs) == 1 else result
+
+    def settle(self, op: Operation, outputs: Sequence[Any], guard: Guard) -> None:
+        """Records outputs that are known now as constants of the plan."""
+        for tensor, value in zip(op._outputs, outputs, strict=True):
+            if tensor in self.values:
+                continue
+            name = self.name("c")
+            self.constants[name] = value
+            self.facts.values[tensor] = value
+            self.facts._dims[tensor] = tuple(value.shape)
+            self.values[tensor] = Value(name, guard, self.memory.borrowed())
+
+    def kernel(self, op: Operation, node: PlanNode) -> tuple[Any, Sequence[Any], dict[str, Any]]:
+        """The function an op runs, with its arguments (input tensors or constants)."""
+        if op.card.kernel_part is None:
+            raise errors.UnimplementedError(
+                op.node_def, op, f"Stillflow has no kernel for op {op.type} yet"
+            )
+        try:
+            made = op.card.kernel_part(node)
+        except ValueError as error:
+            raise errors.InvalidArgumentError(op.node_def, op, str(error)) from error
+        if isinstance(made, Call):
+            return made.function, made.args, made.kwargs
+        return made, op._inputs, {}
+
+    def emit(self, op: Operation, node: PlanNode, guard: Guard) -> None:
+        """Adds the step that runs an op, reading variables where it takes their tensors."""
+        function, arguments, keywords = self.kernel(op, node)
+        if isinstance(function, Handle):
+            self.handle(op, function.state)
+            return
+        card = op.card
+        given = {}  # input tensor -> its value, references read
+        for index, tensor in enumerate(op._inputs):
+            given[tensor] = self.argument(op, index, tensor, guard)
+        if function is None and len(op._outputs) == 1:  # the op hands its input on
+            source = given[arguments[0]]
+            self.set_output(op._outputs[0], Value(source.name, guard, source.roots, source.is_handle))
+            if source.name in self.constants:
+                self.adopt_constant(arguments[0], op._outputs[0])
+            return
+        shared: frozenset[int] = frozenset()
+        if card.view:
+            shared = shared.union(*(value.roots for value in given.values()))
+        outputs = []
+        for tensor in op._outputs:
+            name = self.name("t")
+            outputs.append(name)
+            roots = shared if shared else self.memory.fresh()
+            self.set_output(tensor, Value(name, guard, roots, holds_handle(tensor)))
+        step = Step("call", op, outputs, [v.name for v in given.values()], guard, function)
+        step.arguments = [Name(given[a].name) if isinstance(a, Tensor) else a for a in arguments]
+        step.keywords = keywords
+        step.writes = [self.buffer_id(given[op._inputs[i]]) for i in card.writes]
+        self.steps.append(step)
+
+    def set_output(self, tensor: Tensor, value: Value) -> None:
+        self.values.setdefault(tensor, value)
+
+    def adopt_constant(self, source: Tensor, target: Tensor) -> None:
+        if source in self.facts.values:
+            self.facts.values[target] = self.facts.values[source]
+        if source in self.facts.handles:
+            self.facts.handles[target] = self.facts.handles[source]
+
+    def buffer_id(self, value: Value) -> int:
+        """The number of the variable behind a handle; -1 where it is known only at run time."""
+        handle = self.constants.get(value.name)
+        if handle is None:
+            return -1
+        for number, buffer in enumerate(self.buffers):
+            if buffer is handle:
+                return number
+        self.buffers.append(handle)
+        return len(self.buffers) - 1
+
+    def argument(self, op: Operation, index: int, tensor: Tensor, guard: Guard) -> Value:
+        """An input as the kernel takes it: a reference is read unless the op wants it as such."""
+        value = self.values[tensor]
+        if not tensor.dtype._is_ref_dtype or not value.is_handle or wants_reference(op, index):
+            return value
+        return self.read(op, value, guard)
+
+    def read(self, op: Operation | None, handle: Value, guard: Guard) -> Value:
+        """Adds the step that takes a variable's tensor out of its reference."""
+        name = self.name("t")
+        step = Step("read", op, [name], [handle.name], guard)
+        roots = self.memory.variable(step, self.buffer_id(handle))
+        self.steps.append(step)
+        return Value(name, guard, roots)
+
+    def handle(self, op: Operation, state: Any) -> None:
+        """Records an output that is a handle to session state, known before the run."""
+        name = self.name("r")
+        self.constants[name] = state
+        self.facts.handles[op._outputs[0]] = state
+        self.values[op._outputs[0]] = Value(name, self.guard_of(op), is_handle=True)
+
+    def predicate(self, value: Value, op: Operation) -> str:
+        """The local name of a tensor's truth, computed once."""
+        if value.name not in self._predicates:
+            name = self._predicates[value.name] = self.name("p")
+            step = Step("bool", op, [name], [value.name], value.guard)
+            self.steps.append(step)
+        return self._predicates[value.name]
+
+
+def holds_handle(tensor: Tensor) -> bool:
+    return tensor.dtype._is_ref_dtype or tensor.dtype.name == "resource"
+
+
+def wants_reference(op: Operation, index: int) -> bool:
+    """Whether input number `index` is declared as a reference."""
+    position = 0
+    for arg in op.card.signature.inputs:
+        count = 1
+        if arg.number_attr is not None:
+            count = op.attrs[arg.number_attr]
+        elif arg.type_list_attr is not None:
+            count = len(op.attrs[arg.type_list_attr])
+        if index < position + count:
+            return arg.is_ref
+        position += count
+    return False
+
+
+def both(a: Guard, b: Guard) -> Guard:
+    """The conjunction of two guards; None if they contradict each other."""
+    if a is None or b is None:
+        return None
+    if a == b or not b:
+        return a
+    known = dict(a)
+    result = list(a)
+    for name, value in b:
+        if name not in known:
+            result.append((name, value))
+        elif known[name] is not value:
+            return None
+    return tuple(result)
+
+
+def _switch(tracer: Tracer, op: Operation) -> None:
+    """Switch hands its data on to one of two outputs."""
+    guard = tracer.guard_of(op)
+    data, predicate = op._inputs
+    source = tracer.values[data]
+    if op.type == "Switch" and data.dtype._is_ref_dtype and source.is_handle:
+        source = tracer.read(op, source, guard)
+    truth = tracer.facts.value(predicate)
+    for branch, tensor in enumerate(op._outputs):
+        if guard is None or (truth is not None and bool(truth) != bool(branch)):
+            tracer.values.setdefault(tensor, Value("dead", None))
+            continue
+        inner = guard
+        if truth is None:
+            name = tracer.predicate(tracer.values[predicate], op)
+            inner = both(guard, ((name, bool(branch)),))
+        tracer.set_output(tensor, Value(source.name, inner, source.roots, source.is_handle))
+        tracer.facts._dims[tensor] = tracer.facts.dims(data)
+        tracer.adopt_constant(data, tensor)
+
+
+def _merge(tracer: Tracer, op: Operation) -> None:
+    """Merge takes whichever input exists."""
+    alive = [
+        (i, tracer.values[t]) for i, t in enumerate(op._inputs) if tracer.values[t].guard is not None
+    ]
+    tracer._op_guards[op] = None
+    if not alive:
+        for tensor in op._outputs:
+            tracer.values.setdefault(tensor, Value("dead", None))
+        return
+    guards = [value.guard or () for _, value in alive]
+    common = tuple(item for item in guards[0] if all(item in guard for guard in guards))
+    output, index = tracer.name("t"), tracer.name("t")
+    guard: Guard = common
+    rest = [tuple(item for item in g if item not in common) for g in guards]
+    complementary = len(rest) == 2 and all(len(r) == 1 for r in rest) and (
+        rest[0][0][0] == rest[1][0][0]
+    )
+    if not complementary and not (len(alive) == 1 and not rest[0]):
+        flag = tracer.name("p")
+        tracer.steps.append(Step("flag", op, [flag], [], common, arguments=[False]))
+        guard = (*common, (flag, True))
+    roots: frozenset[int] = frozenset()
+    for position, value in alive:
+        roots |= value.roots
+        tracer.steps.append(
+            Step("alias", op, [output, index], [value.name], value.guard, arguments=[position])
+        )
+        if guard != common:
+            assert guard is not None
+            tracer.steps.append(
+                Step("flag", op, [guard[-1][0]], [], value.guard, arguments=[True])
+            )
+    tracer._op_guards[op] = guard
+    is_handle = alive[0][1].is_handle
+    tracer.set_output(op._outputs[0], Value(output, guard, roots, is_handle))
+    tracer.set_output(op._outputs[1], Value(index, guard, tracer.memory.fresh()))
+    dims = {tracer.facts.dims(op._inputs[i]) for i, _ in alive}
+    tracer.facts._dims[op._outputs[0]] = dims.pop() if len(dims) == 1 else None
+
+
+_SPECIAL: dict[str, Any] = {
+    "Switch": _switch, "RefSwitch": _switch, "Merge": _merge, "RefMerge": _merge,
+}  # fmt: skip

@@ -1,0 +1,93 @@
+"""Between numpy and torch: what is fed, and what is fetched."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+
+from stillflow.graph import dtypes
+from stillflow.graph.dtypes import DType
+from stillflow.graph.operation import Tensor
+from stillflow.runtime.facts import to_array
+
+# Plans only read what is fed, so read-only arrays are safe to share.
+warnings.filterwarnings("ignore", message="The given NumPy array is not writ")
+
+
+@cache
+def torch_type(dtype: DType) -> torch.dtype | None:
+    """The torch dtype that holds values of `dtype`; None for strings and handles."""
+    name = dtype.base_dtype.torch_name
+    return None if name is None else getattr(torch, name)
+
+
+def from_array(array: np.ndarray, device: Any = None) -> Any:
+    """A numpy array as a run-time value, sharing memory where possible; strings stay arrays."""
+    kind = array.dtype
+    if kind == object:
+        return array
+    if kind.kind == "V":
+        array = _plain(array)
+        if kind.name == "bfloat16":
+            return torch.from_numpy(array).view(torch.bfloat16)
+    if any(stride < 0 for stride in array.strides) or not kind.isnative:
+        array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+    value = torch.from_numpy(np.asarray(array))
+    return value if device is None or device == "cpu" else value.to(device)
+
+
+def _plain(array: np.ndarray) -> np.ndarray:
+    """bfloat16 as its bits, quantized types as the integers they are."""
+    if array.dtype.name == "bfloat16":
+        return np.ascontiguousarray(array).view(np.int16)
+    assert array.dtype.names is not None
+    return np.ascontiguousarray(array[array.dtype.names[0]])
+
+
+def fetch_converter(tensor: Tensor, copy: bool) -> Callable[[Any], Any] | None:
+    """What makes the fetched numpy value of a run-time value; it never shares the plan's memory."""
+    dtype = tensor.dtype.base_dtype
+    if dtype == dtypes.string:
+        return _fetch_string_copy if copy else _fetch_string
+    if dtype in (dtypes.resource, dtypes.variant):
+        return None
+    if dtype == dtypes.bfloat16 or dtype.is_quantized:
+        return _fetch_exotic(dtype)
+    return _fetch_copy if copy else _fetch
+
+
+def _fetch(value: Any) -> Any:
+    try:
+        array = value.numpy()
+    except RuntimeError:
+        array = to_array(value)
+    return array if array.ndim else array[()]
+
+
+def _fetch_copy(value: Any) -> Any:
+    array = to_array(value)
+    return array.copy() if array.ndim else array[()]
+
+
+def _fetch_string(value: Any) -> Any:
+    return value if value.ndim else value[()]
+
+
+def _fetch_string_copy(value: Any) -> Any:
+    return value.copy() if value.ndim else value[()]
+
+
+def _fetch_exotic(dtype: DType) -> Callable[[Any], Any]:
+    def fetch(value: Any) -> Any:
+        array = to_array(value).copy()
+        array = array.view(dtype.as_numpy_dtype) if array.ndim else array.astype(
+            dtype.as_numpy_dtype
+        )
+        return array if array.ndim else array[()]
+
+    return fetch
