@@ -1,0 +1,54 @@
+"""The stubs that the wheel carries: one per namespace, every public name in its place."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from stillflow._namespace import public_names
+
+TOOL = Path(__file__).resolve().parent.parent / "tools" / "build_stubs.py"
+
+
+@pytest.fixture(scope="module")
+def build_stubs() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("build_stubs", TOOL)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def names(stub: str) -> set[str]:
+    tree = ast.parse(stub)
+    imported = {alias.asname for node in tree.body if isinstance(node, ast.ImportFrom)
+                for alias in node.names if alias.asname}
+    return imported | {node.target.id for node in tree.body if isinstance(node, ast.AnnAssign)}
+
+
+def test_a_namespace_gets_a_stub_with_its_members_and_namespaces(build_stubs: ModuleType) -> None:
+    files = build_stubs.stubs({"nn.relu": "ops.nn.relu:relu", "nn.rnn_cell.LSTMCell": "rnn:LSTM"})
+    assert names(files["__init__.pyi"]) >= {"nn", "compat", "__stillflow_version__"}
+    assert names(files["nn/__init__.pyi"]) == {"relu", "rnn_cell"}
+    assert "from stillflow.rnn import LSTM as LSTMCell" in files["nn/rnn_cell/__init__.pyi"]
+
+
+def test_a_name_defined_in_the_namespace_itself_is_declared(build_stubs: ModuleType) -> None:
+    files = build_stubs.stubs({"train.f": "train:f"})
+    assert "f: Any" in files["train/__init__.pyi"]
+
+
+def test_a_module_file_needs_no_stub(build_stubs: ModuleType) -> None:
+    assert "errors/__init__.pyi" not in build_stubs.stubs({"errors.OpError": "errors:OpError"})
+
+
+def test_every_public_name_is_in_a_stub(build_stubs: ModuleType) -> None:
+    files = build_stubs.stubs(public_names())
+    for name in public_names():
+        space, _, leaf = name.rpartition(".")
+        path = Path(*space.split("."), "__init__.pyi").as_posix() if space else "__init__.pyi"
+        assert path not in files or leaf in names(files[path]), name
+    assert names(files["compat/v1/__init__.pyi"]) < names(files["__init__.pyi"])

@@ -1,0 +1,104 @@
+"""Gives the wheel the public API in a form that editors and type checkers read.
+
+The package finds its public names at run time, which no editor can follow. So the build writes one
+stub file per namespace from the same table (`src/stillflow/_api.py`):
+
+    from stillflow.ops.nn.activations import relu as relu
+
+A checkout has no stubs: they would hide our own modules from our own type checker. To look at them,
+`python tools/build_stubs.py FOLDER`.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+try:
+    from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+except ImportError:  # run as a program, outside a build
+    BuildHookInterface = object
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "stillflow"
+HEADER = "# Written from the table of public names by tools/build_stubs.py.\nfrom typing import Any\n"
+
+
+def read_table() -> dict[str, str]:
+    """The table of public names, read without importing the package."""
+    tree = ast.parse((PACKAGE / "_api.py").read_text(encoding="ascii"))
+    assignment = next(node for node in tree.body if isinstance(node, ast.Assign))
+    table: dict[str, str] = ast.literal_eval(assignment.value)
+    return table
+
+
+def stubs(table: dict[str, str]) -> dict[str, str]:
+    """The stub files, by their path inside the package.
+
+    A namespace that is a module file of ours (errors.py) speaks for itself and gets none.
+    """
+    members: dict[str, dict[str, str]] = defaultdict(dict)
+    spaces: dict[str, set[str]] = defaultdict(set)
+    for name, target in table.items():
+        space, _, leaf = name.rpartition(".")
+        members[space][leaf] = target
+        while space:
+            space, _, leaf = space.rpartition(".")
+            spaces[space].add(leaf)
+    spaces[""].add("compat")
+    spaces["compat"].add("v1")
+    files = {}
+    for space in sorted({*members, *spaces}):
+        if not (PACKAGE / f"{space.replace('.', '/')}.py").is_file() or not space:
+            path = Path(*space.split("."), "__init__.pyi").as_posix()
+            files[path] = _stub(space, members[space], spaces[space])
+    files["__init__.pyi"] += "__stillflow_version__: str\n"
+    files["compat/v1/__init__.pyi"] = _stub("", members[""], spaces[""])
+    return files
+
+
+def _stub(space: str, members: dict[str, str], spaces: set[str]) -> str:
+    lines = [HEADER]
+    package = ".".join(filter(None, ["stillflow", space]))
+    for leaf in sorted(spaces - set(members)):
+        lines.append(f"from {package} import {leaf} as {leaf}\n")
+    for leaf, target in sorted(members.items()):
+        module, _, name = target.partition(":")
+        if module == space:
+            lines.append(f"{leaf}: Any\n")
+        else:
+            lines.append(f"from stillflow.{module} import {name} as {leaf}\n")
+    return "".join(lines)
+
+
+def write(folder: Path) -> list[str]:
+    """Writes the stubs below a folder; returns their paths inside the package."""
+    files = stubs(read_table())
+    for path, text in files.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="ascii")
+    return list(files)
+
+
+class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]
+    """Adds the stubs to a wheel; an editable install goes without."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        if version == "editable":
+            return
+        self.folder = tempfile.TemporaryDirectory()
+        for path in write(Path(self.folder.name)):
+            build_data["force_include"][f"{self.folder.name}/{path}"] = f"stillflow/{path}"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        if version != "editable":
+            self.folder.cleanup()
+
+
+if __name__ == "__main__":
+    print("\n".join(write(Path(sys.argv[1]))))
