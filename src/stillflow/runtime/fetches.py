@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow.graph.graph import Graph
+from stillflow.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.sparse_tensor import SparseTensor, SparseTensorValue
 
 # Types with their own way of being fetched: (type, expand, contract). Later entries win.
 _expansions: list[tuple[type, Callable[..., Any], Callable[..., Any]]] = []
@@ -156,3 +158,27 @@ class Same:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Same) and other.thing is self.thing
+
+
+def _sparse_parts(tensor: SparseTensor) -> list[Any]:
+    return [tensor.indices, tensor.values, tensor.dense_shape]
+
+
+def _slices_parts(slices: IndexedSlices) -> list[Any]:
+    parts = [slices.values, slices.indices]
+    return parts if slices.dense_shape is None else [*parts, slices.dense_shape]
+
+
+register_expansion(
+    SparseTensor,
+    lambda sparse: (_sparse_parts(sparse), lambda values: SparseTensorValue(*values)),
+    lambda sparse, value: list(zip(_sparse_parts(sparse), value, strict=False)),
+)
+register_expansion(
+    IndexedSlices,
+    lambda slices: (
+        _slices_parts(slices),
+        lambda values: IndexedSlicesValue(*values, *[None] * (3 - len(values))),
+    ),
+    lambda slices, value: list(zip(_slices_parts(slices), value, strict=False)),
+)

@@ -1,0 +1,185 @@
+"""Some rows of a larger tensor: what gradients of lookups are.
+
+`IndexedSlices(values, indices)` stands for a dense tensor that is zero but for rows `indices[i]`,
+to each of which `values[i]` is added.
+"""
+
+from __future__ import annotations
+
+import collections
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stillflow.graph import dtypes
+from stillflow.graph.api import graph_from_inputs
+from stillflow.graph.constant_value import constant_value
+from stillflow.graph.conversion import convert_to_tensor, register_tensor_conversion_function
+from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.tensor_like import TensorLike, is_tensor_like
+
+if TYPE_CHECKING:
+    from stillflow.graph.dtypes import DType
+    from stillflow.graph.graph import Graph
+
+# From this many elements on, making a dense tensor deserves a warning.
+LARGE_NUM_ELEMENTS = 100_000_000
+
+IndexedSlicesValue = collections.namedtuple(
+    "IndexedSlicesValue", ["values", "indices", "dense_shape"]
+)
+
+
+@export("IndexedSlices")
+class IndexedSlices(TensorLike):
+    """Rows of a tensor, with their positions along its first dimension.
+
+    Attributes:
+      values: the rows, of shape `[n, ...]`.
+      indices: where they belong, of shape `[n]`; a row may occur more than once.
+      dense_shape: the shape of the tensor they are part of, or None.
+    """
+
+
+    def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
+        graph_from_inputs([values, indices, dense_shape])  # all must be of one graph
+        self._values = values
+        self._indices = indices
+        self._dense_shape = dense_shape
+
+    @property
+    def values(self) -> Tensor:
+        return self._values  # type: ignore[no-any-return]
+
+    @property
+    def indices(self) -> Tensor:
+        return self._indices  # type: ignore[no-any-return]
+
+    @property
+    def dense_shape(self) -> Tensor | None:
+        return self._dense_shape  # type: ignore[no-any-return]
+
+    @property
+    def name(self) -> str:
+        return self.values.name
+
+    @property
+    def device(self) -> str:
+        return self.values.device
+
+    @property
+    def op(self) -> Operation:
+        """The operation that gives `values`."""
+        return self.values.op
+
+    @property
+    def dtype(self) -> DType:
+        return self.values.dtype
+
+    @property
+    def graph(self) -> Graph:
+        return self.values.graph
+
+    def consumers(self) -> list[Operation]:
+        """The operations that take one of the parts as an input."""
+        parts = (self._values, self._indices, self._dense_shape)
+        found = [op for part in parts if part is not None for op in part.consumers()]
+        return list(dict.fromkeys(found))
+
+    def __neg__(self) -> IndexedSlices:
+        return IndexedSlices(-self.values, self.indices, self.dense_shape)  # type: ignore[operator]
+
+    def __str__(self) -> str:
+        shape = "" if self._dense_shape is None else f", dense_shape={self._dense_shape}"
+        return f"IndexedSlices(indices={self._indices}, values={self._values}{shape})"
+
+
+@export("convert_to_tensor_or_indexed_slices")
+def convert_to_tensor_or_indexed_slices_public(
+    value: Any, dtype: Any = None, name: str | None = None
+) -> Any:
+    """Converts `value` to a tensor, unless it is an `IndexedSlices` or `SparseTensor`.
+
+    Args:
+      value: such an object, or what `tf.convert_to_tensor` takes.
+      dtype: the element type it must have.
+      name: of the op made, if one is made.
+
+    Raises:
+      ValueError: if `value` is of another element type.
+    """
+    return convert_to_tensor_or_indexed_slices(value, dtype, name)
+
+
+def convert_to_tensor_or_indexed_slices(
+    value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Any:
+    """See the public function; with `as_ref`, a variable gives its reference."""
+    if not is_tensor_like(value):
+        return convert_to_tensor(value, dtype=dtype, name=name, as_ref=as_ref)
+    if dtype is not None and not dtypes.as_dtype(dtype).is_compatible_with(value.dtype):
+        raise ValueError(
+            f"Tensor conversion requested dtype {dtypes.as_dtype(dtype).name} for Tensor with "
+            f"dtype {value.dtype.name}: {str(value)!r}"
+        )
+    return value
+
+
+def convert_n_to_tensor_or_indexed_slices(
+    values: Sequence[Any], dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> list[Any]:
+    """Converts each of `values` that is not None; the name of number i is `name_i`.
+
+    Raises:
+      TypeError: if `values` is no sequence.
+    """
+    if not isinstance(values, collections.abc.Sequence):
+        raise TypeError("values must be a sequence.")
+    result = []
+    for i, value in enumerate(values):
+        if value is not None:
+            number = None if name is None else f"{name}_{i}"
+            value = convert_to_tensor_or_indexed_slices(value, dtype, number, as_ref)
+        result.append(value)
+    return result
+
+
+def _to_dense(
+    value: IndexedSlices, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
+    """The dense tensor that slices stand for, with a warning where it may be large."""
+    del as_ref
+    from stillflow.ops.math.segment import unsorted_segment_sum
+
+    if dtype is not None and not dtype.is_compatible_with(value.dtype):
+        raise ValueError(
+            f"Tensor conversion requested dtype {dtype.name} for IndexedSlices with dtype "
+            f"{value.dtype.name}"
+        )
+    if value.dense_shape is None:
+        raise ValueError(
+            f"Tensor conversion requested for IndexedSlices without dense_shape: {value}"
+        )
+    dense_shape = constant_value(value.dense_shape)
+    if dense_shape is None:
+        warnings.warn(
+            "Converting sparse IndexedSlices to a dense Tensor of unknown shape. "
+            "This may consume a large amount of memory.",
+            stacklevel=2,
+        )
+    elif (count := int(np.prod(dense_shape.astype(object)))) >= LARGE_NUM_ELEMENTS:
+        warnings.warn(
+            f"Converting sparse IndexedSlices to a dense Tensor with {count} "
+            "elements. This may consume a large amount of memory.",
+            stacklevel=2,
+        )
+    rows = value.dense_shape[0]  # type: ignore[index]
+    return unsorted_segment_sum(  # type: ignore[no-any-return]
+        value.values, value.indices, rows, name=name
+    )
+
+
+register_tensor_conversion_function(IndexedSlices, _to_dense)
