@@ -32,6 +32,7 @@ def names(stub: str) -> set[str]:
 def test_a_namespace_gets_a_stub_with_its_members_and_namespaces(build_stubs: ModuleType) -> None:
     files = build_stubs.stubs({"nn.relu": "ops.nn.relu:relu", "nn.rnn_cell.LSTMCell": "rnn:LSTM"})
     assert names(files["__init__.pyi"]) >= {"nn", "compat", "__stillflow_version__"}
+    assert "def install(shadow: bool=True" in files["__init__.pyi"]
     assert names(files["nn/__init__.pyi"]) == {"relu", "rnn_cell"}
     assert "from stillflow.rnn import LSTM as LSTMCell" in files["nn/rnn_cell/__init__.pyi"]
 

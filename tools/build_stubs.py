@@ -25,7 +25,9 @@ except ImportError:  # run as a program, outside a build
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "stillflow"
-HEADER = "# Written from the table of public names by tools/build_stubs.py.\nfrom typing import Any\n"
+HEADER = """# Written from the table of public names by tools/build_stubs.py.
+from typing import Any
+"""
 
 
 def read_table() -> dict[str, str]:
@@ -56,7 +58,7 @@ def stubs(table: dict[str, str]) -> dict[str, str]:
         if not (PACKAGE / f"{space.replace('.', '/')}.py").is_file() or not space:
             path = Path(*space.split("."), "__init__.pyi").as_posix()
             files[path] = _stub(space, members[space], spaces[space])
-    files["__init__.pyi"] += "__stillflow_version__: str\n"
+    files["__init__.pyi"] += "__stillflow_version__: str\n" + _own_functions()
     files["compat/v1/__init__.pyi"] = _stub("", members[""], spaces[""])
     return files
 
@@ -73,6 +75,15 @@ def _stub(space: str, members: dict[str, str], spaces: set[str]) -> str:
         else:
             lines.append(f"from stillflow.{module} import {name} as {leaf}\n")
     return "".join(lines)
+
+
+def _own_functions() -> str:
+    """stillflow.install() and the other functions of the package itself, without their bodies."""
+    tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    for function in functions:
+        function.body = [ast.Expr(ast.Constant(...))]
+    return "".join(f"{ast.unparse(function)}\n" for function in functions)
 
 
 def write(folder: Path) -> list[str]:
