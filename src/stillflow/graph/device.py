@@ -80,9 +80,8 @@ def _number(value: Any) -> int | None:
     return None if value is None else int(value)
 
 
-@export("DeviceSpec")
-class DeviceSpec:
-    """A device, named in full or in part.
+class DeviceSpecV2:
+    """A device, named in full or in part, that does not change.
 
     Attributes:
       job: Name of the job, or None.
@@ -124,48 +123,28 @@ class DeviceSpec:
     def job(self) -> str | None:
         return self._job
 
-    @job.setter
-    def job(self, job: Any) -> None:
-        self._job = _text(job)
-
     @property
     def replica(self) -> int | None:
         return self._replica
-
-    @replica.setter
-    def replica(self, replica: Any) -> None:
-        self._replica = _number(replica)
 
     @property
     def task(self) -> int | None:
         return self._task
 
-    @task.setter
-    def task(self, task: Any) -> None:
-        self._task = _number(task)
-
     @property
     def device_type(self) -> str | None:
         return self._device_type
 
-    @device_type.setter
-    def device_type(self, device_type: Any) -> None:
-        self._device_type = _device_type(device_type)
-
     @property
     def device_index(self) -> int | None:
         return self._device_index
-
-    @device_index.setter
-    def device_index(self, device_index: Any) -> None:
-        self._device_index = _number(device_index)
 
     def to_string(self) -> str:
         """Returns the string form, such as "/job:ps/task:0/device:CPU:0"."""
         return _format(*self._parts)
 
     @classmethod
-    def from_string(cls, spec: str | None) -> DeviceSpec:
+    def from_string(cls, spec: str | None) -> Any:
         """Returns the specification that a device string (or None: nothing said) stands for.
 
         Raises:
@@ -173,32 +152,66 @@ class DeviceSpec:
         """
         return cls(*_parse_any(spec))
 
-    def parse_from_string(self, spec: str | None) -> DeviceSpec:
-        """Sets all parts from a device string and returns this specification."""
-        self._set(_parse_any(spec))
-        return self
+    def parse_from_string(self, spec: str | None) -> Any:
+        """Returns the specification that a device string stands for."""
+        return self.from_string(spec)
 
-    def merge_from(self, dev: DeviceSpec) -> None:
-        """Takes over every part that `dev` states."""
-        self._set(_merged(self._parts, dev._parts))
-
-    def make_merged_spec(self, dev: DeviceSpec) -> DeviceSpec:
+    def make_merged_spec(self, dev: DeviceSpecV2) -> Any:
         """Returns this specification with every part that `dev` states replaced by it."""
         return type(self)(*_merged(self._parts, dev._parts))
 
-    def replace(self, **kwargs: Any) -> DeviceSpec:
+    def replace(self, **kwargs: Any) -> Any:
         """Returns this specification with the given parts (by name) replaced."""
         names = ("job", "replica", "task", "device_type", "device_index")
         return type(self)(**{**dict(zip(names, self._parts)), **kwargs})
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, DeviceSpec) and self._parts == other._parts
+        return isinstance(other, type(self)) and self._parts == other._parts
 
     def __hash__(self) -> int:
         return hash(self.to_string())
 
     def __repr__(self) -> str:
         return f"<DeviceSpec {self.to_string()!r}>"
+
+
+def _assignable(index: int) -> Any:
+    """The property that reads and writes one of the parts."""
+
+    def read(self: DeviceSpec) -> Any:
+        return self._parts[index]
+
+    def write(self: DeviceSpec, value: Any) -> None:
+        parts: list[Any] = list(self._parts)
+        parts[index] = value
+        self._set(tuple(parts))  # type: ignore[arg-type]
+
+    return property(read, write)
+
+
+@export("DeviceSpec")
+class DeviceSpec(DeviceSpecV2):
+    """A device, named in full or in part, whose parts can be assigned."""
+
+    __slots__ = ()
+
+    job = _assignable(0)
+    replica = _assignable(1)
+    task = _assignable(2)
+    device_type = _assignable(3)
+    device_index = _assignable(4)
+
+    def parse_from_string(self, spec: str | None) -> DeviceSpec:
+        """Sets all parts from a device string and returns this specification."""
+        self._set(_parse_any(spec))
+        return self
+
+    def merge_from(self, dev: DeviceSpecV2) -> None:
+        """Takes over every part that `dev` states."""
+        self._set(_merged(self._parts, dev._parts))
+
+
+DeviceSpecV1 = DeviceSpec
 
 
 def _parse_any(spec: Any) -> _Parts:
@@ -212,8 +225,8 @@ def _merged(outer: _Parts, inner: _Parts) -> Any:
 
 
 def is_device_spec(obj: Any) -> bool:
-    """Whether `obj` is a `DeviceSpec`."""
-    return isinstance(obj, DeviceSpec)
+    """Whether `obj` is a device specification."""
+    return isinstance(obj, DeviceSpecV2)
 
 
 def check_valid(spec: str) -> None:
@@ -223,7 +236,7 @@ def check_valid(spec: str) -> None:
 
 def canonical_name(device: Any) -> str:
     """Returns the full form of a device given as a string, a `DeviceSpec` or None."""
-    if isinstance(device, DeviceSpec):
+    if isinstance(device, DeviceSpecV2):
         return device.to_string()
     return _format(*_parse_any(device))
 
@@ -236,7 +249,7 @@ def canonical(device: Any) -> str:
     """
     if isinstance(device, str):
         return device
-    if isinstance(device, DeviceSpec):
+    if isinstance(device, DeviceSpecV2):
         return device.to_string()
     if isinstance(device, bytes):
         return device.decode()

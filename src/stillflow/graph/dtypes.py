@@ -166,7 +166,8 @@ class DType:
 
     def _extreme(self, attribute: str, word: str) -> Any:
         if self.is_floating:
-            return getattr(ml_dtypes.finfo(self._np_type), attribute)
+            finfo = ml_dtypes.finfo if self._np_type is _np_bfloat16 else np.finfo
+            return getattr(finfo(self._np_type), attribute)
         if self.is_integer:
             return getattr(np.iinfo(self._np_type), attribute)
         raise TypeError(f"Cannot find {word} value of {self}.")

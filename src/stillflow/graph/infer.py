@@ -29,10 +29,20 @@ def infer_shapes(op: Operation) -> None:
             set_dims(op, card.shape_part(node))
     except ValueError as error:
         raise ValueError(describe(error, op, node)) from None
+    if op._inputs and op._outputs and op._inputs[0]._handle_dtype is not None:
+        _pass_handle_data(op)
     if card.value_part is not None:
         value = card.value_part(node)
         if value is not None:
             op._values = list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _pass_handle_data(op: Operation) -> None:
+    """A handle that passes through Identity, Switch, Enter still points to the same variable."""
+    source = op._inputs[0]
+    for tensor in op._outputs:
+        if tensor.dtype == source.dtype and tensor._handle_dtype is None:
+            tensor._handle_dims, tensor._handle_dtype = source._handle_dims, source._handle_dtype
 
 
 def set_dims(op: Operation, shapes: Any) -> None:

@@ -42,6 +42,9 @@ class Tensor:
 
     __array_priority__ = 100
     OVERLOADABLE_OPERATORS: set[str] = set()
+    # What a resource handle points to: the variable's static shape and type.
+    _handle_dims: tuple[int | None, ...] | None = None
+    _handle_dtype: DType | None = None
 
     def __init__(self, op: Operation, value_index: int, dtype: DType) -> None:
         self.op = op

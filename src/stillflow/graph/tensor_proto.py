@@ -140,9 +140,9 @@ def make_tensor_proto(
     """
     if allow_broadcast and verify_shape:
         raise ValueError("allow_broadcast and verify_shape are not both allowed.")
-    if type(values).__name__ == "TensorProto" and hasattr(values, "tensor_content"):
+    if _is_tensor_proto(values):
         return values
-    kind = dtypes.as_dtype(dtype) if dtype else None
+    kind = None if dtype is None else dtypes.as_dtype(dtype)
     return to_proto(as_array(values, kind, shape, verify_shape, allow_broadcast), kind)
 
 
@@ -255,3 +255,31 @@ def make_ndarray(tensor: Any) -> Array:
             f"A tensor of shape {list(array.shape)} would repeat its value into more than 2GB."
         )
     return np.array(array, order="C")
+
+
+# Its name in the module where older programs look for it.
+MakeNdarray = make_ndarray
+
+
+def ShapeEquals(tensor_proto: Any, shape: Any) -> bool:
+    """Whether a `TensorProto` has a shape, given as a `TensorShapeProto`, list or tuple.
+
+    Raises:
+      TypeError: If an argument is none of these.
+    """
+    if not _is_tensor_proto(tensor_proto):
+        raise TypeError("tensor_proto is not a tensor_pb2.TensorProto object")
+    if hasattr(shape, "unknown_rank"):
+        shape = TensorShapeProtoToList(shape)
+    elif not isinstance(shape, (list, tuple)):
+        raise TypeError("shape is not a list or tuple")
+    return TensorShapeProtoToList(tensor_proto.tensor_shape) == list(shape)
+
+
+def TensorShapeProtoToList(shape: Any) -> list[int]:
+    """Returns the sizes in a `TensorShapeProto`, -1 for unknown ones."""
+    return [dim.size for dim in shape.dim]
+
+
+def _is_tensor_proto(value: Any) -> bool:
+    return type(value).__name__ == "TensorProto" and hasattr(value, "tensor_content")

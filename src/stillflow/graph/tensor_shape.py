@@ -94,7 +94,7 @@ class Dimension:
         """Whether both could be the same size."""
         value = _operand(other)
         if value is NotImplemented:
-            return NotImplemented  # type: ignore[no-any-return]
+            return NotImplemented
         return self._value is None or value is None or self._value == value
 
     def assert_is_compatible_with(self, other: Any) -> None:
@@ -110,7 +110,7 @@ class Dimension:
         """
         value = _operand(other)
         if value is NotImplemented:
-            return NotImplemented  # type: ignore[no-any-return]
+            return NotImplemented
         self.assert_is_compatible_with(other)
         return Dimension(value if self._value is None else self._value)
 
@@ -473,7 +473,7 @@ class TensorShape:
         return f"({sizes},)" if len(self._dims) == 1 else f"({sizes})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return TensorShape, (self._dims,)
+        return TensorShape, (self.dims,)
 
 
 def _bound(bound: Any) -> Any:

@@ -26,7 +26,7 @@ class Emitter:
 
     def __init__(self, steps: list[Step], constants: dict[str, Any], memory: Memory) -> None:
         self.steps = steps
-        self.globals: dict[str, Any] = dict(constants)
+        self.globals: dict[str, Any] = {**constants, "clone": clone}
         self.memory = memory
         self.lines: list[str] = []
         self.ops: dict[int, Operation] = {}  # source line -> operation
@@ -115,10 +115,10 @@ class Emitter:
         missing = self.bind(_raise_uninitialized(step.op), "u")
         self.line(step.guard, f"if {target} is None: {missing}({handle})", step.op)
         if step.copies:
-            self.line(step.guard, f"{target} = {target}.clone()", step.op)
+            self.line(step.guard, f"{target} = clone({target})", step.op)
 
     def copy(self, step: Step) -> None:
-        self.line(step.guard, f"{step.outputs[0]} = {step.inputs[0]}.clone()", step.op)
+        self.line(step.guard, f"{step.outputs[0]} = clone({step.inputs[0]})", step.op)
 
     def boolean(self, step: Step) -> None:
         self.line(step.guard, f"{step.outputs[0]} = bool({step.inputs[0]})", step.op)
@@ -156,6 +156,11 @@ class Emitter:
         self.line((), f"return [{', '.join(parts)}]")
 
 
+def clone(value: Any) -> Any:
+    """A copy of a run-time value with memory of its own."""
+    return value.clone() if isinstance(value, torch.Tensor) else value.copy()
+
+
 _WRITERS: dict[str, Callable[[Emitter, Step], None]] = {
     "call": Emitter.call, "read": Emitter.read, "copy": Emitter.copy, "bool": Emitter.boolean,
     "alias": Emitter.alias, "flag": Emitter.flag,
@@ -165,7 +170,7 @@ _WRITERS: dict[str, Callable[[Emitter, Step], None]] = {
 def _raise_uninitialized(op: Operation | None) -> Callable[[Any], None]:
     def fail(handle: Any) -> None:
         assert op is not None
-        raise uninitialized(op, handle.name)
+        raise uninitialized(op, handle.missing())
 
     return fail
 

@@ -29,12 +29,10 @@ def as_op_error(error: BaseException, op: Operation | None) -> BaseException:
     return kind(op.node_def, op, message + where)
 
 
-def uninitialized(op: Operation, name: str) -> BaseException:
+def uninitialized(op: Operation, message: str) -> BaseException:
     """The error for reading a variable that was never given a value."""
     where = f"\n\t [[{{{{node {op.name}}}}}]]"
-    return errors.FailedPreconditionError(
-        op.node_def, op, f"Attempting to use uninitialized value {name}{where}"
-    )
+    return errors.FailedPreconditionError(op.node_def, op, message + where)
 
 
 def dead_fetch(op: Operation) -> BaseException:

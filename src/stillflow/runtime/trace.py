@@ -170,6 +170,12 @@ class Tracer:
             shared = shared.union(*(value.roots for value in given.values()))
         outputs = []
         for tensor in op._outputs:
+            if tensor.dtype._is_ref_dtype and wants_reference(op, 0):
+                # The op gives back the reference it took.
+                self.set_output(tensor, given[op._inputs[0]])
+                self.adopt_constant(op._inputs[0], tensor)
+                outputs.append("_")
+                continue
             name = self.name("t")
             outputs.append(name)
             roots = shared if shared else self.memory.fresh()
@@ -328,6 +334,17 @@ def _merge(tracer: Tracer, op: Operation) -> None:
     tracer.facts._dims[op._outputs[0]] = dims.pop() if len(dims) == 1 else None
 
 
+def _read_variable(tracer: Tracer, op: Operation) -> None:
+    """ReadVariableOp takes the tensor out of its handle, as reading a reference does."""
+    guard = tracer.guard_of(op)
+    if guard is None:
+        tracer.values.setdefault(op._outputs[0], Value("dead", None))
+        return
+    tracer.check(op, PlanNode(op, tracer.facts))
+    tracer.set_output(op._outputs[0], tracer.read(op, tracer.values[op._inputs[0]], guard))
+
+
 _SPECIAL: dict[str, Any] = {
+    "ReadVariableOp": _read_variable,
     "Switch": _switch, "RefSwitch": _switch, "Merge": _merge, "RefMerge": _merge,
 }  # fmt: skip

@@ -1,0 +1,250 @@
+"""Reference variables: VariableV2 and the ops that read and change it through its reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow import errors
+from stillflow.graph import dims
+from stillflow.graph.card import op
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.ops.variables.buffer import Buffer
+
+_VARIABLE = """
+    shape: shape
+    dtype: type
+    container: string = ""
+    shared_name: string = ""
+    flags: stateful
+"""
+_NUMBERS = (
+    "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, "
+    "bfloat16, uint16, complex128, half, uint32, uint64}"
+)
+
+variable_v2_op = op("VariableV2() -> ref: &dtype" + _VARIABLE)
+variable_op = op("Variable() -> ref: &dtype" + _VARIABLE)
+
+
+def variable_shape(node: Node) -> Any:
+    return node.op.attrs["shape"]
+
+
+def variable_kernel(node: Any) -> Any:
+    name = node.op.attrs["shared_name"].decode() or node.name
+    return node.handle(node.resource(lambda: Buffer(name), kind="variable"))
+
+
+@variable_op.shape
+def old_variable_shape(node: Node) -> Any:
+    # A shape of [] meant an unknown one before scalars could be told apart.
+    shape = node.op.attrs["shape"]
+    return None if shape._dims == () else shape
+
+
+variable_v2_op.shape(variable_shape)
+variable_v2_op.kernel(variable_kernel)
+variable_op.kernel(variable_kernel)
+
+temporary_variable_op = op("""
+    TemporaryVariable() -> ref: &dtype
+    shape: shape
+    dtype: type
+    var_name: string = ""
+    flags: stateful
+""")
+temporary_variable_op.shape(variable_shape)
+
+
+@temporary_variable_op.kernel
+def temporary_variable_kernel(node: Any) -> Any:
+    name = node.op.attrs["var_name"].decode() or node.name
+    buffer = node.resource(lambda: Buffer(name), kind="temporary", name=name)
+    shape = tuple(node.op.attrs["shape"].as_list())
+    dtype = node.op.attrs["dtype"]
+    buffer.value = torch.zeros(shape, dtype=getattr(torch, dtype.torch_name), device=node.device)
+    return node.handle(buffer)
+
+
+destroy_temporary_variable_op = op(
+    """
+    DestroyTemporaryVariable(ref: &T) -> value: T
+    T: type
+    var_name: string
+""",
+)
+
+
+@destroy_temporary_variable_op.shape
+def destroy_temporary_variable_shape(node: Node) -> Any:
+    return node.dims(0)
+
+
+@destroy_temporary_variable_op.kernel
+def destroy_temporary_variable_kernel(node: Node) -> Any:
+    return lambda ref: ref.read().clone()
+
+
+assign_op = op(
+    """
+    Assign(ref: &T, value: T) -> output_ref: &T
+    T: type
+    validate_shape: bool = true
+    use_locking: bool = true
+    flags: uninitialized
+""",
+    keeps=(1,),
+)
+
+
+@assign_op.shape
+def assign_shape(node: Node) -> Any:
+    if node.validate_shape:
+        return dims.merge(node.dims(0), node.dims(1))
+    return node.dims(1)
+
+
+@assign_op.kernel
+def assign_kernel(node: Node) -> Any:
+    expected = node.op.inputs[0]._dims if node.validate_shape else None
+    if expected is None or None in expected:
+        return _assign_checked if node.validate_shape else _assign
+
+    def assign(ref: Any, value: Any) -> Any:
+        if tuple(value.shape) != expected:
+            raise errors.InvalidArgumentError(None, None, _mismatch(expected, value.shape))
+        ref.value = value
+        return ref
+
+    return assign
+
+
+def _assign(ref: Any, value: Any) -> Any:
+    ref.value = value
+    return ref
+
+
+def _assign_checked(ref: Any, value: Any) -> Any:
+    """A variable of partly unknown shape keeps the shape of its first value."""
+    if ref.value is not None and tuple(ref.value.shape) != tuple(value.shape):
+        raise errors.InvalidArgumentError(None, None, _mismatch(ref.value.shape, value.shape))
+    ref.value = value
+    return ref
+
+
+def _mismatch(left: Any, right: Any) -> str:
+    return (
+        "Assign requires shapes of both tensors to match. lhs shape= "
+        f"{dims.to_string(tuple(left))} rhs shape= {dims.to_string(tuple(right))}"
+    )
+
+
+def changed_shape(node: Node) -> Any:
+    return dims.merge(node.dims(0), node.dims(1))
+
+
+def in_place(method: str) -> Any:
+    """A kernel that changes the variable by a torch in-place method, under its lock if asked."""
+
+    def kernel(node: Node) -> Any:
+        locked = node.use_locking
+
+        def change(ref: Any, value: Any) -> Any:
+            if locked:
+                with ref.lock:
+                    update(ref, method, value)
+            else:
+                update(ref, method, value)
+            return ref
+
+        return change
+
+    return kernel
+
+
+def update(ref: Any, method: str, value: Any) -> None:
+    """Applies an in-place method to a variable's value (`add_`, `sub_`).
+
+    Raises:
+      tf.errors.InvalidArgumentError: if the shapes differ.
+    """
+    current = ref.read()
+    if current.shape != value.shape:
+        name = "Shapes of both tensors should match. "
+        raise errors.InvalidArgumentError(
+            None, None, name + _mismatch(current.shape, value.shape)
+        )
+    if current.dtype in (torch.uint16, torch.uint32, torch.uint64):
+        wide = getattr(current.to(torch.int64), method)(value.to(torch.int64))
+        current.copy_(wide.to(current.dtype))
+        return
+    getattr(current, method)(value)
+
+
+assign_add_op = op(
+    f"AssignAdd(ref: &T, value: T) -> output_ref: &T\n{_NUMBERS}\nuse_locking: bool = false",
+    writes=(0,),
+)
+assign_sub_op = op(
+    f"AssignSub(ref: &T, value: T) -> output_ref: &T\n{_NUMBERS}\nuse_locking: bool = false",
+    writes=(0,),
+)
+for _card, _method in ((assign_add_op, "add_"), (assign_sub_op, "sub_")):
+    _card.shape(changed_shape)
+    _card.kernel(in_place(_method))
+
+
+is_variable_initialized_op = op("""
+    IsVariableInitialized(ref: &dtype) -> is_initialized: bool
+    dtype: type
+    flags: uninitialized
+""")
+
+
+@is_variable_initialized_op.shape
+def is_variable_initialized_shape(node: Node) -> Any:
+    return ()
+
+
+@is_variable_initialized_op.kernel
+def is_variable_initialized_kernel(node: Node) -> Any:
+    return lambda ref: torch.tensor(ref.value is not None)
+
+
+count_up_to_op = op(
+    """
+    CountUpTo(ref: &T) -> output: T
+    limit: int
+    T: {int32, int64}
+""",
+    writes=(0,),
+)
+
+
+@count_up_to_op.shape
+def count_up_to_shape(node: Node) -> Any:
+    dims.with_rank(node.dims(0), 0)
+    return ()
+
+
+@count_up_to_op.kernel
+def count_up_to_kernel(node: Node) -> Any:
+    return count_up_to(node.limit)
+
+
+def count_up_to(limit: int) -> Any:
+    """Gives the counter and increments it, up to `limit`."""
+
+    def count(ref: Any) -> Any:
+        with ref.lock:
+            current = ref.read()
+            if int(current) >= limit:
+                raise errors.OutOfRangeError(None, None, f"Reached limit of {limit}")
+            before = current.clone()
+            current.add_(1)
+        return before
+
+    return count
+
+

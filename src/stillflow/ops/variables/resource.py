@@ -1,0 +1,208 @@
+"""Resource variables: VarHandleOp and the ops that read and change it through its handle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow import errors
+from stillflow.graph import dims
+from stillflow.graph.card import op
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape
+from stillflow.ops.variables.buffer import Buffer
+from stillflow.ops.variables.reference import count_up_to, update
+
+var_handle_op = op("""
+    VarHandleOp() -> resource: resource
+    container: string = ""
+    shared_name: string = ""
+    dtype: type
+    shape: shape
+    flags: stateful
+""")
+
+
+@var_handle_op.shape
+def var_handle_shape(node: Node) -> Any:
+    handle = node.outputs[0]
+    handle._handle_dims = node.op.attrs["shape"]._dims
+    handle._handle_dtype = node.op.attrs["dtype"]
+    return ()
+
+
+@var_handle_op.kernel
+def var_handle_kernel(node: Any) -> Any:
+    name = node.op.attrs["shared_name"].decode() or node.name
+    return node.handle(node.resource(lambda: Buffer(name, is_resource=True), kind="variable"))
+
+
+read_variable_op = op("""
+    ReadVariableOp(resource: resource) -> value: dtype
+    dtype: type
+    flags: stateful
+""")
+
+
+@read_variable_op.shape
+def read_variable_shape(node: Node) -> Any:
+    handle = node.inputs[0]
+    known = handle._handle_dtype
+    if known is not None and known.base_dtype != node.op.attrs["dtype"].base_dtype:
+        raise ValueError(
+            "Trying to read variable with wrong dtype. "
+            f"Expected {known.name} got {node.op.attrs['dtype'].name}"
+        )
+    return handle._handle_dims
+
+
+@read_variable_op.gradient
+def read_variable_gradient(node: Node, grad: Tensor) -> Tensor:
+    return grad
+
+
+assign_variable_op = op(
+    """
+    AssignVariableOp(resource: resource, value: dtype)
+    dtype: type
+    flags: stateful
+""",
+    keeps=(1,),
+)
+
+
+def _check_assigned(node: Node) -> None:
+    handle = node.inputs[0]
+    dims.merge(handle._handle_dims, node.dims(1))
+
+
+@assign_variable_op.shape
+def assign_variable_shape(node: Node) -> Any:
+    _check_assigned(node)
+    return []
+
+
+@assign_variable_op.kernel
+def assign_variable_kernel(node: Node) -> Any:
+    def assign(handle: Any, value: Any) -> None:
+        handle.value = value
+
+    return assign
+
+
+def _in_place(method: str) -> Any:
+    def kernel(node: Node) -> Any:
+        def change(handle: Any, value: Any) -> None:
+            with handle.lock:
+                update(handle, method, value)
+
+        return change
+
+    return kernel
+
+
+assign_add_variable_op = op(
+    "AssignAddVariableOp(resource: resource, value: dtype); dtype: type; flags: stateful",
+    writes=(0,),
+)
+assign_sub_variable_op = op(
+    "AssignSubVariableOp(resource: resource, value: dtype); dtype: type; flags: stateful",
+    writes=(0,),
+)
+for _card, _method in ((assign_add_variable_op, "add_"), (assign_sub_variable_op, "sub_")):
+    _card.shape(assign_variable_shape)
+    _card.kernel(_in_place(_method))
+
+var_is_initialized_op = op("""
+    VarIsInitializedOp(resource: resource) -> is_initialized: bool
+    flags: stateful
+""")
+
+
+@var_is_initialized_op.shape
+def var_is_initialized_shape(node: Node) -> Any:
+    return ()
+
+
+@var_is_initialized_op.kernel
+def var_is_initialized_kernel(node: Node) -> Any:
+    return lambda handle: torch.tensor(handle.value is not None)
+
+
+variable_shape_op = op("""
+    VariableShape(input: resource) -> output: out_type
+    out_type: {int32, int64} = int32
+    flags: stateful
+""", differentiable=False)
+
+
+@variable_shape_op.shape
+def variable_shape_shape(node: Node) -> Any:
+    known = node.inputs[0]._handle_dims
+    return (None,) if known is None else (len(known),)
+
+
+@variable_shape_op.value
+def variable_shape_value(node: Node) -> Any:
+    known = node.inputs[0]._handle_dims
+    if known is None or None in known:
+        return None
+    import numpy as np
+
+    return np.array(known, dtype=node.out_type.as_numpy_dtype)
+
+
+@variable_shape_op.kernel
+def variable_shape_kernel(node: Node) -> Any:
+    dtype = getattr(torch, node.out_type.torch_name)
+    return lambda handle: torch.tensor(tuple(handle.read().shape), dtype=dtype)
+
+
+destroy_resource_op = op("""
+    DestroyResourceOp(resource: resource)
+    ignore_lookup_error: bool = true
+    flags: stateful
+""")
+
+
+@destroy_resource_op.kernel
+def destroy_resource_kernel(node: Node) -> Any:
+    ignore = node.ignore_lookup_error
+
+    def destroy(handle: Any) -> None:
+        if getattr(handle, "value", handle) is None and not ignore:
+            raise errors.NotFoundError(None, None, f"Resource {handle.name} does not exist.")
+        if isinstance(handle, Buffer):
+            handle.value = None
+
+    return destroy
+
+
+resource_count_up_to_op = op(
+    """
+    ResourceCountUpTo(resource: resource) -> output: T
+    limit: int
+    T: {int32, int64}
+    flags: stateful
+""",
+    writes=(0,),
+)
+
+
+@resource_count_up_to_op.shape
+def resource_count_up_to_shape(node: Node) -> Any:
+    known = node.inputs[0]._handle_dims
+    if known is not None:
+        dims.with_rank(known, 0)
+    return ()
+
+
+@resource_count_up_to_op.kernel
+def resource_count_up_to_kernel(node: Node) -> Any:
+    return count_up_to(node.limit)
+
+
+def handle_shape(handle: Tensor) -> TensorShape:
+    """The static shape of the variable behind a handle."""
+    return TensorShape(handle._handle_dims)
