@@ -18,6 +18,7 @@ set -euo pipefail
 : "${TF_TESTS:?names the folder of the test files}"
 AREA=${AREA:-core} JOBS=${JOBS:-2} OUT=${OUT:-out} PYTHON=${PYTHON:-.venv/bin/python}
 results=$OUT/conformance-$AREA.json
+case " $* " in *" --select "*) results=$OUT/conformance-part.json ;; esac
 kit() { "$PYTHON" "$CONFORMANCE/conformance.py" "$@"; }
 mkdir -p "$OUT"
 
@@ -38,21 +39,22 @@ for name, row in json.load(open(sys.argv[1])).items():
 END
 }
 
-whole=true
 select=()
 case " $* " in
-  *" --select "* | *" --resume "*) whole=false ;;
-  *) [ ! -f "$results" ] || mv "$results" "$results.before" ;;
+  *" --select "*) part=true ;;
+  *) part=false; while read -r file; do select+=(--select "$file"); done < <(area_files) ;;
 esac
 case " $* " in
-  *" --select "*) ;;
-  *) while read -r file; do select+=(--select "$file"); done < <(area_files) ;;
+  *" --resume "*) ;;
+  *) [ ! -f "$results" ] || mv "$results" "$results.before" ;;
 esac
 
 OMP_NUM_THREADS=1 kit run --tests "$TF_TESTS" --python "$PYTHON" --launcher "-m stillflow" \
   --baseline "$CONFORMANCE/reference.json" --fast-first --jobs "$JOBS" --out "$results" \
   ${select[@]+"${select[@]}"} "$@"
-"$PYTHON" "$CONFORMANCE/score.py" "$results" --area "$AREA" --worst 20
-if $whole && [ -f "$results.before" ]; then
-  kit diff "$results.before" "$results"
+if $part; then
+  kit report "$results" --baseline "$CONFORMANCE/reference.json" --files
+  exit
 fi
+"$PYTHON" "$CONFORMANCE/score.py" "$results" --area "$AREA" --worst 20
+[ ! -f "$results.before" ] || kit diff "$results.before" "$results"

@@ -88,7 +88,7 @@ def root_module() -> ModuleType:
     """The module `tensorflow` as Stillflow serves it, so that internal paths resolve as well."""
     import stillflow
 
-    stillflow.install()
+    stillflow.install(revive=False)
     return importlib.import_module("tensorflow")
 
 
