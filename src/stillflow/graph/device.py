@@ -184,7 +184,7 @@ def _assignable(index: int) -> Any:
     def write(self: DeviceSpec, value: Any) -> None:
         parts: list[Any] = list(self._parts)
         parts[index] = value
-        self._set(tuple(parts))  # type: ignore[arg-type]
+        self._set(tuple(parts))
 
     return property(read, write)
 

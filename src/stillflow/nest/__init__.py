@@ -9,6 +9,11 @@ from __future__ import annotations
 
 from stillflow.nest.compare import assert_same_structure, map_structure
 from stillflow.nest.shallow import (
+    _IF_SHALLOW_IS_SEQ_INPUT_MUST_BE_SEQ,
+    _INPUT_TREE_SMALLER_THAN_SHALLOW_TREE,
+    _SHALLOW_TREE_HAS_INVALID_KEYS,
+    _STRUCTURES_HAVE_MISMATCHING_LENGTHS,
+    _STRUCTURES_HAVE_MISMATCHING_TYPES,
     assert_shallow_structure,
     flatten_up_to,
     flatten_with_joined_string_paths,
@@ -62,6 +67,11 @@ __all__ = [
     "pack_sequence_as",
     "yield_flat_paths",
     # Programs reach for these too.
+    "_IF_SHALLOW_IS_SEQ_INPUT_MUST_BE_SEQ",
+    "_INPUT_TREE_SMALLER_THAN_SHALLOW_TREE",
+    "_SHALLOW_TREE_HAS_INVALID_KEYS",
+    "_STRUCTURES_HAVE_MISMATCHING_LENGTHS",
+    "_STRUCTURES_HAVE_MISMATCHING_TYPES",
     "_is_attrs",
     "_is_composite_tensor",
     "_is_mapping",

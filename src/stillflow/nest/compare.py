@@ -92,7 +92,10 @@ def assert_same_structure(
         form1 = str(map_structure(lambda _: _DOT, nest1))
         form2 = str(map_structure(lambda _: _DOT, nest2))
         raise type(error)(
-            f"{error}\nEntire first structure:\n{form1}\nEntire second structure:\n{form2}"
+            "The two structures don't have the same nested structure.\n\n"
+            f"First structure: {_show(nest1)}\n\nSecond structure: {_show(nest2)}\n\n"
+            f"More specifically: {error}\n"
+            f"Entire first structure:\n{form1}\nEntire second structure:\n{form2}"
         ) from None
 
 

@@ -24,6 +24,27 @@ from stillflow.nest.structure import (
     pack_sequence_as,
 )
 
+# Programs that test their own structures compare with these texts.
+_SHALLOW_TREE_HAS_INVALID_KEYS = (
+    "The shallow_tree's keys are not a subset of the input_tree's keys. The shallow_tree has the "
+    "following keys that are not in the input_tree: {}."
+)
+_STRUCTURES_HAVE_MISMATCHING_TYPES = (
+    "The two structures don't have the same sequence type. Input structure has type "
+    "{input_type}, while shallow structure has type {shallow_type}."
+)
+_STRUCTURES_HAVE_MISMATCHING_LENGTHS = (
+    "The two structures don't have the same sequence length. Input structure has length "
+    "{input_length}, while shallow structure has length {shallow_length}."
+)
+_INPUT_TREE_SMALLER_THAN_SHALLOW_TREE = (
+    "The input_tree has fewer elements than the shallow_tree. Input structure has length "
+    "{input_size}, while shallow structure has length {shallow_size}."
+)
+_IF_SHALLOW_IS_SEQ_INPUT_MUST_BE_SEQ = (
+    "If shallow structure is a sequence, input must also be a sequence. Input has type: {}."
+)
+
 
 def _assert_shallow_class(shallow_tree: Any, input_tree: Any) -> None:
     if isinstance(input_tree, type(shallow_tree)):
@@ -39,8 +60,9 @@ def _assert_shallow_class(shallow_tree: Any, input_tree: Any) -> None:
 
 def _different_type(shallow_tree: Any, input_tree: Any) -> TypeError:
     return TypeError(
-        "The two structures don't have the same sequence type. Input structure has type "
-        f"{type(input_tree)}, while shallow structure has type {type(shallow_tree)}."
+        _STRUCTURES_HAVE_MISMATCHING_TYPES.format(
+            input_type=type(input_tree), shallow_type=type(shallow_tree)
+        )
     )
 
 
@@ -48,13 +70,15 @@ def _assert_shallow_size(shallow_tree: Any, input_tree: Any, check_length: bool)
     shallow_size, input_size = _size(shallow_tree), _size(input_tree)
     if check_length and input_size != shallow_size:
         raise ValueError(
-            "The two structures don't have the same sequence length. Input structure has length "
-            f"{input_size}, while shallow structure has length {shallow_size}."
+            _STRUCTURES_HAVE_MISMATCHING_LENGTHS.format(
+                input_length=input_size, shallow_length=shallow_size
+            )
         )
     if input_size < shallow_size:
         raise ValueError(
-            "The input_tree has fewer elements than the shallow_tree. Input structure has length "
-            f"{input_size}, while shallow structure has length {shallow_size}."
+            _INPUT_TREE_SMALLER_THAN_SHALLOW_TREE.format(
+                input_size=input_size, shallow_size=shallow_size
+            )
         )
 
 
@@ -109,10 +133,7 @@ def assert_shallow_structure(
     if not 0 < kind < limit:
         return
     if not 0 < _kind(input_tree) < limit:
-        raise TypeError(
-            "If shallow structure is a sequence, input must also be a sequence. "
-            f"Input has type: {type(input_tree)}."
-        )
+        raise TypeError(_IF_SHALLOW_IS_SEQ_INPUT_MUST_BE_SEQ.format(type(input_tree)))
     if check_types:
         _assert_shallow_class(shallow_tree, input_tree)
     if kind >= _COMPOSITE or _is_composite_tensor(input_tree):
@@ -122,11 +143,7 @@ def assert_shallow_structure(
     if kind == _MAPPING:
         absent = set(shallow_tree) - set(input_tree)
         if absent:
-            raise ValueError(
-                "The shallow_tree's keys are not a subset of the input_tree's keys. The "
-                "shallow_tree has the following keys that are not in the input_tree: "
-                f"{sorted(absent)}."
-            )
+            raise ValueError(_SHALLOW_TREE_HAS_INVALID_KEYS.format(sorted(absent)))
     for shallow_child, child in zip(_yield_value(shallow_tree), _yield_value(input_tree)):
         assert_shallow_structure(
             shallow_child, child, check_types, expand_composites, check_subtrees_length
