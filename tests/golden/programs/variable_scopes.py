@@ -79,7 +79,8 @@ def refused_reuse(tf):
     facts["unknown_shape"] = raised(tf.get_variable, "w", [None, 2])
     facts["shape_and_tensor"] = raised(tf.get_variable, "w", [3], initializer=tf.zeros([3]))
     facts["empty_name"] = raised(tf.variable_scope, None)
-    facts["no_initializer"] = raised(tf.get_variable, "w", [2], tf.string)
+    text = tf.get_variable("text", [2], tf.string)
+    facts["text"] = [str(text.dtype), text.initializer.type]
     return Run(facts=facts)
 
 
@@ -203,7 +204,7 @@ def partitioned_variables(tf):
              "partitions": [str(p.shape) for p in w],
              "slices": [p._save_slice_info.spec for p in w]}
     fetches = {"w": tensor, "parts": list(w), "axis": axis.as_tensor(), "sized": list(sized),
-               "lookup": lookup, "gradient": gradient, "sum": w + 1.0}
+               "lookup": lookup, "gradient": gradient, "sum": tf.add(w, 1.0)}
     return Run(fetches, setup=[tf.global_variables_initializer()], facts=facts)
 
 
