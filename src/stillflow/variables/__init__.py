@@ -1,0 +1,1 @@
+"""Variables: `tf.Variable`, `tf.get_variable`, scopes, partitions, initializers."""

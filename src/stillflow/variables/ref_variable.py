@@ -1,0 +1,246 @@
+"""Reference variables: what `tf.Variable` makes by default."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph.api import init_scope, name_scope
+from stillflow.graph.conversion import convert_to_tensor, register_tensor_conversion_function
+from stillflow.graph.dtypes import DType
+from stillflow.graph.graph import get_default_graph
+from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.tensor_shape import TensorShape
+from stillflow.ops.control import identity
+from stillflow.ops.control_flow.contexts import with_scope, without_scope
+from stillflow.ops.variables.reference import assign_op, variable_v2_op
+from stillflow.variables.base import (
+    SaveSliceInfo,
+    Variable,
+    check_distribution,
+    overload_operators,
+    to_tensor,
+)
+from stillflow.variables.initial_values import guarded
+
+
+class RefVariable(Variable):
+    """A variable behind a VariableV2 op. Arguments are those of `tf.Variable`."""
+
+    _is_resource_variable = False
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        collections: Any = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        expected_shape: Any = None,
+        import_scope: str | None = None,
+        constraint: Any = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
+        shape: Any = None,
+    ) -> None:
+        del expected_shape
+        if variable_def is not None:
+            if initial_value is not None:
+                raise ValueError("variable_def and initial_value are mutually exclusive.")
+            self._init_from_proto(variable_def, import_scope)
+            return
+        if initial_value is None:
+            raise ValueError("initial_value must be specified.")
+        self._synchronization, self._aggregation, self._trainable = check_distribution(
+            synchronization, aggregation, trainable, name
+        )
+        collections = [GraphKeys.GLOBAL_VARIABLES] if collections is None else collections
+        if not isinstance(collections, (list, tuple, set)):
+            raise ValueError(
+                "collections argument to Variable constructor must be a list, tuple, or set. Got "
+                f"{collections} of type {type(collections)}"
+            )
+        if constraint is not None and not callable(constraint):
+            raise ValueError("The `constraint` argument must be a callable.")
+        if self._trainable and GraphKeys.TRAINABLE_VARIABLES not in collections:
+            collections = [*collections, GraphKeys.TRAINABLE_VARIABLES]
+        self._constraint = constraint
+        self._caching_device = caching_device
+        self._save_slice_info = None
+        with init_scope():
+            values = [] if callable(initial_value) else [initial_value]
+            with name_scope(name, "Variable", values) as scope:
+                self._create(scope, name, initial_value, dtype, validate_shape, shape)
+            get_default_graph().add_to_collections(collections, self)
+
+    def _create(
+        self, scope: str, name: Any, initial_value: Any, dtype: Any, validate: bool, shape: Any
+    ) -> None:
+        graph = get_default_graph()
+        if callable(initial_value):
+            place = {"_class": [f"loc:@{scope[:-1]}".encode()]}
+            with graph._attr_scope_map(place), name_scope("Initializer"), graph.device(None):
+                initial_value = convert_to_tensor(
+                    initial_value(), name="initial_value", dtype=dtype
+                )
+        else:
+            initial_value = convert_to_tensor(initial_value, name="initial_value", dtype=dtype)
+            if initial_value.op._get_control_flow_context() is not None:
+                raise ValueError(
+                    f"Initializer for variable {scope} is from inside a control-flow construct, "
+                    "such as a loop or conditional. When creating a variable inside a loop or "
+                    "conditional, use a lambda as the initializer."
+                )
+        self._initial_value = initial_value
+        if shape is None:
+            shape = initial_value.shape if validate else TensorShape(None)
+        base = initial_value.dtype.base_dtype
+        self._variable: Tensor = variable_v2_op(shape=TensorShape(shape), dtype=base, name=scope)
+        self._name = self._variable.name
+        if validate and not initial_value.shape.is_fully_defined():
+            raise ValueError(f"initial_value must have a shape specified: {initial_value}")
+        value = guarded(self._name, initial_value)
+        self._initializer_op = assign_op(self._variable, value, validate_shape=validate).op
+        if self._caching_device is not None:
+            with graph.device(self._caching_device):
+                self._snapshot = identity(self._variable, name="read")
+        else:
+            with graph.colocate_with(self._variable.op):
+                self._snapshot = identity(self._variable, name="read")
+
+    def _init_from_proto(self, variable_def: Any, import_scope: str | None) -> None:
+        graph = get_default_graph()
+
+        def element(name: str) -> Any:
+            return graph.as_graph_element(with_scope(name, import_scope))
+
+        self._variable = element(variable_def.variable_name)
+        self._name = self._variable.name
+        self._initializer_op = element(variable_def.initializer_name)
+        initial = variable_def.initial_value_name
+        self._initial_value = element(initial) if initial else None
+        self._synchronization, self._aggregation, self._trainable = check_distribution(
+            variable_def.synchronization,
+            variable_def.aggregation,
+            variable_def.trainable,
+            variable_def.variable_name,
+        )
+        self._snapshot = element(variable_def.snapshot_name)
+        self._save_slice_info = None
+        if variable_def.HasField("save_slice_info_def"):
+            self._save_slice_info = SaveSliceInfo(
+                save_slice_info_def=variable_def.save_slice_info_def, import_scope=import_scope
+            )
+        self._caching_device = None
+        self._constraint = None
+
+    @property
+    def name(self) -> str:
+        return self._variable.name
+
+    @property
+    def op(self) -> Operation:
+        return self._variable.op
+
+    @property
+    def dtype(self) -> DType:
+        return self._variable.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        return self._variable.shape
+
+    def set_shape(self, shape: Any) -> None:
+        self._ref().set_shape(shape)
+        self.value().set_shape(shape)
+
+    def value(self) -> Tensor:
+        """The variable's value: the same tensor each time."""
+        return self._snapshot
+
+    def read_value(self) -> Tensor:
+        """The value at the place in the graph where this is called."""
+        return identity(self._variable, name="read")
+
+    def _ref(self) -> Tensor:
+        return self._variable
+
+    _AsTensor = value
+
+    def _as_graph_element(self) -> Tensor:
+        return self._variable
+
+    def assign(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Sets the variable when run; gives its reference, or the operation."""
+        from stillflow.variables import state_ops
+
+        return _ref_or_op(
+            state_ops.assign(self._variable, value, use_locking=use_locking, name=name), read_value
+        )
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Adds to the variable when run."""
+        from stillflow.variables import state_ops
+
+        return _ref_or_op(
+            state_ops.assign_add(self._variable, delta, use_locking=use_locking, name=name),
+            read_value,
+        )
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Subtracts from the variable when run."""
+        from stillflow.variables import state_ops
+
+        return _ref_or_op(
+            state_ops.assign_sub(self._variable, delta, use_locking=use_locking, name=name),
+            read_value,
+        )
+
+    def count_up_to(self, limit: int) -> Tensor:
+        """Gives the value and increments it until it reaches `limit`."""
+        from stillflow.ops.variables.reference import count_up_to_op
+
+        result: Tensor = count_up_to_op(self._variable, limit=limit)
+        return result
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """This as a `VariableDef`; None if it is outside `export_scope`."""
+        from stillflow.protos import VariableDef
+
+        if export_scope is not None and not self._variable.name.startswith(export_scope):
+            return None
+        message = VariableDef(
+            variable_name=without_scope(self._variable.name, export_scope),
+            initializer_name=without_scope(self.initializer.name, export_scope),
+            snapshot_name=without_scope(self._snapshot.name, export_scope),
+            trainable=self.trainable,
+            synchronization=self.synchronization.value,
+            aggregation=self.aggregation.value,
+        )
+        if self._initial_value is not None:
+            message.initial_value_name = without_scope(self._initial_value.name, export_scope)
+        if self._save_slice_info is not None:
+            message.save_slice_info_def.MergeFrom(self._save_slice_info.to_proto(export_scope))
+        return message
+
+    @staticmethod
+    def from_proto(variable_def: Any, import_scope: str | None = None) -> RefVariable:
+        """The variable that a `VariableDef` describes, whose nodes are in the graph already."""
+        return RefVariable(variable_def=variable_def, import_scope=import_scope)
+
+
+def _ref_or_op(assigned: Tensor, read_value: bool) -> Any:
+    return assigned if read_value else assigned.op
+
+
+overload_operators(RefVariable)
+register_tensor_conversion_function(RefVariable, to_tensor)
