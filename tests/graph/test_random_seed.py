@@ -1,0 +1,27 @@
+"""What the seeds of graph and operation amount to."""
+
+import pytest
+
+from stillflow.graph import random_seed
+from stillflow.graph.graph import Graph
+
+
+@pytest.mark.parametrize(
+    ("graph_seed", "op_seed", "seeds"),
+    [
+        (None, None, (None, None)),
+        (None, 5, (87654321, 5)),
+        (7, None, (7, 0)),
+        (7, 5, (7, 5)),
+        (0, 0, (0, 2**31 - 1)),
+        (0, None, (0, 2**31 - 1)),
+        (2**31 - 1, 0, (0, 2**31 - 1)),
+        (2**31, 2**40, (1, 2**40 % (2**31 - 1))),
+        (-1, 1, (2**31 - 2, 1)),
+        (None, -1, (87654321, 2**31 - 2)),
+    ],
+)
+def test_seeds_of_the_first_operation(graph_seed, op_seed, seeds):
+    with Graph().as_default():
+        random_seed.set_random_seed(graph_seed)
+        assert random_seed.get_seed(op_seed) == seeds

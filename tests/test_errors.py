@@ -1,0 +1,93 @@
+"""The exceptions of tf.errors."""
+
+import pickle
+
+import pytest
+
+from stillflow import errors
+
+CLASSES = [errors.exception_type_from_error_code(code) for code in range(1, 17)]
+
+
+class Operation:
+    """As much of an operation as an error needs."""
+
+    def __init__(self, name, frames, original=None):
+        self.name, self.traceback, self._original_op = name, frames, original
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_each_code_has_its_class(cls):
+    error = cls(None, None, "what happened")
+    assert isinstance(error, errors.OpError)
+    assert errors.error_code_from_exception_type(cls) == error.error_code
+    assert str(error) == error.message == "what happened"
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is cls
+    assert (again.message, again.error_code, again.op) == (error.message, error.error_code, None)
+
+
+def test_codes():
+    assert [cls.__name__ for cls in CLASSES] == [
+        "CancelledError",
+        "UnknownError",
+        "InvalidArgumentError",
+        "DeadlineExceededError",
+        "NotFoundError",
+        "AlreadyExistsError",
+        "PermissionDeniedError",
+        "ResourceExhaustedError",
+        "FailedPreconditionError",
+        "AbortedError",
+        "OutOfRangeError",
+        "UnimplementedError",
+        "InternalError",
+        "UnavailableError",
+        "DataLossError",
+        "UnauthenticatedError",
+    ]
+    assert (errors.OK, errors.OUT_OF_RANGE, errors.UNAUTHENTICATED) == (0, 11, 16)
+
+
+def test_unknown_codes_and_classes():
+    with pytest.raises(KeyError):
+        errors.exception_type_from_error_code(77)
+    with pytest.warns(UserWarning, match="Unknown error code: 77"):
+        error = errors._make_specific_exception(None, None, "m", 77)
+    assert (type(error), error.error_code) == (errors.UnknownError, 77)
+    with pytest.warns(UserWarning, match="Unknown class exception"):
+        assert isinstance(errors.error_code_from_exception_type(int), errors.UnknownError)
+
+
+def test_errors_show_where_the_program_made_the_operation():
+    inside = (errors.__file__, 7, "create", "return op")
+    op = Operation("a", [("train.py", 3, "main", "x = tf.foo()"), inside])
+    assert str(errors.InvalidArgumentError(None, op, "bad")) == (
+        "bad\n\nOriginal stack trace for 'a':\n"
+        '  File "train.py", line 3, in main\n    x = tf.foo()\n'
+    )
+
+
+def test_errors_show_what_an_operation_was_derived_from():
+    shared = [("train.py", n, "main", f"step{n}()") for n in range(5)]
+    original = Operation("a", [*shared, ("model.py", 1, "build", "a = 1")])
+    op = Operation("grad/a", [*shared, ("model.py", 9, "grads", "b = 1")], original)
+    text = str(errors.InternalError(None, op, "bad"))
+    assert "...which was originally created as op 'a', defined at:" in text
+    assert "[elided 3 identical lines from previous traceback]" in text
+    assert text.count("step2()") == 1 and text.count("a = 1") == 1
+
+
+def test_errors_of_operations_without_frames():
+    text = str(errors.InternalError(None, Operation("a", []), "bad"))
+    assert text == "bad\n\nOriginal stack trace for 'a':\n"
+
+
+def test_status_context():
+    with errors.raise_exception_on_not_ok_status() as status:
+        status.set(errors.OK, "")
+    with (
+        pytest.raises(errors.NotFoundError, match="no such file"),
+        errors.raise_exception_on_not_ok_status() as status,
+    ):
+        status.set(errors.NOT_FOUND, "no such file")
