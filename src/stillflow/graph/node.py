@@ -36,6 +36,9 @@ class Node:
 
     __slots__ = ("op", "asked")
 
+    # Whether a plan is being made: refusals are then worded as the op's kernel words them.
+    planning = False
+
     def __init__(self, op: Operation) -> None:
         self.op = op
         self.asked: list[int] = []  # inputs whose value a shape rule looked at

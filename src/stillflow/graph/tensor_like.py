@@ -1,4 +1,4 @@
-"""What counts as a tensor: dense tensors, and composites that stand for one."""
+"""What counts as a tensor: dense tensors, variables, and composites that stand for one."""
 
 from __future__ import annotations
 
@@ -7,10 +7,30 @@ from typing import Any
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 
+# Types whose objects may stand wherever a dense tensor may: Tensor, and variables.
+_dense_types: tuple[type, ...] = (Tensor,)
+
 
 class TensorLike:
     """Base of the classes that hold several tensors and stand for one: `IndexedSlices`, ..."""
 
+
+def register_dense_tensor_like_type(kind: type) -> None:
+    """Lets objects of `kind` (which have a `name` and a `dtype`) count as dense tensors.
+
+    Raises:
+      TypeError: if `name` or `dtype` is not a property of the type.
+    """
+    global _dense_types
+    for attribute in ("name", "dtype"):
+        if not isinstance(getattr(kind, attribute, None), property):
+            raise TypeError(f"Type {kind.__name__} does not define a `{attribute}` property")
+    _dense_types = (*_dense_types, kind)
+
+
+def is_dense_tensor_like(x: Any) -> bool:
+    """Whether `x` is a tensor or a variable."""
+    return isinstance(x, _dense_types)
 
 
 def is_tensor_like(x: Any) -> bool:
@@ -18,7 +38,9 @@ def is_tensor_like(x: Any) -> bool:
     return isinstance(x, (Tensor, TensorLike))
 
 
-@export("is_tensor", "contrib.framework.is_tensor")
+@export("is_tensor", "contrib.framework.is_tensor", "contrib.slim.contrib_framework.is_tensor")
 def is_tensor(x: Any) -> bool:
     """Whether `x` is a tensor, a composite of tensors or a variable."""
-    return is_tensor_like(x) or bool(getattr(x, "is_tensor_like", False))
+    return (
+        isinstance(x, (TensorLike, *_dense_types)) or bool(getattr(x, "is_tensor_like", False))
+    )

@@ -6,12 +6,12 @@ from typing import Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
-from stillflow.graph.conversion import constant_op
+from stillflow.graph.conversion import constant_op, register_tensor_conversion_function
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_proto import make_ndarray
-from stillflow.graph.tensor_shape import TensorShape, as_shape
+from stillflow.graph.tensor_shape import Dimension, TensorShape, as_shape
 
 const_op = op("""
     Const() -> output: dtype
@@ -82,12 +82,21 @@ def placeholder_with_default_shape(node: Node) -> Any:
 
 @placeholder_with_default_op.kernel
 def placeholder_with_default_kernel(node: Node) -> Any:
-    return lambda default: default
+    return node.same(0)
+
+
+@placeholder_with_default_op.gradient
+def placeholder_with_default_gradient(node: Node, grad: Tensor) -> Tensor:
+    return grad
 
 
 @export("constant")
 def constant(
-    value: Any, dtype: Any = None, shape: Any = None, name: str = "Const", verify_shape: bool = False
+    value: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    name: str = "Const",
+    verify_shape: bool = False,
 ) -> Tensor:
     """A tensor whose value stands in the graph.
 
@@ -128,3 +137,43 @@ def scalar(value: Any, dtype: Any, name: str = "Const") -> Tensor:
     return constant_op(value, dtype, None, name)
 
 
+def shape_as_tensor(shape: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """A static shape as a constant: int32, or int64 if a size needs it.
+
+    Raises:
+      TypeError: if `dtype` is not one of these types.
+      ValueError: if the shape is not fully known or does not fit `dtype`.
+    """
+    dims = as_shape(shape)._dims
+    if dims is None or None in dims:
+        raise ValueError(f"Cannot convert a partially known TensorShape to a Tensor: {shape}")
+    large = next((dim for dim in dims if dim is not None and dim >= 2**31), 0)
+    if dtype is None:
+        dtype = dtypes.int64 if large else dtypes.int32
+    elif dtype not in (dtypes.int32, dtypes.int64):
+        raise TypeError(f"Cannot convert a TensorShape to dtype: {dtype}")
+    elif dtype == dtypes.int32 and large:
+        raise ValueError(
+            f"Cannot convert a TensorShape to dtype int32; a dimension is too large ({large})"
+        )
+    return constant(list(dims), dtype, name=name or "shape_as_tensor")
+
+
+def _shape_conversion(
+    value: TensorShape, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
+    return shape_as_tensor(value, dtype, name)
+
+
+def _dimension_conversion(
+    value: Dimension, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
+    if value.value is None:
+        raise ValueError(f"Cannot convert an unknown Dimension to a Tensor: {value}")
+    if dtype not in (None, dtypes.int32, dtypes.int64):
+        raise TypeError(f"Cannot convert a TensorShape to dtype: {dtype}")
+    return constant(value.value, dtype or dtypes.int32, name=name or "shape_as_tensor")
+
+
+register_tensor_conversion_function(TensorShape, _shape_conversion)
+register_tensor_conversion_function(Dimension, _dimension_conversion)

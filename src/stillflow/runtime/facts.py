@@ -78,6 +78,8 @@ class PlanNode(Node):
 
     __slots__ = ("facts",)
 
+    planning = True
+
     def __init__(self, op: Operation, facts: Facts) -> None:
         super().__init__(op)
         self.facts = facts

@@ -1,0 +1,87 @@
+"""What Python code that builds graphs may know of a tensor's value.
+
+TF's shape functions know more (see `graph/constant_value.py`); where Python code decides which
+nodes to make by a value, it only sees through the few ops below, and so the same nodes are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph.constant_value import constant_value
+from stillflow.graph.export import export
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.tensor_like import is_tensor
+
+
+@export("get_static_value", "contrib.util.constant_value")
+def static_value(tensor: Any, partial: bool = False) -> Any:
+    """The value of a tensor as an array where it follows from constants, else None.
+
+    A tensor whose value was given out here can no longer be fed.
+
+    Args:
+      tensor: a tensor; what is not a tensor is its own value.
+      partial: whether a vector may be given with None for elements that are not known.
+    """
+    if not is_tensor(tensor):
+        return tensor
+    if not isinstance(tensor, Tensor):
+        return None
+    value = _value(tensor, partial)
+    if value is not None:
+        tensor.graph.prevent_feeding(tensor)
+    return value
+
+
+def _value(tensor: Tensor, partial: bool) -> Any:
+    op = tensor.op
+    if op.type in ("Const", "Shape", "Size", "Rank"):
+        return constant_value(tensor)
+    if op.type == "Pack":
+        return _packed(op, partial)
+    if op.type == "Fill":
+        fill = static_value(op._inputs[1])
+        dims = tensor._dims
+        if fill is None or dims is None or None in dims:
+            return None
+        return np.full(dims, fill, fill.dtype)
+    compute = _COMPUTED.get(op.type)
+    if compute is None:
+        return None
+    arrays = []
+    for item in op._inputs:
+        array = static_value(item)
+        if array is None:
+            return None
+        arrays.append(array)
+    return compute(op, arrays)
+
+
+def _packed(op: Operation, partial: bool) -> Any:
+    if not op._inputs or op.attrs["axis"] != 0:
+        return None
+    values = []
+    for item in op._inputs:
+        value = static_value(item, partial)
+        if value is None and not partial:
+            return None
+        values.append(value)
+    return np.array(values)
+
+
+def _numpy_type(op: Operation) -> Any:
+    return op._outputs[0].dtype.base_dtype.as_numpy_dtype
+
+
+_COMPUTED: dict[str, Callable[[Operation, list[Any]], Any]] = {
+    "Range": lambda op, given: np.arange(*given, dtype=_numpy_type(op)),
+    "Cast": lambda op, given: given[0].astype(_numpy_type(op)),
+    "Concat": lambda op, given: np.concatenate(given[1:], axis=given[0]),
+    "ConcatV2": lambda op, given: np.concatenate(given[:-1], axis=given[-1]),
+    "Equal": lambda op, given: np.equal(*given),
+    "NotEqual": lambda op, given: np.not_equal(*given),
+}

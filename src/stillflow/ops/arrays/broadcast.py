@@ -1,0 +1,257 @@
+"""Broadcasting: to a shape, and what the gradient of a broadcasting operation needs to know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dims as dims_lib
+from stillflow.graph.card import op
+from stillflow.graph.export import export
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import as_shape, shape_from_dims
+from stillflow.ops.kernels import either, index_tensor, int_array, ints
+from stillflow.ops.samples import Bad, Sample
+
+# ---- BroadcastTo
+
+broadcast_to_op = op(
+    "BroadcastTo(input: T, shape: Tidx) -> output: T; T: type; Tidx: {int32, int64} = int32",
+    view=True,
+)
+
+
+@broadcast_to_op.shape
+def broadcast_to_shape(node: Node) -> Any:
+    dims_lib.with_rank(node.dims(1), 1)
+    source, target = node.dims(0), node.shape_value(1)
+    if target is None or source is None:
+        return target
+    if node.planning and not _broadcastable(source, target):
+        raise ValueError(_incompatible(source, target))
+    dims_lib.with_rank_at_most(source, len(target))
+    result = list(target)
+    for index in range(1, len(source) + 1):
+        dim = source[-index]
+        if dim is not None and dim > 1:
+            result[-index] = dims_lib.merge_dim(dim, target[-index])
+    return tuple(result)
+
+
+def _broadcastable(source: Sequence[Any], target: Sequence[Any]) -> bool:
+    return len(source) <= len(target) and all(
+        a in (None, 1) or b in (None, a)
+        for a, b in zip(reversed(source), reversed(target), strict=False)
+    )
+
+
+def _incompatible(source: Sequence[Any], target: Sequence[Any]) -> str:
+    return (
+        f"Incompatible shapes: {dims_lib.to_string(tuple(source))} vs. "
+        f"{dims_lib.to_string(tuple(target))}"
+    )
+
+
+@broadcast_to_op.value
+def broadcast_to_value(node: Node) -> Any:
+    value, dims = node.value(0), node.out_dims()
+    if value is None or dims is None or None in dims or node.value(1) is None:
+        return None
+    return np.broadcast_to(value, dims) if _broadcastable(value.shape, dims) else None
+
+
+def _broadcast_numbers(x: Any, shape: Any) -> Any:
+    target = ints(shape)
+    if not _broadcastable(x.shape, target):
+        raise ValueError(_incompatible(x.shape, target))
+    return x.expand(target).contiguous()
+
+
+def _broadcast_strings(x: Any, shape: Any) -> Any:
+    target = ints(shape)
+    if not _broadcastable(x.shape, target):
+        raise ValueError(_incompatible(x.shape, target))
+    return np.broadcast_to(x, target).copy()
+
+
+@broadcast_to_op.kernel
+def broadcast_to_kernel(node: Node) -> Any:
+    # Elements are really repeated: a variable may come to keep the result.
+    return either(node, _broadcast_numbers, _broadcast_strings)
+
+
+@broadcast_to_op.gradient
+def broadcast_to_gradient(node: Node, grad: Tensor) -> Any:
+    from stillflow.ops.arrays.shape import reshape, shape
+    from stillflow.ops.math.reductions import reduce_sum
+
+    value, target = node.inputs
+    value_shape = shape(value)
+    _, axes = broadcast_gradient_args_op(target, value_shape)
+    summed = reduce_sum(grad, axis=axes, keepdims=True)
+    return [reshape(summed, value_shape), None]
+
+
+@broadcast_to_op.samples
+def broadcast_to_samples() -> Iterator[Any]:
+    yield Sample(np.ones((2, 1), np.float32), [3, 2, 2], fixed=(1,))
+    yield Sample(np.array(b"a", object), [2], fixed=(1,))
+    yield Bad(np.ones((3,), np.float32), [2], match="equal|Incompatible shapes")
+
+
+@export("broadcast_to")
+def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Repeats a tensor along dimensions of size 1, and new leading ones, up to a shape.
+
+    Args:
+      input: a tensor.
+      shape: the shape of the result, int32 or int64.
+      name: of the operation.
+
+    Raises:
+      ValueError: if a size other than 1 is known not to match.
+    """
+    return broadcast_to_op(input, shape, name=name)  # type: ignore[no-any-return]
+
+
+# ---- BroadcastArgs, BroadcastGradientArgs
+
+broadcast_args_op = op(
+    "BroadcastArgs(s0: T, s1: T) -> r0: T; T: {int32, int64} = int32", differentiable=False
+)
+
+
+@broadcast_args_op.shape
+def broadcast_args_shape(node: Node) -> Any:
+    (x,) = dims_lib.with_rank(node.dims(0), 1)
+    (y,) = dims_lib.with_rank(node.dims(1), 1)
+    return (None if x is None or y is None else max(x, y),)
+
+
+def broadcast_shapes(x: Sequence[int], y: Sequence[int]) -> tuple[int, ...]:
+    """The shape that two shapes are broadcast to.
+
+    Raises:
+      ValueError: if they do not fit, in TF's words.
+    """
+    rank = max(len(x), len(y))
+    left = [1] * (rank - len(x)) + list(x)
+    right = [1] * (rank - len(y)) + list(y)
+    if any(a not in (1, b) and b != 1 for a, b in zip(left, right, strict=True)):
+        raise ValueError(f"Incompatible shapes: {_joined(x)} vs. {_joined(y)}")
+    return tuple(b if a == 1 else a for a, b in zip(left, right, strict=True))
+
+
+def _joined(dims: Sequence[int]) -> str:
+    return "[" + ",".join(str(dim) for dim in dims) + "]"
+
+
+@broadcast_args_op.value
+def broadcast_args_value(node: Node) -> Any:
+    x, y = node.value(0), node.value(1)
+    if x is None or y is None:
+        return None
+    try:
+        return int_array(broadcast_shapes(x.tolist(), y.tolist()), node.T)
+    except ValueError:
+        return None
+
+
+@broadcast_args_op.kernel
+def broadcast_args_kernel(node: Node) -> Any:
+    dtype = node.T
+    return lambda x, y: index_tensor(broadcast_shapes(ints(x), ints(y)), dtype)
+
+
+@broadcast_args_op.samples
+def broadcast_args_samples() -> Iterator[Any]:
+    yield Sample(np.array([2, 1]), np.array([3]))
+    yield Bad(np.array([2]), np.array([3]), match="Incompatible shapes")
+
+
+broadcast_gradient_args_op = op(
+    "BroadcastGradientArgs(s0: T, s1: T) -> (r0: T, r1: T); T: {int32, int64} = int32",
+    differentiable=False,
+)
+
+
+@broadcast_gradient_args_op.shape
+def broadcast_gradient_args_shape(node: Node) -> Any:
+    dims_lib.with_rank(node.dims(0), 1)
+    dims_lib.with_rank(node.dims(1), 1)
+    return [(None,), (None,)]
+
+
+def reduced_axes(x: Sequence[int], y: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Over which axes the gradient of `f(x, y)` is summed to get those of x and of y.
+
+    Raises:
+      ValueError: if the shapes cannot be broadcast.
+    """
+    if list(x) == list(y):
+        return [], []
+    broadcast_shapes(x, y)
+    rank = max(len(x), len(y))
+    left = [1] * (rank - len(x)) + list(x)
+    right = [1] * (rank - len(y)) + list(y)
+    pairs = list(enumerate(zip(left, right, strict=True)))
+    return (
+        [axis for axis, (a, b) in pairs if a == 1],
+        [axis for axis, (a, b) in pairs if b == 1],
+    )
+
+
+@broadcast_gradient_args_op.value
+def broadcast_gradient_args_value(node: Node) -> Any:
+    x, y = node.value(0), node.value(1)
+    if x is None or y is None:
+        return None
+    try:
+        both = reduced_axes(x.tolist(), y.tolist())
+    except ValueError:
+        return None
+    return [int_array(axes, node.T) for axes in both]
+
+
+@broadcast_gradient_args_op.kernel
+def broadcast_gradient_args_kernel(node: Node) -> Any:
+    dtype = node.T
+
+    def axes(x: Any, y: Any) -> Any:
+        return [index_tensor(found, dtype) for found in reduced_axes(ints(x), ints(y))]
+
+    return axes
+
+
+@broadcast_gradient_args_op.samples
+def broadcast_gradient_args_samples() -> Iterator[Any]:
+    yield Sample(np.array([2, 1, 3]), np.array([4, 1]))
+    yield Bad(np.array([2]), np.array([3]), match="Incompatible shapes")
+
+
+# ---- Public functions
+
+
+@export("broadcast_dynamic_shape")
+def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
+    """The shape two tensors of these shapes (integer vectors) are broadcast to, as a tensor."""
+    return broadcast_args_op(shape_x, shape_y)  # type: ignore[no-any-return]
+
+
+@export("broadcast_static_shape")
+def broadcast_static_shape(shape_x: Any, shape_y: Any) -> Any:
+    """The shape that two tensors of these static shapes are broadcast to, a `TensorShape`.
+
+    Raises:
+      ValueError: if they cannot be broadcast.
+    """
+    x, y = as_shape(shape_x), as_shape(shape_y)
+    try:
+        return shape_from_dims(dims_lib.broadcast(x._dims, y._dims))
+    except ValueError:
+        raise ValueError(
+            f"Incompatible shapes for broadcasting: {shape_x} and {shape_y}"
+        ) from None

@@ -1,0 +1,297 @@
+"""Tensors made of one repeated value: Fill, ZerosLike, OnesLike, and `tf.zeros`, `tf.ones`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dims as dims_lib
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
+from stillflow.graph.card import op
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape
+from stillflow.ops.arrays.sequences import range as range
+from stillflow.ops.arrays.sequences import range_op as range_op
+from stillflow.ops.arrays.shape import reshape, shape_internal
+from stillflow.ops.constants import constant, shape_as_tensor
+from stillflow.ops.kernels import ints, is_object, torch_type
+from stillflow.ops.samples import Bad, Sample
+
+# Larger constants are made by an operation, so that graphs stay small.
+MAX_CONSTANT_ELEMENTS = 1000
+
+# ---- Fill
+
+fill_op = op("""
+    Fill(dims: index_type, value: T) -> output: T
+    T: type
+    index_type: {int32, int64} = int32
+""")
+
+
+@fill_op.shape
+def fill_shape(node: Node) -> Any:
+    dims_lib.with_rank(node.dims(0), 1)
+    dims_lib.with_rank(node.dims(1), 0)
+    sizes = node.value(0)
+    if sizes is not None and (sizes < 0).any():
+        if node.planning:
+            negative = int(sizes[sizes < 0][0])
+            raise ValueError(f"Dimension {negative} must be >= 0")
+        raise ValueError("Fill dimensions must be >= 0")
+    return node.shape_value(0)
+
+
+@fill_op.value
+def fill_value(node: Node) -> Any:
+    value, dims = node.value(1), node.out_dims()
+    if value is None or dims is None or None in dims or prod(dims) > MAX_CONSTANT_ELEMENTS:
+        return None
+    return np.full(dims, value, value.dtype)
+
+
+def _fill_numbers(dims: Any, value: Any) -> Any:
+    return value.expand(_checked(ints(dims))).contiguous()
+
+
+def _fill_strings(dims: Any, value: Any) -> Any:
+    return np.full(_checked(ints(dims)), value, object)
+
+
+def _checked(sizes: list[int]) -> list[int]:
+    for size in sizes:
+        if size < 0:
+            raise ValueError(f"Dimension {size} must be >= 0")
+    return sizes
+
+
+@fill_op.kernel
+def fill_kernel(node: Any) -> Any:
+    dims, value = node.out_dims(), node.value(1)
+    if is_object(node, 1):
+        return _fill_strings
+    if dims is None or None in dims:
+        return _fill_numbers
+    dtype = torch_type(node.T)
+    if value is not None and value.dtype.kind in "biufc":
+        if value.dtype.kind == "u" and int(value) >> 63:
+            return _fill_numbers  # torch takes no Python integer that large
+        return node.call(torch.full, dims, value.item(), dtype=dtype, device=node.device)
+    return lambda _, value: value.expand(dims).contiguous()
+
+
+@fill_op.gradient
+def fill_gradient(node: Node, grad: Tensor) -> Any:
+    from stillflow.ops.math.reductions import reduce_sum
+
+    return [None, reduce_sum(grad)]
+
+
+@fill_op.samples
+def fill_samples() -> Iterator[Any]:
+    yield Sample([2, 3], np.float32(1.5), fixed=(0,))
+    yield Sample([0], np.array(b"a", object), fixed=(0,))
+    yield Bad([-1], np.float32(1), match="must be >= 0")
+
+
+@export("fill")
+def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
+    """A tensor filled with a scalar.
+
+    Args:
+      dims: its shape, int32 or int64.
+      value: a scalar.
+      name: of the operation.
+    """
+    return fill_op(dims, value, name=name)  # type: ignore[no-any-return]
+
+
+# ---- ZerosLike, OnesLike
+
+zeros_like_op = op("ZerosLike(x: T) -> y: T; T: type", differentiable=False)
+ones_like_op = op(
+    """
+    OnesLike(x: T) -> y: T
+    T: {bfloat16, half, float, double, int8, uint8, int16, uint16, int32, int64, complex64, \
+complex128, bool}
+""",
+    differentiable=False,
+)
+
+
+def _same_shape(node: Node) -> Any:
+    return node.dims(0)
+
+
+def _zero_strings(x: Any) -> Any:
+    return np.full(x.shape, b"", object)
+
+
+def _like_value(make: Callable[..., Any]) -> Callable[[Node], Any]:
+    """A value part: a known shape is enough, whatever the input's value is."""
+
+    def value(node: Node) -> Any:
+        dims, dtype = node.dims(0), node.dtype(0)
+        if dims is None or None in dims or prod(dims) > MAX_CONSTANT_ELEMENTS:
+            return None
+        if dtype == dtypes.string or dtype.is_quantized or dtype.as_numpy_dtype is None:
+            return None
+        return make(dims, dtype.as_numpy_dtype)
+
+    return value
+
+
+def _like_kernel(name: str) -> Callable[[Any], Any]:
+    def kernel(node: Any) -> Any:
+        dims, dtype = node.dims(0), node.dtype(0)
+        if dtype == dtypes.string:
+            return _zero_strings
+        if dtype == dtypes.variant:
+            return lambda value: value.zeros_like()
+        if dims is None or None in dims:
+            like = getattr(torch, name + "_like")
+            return lambda x: like(x, memory_format=torch.contiguous_format)
+        make = getattr(torch, name)
+        return node.call(make, dims, dtype=torch_type(dtype), device=node.device)
+
+    return kernel
+
+
+for _card, _make in ((zeros_like_op, np.zeros), (ones_like_op, np.ones)):
+    _card.shape(_same_shape)
+    _card.value(_like_value(_make))
+    _card.kernel(_like_kernel(_make.__name__))
+
+
+@zeros_like_op.samples
+def zeros_like_samples() -> Iterator[Any]:
+    yield Sample(np.ones((2, 3), np.float32))
+    yield Sample(np.array([b"a"], object))
+
+
+@ones_like_op.samples
+def ones_like_samples() -> Iterator[Any]:
+    yield Sample(np.zeros((2, 3), np.float32))
+
+
+# ---- Public functions
+
+
+def _filled(value: Any, shape: Any, dtype: Any, name: str) -> Tensor:
+    """A constant where that is small, else a Fill. The name is a scope, with its slash."""
+    if not isinstance(shape, Tensor):
+        try:
+            if _is_small(shape):
+                try:
+                    return constant(value, shape=shape, dtype=dtype, name=name)
+                except (NotImplementedError, TypeError):
+                    pass
+            shape = shape_as_tensor(TensorShape(shape))
+        except (TypeError, ValueError):
+            shape = convert_to_tensor(shape, dtype=dtypes.int32)  # a list with tensors in it
+    if not shape._dims:
+        shape = reshape(shape, [-1])
+    return fill(shape, constant(value, dtype=dtype), name=name)
+
+
+def _is_small(shape: Any) -> bool:
+    """Whether the product of the sizes is small.
+
+    TF finds out by multiplying and comparing whatever the list holds, which leaves a Mul and a
+    Less in the graph where it holds tensors; so it is done here.
+    """
+    if isinstance(shape, TensorShape):
+        dims = shape._dims
+        return dims is not None and None not in dims and prod(dims) < MAX_CONSTANT_ELEMENTS  # type: ignore[arg-type]
+    try:
+        if not isinstance(shape, (list, tuple)):
+            return bool(np.prod(shape) < MAX_CONSTANT_ELEMENTS)
+        product = shape[0] if shape else 1
+        for size in shape[1:]:
+            product = product * size
+        return bool(product < MAX_CONSTANT_ELEMENTS)
+    except (NotImplementedError, TypeError):
+        return False
+
+
+@export("zeros")
+def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+    """A tensor of zeros (empty strings, False).
+
+    Args:
+      shape: a list of sizes, some of which may be tensors, or an integer vector.
+      dtype: the type of the elements.
+      name: of the operation.
+    """
+    dtype = dtypes.as_dtype(dtype).base_dtype
+    with name_scope(name, "zeros", [shape]) as scope:
+        zero: Any = 0
+        if dtype == dtypes.bool:
+            zero = False
+        elif dtype == dtypes.string:
+            zero = ""
+        return _filled(zero, shape, dtype, scope)
+
+
+@export("ones")
+def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+    """A tensor of ones (True).
+
+    Args:
+      shape: a list of sizes, some of which may be tensors, or an integer vector.
+      dtype: the type of the elements.
+      name: of the operation.
+    """
+    dtype = dtypes.as_dtype(dtype).base_dtype
+    with name_scope(name, "ones", [shape]) as scope:
+        return _filled(True if dtype == dtypes.bool else 1, shape, dtype, scope)
+
+
+@export("zeros_like")
+def zeros_like(
+    tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
+) -> Tensor:
+    """Zeros in the shape of a tensor.
+
+    Args:
+      tensor: gives the shape.
+      dtype: the type of the elements, that of `tensor` by default.
+      name: of the operation.
+      optimize: whether a shape that is known now makes a constant.
+    """
+    with name_scope(name, "zeros_like", [tensor]) as scope:
+        tensor = convert_to_tensor(tensor, name="tensor")
+        is_variant = tensor.dtype == dtypes.variant
+        if optimize and tensor.shape.is_fully_defined() and not is_variant:
+            return zeros(tensor.shape, dtype=dtype or tensor.dtype, name=scope)
+        if dtype is not None and dtype != tensor.dtype and dtype != dtypes.variant:
+            return zeros(shape_internal(tensor, optimize=optimize), dtype=dtype, name=scope)
+        return zeros_like_op(tensor, name=scope)  # type: ignore[no-any-return]
+
+
+@export("ones_like")
+def ones_like(
+    tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
+) -> Tensor:
+    """Ones in the shape of a tensor.
+
+    Args:
+      tensor: gives the shape.
+      dtype: the type of the elements, that of `tensor` by default.
+      name: of the operation.
+      optimize: whether a shape that is known now makes a constant.
+    """
+    with name_scope(name, "ones_like", [tensor]) as scope:
+        tensor = convert_to_tensor(tensor, name="tensor")
+        sizes = shape_internal(tensor, optimize=optimize)
+        result = ones(sizes, dtype=tensor.dtype if dtype is None else dtype, name=scope)
+        result.set_shape(tensor.get_shape())
+        return result

@@ -1,0 +1,18 @@
+"""Arguments that were renamed while TF1 lived; the old names still work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def renamed_argument(new_name: str, new: Any, old_name: str, old: Any) -> Any:
+    """The value given under either name.
+
+    Raises:
+      ValueError: if both are given.
+    """
+    if old is None:
+        return new
+    if new is not None:
+        raise ValueError(f"Cannot specify both '{old_name}' and '{new_name}'")
+    return old

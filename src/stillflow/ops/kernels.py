@@ -1,0 +1,77 @@
+"""Helpers for kernels that move elements without looking at them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dtypes
+from stillflow.graph.dtypes import DType
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+
+# torch moves these only as the signed integers of the same width.
+_SIGNED = {
+    dtypes.uint16: "int16", dtypes.uint32: "int32", dtypes.uint64: "int64",
+}  # fmt: skip
+
+
+def torch_type(dtype: DType) -> Any:
+    """The torch dtype of a type's values."""
+    return getattr(torch, dtype.base_dtype.torch_name or "none")
+
+
+def is_object(node: Node, index: int = 0) -> bool:
+    """Whether an input's values are numpy object arrays: strings."""
+    return node.dtype(index) == dtypes.string
+
+
+def is_handle(dtype: DType) -> bool:
+    """Whether values are Python objects rather than arrays: resources and variants."""
+    return dtype in (dtypes.resource, dtypes.variant)
+
+
+def either(node: Node, for_numbers: Any, for_strings: Any, index: int = 0) -> Any:
+    """The function for torch tensors or that for object arrays, by an input's type."""
+    return for_strings if is_object(node, index) else for_numbers
+
+
+def moving(dtype: DType, function: Callable[..., Any], count: int = 1) -> Callable[..., Any]:
+    """Makes a torch function that only moves elements work for all types.
+
+    Args:
+      dtype: the type of the first `count` arguments and of the result.
+      function: takes tensors first; gives one tensor or a tuple of them.
+      count: how many arguments hold elements.
+    """
+    signed = _SIGNED.get(dtype.base_dtype)
+    if signed is None:
+        return function
+    inner, outer = getattr(torch, signed), torch_type(dtype)
+
+    def moved(*args: Any, **kwargs: Any) -> Any:
+        seen = [arg.view(inner) for arg in args[:count]]
+        result = function(*seen, *args[count:], **kwargs)
+        if isinstance(result, (tuple, list)):
+            return tuple(part.view(outer) for part in result)
+        return result.view(outer)
+
+    return moved
+
+
+def ints(value: Any) -> list[int]:
+    """A run-time integer vector (or scalar) as a list."""
+    items = value.tolist()
+    return items if isinstance(items, list) else [items]
+
+
+def index_tensor(values: Any, dtype: DType) -> Any:
+    """Integers as a torch tensor; such small vectors live on the CPU, as TF's host memory."""
+    return torch.tensor(values, dtype=torch_type(dtype))
+
+
+def int_array(values: Any, dtype: DType) -> np.ndarray:
+    """Integers as a numpy array of an index type."""
+    return np.array(values, dtype=dtype.as_numpy_dtype)
