@@ -15,6 +15,7 @@ import numpy as np
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import graph_from_inputs
+from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.constant_value import constant_value
 from stillflow.graph.conversion import convert_to_tensor, register_tensor_conversion_function
 from stillflow.graph.export import export
@@ -34,7 +35,7 @@ IndexedSlicesValue = collections.namedtuple(
 
 
 @export("IndexedSlices")
-class IndexedSlices(TensorLike):
+class IndexedSlices(TensorLike, CompositeTensor):
     """Rows of a tensor, with their positions along its first dimension.
 
     Attributes:
@@ -88,6 +89,17 @@ class IndexedSlices(TensorLike):
         parts = (self._values, self._indices, self._dense_shape)
         found = [op for part in parts if part is not None for op in part.consumers()]
         return list(dict.fromkeys(found))
+
+    @property
+    def _type_spec(self) -> Any:
+        from stillflow.graph.composite_specs import spec_of_slices
+
+        return spec_of_slices(self)
+
+    def _shape_invariant_to_type_spec(self, shape: Any) -> Any:
+        from stillflow.graph.composite_specs import spec_of_slices
+
+        return spec_of_slices(self, shape)
 
     def __neg__(self) -> IndexedSlices:
         return IndexedSlices(-self.values, self.indices, self.dense_shape)  # type: ignore[operator]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
+from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.constant_value import partial_shape
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
@@ -25,7 +26,7 @@ export("SparseTensorValue")(SparseTensorValue)
 
 
 @export("SparseTensor", "sparse.SparseTensor")
-class SparseTensor(TensorLike):
+class SparseTensor(TensorLike, CompositeTensor):
     """The elements of a tensor that are given, all others being zero.
 
     Attributes:
@@ -108,6 +109,17 @@ class SparseTensor(TensorLike):
         session = self.graph._session_for(session, "evaluate tensor")
         parts = [self._indices, self._values, self._dense_shape]
         return SparseTensorValue(*session.run(parts, feed_dict))
+
+    @property
+    def _type_spec(self) -> Any:
+        from stillflow.graph.composite_specs import spec_of_sparse
+
+        return spec_of_sparse(self)
+
+    def _shape_invariant_to_type_spec(self, shape: Any) -> Any:
+        from stillflow.graph.composite_specs import spec_of_sparse
+
+        return spec_of_sparse(self, shape)
 
     @staticmethod
     def _override_operator(operator: str, func: Any) -> None:
