@@ -57,10 +57,6 @@ for _card in (switch_op, ref_switch_op):
 for _card in (merge_op, ref_merge_op):
     _card.shape(_any_of)
 
-ref_identity_op = op("RefIdentity(input: &T) -> output: &T; T: type; flags: uninitialized")
-ref_identity_op.shape(_same)
-ref_identity_op.kernel(lambda node: node.same(0))
-
 ref_select_op = op(
     "RefSelect(index: int32, inputs: &N*T) -> output: &T; T: type; N: int >= 1"
 )
@@ -88,18 +84,8 @@ ref_exit_op = op("RefExit(data: &T) -> output: &T; T: type")
 next_iteration_op = op("NextIteration(data: T) -> output: T; T: type", view=True)
 ref_next_iteration_op = op("RefNextIteration(data: &T) -> output: &T; T: type")
 loop_cond_op = op("LoopCond(input: bool) -> output: bool")
-control_trigger_op = op("ControlTrigger()", differentiable=False)
 for _card in (exit_op, ref_exit_op, next_iteration_op, ref_next_iteration_op, loop_cond_op):
     _card.shape(_same)
-
-
-@control_trigger_op.kernel
-def control_trigger_kernel(node: Node) -> Any:
-    return node.call(_nothing)
-
-
-def _nothing() -> None:
-    return None
 
 
 def _enter_shape(node: Node) -> Any:
