@@ -145,20 +145,20 @@ def _elide(lines: list[str], previous: list[str]) -> list[str]:
     return [lines[0], elided, *lines[shared - 1 :]]
 
 
-class _CodedError(OpError):
-    """What the subclasses share: the class determines the code."""
+def _with_code(error_code: int) -> Any:
+    """The constructor of a class whose errors all have one code."""
 
-    _code = UNKNOWN
+    def initialize(self: OpError, node_def: Any, op: Any, message: str) -> None:
+        OpError.__init__(self, node_def, op, message, error_code)
 
-    def __init__(self, node_def: Any, op: Any, message: str) -> None:
-        super().__init__(node_def, op, message, self._code)
+    return initialize
 
 
 @export("errors.CancelledError")
-class CancelledError(_CodedError):
+class CancelledError(OpError):
     """The operation was cancelled, for instance since its queue or session was closed."""
 
-    _code = CANCELLED
+    __init__ = _with_code(CANCELLED)
 
 
 @export("errors.UnknownError")
@@ -170,106 +170,120 @@ class UnknownError(OpError):
 
 
 @export("errors.InvalidArgumentError")
-class InvalidArgumentError(_CodedError):
+class InvalidArgumentError(OpError):
     """An operation received an argument that it cannot use."""
 
-    _code = INVALID_ARGUMENT
+    __init__ = _with_code(INVALID_ARGUMENT)
 
 
 @export("errors.DeadlineExceededError")
-class DeadlineExceededError(_CodedError):
+class DeadlineExceededError(OpError):
     """The operation did not finish in the time it was given."""
 
-    _code = DEADLINE_EXCEEDED
+    __init__ = _with_code(DEADLINE_EXCEEDED)
 
 
 @export("errors.NotFoundError")
-class NotFoundError(_CodedError):
+class NotFoundError(OpError):
     """Something that was asked for does not exist, such as a file or a checkpoint's key."""
 
-    _code = NOT_FOUND
+    __init__ = _with_code(NOT_FOUND)
 
 
 @export("errors.AlreadyExistsError")
-class AlreadyExistsError(_CodedError):
+class AlreadyExistsError(OpError):
     """Something that was to be created exists already."""
 
-    _code = ALREADY_EXISTS
+    __init__ = _with_code(ALREADY_EXISTS)
 
 
 @export("errors.PermissionDeniedError")
-class PermissionDeniedError(_CodedError):
+class PermissionDeniedError(OpError):
     """The caller may not do this."""
 
-    _code = PERMISSION_DENIED
+    __init__ = _with_code(PERMISSION_DENIED)
 
 
 @export("errors.UnauthenticatedError")
-class UnauthenticatedError(_CodedError):
+class UnauthenticatedError(OpError):
     """The caller did not prove who it is."""
 
-    _code = UNAUTHENTICATED
+    __init__ = _with_code(UNAUTHENTICATED)
 
 
 @export("errors.ResourceExhaustedError")
-class ResourceExhaustedError(_CodedError):
+class ResourceExhaustedError(OpError):
     """Memory, disk space or another resource ran out."""
 
-    _code = RESOURCE_EXHAUSTED
+    __init__ = _with_code(RESOURCE_EXHAUSTED)
 
 
 @export("errors.FailedPreconditionError")
-class FailedPreconditionError(_CodedError):
+class FailedPreconditionError(OpError):
     """The state does not allow the operation, such as reading an uninitialized variable."""
 
-    _code = FAILED_PRECONDITION
+    __init__ = _with_code(FAILED_PRECONDITION)
 
 
 @export("errors.AbortedError")
-class AbortedError(_CodedError):
+class AbortedError(OpError):
     """The operation was given up because of something that ran beside it."""
 
-    _code = ABORTED
+    __init__ = _with_code(ABORTED)
 
 
 @export("errors.OutOfRangeError")
-class OutOfRangeError(_CodedError):
+class OutOfRangeError(OpError):
     """The input is at its end: an iterator, a reader or a closed queue has nothing left."""
 
-    _code = OUT_OF_RANGE
+    __init__ = _with_code(OUT_OF_RANGE)
 
 
 @export("errors.UnimplementedError")
-class UnimplementedError(_CodedError):
+class UnimplementedError(OpError):
     """The operation exists, but not for these arguments or on this device."""
 
-    _code = UNIMPLEMENTED
+    __init__ = _with_code(UNIMPLEMENTED)
 
 
 @export("errors.InternalError")
-class InternalError(_CodedError):
+class InternalError(OpError):
     """Something that must always hold did not: a defect of the runtime."""
 
-    _code = INTERNAL
+    __init__ = _with_code(INTERNAL)
 
 
 @export("errors.UnavailableError")
-class UnavailableError(_CodedError):
+class UnavailableError(OpError):
     """A service cannot be reached just now."""
 
-    _code = UNAVAILABLE
+    __init__ = _with_code(UNAVAILABLE)
 
 
 @export("errors.DataLossError")
-class DataLossError(_CodedError):
+class DataLossError(OpError):
     """Data is damaged or incomplete, such as a truncated file."""
 
-    _code = DATA_LOSS
+    __init__ = _with_code(DATA_LOSS)
 
 
 _CODE_TO_EXCEPTION_CLASS: dict[int, Any] = {
+    CANCELLED: CancelledError,
     UNKNOWN: UnknownError,
-    **{cls._code: cls for cls in _CodedError.__subclasses__()},
+    INVALID_ARGUMENT: InvalidArgumentError,
+    DEADLINE_EXCEEDED: DeadlineExceededError,
+    NOT_FOUND: NotFoundError,
+    ALREADY_EXISTS: AlreadyExistsError,
+    PERMISSION_DENIED: PermissionDeniedError,
+    RESOURCE_EXHAUSTED: ResourceExhaustedError,
+    FAILED_PRECONDITION: FailedPreconditionError,
+    ABORTED: AbortedError,
+    OUT_OF_RANGE: OutOfRangeError,
+    UNIMPLEMENTED: UnimplementedError,
+    INTERNAL: InternalError,
+    UNAVAILABLE: UnavailableError,
+    DATA_LOSS: DataLossError,
+    UNAUTHENTICATED: UnauthenticatedError,
 }
 _EXCEPTION_CLASS_TO_CODE = {cls: code for code, cls in _CODE_TO_EXCEPTION_CLASS.items()}
 
