@@ -158,7 +158,7 @@ def gradient_reversal_layer(tf):
         y = tf.identity(x)
     loss = tf.reduce_sum(tf.square(y))
     step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
-    return Run({"x": x}, setup=[x.initializer], train=[step, loss], steps=2)
+    return Run({"x": x, "loss": loss}, setup=[x.initializer], train=[step], steps=2)
 
 
 @program

@@ -16,8 +16,12 @@ def weighted(tf, y):
 
 
 def gradients_by_name(tf, functions, *xs):
-    """Name -> gradient of each function with respect to all its arguments."""
-    return {name: tf.gradients(f(*xs), list(xs)) for name, f in sorted(functions.items())}
+    """Name -> gradients of each function with respect to those arguments that have one."""
+    result = {}
+    for name, function in sorted(functions.items()):
+        gradients = tf.gradients(function(*xs), list(xs))
+        result[name] = [gradient for gradient in gradients if gradient is not None]
+    return result
 
 
 @program

@@ -194,7 +194,9 @@ def group_tuple_and_no_op(tf):
         v = tf.Variable(0.0, name="v")
         w = tf.Variable([1.0, 2.0], name="w")
     both = tf.group(v.assign_add(1.0), w.assign(w * 2.0), name="both")
-    a, b = tf.tuple([v.read_value(), tf.reduce_sum(w)], control_inputs=[both])
+    with tf.control_dependencies([both]):
+        total = tf.reduce_sum(w.read_value())
+    a, b = tf.tuple([v.read_value(), total], control_inputs=[both])
     empty = tf.group(name="empty")
     nested = tf.group([both, [empty]], name="nested")
     return Run({"a": a, "b": b, "nested": nested}, setup=[tf.global_variables_initializer()],
