@@ -19,3 +19,36 @@ __version__ = "1.15.5"
 __stillflow_version__ = "0.1.0"
 
 attach(__name__)
+
+
+def install(shadow: bool = True, revive: bool = True) -> None:
+    """Serve the name `tensorflow` in this process from now on.
+
+    Args:
+      shadow: whether to take the place of a TensorFlow that is installed but not imported.
+      revive: whether to bring back what Python and NumPy have removed since TensorFlow 1.15.
+
+    Raises:
+      ImportError: A real TensorFlow is already imported in this process.
+    """
+    from stillflow.facade.install import install as serve
+
+    serve(shadow=shadow)
+    if revive:
+        from stillflow.facade.revive import activate
+
+        activate()
+
+
+def uninstall() -> None:
+    """Stop serving the name `tensorflow`; what a program has imported already goes on working."""
+    from stillflow.facade.install import uninstall as stop
+
+    stop()
+
+
+def load_ipython_extension(shell: object) -> None:
+    """Serve `tensorflow` in a notebook: `%load_ext stillflow`."""
+    from stillflow.facade.notebook import load
+
+    load(shell)

@@ -14,7 +14,8 @@ PROBING = frozenset({
     "accelerate", "datasets", "huggingface_hub", "keras", "tensorboard", "tensorboardX", "torch",
     "transformers", "wandb",
 })
-_MACHINERY = ("importlib", "_frozen_importlib", "pkgutil", "stillflow.facade")
+_MACHINERY = frozenset({"importlib", "_frozen_importlib", "_frozen_importlib_external", "pkgutil",
+                        "stillflow"})
 
 
 def denied() -> bool:
@@ -27,8 +28,8 @@ def _caller() -> str:
     """Return the module of the first frame outside of the import machinery, "" if there is none."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        name = frame.f_globals.get("__name__", "")
-        if not name.startswith(_MACHINERY):
-            return str(name)
+        name = str(frame.f_globals.get("__name__", ""))
+        if name.partition(".")[0] not in _MACHINERY:
+            return name
         frame = frame.f_back
     return ""

@@ -46,6 +46,16 @@ def install(shadow: bool = True) -> None:
     importlib.invalidate_caches()
 
 
+def serving() -> bool:
+    """Return whether ``import tensorflow`` means Stillflow in this process."""
+    return _finder is not None and (_finder.shadow or real_spec() is None)
+
+
+def spec() -> ModuleSpec | None:
+    """Return the spec of ``tensorflow`` as it is served."""
+    return _finder.find_spec(ROOT) if _finder is not None else None
+
+
 def uninstall() -> None:
     """Stop serving ``tensorflow``; programs keep the modules that they hold already."""
     global _finder

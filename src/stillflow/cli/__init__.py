@@ -1,0 +1,77 @@
+"""The command line: run a TensorFlow 1 program, or one of Stillflow's own commands.
+
+A command is a module of this package with a function ``main(arguments) -> exit status``; its
+docstring's first line is its help. Add it to ``COMMANDS``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+COMMANDS = {
+    "enable": "make plain `python` of this environment serve tensorflow",
+    "disable": "undo `enable`",
+    "status": "say what `import tensorflow` means in this environment",
+}
+
+USAGE = """\
+usage: python -m stillflow [options] program.py [arguments ...]
+       python -m stillflow [options] -m module [arguments ...]
+       python -m stillflow [options] -c code [arguments ...]
+       python -m stillflow COMMAND [arguments ...]
+
+Run a TensorFlow 1 program unmodified: `import tensorflow` is served by Stillflow.
+
+options:
+  --no-revive    leave out what Python and NumPy have removed since TensorFlow 1.15
+  -h, --help     show this text
+  -V, --version  show the version
+
+commands:
+{commands}"""
+
+
+def main(arguments: list[str]) -> int | None:
+    """Run what the arguments say; returns the exit status, None for that of the program."""
+    revive = True
+    while arguments and arguments[0].startswith("-") and arguments[0] not in ("-", "-m", "-c"):
+        option, *arguments = arguments
+        if option in ("-h", "--help"):
+            print(usage())
+            return 0
+        if option in ("-V", "--version"):
+            import stillflow
+
+            version = f"Stillflow {stillflow.__stillflow_version__}"
+            print(f"{version} (TensorFlow {stillflow.__version__})")
+            return 0
+        if option != "--no-revive":
+            return wrong(f"unknown option {option}")
+        revive = False
+    if not arguments:
+        return wrong("name a program to run")
+    if arguments[0] in COMMANDS:
+        command = importlib.import_module(f"stillflow.cli.{arguments[0]}")
+        status: int = command.main(arguments[1:])
+        return status
+    if arguments[0] in ("-m", "-c") and len(arguments) < 2:
+        return wrong(f"{arguments[0]} needs an argument")
+    from stillflow.cli.run import run
+
+    run(arguments, revive)
+    return None
+
+
+def usage() -> str:
+    """Return the help text."""
+    width = max(map(len, COMMANDS))
+    return USAGE.format(
+        commands="\n".join(f"  {name:<{width}}  {text}" for name, text in COMMANDS.items())
+    )
+
+
+def wrong(message: str) -> int:
+    """Complain about the command line; returns the exit status."""
+    print(f"{usage().partition(chr(10) * 2)[0]}\nstillflow: {message}", file=sys.stderr)
+    return 2

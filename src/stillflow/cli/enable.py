@@ -1,0 +1,70 @@
+"""Make plain ``python`` of this environment serve tensorflow.
+
+A file of one line in this environment's site-packages puts a finder of a few microseconds before
+the others; Stillflow itself is imported when something imports tensorflow.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+
+NAME = "stillflow-enabled.pth"
+_HOOK = """\
+import sys, os
+class StillflowEnabled:
+    is_fallback = True
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name != "tensorflow" or os.environ.get("STILLFLOW_ENABLED") == "0":
+            return None
+        sys.meta_path.remove(StillflowEnabled)
+        try:
+            from stillflow.cli.enable import take_over
+        except ImportError:
+            return None
+        return take_over(StillflowEnabled)
+sys.meta_path.insert(0, StillflowEnabled)
+"""
+
+
+def main(arguments: list[str]) -> int:
+    """Write the file; returns the exit status."""
+    if arguments:
+        print("usage: python -m stillflow enable", file=sys.stderr)
+        return 2
+    path = location()
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"import sys; exec({_HOOK!r}, {{'__name__': 'stillflow.enabled'}})\n")
+    except OSError as error:
+        print(f"stillflow: cannot write {path}: {error.strerror}", file=sys.stderr)
+        return 1
+    print(f"`import tensorflow` is now served by Stillflow for {sys.executable}\n  ({path})\n"
+          "Undo with: python -m stillflow disable")
+    return 0
+
+
+def location() -> str:
+    """Return the path of the file in this environment's site-packages."""
+    return os.path.join(sysconfig.get_path("purelib"), NAME)
+
+
+def take_over(hook: type) -> object:
+    """Serve tensorflow, as `hook` was asked to; a TensorFlow that is installed goes first.
+
+    Returns:
+      The spec of tensorflow, None for a library that only probes or where a real one is installed.
+    """
+    import stillflow
+    from stillflow.facade import callers, install
+    from stillflow.facade.finder import real_spec
+
+    if real_spec() is not None:
+        return None
+    if callers.denied():
+        sys.meta_path.insert(0, hook)  # type: ignore[arg-type]
+        return None
+    stillflow.install(shadow=False)
+    return install.spec()

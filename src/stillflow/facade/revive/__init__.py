@@ -1,0 +1,27 @@
+"""The old world: what programs of TensorFlow 1's days expect of Python and its libraries.
+
+Each module here brings back one thing.  All of it only happens on request, only adds what is
+missing, and is said once on stderr when a program makes use of it.  ``python -m stillflow
+--no-revive`` leaves it out.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+_PARTS = ("attributes", "modules", "sources", "arrays", "distribution", "headless")
+_active = False
+
+
+def activate() -> None:
+    """Bring everything back; does nothing the second time."""
+    global _active
+    if not _active:
+        _active = True
+        for part in _PARTS:
+            importlib.import_module(f"{__name__}.{part}").activate()
+
+
+def active() -> bool:
+    """Return whether the old world has been brought back."""
+    return _active

@@ -1,0 +1,66 @@
+"""``np.load`` reads arrays of Python objects, as it did before NumPy 1.16.3."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from stillflow.facade.revive.after import after_import
+from stillflow.facade.say import say
+
+_REFUSAL = "allow_pickle=False"
+
+
+def activate() -> None:
+    """Patch NumPy when it is imported."""
+    after_import("numpy", _patch)
+
+
+def _patch(numpy: Any) -> None:
+    plain = numpy.load
+
+    @functools.wraps(plain)
+    def load(file: Any, mmap_mode: Any = None, *args: Any, **options: Any) -> Any:
+        if args or "allow_pickle" in options:
+            return plain(file, mmap_mode, *args, **options)
+        at = file.tell() if hasattr(file, "tell") else 0
+        try:
+            found = plain(file, mmap_mode, **options)
+        except ValueError as error:
+            if _REFUSAL not in str(error):
+                raise
+            _tell(file)
+            if hasattr(file, "seek"):
+                file.seek(at)
+            return plain(file, mmap_mode, allow_pickle=True, **options)
+        if hasattr(found, "allow_pickle"):
+            found = _archive(found, file)
+        return found
+
+    numpy.load = load
+
+
+def _archive(found: Any, file: Any) -> Any:
+    """Let an .npz archive read objects too, and say so when it comes to that."""
+    plain = type(found)
+
+    class NpzFile(plain):  # type: ignore[misc, valid-type]
+        allow_pickle: bool
+
+        def __getitem__(self, key: str) -> Any:
+            try:
+                return super().__getitem__(key)
+            except ValueError as error:
+                if self.allow_pickle or _REFUSAL not in str(error):
+                    raise
+            _tell(file)
+            self.allow_pickle = True
+            return super().__getitem__(key)
+
+    found.__class__ = NpzFile
+    return found
+
+
+def _tell(file: Any) -> None:
+    name = getattr(file, "name", file)
+    say(f"np.load unpickles objects from {name!s}, as old NumPy did; a pickle can run code")

@@ -1,0 +1,56 @@
+"""Names that Python, NumPy, SciPy and Pillow have removed, where programs look for them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from stillflow.facade.revive.after import after_import
+from stillflow.facade.revive.tables import TABLES
+from stillflow.facade.say import say
+
+
+def activate() -> None:
+    """Let every module of the tables answer for its old names."""
+    for module, table in TABLES.items():
+        after_import(module, _patcher(table))
+
+
+def _patcher(table: dict[str, Any]) -> Callable[[ModuleType], None]:
+    def patch(module: ModuleType) -> None:
+        before = module.__dict__.get("__getattr__")
+
+        def __getattr__(name: str) -> Any:  # noqa: N807 - PEP 562
+            if name in table:
+                value = module.__dict__[name] = resolve(table[name])
+                say(f"{module.__name__}.{name} is gone; it is {describe(table[name])} here")
+                return value
+            if before is not None:
+                return before(name)
+            raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+
+        module.__dict__["__getattr__"] = __getattr__
+
+    return patch
+
+
+def resolve(entry: Any) -> Any:
+    """Return what an entry of a table stands for."""
+    if not isinstance(entry, str):
+        return entry
+    path, _, name = entry.partition(":")
+    value = importlib.import_module(path)
+    for part in name.split(".") if name else ():
+        value = getattr(value, part)
+    return value
+
+
+def describe(entry: Any) -> str:
+    """Return an entry of a table as the notes on stderr spell it."""
+    if not isinstance(entry, str):
+        return repr(entry)
+    if entry.startswith("stillflow."):
+        return "Stillflow's"
+    return entry.replace("builtins:", "").replace(":", ".")

@@ -1,0 +1,61 @@
+"""Whole modules that Python and SciPy have removed, where nothing else provides them."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+from stillflow.facade.say import say
+
+_HERE = "stillflow.facade.revive."
+MODULES = {
+    "imp": _HERE + "old_imp",
+    "cgi": _HERE + "old_cgi",
+    "pipes": _HERE + "old_pipes",
+    "distutils": _HERE + "old_distutils",
+    "distutils.version": _HERE + "old_distutils.version",
+    "distutils.util": _HERE + "old_distutils.util",
+    "distutils.dir_util": _HERE + "old_distutils.dir_util",
+    "distutils.spawn": _HERE + "old_distutils.spawn",
+    "distutils.sysconfig": "sysconfig",
+    "scipy.misc": _HERE + "scipy_misc",
+    "scipy.misc.pilutil": _HERE + "scipy_misc",
+    "xml.etree.cElementTree": "xml.etree.ElementTree",
+}
+
+
+def activate() -> None:
+    """Find these modules where nobody else does."""
+    if _Finder not in sys.meta_path:
+        sys.meta_path.append(_Finder)
+
+
+class _Finder:
+    """The last finder to be asked."""
+
+    @staticmethod
+    def find_spec(
+        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        meant = MODULES.get(name)
+        if meant is None:
+            return None
+        return ModuleSpec(name, _Loader(meant), origin=meant, is_package=True)
+
+
+class _Loader(Loader):
+    """Puts the module that stands for an old one in its place."""
+
+    def __init__(self, meant: str) -> None:
+        self.meant = meant
+
+    def exec_module(self, module: ModuleType) -> None:
+        say(f"the module {module.__name__} is gone; Stillflow's takes its place")
+        meant = importlib.import_module(self.meant)
+        if not hasattr(meant, "__path__"):
+            meant.__path__ = []  # old modules hang below it
+        sys.modules[module.__name__] = meant

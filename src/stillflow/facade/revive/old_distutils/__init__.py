@@ -1,0 +1,1 @@
+"""The parts of ``distutils`` that programs, not installers, use."""

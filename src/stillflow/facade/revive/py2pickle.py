@@ -1,0 +1,27 @@
+"""``cPickle`` and ``pickle`` for Python 2 programs: their own pickles, text is Latin-1."""
+
+from __future__ import annotations
+
+import pickle
+from pickle import *  # noqa: F403 - the module stands for pickle
+from typing import Any
+
+
+def load(file: Any, **options: Any) -> Any:  # type: ignore[no-redef]
+    """Unpickle from a file, even one that was opened as text; byte strings come out as text."""
+    options.setdefault("encoding", "latin1")
+    return pickle.load(getattr(file, "buffer", file), **options)
+
+
+def loads(data: bytes | str, **options: Any) -> Any:  # type: ignore[no-redef]
+    """Unpickle bytes; byte strings come out as text."""
+    options.setdefault("encoding", "latin1")
+    return pickle.loads(data.encode("latin1") if isinstance(data, str) else data, **options)
+
+
+def dump(  # type: ignore[no-redef]
+    value: Any, file: Any, protocol: int | None = None, **options: Any
+) -> None:
+    """Pickle to a file, even one that was opened as text, in a form that Python 2 reads too."""
+    protocol = 2 if protocol is None else protocol
+    pickle.dump(value, getattr(file, "buffer", file), protocol, **options)

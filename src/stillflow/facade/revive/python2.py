@@ -1,0 +1,114 @@
+"""Python 2 sources as Python 3 sources, by 2to3."""
+
+from __future__ import annotations
+
+import functools
+import io
+import re
+import tokenize
+import warnings
+from typing import Any
+
+# Fixers that would change what the program means here, or that only change its looks.
+_LEFT_OUT = frozenset({"buffer", "idioms", "set_literal", "ws_comma"})
+
+
+def translate(source: str, path: str) -> str:
+    """Return a Python 2 source in Python 3.
+
+    Args:
+      source: the text of a module.
+      path: the path it comes from; it tells the package's own modules from others.
+
+    Raises:
+      SyntaxError: this is not Python 2 either.
+    """
+    try:
+        tree = _tool().refactor_string(_ends_with_newline(source), path)
+    except Exception as error:  # the tool's own ParseError, TokenError ...
+        raise SyntaxError(f"neither Python 3 nor Python 2: {error}") from None
+    return _even_indentation(str(tree))
+
+
+def original_lines(source: str, translation: str) -> list[int]:
+    """Return, for each line of a translation, the line of the source that it comes from."""
+    import difflib
+
+    old, new = source.split("\n"), translation.split("\n")
+    lines = list(range(1, len(new) + 2))
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    for _, first, last, start, end in matcher.get_opcodes():
+        for offset in range(end - start):
+            lines[start + offset] = min(first + offset, max(first, last - 1)) + 1
+    return lines
+
+
+def has_future(source: str, feature: str) -> bool:
+    """Return whether a source says ``from __future__ import feature``."""
+    imports = re.findall(
+        r"^[ \t]*from[ \t]+__future__[ \t]+import[ \t]*(\([^)]*\)|[^\n#]*)", source, re.MULTILINE
+    )
+    return any(re.search(rf"\b{feature}\b", names) for names in imports)
+
+
+def decode(data: bytes) -> str:
+    """Return the text of a source; one without a declared coding may be in Latin-1."""
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        text = data.decode(encoding)
+    except (SyntaxError, UnicodeDecodeError):
+        text = data.decode("latin-1")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+@functools.cache
+def _tool() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            from lib2to3 import refactor
+
+            package = "lib2to3.fixes"
+        except ImportError:  # Python 3.13 and later
+            from fissix import refactor  # type: ignore[no-redef]
+
+            package = "fissix.fixes"
+        fixers = [
+            name for name in refactor.get_fixers_from_package(package)
+            if name.rpartition(".fix_")[2] not in _LEFT_OUT
+        ]
+        return refactor.RefactoringTool(fixers)
+
+
+def _ends_with_newline(source: str) -> str:
+    return source if source.endswith("\n") else source + "\n"
+
+
+def _even_indentation(source: str) -> str:
+    """Replace tabs in the indentation by blanks, up to the next multiple of 8, as Python 2 did.
+
+    Only where Python 3 refuses the mixture; the lines inside of a string are left alone.
+    """
+    try:
+        compile(source, "<indentation>", "exec", dont_inherit=True)
+        return source
+    except TabError:
+        pass
+    except SyntaxError:
+        return source
+    lines = source.split("\n")
+    inside = _lines_inside_strings(source)
+    for number, line in enumerate(lines):
+        text = line.lstrip(" \t")
+        if number + 1 not in inside and text:
+            lines[number] = line[: len(line) - len(text)].expandtabs(8) + text
+    return "\n".join(lines)
+
+
+def _lines_inside_strings(source: str) -> set[int]:
+    inside: set[int] = set()
+    for match in re.finditer(r"(?s)'''.*?'''|\"\"\".*?\"\"\"|#[^\n]*|'(?:\\.|[^'\\\n])*'"
+                             r"|\"(?:\\.|[^\"\\\n])*\"", source):
+        first = source.count("\n", 0, match.start()) + 1
+        inside.update(range(first + 1, first + 1 + match.group().count("\n")))
+    return inside

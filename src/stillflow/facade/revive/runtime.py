@@ -1,0 +1,126 @@
+"""What rewritten programs call: Python 2's division, and methods that are gone."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from stillflow.facade.say import say
+
+
+def divide(left: Any, right: Any) -> Any:
+    """Return ``left / right`` as Python 2 does without ``from __future__ import division``.
+
+    Whole numbers, and NumPy arrays of them, give the floor; tensors give ``tf.div``.
+    """
+    if _whole(left) and _whole(right):
+        return left // right
+    for owner, method, other in ((left, "__div__", right), (right, "__rdiv__", left)):
+        function = getattr(type(owner), method, None)
+        if function is not None:
+            result = function(owner, other)
+            if result is not NotImplemented:
+                return result
+    return left / right
+
+
+def divide_into(left: Any, right: Any) -> Any:
+    """Return ``left`` after ``left /= right``, with the same meaning."""
+    if _whole(left) and _whole(right):
+        return operator.ifloordiv(left, right)
+    if getattr(type(left), "__div__", None) is not None:
+        return divide(left, right)
+    return operator.itruediv(left, right)
+
+
+def _whole(value: Any) -> bool:
+    if isinstance(value, int):
+        return True
+    return getattr(getattr(value, "dtype", None), "kind", None) in ("i", "u", "b") and hasattr(
+        value, "__floordiv__"
+    )
+
+
+def call(owner: Any, method: str, *args: Any, **options: Any) -> Any:
+    """Call a method, or what replaced it where the object has no such method any more."""
+    function = getattr(owner, method, None)
+    if function is None and METHODS[method][0](owner):
+        say(f".{method}() is gone; Stillflow replaces it")
+        return METHODS[method][1](owner, *args, **options)
+    if function is None:
+        function = getattr(owner, method)  # for its own complaint
+    return function(*args, **options)
+
+
+def _is_mapping(owner: Any) -> bool:
+    return hasattr(owner, "keys") and hasattr(owner, "items")
+
+
+def _is_array(owner: Any) -> bool:
+    return hasattr(owner, "dtype") and hasattr(owner, "tobytes")
+
+
+def _is_memory(owner: Any) -> bool:
+    return hasattr(owner, "tobytes")
+
+
+def _is_iterator(owner: Any) -> bool:
+    return hasattr(owner, "__next__")
+
+
+def _is_font(owner: Any) -> bool:
+    return hasattr(owner, "getbbox")
+
+
+def _is_drawing(owner: Any) -> bool:
+    return hasattr(owner, "textbbox")
+
+
+def _each(method: str) -> Callable[[Any], Iterator[Any]]:
+    return lambda owner: iter(getattr(owner, method)())
+
+
+def _view(method: str) -> Callable[[Any], Any]:
+    return lambda owner: getattr(owner, method)()
+
+
+def _itemset(array: Any, *args: Any) -> None:
+    *index, value = args
+    if not index:
+        array[...] = value
+    elif len(index) == 1 and not isinstance(index[0], tuple):
+        array.flat[index[0]] = value
+    else:
+        array[index[0] if len(index) == 1 else tuple(index)] = value
+
+
+def _newbyteorder(array: Any, new_order: str = "S") -> Any:
+    return array.view(array.dtype.newbyteorder(new_order))
+
+
+def _ptp(array: Any, *args: Any, **options: Any) -> Any:
+    import numpy as np
+
+    return np.ptp(array, *args, **options)
+
+
+def _extent(box: tuple[float, float, float, float]) -> tuple[int, int]:
+    return int(box[2]), int(box[3])
+
+
+# {method: (whether an object once had it, what does its work now)}
+METHODS: dict[str, tuple[Callable[[Any], bool], Callable[..., Any]]] = {
+    **{f"iter{kind}": (_is_mapping, _each(kind)) for kind in ("keys", "values", "items")},
+    **{f"view{kind}": (_is_mapping, _view(kind)) for kind in ("keys", "values", "items")},
+    "has_key": (_is_mapping, lambda owner, key: key in owner),
+    "tostring": (_is_memory, lambda owner, *args: owner.tobytes(*args)),
+    "itemset": (_is_array, _itemset),
+    "newbyteorder": (_is_array, _newbyteorder),
+    "ptp": (_is_array, _ptp),
+    "next": (_is_iterator, next),
+    "getsize": (_is_font, lambda font, text, *args, **options: _extent(
+        font.getbbox(text, *args, **options))),
+    "textsize": (_is_drawing, lambda drawing, text, *args, **options: _extent(
+        drawing.textbbox((0, 0), text, *args, **options))),
+}

@@ -1,0 +1,208 @@
+"""Programs written for Python 2, and modules beside them.
+
+A source that Python 3 refuses is translated by 2to3, and ``/`` keeps its Python 2 meaning in it.
+One that Python 3 accepts, but that names what only Python 2 had (``xrange``, ``d.iteritems()``,
+``import urllib2``), finds these.  Only a program's own folders are looked at: neither the standard
+library nor installed packages.  Nothing is written: neither sources nor compiled files.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import dis
+import os
+import re
+import sys
+import sysconfig
+from collections.abc import Iterator, Sequence
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import CodeType, ModuleType
+
+from stillflow.facade import revive
+from stillflow.facade.revive import py2builtins, runtime
+from stillflow.facade.say import say
+
+_HERE = "stillflow.facade.revive."
+_RUNTIME = _HERE + "runtime"
+_BUILTINS = _HERE + "py2builtins"
+# Python 2's modules, and their successors; some of these in sources that 2to3 has translated.
+MODULES = {
+    "cPickle": _HERE + "py2pickle", "Queue": "queue", "StringIO": _HERE + "py2stringio",
+    "cStringIO": _HERE + "py2stringio", "ConfigParser": "configparser",
+    "urllib2": _HERE + "py2urllib2", "urlparse": "urllib.parse", "httplib": "http.client",
+    "HTMLParser": "html.parser", "SocketServer": "socketserver", "BaseHTTPServer": "http.server",
+    "SimpleHTTPServer": "http.server", "Tkinter": "tkinter", "tkMessageBox": "tkinter.messagebox",
+    "tkFileDialog": "tkinter.filedialog", "commands": "subprocess", "__builtin__": "builtins",
+    "copy_reg": "copyreg", "thread": "_thread", "cookielib": "http.cookiejar",
+    "xmlrpclib": "xmlrpc.client", "dummy_thread": "_thread", "exceptions": "builtins",
+    "future_builtins": "builtins",
+}
+_TRANSLATED = {"pickle": _HERE + "py2pickle", "io": _HERE + "py2stringio"}
+
+_METHOD_CALL = re.compile(rf"\.\s*(?:{'|'.join(runtime.METHODS)})\s*\(".encode())
+_OLD_IMPORT = re.compile(rf"(?:import|from)\s[^\n]*\b(?:{'|'.join(MODULES)})\b".encode())
+# Python 3 takes `print >>file, text` for a comparison of a kind.
+_PRINT_TO = re.compile(rb"^[ \t]*print[ \t]*>>", re.MULTILINE)
+
+
+def activate() -> None:
+    """Have a program's own modules loaded by our loader."""
+    if _Finder not in sys.meta_path:
+        at = sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else 0
+        sys.meta_path.insert(at, _Finder)
+
+
+def compiled(source: bytes, path: str) -> CodeType:
+    """Compile the source of a program or of one of its modules.
+
+    Args:
+      source: what is in the file.
+      path: its path.
+
+    Raises:
+      SyntaxError: it is neither Python 3 nor, if the old world was brought back, Python 2.
+    """
+    try:
+        code: CodeType = compile(source, path, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        if not revive.active():
+            raise
+        try:
+            return _translated(source, path)
+        except SyntaxError:
+            raise error from None
+    if not revive.active():
+        return code
+    if _PRINT_TO.search(source):
+        return _translated(source, path)
+    return _completed(code, source, path)
+
+
+def _translated(source: bytes, path: str) -> CodeType:
+    from stillflow.facade.revive import python2, rewrite
+
+    text = python2.decode(source)
+    translation = python2.translate(text, path)
+    tree = ast.parse(translation, path)
+    rewrite.move_lines(tree, text, python2.original_lines(text, translation))
+    tree = rewrite.Modules({**MODULES, **_TRANSLATED}).visit(rewrite.Methods().visit(tree))
+    if not python2.has_future(text, "division"):
+        tree = rewrite.Division().visit(tree)
+    say(f"{path} is written in Python 2; it is translated as it is loaded")
+    return _with_names(tree, path)
+
+
+def _completed(code: CodeType, source: bytes, path: str) -> CodeType:
+    """Give code that Python 3 accepts the methods, modules and names it misses."""
+    if not _suspicious(code):
+        return code
+    from stillflow.facade.revive import rewrite
+
+    tree = ast.parse(source, path)
+    if _METHOD_CALL.search(source):
+        tree = rewrite.Methods().visit(tree)
+    if _OLD_IMPORT.search(source):
+        tree = rewrite.Modules(MODULES).visit(tree)
+    return _with_names(tree, path)
+
+
+def _with_names(tree: ast.Module, path: str) -> CodeType:
+    """Compile a tree, after imports of Python 2's built-in names that it uses."""
+    from stillflow.facade.revive import rewrite
+
+    code: CodeType = compile(tree, path, "exec", dont_inherit=True)
+    old = sorted(_missing_names(code))
+    if old:
+        say(f"{path} uses {', '.join(old)} of Python 2")
+    rewrite.import_first(tree, {_BUILTINS: {name: name for name in old}})
+    if any(name in rewrite.HELPERS for part in _parts(code) for name in part.co_names):
+        rewrite.import_first(tree, {_RUNTIME: rewrite.HELPERS})
+    made: CodeType = compile(tree, path, "exec", dont_inherit=True)
+    return made
+
+
+def _suspicious(code: CodeType) -> bool:
+    """Return whether code mentions anything that was Python 2's; cheap, and rarely true."""
+    suspects = runtime.METHODS.keys() | MODULES.keys() | set(py2builtins.__all__)
+    return any(not suspects.isdisjoint(part.co_names) for part in _parts(code))
+
+
+def _prints(code: CodeType) -> bool:
+    """Return whether code mentions ``print``."""
+    return any("print" in part.co_names for part in _parts(code))
+
+
+def _missing_names(code: CodeType) -> set[str]:
+    """Return Python 2's built-in names that code uses and never assigns."""
+    used: set[str] = set()
+    assigned: set[str] = set()
+    names = set(py2builtins.__all__) - vars(builtins).keys()
+    for part in _parts(code):
+        if names.isdisjoint(part.co_names):
+            continue
+        for step in dis.get_instructions(part):
+            if step.opname in ("LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"):
+                used.add(step.argval)
+            elif step.opname in ("STORE_NAME", "STORE_GLOBAL"):
+                assigned.add(step.argval)
+    return (used & names) - assigned
+
+
+def _parts(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _parts(constant)
+
+
+class _Loader(SourceFileLoader):
+    """Loads a program's own module."""
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """Return the code of a module, from the usual cache unless it had to be changed."""
+        try:
+            code = super().get_code(fullname)
+        except (SyntaxError, ValueError):
+            code = None
+        if code is not None and not _suspicious(code) and not _prints(code):
+            return code
+        source = self.get_data(self.path)
+        if code is not None and not _suspicious(code) and not _PRINT_TO.search(source):
+            return code
+        return compiled(source, self.path)
+
+
+class _Finder:
+    """Finds modules as Python does, and changes the loader of a program's own."""
+
+    @staticmethod
+    def find_spec(
+        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and type(spec.loader) is SourceFileLoader and own(spec.loader.path):
+            spec.loader = _Loader(spec.loader.name, spec.loader.path)
+        return spec
+
+
+def own(path: str) -> bool:
+    """Return whether a file belongs to a program rather than to Python or an installed package."""
+    return not os.path.abspath(path).startswith(_not_own())
+
+
+def _not_own() -> tuple[str, ...]:
+    global _installed
+    if _installed is None:
+        import site
+
+        keys = ("stdlib", "platstdlib", "purelib", "platlib")
+        folders = [sysconfig.get_path(key) for key in keys]
+        folders += [*getattr(site, "getsitepackages", list)(), site.getusersitepackages()]
+        folders.append(os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
+        folders += [os.path.realpath(folder) for folder in folders]
+        _installed = tuple({os.path.join(os.path.abspath(folder), "") for folder in folders})
+    return _installed
+
+
+_installed: tuple[str, ...] | None = None

@@ -1,0 +1,182 @@
+"""Names that NumPy, SciPy, Pillow and Python have removed are there again."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import pytest
+from tests.cli.conftest import launcher  # noqa: F401 - a fixture
+
+from stillflow.facade.revive import old_imp, tables
+from stillflow.facade.revive.attributes import resolve
+from stillflow.facade.revive.old_distutils import dir_util, spawn, util, version
+
+np = pytest.importorskip("numpy")
+
+GONE_BY_VERSION = {"cElementTree"}
+
+
+@pytest.mark.parametrize("module, name", [
+    (module, name) for module, table in tables.TABLES.items() for name in table
+])
+def test_every_entry_of_the_tables_stands_for_something(module, name):
+    entry = tables.TABLES[module][name]
+    if isinstance(entry, str):
+        library = entry.partition(":")[0].partition(".")[0]
+        if library != "stillflow":
+            pytest.importorskip(library)
+    resolve(entry)
+
+
+def test_numpy_names(launcher):  # noqa: F811
+    out, said = launcher.program("""
+        import numpy as np
+        print(np.int, np.bool(1), np.zeros(1, np.float).dtype, np.object, np.Inf, np.NINF)
+        print(np.asscalar(np.array([3])), np.product([2, 3]), np.mat([[1]]).shape, np.rank([1]))
+        print(np.asfarray([1]).dtype, np.in1d([1, 2], [2]), np.float_ is np.float64)
+        print(np.cast[np.uint8](3.5), np.sctypes["float"][0].__name__, np.math.pi > 3)
+        try:
+            np.never_was
+        except AttributeError as error:
+            print(error)
+        """)
+    assert out.splitlines() == [
+        "<class 'int'> True float64 <class 'object'> inf -inf", "3 6 (1, 1) 1",
+        "float64 [False  True] True", "3 float16 True",
+        "module 'numpy' has no attribute 'never_was'",
+    ]
+    assert said.count("numpy.asscalar is gone; it is Stillflow's here") == 1
+
+
+def test_standard_library(launcher):  # noqa: F811
+    out, said = launcher.program("""
+        import collections, fractions, inspect, itertools, string, sys, time, types, cgi, imp
+        from collections import Mapping
+        from fractions import gcd
+        from distutils.version import LooseVersion
+        import xml.etree.cElementTree as ET
+        import urllib
+        print(issubclass(dict, Mapping), gcd(6, 4), cgi.escape("<"), ET.Element("a").tag)
+        print(inspect.getargspec(lambda a, b=1: 0), time.clock() >= 0, sys.maxint == sys.maxsize)
+        print(list(itertools.izip([1], [2])), string.letters[0], types.StringType, imp.PY_SOURCE)
+        print(LooseVersion("1.10") > LooseVersion("1.9"), urllib.quote(" "))
+        """)
+    assert out.splitlines() == [
+        "True 2 &lt; a",
+        "ArgSpec(args=['a', 'b'], varargs=None, keywords=None, defaults=(1,)) True True",
+        "[(1, 2)] a <class 'str'> 1", "True %20",
+    ]
+    assert "collections.Mapping is gone; it is collections.abc.Mapping here" in said
+
+
+def test_nothing_comes_back_without_leave(launcher):  # noqa: F811
+    launcher.write("program.py", "import numpy as np; np.int")
+    assert "AttributeError" in launcher.run("--no-revive", "program.py").stderr
+    launcher.write("program.py", "import collections; collections.Mapping")
+    assert "AttributeError" in launcher.run("--no-revive", "program.py").stderr
+
+
+def test_scipy_names(launcher):  # noqa: F811
+    pytest.importorskip("scipy")
+    out, _ = launcher.program("""
+        import numpy as np, scipy, scipy.misc, scipy.integrate, scipy.signal
+        from scipy.misc import logsumexp, comb
+        print(logsumexp([0., 0.]) > .69, comb(4, 2), scipy.integrate.simps([1, 1, 1]))
+        print(scipy.zeros(2), scipy.signal.hann(3), scipy.misc.imresize(np.eye(4), .5).shape)
+        """)
+    assert out.splitlines() == ["True 6.0 2.0", "[0. 0.] [0. 1. 0.] (2, 2)"]
+
+
+def test_pillow_names(launcher):  # noqa: F811
+    pytest.importorskip("PIL")
+    out, _ = launcher.program("""
+        from PIL import Image, ImageDraw, ImageFont
+        print(Image.ANTIALIAS == Image.LANCZOS)
+        draw = ImageDraw.Draw(Image.new("L", (9, 9)))
+        print(draw.textsize("a")[0] > 0, ImageFont.load_default().getsize("a")[1] > 0)
+        """)
+    assert out == "True\nTrue True\n"
+
+
+def test_numpy_load_reads_objects_and_says_so(launcher):  # noqa: F811
+    out, said = launcher.program("""
+        import numpy as np
+        np.save("objects.npy", np.array([{"a": 1}], object))
+        np.savez("objects.npz", x=np.array([None, 2], object), y=np.arange(2))
+        print(np.load("objects.npy")[0]["a"])
+        archive = np.load("objects.npz")
+        print(archive["y"], archive["x"][1])
+        try:
+            np.load("objects.npy", allow_pickle=False)
+        except ValueError:
+            print("refused")
+        """)
+    assert out == "1\n[0 1] 2\nrefused\n"
+    assert said.count("np.load unpickles") == 2
+
+
+@pytest.mark.parametrize("environment, backend", [
+    ({"DISPLAY": "", "WAYLAND_DISPLAY": ""}, "Agg"), ({"DISPLAY": ":0"}, "None"),
+    ({"DISPLAY": "", "WAYLAND_DISPLAY": "", "MPLBACKEND": "svg"}, "svg"),
+])
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="there is always a display")
+def test_matplotlib_draws_without_a_display(launcher, environment, backend):  # noqa: F811
+    launcher.write("program.py", "import os; print(os.environ.get('MPLBACKEND'))")
+    assert launcher.run("program.py", **environment).stdout == f"{backend}\n"
+
+
+def test_distribution_is_that_of_tensorflow(launcher):  # noqa: F811
+    code = """
+        import importlib.metadata as metadata
+        print(metadata.version("tensorflow"), metadata.version("TensorFlow_GPU"))
+        try:
+            metadata.version("tensorflow-nothing")
+        except metadata.PackageNotFoundError:
+            print("none")
+        exec('''try:
+            print(metadata.version("tensorflow"))
+        except metadata.PackageNotFoundError:
+            print("none")''', {"__name__": "transformers", "metadata": metadata})
+        """
+    out, _ = launcher.program(code)
+    assert out == "1.15.5 1.15.5\nnone\nnone\n"
+
+
+def test_imp_loads_sources(tmp_path):
+    (tmp_path / "loaded_by_imp.py").write_text("value = 5")
+    file, path, details = old_imp.find_module("loaded_by_imp", [str(tmp_path)])
+    with file:
+        module = old_imp.load_module("loaded_by_imp", file, path, details)
+    assert module.value == 5 and sys.modules.pop("loaded_by_imp") is module
+    with pytest.raises(ImportError, match="No module named 'nothing'"):
+        old_imp.find_module("nothing", [str(tmp_path)])
+    assert old_imp.new_module("m").__name__ == "m"
+
+
+def test_distutils_versions():
+    loose, strict = version.LooseVersion, version.StrictVersion
+    assert loose("1.15.5") >= "1.4" and loose("1.15.0rc1") != "1.15.0"
+    assert sorted(map(strict, ["1.2", "1.2a1", "1.10", "1.2b1"]), reverse=True)[0] == "1.10"
+    assert str(strict("1.2a1")) == "1.2a1" and strict("1.2a1") < "1.2"
+    with pytest.raises(ValueError, match="invalid version number"):
+        strict("1.x")
+
+
+def test_distutils_helpers(tmp_path):
+    assert [util.strtobool(word) for word in ("Yes", "off")] == [1, 0]
+    with pytest.raises(ValueError, match="invalid truth value"):
+        util.strtobool("perhaps")
+    assert spawn.find_executable("no-such-program-anywhere") is None
+    assert dir_util.mkpath(str(tmp_path / "a" / "b")) == [
+        str(tmp_path / "a"), str(tmp_path / "a" / "b")]
+    (tmp_path / "a" / "file").write_text("x")
+    assert dir_util.copy_tree(str(tmp_path / "a"), str(tmp_path / "c")) == [
+        str(tmp_path / "c" / "file")]
+    dir_util.remove_tree(str(tmp_path / "c"))
+    assert not (tmp_path / "c").exists()
+
+
+def test_cgi_headers():
+    cgi = importlib.import_module("stillflow.facade.revive.old_cgi")
+    assert cgi.parse_header("text/html; charset=utf-8") == ("text/html", {"charset": "utf-8"})
