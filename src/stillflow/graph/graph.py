@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
 _VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\-/]*$")
 
-# TF 1.15.5 writes these into every GraphDef.
-PRODUCER, MIN_CONSUMER = 134, 12
+# What TF 1.15.5 writes: the producer into every GraphDef, the least consumer once it has functions.
+PRODUCER, FUNCTION_CONSUMER = 134, 12
 
 
 @export("Graph")
@@ -44,7 +44,7 @@ class Graph(Scopes, Collections):
         self._seed: int | None = None
         self._version = 0
         self._edition = 0  # counts every change, also of existing nodes: plans depend on it
-        self._min_consumer = MIN_CONSUMER
+        self._min_consumer = 0
         self._producer = PRODUCER
         self._is_function = False
         self._building_function = False
@@ -309,6 +309,7 @@ class Graph(Scopes, Collections):
 
     def _add_function(self, function: Any) -> None:
         self._functions[function.name] = function
+        self._min_consumer = max(self._min_consumer, FUNCTION_CONSUMER)
 
 
 class _DefaultGraphs(threading.local):

@@ -1,0 +1,1 @@
+"""The ops with which optimizers change variables: ApplyAdam, SparseApplyMomentum, ..."""

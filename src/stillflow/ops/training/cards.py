@@ -1,0 +1,261 @@
+"""Cards of the training ops, derived from one table.
+
+Every rule has up to four ops: on references or resources, with dense or sparse gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from stillflow import errors
+from stillflow.graph import dims
+from stillflow.graph.card import Card, find, op
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.ops.training import rules
+
+_NUMBERS = (
+    "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, "
+    "bfloat16, uint16, complex128, half, uint32, uint64}"
+)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One row: which variables a rule changes and in which order its ops take the rest.
+
+    Attributes:
+      name: as in `Apply<name>`.
+      states: the variable and its slots.
+      dense: the other inputs of the dense ops, in order.
+      update: the function of `rules.py`.
+      sparse: the other inputs of the sparse ops, if there are any.
+      flags: Boolean attributes with their defaults, after `use_locking`.
+      kinds: "reference" and/or "resource".
+    """
+
+    name: str
+    states: str
+    dense: str
+    update: Callable[..., None]
+    sparse: str = ""
+    flags: tuple[tuple[str, bool], ...] = ()
+    kinds: tuple[str, ...] = ("reference", "resource")
+
+
+_NESTEROV = (("use_nesterov", False),)
+_SLOTS = (("update_slots", True),)
+_ADAM = "beta1_power beta2_power lr beta1 beta2 epsilon grad"
+_RMS = "lr rho momentum epsilon grad"
+_PROXIMAL = "alpha l1 l2"
+
+RULES = (
+    Rule("GradientDescent", "var", "alpha delta", rules.gradient_descent),
+    Rule(
+        "ProximalGradientDescent", "var", f"{_PROXIMAL} delta", rules.proximal_gradient_descent,
+        f"{_PROXIMAL} grad indices",
+    ),
+    Rule(
+        "Adadelta", "var accum accum_update", "lr rho epsilon grad", rules.adadelta,
+        "lr rho epsilon grad indices",
+    ),
+    Rule("Adagrad", "var accum", "lr grad", rules.adagrad, "lr grad indices", _SLOTS),
+    Rule(
+        "AdagradV2", "var accum", "lr epsilon grad", rules.adagrad_v2, "lr epsilon grad indices",
+        _SLOTS,
+    ),
+    Rule(
+        "ProximalAdagrad", "var accum", "lr l1 l2 grad", rules.proximal_adagrad,
+        "lr l1 l2 grad indices",
+    ),
+    Rule(
+        "AdagradDA", "var gradient_accumulator gradient_squared_accumulator",
+        "grad lr l1 l2 global_step", rules.adagrad_da, "grad indices lr l1 l2 global_step",
+    ),
+    Rule(
+        "Ftrl", "var accum linear", "grad lr l1 l2 lr_power", rules.ftrl,
+        "grad indices lr l1 l2 lr_power",
+    ),
+    Rule(
+        "FtrlV2", "var accum linear", "grad lr l1 l2 l2_shrinkage lr_power", rules.ftrl_v2,
+        "grad indices lr l1 l2 l2_shrinkage lr_power",
+    ),
+    Rule(
+        "Momentum", "var accum", "lr grad momentum", rules.momentum, "lr grad indices momentum",
+        _NESTEROV,
+    ),
+    Rule(
+        "KerasMomentum", "var accum", "lr grad momentum", rules.keras_momentum,
+        "lr grad indices momentum", _NESTEROV, kinds=("resource",),
+    ),
+    Rule("Adam", "var m v", _ADAM, rules.adam, flags=_NESTEROV),
+    Rule("AdamWithAmsgrad", "var m v vhat", _ADAM, rules.adam_with_amsgrad, kinds=("resource",)),
+    Rule("AdaMax", "var m v", "beta1_power lr beta1 beta2 epsilon grad", rules.adamax),
+    Rule("RMSProp", "var ms mom", _RMS, rules.rms_prop, f"{_RMS} indices"),
+    Rule("CenteredRMSProp", "var mg ms mom", _RMS, rules.centered_rms_prop, f"{_RMS} indices"),
+    Rule("AddSign", "var m", "lr alpha sign_decay beta grad", rules.add_sign),
+    Rule("PowerSign", "var m", "lr logbase sign_decay beta grad", rules.power_sign),
+)  # fmt: skip
+
+
+def _signature(rule: Rule, kind: str, sparse: bool) -> str:
+    prefix = ("Resource" if kind == "resource" else "") + ("Sparse" if sparse else "")
+    state_type = "resource" if kind == "resource" else "&T"
+    types = {"global_step": "int64", "indices": "Tindices"}
+    args = [f"{name}: {state_type}" for name in rule.states.split()]
+    others = (rule.sparse if sparse else rule.dense).split()
+    args += [f"{name}: {types.get(name, 'T')}" for name in others]
+    lines = [f"{prefix}Apply{rule.name}({', '.join(args)})"]
+    if kind == "reference":
+        lines[0] += " -> out: &T"
+    lines.append(_NUMBERS)
+    if sparse:
+        lines.append("Tindices: {int32, int64}")
+    lines.append("use_locking: bool = false")
+    lines += [f"{name}: bool = {str(value).lower()}" for name, value in rule.flags]
+    if kind == "resource":
+        lines.append("flags: stateful")
+    return "\n".join(lines)
+
+
+def _state_dims(node: Node, index: int) -> Any:
+    tensor = node.inputs[index]
+    return tensor._handle_dims if tensor.dtype.name == "resource" else node.dims(index)
+
+
+def _shape(states: Sequence[str], others: Sequence[str]) -> Callable[[Node], Any]:
+    """Variable and slots have one shape; scalars are scalars; a dense gradient fits."""
+
+    def shape(node: Node) -> Any:
+        merged = _state_dims(node, 0)
+        for index in range(1, len(states)):
+            merged = dims.merge(merged, _state_dims(node, index))
+        for index, name in enumerate(others, start=len(states)):
+            if name in ("grad", "delta"):
+                if "indices" not in others:
+                    merged = dims.merge(merged, node.dims(index))
+            elif name == "indices":
+                dims.with_rank(node.dims(index), 1)
+            else:
+                dims.with_rank(node.dims(index), 0)
+        return merged if node.op._outputs else []
+
+    return shape
+
+
+def _kernel(rule: Rule, others: Sequence[str], sparse: bool) -> Callable[[Node], Any]:
+    count = len(rule.states.split())
+    renamed = {"grad": "delta"} if "delta" in rule.dense.split() else {}
+
+    def kernel(node: Node) -> Any:
+        flags = {name: getattr(node, name) for name, _ in rule.flags}
+        update = rule.update
+
+        def apply(*inputs: Any) -> Any:
+            buffers = inputs[:count]
+            states = [buffer.read() for buffer in buffers]
+            named = {
+                renamed.get(name, name): value
+                for name, value in zip(others, inputs[count:], strict=True)
+            }
+            if sparse:
+                _update_rows(update, states, named, flags)
+            else:
+                _check_shapes(states, named)
+                update(*states, **named, **flags)
+            return buffers[0]
+
+        return apply
+
+    return kernel
+
+
+def _check_shapes(states: Sequence[Any], named: dict[str, Any]) -> None:
+    gradient = named["grad"] if "grad" in named else named["delta"]
+    for other in (*states[1:], gradient):
+        if other.shape != states[0].shape:
+            left, right = list(states[0].shape), list(other.shape)
+            raise errors.InvalidArgumentError(
+                None, None, f"var and grad do not have the same shape{left} {right}"
+            )
+
+
+def _update_rows(
+    update: Callable[..., None], states: Sequence[Any], named: dict[str, Any], flags: Any
+) -> None:
+    """Applies a rule to the rows that `indices` name; a repeated row once after the other."""
+    indices = named.pop("indices").to(torch.int64)
+    key = "grad" if "grad" in named else "delta"
+    gradient = named.pop(key)
+    _check_rows(states[0], gradient, indices)
+    if indices.numel() == 0:
+        return
+    rounds = [slice(None)] if _distinct(indices) else _rounds(indices)
+    for chosen in rounds:
+        rows = indices[chosen]
+        parts = [state.index_select(0, rows) for state in states]
+        update(*parts, **{key: gradient[chosen]}, **named, **flags)
+        for state, part in zip(states, parts, strict=True):
+            state.index_copy_(0, rows, part)
+
+
+def _check_rows(var: Any, gradient: Any, indices: Any) -> None:
+    if gradient.shape[0] != indices.shape[0]:
+        raise errors.InvalidArgumentError(
+            None, None, "grad must be the same size as indices in the first dimension."
+        )
+    bad = (indices < 0) | (indices >= var.shape[0])
+    if bool(bad.any()):
+        offset = int(bad.nonzero()[0])
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Index {int(indices[offset])} at offset {offset} in indices is out of range",
+        )
+
+
+def _distinct(indices: Any) -> bool:
+    return bool(torch.unique(indices).numel() == indices.numel())
+
+
+def _rounds(indices: Any) -> list[Any]:
+    """Splits positions so that no row occurs twice in one part, keeping the order per row."""
+    seen: dict[int, int] = {}
+    parts: list[list[int]] = []
+    for position, row in enumerate(indices.tolist()):
+        turn = seen.get(row, 0)
+        seen[row] = turn + 1
+        if turn == len(parts):
+            parts.append([])
+        parts[turn].append(position)
+    return [torch.tensor(part) for part in parts]
+
+
+def _make(rule: Rule, kind: str, sparse: bool) -> Card:
+    states = rule.states.split()
+    others = (rule.sparse if sparse else rule.dense).split()
+    card = op(_signature(rule, kind, sparse), writes=range(len(states)), differentiable=False)
+    card.shape(_shape(states, others))
+    card.kernel(_kernel(rule, others, sparse))
+    return card
+
+
+for _rule in RULES:
+    for _kind in _rule.kinds:
+        _make(_rule, _kind, False)
+        if _rule.sparse:
+            _make(_rule, _kind, True)
+
+
+def training_op(name: str) -> Card:
+    """The card called `name`, such as "ResourceApplyAdam".
+
+    Raises:
+      KeyError: if there is none.
+    """
+    card = find(name)
+    if card is None:
+        raise KeyError(name)
+    return card
