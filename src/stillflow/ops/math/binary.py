@@ -1,30 +1,464 @@
-"""Element-wise functions of two tensors, with broadcasting."""
+"""Sums, differences, products and the like of two tensors, element by element."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from stillflow.graph import dims
-from stillflow.graph.card import op
+from stillflow.graph.api import control_dependencies, name_scope
+from stillflow.graph.card import Card, op
 from stillflow.graph.constant_value import value_of
-from stillflow.graph.lazy import torch
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.indexed_slices import IndexedSlices
+from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.math.broadcasting import (
+    broadcast_shape,
+    broadcast_targets,
+    reduce_to_inputs,
+    same_known_shapes,
+)
+from stillflow.ops.math.complex import conj
+from stillflow.ops.math.kernels import NUMBER, REAL, element_wise, invalid, on_strings
+from stillflow.ops.samples import Bad, Sample
+
+fills: Any = LazyModule("stillflow.ops.arrays.fill")
+shapes: Any = LazyModule("stillflow.ops.arrays.shape")
+selects: Any = LazyModule("stillflow.ops.arrays.select")
+comparison: Any = LazyModule("stillflow.ops.math.comparison")
+reductions: Any = LazyModule("stillflow.ops.math.reductions")
+unary: Any = LazyModule("stillflow.ops.math.unary")
 
 
-def broadcast_shape(node: Node) -> Any:
-    return dims.broadcast(node.dims(0), node.dims(1))
+def broadcasting_op(
+    text: str, in_numpy: Callable[..., Any] | None = None, **options: Any
+) -> Card:
+    """The card of an element-wise op of two inputs; known values are combined by `in_numpy`."""
+    card = op(text, **options)
+    card.shape(broadcast_shape)
+    if in_numpy is not None:
+        card.value(value_of(in_numpy))
+    return card
 
 
-add_op = op("""
+def _pairs() -> Any:
+    """Samples for functions that any two numbers have."""
+    x = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]], np.float32)
+    yield Sample(x, x + 1.0)
+    yield Sample(x, np.array([2.0, -1.0, 4.0], np.float32))
+    yield Sample(np.array([[2.0], [3.0]], np.float32), np.float32(1.5))
+    yield Bad(np.zeros([2, 3], np.float32), np.zeros([2], np.float32), match="must be equal")
+
+
+# ---- sums and differences
+
+add_op = broadcasting_op(
+    """
     Add(x: T, y: T) -> z: T
-    T: {bfloat16, half, float, double, uint8, int8, int16, int32, int64, complex64, complex128, string}
-""")
-add_op.shape(broadcast_shape)
-add_op.value(value_of(np.add))
+    T: {bfloat16, half, float, double, uint8, int8, int16, int32, int64, complex64, complex128,\
+ string}
+""",
+    np.add,
+)
+
+add_v2_op = broadcasting_op(
+    """
+    AddV2(x: T, y: T) -> z: T
+    T: {bfloat16, half, float, double, uint8, int8, int16, int32, int64, complex64, complex128}
+    flags: commutative, aggregate
+""",
+    np.add,
+)
+
+sub_op = broadcasting_op(
+    """
+    Sub(x: T, y: T) -> z: T
+    T: {bfloat16, half, float, double, uint8, int8, uint16, int16, int32, int64, complex64,\
+ complex128}
+""",
+    np.subtract,
+)
 
 
 @add_op.kernel
 def add_kernel(node: Node) -> Any:
+    if node.T.name == "string":
+        return on_strings(np.add)
     return node.call(torch.add, *node.inputs)
+
+
+@add_v2_op.kernel
+def add_v2_kernel(node: Node) -> Any:
+    return node.call(torch.add, *node.inputs)
+
+
+@sub_op.kernel
+def sub_kernel(node: Node) -> Any:
+    return element_wise(node, torch.sub, np.subtract)
+
+
+@add_op.gradient
+@add_v2_op.gradient
+def add_gradient(node: Node, grad: Any) -> Any:
+    x, y = node.inputs
+    if same_known_shapes(x, y, grad):
+        return grad, grad
+    to_x, to_y = broadcast_targets(x, y, grad)
+    gx = to_x.reduce(grad) if to_x.must_reduce else grad
+    gy = to_y.reduce(grad) if to_y.must_reduce else grad
+    return gx, gy
+
+
+@sub_op.gradient
+def sub_gradient(node: Node, grad: Any) -> Any:
+    x, y = node.inputs
+    if same_known_shapes(x, y, grad):
+        return grad, -grad
+    to_x, to_y = broadcast_targets(x, y, grad)
+    gx = to_x.reduce(grad) if to_x.must_reduce else grad
+    gy = to_y.reduce(-grad) if to_y.must_reduce else -grad
+    return gx, gy
+
+
+add_op.samples(_pairs)
+add_v2_op.samples(_pairs)
+sub_op.samples(_pairs)
+
+
+# ---- products
+
+mul_op = broadcasting_op(
+    """
+    Mul(x: T, y: T) -> z: T
+    T: {bfloat16, half, float, double, uint8, int8, uint16, int16, int32, int64, complex64,\
+ complex128}
+    flags: commutative
+""",
+    np.multiply,
+)
+
+mul_no_nan_op = broadcasting_op("""
+    MulNoNan(x: T, y: T) -> z: T
+    T: {half, float, double, complex64, complex128}
+""")
+
+squared_difference_op = broadcasting_op(
+    f"""
+    SquaredDifference(x: T, y: T) -> z: T
+    T: {NUMBER}
+    flags: commutative
+"""
+)
+
+
+@mul_op.kernel
+def mul_kernel(node: Node) -> Any:
+    return element_wise(node, torch.mul, np.multiply)
+
+
+def _mul_no_nan(x: Any, y: Any) -> Any:
+    return torch.mul(x, y).masked_fill_(y == 0, 0)
+
+
+@mul_no_nan_op.kernel
+def mul_no_nan_kernel(node: Node) -> Any:
+    return node.call(_mul_no_nan, *node.inputs)
+
+
+def _squared_difference(x: Any, y: Any) -> Any:
+    return torch.square(torch.sub(x, y))
+
+
+@squared_difference_op.kernel
+def squared_difference_kernel(node: Node) -> Any:
+    return node.call(_squared_difference, *node.inputs)
+
+
+@mul_op.gradient
+def mul_gradient(node: Node, grad: Any) -> Any:
+    x, y = node.inputs
+    if same_known_shapes(x, y, grad) and grad.dtype.name in ("int32", "float32"):
+        return mul_op(grad, y), mul_op(grad, x)
+    to_x, to_y = broadcast_targets(x, y, grad)
+    x, y = conj(x), conj(y)
+    gx = mul_op(grad, y)
+    gx = to_x.reduce(gx) if to_x.must_reduce else gx
+    gy = mul_op(x, grad)
+    gy = to_y.reduce(gy) if to_y.must_reduce else gy
+    return gx, gy
+
+
+@mul_no_nan_op.gradient
+def mul_no_nan_gradient(node: Node, grad: Any) -> Any:
+    x, y = node.inputs
+    if same_known_shapes(x, y, grad):
+        return mul_no_nan_op(grad, y), mul_no_nan_op(x, grad)
+    return reduce_to_inputs(
+        node, lambda: mul_no_nan_op(grad, y), lambda: mul_no_nan_op(x, grad)
+    )
+
+
+@squared_difference_op.gradient
+def squared_difference_gradient(node: Node, grad: Any) -> Any:
+    x, y = node.inputs
+    with control_dependencies([grad]):
+        x_grad = scalar_mul(2.0, grad) * (x - y)
+    if same_known_shapes(x, y, grad):
+        return x_grad, -x_grad
+    to_x, to_y = broadcast_targets(x, y, grad)
+    gx = to_x.reduce(x_grad) if to_x.must_reduce else x_grad
+    gy = -to_y.reduce(x_grad) if to_y.must_reduce else -x_grad
+    return gx, gy
+
+
+mul_op.samples(_pairs)
+mul_no_nan_op.samples(_pairs)
+squared_difference_op.samples(_pairs)
+
+
+# ---- powers, larger and smaller ones, angles
+
+pow_op = broadcasting_op("""
+    Pow(x: T, y: T) -> z: T
+    T: {bfloat16, float, half, double, int32, int64, complex64, complex128}
+""")
+
+maximum_op = broadcasting_op(
+    """
+    Maximum(x: T, y: T) -> z: T
+    T: {bfloat16, half, float, double, int32, int64}
+""",
+    np.maximum,
+)
+
+minimum_op = broadcasting_op(
+    """
+    Minimum(x: T, y: T) -> z: T
+    T: {bfloat16, half, float, double, int32, int64}
+""",
+    np.minimum,
+)
+
+atan2_op = broadcasting_op(f"""
+    Atan2(y: T, x: T) -> z: T
+    T: {REAL}
+""")
+
+next_after_op = broadcasting_op("""
+    NextAfter(x1: T, x2: T) -> output: T
+    T: {double, float} = float
+""")
+
+
+def _integer_pow(x: Any, y: Any) -> Any:
+    if torch.any(y < 0):
+        raise invalid("Integers to negative integer powers are not allowed")
+    return torch.pow(x, y)
+
+
+@pow_op.kernel
+def pow_kernel(node: Node) -> Any:
+    return node.call(_integer_pow if node.T.is_integer else torch.pow, *node.inputs)
+
+
+@maximum_op.kernel
+def maximum_kernel(node: Node) -> Any:
+    return node.call(torch.maximum, *node.inputs)
+
+
+@minimum_op.kernel
+def minimum_kernel(node: Node) -> Any:
+    return node.call(torch.minimum, *node.inputs)
+
+
+@atan2_op.kernel
+def atan2_kernel(node: Node) -> Any:
+    return node.call(torch.atan2, *node.inputs)
+
+
+@next_after_op.kernel
+def next_after_kernel(node: Node) -> Any:
+    return node.call(torch.nextafter, *node.inputs)
+
+
+@pow_op.gradient
+def pow_gradient(node: Node, grad: Any) -> Any:
+    x, y = node.inputs
+    to_x, to_y = broadcast_targets(x, y, grad)
+    x, y = conj(x), conj(y)
+    gx = grad * y * pow(x, y - 1)
+    gx = to_x.reduce(gx) if to_x.must_reduce else gx
+    z = conj(node.outputs[0])
+    # The logarithm's argument is replaced where it has none, so that no NaN arises.
+    mask = comparison.not_equal(x, 0) if x.dtype.is_complex else x > 0
+    safe_x = selects.where(mask, x, fills.ones_like(x))
+    log_x = selects.where(mask, unary.log(safe_x), fills.zeros_like(x))
+    gy = grad * z * log_x
+    gy = to_y.reduce(gy) if to_y.must_reduce else gy
+    return gx, gy
+
+
+def _extreme_gradient(node: Node, grad: Tensor, chooses_x: Any) -> Any:
+    x, y = node.inputs
+    sx, sy = shapes.shape(x), shapes.shape(y)
+    zeros = fills.zeros(shapes.shape(grad), grad.dtype)
+    mask = chooses_x(x, y)
+    rx, ry = shapes.broadcast_gradient_args_op(sx, sy)
+    gx = shapes.reshape(reductions.reduce_sum(selects.where(mask, grad, zeros), rx), sx)
+    gy = shapes.reshape(reductions.reduce_sum(selects.where(mask, zeros, grad), ry), sy)
+    return gx, gy
+
+
+@maximum_op.gradient
+def maximum_gradient(node: Node, grad: Any) -> Any:
+    return _extreme_gradient(node, grad, comparison.greater_equal)
+
+
+@minimum_op.gradient
+def minimum_gradient(node: Node, grad: Any) -> Any:
+    return _extreme_gradient(node, grad, comparison.less_equal)
+
+
+@atan2_op.gradient
+def atan2_gradient(node: Node, grad: Any) -> Any:
+    y, x = node.inputs
+    with control_dependencies([grad]):
+        grad_inv = grad / (unary.square(x) + unary.square(y))
+        return x * grad_inv, -y * grad_inv
+
+
+@next_after_op.gradient
+def next_after_gradient(node: Node, grad: Any) -> Any:
+    x1, x2 = node.inputs
+    s1, s2 = shapes.shape(x1), shapes.shape(x2)
+    r1, r2 = shapes.broadcast_gradient_args_op(s1, s2)
+    with control_dependencies([grad]):
+        partial_x1 = fills.ones(s1, dtype=x1.dtype)
+        partial_x2 = fills.zeros(s2, dtype=x2.dtype)
+        return (
+            shapes.reshape(reductions.reduce_sum(partial_x1 * grad, r1), s1),
+            shapes.reshape(reductions.reduce_sum(partial_x2 * grad, r2), s2),
+        )
+
+
+@pow_op.samples
+def pow_samples() -> Any:
+    x = np.array([[0.5, 2.0, 3.0], [1.5, 1.0, 0.25]], np.float32)
+    yield Sample(x, np.array([2.0, -1.0, 0.5], np.float32))
+    yield Sample(x, x)
+    yield Bad(np.int32([2]), np.int32([-1]), match="negative integer powers")
+
+
+@maximum_op.samples
+@minimum_op.samples
+@atan2_op.samples
+def distinct_samples() -> Any:
+    x = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]], np.float32)
+    yield Sample(x, np.array([2.0, -1.0, 4.0], np.float32))
+    yield Sample(x, np.float32(1.0))
+
+
+@next_after_op.samples
+def next_after_samples() -> Any:
+    yield Sample(np.array([1.0, -1.0, 0.0]), np.array([2.0, -2.0, 1.0]), grad=False)
+
+
+# ---- public functions
+
+
+@export("math.add", "add")
+def add(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x + y`, element by element, with broadcasting.
+
+    Args:
+      x: a tensor of numbers or strings; strings are joined.
+      y: a tensor of the same type.
+      name: of the operation.
+    """
+    return add_op(x, y, name=name)
+
+
+@export("math.subtract", "subtract")
+def subtract(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x - y`, element by element, with broadcasting."""
+    return sub_op(x, y, name=name)
+
+
+@export("math.multiply", "multiply")
+def multiply(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x * y`, element by element, with broadcasting."""
+    return mul_op(x, y, name=name)
+
+
+@export("math.multiply_no_nan")
+def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x * y`, but 0 wherever `y` is 0, even if `x` is infinite or NaN there.
+
+    Raises:
+      TypeError: if the types differ.
+    """
+    with name_scope(name, "multiply_no_nan", [x, y]) as scope:
+        x = convert_to_tensor(x, name="x")
+        y = convert_to_tensor(y, name="y", dtype=x.dtype.base_dtype)
+        return mul_no_nan_op(x, y, name=scope)
+
+
+@export("math.scalar_mul", "scalar_mul")
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
+    """`scalar * x` for a tensor or `IndexedSlices` `x`.
+
+    Raises:
+      ValueError: if `scalar` is known not to be a scalar.
+    """
+    scalar = convert_to_tensor(scalar, dtype=x.dtype.base_dtype, name="scalar")
+    shape = scalar.get_shape()
+    if shape.ndims != 0:
+        raise ValueError(f"Only scalar multiply works, got shape {shape}")
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(mul_op(scalar, x.values, name=name), x.indices, x.dense_shape)
+    return mul_op(scalar, x, name=name)
+
+
+@export("math.squared_difference", "squared_difference")
+def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`(x - y)` squared, element by element, with broadcasting."""
+    return squared_difference_op(x, y, name=name)
+
+
+@export("math.pow", "pow")
+def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x` to the power of `y`, element by element, with broadcasting.
+
+    Raises:
+      InvalidArgumentError: when run, for negative powers of integers.
+    """
+    with name_scope(name, "Pow", [x]) as scope:
+        return pow_op(x, y, name=scope)
+
+
+@export("math.maximum", "maximum")
+def maximum(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The larger of `x` and `y`, element by element, with broadcasting."""
+    return maximum_op(x, y, name=name)
+
+
+@export("math.minimum", "minimum")
+def minimum(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The smaller of `x` and `y`, element by element, with broadcasting."""
+    return minimum_op(x, y, name=name)
+
+
+@export("math.atan2", "atan2")
+def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
+    """The angle of the point `(x, y)`, between -pi and pi, element by element."""
+    return atan2_op(y, x, name=name)
+
+
+@export("math.nextafter")
+def nextafter(x1: Any, x2: Any, name: str | None = None) -> Tensor:
+    """The next number of the type after `x1` towards `x2`, element by element."""
+    return next_after_op(x1, x2, name=name)

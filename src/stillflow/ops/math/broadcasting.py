@@ -1,0 +1,100 @@
+"""Element-wise ops of two inputs: the shape of the result, and gradients summed back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph import dims
+from stillflow.graph.graph import get_default_graph
+from stillflow.graph.lazy import LazyModule
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.math.kernels import is_running
+
+# These modules build on this one, hence the late look-up.
+shapes: Any = LazyModule("stillflow.ops.arrays.shape")
+reductions: Any = LazyModule("stillflow.ops.math.reductions")
+
+
+def broadcast_shape(node: Node) -> Any:
+    """The shape rule of element-wise ops with broadcasting."""
+    try:
+        return dims.broadcast(node.dims(0), node.dims(1))
+    except ValueError:
+        if is_running(node):
+            first, second = dims.to_string(node.dims(0)), dims.to_string(node.dims(1))
+            raise ValueError(f"Incompatible shapes: {first} vs. {second}") from None
+        raise
+
+
+def reduce_to_inputs(node: Node, *grads: Any) -> list[Tensor]:
+    """Sums the gradients of the first two inputs over the axes along which each was repeated.
+
+    Adds the Shape nodes first: the ops that use this compute the axes before the gradients, so
+    they hand in functions of no arguments that make them.
+    """
+    x, y = node.inputs[0], node.inputs[1]
+    sx, sy = shapes.shape(x), shapes.shape(y)
+    rx, ry = shapes.broadcast_gradient_args_op(sx, sy)
+    results = []
+    for grad, axes, shape in zip(grads, (rx, ry), (sx, sy)):
+        results.append(shapes.reshape(reductions.reduce_sum(grad(), axes), shape))
+    return results
+
+
+class Target:
+    """Where the gradient of one input goes: its shape, and the axes it was broadcast along."""
+
+    def __init__(self, shape: Any, axes: Any, must_reduce: bool) -> None:
+        self.shape, self.axes, self.must_reduce = shape, axes, must_reduce
+
+    def reduce(self, grad: Tensor) -> Tensor:
+        """`grad` summed to the input's shape; for gradients that `must_reduce`."""
+        return shapes.reshape(reductions.reduce_sum(grad, self.axes), self.shape)
+
+
+def broadcast_targets(x: Tensor, y: Tensor, grad: Any) -> tuple[Target, Target]:
+    """For both inputs of a broadcasting op, what summing its gradient takes.
+
+    With static shapes the axes are found while the graph is built, once per pair of shapes and
+    graph, and nothing needs reducing where an input has the gradient's shape.
+    """
+    known = isinstance(grad, Tensor) and dims.is_known(x._dims) and dims.is_known(y._dims)
+    if not known:
+        if isinstance(grad, Tensor):
+            sx, sy = (shapes.shape_internal(tensor, optimize=False) for tensor in (x, y))
+        else:
+            sx, sy = shapes.shape(x), shapes.shape(y)
+        rx, ry = shapes.broadcast_gradient_args_op(sx, sy)
+        return Target(sx, rx, True), Target(sy, ry, True)
+    cache = get_default_graph().__dict__.setdefault("_broadcast_axes", {})
+    key = (x._dims, y._dims)
+    if key not in cache:
+        shapes.broadcast_gradient_args_op(x._dims, y._dims)
+        cache[key] = broadcast_axes(*key)
+    rx, ry = cache[key]
+    return (
+        Target(x._dims, rx, x._dims != grad._dims),
+        Target(y._dims, ry, y._dims != grad._dims),
+    )
+
+
+def broadcast_axes(
+    x: tuple[int, ...], y: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The axes of the result over which the gradients of inputs of these shapes are summed."""
+    if x == y:
+        return (), ()
+    rank = max(len(x), len(y))
+    first, second = [
+        tuple([axis for axis, size in enumerate((1,) * (rank - len(shape)) + shape) if size == 1])
+        for shape in (x, y)
+    ]
+    return first, second
+
+
+def same_known_shapes(x: Tensor, y: Tensor, grad: Any) -> bool:
+    """Whether both inputs and the gradient have one static shape, so that nothing is summed."""
+    if not isinstance(grad, Tensor):
+        return False
+    return x._dims == y._dims == grad._dims and dims.is_known(x._dims)

@@ -1,0 +1,256 @@
+"""Conversions between element types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stillflow import errors
+from stillflow.graph import dims, dtypes
+from stillflow.graph.api import name_scope
+from stillflow.graph.card import op
+from stillflow.graph.constant_value import value_of
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dtypes import DType
+from stillflow.graph.export import export
+from stillflow.graph.indexed_slices import IndexedSlices
+from stillflow.graph.lazy import LazyModule, torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.graph.sparse_tensor import SparseTensor
+from stillflow.ops.kernels import torch_type
+from stillflow.ops.math.kernels import is_running
+from stillflow.ops.samples import Bad, Sample
+
+binary: Any = LazyModule("stillflow.ops.math.binary")
+
+# Classes of variables that `cast` hands back as they are; `ops.variables` adds its own.
+resource_variable_types: tuple[type, ...] = ()
+
+cast_op = op("""
+    Cast(x: SrcT) -> y: DstT
+    SrcT: type
+    DstT: type
+    Truncate: bool = false
+""")
+
+
+@cast_op.shape
+def cast_shape(node: Node) -> Any:
+    return node.dims(0)
+
+
+_known_cast = value_of(lambda x: x)
+
+
+@cast_op.value
+def cast_value(node: Node) -> Any:
+    for dtype in (node.SrcT, node.DstT):
+        if not (dtype.is_integer or dtype.is_bool or dtype.is_floating):
+            return None
+    if node.Truncate or (node.SrcT.is_floating and node.DstT.is_integer):
+        value = node.value(0)
+        if value is None or node.Truncate or not np.all(np.abs(value) < 2.0**31):
+            return None  # what does not fit is the kernel's business
+    return _known_cast(node)
+
+
+# Bits of the fraction: what `Truncate` cuts off instead of rounding.
+_FRACTION = {
+    dtypes.float64: 52,
+    dtypes.float32: 23,
+    dtypes.float16: 10,
+    dtypes.bfloat16: 7,
+    dtypes.complex128: 52,
+    dtypes.complex64: 23,
+}
+
+
+def _cut_fraction(x: Any, bits: int) -> Any:
+    """`x` with the lowest bits of every fraction set to zero."""
+    parts = torch.view_as_real(x) if x.is_complex() else x
+    words = parts.view(torch.int64 if parts.dtype == torch.float64 else torch.int32)
+    cut = (words & -(1 << bits)).view(parts.dtype)
+    return torch.view_as_complex(cut) if x.is_complex() else cut
+
+
+@cast_op.kernel
+def cast_kernel(node: Node) -> Any:
+    source, target = node.SrcT, node.DstT
+    if source == target:
+        return node.same(0)
+    if source.torch_name is None or target.torch_name is None:
+        raise errors.UnimplementedError(
+            None, None, f"Cast {source.name} to {target.name} is not supported"
+        )
+    dtype = torch_type(target)
+    cut = _FRACTION.get(source, 0) - _FRACTION.get(target, 99) if node.Truncate else 0
+    if cut <= 0 and not source.is_complex:
+        return node.call(torch.Tensor.to, node.inputs[0], dtype)
+    drops_imaginary = source.is_complex and not target.is_complex
+
+    def convert(x: Any) -> Any:
+        x = _cut_fraction(x, cut) if cut > 0 else x
+        return (x.real if drops_imaginary else x).to(dtype, copy=True)
+
+    return convert
+
+
+_DIFFERENTIABLE = (
+    dtypes.float16, dtypes.float32, dtypes.float64, dtypes.bfloat16, dtypes.complex64,
+    dtypes.complex128,
+)  # fmt: skip
+
+
+@cast_op.gradient
+def cast_gradient(node: Node, grad: Any) -> Any:
+    source = node.dtype(0)
+    if source in _DIFFERENTIABLE and grad.dtype.base_dtype in _DIFFERENTIABLE:
+        return cast(grad, source)
+    return None
+
+
+@cast_op.samples
+def cast_samples() -> Any:
+    x = np.array([[1.5, -2.5], [0.25, 7.0]], np.float32)
+    yield Sample(x, DstT=dtypes.float64)
+    yield Sample(x, DstT=dtypes.int32)
+    yield Sample(np.array([True, False]), DstT=dtypes.float32)
+
+
+# ---- the same bits, read as another type
+
+_BITS = (
+    "{bfloat16, half, float, double, int64, int32, uint8, uint16, uint32, uint64, int8, int16, "
+    "complex64, complex128, qint8, quint8, qint16, quint16, qint32}"
+)
+
+bitcast_op = op(
+    f"Bitcast(input: T) -> output: type; T: {_BITS}; type: {_BITS}", view=True, differentiable=False
+)
+
+
+@bitcast_op.shape
+def bitcast_shape(node: Node) -> Any:
+    shape, before, after = node.dims(0), node.T.size, node.type.size
+    if shape is None or before == after:
+        return shape
+    if before > after:
+        return (*shape, before // after)
+    ratio = after // before
+    if is_running(node) and (not shape or shape[-1] != ratio):
+        raise ValueError(
+            f"Cannot bitcast from {node.T.name} to {node.type.name}: input's last dimension "
+            f"must be {ratio}: shape is {dims.to_string(shape)}"
+        )
+    dims.with_rank_at_least(shape, 1)
+    if shape[-1] is not None and shape[-1] != ratio:
+        raise ValueError(
+            f"Cannot bitcast due to shape. {shape[-1]} does not match {ratio}."
+        )
+    return shape[:-1]
+
+
+@bitcast_op.kernel
+def bitcast_kernel(node: Node) -> Any:
+    dtype = torch_type(node.type)
+    before, after = node.T.size, node.type.size
+    if before == after:
+        return lambda x: x.contiguous().view(dtype)
+    if before > after:
+        return lambda x: x.unsqueeze(-1).contiguous().view(dtype)
+
+    def widen(x: Any) -> Any:
+        # Memory of narrow types need not be aligned for the wide one.
+        return x.clone(memory_format=torch.contiguous_format).view(dtype).squeeze(-1)
+
+    return widen
+
+
+@bitcast_op.samples
+def bitcast_samples() -> Any:
+    x = np.array([[1, 2], [3, 4]], np.int32)
+    yield Sample(x, type=dtypes.float32)
+    yield Sample(x, type=dtypes.uint8)
+    yield Sample(x, type=dtypes.int64)
+    yield Bad(np.zeros([3], np.int32), match="bitcast", type=dtypes.int64)
+
+
+@export("bitcast")
+def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
+    """The bits of `input`, read as elements of another type.
+
+    Args:
+      input: a tensor.
+      type: the type to read. A narrower type adds a last dimension, a wider one takes it away.
+      name: of the operation.
+
+    Raises:
+      ValueError: if the last dimension does not hold one element of a wider type.
+    """
+    return bitcast_op(input, type=dtypes.as_dtype(type), name=name)
+
+
+# ---- public functions
+
+
+@export("cast", "dtypes.cast")
+def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
+    """`x` with its elements converted to `dtype`.
+
+    Args:
+      x: a tensor, `SparseTensor` or `IndexedSlices` of numbers or bools.
+      dtype: the type wanted. Fractions are cut off; what does not fit an integer type wraps.
+      name: of the operation.
+
+    Returns:
+      `x` itself if it is a tensor of that type already.
+    """
+    target = dtypes.as_dtype(dtype).base_dtype
+    if isinstance(x, (Tensor, *resource_variable_types)) and x.dtype is target:
+        return x
+    with name_scope(name, "Cast", [x]) as scope:
+        if isinstance(x, SparseTensor):
+            values = cast(x.values, target, name=scope)
+            return SparseTensor(x.indices, values, x.dense_shape)
+        if isinstance(x, IndexedSlices):
+            values = cast(x.values, target, name=scope)
+            return IndexedSlices(values, x.indices, x.dense_shape)
+        x = convert_to_tensor(x, name="x")
+        if x.dtype.base_dtype != target:
+            x = cast_op(x, DstT=target, name=scope)
+        return x
+
+
+@export("dtypes.saturate_cast", "saturate_cast")
+def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """`value` converted to `dtype`, with what does not fit replaced by the nearest that does."""
+    with name_scope(name, "saturate_cast", [value]) as scope:
+        value = convert_to_tensor(value, name="value")
+        dtype = dtypes.as_dtype(dtype).base_dtype
+        if value.dtype.min < dtype.min:
+            low = convert_to_tensor(dtype.min, dtype=value.dtype, name="min")
+            value = binary.maximum_op(value, low)
+        if value.dtype.max > dtype.max:
+            high = convert_to_tensor(dtype.max, dtype=value.dtype, name="max")
+            value = binary.minimum_op(value, high)
+        return cast(value, dtype, name=scope)
+
+
+def _to(dtype: DType, suffix: str) -> Any:
+    def convert(x: Any, name: str = f"To{suffix}") -> Any:
+        return cast(x, dtype, name=name)
+
+    convert.__doc__ = f"Converts `x` to {dtype.name}; the older spelling of `tf.cast`."
+    convert.__name__ = convert.__qualname__ = f"to_{suffix.lower()}"
+    return convert
+
+
+to_float = export("to_float")(_to(dtypes.float32, "Float"))
+to_double = export("to_double")(_to(dtypes.float64, "Double"))
+to_int32 = export("to_int32")(_to(dtypes.int32, "Int32"))
+to_int64 = export("to_int64")(_to(dtypes.int64, "Int64"))
+to_bfloat16 = export("to_bfloat16")(_to(dtypes.bfloat16, "BFloat16"))
+to_complex64 = export("to_complex64")(_to(dtypes.complex64, "Complex64"))
+to_complex128 = export("to_complex128")(_to(dtypes.complex128, "Complex128"))

@@ -1,0 +1,220 @@
+"""Complex numbers and their parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dtypes
+from stillflow.graph.api import control_dependencies, name_scope
+from stillflow.graph.card import op
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.lazy import LazyModule, torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.constants import constant
+from stillflow.ops.math.broadcasting import broadcast_shape, reduce_to_inputs
+from stillflow.ops.samples import Sample
+
+division: Any = LazyModule("stillflow.ops.math.division")
+fills: Any = LazyModule("stillflow.ops.arrays.fill")
+unary: Any = LazyModule("stillflow.ops.math.unary")
+
+
+def _same_shape(node: Node) -> Any:
+    return node.dims(0)
+
+
+complex_op = op("""
+    Complex(real: T, imag: T) -> out: Tout
+    T: {float, double} = float
+    Tout: {complex64, complex128} = complex64
+""")
+complex_op.shape(broadcast_shape)
+
+
+def _complex(real: Any, imag: Any) -> Any:
+    if real.shape != imag.shape:
+        real, imag = torch.broadcast_tensors(real, imag)
+    return torch.complex(real, imag)
+
+
+@complex_op.kernel
+def complex_kernel(node: Node) -> Any:
+    return node.call(_complex, *node.inputs)
+
+
+@complex_op.gradient
+def complex_gradient(node: Node, grad: Tensor) -> Any:
+    return reduce_to_inputs(node, lambda: real(grad), lambda: imag(grad))
+
+
+@complex_op.samples
+def complex_samples() -> Any:
+    x = np.array([[1.5, -2.0], [0.5, 3.0]], np.float32)
+    yield Sample(x, x + 1.0)
+    yield Sample(x, np.array([1.0, 2.0], np.float32))
+
+
+_PART = """(input: T) -> output: Tout
+    T: {complex64, complex128} = complex64
+    Tout: {float, double} = float
+"""
+
+real_op = op("Real" + _PART, view=True)
+imag_op = op("Imag" + _PART, view=True)
+angle_op = op("Angle" + _PART)
+complex_abs_op = op("ComplexAbs" + _PART.replace("input", "x").replace("output", "y"))
+conj_op = op("""
+    Conj(input: T) -> output: T
+    T: {complex64, complex128, variant} = complex64
+""")
+
+for _card in (real_op, imag_op, angle_op, complex_abs_op, conj_op):
+    _card.shape(_same_shape)
+
+
+@real_op.kernel
+def real_kernel(node: Node) -> Any:
+    return node.call(torch.real, *node.inputs)
+
+
+@imag_op.kernel
+def imag_kernel(node: Node) -> Any:
+    return node.call(torch.imag, *node.inputs)
+
+
+@angle_op.kernel
+def angle_kernel(node: Node) -> Any:
+    return node.call(torch.angle, *node.inputs)
+
+
+@complex_abs_op.kernel
+def complex_abs_kernel(node: Node) -> Any:
+    return node.call(torch.abs, *node.inputs)
+
+
+@conj_op.kernel
+def conj_kernel(node: Node) -> Any:
+    # The lazy conjugate would be a view that numpy cannot read.
+    return node.call(torch.conj_physical, *node.inputs)
+
+
+@real_op.gradient
+def real_gradient(node: Node, grad: Tensor) -> Any:
+    zero = constant(0, dtype=grad.dtype)
+    return complex(grad, zero)
+
+
+@imag_op.gradient
+def imag_gradient(node: Node, grad: Tensor) -> Any:
+    zero = constant(0, dtype=grad.dtype)
+    return complex(zero, grad)
+
+
+@angle_op.gradient
+def angle_gradient(node: Node, grad: Tensor) -> Any:
+    x = node.inputs[0]
+    with control_dependencies([grad]):
+        re, im = real(x), imag(x)
+        z = unary.reciprocal(complex(im, re))
+        zero = constant(0, dtype=grad.dtype)
+        return -complex(grad, zero) * z
+
+
+@complex_abs_op.gradient
+def complex_abs_gradient(node: Node, grad: Tensor) -> Any:
+    y = node.outputs[0]
+    return division.div_no_nan(
+        complex(grad, fills.zeros_like(grad)) * node.inputs[0], complex(y, fills.zeros_like(y))
+    )
+
+
+@conj_op.gradient
+def conj_gradient(node: Node, grad: Tensor) -> Any:
+    return conj(grad)
+
+
+@real_op.samples
+@imag_op.samples
+@angle_op.samples
+@complex_abs_op.samples
+@conj_op.samples
+def part_samples() -> Any:
+    yield Sample(np.array([[1 + 2j, -0.5 + 0.25j], [3 - 1j, -2 - 1j]], np.complex64))
+
+
+@export("dtypes.complex", "complex")
+def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
+    """Complex numbers of their parts.
+
+    Args:
+      real, imag: tensors of one type, float32 (giving complex64) or float64 (complex128).
+      name: of the operation.
+
+    Raises:
+      TypeError: for other types.
+    """
+    real = convert_to_tensor(real, name="real")
+    imag = convert_to_tensor(imag, name="imag")
+    with name_scope(name, "Complex", [real, imag]) as scope:
+        kinds = (real.dtype, imag.dtype)
+        if kinds == (dtypes.float64, dtypes.float64):
+            result = dtypes.complex128
+        elif kinds == (dtypes.float32, dtypes.float32):
+            result = dtypes.complex64
+        else:
+            raise TypeError(
+                f"real and imag have incorrect types: {real.dtype.name} {imag.dtype.name}"
+            )
+        return complex_op(real, imag, Tout=result, name=scope)
+
+
+@export("math.real", "real")
+def real(input: Any, name: str | None = None) -> Tensor:
+    """The real part of `input`; `input` itself if it is real."""
+    with name_scope(name, "Real", [input]) as scope:
+        input = convert_to_tensor(input, name="input")
+        if not input.dtype.is_complex:
+            return input
+        return real_op(input, Tout=input.dtype.real_dtype.base_dtype, name=scope)
+
+
+@export("math.imag", "imag")
+def imag(input: Any, name: str | None = None) -> Tensor:
+    """The imaginary part of `input`; zeros if it is real."""
+    with name_scope(name, "Imag", [input]) as scope:
+        input = convert_to_tensor(input, name="input")
+        if not input.dtype.is_complex:
+            return fills.zeros_like(input)
+        return imag_op(input, Tout=input.dtype.real_dtype.base_dtype, name=scope)
+
+
+@export("math.angle", "angle")
+def angle(input: Any, name: str | None = None) -> Tensor:
+    """The argument of a complex number, between -pi and pi; zeros if `input` is real."""
+    with name_scope(name, "Angle", [input]) as scope:
+        input = convert_to_tensor(input, name="input")
+        if not input.dtype.is_complex:
+            return fills.zeros_like(input)
+        return angle_op(input, Tout=input.dtype.real_dtype.base_dtype, name=scope)
+
+
+@export("math.conj", "conj")
+def conj(x: Any, name: str | None = None) -> Tensor:
+    """The complex conjugate of `x`; `x` itself if it is real.
+
+    Raises:
+      TypeError: if `x` does not hold numbers.
+    """
+    if isinstance(x, Tensor) and (x.dtype.is_floating or x.dtype.is_integer):
+        return x
+    with name_scope(name, "Conj", [x]) as scope:
+        x = convert_to_tensor(x, name="x")
+        if x.dtype.is_complex or x.dtype == dtypes.variant:
+            return conj_op(x, name=scope)
+        if x.dtype.is_floating or x.dtype.is_integer:
+            return x
+        raise TypeError(f"Expected numeric or variant tensor, got dtype {x.dtype!r}")

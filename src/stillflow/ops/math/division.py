@@ -1,0 +1,473 @@
+"""Quotients and remainders: TF has one of each for every way to round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dtypes
+from stillflow.graph.api import control_dependencies, name_scope
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dtypes import DType
+from stillflow.graph.export import export
+from stillflow.graph.lazy import LazyModule, torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.math.binary import broadcasting_op
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.complex import conj
+from stillflow.ops.math.kernels import NUMPY_TYPES, invalid, through_numpy
+from stillflow.ops.samples import Bad, Sample
+
+comparison: Any = LazyModule("stillflow.ops.math.comparison")
+reductions: Any = LazyModule("stillflow.ops.math.reductions")
+shapes: Any = LazyModule("stillflow.ops.arrays.shape")
+unary: Any = LazyModule("stillflow.ops.math.unary")
+
+_QUOTIENTS = (
+    "{bfloat16, half, float, double, uint8, int8, uint16, int16, int32, int64, complex64, "
+    "complex128}"
+)
+_REMAINDERS = "{int32, int64, bfloat16, half, float, double}"
+_NO_NAN = "{half, float, double, complex64, complex128}"
+
+
+# ---- integers: no torch or numpy function divides by zero or the smallest number by -1 as TF does
+
+
+def _truncated(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """`x / y` rounded towards zero."""
+    if x.dtype.kind not in "iu":
+        return x / y
+    floor, rest = np.divmod(x, y)
+    return floor + ((rest != 0) & ((x < 0) != (y < 0))).astype(x.dtype)
+
+
+def _floored(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.floor_divide(x, y) if x.dtype.kind in "iu" else np.floor(x / y)
+
+
+def _nonzero(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A numpy function of two arrays that refuses a zero among integer divisors."""
+
+    def run(x: Any, y: Any) -> Any:
+        if y.dtype.kind in "iu" and not y.all():
+            raise ZeroDivisionError
+        return function(x, y)
+
+    return run
+
+
+def _divide_floor(x: Any, y: Any) -> Any:
+    return torch.div(x, y, rounding_mode="floor")
+
+
+def _divide_truncate(x: Any, y: Any) -> Any:
+    return torch.div(x, y, rounding_mode="trunc")
+
+
+def _checked(divide: Callable[..., Any], opposite: bool) -> Callable[..., Any]:
+    """An integer division that survives any divisor.
+
+    Args:
+      divide: what torch offers; the processor traps for zero and for the smallest number by -1.
+      opposite: whether dividing by -1 gives `-x`; a remainder gives 0.
+    """
+
+    def run(x: Any, y: Any) -> Any:
+        if not torch.all(y):
+            raise invalid("Integer division by zero")
+        minus = y == -1
+        if not torch.any(minus):
+            return divide(x, y)
+        result = divide(x, torch.where(minus, 1, y))
+        return torch.where(minus, torch.neg(x) if opposite else 0, result)
+
+    return run
+
+
+def _divide_integers(
+    node: Node, divide: Callable[..., Any], in_numpy: Callable[..., Any], opposite: bool
+) -> Any:
+    """The kernel of an integer division; a known harmless divisor needs no checks."""
+    if node.T in NUMPY_TYPES:
+
+        def in_numpy_checked(x: Any, y: Any) -> Any:
+            if not y.all():
+                raise invalid("Integer division by zero")
+            return in_numpy(x, y)
+
+        return through_numpy(in_numpy_checked, node.T)
+    divisor = node.value(1)
+    if divisor is not None and divisor.all() and (node.T.is_unsigned or not (divisor == -1).any()):
+        return node.call(divide, *node.inputs)
+    return _checked(divide, opposite)
+
+
+# ---- quotients
+
+div_op = broadcasting_op(f"Div(x: T, y: T) -> z: T; T: {_QUOTIENTS}", _nonzero(_truncated))
+real_div_op = broadcasting_op(f"RealDiv(x: T, y: T) -> z: T; T: {_QUOTIENTS}", _nonzero(_truncated))
+truncate_div_op = broadcasting_op(
+    f"TruncateDiv(x: T, y: T) -> z: T; T: {_QUOTIENTS}", _nonzero(_truncated)
+)
+floor_div_op = broadcasting_op(
+    f"FloorDiv(x: T, y: T) -> z: T; T: {_QUOTIENTS}", _nonzero(_floored)
+)
+div_no_nan_op = broadcasting_op(f"DivNoNan(x: T, y: T) -> z: T; T: {_NO_NAN}")
+xdivy_op = broadcasting_op(f"Xdivy(x: T, y: T) -> z: T; T: {_NO_NAN}")
+xlogy_op = broadcasting_op(f"Xlogy(x: T, y: T) -> z: T; T: {_NO_NAN}")
+
+
+def _quotient_kernel(node: Node) -> Any:
+    if node.T.is_integer:
+        return _divide_integers(node, _divide_truncate, _truncated, opposite=True)
+    return node.call(torch.div, *node.inputs)
+
+
+div_op.kernel(_quotient_kernel)
+real_div_op.kernel(_quotient_kernel)
+truncate_div_op.kernel(_quotient_kernel)
+
+
+def _floor_of_quotient(x: Any, y: Any) -> Any:
+    return torch.floor(torch.div(x, y))
+
+
+@floor_div_op.kernel
+def floor_div_kernel(node: Node) -> Any:
+    if node.T.is_integer:
+        return _divide_integers(node, _divide_floor, np.floor_divide, opposite=True)
+    return node.call(_floor_of_quotient, *node.inputs)
+
+
+def _div_no_nan(x: Any, y: Any) -> Any:
+    return torch.div(x, y).masked_fill_(y == 0, 0)
+
+
+@div_no_nan_op.kernel
+def div_no_nan_kernel(node: Node) -> Any:
+    return node.call(_div_no_nan, *node.inputs)
+
+
+def _xdivy(x: Any, y: Any) -> Any:
+    return torch.div(x, y).masked_fill_(x == 0, 0)
+
+
+@xdivy_op.kernel
+def xdivy_kernel(node: Node) -> Any:
+    return node.call(_xdivy, *node.inputs)
+
+
+def _xlogy(x: Any, y: Any) -> Any:
+    return torch.mul(x, torch.log(y)).masked_fill_(x == 0, 0)
+
+
+@xlogy_op.kernel
+def xlogy_kernel(node: Node) -> Any:
+    return node.call(_xlogy, *node.inputs)
+
+
+@div_op.gradient
+def div_gradient(node: Node, grad: Any) -> Any:
+    return _ratio_gradient(node, grad, divide)
+
+
+@real_div_op.gradient
+def real_div_gradient(node: Node, grad: Any) -> Any:
+    return _ratio_gradient(node, grad, realdiv)
+
+
+@div_no_nan_op.gradient
+def div_no_nan_gradient(node: Node, grad: Any) -> Any:
+    return _ratio_gradient(node, grad, div_no_nan)
+
+
+def _ratio_gradient(node: Node, grad: Any, over: Callable[..., Any]) -> Any:
+    """The gradient of a quotient, written with the same kind of quotient."""
+    x, y = node.inputs
+    sx, sy = shapes.shape(x), shapes.shape(y)
+    rx, ry = shapes.broadcast_gradient_args_op(sx, sy)
+    x, y = conj(x), conj(y)
+    gx = shapes.reshape(reductions.reduce_sum(over(grad, y), rx), sx)
+    gy = grad * over(over(-x, y), y)
+    return gx, shapes.reshape(reductions.reduce_sum(gy, ry), sy)
+
+
+@floor_div_op.gradient
+@truncate_div_op.gradient
+def no_gradient(node: Node, grad: Any) -> Any:
+    return None, None
+
+
+def _is_not_zero(x: Tensor) -> Tensor:
+    """1 where `x` is not 0, else 0."""
+    return cast(comparison.not_equal(x, cast(0.0, dtype=x.dtype)), dtype=x.dtype)
+
+
+@xlogy_op.gradient
+def xlogy_gradient(node: Node, grad: Any) -> Any:
+    x, y = node.inputs
+
+    def partials() -> Any:
+        return xlogy_op(_is_not_zero(x), y), xdivy_op(x, y)
+
+    return _guarded_gradient(node, grad, partials)
+
+
+@xdivy_op.gradient
+def xdivy_gradient(node: Node, grad: Any) -> Any:
+    x, y = node.inputs
+
+    def partials() -> Any:
+        return xdivy_op(_is_not_zero(x), y), xdivy_op(unary.negative(x), y**2)
+
+    return _guarded_gradient(node, grad, partials)
+
+
+def _guarded_gradient(node: Node, grad: Any, partials: Callable[[], Any]) -> Any:
+    x, y = node.inputs
+    sx, sy = shapes.shape(x), shapes.shape(y)
+    rx, ry = shapes.broadcast_gradient_args_op(sx, sy)
+    with control_dependencies([grad]):
+        partial_x, partial_y = partials()
+        return (
+            shapes.reshape(reductions.reduce_sum(partial_x * grad, rx), sx),
+            shapes.reshape(reductions.reduce_sum(partial_y * grad, ry), sy),
+        )
+
+
+@div_op.samples
+@real_div_op.samples
+@div_no_nan_op.samples
+@xdivy_op.samples
+def quotient_samples() -> Any:
+    x = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]], np.float32)
+    yield Sample(x, np.array([2.0, -1.0, 4.0], np.float32))
+    yield Sample(np.array([[2.0], [3.0]], np.float32), x)
+
+
+@floor_div_op.samples
+@truncate_div_op.samples
+def whole_quotient_samples() -> Any:
+    yield Sample(np.array([-7, 7, 8], np.int32), np.array([2, -2, 4], np.int32))
+    yield Sample(np.array([-7.5, 7.5], np.float32), np.array([2.0, -2.0], np.float32))
+    yield Bad(np.int32([1]), np.int32([0]), match="Integer division by zero")
+
+
+@xlogy_op.samples
+def xlogy_samples() -> Any:
+    yield Sample(np.array([0.5, -2.0], np.float32), np.array([[2.0], [0.5]], np.float32))
+
+
+# ---- remainders
+
+floor_mod_op = broadcasting_op(
+    f"FloorMod(x: T, y: T) -> z: T; T: {_REMAINDERS}", _nonzero(np.mod)
+)
+truncate_mod_op = broadcasting_op(
+    f"TruncateMod(x: T, y: T) -> z: T; T: {_REMAINDERS}", _nonzero(np.fmod)
+)
+mod_op = broadcasting_op(
+    "Mod(x: T, y: T) -> z: T; T: {int32, int64, half, half, bfloat16, float, double}",
+    _nonzero(np.fmod),
+)
+
+
+def _floor_mod(x: Any, y: Any) -> Any:
+    rest = torch.fmod(x, y)
+    return torch.where((x < 0) == (y < 0), rest, torch.fmod(rest + y, y))
+
+
+@floor_mod_op.kernel
+def floor_mod_kernel(node: Node) -> Any:
+    if node.T.is_integer:
+        return _divide_integers(node, torch.remainder, np.mod, opposite=False)
+    return node.call(_floor_mod, *node.inputs)
+
+
+@mod_op.kernel
+@truncate_mod_op.kernel
+def truncate_mod_kernel(node: Node) -> Any:
+    if node.T.is_integer:
+        return _divide_integers(node, torch.fmod, np.fmod, opposite=False)
+    return node.call(torch.fmod, *node.inputs)
+
+
+@floor_mod_op.gradient
+def floor_mod_gradient(node: Node, grad: Any) -> Any:
+    x, y = conj(node.inputs[0]), conj(node.inputs[1])
+    sx, sy = shapes.shape(x), shapes.shape(y)
+    rx, ry = shapes.broadcast_gradient_args_op(sx, sy)
+    floor_xy = floor_div(x, y)
+    gx = shapes.reshape(reductions.reduce_sum(grad, rx), sx)
+    gy = shapes.reshape(reductions.reduce_sum(grad * unary.negative(floor_xy), ry), sy)
+    return gx, gy
+
+
+@floor_mod_op.samples
+@truncate_mod_op.samples
+@mod_op.samples
+def remainder_samples() -> Any:
+    yield Sample(np.array([-7, 7, 8], np.int32), np.array([2, -2, 4], np.int32))
+    yield Sample(np.array([-7.5, 7.25], np.float32), np.array([[2.0], [-2.0]], np.float32))
+    yield Bad(np.int32([1]), np.int32([0]), match="Integer division by zero")
+
+
+# ---- public functions
+
+# What integers become before they are divided exactly.
+_EXACT: dict[DType, DType | None] = {
+    dtypes.uint8: dtypes.float32,
+    dtypes.int8: dtypes.float32,
+    dtypes.uint16: dtypes.float32,
+    dtypes.int16: dtypes.float32,
+    dtypes.int32: dtypes.float64,
+    dtypes.int64: dtypes.float64,
+    dtypes.bfloat16: None,
+    dtypes.float16: None,
+    dtypes.float32: None,
+    dtypes.float64: None,
+    dtypes.complex64: None,
+    dtypes.complex128: None,
+}
+
+
+def check_same_type(x: Any, y: Any) -> DType:
+    """The base dtype of both; TypeError if they differ."""
+    first, second = x.dtype.base_dtype, y.dtype.base_dtype
+    if first != second:
+        raise TypeError(f"x and y must have the same dtype, got {first!r} != {second!r}")
+    return first
+
+
+def exact_type(dtype: DType) -> DType | None:
+    """The type to convert to before an exact division; None where none is needed."""
+    if dtype not in _EXACT:
+        raise TypeError(f"Invalid dtype {dtype!r} in __truediv__")
+    return _EXACT[dtype]
+
+
+@export("math.truediv", "truediv")
+def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The exact quotient `x / y`; integers become float32 (8, 16 bits) or float64 first.
+
+    Raises:
+      TypeError: if the types differ.
+    """
+    with name_scope(name, "truediv", [x, y]) as scope:
+        x = convert_to_tensor(x, name="x")
+        y = convert_to_tensor(y, name="y")
+        dtype = exact_type(check_same_type(x, y))
+        if dtype is not None:
+            x = cast(x, dtype)
+            y = cast(y, dtype)
+        return real_div_op(x, y, name=scope)
+
+
+class _Named:
+    """An operand whose operators give their result a name."""
+
+    def __init__(self, x: Any, name: str) -> None:
+        self.x, self.name = x, name
+
+    def __truediv__(self, y: Any) -> Tensor:
+        return truediv(self.x, y, self.name)
+
+
+@export("math.divide", "divide")
+def divide(x: Any, y: Any, name: str | None = None) -> Any:
+    """`x / y` as Python divides: exactly.
+
+    Args:
+      x, y: tensors of one type, or plain numbers, whose quotient is then a plain number.
+      name: of the operation.
+    """
+    if name is not None:
+        return _Named(x, name) / y
+    return x / y
+
+
+@export("div")
+def div(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x / y` as Python 2 divided: exactly for floats, rounded down for integers.
+
+    Raises:
+      TypeError: if the types differ.
+    """
+    with name_scope(name, "div", [x, y]) as scope:
+        x = convert_to_tensor(x, name="x")
+        y = convert_to_tensor(y, name="y", dtype=x.dtype.base_dtype)
+        dtype = check_same_type(x, y)
+        if dtype.is_floating or dtype.is_complex:
+            return real_div_op(x, y, name=scope)
+        return floor_div_op(x, y, name=scope)
+
+
+@export("math.divide_no_nan", "div_no_nan")
+def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x / y`, but 0 wherever `y` is 0.
+
+    Raises:
+      TypeError: if the types differ.
+    """
+    with name_scope(name, "div_no_nan", [x, y]) as scope:
+        x = convert_to_tensor(x, name="x")
+        y = convert_to_tensor(y, name="y", dtype=x.dtype.base_dtype)
+        check_same_type(x, y)
+        return div_no_nan_op(x, y, name=scope)
+
+
+@export("math.floordiv", "floordiv")
+def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x / y` rounded down.
+
+    Raises:
+      InvalidArgumentError: when run, if an integer is divided by 0.
+    """
+    with name_scope(name, "floordiv", [x, y]) as scope:
+        return floor_div_op(x, y, name=scope)
+
+
+@export("floor_div")
+def floor_div(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x / y` rounded down; see `floordiv`."""
+    return floor_div_op(x, y, name=name)
+
+
+@export("realdiv")
+def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x / y` for real and complex numbers."""
+    return real_div_op(x, y, name=name)
+
+
+@export("truncatediv")
+def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x / y` rounded towards zero, for integers."""
+    return truncate_div_op(x, y, name=name)
+
+
+@export("math.floormod", "floormod", "math.mod", "mod")
+def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The remainder of `floordiv(x, y)`: it has the sign of `y`."""
+    return floor_mod_op(x, y, name=name)
+
+
+@export("truncatemod")
+def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The remainder of `truncatediv(x, y)`: it has the sign of `x`."""
+    return truncate_mod_op(x, y, name=name)
+
+
+@export("math.xdivy")
+def xdivy(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x / y`, but 0 wherever `x` is 0, even if `y` is 0 too."""
+    return xdivy_op(x, y, name=name)
+
+
+@export("math.xlogy")
+def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`x * log(y)`, but 0 wherever `x` is 0, even if `y` is 0 too."""
+    return xlogy_op(x, y, name=name)

@@ -1,0 +1,83 @@
+"""What kernels of several families share: types that torch lacks, checked division, refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from stillflow import errors
+from stillflow.graph import dtypes
+from stillflow.graph.dtypes import DType
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+
+# Torch stores these types but computes next to nothing with them on the CPU.
+NUMPY_TYPES = (dtypes.uint16, dtypes.uint32, dtypes.uint64)
+
+REAL = "{bfloat16, half, float, double}"
+FIELD = "{bfloat16, half, float, double, complex64, complex128}"
+NUMBER = "{bfloat16, half, float, double, int32, int64, complex64, complex128}"
+REAL_NUMBER = (
+    "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
+)
+ANY_NUMBER = (
+    "{float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, "
+    "bfloat16, uint16, complex128, half, uint32, uint64}"
+)
+
+
+def through_numpy(function: Callable[..., Any], dtype: DType) -> Callable[..., Any]:
+    """A kernel that computes in numpy, giving tensors of `dtype` on the inputs' device."""
+    target = dtype.np_dtype
+
+    def run(*tensors: Any) -> Any:
+        with np.errstate(all="ignore"):
+            result = function(*[tensor.cpu().numpy() for tensor in tensors])
+        result = np.asarray(result)
+        if result.dtype != target:
+            result = result.astype(target)
+        return torch.from_numpy(result).to(tensors[0].device)
+
+    return run
+
+
+def element_wise(
+    node: Node, function: Callable[..., Any], in_numpy: Callable[..., Any] | None = None
+) -> Any:
+    """A kernel that calls a torch function, or numpy's for the types that torch lacks."""
+    if in_numpy is not None and node.dtype(0) in NUMPY_TYPES:
+        return through_numpy(in_numpy, node.outputs[0].dtype.base_dtype)
+    return node.call(function, *node.inputs)
+
+
+def on_strings(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel over arrays of bytes that gives an array of bytes, also for scalars."""
+
+    def run(*arrays: Any) -> Any:
+        result = np.empty(np.broadcast_shapes(*[array.shape for array in arrays]), object)
+        result[...] = function(*arrays)
+        return result
+
+    return run
+
+
+def no_kernel(node: Node) -> errors.OpError:
+    """The error for a type that the op's signature allows but no kernel computes."""
+    return errors.InvalidArgumentError(
+        None,
+        None,
+        f"No OpKernel was registered to support Op '{node.op.type}' used by "
+        f"{{{{node {node.name}}}}}with these attrs: [T=DT_{node.T.name.upper()}]",
+    )
+
+
+def invalid(message: str) -> errors.OpError:
+    """An InvalidArgumentError that a kernel raises; the operation is filled in later."""
+    return errors.InvalidArgumentError(None, None, message)
+
+
+def is_running(node: Node) -> bool:
+    """Whether a shape rule is being applied to the concrete shapes of a run."""
+    return hasattr(node, "facts")

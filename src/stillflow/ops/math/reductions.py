@@ -1,0 +1,397 @@
+"""Sums, means, products, maxima ... along axes of a tensor, and sums of several tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dims, dtypes
+from stillflow.graph.api import colocate_with, device, name_scope
+from stillflow.graph.card import Card, op
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.graph import get_default_graph
+from stillflow.graph.lazy import LazyModule, torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.graph.sparse_tensor import SparseTensor
+from stillflow.ops.constants import constant
+from stillflow.ops.deprecated import renamed_argument
+from stillflow.ops.math import reduction_kernels as kernels
+from stillflow.ops.math.binary import maximum, sub_op
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.comparison import equal, is_finite_op, not_equal_op
+from stillflow.ops.math.complex import conj
+from stillflow.ops.math.division import divide, truediv
+from stillflow.ops.math.kernels import ANY_NUMBER
+from stillflow.ops.math.static_value import static_value
+from stillflow.ops.math.sums import accumulate_n as accumulate_n
+from stillflow.ops.math.sums import add_n as add_n
+from stillflow.ops.math.unary import exp_op, log_op, sqrt_op, square_op
+from stillflow.ops.samples import Bad, Sample
+
+binary: Any = LazyModule("stillflow.ops.math.binary")
+control: Any = LazyModule("stillflow.ops.control")
+cumulative: Any = LazyModule("stillflow.ops.math.cumulative")
+fills: Any = LazyModule("stillflow.ops.arrays.fill")
+gathers: Any = LazyModule("stillflow.ops.arrays.gather")
+joins: Any = LazyModule("stillflow.ops.arrays.join")
+selects: Any = LazyModule("stillflow.ops.arrays.select")
+sequences: Any = LazyModule("stillflow.ops.arrays.sequences")
+sets: Any = LazyModule("stillflow.ops.arrays.unique")
+shapes: Any = LazyModule("stillflow.ops.arrays.shape")
+stitches: Any = LazyModule("stillflow.ops.arrays.stitch")
+tiles: Any = LazyModule("stillflow.ops.arrays.tile")
+transposes: Any = LazyModule("stillflow.ops.arrays.transpose")
+
+_SIGNATURE = f"""(input: T, reduction_indices: Tidx) -> output: T
+    keep_dims: bool = false
+    T: {ANY_NUMBER}
+    Tidx: {{int32, int64}} = int32
+"""
+
+
+def _reduction_op(
+    name: str, kernel_of: Callable[..., Any], in_numpy: Callable[..., Any] | None, **options: Any
+) -> Card:
+    """The card of a reduction; `kernel_of(dtype)` says how it is computed."""
+    card = op(name + _SIGNATURE, **options)
+    card.shape(kernels.reduction_shape)
+    if in_numpy is not None:
+        card.value(kernels.known_reduction(in_numpy))
+    card.kernel(lambda node: kernels.reduction_kernel(node, *kernel_of(node.T)))
+    card.samples(_samples)
+    return card
+
+
+def _samples() -> Any:
+    x = np.array([[1.0, -2.0, 3.5], [0.5, 4.0, -1.5]], np.float32)
+    for axes in ([0], [1], [-1], [0, 1]):
+        yield Sample(x, np.int32(axes), fixed=(1,))
+    yield Sample(x, np.int64(1), fixed=(1,), keep_dims=True)
+    yield Sample(x, np.int32([]), fixed=(1,))
+    yield Bad(x, np.int32([2]), match="Invalid reduction dimension")
+
+
+def _extreme(largest: bool) -> Callable[..., Any]:
+    return lambda dtype: kernels.extreme_of(dtype, largest)
+
+
+sum_op = _reduction_op("Sum", kernels.sum_of, np.sum)
+mean_op = _reduction_op("Mean", kernels.mean_of, None)
+prod_op = _reduction_op("Prod", kernels.product_of, np.prod)
+max_op = _reduction_op("Max", _extreme(True), np.max)
+min_op = _reduction_op("Min", _extreme(False), np.min)
+euclidean_norm_op = _reduction_op(
+    "EuclideanNorm", kernels.euclidean_norm_of, None, differentiable=False
+)
+
+_LOGIC = """(input: bool, reduction_indices: Tidx) -> output: bool
+    keep_dims: bool = false
+    Tidx: {int32, int64} = int32
+"""
+
+all_op = op("All" + _LOGIC)
+any_op = op("Any" + _LOGIC)
+
+for _card, _in_numpy in ((all_op, np.all), (any_op, np.any)):
+    _card.shape(kernels.reduction_shape)
+    _card.value(kernels.known_reduction(_in_numpy))
+
+
+@all_op.kernel
+def all_kernel(node: Node) -> Any:
+    return kernels.reduction_kernel(node, kernels.every, torch.all)
+
+
+@any_op.kernel
+def any_kernel(node: Node) -> Any:
+    return kernels.reduction_kernel(node, kernels.some, torch.any)
+
+
+@all_op.samples
+@any_op.samples
+def logic_samples() -> Any:
+    x = np.array([[True, False, True], [True, True, True]])
+    for axes in ([0], [1], [0, 1]):
+        yield Sample(x, np.int32(axes), fixed=(1,))
+
+
+# ---- gradients
+
+
+def reduced_shape(input_shape: Any, axes: Any) -> Tensor:
+    """The shape after a reduction along `axes` that keeps them with size 1, as a tensor."""
+    input_shape = cast(input_shape, dtypes.int32)
+    axes = cast(axes, dtypes.int32)
+    rank = shapes.size(input_shape)
+    axes = (axes + rank) % rank
+    axes_shape = shapes.shape(axes)
+    return stitches.dynamic_stitch_op(
+        [sequences.range(rank), axes], [input_shape, fills.fill(axes_shape, 1)]
+    )
+
+
+def _safe_shape_div(x: Any, y: Any) -> Any:
+    """`x // y`, but 0 where both are 0."""
+    return x // maximum(y, 1)
+
+
+def _kept_and_tiled(shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+    """A static shape reduced along `axes`, and how often that is repeated to fill it again.
+
+    The nodes that compute this are added once per graph; the values are known at once.
+    """
+    cache = get_default_graph().__dict__.setdefault("_reduced_shapes", {})
+    if (shape, axes) not in cache:
+        _safe_shape_div(shape, reduced_shape(shape, axes))
+        reduced = {axis % len(shape) for axis in axes}
+        kept = tuple([1 if i in reduced else size for i, size in enumerate(shape)])
+        cache[shape, axes] = kept, tuple([n // max(k, 1) for n, k in zip(shape, kept)])
+    return cache[shape, axes]
+
+
+@sum_op.gradient
+def sum_gradient(node: Node, grad: Tensor) -> Any:
+    return _spread(node, grad), None
+
+
+def _spread(node: Node, grad: Tensor) -> Tensor:
+    """The gradient repeated along the axes that were summed."""
+    x = node.inputs[0]
+    shape = x._dims
+    if shape is not None:
+        axes = static_value(node.inputs[1])
+        if axes is not None:
+            rank = len(shape)
+            if np.array_equal(axes, np.arange(rank)):
+                grad = shapes.reshape(grad, [1] * rank)
+                if None in shape:
+                    return tiles.tile(grad, shapes.shape(x))
+                return tiles.tile(grad, constant(shape, dtype=dtypes.int32))
+            if None not in shape:
+                kept, scaling = _kept_and_tiled(shape, tuple(axes.reshape(-1).tolist()))
+                return tiles.tile(shapes.reshape(grad, kept), scaling)
+    input_shape = shapes.shape(x)
+    with colocate_with(input_shape):
+        kept = reduced_shape(input_shape, node.inputs[1])
+        scaling = _safe_shape_div(input_shape, kept)
+    return tiles.tile(shapes.reshape(grad, kept), scaling)
+
+
+@mean_op.gradient
+def mean_gradient(node: Node, grad: Tensor) -> Any:
+    sum_grad = _spread(node, grad)
+    x, y = node.inputs[0], node.outputs[0]
+    if dims.is_known(x._dims) and dims.is_known(y._dims):
+        count = dims.num_elements(x._dims) // max(dims.num_elements(y._dims), 1)
+        factor = constant(count, dtype=sum_grad.dtype)
+    else:
+        before, after = shapes.shape(x), shapes.shape(y)
+        factor = _safe_shape_div(reduce_prod(before), reduce_prod(after))
+    return truediv(sum_grad, cast(factor, sum_grad.dtype)), None
+
+
+@max_op.gradient
+@min_op.gradient
+def extreme_gradient(node: Node, grad: Tensor) -> Any:
+    """The gradient goes to the selected elements, in equal parts if there are several."""
+    input_shape = shapes.shape(node.inputs[0])
+    kept = reduced_shape(input_shape, node.inputs[1])
+    y = shapes.reshape(node.outputs[0], kept)
+    grad = shapes.reshape(grad, kept)
+    indicators = cast(equal(y, node.inputs[0]), grad.dtype)
+    selected = shapes.reshape(reduce_sum(indicators, node.inputs[1]), kept)
+    return divide(indicators, selected) * grad, None
+
+
+@prod_op.gradient
+def prod_gradient(node: Node, grad: Tensor) -> Any:
+    """The products of all elements but one: cumulative ones from both sides, as zeros may occur."""
+    x = node.inputs[0]
+    input_shape = shapes.shape(x)
+    axes = shapes.reshape(node.inputs[1], [-1])
+    kept = reduced_shape(input_shape, node.inputs[1])
+    scaling = _safe_shape_div(input_shape, kept)
+    grad = tiles.tile(shapes.reshape(grad, kept), scaling)
+    with device("/cpu:0"):
+        rank = shapes.rank(x)
+        axes = (axes + rank) % rank
+        reduced = cast(axes, dtypes.int32)
+        other, _ = sets.setdiff1d(sequences.range(0, rank), reduced)
+        perm = joins.concat([reduced, other], 0)
+        reduced_num = reduce_prod(gathers.gather(input_shape, reduced))
+        other_num = reduce_prod(gathers.gather(input_shape, other))
+    permuted = transposes.transpose(x, perm)
+    permuted_shape = shapes.shape(permuted)
+    matrix = shapes.reshape(permuted, (reduced_num, other_num))
+    left = cumulative.cumprod(matrix, axis=0, exclusive=True)
+    right = cumulative.cumprod(matrix, axis=0, exclusive=True, reverse=True)
+    y = shapes.reshape(conj(left) * conj(right), permuted_shape)
+    out = grad * transposes.transpose(y, transposes.invert_permutation(perm))
+    return shapes.reshape(out, input_shape), None
+
+
+# ---- public functions
+
+
+def _axes(x: Any, axis: Any) -> Any:
+    """The axes to reduce: those given, or all of them."""
+    if axis is not None:
+        return axis
+    if isinstance(x, Tensor) and x._dims is not None:
+        return constant(np.arange(len(x._dims)), dtype=dtypes.int32)
+    if isinstance(x, SparseTensor) and dims.is_known(x.dense_shape._dims):
+        return constant(np.arange(x.dense_shape._dims[0]), dtype=dtypes.int32)
+    return sequences.range(0, shapes.rank(x))
+
+
+def _scalar_if_whole(keepdims: Any, axis: Any, output: Tensor) -> Tensor:
+    if not keepdims and axis is None and not dims.is_known(output._dims):
+        output.set_shape(())
+    return output
+
+
+def _reduce(card: Card, x: Any, axis: Any, keepdims: Any, name: str | None) -> Tensor:
+    keepdims = False if keepdims is None else keepdims
+    result = card(x, _axes(x, axis), keep_dims=keepdims, name=name)
+    return _scalar_if_whole(keepdims, axis, result)
+
+
+_DOC = """{what} along axes of a tensor.
+
+Args:
+  input_tensor: {takes}.
+  axis: an axis or several; by default all of them.
+  keepdims: keep the reduced axes, with size 1.
+  name: of the operation.
+  reduction_indices, keep_dims: older names of `axis` and `keepdims`.
+
+Returns:
+  A tensor of the same type without the reduced axes.
+
+Raises:
+  ValueError: if an axis does not exist, or an argument is given under both its names.
+"""
+
+
+def _public(what: str, function: Callable[..., Tensor], takes: str = "a tensor of numbers") -> Any:
+    """The public form of a reduction, with the argument names of TF 1."""
+
+    def reduce(
+        input_tensor: Any,
+        axis: Any = None,
+        keepdims: bool | None = None,
+        name: str | None = None,
+        reduction_indices: Any = None,
+        keep_dims: bool | None = None,
+    ) -> Tensor:
+        axis = renamed_argument("axis", axis, "reduction_indices", reduction_indices)
+        keepdims = renamed_argument("keepdims", keepdims, "keep_dims", keep_dims)
+        return function(input_tensor, axis, keepdims, name)
+
+    reduce.__doc__ = _DOC.format(what=what, takes=takes)
+    return reduce
+
+
+def _of(card: Card) -> Callable[..., Tensor]:
+    return lambda x, axis, keepdims, name: _reduce(card, x, axis, keepdims, name)
+
+
+def _logsumexp(x: Any, axis: Any, keepdims: Any, name: str | None) -> Tensor:
+    keepdims = False if keepdims is None else keepdims
+    x = convert_to_tensor(x)
+    with name_scope(name, "ReduceLogSumExp", [x]):
+        raw_max = reduce_max(x, axis=axis, keepdims=True)
+        # Taking the largest out keeps the exponentials in range; it must not be infinite.
+        my_max = control.stop_gradient(
+            selects.where(is_finite_op(raw_max), raw_max, fills.zeros_like(raw_max))
+        )
+        result = log_op(reduce_sum(exp_op(sub_op(x, my_max)), axis, keepdims=keepdims))
+        if not keepdims:
+            my_max = shapes.reshape(my_max, shapes.shape(result))
+        result = binary.add_op(result, my_max)
+        return _scalar_if_whole(keepdims, axis, result)
+
+
+_BOOLS = "a tensor of bools"
+
+reduce_sum = export("math.reduce_sum", "reduce_sum")(_public("The sum", _of(sum_op)))
+reduce_mean = export("math.reduce_mean", "reduce_mean")(_public("The mean", _of(mean_op)))
+reduce_prod = export("math.reduce_prod", "reduce_prod")(_public("The product", _of(prod_op)))
+reduce_max = export("math.reduce_max", "reduce_max")(_public("The maximum", _of(max_op)))
+reduce_min = export("math.reduce_min", "reduce_min")(_public("The minimum", _of(min_op)))
+reduce_all = export("math.reduce_all", "reduce_all")(
+    _public("Whether all elements are true,", _of(all_op), _BOOLS)
+)
+reduce_any = export("math.reduce_any", "reduce_any")(
+    _public("Whether any element is true,", _of(any_op), _BOOLS)
+)
+reduce_logsumexp = export("math.reduce_logsumexp", "reduce_logsumexp")(
+    _public("The logarithm of the sum of exponentials", _logsumexp)
+)
+
+for _name in ("sum", "mean", "prod", "max", "min", "all", "any", "logsumexp"):
+    _function = globals()[f"reduce_{_name}"]
+    _function.__name__ = _function.__qualname__ = f"reduce_{_name}"
+
+
+@export("math.reduce_euclidean_norm")
+def reduce_euclidean_norm(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The square root of the sum of squares along axes (all of them by default)."""
+    return _reduce(euclidean_norm_op, input_tensor, axis, keepdims, name)
+
+
+@export("math.reduce_variance")
+def reduce_variance(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The mean of squared differences from the mean, along axes (all of them by default)."""
+    with name_scope(name or "reduce_variance"):
+        means = reduce_mean(input_tensor, axis=axis, keepdims=True)
+        squared = square_op(input_tensor - means)
+        return reduce_mean(squared, axis=axis, keepdims=keepdims)
+
+
+@export("math.reduce_std")
+def reduce_std(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The square root of the variance along axes (all of them by default)."""
+    with name_scope(name or "reduce_std"):
+        return sqrt_op(reduce_variance(input_tensor, axis=axis, keepdims=keepdims))
+
+
+@export("math.count_nonzero", "count_nonzero")
+def count_nonzero(
+    input_tensor: Any = None,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    dtype: Any = dtypes.int64,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+    input: Any = None,
+) -> Tensor:
+    """How many elements along axes (all of them by default) differ from 0 or the empty string.
+
+    Args:
+      input_tensor: a tensor of numbers, bools or strings.
+      axis: an axis or several.
+      keepdims: keep the reduced axes, with size 1.
+      dtype: of the result.
+      name: of the scope.
+      reduction_indices, keep_dims, input: older names of `axis`, `keepdims`, `input_tensor`.
+    """
+    keepdims = renamed_argument("keepdims", keepdims, "keep_dims", keep_dims)
+    x = renamed_argument("input", input, "input_tensor", input_tensor)
+    axis = renamed_argument("axis", axis, "reduction_indices", reduction_indices)
+    with name_scope(name, "count_nonzero", [x]):
+        x = convert_to_tensor(x, name="input")
+        zero = fills.zeros([], dtype=x.dtype)
+        nonzero = cast(not_equal_op(x, zero), dtypes.int64)
+        return cast(reduce_sum(nonzero, axis=axis, keepdims=bool(keepdims)), dtype=dtype)

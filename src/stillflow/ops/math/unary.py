@@ -1,0 +1,342 @@
+"""Elementary functions of one tensor: signs, roots, powers, exponentials, rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph.api import control_dependencies, name_scope
+from stillflow.graph.card import Card, op
+from stillflow.graph.constant_value import value_of
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.lazy import LazyModule, torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.constants import constant
+from stillflow.ops.math.broadcasting import broadcast_shape
+from stillflow.ops.math.complex import complex_abs_op, conj
+from stillflow.ops.math.kernels import FIELD, NUMBER, REAL, no_kernel
+from stillflow.ops.samples import Sample
+
+fills: Any = LazyModule("stillflow.ops.arrays.fill")
+shapes: Any = LazyModule("stillflow.ops.arrays.shape")
+
+ANYWHERE = np.array([[-2.25, -1.0, -0.3], [0.2, 0.75, 3.5]], np.float32)
+POSITIVE = np.array([[0.25, 1.0, 0.3], [0.2, 1.75, 3.5]], np.float32)
+
+
+def unary_op(
+    name: str,
+    kinds: str,
+    torch_name: str,
+    samples: np.ndarray = ANYWHERE,
+    in_numpy: Callable[..., Any] | None = None,
+) -> Card:
+    """The card of an element-wise function of one input that torch has under `torch_name`.
+
+    Where TF's signature takes integers of which its own kernels make nothing, nor do we.
+    """
+    card = op(f"{name}(x: T) -> y: T; T: {kinds}")
+    card.shape(_same_shape)
+    if in_numpy is not None:
+        card.value(value_of(in_numpy))
+
+    @card.kernel
+    def kernel(node: Node) -> Any:
+        if node.T.is_integer and in_numpy is None:
+            raise no_kernel(node)
+        return node.call(getattr(torch, torch_name), *node.inputs)
+
+    card.samples(lambda: iter([Sample(samples)]))
+    return card
+
+
+def slope_op(name: str, function: Callable[..., Any]) -> Card:
+    """The card of an op that turns a function's value y and a gradient dy into its gradient."""
+    card = op(f"{name}(y: T, dy: T) -> z: T; T: {FIELD}")
+    card.shape(broadcast_shape)
+    card.kernel(lambda node: node.call(function, *node.inputs))
+    card.samples(lambda: iter([Sample(POSITIVE / 4, ANYWHERE)]))
+    return card
+
+
+def _same_shape(node: Node) -> Any:
+    return node.dims(0)
+
+
+# ---- signs
+
+abs_op = unary_op(
+    "Abs", "{bfloat16, half, float, double, int8, int16, int32, int64}", "abs", in_numpy=np.abs
+)
+neg_op = unary_op("Neg", NUMBER, "neg", in_numpy=np.negative)
+sign_op = unary_op("Sign", NUMBER, "sgn", in_numpy=np.sign)
+
+
+@abs_op.gradient
+def abs_gradient(node: Node, grad: Tensor) -> Any:
+    return grad * sign(node.inputs[0])
+
+
+@neg_op.gradient
+def neg_gradient(node: Node, grad: Any) -> Any:
+    return -grad
+
+
+@sign_op.gradient
+def sign_gradient(node: Node, grad: Any) -> Any:
+    x = node.inputs[0]
+    return fills.zeros(shapes.shape(x), dtype=x.dtype)
+
+
+# ---- powers and roots
+
+square_op = unary_op("Square", NUMBER, "square", in_numpy=np.square)
+sqrt_op = unary_op("Sqrt", FIELD, "sqrt", POSITIVE)
+rsqrt_op = unary_op("Rsqrt", FIELD, "rsqrt", POSITIVE)
+inv_op = unary_op("Inv", NUMBER, "reciprocal")
+reciprocal_op = unary_op("Reciprocal", NUMBER, "reciprocal")
+
+
+def _conj(x: Any) -> Any:
+    return torch.conj_physical(x) if x.is_complex() else x
+
+
+def _sqrt_grad(y: Any, dy: Any) -> Any:
+    return torch.div(dy * 0.5, _conj(y))
+
+
+def _rsqrt_grad(y: Any, dy: Any) -> Any:
+    y = _conj(y)
+    return (dy * -0.5) * (y * y * y)
+
+
+def _reciprocal_grad(y: Any, dy: Any) -> Any:
+    y = _conj(y)
+    return torch.neg(dy) * (y * y)
+
+
+sqrt_grad_op = slope_op("SqrtGrad", _sqrt_grad)
+rsqrt_grad_op = slope_op("RsqrtGrad", _rsqrt_grad)
+inv_grad_op = slope_op("InvGrad", _reciprocal_grad)
+reciprocal_grad_op = slope_op("ReciprocalGrad", _reciprocal_grad)
+
+
+@square_op.gradient
+def square_gradient(node: Node, grad: Any) -> Any:
+    x = node.inputs[0]
+    with control_dependencies([grad]):
+        x = conj(x)
+        two = constant(2.0, dtype=x.dtype)
+        multiply = LazyModule("stillflow.ops.math.binary").multiply
+        return multiply(grad, multiply(x, two))
+
+
+@sqrt_op.gradient
+def sqrt_gradient(node: Node, grad: Any) -> Any:
+    return sqrt_grad_op(node.outputs[0], grad)
+
+
+@sqrt_grad_op.gradient
+def sqrt_grad_gradient(node: Node, grad: Any) -> Any:
+    with control_dependencies([grad]):
+        ga = grad / node.inputs[0]
+        return -conj(ga) * node.outputs[0], 0.5 * ga
+
+
+@rsqrt_op.gradient
+def rsqrt_gradient(node: Node, grad: Any) -> Any:
+    return rsqrt_grad_op(node.outputs[0], grad)
+
+
+@rsqrt_grad_op.gradient
+def rsqrt_grad_gradient(node: Node, grad: Any) -> Any:
+    a, b = node.inputs
+    with control_dependencies([grad]):
+        ca, cg = conj(a), conj(grad)
+        grad_a = -1.5 * cg * b * square(ca)
+        return grad_a, rsqrt_grad_op(ca, grad)
+
+
+@inv_op.gradient
+@reciprocal_op.gradient
+def reciprocal_gradient(node: Node, grad: Any) -> Any:
+    return reciprocal_grad_op(node.outputs[0], grad)
+
+
+@inv_grad_op.gradient
+@reciprocal_grad_op.gradient
+def reciprocal_grad_gradient(node: Node, grad: Any) -> Any:
+    b = node.inputs[1]
+    with control_dependencies([grad]):
+        ca, cg = conj(node.inputs[0]), conj(grad)
+        return cg * -2.0 * b * ca, reciprocal_grad_op(ca, grad)
+
+
+# ---- exponentials and logarithms
+
+exp_op = unary_op("Exp", FIELD, "exp")
+expm1_op = unary_op("Expm1", FIELD, "expm1")
+log_op = unary_op("Log", FIELD, "log", POSITIVE)
+log1p_op = unary_op("Log1p", FIELD, "log1p", POSITIVE)
+sigmoid_op = unary_op("Sigmoid", FIELD, "sigmoid")
+
+
+def _sigmoid_grad(y: Any, dy: Any) -> Any:
+    return dy * y * (1 - y)
+
+
+sigmoid_grad_op = slope_op("SigmoidGrad", _sigmoid_grad)
+
+
+@exp_op.gradient
+def exp_gradient(node: Node, grad: Any) -> Any:
+    with control_dependencies([grad]):
+        return grad * conj(node.outputs[0])
+
+
+@expm1_op.gradient
+def expm1_gradient(node: Node, grad: Any) -> Any:
+    with control_dependencies([grad]):
+        return grad * exp(conj(node.inputs[0]))
+
+
+@log_op.gradient
+def log_gradient(node: Node, grad: Any) -> Any:
+    with control_dependencies([grad]):
+        return grad * reciprocal(conj(node.inputs[0]))
+
+
+@log1p_op.gradient
+def log1p_gradient(node: Node, grad: Any) -> Any:
+    with control_dependencies([grad]):
+        return grad * reciprocal(1 + conj(node.inputs[0]))
+
+
+@sigmoid_op.gradient
+def sigmoid_gradient(node: Node, grad: Any) -> Any:
+    with control_dependencies([grad]):
+        return sigmoid_grad_op(conj(node.outputs[0]), grad)
+
+
+@sigmoid_grad_op.gradient
+def sigmoid_grad_gradient(node: Node, grad: Any) -> Any:
+    with control_dependencies([grad]):
+        a, b = conj(node.inputs[0]), conj(node.inputs[1])
+        gb = grad * b
+        return gb - 2.0 * gb * a, sigmoid_grad_op(a, grad)
+
+
+# ---- rounding
+
+floor_op = unary_op("Floor", REAL, "floor", in_numpy=np.floor)
+ceil_op = unary_op("Ceil", REAL, "ceil", in_numpy=np.ceil)
+rint_op = unary_op("Rint", REAL, "round", in_numpy=np.rint)
+round_op = unary_op("Round", NUMBER, "round", in_numpy=np.rint)
+
+
+@floor_op.gradient
+@ceil_op.gradient
+@rint_op.gradient
+@round_op.gradient
+def rounding_gradient(node: Node, grad: Any) -> Any:
+    return None
+
+
+# ---- public functions
+
+
+def unary_function(card: Card, name: str, what: str) -> Any:
+    """The public function that adds one node of `card`."""
+
+    def function(x: Any, name: str | None = None) -> Tensor:
+        return card(x, name=name)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"{what}, element by element.\n\n"
+        f"Args:\n  x: a tensor of one of the types {card.text.partition('T: {')[2].strip()[:-1]}."
+        "\n  name: of the operation.\n\n"
+        "Returns:\n  A tensor of the type and shape of `x`."
+    )
+    return function
+
+
+negative = export("math.negative", "negative")(unary_function(neg_op, "negative", "`-x`"))
+sign = export("math.sign", "sign")(
+    unary_function(sign_op, "sign", "-1, 0 or 1 by the sign of `x`; for complex numbers `x / |x|`")
+)
+square = export("math.square", "square")(unary_function(square_op, "square", "`x * x`"))
+sqrt = export("math.sqrt", "sqrt")(unary_function(sqrt_op, "sqrt", "The square root of `x`"))
+rsqrt = export("math.rsqrt", "rsqrt")(
+    unary_function(rsqrt_op, "rsqrt", "The reciprocal of the square root of `x`")
+)
+reciprocal = export("math.reciprocal", "reciprocal")(
+    unary_function(reciprocal_op, "reciprocal", "`1 / x`")
+)
+exp = export("math.exp", "exp")(unary_function(exp_op, "exp", "The exponential of `x`"))
+expm1 = export("math.expm1", "expm1")(
+    unary_function(expm1_op, "expm1", "`exp(x) - 1`, exactly also near 0")
+)
+log = export("math.log", "log")(unary_function(log_op, "log", "The natural logarithm of `x`"))
+log1p = export("math.log1p", "log1p")(
+    unary_function(log1p_op, "log1p", "`log(1 + x)`, exactly also near 0")
+)
+floor = export("math.floor", "floor")(
+    unary_function(floor_op, "floor", "The largest whole number not above `x`")
+)
+ceil = export("math.ceil", "ceil")(
+    unary_function(ceil_op, "ceil", "The smallest whole number not below `x`")
+)
+rint = export("math.rint", "rint")(
+    unary_function(rint_op, "rint", "The whole number nearest to `x`; halves go to the even one")
+)
+
+
+@export("math.abs", "abs")
+def abs(x: Any, name: str | None = None) -> Tensor:
+    """The absolute value of `x`, element by element; of complex numbers, their real modulus."""
+    with name_scope(name, "Abs", [x]) as scope:
+        x = convert_to_tensor(x, name="x")
+        if x.dtype.is_complex:
+            return complex_abs_op(x, Tout=x.dtype.real_dtype.base_dtype, name=scope)
+        return abs_op(x, name=scope)
+
+
+@export("math.round", "round")
+def round(x: Any, name: str | None = None) -> Tensor:
+    """The whole number nearest to `x`, halves going to the even one; integers as they are."""
+    x = convert_to_tensor(x, name="x")
+    if x.dtype.is_integer:
+        return x
+    return round_op(x, name=name)
+
+
+@export("math.sigmoid", "nn.sigmoid", "sigmoid")
+def sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """`1 / (1 + exp(-x))`, element by element."""
+    with name_scope(name, "Sigmoid", [x]) as scope:
+        x = convert_to_tensor(x, name="x")
+        return sigmoid_op(x, name=scope)
+
+
+@export("math.log_sigmoid", "log_sigmoid")
+def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """The logarithm of `sigmoid(x)`, element by element, for any `x`."""
+    activations: Any = LazyModule("stillflow.ops.nn.activations")
+    with name_scope(name, "LogSigmoid", [x]) as scope:
+        x = convert_to_tensor(x, name="x")
+        return neg_op(activations.softplus_op(-x), name=scope)
+
+
+@export("math.reciprocal_no_nan")
+def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
+    """`1 / x`, but 0 wherever `x` is 0."""
+    division: Any = LazyModule("stillflow.ops.math.division")
+    with name_scope(name, "reciprocal_no_nan", [x]) as scope:
+        x = convert_to_tensor(x, name="x")
+        one = constant(1, dtype=x.dtype.base_dtype, name="one")
+        return division.div_no_nan_op(one, x, name=scope)
