@@ -1,0 +1,434 @@
+"""`tf.import_graph_def`: the nodes of a GraphDef added to the default graph."""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from stillflow.graph import attrs as attr_values
+from stillflow.graph.api import name_scope
+from stillflow.graph.build import complete_attrs, output_types
+from stillflow.graph.card import Card, find
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.graph import PRODUCER, Graph, get_default_graph
+from stillflow.graph.infer import infer_shapes
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.tensor_shape import TensorShape
+
+_BACK_EDGES = ("NextIteration", "RefNextIteration")
+_MERGES = ("Merge", "RefMerge")
+
+
+@export("graph_util.import_graph_def", "import_graph_def")
+def import_graph_def(
+    graph_def: Any,
+    input_map: dict[str, Any] | None = None,
+    return_elements: Sequence[str] | None = None,
+    name: str | None = None,
+    op_dict: Any = None,
+    producer_op_list: Any = None,
+) -> list[Any] | None:
+    """Adds the nodes of `graph_def` to the default graph.
+
+    Args:
+      graph_def: a `GraphDef`.
+      input_map: tensors to use instead of the named ones in `graph_def`.
+      return_elements: names of operations and tensors in `graph_def` to give back.
+      name: prefix of all names, "import" by default.
+      op_dict: ignored.
+      producer_op_list: an `OpList`; attributes unknown here that have its defaults are dropped.
+
+    Returns:
+      The operations and tensors named by `return_elements`, or None.
+
+    Raises:
+      TypeError: if an argument is of the wrong kind.
+      ValueError: if the GraphDef is not well formed or names something that does not exist.
+    """
+    del op_dict
+    graph_def = _as_graph_def(graph_def)
+    names = _check_return_elements(return_elements)
+    if input_map is None:
+        input_map = {}
+    elif not (isinstance(input_map, dict) and all(isinstance(k, (str, bytes)) for k in input_map)):
+        raise TypeError("input_map must be a dictionary mapping strings to Tensor objects.")
+    graph = get_default_graph()
+    with name_scope(name, "import", list(input_map.values())) as scope:
+        if not all(isinstance(value, (Tensor, Operation)) for value in input_map.values()):
+            if name == "":
+                raise ValueError(
+                    "tf.import_graph_def() requires a non-empty `name` if `input_map` contains "
+                    "non-Tensor values. Try calling tf.convert_to_tensor() on `input_map` values "
+                    "before calling tf.import_graph_def()."
+                )
+            with name_scope("_inputs"):
+                input_map = {key: convert_to_tensor(v) for key, v in input_map.items()}
+    importer = Importer(graph, graph_def, scope.rstrip("/"), input_map, producer_op_list)
+    importer.run()
+    if names is None:
+        return None
+    return [importer.element(item) for item in names]
+
+
+def _as_graph_def(graph_def: Any) -> Any:
+    from stillflow.protos import GraphDef
+
+    if type(graph_def).__name__ != "GraphDef":
+        try:
+            copy = GraphDef()
+            copy.CopyFrom(graph_def)
+        except TypeError:
+            raise TypeError("graph_def must be a GraphDef proto.") from None
+        return copy
+    return graph_def
+
+
+def _check_return_elements(return_elements: Any) -> list[str] | None:
+    if return_elements is None:
+        return None
+    if not all(isinstance(item, (str, bytes)) for item in return_elements):
+        raise TypeError("return_elements must be a list of strings.")
+    return [item.decode() if isinstance(item, bytes) else item for item in return_elements]
+
+
+class Importer:
+    """Adds one GraphDef to a graph."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        graph_def: Any,
+        prefix: str,
+        input_map: dict[Any, Any],
+        producer_op_list: Any = None,
+    ) -> None:
+        self.graph, self.graph_def, self.prefix = graph, graph_def, prefix
+        self.input_map = {
+            _split(key.decode() if isinstance(key, bytes) else key): value
+            for key, value in input_map.items()
+        }
+        self.used: set[tuple[str, int]] = set()
+        self.nodes = {node.name: node for node in graph_def.node}
+        self.made: dict[str, Operation] = {}
+        self.producer_ops = {op.name: op for op in getattr(producer_op_list, "op", ())}
+        self.late: list[tuple[Operation, int, str]] = []
+
+    def run(self) -> None:
+        """Checks everything, then adds node after node."""
+        self._check_versions()
+        self._check_nodes()
+        order = self._order()
+        self._add_functions()
+        for node in order:
+            self._add(node)
+        for op, index, text in self.late:
+            op._update_input(index, self._tensor(op.name, text))
+        self._place([self.made[node.name] for node in order])
+        unused = [_join(key) for key in self.input_map if key not in self.used]
+        unused = [text for text in unused if text.lstrip("^").split(":")[0] not in self.nodes]
+        if unused:
+            raise ValueError(
+                "Attempted to map inputs that were not found in graph_def: "
+                f"[{', '.join(unused)}]"
+            )
+
+    def element(self, name: str) -> Tensor | Operation:
+        """What a name of the GraphDef became."""
+        op_name, index = _split(name)
+        if ":" not in name:
+            if op_name not in self.made:
+                raise ValueError(f"Requested return node '{op_name}' not found in graph def")
+            return self.made[op_name]
+        mapped = self.input_map.get((op_name, index))
+        if mapped is not None:
+            self.used.add((op_name, index))
+            return mapped  # type: ignore[no-any-return]
+        op = self.made.get(op_name)
+        if op is None:
+            raise ValueError(
+                f"Requested return tensor '{name}' not found in graph def"
+            )
+        if index >= len(op._outputs):
+            raise ValueError(
+                f"Invalid return output {index} of node '{op_name}', which has "
+                f"{len(op._outputs)} output(s)"
+            )
+        return op._outputs[index]
+
+    def _check_versions(self) -> None:
+        versions = self.graph_def.versions
+        if versions.min_consumer > PRODUCER:
+            raise ValueError(
+                f"GraphDef min consumer version {versions.min_consumer} above current version "
+                f"{PRODUCER} for TensorFlow 1.15.5.  Please upgrade TensorFlow."
+            )
+        if PRODUCER in versions.bad_consumers:
+            raise ValueError(
+                f"GraphDef disallows consumer version {PRODUCER}.  Please upgrade TensorFlow: "
+                "this version is likely buggy."
+            )
+        graph = self.graph
+        graph._min_consumer = max(graph._min_consumer, versions.min_consumer)
+        if graph._operations:
+            graph._producer = min(graph._producer, versions.producer or graph._producer)
+        elif versions.producer:
+            graph._producer = versions.producer
+
+    def _check_nodes(self) -> None:
+        if len(self.nodes) != len(self.graph_def.node):
+            seen: set[str] = set()
+            for node in self.graph_def.node:
+                if node.name in seen:
+                    raise ValueError(f"Node '{node.name}' is not unique")
+                seen.add(node.name)
+        for node in self.graph_def.node:
+            if not node.name:
+                raise ValueError("A node of the GraphDef has no name")
+            if find(node.op) is None and node.op not in self._library():
+                raise ValueError(
+                    f"Op type not registered '{node.op}' in Stillflow. Make sure that the "
+                    f"operation of node '{node.name}' is one of TensorFlow 1.15's that Stillflow "
+                    "supports."
+                )
+            for text in node.input:
+                source = _split(text.lstrip("^"))[0]
+                if source not in self.nodes and _split(text) not in self.input_map:
+                    raise ValueError(f"Node '{node.name}': Unknown input node '{text}'")
+
+    def _library(self) -> set[str]:
+        names = {function.signature.name for function in self.graph_def.library.function}
+        return names | set(self.graph._functions)
+
+    def _add_functions(self) -> None:
+        if self.graph_def.library.function:
+            from stillflow.ops.functions import from_library
+
+            for function in from_library(self.graph_def.library):
+                self.graph._add_function(function)
+
+    def _sources(self, node: Any) -> Iterable[str]:
+        for text in node.input:
+            if _split(text) in self.input_map:
+                continue
+            source = _split(text.lstrip("^"))[0]
+            if node.op in _MERGES and self.nodes[source].op in _BACK_EDGES:
+                continue  # closes a loop
+            yield source
+
+    def _order(self) -> list[Any]:
+        """Topological, nodes that are ready in the GraphDef's order."""
+        position = {node.name: i for i, node in enumerate(self.graph_def.node)}
+        waiting = {name: set(self._sources(node)) for name, node in self.nodes.items()}
+        users: dict[str, list[str]] = {name: [] for name in self.nodes}
+        for name, sources in waiting.items():
+            for source in sources:
+                users[source].append(name)
+        ready = [position[name] for name, sources in waiting.items() if not sources]
+        heapq.heapify(ready)
+        order = []
+        while ready:
+            node = self.graph_def.node[heapq.heappop(ready)]
+            order.append(node)
+            for user in users[node.name]:
+                waiting[user].discard(node.name)
+                if not waiting[user]:
+                    heapq.heappush(ready, position[user])
+        if len(order) != len(self.nodes):
+            raise ValueError(
+                f"{len(self.nodes) - len(order)} nodes in a cycle"
+            )
+        return order
+
+    def _add(self, node: Any) -> None:
+        card = find(node.op)
+        if card is None:
+            raise ValueError(
+                f"Node '{node.name}' calls the function '{node.op}': calling functions of the "
+                "graph's library is not supported by Stillflow yet"
+            )
+        try:
+            op = self._make(card, node)
+        except (TypeError, KeyError) as error:
+            raise ValueError(f"Node '{node.name}' (op: '{node.op}'): {error}") from None
+        self.made[node.name] = op
+
+    def _make(self, card: Card, node: Any) -> Operation:
+        graph = self.graph
+        inputs, controls = self._inputs(card, node)
+        attrs = self._attrs(card, node)
+        shapes = attrs.pop("_output_shapes", None)
+        complete_attrs(card, attrs, inputs)
+        types = output_types(card, attrs)
+        full = f"{self.prefix}/{node.name}" if self.prefix else node.name
+        name = _free_name(graph, full)
+        op = Operation(card, graph, name, inputs, attrs, types, controls)
+        try:
+            infer_shapes(op)
+            _take_shapes(op, shapes)
+        except ValueError:
+            graph._forget(op)
+            raise
+        graph._register(op)
+        for index, text in enumerate(node.input):
+            source = self.nodes.get(_split(text)[0])
+            if card.name in _MERGES and source is not None and source.op in _BACK_EDGES:
+                self.late.append((op, index, text))
+        context = graph._control_flow_context
+        if context is not None:
+            op._control_flow_context = context
+            context.AddOp(op)
+        return op
+
+    def _inputs(self, card: Card, node: Any) -> tuple[list[Tensor], list[Operation]]:
+        inputs: list[Tensor | None] = []
+        controls: list[Operation] = []
+        for text in node.input:
+            if text.startswith("^"):
+                mapped = self.input_map.get(_split(text))
+                if mapped is not None:
+                    self.used.add(_split(text))
+                    controls.append(getattr(mapped, "op", mapped))
+                else:
+                    controls.append(self.made[text[1:]])
+                continue
+            source = self.nodes.get(_split(text)[0])
+            late = card.name in _MERGES and source is not None and source.op in _BACK_EDGES
+            inputs.append(None if late else self._tensor(node.name, text))
+        first = next((tensor for tensor in inputs if tensor is not None), None)
+        return [tensor if tensor is not None else first for tensor in inputs], controls  # type: ignore[misc]
+
+    def _tensor(self, user: str, text: str) -> Tensor:
+        key = _split(text)
+        mapped = self.input_map.get(key)
+        if mapped is not None:
+            self.used.add(key)
+            return mapped  # type: ignore[no-any-return]
+        op = self.made[key[0]]
+        if key[1] >= len(op._outputs):
+            raise ValueError(
+                f"Node '{user}': Connecting to invalid output {key[1]} of source node {key[0]} "
+                f"which has {len(op._outputs)} outputs."
+            )
+        return op._outputs[key[1]]
+
+    def _attrs(self, card: Card, node: Any) -> dict[str, Any]:
+        declared = card.signature.attrs
+        attrs = {}
+        for key in sorted(node.attr):
+            attr = declared.get(key)
+            if attr is None and not key.startswith("_"):
+                if self._is_default_of_producer(node, key):
+                    continue
+                raise ValueError(
+                    f"NodeDef mentions attr '{key}' not in Op {card.name}; NodeDef: {node.name}. "
+                    "(Check whether your GraphDef-interpreting binary is up to date with your "
+                    "GraphDef-generating binary.)."
+                )
+            value = attr_values.from_proto(node.attr[key], None if attr is None else attr.kind)
+            attrs[key] = value
+        return attrs
+
+    def _is_default_of_producer(self, node: Any, key: str) -> bool:
+        producer = self.producer_ops.get(node.op)
+        for attr in getattr(producer, "attr", ()):
+            if attr.name == key and attr.HasField("default_value"):
+                return bool(attr.default_value == node.attr[key])
+        return False
+
+    def _place(self, ops: list[Operation]) -> None:
+        """Gives operations their devices: their own, the scopes', or those they are placed with."""
+        colocated: list[tuple[Operation, list[str]]] = []
+        for op in ops:
+            node = self._node_of(op)
+            groups = self._colocations(op)
+            if groups:
+                colocated.append((op, groups))
+                continue
+            with self.graph.device(node.device or None) if node.device else contextlib.nullcontext():
+                self.graph._apply_devices(op)
+        for op, groups in colocated:
+            for group in groups:
+                if group not in self.graph._by_name:
+                    raise ValueError(
+                        "Specified colocation to an op that does not exist during import: "
+                        f"{group} in {op.name}"
+                    )
+                device = self.graph._by_name[group].device
+                if device:
+                    op._set_device(device)
+                    break
+
+    def _node_of(self, op: Operation) -> Any:
+        name = op.name[len(self.prefix) + 1 :] if self.prefix else op.name
+        node = self.nodes.get(name)
+        if node is None:  # the name was taken and got a number
+            node = next(n for n, made in self.made.items() if made is op)
+            return self.nodes[node]
+        return node
+
+    def _colocations(self, op: Operation) -> list[str]:
+        """The operations `op` is placed with; their names get the prefix."""
+        groups = op.attrs.get("_class")
+        if not groups:
+            return []
+        renamed, others = [], []
+        for group in groups:
+            if group.startswith(b"loc:@"):
+                source = group[5:].decode()
+                if source not in self.made:
+                    raise ValueError(
+                        f"Node '{op.name}' expects to be colocated with unknown node '{source}'"
+                    )
+                target = self.made[source].name
+                renamed.append(f"loc:@{target}".encode())
+                if target != op.name:
+                    others.append(target)
+            else:
+                renamed.append(group)
+        op.attrs["_class"] = renamed
+        return others
+
+
+def _free_name(graph: Graph, name: str) -> str:
+    """`name`, with a number where the graph has such an operation; marked as used."""
+    key = name.lower()
+    result, number = name, 1
+    while result in graph._by_name:
+        result = f"{name}_{number}"
+        number += 1
+    graph._names_in_use[result.lower()] = graph._names_in_use.get(result.lower(), 0) + 1
+    parts = key.split("/")
+    for end in range(1, len(parts)):
+        graph._names_in_use.setdefault("/".join(parts[:end]), 1)
+    return result
+
+
+def _take_shapes(op: Operation, shapes: Any) -> None:
+    """A GraphDef may state shapes; where they fit they are taken."""
+    if not shapes:
+        return
+    for tensor, shape in zip(op._outputs, shapes, strict=False):
+        try:
+            tensor.set_shape(TensorShape(shape))
+        except ValueError:
+            continue  # as TF does for graphs of older producers: its own rule is right
+
+
+def _split(text: str) -> tuple[str, int]:
+    """`name:1` as ("name", 1); `^name` as ("name", -1)."""
+    if text.startswith("^"):
+        return text[1:], -1
+    name, _, number = text.partition(":")
+    if not number:
+        return name, 0
+    try:
+        return name, int(number)
+    except ValueError:
+        raise ValueError(f"Cannot convert {text!r} to a tensor name.") from None
+
+
+def _join(key: tuple[str, int]) -> str:
+    return f"^{key[0]}" if key[1] < 0 else f"{key[0]}:{key[1]}"
