@@ -1,0 +1,403 @@
+"""Activation functions, element by element: Relu, LeakyRelu, Elu, Selu, Softplus, Softsign."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dims, dtypes
+from stillflow.graph.api import control_dependencies, name_scope
+from stillflow.graph.card import op
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.lazy import F, aten, torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.fill import zeros, zeros_like
+from stillflow.ops.arrays.join import concat
+from stillflow.ops.arrays.select import where
+from stillflow.ops.arrays.shape import shape
+from stillflow.ops.kernels import torch_type
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.kernels import (
+    NUMPY_TYPES,
+    REAL_NUMBER,
+    element_wise,
+    through_numpy,
+)
+from stillflow.ops.math.unary import exp, sigmoid
+from stillflow.ops.samples import Bad, Sample
+
+_FLOATS = "{half, bfloat16, float, double}"
+
+_SCALE = 1.0507009873554804934193349852946
+_SCALE_ALPHA = 1.7580993408473768599402175208123
+
+
+def activation_shape(node: Node) -> Any:
+    return node.dims(0)
+
+
+def activation_grad_shape(node: Node) -> Any:
+    return dims.merge(node.dims(0), node.dims(1))
+
+
+def activation_samples() -> Iterator[Any]:
+    # Away from 0 and 6, where the derivatives jump.
+    yield Sample(np.float32([[-2.5, -0.5, 0.25], [1.5, 5.5, 7.0]]))
+    yield Sample(np.zeros((0, 3), np.float32))
+
+
+def activation_grad_samples() -> Iterator[Any]:
+    yield Sample(np.float32([[1, 2, 3], [-1, 0.5, 4]]), np.float32([[-2, -0.5, 0.2], [1, 5, 7]]))
+    yield Bad(np.zeros((2, 3), np.float32), np.zeros((3, 2), np.float32), match="must be equal")
+
+
+# ---- Relu, Relu6
+
+
+def _zero_like(node: Node) -> Tensor:
+    """The gradient where a second derivative vanishes."""
+    x = node.inputs[1]
+    return zeros(shape=shape(x), dtype=x.dtype)
+
+
+relu_op = op(f"""
+    Relu(features: T) -> activations: T
+    T: {REAL_NUMBER[:-1]}, qint8}}
+""")
+relu_op.shape(activation_shape)
+relu_op.samples(activation_samples)
+
+
+@relu_op.kernel
+def relu_kernel(node: Node) -> Any:
+    return element_wise(node, torch.relu, np.copy)  # numpy computes unsigned types only
+
+
+@relu_op.gradient
+def relu_gradient(node: Node, grad: Tensor) -> Any:
+    return relu_grad_op(grad, node.outputs[0])
+
+
+relu_grad_op = op(f"""
+    ReluGrad(gradients: T, features: T) -> backprops: T
+    T: {REAL_NUMBER}
+""")
+relu_grad_op.shape(activation_grad_shape)
+relu_grad_op.samples(activation_grad_samples)
+
+
+@relu_grad_op.kernel
+def relu_grad_kernel(node: Node) -> Any:
+    if node.T in NUMPY_TYPES:
+        return through_numpy(lambda grad, x: grad * (x > 0), node.T)
+    return node.call(aten.threshold_backward.default, *node.inputs, 0)
+
+
+@relu_grad_op.gradient
+def relu_grad_gradient(node: Node, grad: Tensor) -> Any:
+    return [relu_grad_op(grad, node.inputs[1]), _zero_like(node)]
+
+
+relu6_op = op(f"""
+    Relu6(features: T) -> activations: T
+    T: {REAL_NUMBER}
+""")
+relu6_op.shape(activation_shape)
+relu6_op.samples(activation_samples)
+
+
+@relu6_op.kernel
+def relu6_kernel(node: Node) -> Any:
+    if node.T in NUMPY_TYPES:
+        return through_numpy(lambda x: np.minimum(x, 6), node.T)
+    return node.call(torch.clamp, node.inputs[0], 0, 6)
+
+
+@relu6_op.gradient
+def relu6_gradient(node: Node, grad: Tensor) -> Any:
+    return relu6_grad_op(grad, node.outputs[0])
+
+
+relu6_grad_op = op(f"""
+    Relu6Grad(gradients: T, features: T) -> backprops: T
+    T: {REAL_NUMBER}
+""")
+relu6_grad_op.shape(activation_grad_shape)
+relu6_grad_op.samples(activation_grad_samples)
+
+
+def _between_0_and_6(grad: Any, x: Any) -> Any:
+    return grad * ((x > 0) & (x < 6))
+
+
+@relu6_grad_op.kernel
+def relu6_grad_kernel(node: Node) -> Any:
+    if node.T.is_floating:
+        return node.call(aten.hardtanh_backward.default, *node.inputs, 0, 6)
+    return element_wise(node, _between_0_and_6, _between_0_and_6)
+
+
+@relu6_grad_op.gradient
+def relu6_grad_gradient(node: Node, grad: Tensor) -> Any:
+    return [relu6_grad_op(grad, node.inputs[1]), _zero_like(node)]
+
+
+# ---- LeakyRelu
+
+leaky_relu_op = op(f"""
+    LeakyRelu(features: T) -> activations: T
+    alpha: float = 0.2
+    T: {_FLOATS} = float
+""")
+leaky_relu_op.shape(activation_shape)
+leaky_relu_op.samples(activation_samples)
+
+
+def _slope(node: Node) -> float:
+    """The slope below 0 as TF keeps it: attributes are single-precision numbers."""
+    return float(np.float32(node.alpha))
+
+
+@leaky_relu_op.kernel
+def leaky_relu_kernel(node: Node) -> Any:
+    return node.call(F.leaky_relu, node.inputs[0], negative_slope=_slope(node))
+
+
+@leaky_relu_op.gradient
+def leaky_relu_gradient(node: Node, grad: Tensor) -> Any:
+    return leaky_relu_grad_op(grad, node.inputs[0], alpha=node.alpha)
+
+
+leaky_relu_grad_op = op(f"""
+    LeakyReluGrad(gradients: T, features: T) -> backprops: T
+    alpha: float = 0.2
+    T: {_FLOATS} = float
+""")
+leaky_relu_grad_op.shape(activation_grad_shape)
+leaky_relu_grad_op.samples(activation_grad_samples)
+
+
+@leaky_relu_grad_op.kernel
+def leaky_relu_grad_kernel(node: Node) -> Any:
+    return node.call(aten.leaky_relu_backward.default, *node.inputs, _slope(node), False)
+
+
+@leaky_relu_grad_op.gradient
+def leaky_relu_grad_gradient(node: Node, grad: Tensor) -> Any:
+    return [leaky_relu_grad_op(grad, node.inputs[1], alpha=node.alpha), _zero_like(node)]
+
+
+# ---- Elu, Selu
+
+
+def _second_gradient(node: Node, grad: Tensor, first: Any, zero: float) -> list[Tensor]:
+    """The gradients of EluGrad and SeluGrad: both depend on the activation below 0 only."""
+    outputs = node.inputs[1]
+    backprops = first(grad, outputs)
+    below = where(outputs < zero, grad * node.inputs[0], zeros_like(outputs))
+    return [backprops, below]
+
+
+elu_op = op(f"Elu(features: T) -> activations: T; T: {_FLOATS}")
+elu_op.shape(activation_shape)
+elu_op.samples(activation_samples)
+
+
+@elu_op.kernel
+def elu_kernel(node: Node) -> Any:
+    return node.call(F.elu, node.inputs[0])
+
+
+@elu_op.gradient
+def elu_gradient(node: Node, grad: Tensor) -> Any:
+    return elu_grad_op(grad, node.outputs[0])
+
+
+elu_grad_op = op(f"EluGrad(gradients: T, outputs: T) -> backprops: T; T: {_FLOATS}")
+elu_grad_op.shape(activation_grad_shape)
+elu_grad_op.samples(activation_grad_samples)
+
+
+@elu_grad_op.kernel
+def elu_grad_kernel(node: Node) -> Any:
+    return node.call(aten.elu_backward.default, node.inputs[0], 1, 1, 1, True, node.inputs[1])
+
+
+@elu_grad_op.gradient
+def elu_grad_gradient(node: Node, grad: Tensor) -> Any:
+    return _second_gradient(node, grad, elu_grad_op, 0)
+
+
+selu_op = op(f"Selu(features: T) -> activations: T; T: {_FLOATS}")
+selu_op.shape(activation_shape)
+selu_op.samples(activation_samples)
+
+
+@selu_op.kernel
+def selu_kernel(node: Node) -> Any:
+    return node.call(F.selu, node.inputs[0])
+
+
+@selu_op.gradient
+def selu_gradient(node: Node, grad: Tensor) -> Any:
+    return selu_grad_op(grad, node.outputs[0])
+
+
+selu_grad_op = op(f"SeluGrad(gradients: T, outputs: T) -> backprops: T; T: {_FLOATS}")
+selu_grad_op.shape(activation_grad_shape)
+selu_grad_op.samples(activation_grad_samples)
+
+
+def _selu_backward(grad: Any, outputs: Any) -> Any:
+    # elu_backward would take the slope from below at 0, TF takes the one from above.
+    return torch.where(outputs < 0, grad * (outputs + _SCALE_ALPHA), grad * _SCALE)
+
+
+@selu_grad_op.kernel
+def selu_grad_kernel(node: Node) -> Any:
+    return node.call(_selu_backward, *node.inputs)
+
+
+@selu_grad_op.gradient
+def selu_grad_gradient(node: Node, grad: Tensor) -> Any:
+    return _second_gradient(node, grad, selu_grad_op, 0.0)
+
+
+# ---- Softplus, Softsign
+
+softplus_op = op(f"Softplus(features: T) -> activations: T; T: {_FLOATS}")
+softplus_op.shape(activation_shape)
+softplus_op.samples(activation_samples)
+
+
+@softplus_op.kernel
+def softplus_kernel(node: Node) -> Any:
+    # Above the threshold softplus(x) is x to within the type's precision.
+    epsilon = torch.finfo(torch_type(node.T)).eps
+    return node.call(F.softplus, node.inputs[0], beta=1, threshold=-math.log(epsilon) - 2)
+
+
+@softplus_op.gradient
+def softplus_gradient(node: Node, grad: Tensor) -> Any:
+    return grad * sigmoid(node.inputs[0])
+
+
+softplus_grad_op = op(f"SoftplusGrad(gradients: T, features: T) -> backprops: T; T: {_FLOATS}")
+softplus_grad_op.shape(activation_grad_shape)
+softplus_grad_op.samples(activation_grad_samples)
+
+
+def _softplus_backward(grad: Any, features: Any) -> Any:
+    return torch.sigmoid(features).mul_(grad)
+
+
+@softplus_grad_op.kernel
+def softplus_grad_kernel(node: Node) -> Any:
+    return node.call(_softplus_backward, *node.inputs)
+
+
+@softplus_grad_op.gradient
+def softplus_grad_gradient(node: Node, grad: Tensor) -> Any:
+    dy, x = node.inputs
+    with control_dependencies([grad]):
+        return [softplus_grad_op(grad, x), grad * dy / (exp(-x) + 2.0 + exp(x))]
+
+
+softsign_op = op(f"Softsign(features: T) -> activations: T; T: {_FLOATS}")
+softsign_op.shape(activation_shape)
+softsign_op.samples(activation_samples)
+
+
+@softsign_op.kernel
+def softsign_kernel(node: Node) -> Any:
+    return node.call(F.softsign, node.inputs[0])
+
+
+@softsign_op.gradient
+def softsign_gradient(node: Node, grad: Tensor) -> Any:
+    return softsign_grad_op(grad, node.inputs[0])
+
+
+softsign_grad_op = op(f"SoftsignGrad(gradients: T, features: T) -> backprops: T; T: {_FLOATS}")
+softsign_grad_op.shape(activation_grad_shape)
+softsign_grad_op.samples(activation_grad_samples)
+
+
+def _softsign_backward(grad: Any, features: Any) -> Any:
+    return grad / features.abs().add_(1).square_()
+
+
+@softsign_grad_op.kernel
+def softsign_grad_kernel(node: Node) -> Any:
+    return node.call(_softsign_backward, *node.inputs)
+
+
+# ---- public functions
+
+
+@export("nn.relu")
+def relu(features: Any, name: str | None = None) -> Tensor:
+    """`max(features, 0)`, element by element; any real type."""
+    return relu_op(features, name=name)
+
+
+@export("nn.relu6")
+def relu6(features: Any, name: str | None = None) -> Tensor:
+    """`min(max(features, 0), 6)`, element by element; any real type."""
+    with name_scope(name, "Relu6", [features]) as scope:
+        features = convert_to_tensor(features, name="features")
+        return relu6_op(features, name=scope)
+
+
+@export("nn.crelu")
+def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
+    """Relu of `features` and of `-features`, joined along `axis`."""
+    with name_scope(name, "CRelu", [features]) as scope:
+        features = convert_to_tensor(features, name="features")
+        return relu_op(concat([features, -features], axis, name=scope))
+
+
+@export("nn.leaky_relu")
+def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
+    """`features` where positive, else `alpha * features`.
+
+    Args:
+      features: floating-point; integers are converted to float32.
+      alpha: the slope below 0, a number.
+    """
+    with name_scope(name, "LeakyRelu", [features, alpha]) as scope:
+        features = convert_to_tensor(features, name="features")
+        if features.dtype.is_integer:
+            features = cast(features, dtypes.float32)
+        if isinstance(alpha, np.ndarray):
+            alpha = alpha.item()
+        return leaky_relu_op(features, alpha=alpha, name=scope)
+
+
+@export("nn.elu")
+def elu(features: Any, name: str | None = None) -> Tensor:
+    """`features` where positive, else `exp(features) - 1`."""
+    return elu_op(features, name=name)
+
+
+@export("nn.selu")
+def selu(features: Any, name: str | None = None) -> Tensor:
+    """The scaled `elu` that keeps mean 0 and variance 1."""
+    return selu_op(features, name=name)
+
+
+@export("nn.softplus", "math.softplus")
+def softplus(features: Any, name: str | None = None) -> Tensor:
+    """`log(exp(features) + 1)`, without overflow."""
+    return softplus_op(features, name=name)
+
+
+@export("nn.softsign", "math.softsign")
+def softsign(features: Any, name: str | None = None) -> Tensor:
+    """`features / (abs(features) + 1)`."""
+    return softsign_op(features, name=name)

@@ -1,0 +1,451 @@
+"""Two-dimensional convolution: Conv2D and its gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dims
+from stillflow.graph.card import op
+from stillflow.graph.export import export
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.shape import shape, shape_n
+from stillflow.ops.deprecated import renamed_argument
+from stillflow.ops.nn import convolution as kernels
+from stillflow.ops.nn import windows
+from stillflow.ops.nn.convolution import Slide
+from stillflow.ops.nn.precision import precise_on_cpu
+from stillflow.ops.samples import Bad, Sample
+
+_ATTRS = """
+    T: {half, bfloat16, float, double}
+    strides: list(int)
+    use_cudnn_on_gpu: bool = true
+    padding: {"SAME", "VALID", "EXPLICIT"}
+    explicit_paddings: list(int) = []
+    data_format: {"NHWC", "NCHW"} = "NHWC"
+    dilations: list(int) = [1, 1, 1, 1]
+"""
+
+
+def check_explicit_paddings(node: Node) -> None:
+    """Refuses explicit paddings that do not fit the padding attribute."""
+    given = node.explicit_paddings
+    if node.padding != b"EXPLICIT":
+        if given:
+            raise ValueError(
+                "explicit_paddings attribute must be empty if the padding attribute is not "
+                "EXPLICIT"
+            )
+        return
+    if len(given) != 8:
+        raise ValueError(
+            f"explicit_paddings attribute must contain 8 values, but got: {len(given)}"
+        )
+    if min(given) < 0:
+        raise ValueError("All elements of explicit_paddings must be nonnegative")
+    channel = windows.channel_axis(node.data_format)
+    if given[0] or given[1] or given[2 * channel] or given[2 * channel + 1]:
+        raise ValueError(
+            "Nonzero explicit padding in the batch or depth dimensions is not supported"
+        )
+
+
+def check_depths(depth: Any, filter_depth: Any, output: Any) -> None:
+    """Refuses numbers of channels that are no (grouped) convolution's."""
+    if depth is None or filter_depth is None:
+        return
+    if filter_depth == 0:
+        raise ValueError("Depth of filter must not be 0")
+    if depth % filter_depth:
+        raise ValueError(
+            f"Depth of input ({depth}) is not a multiple of input depth of filter ({filter_depth})"
+        )
+    if depth != filter_depth and output is not None:
+        groups = depth // filter_depth
+        if groups == 0:
+            raise ValueError("Number of groups must not be 0")
+        if output % groups:
+            raise ValueError(
+                f"Depth of output ({output}) is not a multiple of the number of groups ({groups})"
+            )
+
+
+def slide_of(node: Node) -> Slide:
+    """The attributes of a convolution that say how its window moves.
+
+    Raises:
+      ValueError: for steps along the batch or the channels.
+    """
+    channel = windows.channel_axis(node.data_format)
+    for what, values in (("strides", node.strides), ("dilations", node.dilations)):
+        if values[0] != 1 or values[channel] != 1:
+            raise ValueError(
+                f"Current implementation does not yet support {what} in the batch and depth "
+                "dimensions."
+            )
+    explicit = node.explicit_paddings if "explicit_paddings" in node.op.attrs else ()
+    return Slide(
+        tuple(node.strides), tuple(node.dilations), node.padding, tuple(explicit), node.data_format
+    )
+
+
+# ---- Conv2D
+
+conv2d_op = op(f"""
+    Conv2D(input: T, filter: T) -> output: T
+    {_ATTRS}
+""")
+
+
+@conv2d_op.shape
+def conv2d_shape(node: Node) -> Any:
+    form = node.data_format
+    image, filter = dims.with_rank(node.dims(0), 4), dims.with_rank(node.dims(1), 4)
+    windows.require_length("Conv2D", "dilation", node.dilations, 4)
+    if len(node.strides) != 4:
+        raise ValueError(
+            f"Conv2D on data format {form.decode()} requires the stride attribute to contain 4 "
+            f"values, but got: {len(node.strides)}"
+        )
+    check_depths(image[windows.channel_axis(form)], filter[2], filter[3])
+    check_explicit_paddings(node)
+    extra = [sum(node.explicit_paddings[2 * axis : 2 * axis + 2]) for axis in range(4)]
+    sizes = [
+        windows.output_size(
+            image[axis], filter[i], node.strides[axis], node.padding, node.dilations[axis],
+            extra[axis],
+        )
+        for i, axis in enumerate(windows.spatial_axes(form))
+    ]  # fmt: skip
+    return windows.assemble(image[0], filter[3], sizes, form)
+
+
+@conv2d_op.kernel
+def conv2d_kernel(node: Node) -> Any:
+    slide = slide_of(node)
+    run = precise_on_cpu(node, kernels.convolution, 2)
+    image, filter = node.inputs
+    sizes, window = node.dims(0), node.dims(1)
+    if dims.is_known(sizes) and dims.is_known(window):
+        geometry = slide.geometry(sizes, window)
+        return node.call(run, image, filter, geometry)
+
+    def convolve(image: Any, filter: Any) -> Any:
+        geometry = slide.geometry(tuple(image.shape), tuple(filter.shape))
+        return run(image, filter, geometry)
+
+    return convolve
+
+
+def _attributes(node: Node) -> dict[str, Any]:
+    names = (
+        "dilations", "strides", "padding", "explicit_paddings", "use_cudnn_on_gpu", "data_format",
+    )  # fmt: skip
+    return {name: node.op.attrs[name] for name in names}
+
+
+@conv2d_op.gradient
+def conv2d_gradient(node: Node, grad: Tensor) -> Any:
+    image, filter = node.inputs
+    image_shape, filter_shape = shape_n([image, filter])
+    return [
+        conv2d_backprop_input_op(image_shape, filter, grad, **_attributes(node)),
+        conv2d_backprop_filter_op(image, filter_shape, grad, **_attributes(node)),
+    ]
+
+
+@conv2d_op.samples
+def conv2d_samples() -> Iterator[Any]:
+    image, filter = _ramp(2, 5, 4, 3), _ramp(3, 2, 3, 4)
+    yield Sample(image, filter, strides=[1, 1, 1, 1], padding="SAME")
+    yield Sample(image, filter, strides=[1, 2, 2, 1], padding="SAME")
+    yield Sample(image, filter, strides=[1, 1, 2, 1], padding="VALID")
+    yield Sample(image, filter[:1, :1], strides=[1, 1, 1, 1], padding="VALID")
+    yield Sample(
+        image, filter, strides=[1, 1, 1, 1], padding="SAME", dilations=[1, 2, 2, 1]
+    )
+    yield Sample(
+        image, filter, strides=[1, 1, 1, 1], padding="EXPLICIT",
+        explicit_paddings=[0, 0, 1, 2, 0, 1, 0, 0],
+    )  # fmt: skip
+    yield Sample(
+        image.transpose(0, 3, 1, 2), filter, strides=[1, 1, 2, 2], padding="SAME",
+        data_format="NCHW",
+    )  # fmt: skip
+    yield Bad(image, filter[..., :0, :], strides=[1, 1, 1, 1], padding="SAME", match="must not")
+    yield Bad(image, filter[..., :2, :], strides=[1, 1, 1, 1], padding="SAME", match="multiple")
+    yield Bad(image, filter, strides=[1, 0, 1, 1], padding="SAME", match="Stride must be > 0")
+    yield Bad(image[:, :2], filter, strides=[1, 1, 1, 1], padding="VALID", match="Negative")
+
+
+def _ramp(*shape: int) -> np.ndarray:
+    count = int(np.prod(shape))
+    return (np.sin(np.arange(count, dtype=np.float32)) * 2).reshape(shape)
+
+
+# ---- the gradients
+
+
+def check_backprop(label: str, slide: Slide, image: Any, filter: Any, grad: Any) -> None:
+    """Refuses an output gradient that is not of a convolution of these shapes."""
+    if len(image) != len(filter) or len(grad) != len(filter):
+        raise ValueError(f"{label}: input must be {len(filter)}-dimensional")
+    channel = windows.channel_axis(slide.data_format)
+    if image[0] != grad[0]:
+        raise ValueError(
+            f"{label}: input and out_backprop must have the same batch sizeinput batch: "
+            f"{image[0]}outbackprop batch: {grad[0]} batch_dim: 0"
+        )
+    if filter[-2] == 0 or image[channel] % filter[-2]:
+        raise ValueError(f"{label}: input depth must be evenly divisible by filter depth")
+    if filter[-1] != grad[channel]:
+        raise ValueError(f"{label}: filter and out_backprop must have the same out_depth")
+    for i, axis in enumerate(windows.spatial_axes(slide.data_format)):
+        stride, rate = slide.strides[axis], slide.dilations[axis]
+        extra = sum(slide.explicit[2 * axis : 2 * axis + 2])
+        count = windows.output_size(image[axis], filter[i], stride, slide.padding, rate, extra)
+        if count != grad[axis]:
+            raise ValueError(
+                f"{label}: Size of out_backprop doesn't match computed: actual = {grad[axis]}, "
+                f"computed = {count} spatial_dim: {axis} input: {image[axis]} filter: {filter[i]} "
+                f"output: {grad[axis]} stride: {stride} dilation: {rate}"
+            )
+
+
+def given_shape(node: Node, index: int, rank: int) -> Any:
+    """The shape rule of an output whose shape input number `index` says."""
+    sizes = node.shape_value(index)
+    return (None,) * rank if sizes is None else dims.with_rank(sizes, rank)
+
+
+def input_gradient_kernel(node: Node, slide: Slide, label: str) -> Any:
+    """The kernel of (input_sizes, filter, out_backprop) -> gradient for the input."""
+    run = precise_on_cpu(node, kernels.input_gradient, 2)
+    _, filter, grad = node.inputs
+    sizes, known = node.shape_value(0), (node.dims(1), node.dims(2))
+    if dims.is_known(sizes) and all(dims.is_known(each) for each in known):
+        check_backprop(label, slide, sizes, *known)
+        geometry = slide.geometry(sizes, known[0])
+        return node.call(run, filter, grad, sizes, geometry)
+
+    def gradient(sizes: Any, filter: Any, grad: Any) -> Any:
+        target = tuple(sizes.tolist())
+        check_backprop(label, slide, target, tuple(filter.shape), tuple(grad.shape))
+        geometry = slide.geometry(target, tuple(filter.shape))
+        return run(filter, grad, target, geometry)
+
+    return gradient
+
+
+def filter_gradient_kernel(node: Node, slide: Slide, label: str) -> Any:
+    """The kernel of (input, filter_sizes, out_backprop) -> gradient for the filter."""
+    run = precise_on_cpu(node, kernels.filter_gradient, 2)
+    image, _, grad = node.inputs
+    sizes, known = node.shape_value(1), (node.dims(0), node.dims(2))
+    if dims.is_known(sizes) and all(dims.is_known(each) for each in known):
+        check_backprop(label, slide, known[0], sizes, known[1])
+        geometry = slide.geometry(known[0], sizes)
+        return node.call(run, image, grad, sizes, geometry)
+
+    def gradient(image: Any, sizes: Any, grad: Any) -> Any:
+        target = tuple(sizes.tolist())
+        check_backprop(label, slide, tuple(image.shape), target, tuple(grad.shape))
+        geometry = slide.geometry(tuple(image.shape), target)
+        return run(image, grad, target, geometry)
+
+    return gradient
+
+
+conv2d_backprop_input_op = op(f"""
+    Conv2DBackpropInput(input_sizes: int32, filter: T, out_backprop: T) -> output: T
+    {_ATTRS}
+""")
+
+
+@conv2d_backprop_input_op.shape
+def conv2d_backprop_input_shape(node: Node) -> Any:
+    return given_shape(node, 0, 4)
+
+
+@conv2d_backprop_input_op.kernel
+def conv2d_backprop_input_kernel(node: Node) -> Any:
+    return input_gradient_kernel(node, slide_of(node), "Conv2DCustomBackpropInput")
+
+
+@conv2d_backprop_input_op.gradient
+def conv2d_backprop_input_gradient(node: Node, grad: Tensor) -> Any:
+    _, filter, backprop = node.inputs
+    sizes = shape(filter)
+    return [
+        None,
+        conv2d_backprop_filter_op(grad, sizes, backprop, **_attributes(node)),
+        conv2d_op(grad, filter, **_attributes(node)),
+    ]
+
+
+@conv2d_backprop_input_op.samples
+def conv2d_backprop_input_samples() -> Iterator[Any]:
+    sizes, filter = np.int32([2, 5, 4, 3]), _ramp(3, 2, 3, 4)
+    for stride, grad in ((1, _ramp(2, 5, 4, 4)), (2, _ramp(2, 3, 2, 4))):
+        yield Sample(
+            sizes, filter, grad, strides=[1, stride, stride, 1], padding="SAME", fixed=(0,)
+        )
+    yield Bad(
+        sizes[:3], filter, _ramp(2, 5, 4, 4), strides=[1] * 4, padding="SAME", match="rank 4"
+    )
+
+
+conv2d_backprop_filter_op = op(f"""
+    Conv2DBackpropFilter(input: T, filter_sizes: int32, out_backprop: T) -> output: T
+    {_ATTRS}
+""")
+
+
+@conv2d_backprop_filter_op.shape
+def conv2d_backprop_filter_shape(node: Node) -> Any:
+    return given_shape(node, 1, 4)
+
+
+@conv2d_backprop_filter_op.kernel
+def conv2d_backprop_filter_kernel(node: Node) -> Any:
+    return filter_gradient_kernel(node, slide_of(node), "Conv2DCustomBackpropFilter")
+
+
+@conv2d_backprop_filter_op.gradient
+def conv2d_backprop_filter_gradient(node: Node, grad: Tensor) -> Any:
+    image, _, backprop = node.inputs
+    sizes = shape(image)
+    return [
+        conv2d_backprop_input_op(sizes, grad, backprop, **_attributes(node)),
+        None,
+        conv2d_op(image, grad, **_attributes(node)),
+    ]
+
+
+@conv2d_backprop_filter_op.samples
+def conv2d_backprop_filter_samples() -> Iterator[Any]:
+    image, sizes = _ramp(2, 5, 4, 3), np.int32([3, 2, 3, 4])
+    for stride, grad in ((1, _ramp(2, 5, 4, 4)), (2, _ramp(2, 3, 2, 4))):
+        yield Sample(
+            image, sizes, grad, strides=[1, stride, stride, 1], padding="SAME", fixed=(1,)
+        )
+
+
+# ---- public functions
+
+
+def convert_padding(padding: Any) -> tuple[Any, list[int]]:
+    """Padding as callers give it: a name, or a list of four pairs.
+
+    Raises:
+      ValueError: if it is neither.
+    """
+    if padding == "EXPLICIT":
+        raise ValueError(
+            '"EXPLICIT" is not a valid value for the padding parameter. To use explicit padding, '
+            "the padding parameter must be a list."
+        )
+    if not isinstance(padding, (list, tuple)):
+        return padding, []
+    explicit: list[int] = []
+    hint = "When padding is a list, each element of padding must be a list/tuple of size 2."
+    for i, pair in enumerate(padding):
+        if not isinstance(pair, (list, tuple)):
+            raise ValueError(f"{hint} Element with index {i} of padding is not a list/tuple")
+        if len(pair) != 2:
+            raise ValueError(f"{hint} Element with index {i} of padding has size {len(pair)}")
+        explicit.extend(pair)
+    if len(padding) != 4:
+        raise ValueError(
+            f"When padding is a list, it must be of size 4. Got padding of size: {len(padding)}"
+        )
+    return "EXPLICIT", explicit
+
+
+@export("nn.conv2d")
+def conv2d(
+    input: Any,
+    filter: Any = None,
+    strides: Any = None,
+    padding: Any = None,
+    use_cudnn_on_gpu: bool = True,
+    data_format: str | None = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+    filters: Any = None,
+) -> Tensor:
+    """Convolves images with a filter.
+
+    Args:
+      input: [batch, height, width, channels], or [batch, channels, height, width] under "NCHW".
+      filter: [height, width, input channels, output channels].
+      strides, dilations: one number, one each for height and width, or one per dimension.
+      padding: "SAME", "VALID", or a list of four pairs.
+      filters: the newer name of `filter`.
+
+    Raises:
+      ValueError: if the shapes or parameters do not fit each other.
+    """
+    filter = renamed_argument("filters", filters, "filter", filter)
+    padding, explicit = convert_padding(padding)
+    data_format = data_format or "NHWC"
+    axis = windows.channel_axis(data_format.encode())
+    return conv2d_op(
+        input,
+        filter,
+        strides=windows.sequence(strides, 2, axis, "strides"),
+        padding=padding,
+        use_cudnn_on_gpu=use_cudnn_on_gpu,
+        explicit_paddings=explicit,
+        data_format=data_format,
+        dilations=windows.sequence(dilations, 2, axis, "dilations"),
+        name=name,
+    )
+
+
+@export("nn.conv2d_backprop_filter")
+def conv2d_backprop_filter(
+    input: Any,
+    filter_sizes: Any,
+    out_backprop: Any,
+    strides: Sequence[int],
+    padding: Any,
+    use_cudnn_on_gpu: bool = True,
+    data_format: str = "NHWC",
+    dilations: Sequence[int] = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of `conv2d` for its filter, whose shape is `filter_sizes`."""
+    padding, explicit = convert_padding(padding)
+    return conv2d_backprop_filter_op(
+        input, filter_sizes, out_backprop, strides=strides, padding=padding,
+        use_cudnn_on_gpu=use_cudnn_on_gpu, explicit_paddings=explicit, data_format=data_format,
+        dilations=dilations, name=name,
+    )  # fmt: skip
+
+
+@export("nn.conv2d_backprop_input")
+def conv2d_backprop_input(
+    input_sizes: Any,
+    filter: Any = None,
+    out_backprop: Any = None,
+    strides: Any = None,
+    padding: Any = None,
+    use_cudnn_on_gpu: bool = True,
+    data_format: str = "NHWC",
+    dilations: Sequence[int] = (1, 1, 1, 1),
+    name: str | None = None,
+    filters: Any = None,
+) -> Tensor:
+    """The gradient of `conv2d` for its input, whose shape is `input_sizes`."""
+    filter = renamed_argument("filters", filters, "filter", filter)
+    padding, explicit = convert_padding(padding)
+    return conv2d_backprop_input_op(
+        input_sizes, filter, out_backprop, strides=strides, padding=padding,
+        use_cudnn_on_gpu=use_cudnn_on_gpu, explicit_paddings=explicit, data_format=data_format,
+        dilations=dilations, name=name,
+    )  # fmt: skip

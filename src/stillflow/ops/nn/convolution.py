@@ -1,0 +1,207 @@
+"""Convolutions in torch, with TensorFlow's layouts: what the cards of Conv2D and Conv3D run.
+
+Graph tensors are NHWC (NDHWC); seen through a permutation they are torch's channels-last tensors,
+for which its kernels are fastest and whose results permute back to contiguous NHWC memory. So
+layouts cost nothing. Filters are HWIO, seen as OIHW.
+
+Torch pads equally before and after. Where SAME or explicit paddings are unequal, the input is
+padded first and its gradient is cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
+
+from stillflow.graph.lazy import F, aten, torch
+from stillflow.ops.nn.windows import (
+    Pair,
+    channel_axis,
+    channels_first,
+    channels_last,
+    pads,
+    spatial,
+)
+
+
+class Geometry(NamedTuple):
+    """How a window slides, the same for a convolution and both its gradients.
+
+    A pass that merges steps may turn an `input_gradient` and a `filter_gradient` of one geometry
+    and output gradient into one `both_gradients`.
+    """
+
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads: tuple[Pair, ...]
+    is_channels_last: bool
+    groups: int = 1
+
+    @property
+    def padding(self) -> tuple[int, ...]:
+        """What is left to torch to pad, before and after."""
+        return tuple(before if before == after else 0 for before, after in self.pads)
+
+    @property
+    def unequal(self) -> tuple[int, ...]:
+        """Paddings in the order of `F.pad`, for dimensions padded unequally; empty if none is."""
+        if all(before == after for before, after in self.pads):
+            return ()
+        result: list[int] = []
+        for before, after in reversed(self.pads):
+            result += (0, 0) if before == after else (before, after)
+        return tuple(result)
+
+
+class Slide(NamedTuple):
+    """A convolution's attributes; with the shapes of a run they make its geometry."""
+
+    strides: tuple[int, ...]  # like all attributes: one entry per dimension of the image
+    dilations: tuple[int, ...]
+    padding: bytes
+    explicit: tuple[int, ...]
+    data_format: bytes
+
+    def geometry(self, image: Sequence[int], filter: Sequence[int]) -> Geometry:
+        """How the window slides over an image of this shape."""
+        return _geometry(self, tuple(image), tuple(filter))
+
+
+@lru_cache(1024)
+def _geometry(slide: Slide, image: tuple[int, ...], filter: tuple[int, ...]) -> Geometry:
+    form = slide.data_format
+    strides, dilations = spatial(slide.strides, form), spatial(slide.dilations, form)
+    if slide.padding == b"EXPLICIT":
+        pairs = zip(slide.explicit[::2], slide.explicit[1::2])
+        padding = spatial(list(pairs), form)
+    else:
+        padding = pads(spatial(image, form), filter, strides, slide.padding, dilations)
+    channels = image[channel_axis(form)]
+    groups = channels // filter[-2] if filter[-2] else 1
+    return Geometry(strides, dilations, padding, not form.startswith(b"NC"), max(groups, 1))
+
+
+@cache
+def _torch_arguments(geometry: Geometry) -> tuple[Any, ...]:
+    """What `aten.convolution` takes after its tensors."""
+    count = len(geometry.strides)
+    return (
+        list(geometry.strides), list(geometry.padding), list(geometry.dilations), False,
+        [0] * count, geometry.groups,
+    )  # fmt: skip
+
+
+@cache
+def _orders(rank: int) -> tuple[tuple[int, ...], ...]:
+    """Permutations: image to torch and back, filter to torch and back."""
+    filter_in = (rank - 1, rank - 2, *range(rank - 2))
+    filter_out = (*range(2, rank), 1, 0)
+    return channels_first(rank), channels_last(rank), filter_in, filter_out
+
+
+_unequal = cache(lambda geometry: geometry.unequal)
+
+
+def image_in(image: Any, geometry: Geometry) -> Any:
+    """An image tensor as torch sees it."""
+    return image.permute(_orders(image.ndim)[0]) if geometry.is_channels_last else image
+
+
+def image_out(image: Any, geometry: Geometry) -> Any:
+    """The graph's tensor of a torch image."""
+    if geometry.is_channels_last:
+        image = image.permute(_orders(image.ndim)[1])
+    return image.contiguous()
+
+
+def filter_in(filter: Any) -> Any:
+    """A filter tensor HWIO as torch's OIHW."""
+    return filter.permute(_orders(filter.ndim)[2])
+
+
+def filter_out(filter: Any) -> Any:
+    """A torch filter OIHW as the graph's HWIO."""
+    return filter.permute(_orders(filter.ndim)[3]).contiguous()
+
+
+def padded(image: Any, geometry: Geometry) -> Any:
+    """A torch image with those paddings that torch does not do itself."""
+    unequal = _unequal(geometry)
+    return F.pad(image, unequal) if unequal else image
+
+
+def cut(image: Any, geometry: Geometry, sizes: Sequence[int]) -> Any:
+    """Undoes `padded` on a gradient of an image of the given spatial sizes."""
+    for axis, ((before, after), size) in enumerate(zip(geometry.pads, sizes), 2):
+        if before != after:
+            image = image.narrow(axis, before, size)
+    return image
+
+
+def empty_image(like: Any, shape: Sequence[int], geometry: Geometry) -> Any:
+    """Memory never read: gradient kernels of torch look at the shape of an input only."""
+    unequal = _unequal(geometry)
+    sizes = list(shape)
+    for axis, (before, after) in enumerate(geometry.pads, 2):
+        if unequal and before != after:
+            sizes[axis] += before + after
+    if not geometry.is_channels_last:
+        return like.new_empty(sizes)
+    layout = torch.channels_last if len(sizes) == 4 else torch.channels_last_3d
+    return torch.empty(sizes, dtype=like.dtype, device=like.device, memory_format=layout)
+
+
+def convolve(image: Any, weight: Any, geometry: Geometry) -> Any:
+    """The convolution of a torch image with a torch weight."""
+    return aten.convolution.default(
+        padded(image, geometry), weight, None, *_torch_arguments(geometry)
+    )
+
+
+def backward(
+    grad: Any, image: Any, weight: Any, geometry: Geometry, mask: list[bool]
+) -> tuple[Any, Any]:
+    """Gradients for a padded torch image and for a torch weight, as far as `mask` asks."""
+    found = aten.convolution_backward.default(
+        grad, image, weight, None, *_torch_arguments(geometry), [*mask, False]
+    )
+    return found[0], found[1]
+
+
+# ---- kernels over the graph's tensors
+
+
+def convolution(image: Any, filter: Any, geometry: Geometry) -> Any:
+    """What Conv2D and Conv3D run."""
+    return image_out(convolve(image_in(image, geometry), filter_in(filter), geometry), geometry)
+
+
+def input_gradient(
+    filter: Any, grad: Any, shape: Sequence[int], geometry: Geometry
+) -> Any:
+    """The gradient for an image of `shape` (in the graph's order)."""
+    if geometry.is_channels_last:
+        shape = [shape[axis] for axis in _orders(len(shape))[0]]
+    grad = image_in(grad, geometry)
+    image = empty_image(grad, shape, geometry)
+    found, _ = backward(grad, image, filter_in(filter), geometry, [True, False])
+    return image_out(cut(found, geometry, shape[2:]), geometry)
+
+
+def filter_gradient(image: Any, grad: Any, shape: Sequence[int], geometry: Geometry) -> Any:
+    """The gradient for a filter of `shape` (HWIO)."""
+    image = padded(image_in(image, geometry), geometry)
+    weight = filter_in(grad.new_empty(shape))
+    _, found = backward(image_in(grad, geometry), image, weight, geometry, [False, True])
+    return filter_out(found)
+
+
+def both_gradients(image: Any, filter: Any, grad: Any, geometry: Geometry) -> tuple[Any, Any]:
+    """`input_gradient` and `filter_gradient` in one call."""
+    image = image_in(image, geometry)
+    found, weight = backward(
+        image_in(grad, geometry), padded(image, geometry), filter_in(filter), geometry,
+        [True, True],
+    )  # fmt: skip
+    return image_out(cut(found, geometry, image.shape[2:]), geometry), filter_out(weight)

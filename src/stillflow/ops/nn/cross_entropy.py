@@ -1,0 +1,335 @@
+"""Cross entropy of softmax probabilities against dense or sparse labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from stillflow.errors import InvalidArgumentError
+from stillflow.graph import dims, dtypes
+from stillflow.graph.api import control_dependencies, name_scope
+from stillflow.graph.card import op
+from stillflow.graph.constant_value import constant_value
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.join import concat
+from stillflow.ops.arrays.sequences import range as range_of
+from stillflow.ops.arrays.shape import expand_dims, rank, reshape, shape, squeeze
+from stillflow.ops.arrays.slicing import slice_
+from stillflow.ops.arrays.transpose import transpose
+from stillflow.ops.control import prevent_gradient, stop_gradient
+from stillflow.ops.deprecated import renamed_argument
+from stillflow.ops.math.binary import subtract
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.matmul import matmul
+from stillflow.ops.nn.softmax import log_softmax, softmax
+from stillflow.ops.samples import Bad, Sample
+
+_FLOATS = "{half, bfloat16, float, double}"
+
+
+def _times_rows(vector: Tensor, matrix: Tensor) -> Tensor:
+    """Multiplies every row of a matrix by its number in a vector."""
+    return expand_dims(vector, -1) * matrix
+
+
+# ---- dense labels
+
+softmax_cross_entropy_with_logits_op = op(f"""
+    SoftmaxCrossEntropyWithLogits(features: T, labels: T) -> (loss: T, backprop: T)
+    T: {_FLOATS}
+""")
+
+
+@softmax_cross_entropy_with_logits_op.shape
+def softmax_cross_entropy_with_logits_shape(node: Node) -> Any:
+    features, labels = node.dims(0), node.dims(1)
+    try:
+        both = dims.merge(dims.with_rank(features, 2), labels)
+    except ValueError:
+        both = dims.broadcast(features, labels)
+        if both is None:
+            raise ValueError(
+                "Shape must be broadcasted with rank 2, but is rank is unknown."
+            ) from None
+        if len(both) != 2:
+            raise ValueError(
+                f"Shape must be broadcasted with rank 2, but is rank {len(both)}"
+            ) from None
+    assert both is not None
+    return [both[:1], both]
+
+
+def _cross_entropy(features: Any, labels: Any) -> tuple[Any, Any]:
+    if features.shape != labels.shape:
+        features, labels = torch.broadcast_tensors(features, labels)
+    logs = torch.log_softmax(features, -1)
+    loss = torch.mul(logs, labels).sum(-1).neg_()
+    return loss, logs.exp_().sub_(labels)
+
+
+@softmax_cross_entropy_with_logits_op.kernel
+def softmax_cross_entropy_with_logits_kernel(node: Node) -> Any:
+    return node.call(_cross_entropy, *node.inputs)
+
+
+def _is_zero(grad: Tensor) -> bool:
+    """Whether a gradient is zero for sure."""
+    if grad.op.type in ("ZerosLike", "Zeros"):
+        return True
+    value = constant_value(grad)
+    return value is not None and bool((value == 0).all())
+
+
+@softmax_cross_entropy_with_logits_op.gradient
+def softmax_cross_entropy_with_logits_gradient(node: Node, grad_loss: Any, grad_grad: Any) -> Any:
+    grad = _times_rows(grad_loss, node.outputs[1])
+    logits = node.inputs[0]
+    if grad_grad is not None and not _is_zero(grad_grad):
+        probabilities = softmax(logits)
+        product = matmul(expand_dims(grad_grad, 1), expand_dims(probabilities, 2))
+        grad += (grad_grad - squeeze(product, axis=1)) * probabilities
+    return [grad, _times_rows(grad_loss, -log_softmax(logits))]
+
+
+@softmax_cross_entropy_with_logits_op.samples
+def softmax_cross_entropy_with_logits_samples() -> Iterator[Any]:
+    features = np.float32([[1, 2, 3], [-1, 0.5, 4]])
+    labels = np.float32([[0.2, 0.3, 0.5], [0, 1, 0]])
+    yield Sample(features, labels)
+    yield Sample(features, labels[:1], grad=False)
+    yield Bad(features, labels[:, :2], match="must be equal")
+    yield Bad(features[0], labels[0], match="rank 2")
+
+
+# ---- sparse labels
+
+sparse_softmax_cross_entropy_with_logits_op = op(f"""
+    SparseSoftmaxCrossEntropyWithLogits(features: T, labels: Tlabels) -> (loss: T, backprop: T)
+    T: {_FLOATS}
+    Tlabels: {{int32, int64}} = int64
+""")
+
+
+@sparse_softmax_cross_entropy_with_logits_op.shape
+def sparse_softmax_cross_entropy_with_logits_shape(node: Node) -> Any:
+    features = dims.with_rank(node.dims(0), 2)
+    (count,) = dims.with_rank(node.dims(1), 1)
+    batch = dims.merge_dim(features[0], count)
+    return [(batch,), (batch, features[1])]
+
+
+def _sparse_cross_entropy(features: Any, labels: Any) -> tuple[Any, Any]:
+    classes = features.shape[1]
+    if classes == 0:
+        raise InvalidArgumentError(
+            None, None, "Must have at least one class, but got logits shape "
+            f"[{features.shape[0]},0]"
+        )
+    if labels.numel() == 0:
+        return features.new_empty(0), torch.empty_like(features)
+    low, high = labels.aminmax()
+    if low < 0 or high >= classes:
+        refuse_labels(labels, classes)
+    index = labels.long().unsqueeze(1)
+    logs = torch.log_softmax(features, 1)
+    loss = logs.gather(1, index).squeeze(1).neg_()
+    ones = logs.new_ones(()).expand(index.shape)
+    return loss, logs.exp_().scatter_add_(1, index, -ones)
+
+
+def refuse_labels(labels: Any, classes: int) -> None:
+    """Raises the error for a label that is no class."""
+    values = labels.tolist()
+    bad = next(value for value in values if not 0 <= value < classes)
+    listed = " ".join(str(value) for value in values)
+    raise InvalidArgumentError(
+        None,
+        None,
+        f"Received a label value of {bad} which is outside the valid range of [0, {classes}).  "
+        f"Label values: {listed}",
+    )
+
+
+@sparse_softmax_cross_entropy_with_logits_op.kernel
+def sparse_softmax_cross_entropy_with_logits_kernel(node: Node) -> Any:
+    return node.call(_sparse_cross_entropy, *node.inputs)
+
+
+@sparse_softmax_cross_entropy_with_logits_op.gradient
+def sparse_softmax_cross_entropy_with_logits_gradient(node: Node, grad: Any, _: Any) -> Any:
+    backprop = prevent_gradient(
+        node.outputs[1],
+        message="Currently there is no way to take the second derivative of "
+        "sparse_softmax_cross_entropy_with_logits due to the fused implementation's interaction "
+        "with tf.gradients()",
+    )
+    return [_times_rows(grad, backprop), None]
+
+
+@sparse_softmax_cross_entropy_with_logits_op.samples
+def sparse_softmax_cross_entropy_with_logits_samples() -> Iterator[Any]:
+    features = np.float32([[1, 2, 3], [-1, 0.5, 4]])
+    yield Sample(features, np.int64([2, 0]))
+    yield Sample(features, np.int32([2, 0]))
+    yield Bad(features, np.int64([2, 3]), match="Received a label value of 3")
+    yield Bad(features, np.int64([1, 2, 0]), match="must be equal")
+
+
+# ---- public functions
+
+
+def require_names(function: str, sentinel: Any, labels: Any, logits: Any) -> None:
+    """Refuses positional arguments: labels and logits are too easily swapped.
+
+    Raises:
+      ValueError: if a positional argument is given or one of the two is missing.
+    """
+    if sentinel is not None:
+        raise ValueError(
+            f"Only call `{function}` with named arguments (labels=..., logits=..., ...)"
+        )
+    if labels is None or logits is None:
+        raise ValueError("Both labels and logits must be provided.")
+
+
+def _move_to_end(tensor: Tensor, axis: Any, count: Tensor) -> Tensor:
+    order = concat([range_of(axis), range_of(axis + 1, count), [axis]], 0)
+    return transpose(tensor, order)
+
+
+def flatten_outer_dims(logits: Tensor) -> Tensor:
+    """A matrix whose rows are all vectors along the last axis."""
+    count = rank(logits)
+    last = slice_(shape(logits), [subtract(count, 1)], [1])
+    output = reshape(logits, concat([[-1], last], 0))
+    sizes = logits._dims
+    if sizes is not None and None not in sizes[:-1]:
+        output.set_shape([int(np.prod(sizes[:-1])), sizes[-1]])
+    return output
+
+
+@export("nn.softmax_cross_entropy_with_logits_v2")
+def softmax_cross_entropy_with_logits_v2(
+    labels: Any, logits: Any, axis: Any = None, name: str | None = None, dim: Any = None
+) -> Tensor:
+    """Cross entropy between `labels` and `softmax(logits)`; gradients flow into both.
+
+    Args:
+      labels: probabilities, of the shape of `logits`.
+      logits: floating-point.
+      axis: the axis of the classes, by default the last one.
+      dim: the old name of `axis`.
+
+    Returns:
+      A tensor of the shape of `logits` without `axis`.
+    """
+    axis = renamed_argument("axis", axis, "dim", dim)
+    if axis is None:
+        axis = -1
+    values = [logits, labels]
+    with name_scope(name, "softmax_cross_entropy_with_logits", values) as scope:
+        logits = convert_to_tensor(logits, name="logits")
+        labels = convert_to_tensor(labels, name="labels")
+        narrow = logits.dtype in (dtypes.float16, dtypes.bfloat16)
+        precise = cast(logits, dtypes.float32) if narrow else logits
+        labels = cast(labels, precise.dtype)
+        count = rank(precise)
+        if axis != -1:
+            precise = _move_to_end(precise, axis, count)
+            labels = _move_to_end(labels, axis, count)
+        full = shape(precise)
+        precise, labels = flatten_outer_dims(precise), flatten_outer_dims(labels)
+        cost = softmax_cross_entropy_with_logits_op(precise, labels, name=scope).loss
+        cost = reshape(cost, slice_(full, [0], [subtract(count, 1)]))
+        if logits._dims is not None:
+            sizes = list(logits._dims)
+            del sizes[axis]
+            cost.set_shape(sizes)
+        return cast(cost, logits.dtype) if narrow else cost
+
+
+@export("nn.softmax_cross_entropy_with_logits")
+def softmax_cross_entropy_with_logits(
+    _sentinel: Any = None,
+    labels: Any = None,
+    logits: Any = None,
+    dim: int = -1,
+    name: str | None = None,
+    axis: Any = None,
+) -> Tensor:
+    """`softmax_cross_entropy_with_logits_v2` with no gradient for the labels.
+
+    Raises:
+      ValueError: if arguments are not given by name.
+    """
+    axis = renamed_argument("axis", axis, "dim", dim)
+    require_names("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
+    with name_scope(name, "softmax_cross_entropy_with_logits_sg", [logits, labels]) as scope:
+        labels = stop_gradient(labels, name="labels_stop_gradient")
+    return softmax_cross_entropy_with_logits_v2(
+        labels=labels, logits=logits, axis=axis, name=scope
+    )
+
+
+def _check_sparse_shapes(labels: Tensor, logits: Tensor) -> bool:
+    """Refuses static shapes that do not fit; says whether they are fully known."""
+    if logits._rank == 0:
+        raise ValueError(f"Logits cannot be scalars - received shape {logits.shape}.")
+    if None not in (logits._rank, labels._rank) and labels._rank != logits._rank - 1:  # type: ignore[operator]
+        raise ValueError(
+            f"Rank mismatch: Rank of labels (received {labels._rank}) should equal rank of logits "
+            f"minus 1 (received {logits._rank})."
+        )
+    known = labels.shape.is_fully_defined() and logits.shape[:-1].is_fully_defined()
+    if known and labels.shape != logits.shape[:-1]:
+        raise ValueError(
+            f"Shape mismatch: The shape of labels (received {labels.shape}) should equal the "
+            f"shape of logits except for the last dimension (received {logits.shape})."
+        )
+    return known
+
+
+@export("nn.sparse_softmax_cross_entropy_with_logits")
+def sparse_softmax_cross_entropy_with_logits(
+    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+) -> Tensor:
+    """Cross entropy between class numbers and `softmax(logits)`.
+
+    Args:
+      labels: int32 or int64, of the shape of `logits` without its last axis.
+      logits: floating-point, the classes along the last axis.
+
+    Returns:
+      A tensor of the shape of `labels`.
+
+    Raises:
+      ValueError: if arguments are not given by name or the shapes do not fit.
+    """
+    from stillflow.ops.check import assert_equal
+
+    require_names("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
+    with name_scope(name, "SparseSoftmaxCrossEntropyWithLogits", [labels, logits]):
+        labels = convert_to_tensor(labels)
+        logits = convert_to_tensor(logits)
+        half = logits.dtype == dtypes.float16
+        precise = cast(logits, dtypes.float32) if half else logits
+        static, full = labels.shape, shape(labels)
+        known = _check_sparse_shapes(labels, logits)
+        if logits._rank == 2:
+            cost = sparse_softmax_cross_entropy_with_logits_op(precise, labels, name=name).loss
+            return cast(cost, dtypes.float16) if half else cost
+        checks = [] if known else [assert_equal(shape(labels), shape(logits)[:-1])]
+        with control_dependencies(checks):
+            classes = shape(logits)[rank(logits) - 1]
+            precise = reshape(precise, [-1, classes])
+            labels = reshape(labels, [-1])
+            cost = sparse_softmax_cross_entropy_with_logits_op(precise, labels, name=name).loss
+            cost = reshape(cost, full)
+            cost.set_shape(static)
+            return cast(cost, dtypes.float16) if half else cost

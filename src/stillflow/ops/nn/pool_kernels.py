@@ -1,0 +1,222 @@
+"""Pools in torch, with TensorFlow's paddings, for two and three dimensions.
+
+TF's SAME may pad one more element after than before. Torch's `ceil_mode` pads just that way; only
+where the stride is 1 it cannot, and there the larger padding is used on both sides and the first
+output dropped. Padding never wins a maximum and never counts in an average, as in TF.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
+
+from stillflow.graph.lazy import F, aten, torch
+from stillflow.ops.nn.windows import channels_first, channels_last, pads, spatial
+
+
+class PoolGeometry(NamedTuple):
+    """How a pool's window slides over images of one size."""
+
+    window: tuple[int, ...]
+    strides: tuple[int, ...]
+    padding: tuple[int, ...]  # before and after
+    ceil: bool
+    drop: tuple[int, ...]  # outputs to leave out at the start of each dimension
+    is_channels_last: bool
+
+
+@lru_cache(1024)
+def pool_geometry(
+    image: tuple[int, ...],
+    ksize: tuple[int, ...],
+    strides: tuple[int, ...],
+    padding: bytes,
+    data_format: bytes,
+) -> PoolGeometry:
+    """The geometry of a pool over an image of this shape; all in the order of `data_format`."""
+    sizes, window = spatial(image, data_format), spatial(ksize, data_format)
+    steps = spatial(strides, data_format)
+    pairs = pads(sizes, window, steps, padding)
+    drop = tuple(
+        int(step == 1 and before != after) for step, (before, after) in zip(steps, pairs)
+    )
+    before = tuple(pair[1] if dropped else pair[0] for pair, dropped in zip(pairs, drop))
+    first = data_format.startswith(b"NC")
+    return PoolGeometry(window, steps, before, padding == b"SAME", drop, not first)
+
+
+@cache
+def _arguments(geometry: PoolGeometry) -> tuple[list[int], list[int], list[int]]:
+    return list(geometry.window), list(geometry.strides), list(geometry.padding)
+
+
+def image_in(image: Any, geometry: PoolGeometry) -> Any:
+    """The image as torch sees it: NCHW, in memory as it was."""
+    return image.permute(channels_first(image.ndim)) if geometry.is_channels_last else image
+
+
+def image_out(image: Any, geometry: PoolGeometry) -> Any:
+    """The graph's tensor of a torch image."""
+    if geometry.is_channels_last:
+        image = image.permute(channels_last(image.ndim))
+    return image.contiguous()
+
+
+def _dropped(image: Any, drop: Sequence[int]) -> Any:
+    for axis, count in enumerate(drop, 2):
+        if count:
+            image = image.narrow(axis, count, image.shape[axis] - count)
+    return image
+
+
+def _with_dropped(grad: Any, drop: Sequence[int]) -> Any:
+    """An output gradient with zeros for the outputs that were dropped."""
+    if not any(drop):
+        return grad
+    widths = [width for count in reversed(drop) for width in (count, 0)]
+    return F.pad(grad, widths)
+
+
+def _empty_image(like: Any, shape: Sequence[int], geometry: PoolGeometry) -> Any:
+    """Memory never read, for kernels that want to see the shape of an input."""
+    if not geometry.is_channels_last:
+        return like.new_empty(tuple(shape))
+    sizes = [shape[axis] for axis in channels_first(len(shape))]
+    layout = torch.channels_last if len(sizes) == 4 else torch.channels_last_3d
+    return torch.empty(sizes, dtype=like.dtype, device=like.device, memory_format=layout)
+
+
+# ---- maxima
+
+
+def maximum_and_index(image: Any, geometry: PoolGeometry) -> tuple[Any, Any]:
+    """Maxima of a torch image, and where in its plane each stands; nothing dropped yet."""
+    function = (
+        aten.max_pool2d_with_indices if image.ndim == 4 else aten.max_pool3d_with_indices
+    ).default
+    window, strides, padding = _arguments(geometry)
+    ones = [1] * len(window)
+    return function(image, window, strides, padding, ones, geometry.ceil)
+
+
+def max_pool(image: Any, geometry: PoolGeometry) -> Any:
+    """What MaxPool and MaxPool3D run."""
+    best, _ = maximum_and_index(image_in(image, geometry), geometry)
+    return image_out(_dropped(best, geometry.drop), geometry)
+
+
+def max_pool_grad(image: Any, grad: Any, geometry: PoolGeometry) -> Any:
+    """Sends every output's gradient to the first maximum in its window."""
+    image = image_in(image, geometry)
+    _, index = maximum_and_index(image, geometry)
+    return max_pool_grad_at(image, grad, index, geometry)
+
+
+def max_pool_grad_at(image: Any, grad: Any, index: Any, geometry: PoolGeometry) -> Any:
+    """`max_pool_grad` where the index of every maximum is known."""
+    grad = _with_dropped(image_in(grad, geometry), geometry.drop)
+    if not image.is_floating_point():
+        return image_out(_scatter(image.shape, grad, index), geometry)
+    backward = (
+        aten.max_pool2d_with_indices_backward
+        if image.ndim == 4
+        else aten.max_pool3d_with_indices_backward
+    ).default
+    window, strides, padding = _arguments(geometry)
+    ones = [1] * len(window)
+    found = backward(grad, image, window, strides, padding, ones, geometry.ceil, index)
+    return image_out(found, geometry)
+
+
+def _scatter(shape: Sequence[int], grad: Any, index: Any) -> Any:
+    result = grad.new_zeros((shape[0], shape[1], _count(shape[2:])))
+    result.scatter_add_(2, index.flatten(2), grad.flatten(2))
+    return result.view(shape)
+
+
+def _count(sizes: Sequence[int]) -> int:
+    result = 1
+    for size in sizes:
+        result *= size
+    return result
+
+
+def max_pool_grad_grad(image: Any, grad: Any, geometry: PoolGeometry) -> Any:
+    """Takes the gradient of every output's gradient from the first maximum in its window."""
+    image = image_in(image, geometry)
+    _, index = maximum_and_index(image, geometry)
+    index = _dropped(index, geometry.drop)
+    flat = image_in(grad, geometry).flatten(2)
+    return image_out(flat.gather(2, index.flatten(2)).view(index.shape), geometry)
+
+
+def depth_max_pool(image: Any, window: int, axis: int) -> Any:
+    """Maxima over groups of `window` neighbouring channels."""
+    return image.unflatten(axis, (-1, window)).amax(axis + 1)
+
+
+# ---- averages
+
+
+def avg_pool(image: Any, geometry: PoolGeometry) -> Any:
+    """What AvgPool and AvgPool3D run."""
+    function = aten.avg_pool2d.default if image.ndim == 4 else aten.avg_pool3d.default
+    window, strides, padding = _arguments(geometry)
+    image = image_in(image, geometry)
+    result = function(image, window, strides, padding, geometry.ceil, False)
+    return image_out(_dropped(result, geometry.drop), geometry)
+
+
+def avg_pool_grad(grad: Any, shape: Sequence[int], geometry: PoolGeometry) -> Any:
+    """Spreads every output's gradient evenly over its window; `shape` is the input's."""
+    function = (
+        aten.avg_pool2d_backward if len(shape) == 4 else aten.avg_pool3d_backward
+    ).default
+    window, strides, padding = _arguments(geometry)
+    image = _empty_image(grad, shape, geometry)
+    grad = _with_dropped(image_in(grad, geometry), geometry.drop)
+    found = function(grad, image, window, strides, padding, geometry.ceil, False, None)
+    return image_out(found, geometry)
+
+
+# ---- places of maxima as MaxPoolWithArgmax counts them: along the whole image, channels last
+
+
+def max_pool_with_argmax(image: Any, geometry: PoolGeometry, whole: bool) -> tuple[Any, Any]:
+    """Maxima of NHWC images and their places, within each image or in the whole batch."""
+    channels = image.shape[-1]
+    best, index = maximum_and_index(image_in(image, geometry), geometry)
+    best = image_out(_dropped(best, geometry.drop), geometry)
+    index = image_out(_dropped(index, geometry.drop), geometry)
+    index = index * channels + torch.arange(channels, device=index.device)
+    return best, index + _starts(image, index.ndim) if whole else index
+
+
+def _starts(image: Any, rank: int) -> Any:
+    """Where each image of a batch begins."""
+    count = image[0].numel()
+    starts = torch.arange(0, image.shape[0] * count, max(count, 1), device=image.device)
+    return starts.view(-1, *(1,) * (rank - 1))
+
+
+def _flat_places(image: Any, argmax: Any, whole: bool) -> Any:
+    places = argmax.long() if whole else argmax.long() + _starts(image, argmax.ndim)
+    places = places.reshape(-1)
+    if places.numel():
+        low, high = places.aminmax()
+        if low < 0 or high >= image.numel():
+            raise ValueError(f"Invalid output gradient index: {int(high)}, 0, {image.numel()}")
+    return places
+
+
+def scatter_to_argmax(image: Any, grad: Any, argmax: Any, whole: bool) -> Any:
+    """Sends gradients back to the places of the maxima."""
+    result = grad.new_zeros(image.numel())
+    result.index_add_(0, _flat_places(image, argmax, whole), grad.reshape(-1))
+    return result.view(image.shape)
+
+
+def gather_from_argmax(grad: Any, argmax: Any, whole: bool) -> Any:
+    """Takes values from the places of the maxima."""
+    return grad.reshape(-1)[_flat_places(grad, argmax, whole)].view(argmax.shape)

@@ -1,0 +1,138 @@
+"""Probabilities from logits: Softmax, LogSoftmax."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from stillflow import errors
+from stillflow.graph import dims
+from stillflow.graph.card import Card, op
+from stillflow.graph.constant_value import constant_value
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.join import concat
+from stillflow.ops.arrays.select import where
+from stillflow.ops.arrays.sequences import range as range_of
+from stillflow.ops.arrays.shape import rank
+from stillflow.ops.arrays.transpose import transpose
+from stillflow.ops.deprecated import renamed_argument
+from stillflow.ops.math.binary import subtract
+from stillflow.ops.math.comparison import less
+from stillflow.ops.math.reductions import reduce_sum
+from stillflow.ops.math.unary import exp
+from stillflow.ops.samples import Bad, Sample
+
+_FLOATS = "{half, bfloat16, float, double}"
+
+
+def softmax_shape(node: Node) -> Any:
+    return dims.with_rank_at_least(node.dims(0), 1)
+
+
+def softmax_samples() -> Iterator[Any]:
+    yield Sample(np.float32([[1, 2, 3], [-1, 0.5, 4]]))
+    yield Sample(np.float32([[[1, 2], [300, 2]]]))
+    yield Sample(np.zeros((0, 3), np.float32))
+    yield Bad(np.float32(1), match="at least rank 1")
+
+
+softmax_op = op(f"Softmax(logits: T) -> softmax: T; T: {_FLOATS}")
+softmax_op.shape(softmax_shape)
+softmax_op.samples(softmax_samples)
+
+
+@softmax_op.kernel
+def softmax_kernel(node: Node) -> Any:
+    return node.call(torch.softmax, node.inputs[0], -1)
+
+
+@softmax_op.gradient
+def softmax_gradient(node: Node, grad: Tensor) -> Any:
+    result = node.outputs[0]
+    total = reduce_sum(grad * result, -1, keepdims=True)
+    return (grad - total) * result
+
+
+log_softmax_op = op(f"LogSoftmax(logits: T) -> logsoftmax: T; T: {_FLOATS}")
+log_softmax_op.shape(softmax_shape)
+log_softmax_op.samples(softmax_samples)
+
+
+@log_softmax_op.kernel
+def log_softmax_kernel(node: Node) -> Any:
+    return node.call(torch.log_softmax, node.inputs[0], -1)
+
+
+@log_softmax_op.gradient
+def log_softmax_gradient(node: Node, grad: Tensor) -> Any:
+    result = exp(node.outputs[0])
+    return grad - reduce_sum(grad, -1, keepdims=True) * result
+
+
+def _swap(logits: Tensor, axis: Any, last: Any, name: str | None = None) -> Tensor:
+    """Exchanges two axes that are known when the graph runs."""
+    order = concat([range_of(axis), [last], range_of(axis + 1, last), [axis]], 0)
+    return transpose(logits, order, name=name)
+
+
+def along_axis(card: Card, logits: Any, axis: Any, name: str | None) -> Tensor:
+    """Applies a card that works along the last axis along another one.
+
+    Raises:
+      InvalidArgumentError: if `axis` is out of range.
+    """
+    logits = convert_to_tensor(logits)
+    count = logits.shape.ndims
+    if axis == -1 or axis == count - 1:
+        return card(logits, name=name)
+    known = axis
+    if isinstance(axis, Tensor):
+        value = constant_value(axis)
+        known = None if value is None else int(value)
+    if known is not None and not -count <= known < count:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Dimension ({known}) must be in the range [{-count}, {count}) where {count} is the "
+            "number of dimensions in the input.",
+        )
+    total = rank(logits)
+    if isinstance(axis, Tensor):
+        axis = where(less(axis, 0), axis + total, axis)
+    elif axis < 0:
+        axis += total
+    last = rank(logits)
+    position = axis % count
+    swapped = _swap(logits, position, subtract(last, 1))
+    output = _swap(card(swapped), position, subtract(last, 1), name=name)
+    output.set_shape(logits.shape)
+    return output
+
+
+@export("nn.softmax", "math.softmax")
+def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+    """`exp(logits)` divided by its sum along `axis` (the last one by default).
+
+    Args:
+      logits: floating-point.
+      axis: an integer, or a scalar tensor.
+      dim: the old name of `axis`.
+
+    Raises:
+      InvalidArgumentError: if `axis` is out of range.
+    """
+    axis = renamed_argument("axis", axis, "dim", dim)
+    return along_axis(softmax_op, logits, -1 if axis is None else axis, name)
+
+
+@export("nn.log_softmax", "math.log_softmax")
+def log_softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+    """The logarithm of `softmax`, computed without overflow. Arguments are those of `softmax`."""
+    axis = renamed_argument("axis", axis, "dim", dim)
+    return along_axis(log_softmax_op, logits, -1 if axis is None else axis, name)
