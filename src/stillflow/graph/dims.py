@@ -7,11 +7,13 @@ them; the graph adds which operation they concern.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 Dim: TypeAlias = int | None
 Dims: TypeAlias = tuple[Dim, ...] | None
+Result = TypeVar("Result")
 
 _MAX_RANK = 2**31 - 1
 _MAX_SIZE = 2**63 - 1
@@ -319,6 +321,33 @@ def minimum(a: Dim, b: Dim) -> Dim:
 def maximum(a: Dim, b: Dim) -> Dim:
     """The larger of two sizes."""
     return None if a is None or b is None else max(a, b)
+
+
+def in_context(text: str, function: Callable[..., Result], *args: Any) -> Result:
+    """Calls `function(*args)`; what it refuses is told together with where that happened.
+
+    Raises:
+      ValueError: what `function` raises, with `text` on a second line.
+    """
+    try:
+        return function(*args)
+    except ValueError as error:
+        raise ValueError(f"{error}\n\t{text}") from None
+
+
+def scalar_axis(value: int, rank: int | None) -> int | None:
+    """The axis that a scalar input names, counted from the front; None if that cannot be told.
+
+    Raises:
+      ValueError: If it is out of range.
+    """
+    if rank is None:
+        return None if value < 0 else value
+    if not -rank <= value < rank:
+        raise ValueError(
+            f"Dimension size, given by scalar input {value} must be in range [-{rank}, {rank})"
+        )
+    return value % rank
 
 
 def _check_rank(rank: int) -> None:

@@ -66,6 +66,8 @@ def _fetch(value: Any) -> Any:
         array = value.numpy()
     except RuntimeError:
         array = to_array(value)
+    if not array.flags.c_contiguous:
+        return array.copy()  # nor does it keep a larger tensor alive of which it is a part
     return array if array.ndim else array[()]
 
 

@@ -26,10 +26,7 @@ _TYPES = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 
 def _check_scalars(node: Node, names: tuple[str, ...]) -> None:
     for index, name in enumerate(names):
-        try:
-            dims_lib.with_rank(node.dims(index), 0)
-        except ValueError as error:
-            raise ValueError(f"{error} for '{name}'") from None
+        dims_lib.in_context(f" for '{name}'", dims_lib.with_rank, node.dims(index), 0)
 
 
 # ---- Range

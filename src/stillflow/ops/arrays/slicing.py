@@ -1,0 +1,581 @@
+"""Slices: Slice, StridedSlice and `tensor[...]`."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dims as dims_lib
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
+from stillflow.graph.card import op
+from stillflow.graph.export import export, export_value
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import Dimension
+from stillflow.ops.arrays.packing import stack
+from stillflow.ops.arrays.shape import rank, reshape, shape
+from stillflow.ops.arrays.strides import (
+    Masks,
+    Resolved,
+    check_vectors,
+    resolve,
+    sliced_dims,
+)
+from stillflow.ops.constants import constant
+from stillflow.ops.kernels import ints, is_object
+from stillflow.ops.samples import Bad, Sample
+
+newaxis = None
+export_value("newaxis", newaxis)
+
+_MASKS = """
+    T: type
+    Index: {int32, int64}
+    begin_mask: int = 0
+    end_mask: int = 0
+    ellipsis_mask: int = 0
+    new_axis_mask: int = 0
+    shrink_axis_mask: int = 0
+"""
+
+# ---- Slice
+
+slice_op = op(
+    "Slice(input: T, begin: Index, size: Index) -> output: T; T: type; Index: {int32, int64}",
+    view=True,
+)
+
+
+@slice_op.shape
+def slice_shape(node: Node) -> Any:
+    dims = node.dims(0)
+    begin_dims = dims_lib.with_rank(node.dims(1), 1)
+    size_dims = dims_lib.with_rank(node.dims(2), 1)
+    sizes = node.value(2)
+    if node.planning and dims_lib.is_known(dims):
+        begin = node.value(1)
+        if begin is not None and sizes is not None:
+            assert dims is not None
+            return run_time_extent(dims, begin.tolist(), sizes.tolist())
+    (count,) = dims_lib.merge(begin_dims, size_dims) or (None,)
+    if count is not None:
+        dims = dims_lib.with_rank(dims, count)
+    if sizes is not None:
+        start = node.shape_value(1)
+        return _slice_dims(dims, start, sizes.tolist())
+    partial = node.shape_value(2)
+    return partial if partial is not None else dims_lib.unknown(dims_lib.rank(dims))
+
+
+def _slice_dims(dims: Any, begin: Any, sizes: Sequence[int]) -> Any:
+    result: list[int | None] = []
+    for axis, size in enumerate(sizes):
+        if size == -1:
+            start = None if begin is None else begin[axis]
+            result.append(dims_lib.subtract(None if dims is None else dims[axis], start))
+        else:
+            result.append(size)
+    return tuple(result)
+
+
+def run_time_extent(
+    dims: Sequence[int], begin: Sequence[int], sizes: Sequence[int]
+) -> tuple[int, ...]:
+    """The sizes of a slice, with what -1 stands for, checked in the words of TF's kernel."""
+    if len(begin) != len(dims) or len(sizes) != len(dims):
+        raise ValueError(
+            f"Expected begin and size arguments to be 1-D tensors of size {len(dims)}, but got "
+            f"shapes [{len(begin)}] and [{len(sizes)}] instead."
+        )
+    result = []
+    for axis, (dim, start, size) in enumerate(zip(dims, begin, sizes, strict=True)):
+        extent = dim - start if size == -1 else size
+        if dim == 0:
+            if start or extent:
+                raise ValueError(
+                    f"Expected begin[{axis}] == 0 (got {start}) and size[{axis}] == 0 (got "
+                    f"{extent}) when input.dim_size({axis}) == 0"
+                )
+        elif not 0 <= start <= dim:
+            raise ValueError(f"Expected begin[{axis}] in [0, {dim}], but got {start}")
+        elif not 0 <= extent <= dim - start:
+            raise ValueError(
+                f"Expected size[{axis}] in [0, {dim - start}], but got {extent}"
+            )
+        result.append(extent)
+    return tuple(result)
+
+
+def _extent_index(begin: Sequence[int], sizes: Sequence[int]) -> tuple[Any, ...]:
+    bounds = zip(begin, sizes, strict=True)
+    return (*[slice(start, start + size) for start, size in bounds], Ellipsis)
+
+
+@slice_op.value
+def slice_value(node: Node) -> Any:
+    value, begin, dims = node.value(0), node.value(1), node.out_dims()
+    if value is None or begin is None or dims is None or None in dims:
+        return None
+    return value[_extent_index(begin.tolist(), dims)]  # type: ignore[arg-type]
+
+
+def _slice_numbers(x: Any, begin: Any, sizes: Any) -> Any:
+    start = ints(begin)
+    extent = run_time_extent(x.shape, start, ints(sizes))
+    for axis, size in enumerate(extent):
+        if size != x.shape[axis]:
+            x = x.narrow(axis, start[axis], size)
+    return x
+
+
+def _slice_strings(x: Any, begin: Any, sizes: Any) -> Any:
+    start = ints(begin)
+    return x[_extent_index(start, run_time_extent(x.shape, start, ints(sizes)))]
+
+
+@slice_op.kernel
+def slice_kernel(node: Node) -> Any:
+    if is_object(node):
+        return _slice_strings
+    dims, extent, begin = node.dims(0), node.out_dims(), node.value(1)
+    if dims is None or extent is None or begin is None or None in (*dims, *extent):
+        return _slice_numbers
+    start = begin.tolist()
+    cut = [axis for axis, size in enumerate(extent) if size != dims[axis]]
+    x = node.inputs[0]
+    if not cut:
+        return node.same(0)
+    if len(cut) == 1:
+        return node.call(torch.narrow, x, cut[0], start[cut[0]], extent[cut[0]])
+    index = _extent_index(start, extent)  # type: ignore[arg-type]
+    return node.call(_get_item, x, index)
+
+
+def _get_item(x: Any, index: Any) -> Any:
+    return x[index]
+
+
+@slice_op.gradient
+def slice_gradient(node: Node, grad: Any) -> Any:
+    from stillflow.ops.arrays.join import concat
+    from stillflow.ops.arrays.pad import pad
+
+    x, begin = node.inputs[0], node.inputs[1]
+    input_rank = rank(x)
+    extent = shape(node.outputs[0])
+    column = stack([input_rank, 1])
+    before = reshape(begin, column)
+    after = reshape(shape(x) - extent - begin, column)  # type: ignore[operator]
+    return [pad(grad, concat([before, after], 1)), None, None]
+
+
+@slice_op.samples
+def slice_samples() -> Iterator[Any]:
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    yield Sample(x, [1, 0], [2, -1], fixed=(1, 2))
+    yield Sample(x, [1, 2], [1, 1], fixed=(1, 2))
+    yield Sample(np.array([b"a", b"b"], object), [1], [1], fixed=(1, 2))
+    yield Bad(x, [0, 0], [4, 1], match=r"size\[0\]")
+
+
+@export("slice")
+def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
+    """A contiguous part of a tensor.
+
+    Args:
+      input_: a tensor.
+      begin: where the part begins, one number for each dimension.
+      size: its sizes; -1 takes all that remains.
+      name: of the operation.
+
+    Raises:
+      ValueError: if the part is known not to lie within the tensor.
+    """
+    return slice_op(input_, begin, size, name=name)  # type: ignore[no-any-return]
+
+
+# ---- StridedSlice
+
+strided_slice_op = op(
+    "StridedSlice(input: T, begin: Index, end: Index, strides: Index) -> output: T" + _MASKS,
+    view=True,
+)
+
+
+@strided_slice_op.shape
+def strided_slice_shape(node: Node) -> Any:
+    vectors = [node.dims(1), node.dims(2), node.dims(3)]
+    if node.planning and all(dims_lib.is_known(dims) for dims in vectors):
+        check_vectors(vectors)
+    begin_dims, end_dims, stride_dims = [dims_lib.with_rank(dims, 1) for dims in vectors]
+    merged = dims_lib.merge(dims_lib.merge(begin_dims, end_dims), stride_dims)
+    dims, strides = node.dims(0), node.value(3)
+    if dims is None or strides is None or merged == (None,):
+        return None
+    begin, end = node.value(1), node.value(2)
+    return sliced_dims(
+        dims,
+        None if begin is None else begin.tolist(),
+        None if end is None else end.tolist(),
+        strides.tolist(),
+        Masks.of(node),
+    )
+
+
+def known_slice(node: Node, dims: Any, first: int = 1) -> Resolved | None:
+    """The slice that inputs `first`, `first` + 1 and `first` + 2 say, where all is known."""
+    bounds = [node.value(first + number) for number in range(3)]
+    if any(bound is None for bound in bounds) or not dims_lib.is_known(dims):
+        return None
+    return resolve(dims, *[bound.tolist() for bound in bounds], Masks.of(node))  # type: ignore[union-attr]
+
+
+@strided_slice_op.value
+def strided_slice_value(node: Node) -> Any:
+    value = node.value(0)
+    if value is None:
+        return None
+    found = known_slice(node, value.shape)
+    return None if found is None else take_array(value, found)
+
+
+def take_array(x: np.ndarray, found: Resolved) -> Any:
+    """The slice of a numpy array; a single element stays an array."""
+    part = x[(*found.index, Ellipsis)]
+    return np.flip(part, found.flips) if found.flips else part
+
+
+def take_tensor(x: Any, found: Resolved) -> Any:
+    """The slice of a torch tensor, a view unless something is reversed."""
+    part = x[found.index]
+    return part.flip(found.flips) if found.flips else part
+
+
+def _take_one(node: Node, found: Resolved) -> Any:
+    """The kernel of a slice that touches at most one dimension, as a single cheap call."""
+    touched = [axis for axis, part in enumerate(found.parts) if part is not None]
+    if not touched and found.plain:
+        return node.same(0)
+    if len(touched) != 1 or not found.plain or found.flips:
+        return None
+    (axis,) = touched
+    part = found.parts[axis]
+    assert part is not None
+    if axis in found.drops:
+        return node.call(torch.select, node.inputs[0], axis, part.start)
+    if part.step == 1:
+        start = part.start if part.count else 0
+        return node.call(torch.narrow, node.inputs[0], axis, start, part.count)
+    return None
+
+
+@strided_slice_op.kernel
+def strided_slice_kernel(node: Node) -> Any:
+    found = known_slice(node, node.dims(0))
+    strings = is_object(node)
+    if found is not None:
+        if strings:
+            return node.call(take_array, node.inputs[0], found)
+        simple = _take_one(node, found)
+        if simple is not None:
+            return simple
+        if found.flips:
+            return node.call(take_tensor, node.inputs[0], found)
+        return node.call(_get_item, node.inputs[0], found.index)
+    masks, take = Masks.of(node), take_array if strings else take_tensor
+
+    def take_at_run_time(x: Any, begin: Any, end: Any, strides: Any) -> Any:
+        check_vectors([begin.shape, end.shape, strides.shape])
+        bounds = (ints(begin), ints(end), ints(strides))
+        return take(x, resolve(x.shape, *bounds, masks))
+
+    return take_at_run_time
+
+
+def _masks_of(node: Node) -> dict[str, int]:
+    names = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
+    return {f"{name}_mask": getattr(node, f"{name}_mask") for name in names}
+
+
+@strided_slice_op.gradient
+def strided_slice_gradient(node: Node, grad: Any) -> Any:
+    x, begin, end, strides = node.inputs
+    sizes = shape(x, out_type=begin.dtype)
+    result = strided_slice_grad_op(sizes, begin, end, strides, grad, **_masks_of(node))
+    return [result, None, None, None]
+
+
+@strided_slice_op.samples
+def strided_slice_samples() -> Iterator[Any]:
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    yield Sample(x, [0, 1], [1, 3], [1, 1], fixed=(1, 2, 3), shrink_axis_mask=1)
+    yield Sample(x, [0, 0, 3], [2, 0, -5], [1, 1, -2], fixed=(1, 2, 3), end_mask=2)
+    yield Sample(x, [0, 0, 1], [0, 0, 3], [1, 1, 1], fixed=(1, 2, 3), ellipsis_mask=1,
+                 new_axis_mask=2)  # fmt: skip
+    yield Sample(np.array([b"a", b"b"], object), [1], [2], [1], fixed=(1, 2, 3),
+                 shrink_axis_mask=1)  # fmt: skip
+    yield Bad(x, [2], [3], [1], shrink_axis_mask=1, match="slice index 2 of dimension 0 out of")
+    yield Bad(x, [0], [1], [0], match=r"strides\[0\] must be non-zero")
+
+
+# ---- StridedSliceGrad
+
+strided_slice_grad_op = op(
+    "StridedSliceGrad(shape: Index, begin: Index, end: Index, strides: Index, dy: T) -> output: T"
+    + _MASKS
+)
+
+
+@strided_slice_grad_op.shape
+def strided_slice_grad_shape(node: Node) -> Any:
+    return node.shape_value(0)
+
+
+def _spread(dy: Any, found: Resolved, dims: Sequence[int]) -> Any:
+    """A tensor of zeros but for the slice, which is `dy`."""
+    result = torch.zeros(dims, dtype=dy.dtype, device=dy.device)
+    result[found.index].copy_(dy.flip(found.flips) if found.flips else dy)
+    return result
+
+
+def _check_dy(found: Resolved, dims: Any) -> None:
+    if dims != found.dims:
+        raise ValueError(
+            f"shape of dy was {dims_lib.to_string(dims)} instead of "
+            f"{dims_lib.to_string(found.dims)}"
+        )
+
+
+def _spread_one(node: Node, found: Resolved, dims: tuple[int, ...]) -> Any:
+    """The kernel where a single dimension was cut."""
+    touched = [axis for axis, part in enumerate(found.parts) if part is not None]
+    if not touched and found.plain:
+        return node.same(4)
+    if len(touched) != 1 or not found.plain or found.flips:
+        return None
+    (axis,) = touched
+    part = found.parts[axis]
+    assert part is not None
+    dy, aten = node.inputs[4], torch.ops.aten
+    if axis in found.drops:
+        return node.call(aten.select_backward.default, dy, dims, axis, part.start)
+    stop = part.start + (part.count - 1) * part.step + 1
+    if part.count == 0:
+        return None
+    return node.call(
+        aten.slice_backward.default, dy, dims, axis, part.start, stop, part.step
+    )
+
+
+@strided_slice_grad_op.kernel
+def strided_slice_grad_kernel(node: Node) -> Any:
+    dims = node.out_dims()
+    found = known_slice(node, dims)
+    if found is not None and dims_lib.is_known(node.dims(4)):
+        assert dims is not None
+        _check_dy(found, node.dims(4))
+        simple = _spread_one(node, found, dims)  # type: ignore[arg-type]
+        return simple or node.call(_spread, node.inputs[4], found, dims)
+    masks = Masks.of(node)
+
+    def spread_at_run_time(sizes: Any, begin: Any, end: Any, strides: Any, dy: Any) -> Any:
+        target = ints(sizes)
+        found = resolve(target, ints(begin), ints(end), ints(strides), masks)
+        _check_dy(found, tuple(dy.shape))
+        return _spread(dy, found, target)
+
+    return spread_at_run_time
+
+
+@strided_slice_grad_op.gradient
+def strided_slice_grad_gradient(node: Node, grad: Any) -> Any:
+    _, begin, end, strides, _ = node.inputs
+    sliced = strided_slice(grad, begin, end, strides, **_masks_of(node))
+    return [None, None, None, None, sliced]
+
+
+@strided_slice_grad_op.samples
+def strided_slice_grad_samples() -> Iterator[Any]:
+    dy = np.ones((2, 2), np.float32)
+    yield Sample([2, 4], [0, 1], [2, 4], [1, 2], dy, fixed=(0, 1, 2, 3))
+    yield Bad([2, 4], [0, 1], [2, 4], [1, 1], dy, match="shape of dy was")
+
+
+# ---- Public functions
+
+_INDEX_TYPES = (dtypes.int32, dtypes.int64)
+
+
+def _check_index(index: Any) -> None:
+    """Refuses what is neither an integer nor an integer scalar."""
+    if isinstance(index, (int, Dimension)):
+        return
+    dtype = getattr(index, "dtype", None)
+    if (
+        dtype is None
+        or dtypes.as_dtype(dtype).base_dtype not in _INDEX_TYPES
+        or (index.shape and len(index.shape) == 1)
+    ):
+        raise TypeError(
+            "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
+            f"tf.int32/tf.int64 tensors are valid indices, got {index!r}"
+        )
+
+
+def _is_given(bound: Any) -> bool:
+    # Python writes an open end as None or as sys.maxsize.
+    return bound is not None and (isinstance(bound, Tensor) or bound != sys.maxsize)
+
+
+class _Spec:
+    """Collects begin, end, strides and masks from the parts of a Python index."""
+
+    def __init__(self, parts: Sequence[Any]) -> None:
+        self.begin: list[Any] = []
+        self.end: list[Any] = []
+        self.strides: list[Any] = []
+        self.masks = dict.fromkeys(
+            ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0
+        )
+        for position, part in enumerate(parts):
+            bit = 1 << position
+            if isinstance(part, slice):
+                self._add_range(part, bit)
+            elif part is Ellipsis:
+                self._add(0, 0, 1, "ellipsis_mask", bit)
+            elif part is None:
+                self._add(0, 0, 1, "new_axis_mask", bit)
+            else:
+                _check_index(part)
+                self._add(part, part + 1, 1, "shrink_axis_mask", bit)
+
+    def _add(self, begin: Any, end: Any, stride: Any, mask: str = "", bit: int = 0) -> None:
+        self.begin.append(begin)
+        self.end.append(end)
+        self.strides.append(stride)
+        if mask:
+            self.masks[mask] |= bit
+
+    def _add_range(self, part: Any, bit: int) -> None:
+        begin, end, stride = 0, 0, 1
+        if _is_given(part.start):
+            _check_index(part.start)
+            begin = part.start
+        else:
+            self.masks["begin_mask"] |= bit
+        if _is_given(part.stop):
+            _check_index(part.stop)
+            end = part.stop
+        else:
+            self.masks["end_mask"] |= bit
+        if part.step is not None:
+            _check_index(part.step)
+            stride = part.step
+        self._add(begin, end, stride)
+
+    def vectors(self) -> list[Tensor]:
+        """Begin, end and strides as tensors of one type."""
+        if not self.begin:
+            return [constant([], dtype=dtypes.int32)] * 3
+        vectors = [stack(self.begin), stack(self.end), stack(self.strides)]
+        if any(vector.dtype == dtypes.int64 for vector in vectors):
+            from stillflow.ops.math.cast import cast_op
+
+            vectors = [
+                vector if vector.dtype == dtypes.int64 else cast_op(vector, DstT=dtypes.int64)
+                for vector in vectors
+            ]
+        return vectors
+
+
+def slice_helper(tensor: Any, slice_spec: Any, var: Any = None) -> Tensor:
+    """`tensor[slice_spec]`.
+
+    Args:
+      tensor: a tensor.
+      slice_spec: integers, slices, ellipsis, None and integer scalars, or a Boolean mask.
+      var: the variable whose value `tensor` is, so that the slice can be assigned to.
+
+    Raises:
+      TypeError: if the index holds anything else.
+      ValueError: if it is known not to fit the tensor.
+    """
+    if (
+        isinstance(slice_spec, bool)
+        or (isinstance(slice_spec, Tensor) and slice_spec.dtype == dtypes.bool)
+        or (isinstance(slice_spec, np.ndarray) and slice_spec.dtype == bool)
+    ):
+        from stillflow.ops.arrays.masks import boolean_mask
+
+        return boolean_mask(tensor=tensor, mask=slice_spec)
+    parts = slice_spec if isinstance(slice_spec, (list, tuple)) else [slice_spec]
+    spec = _Spec(parts)
+    values = [tensor, *spec.begin, *spec.end, *spec.strides]
+    with name_scope(None, "strided_slice", values) as scope:
+        begin, end, strides = spec.vectors()
+        return strided_slice(tensor, begin, end, strides, **spec.masks, var=var, name=scope)
+
+
+def slice_variable(var: Any, slice_spec: Any) -> Tensor:
+    """`variable[slice_spec]`: a slice of its value, with a method `assign`."""
+    return slice_helper(var.value(), slice_spec, var)
+
+
+def _assign_slice(var: Any, scope: str | None, given: Any, value: Any, name: Any = None) -> Any:
+    if var is None:
+        raise ValueError("Sliced assignment is only supported for variables")
+    if name is None:
+        name = f"{scope}_assign" if scope is not None else None
+    return var._strided_slice_assign(value=value, name=name, **given)
+
+
+@export("strided_slice")
+def strided_slice(
+    input_: Any,
+    begin: Any,
+    end: Any,
+    strides: Any = None,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+    var: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """A part of a tensor, in steps: what `tensor[...]` makes.
+
+    Args:
+      input_: a tensor.
+      begin, end, strides: integer vectors, one entry for each part of the index.
+      begin_mask, end_mask: bits of the entries whose range is open on that side.
+      ellipsis_mask: the bit of the entry that stands for all dimensions not mentioned.
+      new_axis_mask: bits of the entries that add a dimension.
+      shrink_axis_mask: bits of the entries that take a single element and drop the dimension.
+      var: the variable of which `input_` is the value; its slice can then be assigned to.
+      name: of the operation.
+
+    Raises:
+      ValueError: if the slice is known not to fit.
+    """
+    if strides is None:
+        from stillflow.ops.arrays.fill import ones_like
+
+        strides = ones_like(begin)
+    masks = {
+        "begin_mask": begin_mask, "end_mask": end_mask, "ellipsis_mask": ellipsis_mask,
+        "new_axis_mask": new_axis_mask, "shrink_axis_mask": shrink_axis_mask,
+    }  # fmt: skip
+    result = strided_slice_op(input_, begin, end, strides, name=name, **masks)
+    given = {"begin": begin, "end": end, "strides": strides, **masks}
+    result.assign = functools.partial(_assign_slice, var, name, given)
+    return result  # type: ignore[no-any-return]
+
+
+Tensor._override_operator("__getitem__", slice_helper)
