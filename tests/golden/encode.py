@@ -7,10 +7,14 @@ import gzip
 import io
 import json
 import math
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+
+#: Names that TF numbers through the whole process: they depend on what was built before.
+PROCESS_WIDE_NUMBER = re.compile(r"^(CustomGradient-|pyfunc_)\d+$")
 
 
 def encode_array(value: Any) -> dict[str, Any]:
@@ -101,7 +105,7 @@ def _encode_scalar(field: Any, value: Any) -> Any:
     if field.message_type is not None:
         return encode_message(value)
     if isinstance(value, bytes):
-        return value.decode("latin-1")
+        return PROCESS_WIDE_NUMBER.sub(r"\1N", value.decode("latin-1"))
     if isinstance(value, float) and not math.isfinite(value):
         return repr(value)
     return value
