@@ -1,0 +1,35 @@
+"""tf.app.run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stillflow._export import export
+
+
+@export("app.run")
+def run(main: Callable[[list[str]], Any] | None = None, argv: list[str] | None = None) -> None:
+    """Parse the flags, run a main function with what is left of the arguments, and exit.
+
+    Flags that nobody has defined are left in the arguments rather than refused.
+
+    Args:
+      main: called with the remaining arguments; by default the program's own `main`.
+      argv: the arguments, program name first; by default `sys.argv`.
+
+    Raises:
+      SystemExit: always, with what `main` returns.
+    """
+    from absl import app
+
+    main = main or sys.modules["__main__"].main
+    app.run(main=main, argv=argv, flags_parser=_parse_known)
+
+
+def _parse_known(argv: Sequence[str] | None) -> list[str]:
+    from stillflow.platform.flags import FLAGS
+
+    left: list[str] = FLAGS(sys.argv if argv is None else argv, known_only=True)
+    return left

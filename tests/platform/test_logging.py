@@ -1,0 +1,91 @@
+"""tf.logging."""
+
+from __future__ import annotations
+
+import logging
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import stillflow as tf
+from stillflow.platform import tf_logging
+
+SOURCES = str(Path(tf.__file__).parents[1])
+
+
+@pytest.fixture(autouse=True)
+def fresh_counters():
+    tf_logging._calls.clear()
+    before = tf.logging.get_verbosity()
+    tf.logging.set_verbosity(tf.logging.DEBUG)
+    yield
+    tf.logging.set_verbosity(before)
+
+
+def said(code):
+    return subprocess.run(
+        [sys.executable, "-c", "import stillflow as tf\n" + code], capture_output=True, text=True,
+        check=True, env={**__import__("os").environ, "PYTHONPATH": SOURCES})
+
+
+def test_lines_on_stderr():
+    done = said("""
+print(tf.logging.get_verbosity())
+tf.logging.info("hidden")
+tf.logging.warn("hello %s", "w")
+tf.logging.error("e")
+tf.logging.vlog(30, "v")
+tf.logging.fatal("f")
+tf.logging.TaskLevelStatusMessage("t")
+tf.logging.set_verbosity(tf.logging.INFO)
+tf.logging.info("shown")
+""")
+    assert done.stdout == "30\n"
+    assert done.stderr.splitlines() == [
+        "WARNING:tensorflow:hello w", "ERROR:tensorflow:e", "WARNING:tensorflow:v",
+        "CRITICAL:tensorflow:f", "ERROR:tensorflow:t", "INFO:tensorflow:shown",
+    ]
+
+
+def test_configured_logging_is_not_doubled():
+    done = said("import logging; logging.basicConfig()\ntf.logging.error('once')")
+    assert done.stderr == "ERROR:tensorflow:once\n"
+
+
+def test_levels():
+    names = ("DEBUG", "INFO", "WARN", "ERROR", "FATAL")
+    assert [getattr(tf.logging, name) for name in names] == [10, 20, 30, 40, 50]
+
+
+def test_records_name_the_callers_line(caplog):
+    tf.logging.warning("here")
+    tf.logging.log(tf.logging.INFO, "there")
+    assert {(record.filename, record.funcName) for record in caplog.records} == {
+        ("test_logging.py", "test_records_name_the_callers_line")}
+
+
+def test_first_n_and_every_n_count_by_line(caplog):
+    for step in range(5):
+        tf.logging.log_first_n(tf.logging.INFO, "first %d", 2, step)
+        tf.logging.log_every_n(tf.logging.INFO, "every %d", 3, step)
+        tf.logging.log_if(tf.logging.INFO, "if %d", step == 4, step)
+    assert [record.getMessage() for record in caplog.records] == [
+        "first 0", "every 0", "first 1", "every 3", "if 4"]
+
+
+def test_the_logger_is_that_of_the_logging_module():
+    assert tf.get_logger() is logging.getLogger("tensorflow")
+
+
+def test_flush_refuses():
+    with pytest.raises(NotImplementedError):
+        tf.logging.flush()
+
+
+def test_google_prefix():
+    prefix = tf_logging.google2_log_prefix(tf.logging.WARN, 1e9, ("folder/file.py", 7))
+    assert re.fullmatch(r"W\d{4} \d\d:\d\d:\d\d\.000000 +\d+ file\.py:7\] ", prefix)
+    assert "test_logging.py" in tf_logging.google2_log_prefix(tf.logging.INFO)
