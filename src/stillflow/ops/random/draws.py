@@ -60,6 +60,15 @@ def uniform_double(stream: Philox, count: int, threads: int = 1) -> np.ndarray:
     return _filled(stream, count, np.uint64, _DOUBLE_ORDER, _unit_doubles, threads).view(np.float64)
 
 
+def unit_doubles(words: np.ndarray) -> np.ndarray:
+    """The float64 in [0, 1) that pairs of words stand for: uint32 [4, n] to float64 [2, n]."""
+    bits = words[0::2].astype(np.uint64)
+    bits <<= np.uint64(32)
+    bits |= words[1::2]
+    _unit_doubles(bits)
+    return bits.view(np.float64)
+
+
 def _unit_doubles(bits: np.ndarray) -> None:
     """Turns uint64 into the doubles in [0, 1) that their lower 52 bits stand for, in place."""
     bits &= np.uint64((1 << 52) - 1)
@@ -68,16 +77,12 @@ def _unit_doubles(bits: np.ndarray) -> None:
     values -= 1.0
 
 
-def uniform_int32(
-    stream: Philox, count: int, low: int, high: int, threads: int = 1
-) -> np.ndarray:
+def uniform_int32(stream: Philox, count: int, low: int, high: int, threads: int = 1) -> np.ndarray:
     """`count` int32 in [low, high): a word modulo the range, so small values are favoured."""
     return _uniform_int(words32(stream, count, threads), low, high).view(np.int32)
 
 
-def uniform_int64(
-    stream: Philox, count: int, low: int, high: int, threads: int = 1
-) -> np.ndarray:
+def uniform_int64(stream: Philox, count: int, low: int, high: int, threads: int = 1) -> np.ndarray:
     """`count` int64 in [low, high): two words modulo the range."""
     return _uniform_int(words64(stream, count, threads), low, high).view(np.int64)
 
@@ -175,19 +180,24 @@ def _box_muller_float(words: np.ndarray, normals: np.ndarray) -> None:
 
 def _box_muller_double(words: np.ndarray, normals: np.ndarray) -> None:
     """Turns uint32 [4, n] into float64 normals [2, n]."""
-    bits = words[0::2].astype(np.uint64)
-    bits <<= np.uint64(32)
-    bits |= words[1::2]
-    _unit_doubles(bits)
-    units = bits.view(np.float64)
+    radius, angle = polar_normals(words)
+    np.multiply(np.sin(angle), radius, out=normals[0])
+    np.multiply(np.cos(angle), radius, out=normals[1])
+
+
+def polar_normals(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Radius and angle of a point of the plane whose coordinates are two standard normals.
+
+    The first normal of the block is radius * sin(angle), the second radius * cos(angle).
+    """
+    units = unit_doubles(words)
     radius = np.maximum(units[0], _EPSILON)
     np.log(radius, out=radius)
     radius *= -2.0
     np.sqrt(radius, out=radius)
     angle = units[1]
     angle *= _TWO_PI
-    np.multiply(np.sin(angle), radius, out=normals[0])
-    np.multiply(np.cos(angle), radius, out=normals[1])
+    return radius, angle
 
 
 def _truncated(
@@ -214,7 +224,7 @@ def _truncated(
     rejected = np.nonzero(inside != np.ones(group, bool).view(f"u{group}"))[0]
 
     def redraw(start: int, stop: int) -> None:
-        """Draws more blocks until each group has enough accepted candidates, and keeps the first."""
+        """Draws more blocks until a group has enough accepted candidates; keeps the first."""
         pending = rejected[start:stop]
         candidates = result[pending]
         block = 0

@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -23,7 +24,7 @@ KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 LARGEST_RUN = 16384
 
 # What the four words of a block are written to: four one-dimensional uint32 arrays of one length.
-Columns = Sequence[np.ndarray]
+Columns: TypeAlias = np.ndarray | Sequence[np.ndarray]
 
 
 def philox_block(counter: Sequence[int], key: Sequence[int]) -> tuple[int, int, int, int]:

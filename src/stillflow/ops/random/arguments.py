@@ -1,0 +1,77 @@
+"""Arguments that random operations share: the shape of what is drawn, and seeds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph import dims, dtypes
+from stillflow.graph.constant_value import partial_shape
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dims import Dims
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape, dimension_value
+
+
+def shape_argument(node: Node, index: int = 0) -> Dims:
+    """The dims that input `index`, a vector of sizes, stands for.
+
+    Raises:
+      ValueError: if it is no vector, or a known size is below -1.
+    """
+    dims.with_rank(node.dims(index), 1)
+    value = node.value(index)
+    return node.shape_value(index) if value is None else dims.from_values(value.tolist())
+
+
+def shape_sizes(node: Node, index: int = 0) -> tuple[int, ...] | None:
+    """The sizes that input `index` stands for if they are known when the plan is made."""
+    sizes = node.shape_value(index)
+    return sizes if sizes is not None and None not in sizes else None  # type: ignore[return-value]
+
+
+def read_sizes(shape: Any) -> tuple[int, ...]:
+    """The sizes in a shape tensor at run time.
+
+    Raises:
+      ValueError: if one is negative.
+    """
+    sizes = tuple(shape.tolist())
+    for size in sizes:
+        if size < 0:
+            raise ValueError(f"Dimension {size} must be >= 0")
+    return sizes
+
+
+def seed_argument(node: Node, index: int) -> None:
+    """Refuses a `seed` input that is not a vector of two.
+
+    Raises:
+      ValueError: if it is something else.
+    """
+    dims.with_value(dims.with_rank(node.dims(index), 1)[0], 2)
+
+
+def shape_tensor(shape: Any, empty: Any = dtypes.int32) -> Tensor:
+    """A shape argument as a tensor named "shape", of dtype `empty` if there are no sizes."""
+    dtype = None
+    if isinstance(shape, (tuple, list)):
+        if not shape:
+            dtype = empty
+        else:
+            shape = tuple(map(dimension_value, shape))
+    return convert_to_tensor(shape, dtype=dtype, name="shape")
+
+
+def set_static_shape(tensor: Tensor, shape: Any, suffix: Any = ()) -> None:
+    """Inside a function's graph, tells `tensor` what is known of its shape.
+
+    Args:
+      tensor: what was drawn.
+      shape: the argument it was drawn for; constants outside the function count, too.
+      suffix: the static shape that follows.
+    """
+    if not tensor.graph.building_function or tensor.shape.is_fully_defined():
+        return
+    known = partial_shape(shape_tensor(shape))
+    tensor.set_shape(TensorShape(known).concatenate(suffix))

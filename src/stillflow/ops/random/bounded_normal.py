@@ -1,0 +1,275 @@
+"""Normal draws within bounds that each batch may choose: ParameterizedTruncatedNormal."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stillflow.errors import InternalError
+from stillflow.graph import dims, dtypes
+from stillflow.graph.api import name_scope
+from stillflow.graph.card import op
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.graph.random_seed import get_seed
+from stillflow.ops.random.arguments import (
+    read_sizes,
+    set_static_shape,
+    shape_argument,
+    shape_sizes,
+    shape_tensor,
+)
+from stillflow.ops.random.philox import Philox
+from stillflow.ops.random.streams import Draw, draw_normal, draw_uniform, op_stream, to_tensor
+from stillflow.ops.samples import Bad, Sample
+
+_MAX_ITERATIONS = 1000
+# Where all batches share their parameters, batches of this size are made.
+_BATCH_SIZE = 100
+# Normals are drawn and rejected where a bound is at least this many deviations away.
+_FAR_BOUND = 1.3
+
+
+class Bounds(NamedTuple):
+    """A normal distribution and the interval to which it is cut, in the type of the draws."""
+
+    mean: Any
+    deviation: Any
+    low: Any
+    high: Any
+
+
+class _Proposal:
+    """How candidates for one set of bounds are drawn and which of them are accepted.
+
+    Robert, "Simulation of truncated normal variables" (1995): candidates are normal, uniform or
+    exponential, whichever is accepted most often. A *unit* is what one round draws.
+    """
+
+    def __init__(self, bounds: Bounds, dtype: str) -> None:
+        mean, deviation, low, high = bounds
+        if not (deviation > 0 and low < high and (np.isfinite(low) or np.isfinite(high))):
+            raise ValueError("Invalid parameters")
+        if (np.isinf(low) and low < 0) or high < mean:
+            low, high, deviation = high, low, -deviation
+        kind = type(mean)
+        self.dtype, self.kind = dtype, kind
+        self.mean, self.deviation = mean, deviation
+        self.low, self.high = (low - mean) / deviation, (high - mean) / deviation
+        root = np.sqrt(self.low * self.low + kind(4))
+        cutoff = (
+            kind(2) * _exp(kind(0.5) + (self.low * (self.low - root)) / kind(4)) / (self.low + root)
+        )
+        self.width = self.high - self.low
+        far = kind(_FAR_BOUND)
+        if (self.low < -far and self.high >= 0) or (self.high > far and self.low <= 0):
+            self.candidates, self.blocks, self.name = self.normal, 1, "randn"
+        elif self.width < cutoff:
+            self.candidates, self.blocks, self.name = self.uniform, 2, "uniform"
+        else:
+            self.candidates, self.blocks, self.name = self.exponential, 1, "exponential"
+            self.rate = (self.low + root) / kind(2)
+
+    def units(self, stream: Philox, count: int, draw: Draw) -> np.ndarray:
+        """The draws of `count` units, one row each."""
+        per_block = 2 if self.kind is np.float64 else 4
+        size = count * self.blocks * per_block
+        return draw(stream, size, self.dtype, 1).astype(self.kind).reshape(count, -1)
+
+    def normal(self, stream: Philox, count: int) -> tuple[np.ndarray, np.ndarray]:
+        z = self.units(stream, count, draw_normal)
+        return z, (z >= self.low) & (z <= self.high)
+
+    def uniform(self, stream: Philox, count: int) -> tuple[np.ndarray, np.ndarray]:
+        first, second = np.split(self.units(stream, count, draw_uniform), 2, axis=1)
+        z = first * self.width + self.low
+        offset = self.kind(0) if self.low < 0 else self.low * self.low
+        return z, second <= _exp((offset - z * z) / self.kind(2))
+
+    def exponential(self, stream: Philox, count: int) -> tuple[np.ndarray, np.ndarray]:
+        units = self.units(stream, count, draw_uniform)
+        first, second = units[:, 0::2], units[:, 1::2]
+        z = -_log(first) / self.rate + self.low
+        x = self.rate - z if self.low < self.rate else self.low - self.rate
+        return z, (second <= _exp(-x * x / self.kind(2))) & (z < self.high)
+
+    def finished(self, z: np.ndarray) -> np.ndarray:
+        result: np.ndarray = z * self.deviation + self.mean
+        return result
+
+
+def _exp(x: Any) -> Any:
+    """exp, rounded once from double precision."""
+    return np.exp(np.float64(x)).astype(x.dtype)
+
+
+def _log(x: np.ndarray) -> np.ndarray:
+    return np.log(x.astype(np.float64)).astype(x.dtype)
+
+
+def bounded_normal(stream: Philox, proposal: _Proposal, sizes: list[int]) -> list[np.ndarray]:
+    """Draws batches of the given sizes one after another; `stream` moves behind the last.
+
+    A batch starts with the unit after the one that completed the batch before it. Units are drawn
+    ahead, many at a time, and cut into batches afterwards.
+    """
+    batches: list[np.ndarray] = []
+    ahead = 64
+    while len(batches) < len(sizes):
+        ahead = max(ahead, min(sum(sizes[len(batches) :]) // 2, 1 << 14))
+        z, accepted = proposal.candidates(stream, ahead)
+        values = proposal.finished(z[accepted])
+        totals = np.cumsum(accepted.sum(axis=1))
+        used = 0
+        while len(batches) < len(sizes) and used < ahead:
+            begin = int(totals[used - 1]) if used else 0
+            end = begin + sizes[len(batches)]
+            last = int(np.searchsorted(totals, end))
+            if last == ahead:
+                break
+            batches.append(values[begin:end])
+            used = last + 1
+        if not used:
+            if _longest_gap(accepted) >= _MAX_ITERATIONS:
+                raise InternalError(None, None, _FAILURES[proposal.name])
+            ahead *= 4
+        stream.skip(used * proposal.blocks)
+    return batches
+
+
+def _longest_gap(accepted: np.ndarray) -> int:
+    hits = np.concatenate([[-1], np.flatnonzero(accepted), [accepted.size]])
+    return int(np.diff(hits).max()) - 1
+
+
+_FAILURES = {
+    "randn": "TruncatedNormal randn rejection sampler failed to accept a sample.",
+    "uniform": "TruncatedNormal uniform rejection sampler failed to  accept a sample.",
+    "exponential": "TruncatedNormal exponential distribution rejection sampler failed to accept"
+    " a sample.",
+}
+
+
+parameterized_truncated_normal_op = op(
+    """
+    ParameterizedTruncatedNormal(shape: T, means: dtype, stdevs: dtype, minvals: dtype, maxvals: dtype) -> output: dtype
+    seed: int = 0
+    seed2: int = 0
+    dtype: {half, bfloat16, float, double}
+    T: {int32, int64}
+    flags: stateful
+    """,  # noqa: E501 - a signature is one line
+    differentiable=False,
+)
+_PARAMETERS = ("means", "stddevs", "minvals", "maxvals")
+
+
+@parameterized_truncated_normal_op.shape
+def parameterized_truncated_normal_shape(node: Node) -> Any:
+    for index in range(1, 5):
+        dims.with_rank_at_most(node.dims(index), 1)
+    return shape_argument(node)
+
+
+@parameterized_truncated_normal_op.kernel
+def parameterized_truncated_normal_kernel(node: Node) -> Any:
+    stream, known, device = op_stream(node), shape_sizes(node), node.device
+    dtype = node.op.attrs["dtype"].torch_name
+
+    def run(shape: Any, *parameters: Any) -> Any:
+        sizes = known if known is not None else read_sizes(shape)
+        if not sizes:
+            raise ValueError("Input shape should have at least one element")
+        rows, columns = sizes[0], prod(sizes[1:])
+        first = parameters[:2]
+        shared = all(p.numel() == 1 for p in first) and all(p.ndim == 0 for p in parameters[2:])
+        if shared:
+            count, columns = rows * columns, _BATCH_SIZE
+            rows = -(-count // columns)
+            batches = [columns] * (rows - 1) + [count - columns * (rows - 1)] * (rows > 0)
+        else:
+            _check_lengths(parameters, rows)
+        reserved = _int32(rows * 2 * _MAX_ITERATIONS * (columns + 3))
+        start = stream.reserve(int(reserved / 4))
+        bounds = _bounds(parameters, 1 if shared else rows)
+        if shared:
+            drawn = bounded_normal(start, _Proposal(bounds[0], dtype), batches) if rows else []
+        else:
+            drawn = (
+                [bounded_normal(start, _Proposal(each, dtype), [columns])[0] for each in bounds]
+                if columns
+                else []
+            )
+        values = np.concatenate(drawn) if drawn else np.empty(0, np.float32)
+        return to_tensor(values, sizes, dtype, device)
+
+    return run
+
+
+def _check_lengths(parameters: Any, rows: int) -> None:
+    for name, parameter in zip(_PARAMETERS, parameters, strict=True):
+        if parameter.ndim == 1 and parameter.shape[0] not in (1, rows):
+            raise ValueError(
+                f"Input {name} should have length 1 or shape[0], got shape: [{parameter.shape[0]}]"
+            )
+
+
+def _int32(value: int) -> int:
+    """The value that 32-bit arithmetic leaves of it."""
+    return (value + 2**31) % 2**32 - 2**31
+
+
+def _bounds(parameters: Any, rows: int) -> list[Bounds]:
+    columns = []
+    for parameter in parameters:
+        wide = parameter.to("cpu", torch.promote_types(parameter.dtype, torch.float32))
+        columns.append(np.broadcast_to(wide.reshape(-1).numpy(), (rows,)))
+    return [Bounds(*row) for row in zip(*columns, strict=True)]
+
+
+@parameterized_truncated_normal_op.samples
+def parameterized_truncated_normal_samples() -> Any:
+    zero, one, two = np.float32(0), np.float32(1), np.float32(2)
+    yield Sample([3, 4], zero, one, -two, two, seed=7, seed2=8, fixed=(0,), grad=False)
+    means = np.array([0.0, 5.0], np.float32)
+    yield Sample([2, 3], means, one, -two, two, seed=7, seed2=8, fixed=(0,), grad=False)
+    yield Bad([2, 3], [means], one, -two, two, match="Shape must be at most rank 1")
+
+
+def parameterized_truncated_normal(
+    shape: Any,
+    means: Any = 0.0,
+    stddevs: Any = 1.0,
+    minvals: Any = -2.0,
+    maxvals: Any = 2.0,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Draws from normal distributions, each cut to an interval.
+
+    Args:
+      shape: integer vector, the shape of the result; its first size is the number of batches.
+      means, stddevs: scalars or one number per batch, of type `dtype`.
+      minvals, maxvals: the intervals' ends, likewise; one of them may be infinite.
+      dtype: half, float32 or float64.
+      seed: the operation's seed; see `tf.set_random_seed`.
+      name: of the operation.
+    """
+    values = [shape, means, stddevs, minvals, maxvals]
+    with name_scope(name, "parameterized_truncated_normal", values):
+        sizes = shape_tensor(shape)
+        parameters = [
+            convert_to_tensor(value, dtype=dtype, name=kind)
+            for value, kind in zip(values[1:], _PARAMETERS)
+        ]
+        seed1, seed2 = get_seed(seed)
+        drawn: Tensor = parameterized_truncated_normal_op(
+            sizes, *parameters, seed=seed1, seed2=seed2
+        )
+        set_static_shape(drawn, shape)
+        return drawn

@@ -1,0 +1,321 @@
+"""Gamma draws: RandomGamma and the derivative of its draws."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dims, dtypes
+from stillflow.graph.api import control_dependencies, name_scope
+from stillflow.graph.card import op
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.graph.random_seed import get_seed
+from stillflow.ops.arrays.fill import ones, zeros_like
+from stillflow.ops.arrays.join import concat
+from stillflow.ops.arrays.sequences import range as range_
+from stillflow.ops.arrays.shape import reshape
+from stillflow.ops.arrays.shape import shape as shape_of
+from stillflow.ops.math.binary import maximum
+from stillflow.ops.math.reductions import reduce_sum
+from stillflow.ops.random.arguments import read_sizes, set_static_shape, shape_argument, shape_sizes
+from stillflow.ops.random.draws import RESERVED_BLOCKS, polar_normals, unit_doubles
+from stillflow.ops.random.philox import LARGEST_RUN, Philox, gather_blocks
+from stillflow.ops.random.streams import narrowed, op_stream
+from stillflow.ops.random.threads import in_pieces
+from stillflow.ops.samples import Bad, Sample
+
+
+def gamma(stream: Philox, alpha: np.ndarray, samples: int, threads: int = 1) -> np.ndarray:
+    """`samples` draws from the gamma distribution of each shape in float64 `alpha` [n].
+
+    Marsaglia and Tsang's method, "A simple method for generating gamma variables" (2000): a
+    candidate takes a normal and a uniform number, and is drawn again until it is accepted. Every
+    output has blocks of its own, so all are worked on at once. Of the two numbers in a block the
+    second is used first.
+
+    Returns:
+      float64 [samples, n].
+    """
+    result = np.empty((len(alpha), samples))
+    flat = result.reshape(-1)
+
+    def work(start: int, stop: int) -> None:
+        outputs = np.arange(start, stop)
+        shapes = alpha[outputs // samples]
+        exponential = shapes == 1.0
+        if exponential.any():
+            units = unit_doubles(gather_blocks(stream, first_blocks(outputs[exponential])))
+            flat[outputs[exponential]] = -np.log(1.0 - units[1])
+        others = outputs[~exponential]
+        if len(others):
+            flat[others] = _Rejection(stream, others, shapes[~exponential]).draw()
+
+    in_pieces(flat.size, LARGEST_RUN // 2, threads, work)
+    return result.T
+
+
+def first_blocks(outputs: np.ndarray) -> np.ndarray:
+    """The first of the blocks that belong to each output."""
+    return outputs.astype(np.uint64) * np.uint64(RESERVED_BLOCKS)
+
+
+class _Pairs:
+    """For each output, the two numbers of the block drawn last and how many are left of them."""
+
+    def __init__(self, count: int) -> None:
+        self.values = np.empty((2, count))
+        self.left = np.zeros(count, np.int8)
+
+
+class _Rejection:
+    """Draws outputs whose shapes are not one."""
+
+    def __init__(self, stream: Philox, outputs: np.ndarray, alpha: np.ndarray) -> None:
+        self.stream = stream
+        self.alpha = alpha
+        self.next_block = first_blocks(outputs)
+        self.normals = _Pairs(len(outputs))  # as radius and angle
+        self.uniforms = _Pairs(len(outputs))
+        # A shape below one is drawn from the shape that is one larger, then made smaller.
+        self.d = alpha + np.where(alpha < 1.0, 2.0 / 3, -1.0 / 3)
+        with np.errstate(invalid="ignore"):
+            self.c = 1.0 / 3 / np.sqrt(self.d)
+
+    def draw(self) -> np.ndarray:
+        result = np.empty(len(self.alpha))
+        pending = np.arange(len(self.alpha))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            while len(pending):
+                accepted = self.attempt(pending, result)
+                small = accepted[self.alpha[accepted] < 1.0]
+                if len(small):
+                    result[small] *= self.uniform(small) ** (1 / self.alpha[small])
+                rejected = np.ones(len(self.alpha), bool)
+                rejected[accepted] = False
+                pending = pending[rejected[pending]]
+        return result
+
+    def attempt(self, pending: np.ndarray, result: np.ndarray) -> np.ndarray:
+        """Draws a candidate each, writes those accepted to `result`, and gives their numbers."""
+        x = self.normal(pending)
+        v = 1.0 + self.c[pending] * x
+        positive = ~(v <= 0)
+        chosen, x, v = pending[positive], x[positive], v[positive]
+        v = v * v * v
+        u = self.uniform(chosen)
+        accepted = u < 1 - 0.0331 * (x * x) * (x * x)
+        unsure = np.nonzero(~accepted)[0]
+        x, y, d = x[unsure], v[unsure], self.d[chosen[unsure]]
+        accepted[unsure] = np.log(u[unsure]) < 0.5 * x * x + d * (1 - y + np.log(y))
+        done = chosen[accepted]
+        result[done] = self.d[done] * v[accepted]
+        return done
+
+    def blocks(self, which: np.ndarray) -> np.ndarray:
+        words = gather_blocks(self.stream, self.next_block[which])
+        self.next_block[which] += np.uint64(1)
+        return words
+
+    def normal(self, which: np.ndarray) -> np.ndarray:
+        pairs = self.normals
+        empty = which[pairs.left[which] == 0]
+        if len(empty):
+            pairs.values[0][empty], pairs.values[1][empty] = polar_normals(self.blocks(empty))
+            pairs.left[empty] = 2
+        pairs.left[which] -= 1
+        radius, angle = pairs.values[:, which]
+        second = pairs.left[which] == 1
+        if second.all():
+            return radius * np.cos(angle)
+        return radius * np.where(second, np.cos(angle), np.sin(angle))
+
+    def uniform(self, which: np.ndarray) -> np.ndarray:
+        pairs = self.uniforms
+        empty = which[pairs.left[which] == 0]
+        if len(empty):
+            pairs.values[:, empty] = unit_doubles(self.blocks(empty))
+            pairs.left[empty] = 2
+        pairs.left[which] -= 1
+        return pairs.values[pairs.left[which], which]
+
+
+random_gamma_op = op("""
+    RandomGamma(shape: S, alpha: T) -> output: T
+    seed: int = 0
+    seed2: int = 0
+    S: {int32, int64}
+    T: {half, float, double}
+    flags: stateful
+""")
+
+
+@random_gamma_op.shape
+def random_gamma_shape(node: Node) -> Any:
+    return dims.concat(shape_argument(node), node.dims(1))
+
+
+@random_gamma_op.kernel
+def random_gamma_kernel(node: Node) -> Any:
+    stream, known, device = op_stream(node), shape_sizes(node), node.device
+    dtype = node.T.torch_name
+
+    def run(shape: Any, alpha: Any) -> Any:
+        sizes = known if known is not None else read_sizes(shape)
+        samples = int(np.prod(sizes, dtype=np.int64))
+        shapes = alpha.reshape(-1).to("cpu", torch.float64).numpy()
+        start = stream.reserve_for(samples * len(shapes))
+        values = gamma(start, shapes, samples, torch.get_num_threads())
+        return narrowed(values, (*sizes, *alpha.shape), dtype, device)
+
+    return run
+
+
+@random_gamma_op.samples
+def random_gamma_samples() -> Any:
+    alpha = np.array([0.5, 1.0, 3.0], np.float32)
+    yield Sample([4], alpha, seed=3, seed2=4, fixed=(0,), grad=False)
+    yield Sample([2, 0], alpha, seed=3, seed2=4, fixed=(0,), grad=False)
+    yield Bad([[2]], alpha, match="Shape must be rank 1 but is rank 2")
+
+
+random_gamma_grad_op = op("""
+    RandomGammaGrad(alpha: T, sample: T) -> output: T
+    T: {float, double}
+""")
+
+
+@random_gamma_grad_op.shape
+def random_gamma_grad_shape(node: Node) -> Any:
+    return dims.broadcast(node.dims(0), node.dims(1))
+
+
+@random_gamma_grad_op.kernel
+def random_gamma_grad_kernel(node: Node) -> Any:
+    return node.call(gamma_sample_derivative, *node.inputs)
+
+
+@random_gamma_grad_op.samples
+def random_gamma_grad_samples() -> Any:
+    alpha = np.array([[0.3], [1.0], [4.0], [40.0]], np.float32)
+    yield Sample(alpha, np.array([0.01, 0.7, 5.0, 45.0], np.float32), grad=False)
+
+
+def gamma_sample_derivative(alpha: Any, sample: Any) -> Any:
+    """How a gamma draw moves with its shape: the draw's distribution function is kept equal.
+
+    With P(a, x) the regularised lower incomplete gamma function, that is -(dP/da) / (dP/dx). The
+    series of P converges fast for small x, the continued fraction of 1 - P for large x; both are
+    differentiated term by term, in double precision.
+    """
+    a, x = torch.broadcast_tensors(alpha.double(), sample.double())
+    shape = a.shape
+    a, x = a.reshape(-1), x.reshape(-1)
+    result = torch.zeros_like(x)
+    valid = (a > 0) & (x > 0)
+    result[(a.isnan() | x.isnan()) | (a <= 0) | (x < 0)] = torch.nan
+    far = valid & (x > 1) & (x > a)
+    near = valid & ~far
+    if near.any():
+        result[near] = _by_series(a[near], x[near])
+    if far.any():
+        result[far] = _by_fraction(a[far], x[far])
+    return result.reshape(shape).to(alpha.dtype)
+
+
+_MOST_TERMS = 2000
+_TOLERANCE = 2.0**-53
+
+
+def _by_series(a: Any, x: Any) -> Any:
+    """P(a, x) = x^a e^-x / gamma(a + 1) * (1 + x/(a+1) + x^2/((a+1)(a+2)) + ...)."""
+    term, total = torch.ones_like(a), torch.ones_like(a)
+    d_term, d_total = torch.zeros_like(a), torch.zeros_like(a)
+    divisor = a.clone()
+    for _ in range(_MOST_TERMS):
+        divisor += 1
+        factor = x / divisor
+        d_term = factor * (d_term - term / divisor)
+        term = term * factor
+        d_total += d_term
+        total += term
+        if (d_term.abs() <= _TOLERANCE * d_total.abs()).all():
+            break
+    d_log = torch.log(x) - torch.digamma(a + 1)
+    return -(d_total + total * d_log) * x / a
+
+
+def _by_fraction(a: Any, x: Any) -> Any:
+    """1 - P(a, x) = x^a e^-x / gamma(a) * h, with h a continued fraction p/q of two recurrences."""
+    y, z = 1 - a, x + 2 - a
+    p2, q2, p1, q1 = torch.ones_like(x), x, x + 1, z * x
+    dp2, dq2 = torch.zeros_like(x), torch.zeros_like(x)
+    dp1, dq1 = torch.zeros_like(x), -x
+    h = p1 / q1
+    dh = (dp1 - h * dq1) / q1
+    for count in range(1, _MOST_TERMS + 1):
+        y, z = y + 1, z + 2
+        yc = y * count
+        p, q = p1 * z - p2 * yc, q1 * z - q2 * yc
+        dp = dp1 * z - p1 - dp2 * yc + p2 * count
+        dq = dq1 * z - q1 - dq2 * yc + q2 * count
+        h = p / q
+        before, dh = dh, (dp - h * dq) / q
+        if ((dh - before).abs() <= _TOLERANCE).all():
+            break
+        # Only ratios matter; scaling keeps all of them finite.
+        scale = torch.where(p.abs() > 2.0**52, 2.0**-52, 1.0)
+        p2, p1, q2, q1 = p1 * scale, p * scale, q1 * scale, q * scale
+        dp2, dp1, dq2, dq1 = dp1 * scale, dp * scale, dq1 * scale, dq * scale
+    d_log = torch.log(x) - torch.digamma(a)
+    return (dh + h * d_log) * x
+
+
+@random_gamma_op.gradient
+def random_gamma_gradient(node: Node, grad: Tensor) -> Any:
+    shape, alpha = node.inputs
+    with control_dependencies([grad]):
+        rank = shape_of(shape)[0]
+        leading = concat([ones([rank], dtype=dtypes.int32), shape_of(alpha)], axis=0)
+        partial = random_gamma_grad_op(reshape(alpha, leading), node.outputs[0])
+        return [None, reduce_sum(grad * partial, axis=range_(rank))]
+
+
+@export("random.gamma", "random_gamma")
+def random_gamma(
+    shape: Any,
+    alpha: Any,
+    beta: Any = None,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Draws from gamma distributions; the draws are differentiable in alpha and beta.
+
+    Args:
+      shape: integer vector, the shape of the draws for each pair of alpha and beta.
+      alpha: the shape parameters, broadcast with `beta`.
+      beta: the inverse scales, 1 by default.
+      dtype: of alpha, beta and the draws: half, float32 or float64.
+      seed: the operation's seed; see `tf.set_random_seed`.
+      name: of the operation.
+
+    Returns:
+      A tensor whose shape is `shape` followed by that of `alpha + beta`. Draws that round to zero
+      become the smallest positive normal number.
+    """
+    with name_scope(name, "random_gamma", [shape, alpha, beta]):
+        shape = convert_to_tensor(shape, name="shape", dtype=dtypes.int32)
+        alpha = convert_to_tensor(alpha, name="alpha", dtype=dtype)
+        beta = convert_to_tensor(1 if beta is None else beta, name="beta", dtype=dtype)
+        broadcast = alpha + zeros_like(beta)
+        seed1, seed2 = get_seed(seed)
+        smallest = np.finfo(alpha.dtype.as_numpy_dtype).tiny
+        drawn = random_gamma_op(shape, broadcast, seed=seed1, seed2=seed2)
+        result = maximum(smallest, drawn / beta)
+        set_static_shape(result, shape, broadcast.shape)
+        return result

@@ -1,0 +1,49 @@
+"""A random permutation by the swaps of Fisher and Yates, without doing them one after another."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stillflow.ops.random.philox import Philox
+
+
+def permutation(stream: Philox, size: int) -> np.ndarray:
+    """The order (int64 indices) in which shuffling leaves `size` elements, 2 to 2**31 - 1.
+
+    Step i swaps element i with element target[i] >= i. What ends at i is what stood at target[i]
+    before step i: either nothing moved there before, or the latest earlier step with that target
+    moved there what stood at its own place. Following those moves back is done for all places
+    together, by pointer doubling.
+    """
+    steps = np.arange(size - 1, dtype=np.int64)
+    words = stream.words(size - 1)
+    target = steps + words % (size - steps).astype(np.uint32)
+
+    by_target = np.sort(target << 32 | steps)
+    step = by_target & 0xFFFFFFFF
+    place = by_target >> 32
+    again = place[1:] == place[:-1]
+
+    # source[i]: the place whose content step i's predecessor moved to place i, i itself if none.
+    source = np.arange(size, dtype=np.int64)
+    moved = target != steps
+    source[target[moved]] = steps[moved]
+    origin = _followed(source)
+
+    result = np.empty(size, np.int64)
+    result[-1] = origin[-1]
+    before = np.where(np.concatenate([[False], again]), np.concatenate([[0], step[:-1]]), -1)
+    fresh = before < 0
+    result[step] = np.where(fresh, place, origin[before])
+    own = steps[~moved]
+    result[own] = origin[own]
+    return result
+
+
+def _followed(source: np.ndarray) -> np.ndarray:
+    """Where following `source` from each place ends."""
+    while True:
+        further = source[source]
+        if np.array_equal(further, source):
+            return source
+        source = further
