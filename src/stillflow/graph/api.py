@@ -1,4 +1,4 @@
-"""Functions over the default graph: scopes, collections, names. `tf.name_scope`, `tf.device`, ..."""
+"""Functions over the default graph: scopes and collections. `tf.name_scope`, `tf.device`, ..."""
 
 from __future__ import annotations
 

@@ -199,12 +199,11 @@ def _list_mismatch(card: Card, arg: Arg, values: list[Any], known: dict[str, Any
     if arg.dtype is not None:
         return f"{prefix} [{types}] that do not match expected type {arg.dtype.name}."
     if arg.type_attr in known:
-        first = next(a.name for a in card.signature.inputs if a.type_attr == arg.type_attr)
         expected = known[arg.type_attr].name
-        return f"{prefix} [{types}] that do not match type {expected} inferred from earlier " \
-               f"arguments." if first == arg.name else \
-               f"{prefix} [{types}] that do not match type {expected} inferred from earlier " \
-               f"arguments."
+        return (
+            f"{prefix} [{types}] that do not match type {expected} inferred from earlier "
+            "arguments."
+        )
     return f"{prefix} [{types}] that don't all match."
 
 

@@ -1,4 +1,4 @@
-"""Making tensors of what programs hand in: numbers, arrays, lists, variables, anything registered."""
+"""Making tensors of what programs hand in: numbers, arrays, lists, anything registered."""
 
 from __future__ import annotations
 

@@ -298,7 +298,8 @@ class Importer:
             late = card.name in _MERGES and source is not None and source.op in _BACK_EDGES
             inputs.append(None if late else self._tensor(node.name, text))
         first = next((tensor for tensor in inputs if tensor is not None), None)
-        return [tensor if tensor is not None else first for tensor in inputs], controls  # type: ignore[misc]
+        given: list[Any] = [first if tensor is None else tensor for tensor in inputs]
+        return given, controls
 
     def _tensor(self, user: str, text: str) -> Tensor:
         key = _split(text)

@@ -332,10 +332,10 @@ class Operation:
     @property
     def traceback(self) -> list[tuple[str, int, str, str | None]]:
         """Where it was made, outermost first: (file, line, function, source text)."""
-        import linecache
+        from linecache import getline
 
         return [
-            (code.co_filename, line, code.co_name, linecache.getline(code.co_filename, line).strip())
+            (code.co_filename, line, code.co_name, getline(code.co_filename, line).strip())
             for code, line in reversed(self._frames)
         ]
 

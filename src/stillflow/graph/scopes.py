@@ -200,7 +200,9 @@ class Scopes:
                 ops.append(op)
         return ControlScope(self, ops)
 
-    def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
+    def as_graph_element(
+        self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
+    ) -> Any:
         raise NotImplementedError  # Graph knows its elements
 
     @property

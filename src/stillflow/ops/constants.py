@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from stillflow.errors import InvalidArgumentError
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
 from stillflow.graph.conversion import constant_op, register_tensor_conversion_function
+from stillflow.graph.dims import to_string
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
@@ -51,6 +53,24 @@ def placeholder_shape(node: Node) -> Any:
     return node.op.attrs["shape"]
 
 
+@placeholder_op.kernel
+def placeholder_kernel(node: Node) -> Any:
+    dtype = node.op.attrs["dtype"]
+    text = f"You must feed a value for placeholder tensor '{node.name}' with dtype "
+    text += _TYPE_WORDS.get(dtype.name, dtype.name)
+    shape = node.op.attrs["shape"]
+    if shape._dims:
+        text += f" and shape {to_string(shape._dims)}"
+
+    def missing() -> None:
+        raise InvalidArgumentError(None, None, text)
+
+    return missing
+
+
+# What TF's messages call these types.
+_TYPE_WORDS = {"float32": "float", "float64": "double", "float16": "half"}
+
 placeholder_v2_op = op("""
     PlaceholderV2() -> output: dtype
     dtype: type
@@ -71,6 +91,9 @@ placeholder_with_default_op = op(
 """,
     view=True,
 )
+
+
+placeholder_v2_op.kernel(placeholder_kernel)
 
 
 @placeholder_with_default_op.shape

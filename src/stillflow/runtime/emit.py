@@ -34,18 +34,23 @@ class Emitter:
         self._bound = 0
 
     def function(
-        self, feeds: Sequence[str], fetches: Sequence[tuple[Tensor, Value]], convert: Any
+        self,
+        feeds: Sequence[str],
+        fetches: Sequence[tuple[Tensor, Value]],
+        raw: Sequence[tuple[Tensor, Value]],
+        convert: Any,
     ) -> Callable[..., Any]:
         """Compiles the function from fed values (in order) to the list of fetched ones."""
         self.lines.append(f"def plan({', '.join(feeds)}):")
-        guarded = sorted({v.name for _, v in fetches if v.guard})
+        wanted = [*fetches, *raw]
+        guarded = sorted({v.name for _, v in wanted if v.guard})
         for name in guarded:
             self.line((), f"{name} = None")
-        last = self.last_uses([value.name for _, value in fetches])
+        last = self.last_uses([value.name for _, value in wanted])
         for number, step in enumerate(self.steps):
             self.step(step)
             self.free(step, number, last)
-        self.results(fetches, convert)
+        self.results(fetches, raw, convert)
         filename = f"<plan {next(_numbers)}>"
         source = "\n".join(self.lines)
         exec(compile(source, filename, "exec"), self.globals)
@@ -140,7 +145,12 @@ class Emitter:
         if dead:
             self.line(step.guard, " = ".join(dead) + " = None")
 
-    def results(self, fetches: Sequence[tuple[Tensor, Value]], convert: Any) -> None:
+    def results(
+        self,
+        fetches: Sequence[tuple[Tensor, Value]],
+        raw: Sequence[tuple[Tensor, Value]],
+        convert: Any,
+    ) -> None:
         for tensor, value in fetches:
             if value.guard is None or value.guard:
                 missing = self.bind(_raise_dead(tensor.op), "u")
@@ -153,6 +163,7 @@ class Emitter:
             copy = not value.is_handle and not self.memory.is_fresh(value.roots)
             made = convert(tensor, copy)
             parts.append(value.name if made is None else f"{self.bind(made)}({value.name})")
+        parts += [value.name for _, value in raw]
         self.line((), f"return [{', '.join(parts)}]")
 
 

@@ -133,6 +133,14 @@ def expand_feed(key: Any, value: Any) -> list[tuple[Any, Any]]:
     return [(key, value)]
 
 
+def expand_feed_keys(key: Any) -> list[Any]:
+    """The single elements behind a key that may be fed."""
+    for kind, expand, _ in _expansions:
+        if isinstance(key, kind):
+            return expand(key)[0]
+    return [key]
+
+
 def structure_key(fetches: Any) -> Any:
     """A hashable stand-in for a fetch structure, equal for equal structures."""
     if isinstance(fetches, (list, tuple)):

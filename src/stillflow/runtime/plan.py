@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from stillflow import errors
@@ -22,6 +22,8 @@ def make_plan(
     tensors: Sequence[Tensor],
     targets: Sequence[Operation],
     feeds: dict[Tensor, Dims],
+    raw: Sequence[Tensor] = (),
+    skip: Collection[Operation] = (),
 ) -> Callable[..., list[Any]]:
     """Compiles a function from fed values, in the order of `feeds`, to fetched numpy values.
 
@@ -30,17 +32,19 @@ def make_plan(
       tensors: what to fetch.
       targets: operations to run.
       feeds: fed tensors with the shapes that the plan may rely on.
+      raw: tensors whose run-time values are returned after the fetched ones, as they are.
+      skip: operations that ran before and are not to run again.
 
     Raises:
       tf.errors.OpError: if the graph cannot run with these shapes.
     """
-    ops = needed_ops(tensors, targets, feeds)
+    ops = [op for op in needed_ops([*tensors, *raw], targets, feeds) if op not in skip]
     facts = Facts(resources, feeds)
     tracer = Tracer(facts)
     names = [tracer.feed(tensor) for tensor in feeds]
     tracer.run(ops)
     fetched = []
-    for tensor in tensors:
+    for tensor in (*tensors, *raw):
         value = tracer.values[tensor]
         if tensor.dtype._is_ref_dtype and value.is_handle and hasattr(
             tracer.facts.handles.get(tensor, None), "value"
@@ -56,4 +60,5 @@ def make_plan(
         tracer.steps, tracer.values, tracer.memory, [value for _, value in fetched]
     )
     emitter = Emitter(steps, tracer.constants, tracer.memory)
-    return emitter.function(names, fetched, fetch_converter)
+    converted = len(tensors)
+    return emitter.function(names, fetched[:converted], fetched[converted:], fetch_converter)

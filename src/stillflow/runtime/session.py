@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from stillflow.graph import default_session
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.devices import DeviceAttributes, session_devices
 from stillflow.runtime.feeds import feed_array
-from stillflow.runtime.fetches import Fetches, expand_feed, structure_key
+from stillflow.runtime.fetches import Fetches, expand_feed, expand_feed_keys, structure_key
+from stillflow.runtime.partial_run import PartialRun
 from stillflow.runtime.resources import Resources
 
 # Plans per fetch structure before shapes are taken to change all the time.
@@ -33,13 +36,9 @@ class BaseSession:
         if graph is not None and not isinstance(graph, Graph):
             raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
         self._graph = get_default_graph() if graph is None else graph
+        self._target = _check_target(target)
         if config is not None and type(config).__name__ != "ConfigProto":
             raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
-        if isinstance(target, bytes):
-            target = target.decode()
-        if not isinstance(target, str):
-            raise TypeError(f"target must be a string, but got {type(target)}")
-        self._target = target
         self._config = config
         self._closed = False
         self._lock = threading.RLock()
@@ -48,7 +47,7 @@ class BaseSession:
         self._plans: dict[Any, Any] = {}
         self._shape_counts: dict[Any, int] = {}
         self._edition = self._graph._edition
-        self._feed_keys: dict[Any, Tensor] = {}
+        self._partial_runs: dict[Any, PartialRun] = {}
 
     @property
     def graph(self) -> Graph:
@@ -96,15 +95,86 @@ class BaseSession:
           TypeError, ValueError: if a fetch or feed is not valid.
           tf.errors.OpError: if an operation fails.
         """
-        if self._closed:
-            raise RuntimeError("Attempted to use a closed Session.")
-        if not self._graph._by_name:
-            raise RuntimeError("The Session graph is empty.  Add operations to the graph before calling run().")
+        if self._closed or not self._graph._by_name:
+            self._check_open()
         del options, run_metadata
         handler = self._handler(fetches)
         feeds = self._feeds(feed_dict) if feed_dict else {}
         values = self._execute(handler, feeds)
         return handler.build(values)
+
+    def make_callable(
+        self, fetches: Any, feed_list: Any = None, accept_options: bool = False
+    ) -> Callable[..., Any]:
+        """A function that runs `fetches` with the values of `feed_list` as its arguments.
+
+        Args:
+          fetches: as in `run`.
+          feed_list: tensors, in the order of the arguments.
+          accept_options: whether it takes `options` and `run_metadata` too.
+
+        Raises:
+          TypeError: if `feed_list` is neither a list nor a tuple.
+        """
+        if feed_list is not None and not isinstance(feed_list, (list, tuple)):
+            raise TypeError("`feed_list` must be a list or tuple.")
+        keys = [self._feed_tensor(key) for key in feed_list or ()]
+        handler = self._handler(fetches)
+
+        def call(*values: Any, options: Any = None, run_metadata: Any = None) -> Any:
+            if not accept_options and (options is not None or run_metadata is not None):
+                raise TypeError("this callable takes no options; see `accept_options`")
+            if len(values) != len(keys):
+                raise TypeError(f"Expected {len(keys)} feed values, but got {len(values)}")
+            return self.run(fetches, dict(zip(keys, values, strict=True)), options, run_metadata)
+
+        del handler
+        return call
+
+    def list_devices(self) -> list[DeviceAttributes]:
+        """The devices this session can place operations on."""
+        return session_devices(self._config)
+
+    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
+        """Declares what the steps of a partial run will fetch and feed; gives its handle.
+
+        Raises:
+          RuntimeError: if the session is closed.
+          tf.errors.InvalidArgumentError: if nothing is fetched.
+        """
+        self._check_open()
+        feeds = [] if feeds is None else feeds
+        feeds = feeds if isinstance(feeds, (list, tuple)) else [feeds]
+        tensors = [self._feed_tensor(e) for feed in feeds for e in expand_feed_keys(feed)]
+        with self._lock:
+            handle = f"partial_run_{len(self._partial_runs)}"
+            run = PartialRun(handle, Fetches(self._graph, fetches), tensors)
+            self._partial_runs[handle] = run
+        return handle
+
+    def partial_run(self, handle: Any, fetches: Any, feed_dict: Any = None) -> Any:
+        """Runs the next step of a partial run; values fed and computed before are kept.
+
+        Raises:
+          tf.errors.InvalidArgumentError: if a feed or fetch was not declared or was used before.
+        """
+        self._check_open()
+        run = self._partial_runs.get(handle)
+        if run is None:
+            raise errors.InvalidArgumentError(
+                None, None, "Must run 'setup' before performing partial runs!"
+            )
+        handler = self._handler(fetches)
+        values = run.run(self._get_resources(), handler, self._feeds(feed_dict or {}))
+        return handler.build(values)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        if not self._graph._by_name:
+            raise RuntimeError(
+                "The Session graph is empty.  Add operations to the graph before calling run()."
+            )
 
     def _handler(self, fetches: Any) -> Fetches:
         key = structure_key(fetches)
@@ -168,6 +238,30 @@ class BaseSession:
 
             self._resources = Resources(_cpu, from_array)
         return self._resources
+
+
+def _check_target(target: Any) -> bytes:
+    """The target as bytes, as `sess_str` gives it.
+
+    Raises:
+      TypeError: if it is no string.
+      tf.errors.NotFoundError: if it names a remote runtime.
+    """
+    if not isinstance(target, (str, bytes)):
+        hint = ""
+        if type(target).__name__ == "ConfigProto":
+            hint = ' Did you do "Session(config)" instead of "Session(config=config)"?'
+        raise TypeError(f"target must be a string, but got {type(target)}.{hint}")
+    name = target if isinstance(target, bytes) else target.encode()
+    if name:
+        text = name.decode(errors="replace")
+        raise errors.NotFoundError(
+            None,
+            None,
+            f'No session factory registered for the given session options: {{target: "{text}"}} '
+            "Stillflow runs sessions in this process only; remote targets are not supported yet.",
+        )
+    return name
 
 
 def _cpu(op: Operation) -> str:

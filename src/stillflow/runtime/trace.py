@@ -161,7 +161,8 @@ class Tracer:
             given[tensor] = self.argument(op, index, tensor, guard)
         if function is None and len(op._outputs) == 1:  # the op hands its input on
             source = given[arguments[0]]
-            self.set_output(op._outputs[0], Value(source.name, guard, source.roots, source.is_handle))
+            same = Value(source.name, guard, source.roots, source.is_handle)
+            self.set_output(op._outputs[0], same)
             if source.name in self.constants:
                 self.adopt_constant(arguments[0], op._outputs[0])
             return
@@ -295,9 +296,8 @@ def _switch(tracer: Tracer, op: Operation) -> None:
 
 def _merge(tracer: Tracer, op: Operation) -> None:
     """Merge takes whichever input exists."""
-    alive = [
-        (i, tracer.values[t]) for i, t in enumerate(op._inputs) if tracer.values[t].guard is not None
-    ]
+    inputs = [tracer.values[tensor] for tensor in op._inputs]
+    alive = [(i, value) for i, value in enumerate(inputs) if value.guard is not None]
     tracer._op_guards[op] = None
     if not alive:
         for tensor in op._outputs:

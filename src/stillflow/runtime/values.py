@@ -28,8 +28,10 @@ def torch_type(dtype: DType) -> torch.dtype | None:
 
 def from_array(array: np.ndarray, device: Any = None) -> Any:
     """A numpy array as a run-time value, sharing memory where possible; strings stay arrays."""
+    if not isinstance(array, np.ndarray):
+        return array  # a run-time value already
     kind = array.dtype
-    if kind == object:
+    if kind.hasobject:
         return array
     if kind.kind == "V":
         array = _plain(array)

@@ -1,0 +1,89 @@
+"""`tf.raw_ops`: every op card as a function of keyword arguments, and by the names TF generated."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from stillflow.graph.card import Card, find, load_all
+from stillflow.graph.signature import Signature
+
+# Argument names that Python reserves get an underscore, as in TF's generated functions.
+_RESERVED = {"lambda": "lambda_", "import": "import_", "is": "is_", "in": "in_", "from": "from_"}
+
+
+def _attr_names(signature: Signature) -> list[str]:
+    """The attributes a caller may give: those that no input determines, required ones first."""
+    inferred = set()
+    for arg in signature.inputs:
+        inferred |= {arg.type_attr, arg.number_attr, arg.type_list_attr}
+    free = [attr for attr in signature.attrs.values() if attr.name not in inferred]
+    required = [attr.name for attr in free if not attr.has_default]
+    return required + [attr.name for attr in free if attr.has_default]
+
+
+def _parameters(signature: Signature, kind: Any) -> list[inspect.Parameter]:
+    parameters = [
+        inspect.Parameter(_RESERVED.get(arg.name, arg.name), kind) for arg in signature.inputs
+    ]
+    for name in _attr_names(signature):
+        attr = signature.attrs[name]
+        default = attr.default if attr.has_default else inspect.Parameter.empty
+        if isinstance(default, bytes):
+            default = default.decode()
+        elif isinstance(default, tuple):
+            default = list(default)
+        parameters.append(inspect.Parameter(name, kind, default=default))
+    parameters.append(inspect.Parameter("name", kind, default=None))
+    return parameters
+
+
+@cache
+def _function(name: str, keyword_only: bool) -> Callable[..., Any] | None:
+    card = find(name)
+    if card is None or name.startswith("_"):
+        return None
+    kind = inspect.Parameter.KEYWORD_ONLY if keyword_only else (
+        inspect.Parameter.POSITIONAL_OR_KEYWORD
+    )
+    signature = inspect.Signature(_parameters(card.signature, kind))
+    return _make(card, name, signature)
+
+
+def _make(card: Card, name: str, signature: inspect.Signature) -> Callable[..., Any]:
+    inputs = [_RESERVED.get(arg.name, arg.name) for arg in card.signature.inputs]
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(*args, **kwargs).arguments
+        values = [given.pop(key) for key in inputs]
+        node_name = given.pop("name", None)
+        return card(*values, name=node_name, **given)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"Adds a node of op {name}:\n\n{card.text.strip()}"
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    return call
+
+
+def lookup(name: str) -> Callable[..., Any]:
+    """`tf.raw_ops.<name>`.
+
+    Raises:
+      AttributeError: if Stillflow has no such op.
+    """
+    found = _function(name, True)
+    if found is None:
+        raise AttributeError(f"tf.raw_ops.{name} is not supported by Stillflow yet", name=name)
+    return found
+
+
+def positional(name: str) -> Callable[..., Any] | None:
+    """The op as TF's generated modules (`gen_math_ops`) have it, or None."""
+    return _function(name, False)
+
+
+def names() -> list[str]:
+    """The names of all ops in `tf.raw_ops`."""
+    return sorted(name for name in load_all() if not name.startswith("_"))

@@ -1,0 +1,66 @@
+"""The devices that a session can place operations on."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from stillflow.graph.device import canonical_name
+
+
+@cache
+def gpu_count() -> int:
+    """How many CUDA devices torch sees."""
+    import torch
+
+    return torch.cuda.device_count() if torch.cuda.is_available() else 0
+
+
+class DeviceAttributes:
+    """What `Session.list_devices` tells of a device."""
+
+    def __init__(
+        self, name: str, device_type: str, memory_limit_bytes: int, incarnation: int
+    ) -> None:
+        self._name = canonical_name(name)
+        self._device_type = device_type
+        self._memory_limit_bytes = memory_limit_bytes
+        self._incarnation = incarnation
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def device_type(self) -> str:
+        return self._device_type
+
+    @property
+    def memory_limit_bytes(self) -> int:
+        return self._memory_limit_bytes
+
+    @property
+    def incarnation(self) -> int:
+        """A number that is new whenever the device was initialized anew."""
+        return self._incarnation
+
+    def __repr__(self) -> str:
+        return (
+            f"_DeviceAttributes({self.name}, {self.device_type}, {self.memory_limit_bytes:d}, "
+            f"{self.incarnation:d})"
+        )
+
+
+def session_devices(config: Any) -> list[DeviceAttributes]:
+    """The devices of a session with this `ConfigProto` (or None)."""
+    counts = dict(config.device_count) if config is not None else {}
+    cpus = counts.get("CPU", 1) or 1
+    gpus = min(gpu_count(), counts.get("GPU", gpu_count()))
+    prefix = "/job:localhost/replica:0/task:0/device:"
+    devices = [DeviceAttributes(f"{prefix}CPU:{i}", "CPU", 256 << 20, i + 1) for i in range(cpus)]
+    for i in range(gpus):
+        import torch
+
+        memory = torch.cuda.get_device_properties(i).total_memory
+        devices.append(DeviceAttributes(f"{prefix}GPU:{i}", "GPU", memory, cpus + i + 1))
+    return devices

@@ -1,0 +1,1 @@
+"""`tf.test`: the test case, gradient checks, and questions about the machine."""

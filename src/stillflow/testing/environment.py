@@ -1,0 +1,109 @@
+"""What tests ask about the machine, and how they start."""
+
+from __future__ import annotations
+
+import unittest.mock
+from typing import Any
+
+from stillflow.graph.export import export, export_value
+
+mock = export_value("test.mock", unittest.mock)
+
+@export("test.is_built_with_cuda")
+def is_built_with_cuda() -> bool:
+    """Whether torch was built with CUDA."""
+    import torch
+
+    return torch.version.cuda is not None
+
+
+@export("test.is_built_with_rocm")
+def is_built_with_rocm() -> bool:
+    """Whether torch was built with ROCm."""
+    import torch
+
+    return torch.version.hip is not None
+
+
+@export("test.is_built_with_gpu_support")
+def is_built_with_gpu_support() -> bool:
+    """Whether torch was built for some GPU."""
+    return is_built_with_cuda() or is_built_with_rocm()
+
+
+@export("test.is_gpu_available")
+def is_gpu_available(
+    cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None
+) -> bool:
+    """Whether operations can be placed on a GPU.
+
+    Args:
+      cuda_only: ask for CUDA GPUs only.
+      min_cuda_compute_capability: (major, minor) that the GPU must have at least.
+    """
+    del cuda_only
+    from stillflow.runtime.devices import gpu_count
+
+    if not gpu_count():
+        return False
+    if min_cuda_compute_capability is None:
+        return True
+    import torch
+
+    return torch.cuda.get_device_capability(0) >= tuple(min_cuda_compute_capability)
+
+
+@export("test.gpu_device_name")
+def gpu_device_name() -> str:
+    """The name of the first GPU, or an empty string."""
+    return "/device:GPU:0" if is_gpu_available() else ""
+
+
+@export("test.main")
+def main(argv: Any = None) -> None:
+    """Runs the tests of the main module."""
+    from absl.testing import absltest
+
+    absltest.main(argv=argv)
+
+
+@export("executing_eagerly")
+def executing_eagerly() -> bool:
+    """Whether operations run as they are called: never in a TF1 graph program."""
+    return False
+
+
+@export("disable_eager_execution")
+def disable_eager_execution() -> None:
+    """Makes graphs the way programs are written, which they are."""
+
+
+@export("test.assert_equal_graph_def")
+def assert_equal_graph_def(
+    actual: Any, expected: Any, checkpoint_v2: bool = False, hash_table_shared_name: bool = False
+) -> None:
+    """Two GraphDefs have the same nodes, in whatever order.
+
+    Raises:
+      AssertionError: with the first differences.
+      TypeError: if an argument is no GraphDef.
+    """
+    from stillflow.protos import GraphDef
+
+    for name, value in (("actual", actual), ("expected", expected)):
+        if not isinstance(value, GraphDef):
+            raise TypeError(
+                f"Expected tf.GraphDef for {name}, got {type(value).__name__}"
+            )
+    del checkpoint_v2, hash_table_shared_name
+    left = {node.name: node for node in actual.node}
+    right = {node.name: node for node in expected.node}
+    problems = [f"only in actual: {name}" for name in left if name not in right]
+    problems += [f"only in expected: {name}" for name in right if name not in left]
+    problems += [
+        f"different:\n{left[name]}\nexpected:\n{right[name]}"
+        for name in left
+        if name in right and left[name] != right[name]
+    ]
+    if problems:
+        raise AssertionError("\n".join(problems[:5]))

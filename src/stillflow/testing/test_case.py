@@ -1,0 +1,260 @@
+"""`tf.test.TestCase`: sessions for tests, and comparisons of tensors and arrays."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import re
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from absl.testing import absltest
+
+from stillflow import errors
+from stillflow.graph import graph as graphs
+from stillflow.graph.default_session import get_default_session
+from stillflow.graph.export import export
+from stillflow.graph.random_seed import set_random_seed
+from stillflow.platform.googletest import get_temp_dir
+from stillflow.protos import ConfigProto
+from stillflow.runtime.session import Session
+from stillflow.testing.comparisons import Comparisons
+from stillflow.testing.environment import gpu_device_name
+
+DEFAULT_GRAPH_SEED = 87654321
+
+
+class CheckedThread:
+    """A thread whose exception fails the test that joins it."""
+
+    def __init__(self, testcase: Any, target: Callable[..., Any], args: Any, kwargs: Any) -> None:
+        self._testcase, self._target = testcase, target
+        self._args, self._kwargs = args or (), kwargs or {}
+        self._thread = threading.Thread(target=self._run)
+        self._exception: Exception | None = None
+        self._joined = False
+
+    def _run(self) -> None:
+        try:
+            self._target(*self._args, **self._kwargs)
+        except Exception as error:
+            self._exception = error
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def join(self) -> None:
+        self._joined = True
+        self._thread.join()
+        if self._exception is not None:
+            self._testcase.fail(f"Error in checkedThread: {self._exception}")
+
+    def is_alive(self) -> bool:
+        return self._thread.is_alive()
+
+    def check_termination(self) -> None:
+        if not self._joined:
+            self._testcase.fail("A checked thread was not joined.")
+        elif self.is_alive():
+            raise RuntimeError(
+                "Thread was not joined with main thread, and is still running when the test "
+                "finished."
+            )
+
+
+@export("test.TestCase")
+class TestCase(Comparisons, absltest.TestCase):
+    """A test case with a fresh graph, fixed seeds, and sessions."""
+
+    def __init__(self, methodName: str = "runTest") -> None:
+        super().__init__(methodName)
+        self._threads: list[CheckedThread] = []
+        self._tempdir: str | None = None
+        self._cached_session: Any = None
+        self._cached_arguments: Any = None
+
+    def setUp(self) -> None:
+        super().setUp()
+        self._clear_cached_session()
+        random.seed(DEFAULT_GRAPH_SEED)
+        np.random.seed(DEFAULT_GRAPH_SEED)
+        graphs._default.stack.clear()
+        graphs.reset_default_graph()
+        set_random_seed(DEFAULT_GRAPH_SEED)
+        if self.id().endswith(".test_session"):
+            self.skipTest("Not a test.")
+
+    def tearDown(self) -> None:
+        for thread in self._threads:
+            thread.check_termination()
+        self._clear_cached_session()
+        super().tearDown()
+
+    def _clear_cached_session(self) -> None:
+        if self._cached_session is not None:
+            self._cached_session.close()
+            self._cached_session = None
+
+    def get_temp_dir(self) -> str:
+        """A folder of this test's own."""
+        if not self._tempdir:
+            self._tempdir = tempfile.mkdtemp(dir=get_temp_dir())
+        return self._tempdir
+
+    def evaluate(self, tensors: Any) -> Any:
+        """The values of tensors in the default session, or in the cached one."""
+        session = get_default_session()
+        if session is not None:
+            return session.run(tensors)
+        with self.test_session() as session:
+            return session.run(tensors)
+
+    @contextlib.contextmanager
+    def session(
+        self, graph: Any = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
+    ) -> Iterator[Any]:
+        """A new session, entered as the default one."""
+        with (
+            Session(graph=graph, config=_config(config, force_gpu)) as session,
+            self._entered(session, use_gpu, force_gpu),
+        ):
+            yield session
+
+    @contextlib.contextmanager
+    def cached_session(
+        self, graph: Any = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
+    ) -> Iterator[Any]:
+        """The test's one session, entered as the default one; it keeps its variables."""
+        session = self._get_cached_session(graph, config, force_gpu, check=True)
+        with self._entered(session, use_gpu, force_gpu):
+            yield session
+
+    @contextlib.contextmanager
+    def test_session(
+        self, graph: Any = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
+    ) -> Iterator[Any]:
+        """The cached session, or a new one if a graph is given."""
+        if self.id().endswith(".test_session"):
+            self.skipTest("Not a test.")
+        if graph is None:
+            session = self._get_cached_session(graph, config, force_gpu, check=False)
+            with self._entered(session, use_gpu, force_gpu):
+                yield session
+        else:
+            with self.session(graph, config, use_gpu, force_gpu) as session:
+                yield session
+
+    def _get_cached_session(self, graph: Any, config: Any, force_gpu: bool, check: bool) -> Any:
+        arguments = (graph, config, force_gpu)
+        if self._cached_session is None:
+            self._cached_session = Session(graph=graph, config=_config(config, force_gpu))
+            self._cached_arguments = (self._cached_session.graph, config, force_gpu)
+            self._asked_arguments = arguments
+        elif check:
+            names = ("graph", "config", "force_gpu option")
+            for name, now, before in zip(names, arguments, self._asked_arguments, strict=True):
+                if now is not before:
+                    raise ValueError(
+                        f"The {name} used to get the cached session is different than the one "
+                        "that was used to create the session. Maybe create a new session with "
+                        "self.session()"
+                    )
+        return self._cached_session
+
+    @contextlib.contextmanager
+    def _entered(self, session: Any, use_gpu: bool, force_gpu: bool) -> Iterator[None]:
+        with session.graph.as_default(), session.as_default():
+            if force_gpu:
+                with session.graph.device(gpu_device_name() or "/device:GPU:0"):
+                    yield
+            elif use_gpu:
+                yield
+            else:
+                with session.graph.device("/device:CPU:0"):
+                    yield
+
+    @contextlib.contextmanager
+    def captureWritesToStream(self, stream: Any) -> Iterator[Any]:
+        """Catches what is written to a stream with a file descriptor, also by C code."""
+        import os
+
+        stream.flush()
+        descriptor = stream.fileno()
+        file, path = tempfile.mkstemp(dir=self.get_temp_dir())
+        original = os.dup(descriptor)
+        os.dup2(file, descriptor)
+        try:
+            yield _Captured(path)
+        finally:
+            stream.flush()
+            os.close(file)
+            os.dup2(original, descriptor)
+            os.close(original)
+
+    def checkedThread(
+        self, target: Callable[..., Any], args: Any = None, kwargs: Any = None
+    ) -> CheckedThread:
+        """A thread whose exception fails this test; it must be joined."""
+        thread = CheckedThread(self, target, args, kwargs)
+        self._threads.append(thread)
+        return thread
+
+    @contextlib.contextmanager
+    def assertRaisesWithPredicateMatch(
+        self, exception_type: Any, expected_err_re_or_predicate: Any
+    ) -> Iterator[None]:
+        """Expects an exception whose text matches a regular expression or a function."""
+        if callable(expected_err_re_or_predicate):
+            predicate = expected_err_re_or_predicate
+        else:
+
+            def predicate(error: Any) -> Any:
+                return re.search(expected_err_re_or_predicate, _text(error))
+
+        try:
+            yield
+        except Exception as error:
+            if not isinstance(error, exception_type) or not predicate(error):
+                raise AssertionError(f"Exception of type {type(error)}: {error}") from error
+        else:
+            self.fail(exception_type.__name__ + " not raised")
+
+    def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> Any:
+        """Expects a `tf.errors.OpError` with a matching text."""
+        return self.assertRaisesWithPredicateMatch(errors.OpError, expected_err_re_or_predicate)
+
+
+def _text(error: Exception) -> str:
+    """An error's message, followed by the operations that caused it."""
+    if not isinstance(error, errors.OpError):
+        return str(error)
+    text, op = error.message, error.op
+    while op is not None:
+        text += f"\nCaused by: {op.name}"
+        op = op._original_op
+    return text
+
+
+def _config(config: Any, force_gpu: bool) -> Any:
+    if config is None:
+        return ConfigProto(allow_soft_placement=not force_gpu)
+    if force_gpu and config.allow_soft_placement:
+        copy = ConfigProto()
+        copy.CopyFrom(config)
+        copy.allow_soft_placement = False
+        return copy
+    return config
+
+
+class _Captured:
+    """What was written to a stream."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def contents(self) -> str:
+        with open(self._path, errors="replace") as file:
+            return file.read()
