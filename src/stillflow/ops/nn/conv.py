@@ -124,21 +124,23 @@ def conv2d_shape(node: Node) -> Any:
     return windows.assemble(image[0], filter[3], sizes, form)
 
 
-@conv2d_op.kernel
-def conv2d_kernel(node: Node) -> Any:
-    slide = slide_of(node)
+def convolution_kernel(node: Node, slide: Slide) -> Any:
+    """The kernel of (input, filter) -> output."""
     run = precise_on_cpu(node, kernels.convolution, 2)
     image, filter = node.inputs
     sizes, window = node.dims(0), node.dims(1)
     if dims.is_known(sizes) and dims.is_known(window):
-        geometry = slide.geometry(sizes, window)
-        return node.call(run, image, filter, geometry)
+        return node.call(run, image, filter, slide.geometry(sizes, window))  # type: ignore[arg-type]
 
     def convolve(image: Any, filter: Any) -> Any:
-        geometry = slide.geometry(tuple(image.shape), tuple(filter.shape))
-        return run(image, filter, geometry)
+        return run(image, filter, slide.geometry(image.shape, filter.shape))
 
     return convolve
+
+
+@conv2d_op.kernel
+def conv2d_kernel(node: Node) -> Any:
+    return convolution_kernel(node, slide_of(node))
 
 
 def _attributes(node: Node) -> dict[str, Any]:
@@ -160,7 +162,7 @@ def conv2d_gradient(node: Node, grad: Tensor) -> Any:
 
 @conv2d_op.samples
 def conv2d_samples() -> Iterator[Any]:
-    image, filter = _ramp(2, 5, 4, 3), _ramp(3, 2, 3, 4)
+    image, filter = ramp(2, 5, 4, 3), ramp(3, 2, 3, 4)
     yield Sample(image, filter, strides=[1, 1, 1, 1], padding="SAME")
     yield Sample(image, filter, strides=[1, 2, 2, 1], padding="SAME")
     yield Sample(image, filter, strides=[1, 1, 2, 1], padding="VALID")
@@ -182,7 +184,8 @@ def conv2d_samples() -> Iterator[Any]:
     yield Bad(image[:, :2], filter, strides=[1, 1, 1, 1], padding="VALID", match="Negative")
 
 
-def _ramp(*shape: int) -> np.ndarray:
+def ramp(*shape: int) -> np.ndarray:
+    """Sample values without a pattern."""
     count = int(np.prod(shape))
     return (np.sin(np.arange(count, dtype=np.float32)) * 2).reshape(shape)
 
@@ -222,40 +225,56 @@ def given_shape(node: Node, index: int, rank: int) -> Any:
     return (None,) * rank if sizes is None else dims.with_rank(sizes, rank)
 
 
-def input_gradient_kernel(node: Node, slide: Slide, label: str) -> Any:
-    """The kernel of (input_sizes, filter, out_backprop) -> gradient for the input."""
+def _target(node: Node, index: int, like: bool) -> Any:
+    """The shape of a gradient as far as it is known: an input's, or one that an input holds."""
+    return node.dims(index) if like else node.shape_value(index)
+
+
+def target_now(value: Any, like: bool = False) -> tuple[int, ...]:
+    """The shape of a gradient, read while the plan runs."""
+    sizes = tuple(value.shape) if like else tuple(value.tolist())
+    for axis, size in enumerate(sizes):
+        if size < 0:
+            raise ValueError(f"Dimension {axis} of input_sizes must be >= 0")
+    return sizes
+
+
+def input_gradient_kernel(node: Node, slide: Slide, label: str, like: bool = False) -> Any:
+    """The kernel of (input_sizes, filter, out_backprop) -> gradient for the input.
+
+    With `like`, the first input has the shape of the result instead of holding it.
+    """
     run = precise_on_cpu(node, kernels.input_gradient, 2)
     _, filter, grad = node.inputs
-    sizes, known = node.shape_value(0), (node.dims(1), node.dims(2))
+    sizes, known = _target(node, 0, like), (node.dims(1), node.dims(2))
     if dims.is_known(sizes) and all(dims.is_known(each) for each in known):
         check_backprop(label, slide, sizes, *known)
-        geometry = slide.geometry(sizes, known[0])
-        return node.call(run, filter, grad, sizes, geometry)
+        return node.call(run, filter, grad, sizes, slide.geometry(sizes, known[0]))  # type: ignore[arg-type]
 
     def gradient(sizes: Any, filter: Any, grad: Any) -> Any:
-        target = tuple(sizes.tolist())
-        check_backprop(label, slide, target, tuple(filter.shape), tuple(grad.shape))
-        geometry = slide.geometry(target, tuple(filter.shape))
-        return run(filter, grad, target, geometry)
+        target = target_now(sizes, like)
+        check_backprop(label, slide, target, filter.shape, grad.shape)
+        return run(filter, grad, target, slide.geometry(target, filter.shape))
 
     return gradient
 
 
-def filter_gradient_kernel(node: Node, slide: Slide, label: str) -> Any:
-    """The kernel of (input, filter_sizes, out_backprop) -> gradient for the filter."""
+def filter_gradient_kernel(node: Node, slide: Slide, label: str, like: bool = False) -> Any:
+    """The kernel of (input, filter_sizes, out_backprop) -> gradient for the filter.
+
+    With `like`, the second input has the shape of the result instead of holding it.
+    """
     run = precise_on_cpu(node, kernels.filter_gradient, 2)
     image, _, grad = node.inputs
-    sizes, known = node.shape_value(1), (node.dims(0), node.dims(2))
+    sizes, known = _target(node, 1, like), (node.dims(0), node.dims(2))
     if dims.is_known(sizes) and all(dims.is_known(each) for each in known):
         check_backprop(label, slide, known[0], sizes, known[1])
-        geometry = slide.geometry(known[0], sizes)
-        return node.call(run, image, grad, sizes, geometry)
+        return node.call(run, image, grad, sizes, slide.geometry(known[0], sizes))  # type: ignore[arg-type]
 
     def gradient(image: Any, sizes: Any, grad: Any) -> Any:
-        target = tuple(sizes.tolist())
-        check_backprop(label, slide, tuple(image.shape), target, tuple(grad.shape))
-        geometry = slide.geometry(tuple(image.shape), target)
-        return run(image, grad, target, geometry)
+        target = target_now(sizes, like)
+        check_backprop(label, slide, image.shape, target, grad.shape)
+        return run(image, grad, target, slide.geometry(image.shape, target))
 
     return gradient
 
@@ -289,13 +308,13 @@ def conv2d_backprop_input_gradient(node: Node, grad: Tensor) -> Any:
 
 @conv2d_backprop_input_op.samples
 def conv2d_backprop_input_samples() -> Iterator[Any]:
-    sizes, filter = np.int32([2, 5, 4, 3]), _ramp(3, 2, 3, 4)
-    for stride, grad in ((1, _ramp(2, 5, 4, 4)), (2, _ramp(2, 3, 2, 4))):
+    sizes, filter = np.int32([2, 5, 4, 3]), ramp(3, 2, 3, 4)
+    for stride, grad in ((1, ramp(2, 5, 4, 4)), (2, ramp(2, 3, 2, 4))):
         yield Sample(
             sizes, filter, grad, strides=[1, stride, stride, 1], padding="SAME", fixed=(0,)
         )
     yield Bad(
-        sizes[:3], filter, _ramp(2, 5, 4, 4), strides=[1] * 4, padding="SAME", match="rank 4"
+        sizes[:3], filter, ramp(2, 5, 4, 4), strides=[1] * 4, padding="SAME", match="rank 4"
     )
 
 
@@ -328,8 +347,8 @@ def conv2d_backprop_filter_gradient(node: Node, grad: Tensor) -> Any:
 
 @conv2d_backprop_filter_op.samples
 def conv2d_backprop_filter_samples() -> Iterator[Any]:
-    image, sizes = _ramp(2, 5, 4, 3), np.int32([3, 2, 3, 4])
-    for stride, grad in ((1, _ramp(2, 5, 4, 4)), (2, _ramp(2, 3, 2, 4))):
+    image, sizes = ramp(2, 5, 4, 3), np.int32([3, 2, 3, 4])
+    for stride, grad in ((1, ramp(2, 5, 4, 4)), (2, ramp(2, 3, 2, 4))):
         yield Sample(
             image, sizes, grad, strides=[1, stride, stride, 1], padding="SAME", fixed=(1,)
         )
@@ -374,7 +393,7 @@ def conv2d(
     padding: Any = None,
     use_cudnn_on_gpu: bool = True,
     data_format: str | None = "NHWC",
-    dilations: Any = (1, 1, 1, 1),
+    dilations: Any = [1, 1, 1, 1],  # noqa: B006 - the default TF shows
     name: str | None = None,
     filters: Any = None,
 ) -> Tensor:
@@ -416,7 +435,7 @@ def conv2d_backprop_filter(
     padding: Any,
     use_cudnn_on_gpu: bool = True,
     data_format: str = "NHWC",
-    dilations: Sequence[int] = (1, 1, 1, 1),
+    dilations: Sequence[int] = [1, 1, 1, 1],
     name: str | None = None,
 ) -> Tensor:
     """The gradient of `conv2d` for its filter, whose shape is `filter_sizes`."""
@@ -437,7 +456,7 @@ def conv2d_backprop_input(
     padding: Any = None,
     use_cudnn_on_gpu: bool = True,
     data_format: str = "NHWC",
-    dilations: Sequence[int] = (1, 1, 1, 1),
+    dilations: Sequence[int] = [1, 1, 1, 1],
     name: str | None = None,
     filters: Any = None,
 ) -> Tensor:

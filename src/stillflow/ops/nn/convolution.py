@@ -108,6 +108,13 @@ def image_in(image: Any, geometry: Geometry) -> Any:
     return image.permute(_orders(image.ndim)[0]) if geometry.is_channels_last else image
 
 
+def sizes_in(shape: Sequence[int], geometry: Geometry) -> Sequence[int]:
+    """The shape of an image as torch sees it."""
+    if not geometry.is_channels_last:
+        return shape
+    return [shape[axis] for axis in _orders(len(shape))[0]]
+
+
 def image_out(image: Any, geometry: Geometry) -> Any:
     """The graph's tensor of a torch image."""
     if geometry.is_channels_last:
@@ -177,12 +184,9 @@ def convolution(image: Any, filter: Any, geometry: Geometry) -> Any:
     return image_out(convolve(image_in(image, geometry), filter_in(filter), geometry), geometry)
 
 
-def input_gradient(
-    filter: Any, grad: Any, shape: Sequence[int], geometry: Geometry
-) -> Any:
+def input_gradient(filter: Any, grad: Any, shape: Sequence[int], geometry: Geometry) -> Any:
     """The gradient for an image of `shape` (in the graph's order)."""
-    if geometry.is_channels_last:
-        shape = [shape[axis] for axis in _orders(len(shape))[0]]
+    shape = sizes_in(shape, geometry)
     grad = image_in(grad, geometry)
     image = empty_image(grad, shape, geometry)
     found, _ = backward(grad, image, filter_in(filter), geometry, [True, False])
@@ -192,7 +196,7 @@ def input_gradient(
 def filter_gradient(image: Any, grad: Any, shape: Sequence[int], geometry: Geometry) -> Any:
     """The gradient for a filter of `shape` (HWIO)."""
     image = padded(image_in(image, geometry), geometry)
-    weight = filter_in(grad.new_empty(shape))
+    weight = filter_in(grad.new_empty(tuple(shape)))
     _, found = backward(image_in(grad, geometry), image, weight, geometry, [False, True])
     return filter_out(found)
 

@@ -1,0 +1,345 @@
+"""Batch normalization in one op: FusedBatchNorm in its three versions, and an older one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dims
+from stillflow.graph.card import Card, op
+from stillflow.graph.lazy import aten, torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.transpose import transpose
+from stillflow.ops.math.kernels import ANY_NUMBER, is_running
+from stillflow.ops.nn import windows
+from stillflow.ops.nn.batch_norm_gradient import second_gradient
+from stillflow.ops.samples import Bad, Sample
+
+_ATTRS = """
+    epsilon: float = 9.9999997e-05
+    data_format: {"NHWC", "NCHW"} = "NHWC"
+    is_training: bool = true
+"""
+_ONE_TYPE = "T: {float}"
+_TWO_TYPES = "T: {half, bfloat16, float}\n    U: {float}"
+
+
+def _vector_merged(node: Node, size: Any, indices: range) -> Any:
+    """The number of channels, given vectors with one number for each."""
+    for index in indices:
+        (count,) = dims.with_rank(node.dims(index), 1)
+        size = dims.merge_dim(size, count)
+    return size
+
+
+def fused_batch_norm_shape(node: Node) -> Any:
+    image = dims.with_rank(node.dims(0), 4)
+    axis = windows.channel_axis(node.data_format)
+    size = _vector_merged(node, image[axis], range(1, 3 if node.is_training else 5))
+    result = [dims.replace_dim(image, axis, size), (size,), (size,), (size,), (size,)]
+    return result if len(node.outputs) == 5 else [*result, () if is_running(node) else None]
+
+
+def fused_batch_norm_check(node: Node) -> None:
+    if not (is_running(node) and node.is_training):
+        return
+    for index, name in ((3, "estimated_mean"), (4, "estimated_variance")):
+        found = node.dims(index)
+        if dims.is_known(found) and found != (0,):
+            raise ValueError(f"{name} must be empty for training{dims.to_string(found)}")
+
+
+# ---- kernels; `first` says that channels come first
+
+
+def _image(image: Any, first: bool) -> Any:
+    return image if first else image.permute(0, 3, 1, 2)
+
+
+def _back(image: Any, first: bool) -> Any:
+    return (image if first else image.permute(0, 2, 3, 1)).contiguous()
+
+
+def _train(
+    x: Any, scale: Any, offset: Any, epsilon: float, first: bool, reserve: bool
+) -> tuple[Any, ...]:
+    """Normalizes with the batch's own mean and variance; reports the unbiased variance.
+
+    Torch reports mean and unbiased variance through running statistics, here of momentum 1.
+    """
+    count = x.numel() // max(scale.numel(), 1)
+    mean, variance = torch.zeros_like(scale), torch.zeros_like(scale)
+    y, saved_mean, _ = aten.native_batch_norm.default(
+        _image(x, first), scale, offset, mean, variance, True, 1.0, epsilon
+    )
+    if count == 1:
+        variance.zero_()  # TF divides by 1 where there is nothing to correct
+    biased = variance * ((count - 1) / count) if count > 1 else variance.clone()
+    result = _back(y, first), mean, variance, saved_mean, biased
+    return (*result, scale.new_zeros(())) if reserve else result
+
+
+def _train_empty(x: Any, scale: Any, reserve: bool) -> tuple[Any, ...]:
+    result = torch.empty_like(x), *[torch.full_like(scale, float("nan")) for _ in range(4)]
+    return (*result, scale.new_zeros(())) if reserve else result
+
+
+def _infer(
+    x: Any, scale: Any, offset: Any, mean: Any, variance: Any, epsilon: float, first: bool,
+    reserve: bool,
+) -> tuple[Any, ...]:  # fmt: skip
+    """Normalizes with statistics that are given, and hands them on."""
+    y, _, _ = aten.native_batch_norm.default(
+        _image(x, first), scale, offset, mean, variance, False, 0.0, epsilon
+    )
+    result = _back(y, first), *[each.clone() for each in (mean, variance) * 2]
+    return (*result, scale.new_zeros(())) if reserve else result
+
+
+def fused_batch_norm_kernel(node: Node) -> Any:
+    x, scale, offset, mean, variance = node.inputs
+    first, reserve = node.data_format == b"NCHW", len(node.outputs) == 6
+    if not node.is_training:
+        return node.call(
+            _infer, x, scale, offset, mean, variance, node.epsilon, first, reserve
+        )
+    if dims.num_elements(node.dims(0)) == 0:
+        return node.call(_train_empty, x, scale, reserve)
+    return node.call(_train, x, scale, offset, node.epsilon, first, reserve)
+
+
+def _backward(
+    grad: Any, x: Any, scale: Any, mean: Any, variance: Any, epsilon: float, first: bool,
+    training: bool,
+) -> tuple[Any, ...]:  # fmt: skip
+    grad, x = _image(grad, first), _image(x, first)
+    statistics = (
+        (None, None, mean, torch.rsqrt(variance + epsilon))
+        if training
+        else (mean, variance, None, None)
+    )
+    if x.numel():
+        dx, dscale, doffset = aten.native_batch_norm_backward.default(
+            grad, x, scale, *statistics, training, epsilon, [True, True, True]
+        )
+    else:
+        dx, dscale, doffset = torch.empty_like(x), torch.zeros_like(scale), torch.zeros_like(scale)
+    count = 0 if training else scale.numel()
+    return _back(dx, first), dscale, doffset, scale.new_zeros(count), scale.new_zeros(count)
+
+
+def fused_batch_norm_grad_kernel(node: Node) -> Any:
+    first = node.data_format == b"NCHW"
+    return node.call(_backward, *node.inputs[:5], node.epsilon, first, node.is_training)
+
+
+def fused_batch_norm_grad_shape(node: Node) -> Any:
+    grad, image = dims.with_rank(node.dims(0), 4), dims.with_rank(node.dims(1), 4)
+    axis = windows.channel_axis(node.data_format)
+    size = _vector_merged(node, dims.merge_dim(grad[axis], image[axis]), range(2, 5))
+    rest = (0,) if node.is_training else (size,)
+    return [dims.replace_dim(grad, axis, size), (size,), (size,), rest, rest]
+
+
+def fused_batch_norm_grad_check(node: Node) -> None:
+    if is_running(node) and not dims.is_compatible(node.dims(0), node.dims(1)):
+        raise ValueError(
+            f"x and y_backprop must have same shape, but x has shape "
+            f"{dims.to_string(node.dims(1))} and y_backprop has shape "
+            f"{dims.to_string(node.dims(0))}"
+        )
+
+
+# ---- gradients
+
+
+def fused_batch_norm_gradient(backward: Card, node: Node, *grads: Any) -> Any:
+    """In training the saved statistics are differentiated through, in inference they are fixed."""
+    x, scale, _, mean, variance = node.inputs
+    grad, attrs = grads[0], {"epsilon": node.epsilon, "is_training": node.is_training}
+    reserve = node.outputs[5:]
+    if node.is_training:
+        saved = node.outputs[3:5]
+        return list(
+            backward(grad, x, scale, *saved, *reserve, data_format=node.data_format, **attrs)
+        )
+    first = node.data_format == b"NCHW"
+    if first:
+        x, grad = transpose(x, [0, 2, 3, 1]), transpose(grad, [0, 2, 3, 1])
+    dx, dscale, doffset, _, _ = backward(
+        grad, x, scale, mean, variance, *reserve, data_format=b"NHWC", **attrs
+    )
+    if first:
+        dx = transpose(dx, [0, 3, 1, 2])
+    return [dx, dscale, doffset, None, None]
+
+
+def _numbers(*shape: int) -> np.ndarray:
+    return np.sin(np.arange(np.prod(shape)) * 1.7).reshape(shape).astype(np.float32)
+
+
+def fused_batch_norm_samples() -> Iterator[Any]:
+    x, scale, offset = _numbers(2, 3, 2, 3), np.float32([1, 2, 0.5]), np.float32([0, 1, -1])
+    none, given = np.zeros(0, np.float32), np.float32([0.5, 0.7, 0.9])
+    yield Sample(x, scale, offset, none, none, epsilon=0.01, grad=False)
+    yield Sample(x, scale, offset, given, given, is_training=False, grad=False)
+    yield Sample(x[:1, :1, :1], scale, offset, none, none, grad=False)
+    yield Sample(x[:0], scale, offset, none, none, grad=False)
+    yield Sample(
+        x.transpose(0, 3, 1, 2), scale, offset, none, none, data_format="NCHW", grad=False
+    )
+    yield Bad(x, scale[:2], offset, none, none, match="must be equal")
+    yield Bad(x[0], scale, offset, none, none, match="must be rank 4")
+
+
+def fused_batch_norm_grad_samples(with_reserve: bool) -> Iterator[Any]:
+    grad, x = _numbers(2, 3, 2, 3), _numbers(2, 3, 2, 3) * 2 + 1
+    scale, mean, variance = np.float32([1, 2, 0.5]), np.float32([0.9, 1, 1.1]), np.float32([2] * 3)
+    reserve = [np.float32(0)] * with_reserve
+    for training in (True, False):
+        yield Sample(
+            grad, x, scale, mean, variance, *reserve, is_training=training, grad=False
+        )
+
+
+def _version(suffix: str, types: str, reserve: int) -> tuple[Card, Card]:
+    """The cards of one version: the types of statistics differ, the last has one more output."""
+    kind, scale = ("U", "float") if suffix else ("T", "T")
+    more = f", reserve_space_3: {kind}" * reserve
+    forward = op(f"""
+        FusedBatchNorm{suffix}(x: T, scale: {kind}, offset: {kind}, mean: {kind}, variance: {kind})
+            -> (y: T, batch_mean: {kind}, batch_variance: {kind}, reserve_space_1: {kind},
+                reserve_space_2: {kind}{more})
+        {types}
+        {_ATTRS}
+    """)
+    backward = op(f"""
+        FusedBatchNormGrad{suffix}(y_backprop: T, x: T, scale: {scale}, reserve_space_1: {kind},
+            reserve_space_2: {kind}{more})
+            -> (x_backprop: T, scale_backprop: {kind}, offset_backprop: {kind},
+                reserve_space_{3 + reserve}: {kind}, reserve_space_{4 + reserve}: {kind})
+        {types}
+        {_ATTRS}
+    """)
+    forward.check(fused_batch_norm_check)
+    forward.shape(fused_batch_norm_shape)
+    forward.kernel(fused_batch_norm_kernel)
+    forward.gradient(partial(fused_batch_norm_gradient, backward))
+    forward.samples(fused_batch_norm_samples)
+    backward.check(fused_batch_norm_grad_check)
+    backward.shape(fused_batch_norm_grad_shape)
+    backward.kernel(fused_batch_norm_grad_kernel)
+    backward.gradient(second_gradient)
+    backward.samples(partial(fused_batch_norm_grad_samples, bool(reserve)))
+    return forward, backward
+
+
+fused_batch_norm_op, fused_batch_norm_grad_op = _version("", _ONE_TYPE, 0)
+fused_batch_norm_v2_op, fused_batch_norm_grad_v2_op = _version("V2", _TWO_TYPES, 0)
+fused_batch_norm_v3_op, fused_batch_norm_grad_v3_op = _version("V3", _TWO_TYPES, 1)
+
+
+# ---- the op of 2015, which old graphs still hold
+
+_OLD_ATTRS = f"""
+    T: {ANY_NUMBER}
+    variance_epsilon: float
+    scale_after_normalization: bool
+"""
+
+batch_norm_with_global_normalization_op = op(f"""
+    BatchNormWithGlobalNormalization(t: T, m: T, v: T, beta: T, gamma: T) -> result: T
+    {_OLD_ATTRS}
+""")
+
+
+@batch_norm_with_global_normalization_op.shape
+def batch_norm_with_global_normalization_shape(node: Node) -> Any:
+    image = dims.with_rank(node.dims(0), 4)
+    return dims.replace_dim(image, 3, _vector_merged(node, image[3], range(1, 5)))
+
+
+def _global_normalization(
+    t: Any, m: Any, v: Any, beta: Any, gamma: Any, epsilon: float, scaled: bool
+) -> Any:
+    factor = torch.rsqrt(v + epsilon)
+    return (t - m) * (factor * gamma if scaled else factor) + beta
+
+
+@batch_norm_with_global_normalization_op.kernel
+def batch_norm_with_global_normalization_kernel(node: Node) -> Any:
+    return node.call(
+        _global_normalization, *node.inputs, node.variance_epsilon, node.scale_after_normalization
+    )
+
+
+@batch_norm_with_global_normalization_op.gradient
+def batch_norm_with_global_normalization_gradient(node: Node, grad: Tensor) -> Any:
+    t, m, v, _, gamma = node.inputs
+    return list(
+        batch_norm_with_global_normalization_grad_op(
+            t, m, v, gamma, grad,
+            variance_epsilon=node.variance_epsilon,
+            scale_after_normalization=node.scale_after_normalization,
+        )
+    )  # fmt: skip
+
+
+@batch_norm_with_global_normalization_op.samples
+def batch_norm_with_global_normalization_samples() -> Iterator[Any]:
+    t, vector = _numbers(2, 3, 2, 3), np.float32([0.5, 1, 2])
+    for scaled in (True, False):
+        yield Sample(
+            t, vector, vector, vector, vector, variance_epsilon=0.01,
+            scale_after_normalization=scaled,
+        )  # fmt: skip
+
+
+batch_norm_with_global_normalization_grad_op = op(f"""
+    BatchNormWithGlobalNormalizationGrad(t: T, m: T, v: T, gamma: T, backprop: T)
+        -> (dx: T, dm: T, dv: T, db: T, dg: T)
+    {_OLD_ATTRS}
+""")
+
+
+@batch_norm_with_global_normalization_grad_op.shape
+def batch_norm_with_global_normalization_grad_shape(node: Node) -> Any:
+    image = dims.merge(dims.with_rank(node.dims(0), 4), node.dims(4))
+    assert image is not None
+    size = _vector_merged(node, image[3], range(1, 4))
+    return [dims.replace_dim(image, 3, size), *[(size,)] * 4]
+
+
+def _global_normalization_backward(
+    t: Any, m: Any, v: Any, gamma: Any, grad: Any, epsilon: float, scaled: bool
+) -> tuple[Any, ...]:
+    factor = torch.rsqrt(v + epsilon)
+    weight = factor * gamma if scaled else factor
+    db = grad.sum((0, 1, 2))
+    product = (grad * (t - m)).sum((0, 1, 2))
+    slope = factor * -0.5 / (v + epsilon)
+    dv = product * (slope * gamma if scaled else slope)
+    dg = product * factor if scaled else torch.zeros_like(gamma)
+    return grad * weight, -db * weight, dv, db, dg
+
+
+@batch_norm_with_global_normalization_grad_op.kernel
+def batch_norm_with_global_normalization_grad_kernel(node: Node) -> Any:
+    return node.call(
+        _global_normalization_backward, *node.inputs, node.variance_epsilon,
+        node.scale_after_normalization,
+    )  # fmt: skip
+
+
+@batch_norm_with_global_normalization_grad_op.samples
+def batch_norm_with_global_normalization_grad_samples() -> Iterator[Any]:
+    t, vector = _numbers(2, 3, 2, 3), np.float32([0.5, 1, 2])
+    for scaled in (True, False):
+        yield Sample(
+            t, vector, vector, vector, t, variance_epsilon=0.01, scale_after_normalization=scaled,
+            grad=False,
+        )  # fmt: skip
