@@ -133,3 +133,33 @@ case(
     **drawn,
 )
 case("ComputeAccidentalHits", "ComputeAccidentalHits", CLASSES, i64(9, 0, 3, 4, 0), num_true=2)
+
+
+# Operations on one generator variable, in order: the operation, its inputs after the variable,
+# its attributes.
+STATE = (2**63 - 5, -7, 1234567890123)
+PHILOX = i64(1)
+STEPS = [
+    ("StatefulUniform", [PHILOX, i64([7])], {"dtype": "float32"}),
+    ("StatefulUniform", [PHILOX, i32([7])], {"dtype": "bfloat16"}),
+    ("StatefulStandardNormalV2", [PHILOX, i64(3, 3)], {"dtype": "float32"}),
+    ("StatefulTruncatedNormal", [PHILOX, i64([9])], {"dtype": "float64"}),
+    ("StatefulUniformInt", [PHILOX, i64([9]), i64(-5), i64(2**40)], {}),
+    ("StatefulUniformInt", [PHILOX, i64([9]), i32(-5), i32(7)], {}),
+    ("RngSkip", [PHILOX, i64(12345)], {}),
+    ("StatefulUniformFullInt", [PHILOX, i64([5])], {"dtype": "uint64"}),
+    ("StatefulUniformFullInt", [PHILOX, i64([5])], {"dtype": "int32"}),
+]
+
+
+def binomial(shape: Any, counts: Any, probs: Any, kind: str, dtype: str) -> None:
+    inputs = [PHILOX, i32(*shape), np.array(counts, kind), np.array(probs, kind)]
+    STEPS.append(("StatefulRandomBinomial", inputs, {"dtype": dtype}))
+
+
+binomial((30, 1), 10.0, 0.3, "float32", "int32")  # waiting times
+binomial((30, 1), 1000.0, 0.3, "float64", "int64")  # rejection
+binomial((30, 1), 1000.0, 0.8, "float32", "float32")
+binomial((30, 1), 12.0, 0.9, "float64", "float64")
+binomial((6, 5), [5, 50, 500, 0, 7, 9], [0.5, 0.5, 0.01, 0.5, 1.0, 0.0], "float64", "int64")
+binomial((3, 50), [40.0], [0.25, 0.75, 0.999], "float16", "float16")

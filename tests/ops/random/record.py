@@ -9,7 +9,7 @@ import os
 from typing import Any
 
 import numpy as np
-from tests.ops.random.cases import CASES, RUNS
+from tests.ops.random.cases import CASES, RUNS, STATE, STEPS
 
 PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "recorded.npz")
 # Removed long ago from what new graphs may hold; graphs of an older producer may.
@@ -30,6 +30,15 @@ def main() -> None:
             for run in range(RUNS):
                 for number, value in enumerate(session.run(outputs)):
                     recorded["{}|{}|{}".format(name, run, number)] = portable(value)  # noqa: UP032
+    with tf.Graph().as_default(), tf.Session() as session:
+        variable = tf.Variable(np.array(STATE), use_resource=True)
+        session.run(variable.initializer)
+        for number, (op_type, inputs, attrs) in enumerate(STEPS):
+            outputs = build(tf, op_type, [variable.handle] + inputs, attrs)
+            for value in session.run(outputs):
+                if value is not None:
+                    recorded["step|{}".format(number)] = portable(value)  # noqa: UP032
+            recorded["state|{}".format(number)] = session.run(variable)  # noqa: UP032
     np.savez_compressed(PATH, **recorded)
     print(len(recorded), "arrays,", os.path.getsize(PATH), "bytes")
 
@@ -46,7 +55,7 @@ def build(tf: Any, op_type: str, inputs: list, attrs: dict) -> list:
     from tensorflow.python.framework import op_def_registry
 
     op_def = op_def_registry.get_registered_ops()[op_type]
-    tensors = [tf.constant(value) for value in inputs]
+    tensors = [v if isinstance(v, tf.Tensor) else tf.constant(v) for v in inputs]
     graph_def = tf.GraphDef()
     node = graph_def.node.add(name="op", op=op_type)
     map_ = {}
@@ -71,7 +80,7 @@ def build(tf: Any, op_type: str, inputs: list, attrs: dict) -> list:
             setattr(slot, field, value)
     graph_def.versions.producer = OLD_PRODUCER.get(op_type, 134)
     count = len(op_def.output_arg)
-    names = ["op:%d" % index for index in range(count)]  # noqa: UP031
+    names = ["op:%d" % index for index in range(count)] or ["op"]  # noqa: UP031
     return tf.import_graph_def(graph_def, input_map=map_, return_elements=names, name="")
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.ops.random.cases import CASES, RUNS
+from tests.ops.random.cases import CASES, RUNS, STATE, STEPS
 
 import stillflow as tf
 from stillflow.graph.card import find
-from stillflow.ops.random import categorical
+from stillflow.ops.random import binomial, categorical
 
 RECORDED = np.load(os.path.join(os.path.dirname(__file__), "recorded.npz"))
 
@@ -34,15 +34,20 @@ EXPECTED_COUNTS = 1e-6  # after single-precision functions of their own
 
 @pytest.fixture(autouse=True)
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Multinomial divides its rows by the number of threads."""
+    """Where work is divided into shards, TF's one thread of the recording makes one."""
     monkeypatch.setattr(categorical, "host_threads", lambda: 1)
+    monkeypatch.setattr(binomial, "host_threads", lambda: 1)
+
+
+def call(op_type: str, *inputs: Any, **attrs: Any) -> Any:
+    card = find(op_type)
+    assert card is not None
+    return card(*inputs, **attrs)
 
 
 def build(op_type: str, inputs: list, attrs: dict[str, Any]) -> list:
-    card = find(op_type)
-    assert card is not None
     given = {k: tf.as_dtype(v) if k in ("dtype", "output_dtype") else v for k, v in attrs.items()}
-    outputs = card(*[tf.constant(value) for value in inputs], **given)
+    outputs = call(op_type, *[tf.constant(value) for value in inputs], **given)
     return list(outputs) if isinstance(outputs, tuple) else [outputs]
 
 
@@ -73,7 +78,24 @@ def check(name: str, tensor: Any, value: Any, recorded: np.ndarray) -> None:
 
 
 def test_every_case_is_recorded() -> None:
-    assert {key.split("|")[0] for key in RECORDED.files} == set(CASES)
+    assert {key.split("|")[0] for key in RECORDED.files} == {*CASES, "step", "state"}
+
+
+def test_generator_variables_move_as_recorded() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        handle = call("VarHandleOp", dtype=tf.int64, shape=tf.TensorShape([3]))
+        session.run(call("AssignVariableOp", handle, np.array(STATE)))
+        read = call("ReadVariableOp", handle, dtype=tf.int64)
+        for number, (op_type, inputs, attrs) in enumerate(STEPS):
+            kinds = {key: tf.as_dtype(value) for key, value in attrs.items()}
+            tensors = [tf.constant(value) for value in inputs]
+            value = session.run(call(op_type, handle, *tensors, **kinds))
+            if value is not None:
+                recorded = RECORDED[f"step|{number}"]
+                value = value.astype(np.float32) if value.dtype.name == "bfloat16" else value
+                assert value.dtype == recorded.dtype
+                np.testing.assert_allclose(value, recorded, rtol=1e-14)
+            np.testing.assert_array_equal(session.run(read), RECORDED[f"state|{number}"])
 
 
 def test_draws_of_the_default_graph_seed() -> None:
