@@ -1,0 +1,1 @@
+"""The same programs under Stillflow and its peers, timed side by side."""

@@ -1,0 +1,98 @@
+"""Run one benchmark program with one implementation and print what it took, as JSON.
+
+Called by ``run.py`` in a fresh process of the implementation's own interpreter (Python 3.7 for
+TF 1.15): ``python -m benchmarks.child <program> <implementation> <share of the steps>``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+MARK = "BENCHMARK "
+WARM_UP = 3
+
+
+def import_implementation(name: str) -> Any:
+    """The module that programs of this implementation are built with."""
+    if name == "tf2":
+        tf = importlib.import_module("tensorflow.compat.v1")
+        tf.disable_eager_execution()
+        return tf
+    if name == "jax":
+        importlib.import_module("jax.numpy")
+    return importlib.import_module({"tf115": "tensorflow"}.get(name, name))
+
+
+def measure(program: str, implementation: str, share: float) -> dict[str, Any]:
+    """Times in seconds and peak memory in bytes of one program."""
+    started = time.perf_counter()
+    module = import_implementation(implementation)
+    imported = time.perf_counter()
+    suffix = "_" + implementation if implementation in ("torch", "jax") else ""
+    steps = importlib.import_module("benchmarks.programs." + program).STEPS
+    source = importlib.import_module("benchmarks.programs." + program + suffix)
+    result: dict[str, Any] = {"import": imported - started, "version": version_of(module)}
+    start = time.perf_counter()
+    built = source.build(module)
+    result["build"] = time.perf_counter() - start
+    start = time.perf_counter()
+    step = built if suffix else open_session(module, built)
+    losses = [step()]
+    result["first_step"] = time.perf_counter() - start
+    result["start"] = result["import"] + result["build"] + result["first_step"]
+    times = repeat(step, losses, max(5, int(steps * share)))
+    result.update(step=median(times), fastest_step=min(times), losses=losses[:4])
+    result["peak_memory"] = peak_memory()
+    return result
+
+
+def open_session(tf: Any, job: Any) -> Callable[[], float]:
+    """A function that runs a step of a TF1 program; the session stays open."""
+    from .job import session_step
+
+    return session_step(tf, job)
+
+
+def repeat(step: Callable[[], float], losses: list[float], count: int) -> list[float]:
+    """Durations of ``count`` steps, after a few that are not timed."""
+    for _ in range(WARM_UP):
+        losses.append(step())
+    times = []
+    for _ in range(count):
+        start = time.perf_counter()
+        losses.append(step())
+        times.append(time.perf_counter() - start)
+    return times
+
+
+def median(values: list[float]) -> float:
+    """The middle value."""
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def peak_memory() -> int:
+    """Most resident memory this process ever had, in bytes."""
+    if os.path.exists("/proc/self/status"):  # getrusage would count the parent's as well
+        with open("/proc/self/status") as file:
+            return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM"))
+    import resource
+
+    usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return usage if sys.platform == "darwin" else usage * 1024
+
+
+def version_of(module: Any) -> str:
+    """The implementation's own version."""
+    return str(getattr(module, "__stillflow_version__", None) or module.__version__)
+
+
+if __name__ == "__main__":
+    print(MARK + json.dumps(measure(sys.argv[1], sys.argv[2], float(sys.argv[3]))))

@@ -1,0 +1,34 @@
+"""The MNIST network in straight-line PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .mnist_cnn import data
+
+
+def build(torch: Any) -> Callable[[], float]:
+    """A function that runs one training step and returns the loss."""
+    nn = torch.nn
+    torch.manual_seed(1)
+    model = nn.Sequential(
+        nn.Conv2d(1, 32, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(32, 64, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(7 * 7 * 64, 1024), nn.ReLU(), nn.Dropout(0.5),
+        nn.Linear(1024, 10))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+    images, labels = data()
+    images = np.ascontiguousarray(images.transpose(0, 3, 1, 2))
+
+    def step() -> float:
+        logits = model(torch.from_numpy(images))
+        loss = nn.functional.cross_entropy(logits, torch.from_numpy(labels))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
