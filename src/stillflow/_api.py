@@ -458,6 +458,7 @@ TABLE = {
     "is_tensor": "graph.tensor_like:is_tensor",
     "is_variable_initialized": "variables.state_ops:is_variable_initialized",
     "keras.backend.name_scope": "graph.api:name_scope",
+    "keras.optimizers.schedules.LearningRateSchedule": "train.schedules:LearningRateSchedule",
     "lbeta": "ops.math.special:lbeta",
     "less": "ops.math.comparison:less",
     "less_equal": "ops.math.comparison:less_equal",

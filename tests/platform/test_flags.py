@@ -20,7 +20,7 @@ def values(monkeypatch):
     """Flag values of this test's own, read through the wrapper."""
     own = absl_flags.FlagValues()
     monkeypatch.setattr(sys, "argv", ["program", "--number=3", "left"])
-    return own, flags._FlagValues(own)
+    return own, flags._FlagValuesWrapper(own)
 
 
 def run(code, *arguments):

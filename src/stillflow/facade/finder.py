@@ -101,8 +101,12 @@ def _loader(name: str) -> _Loader | None:
     """Return what loads a module below ``tensorflow``; None if TensorFlow had no such module."""
     if name == ROOT:
         return _Loader(served.TensorFlow)
+    if name in internal.MODULES:
+        return _Loader(target=internal.MODULES[name])
     entry = names.internal_module(name)
-    spaces = [_public(name)] + ([entry.alias] if entry is not None and entry.alias else [])
+    spaces = [_public(name)]
+    if entry is not None and entry.alias and name not in internal.OBJECTS:
+        spaces.append(entry.alias)
     for space in spaces:
         if _exists(space):
             return _Loader(target=f"stillflow.{space}")

@@ -135,6 +135,8 @@ def _same_name(module: str, name: str) -> Any:
         return MISSING
     entry = names.internal_module(module)
     spaces = list(entry.spaces) if entry is not None else []
+    if entry is not None and entry.alias:
+        spaces.append(entry.alias)
     if module.startswith("tensorflow.contrib."):
         # A contrib package keeps to itself: its conv2d is not tf.layers' conv2d.
         spaces.append(".".join(module.split(".")[1:3]))

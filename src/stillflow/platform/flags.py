@@ -39,7 +39,7 @@ def _renaming(define: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-class _FlagValues:
+class _FlagValuesWrapper:
     """`absl.flags.FLAGS`, which parses `sys.argv` when a flag is read before anybody has."""
 
     def __init__(self, wrapped: Any) -> None:
@@ -87,7 +87,7 @@ class _FlagValues:
         return self.__dict__["__wrapped"](*args, **kwargs)
 
 
-FLAGS = export_value("flags.FLAGS", "app.flags.FLAGS", _FlagValues(_absl.FLAGS))
+FLAGS = export_value("flags.FLAGS", "app.flags.FLAGS", _FlagValuesWrapper(_absl.FLAGS))
 DEFINE_string = export_value(
     "flags.DEFINE_string", "app.flags.DEFINE_string", _renaming(_absl.DEFINE_string))
 DEFINE_boolean = export_value(

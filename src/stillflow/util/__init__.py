@@ -1,0 +1,1 @@
+"""Python tools that programs import from ``tensorflow.python.util``."""

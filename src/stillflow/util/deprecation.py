@@ -1,0 +1,319 @@
+"""Deprecation notices as TensorFlow gives them: ``tensorflow.python.util.deprecation``."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import re
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
+
+from stillflow.util import tf_decorator, tf_inspect
+from stillflow.util.decorator_utils import (
+    add_notice_to_docstring,
+    get_qualified_name,
+    validate_callable,
+)
+
+_PRINT_DEPRECATION_WARNINGS = True
+_PRINTED_WARNING: dict[Hashable, bool] = {}
+_UPDATING = "Instructions for updating:"
+
+
+class DeprecatedNamesAlreadySet(Exception):
+    """Raised when the deprecated names of one symbol are set twice."""
+
+
+def deprecated(
+    date: str | None, instructions: str, warn_once: bool = True
+) -> Callable[[Any], Any]:
+    """Decorate a function as deprecated; calling it logs a warning.
+
+    Args:
+      date: when it will be removed ("2018-01-31"), None for some day.
+      instructions: what to do instead.
+      warn_once: whether the first call alone warns.
+    """
+    _check(date, instructions)
+    when = _when(date)
+
+    def decorate(func: Any) -> Any:
+        validate_callable(func, "deprecated")
+
+        @functools.wraps(func)
+        def new_func(*args: Any, **kwargs: Any) -> Any:
+            _warn(
+                func, warn_once,
+                "From %s: %s (from %s) is deprecated and will be removed %s.\n"
+                f"{_UPDATING}\n%s", get_qualified_name(func), func.__module__, when, instructions,
+            )
+            return func(*args, **kwargs)
+
+        doc = _with_notice(
+            func.__doc__, instructions, "DEPRECATED FUNCTION", "(deprecated)",
+            f"THIS FUNCTION IS DEPRECATED. It will be removed {when}.",
+        )
+        return tf_decorator.make_decorator(func, new_func, "deprecated", doc)
+
+    return decorate
+
+
+def deprecated_args(
+    date: str | None, instructions: str, *deprecated_arg_names_or_tuples: Any, **kwargs: Any
+) -> Callable[[Any], Any]:
+    """Decorate a function, some of whose arguments are deprecated; giving them logs a warning.
+
+    Args:
+      date: when they will be removed ("2018-01-31"), None for some day.
+      instructions: what to do instead.
+      *deprecated_arg_names_or_tuples: names, or pairs of a name and a value that is still fine.
+      **kwargs: `warn_once`, whether the first call alone warns.
+
+    Raises:
+      ValueError: the function has no such argument, or there is another keyword argument.
+    """
+    _check(date, instructions)
+    if not deprecated_arg_names_or_tuples:
+        raise ValueError("Specify which argument is deprecated.")
+    if kwargs.keys() - {"warn_once"}:
+        raise ValueError(f"Illegal argument to deprecated_args: {sorted(kwargs)}")
+    warn_once = kwargs.get("warn_once", True)
+    fine: dict[str, Any] = dict(
+        item if isinstance(item, tuple) else (item, _NOTHING)
+        for item in deprecated_arg_names_or_tuples
+    )
+
+    def decorate(func: Any) -> Any:
+        validate_callable(func, "deprecated_args")
+        spec = tf_inspect.getfullargspec(func)
+        known = {*spec.args, *spec.kwonlyargs, spec.varargs, spec.varkw}
+        if missing := [name for name in fine if name not in known]:
+            raise ValueError(
+                f"The following deprecated arguments are not present in the function signature: "
+                f"{missing}. Found next arguments: {spec.args}."
+            )
+
+        @functools.wraps(func)
+        def new_func(*args: Any, **kwargs: Any) -> Any:
+            if _PRINT_DEPRECATION_WARNINGS:
+                for name in _given(func, spec, fine, args, kwargs):
+                    _warn_argument(func, name, warn_once, date, instructions)
+            return func(*args, **kwargs)
+
+        names = ", ".join(sorted(fine))
+        doc = _with_notice(
+            func.__doc__, instructions, "DEPRECATED FUNCTION ARGUMENTS", "(deprecated arguments)",
+            f"SOME ARGUMENTS ARE DEPRECATED: `({names})`. They will be removed {_when(date)}.",
+        )
+        return tf_decorator.make_decorator(func, new_func, "deprecated", doc)
+
+    return decorate
+
+
+def deprecated_arg_values(
+    date: str | None, instructions: str, warn_once: bool = True, **deprecated_kwargs: Any
+) -> Callable[[Any], Any]:
+    """Decorate a function, some of whose arguments' values are deprecated.
+
+    Args:
+      date: when they will be removed ("2018-01-31"), None for some day.
+      instructions: what to do instead.
+      warn_once: whether the first call alone warns.
+      **deprecated_kwargs: the arguments with these values.
+    """
+    _check(date, instructions)
+    if not deprecated_kwargs:
+        raise ValueError("Specify which argument values are deprecated.")
+
+    def decorate(func: Any) -> Any:
+        validate_callable(func, "deprecated_arg_values")
+
+        @functools.wraps(func)
+        def new_func(*args: Any, **kwargs: Any) -> Any:
+            if _PRINT_DEPRECATION_WARNINGS:
+                given = tf_inspect.getcallargs(func, *args, **kwargs)
+                for name, value in deprecated_kwargs.items():
+                    if name in given and given[name] == value:
+                        _warn_argument(func, name, warn_once, date, instructions, f"={value}")
+            return func(*args, **kwargs)
+
+        values = ", ".join(f"{name}={value!r}" for name, value in sorted(deprecated_kwargs.items()))
+        doc = _with_notice(
+            func.__doc__, instructions, "DEPRECATED FUNCTION ARGUMENT VALUES",
+            "(deprecated argument values)",
+            f"SOME ARGUMENT VALUES ARE DEPRECATED: `({values})`. "
+            f"They will be removed {_when(date)}.",
+        )
+        return tf_decorator.make_decorator(func, new_func, "deprecated", doc)
+
+    return decorate
+
+
+def deprecated_alias(
+    deprecated_name: str, name: str, func_or_class: Any, warn_once: bool = True
+) -> Any:
+    """Return a function or a class under a name that is deprecated; using it logs a warning.
+
+    Args:
+      deprecated_name: the name that programs should no longer use.
+      name: the one they should use.
+      func_or_class: what both stand for.
+      warn_once: whether the first use alone warns.
+    """
+    message = "From %s: The name %s is deprecated. Please use %s instead.\n"
+    instead = f"Please use {name} instead."
+    if not tf_inspect.isclass(func_or_class):
+        validate_callable(func_or_class, "deprecated")
+
+        @functools.wraps(func_or_class)
+        def new_func(*args: Any, **kwargs: Any) -> Any:
+            _warn(new_func, warn_once, message, deprecated_name, name)
+            return func_or_class(*args, **kwargs)
+
+        doc = _with_notice(
+            func_or_class.__doc__, instead, "DEPRECATED FUNCTION", "(deprecated)",
+            "THIS FUNCTION IS DEPRECATED. It will be removed in a future version.",
+        )
+        return tf_decorator.make_decorator(func_or_class, new_func, "deprecated", doc)
+
+    class Alias(func_or_class):  # type: ignore[misc]
+        __doc__ = add_notice_to_docstring(
+            func_or_class.__doc__, instead, "DEPRECATED CLASS", "(deprecated)",
+            ["THIS CLASS IS DEPRECATED. It will be removed in a future version. "],
+        )
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            _warn(Alias, warn_once, message, deprecated_name, name)
+            super().__init__(*args, **kwargs)
+
+    tf_decorator.make_decorator(func_or_class.__init__, Alias.__init__)
+    Alias.__name__, Alias.__qualname__ = func_or_class.__name__, func_or_class.__qualname__
+    return Alias
+
+
+def deprecated_endpoints(*args: str) -> Callable[[Any], Any]:
+    """Remember the deprecated names of a symbol.
+
+    Raises:
+      DeprecatedNamesAlreadySet: they are set already.
+    """
+
+    def decorate(func: Any) -> Any:
+        if "_tf_deprecated_api_names" in func.__dict__:
+            raise DeprecatedNamesAlreadySet(
+                f"Cannot set deprecated names for {func.__name__} to {args}. "
+                f"Deprecated names are already set to {func._tf_deprecated_api_names}."
+            )
+        func._tf_deprecated_api_names = args
+        return func
+
+    return decorate
+
+
+def deprecated_argument_lookup(
+    new_name: str, new_value: Any, old_name: str, old_value: Any
+) -> Any:
+    """Return the value of an argument that has a new name and an old one.
+
+    Raises:
+      ValueError: both are given.
+    """
+    if old_value is None:
+        return new_value
+    if new_value is not None:
+        raise ValueError(f"Cannot specify both '{old_name}' and '{new_name}'")
+    return old_value
+
+
+def rewrite_argument_docstring(old_doc: str, old_argument: str, new_argument: str) -> str:
+    """Return a docstring that calls an argument by another name."""
+    quoted = old_doc.replace(f"`{old_argument}`", f"`{new_argument}`")
+    return quoted.replace(f"{old_argument}:", f"{new_argument}:")
+
+
+@contextlib.contextmanager
+def silence() -> Iterator[None]:
+    """Log no deprecation warnings in this context."""
+    global _PRINT_DEPRECATION_WARNINGS
+    before = _PRINT_DEPRECATION_WARNINGS
+    _PRINT_DEPRECATION_WARNINGS = False
+    yield
+    _PRINT_DEPRECATION_WARNINGS = before
+
+
+_NOTHING: Any = object()
+
+
+def _given(
+    func: Any, spec: Any, fine: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Iterator[str]:
+    """Yield the names of the deprecated arguments in a call, less those with a fine value."""
+    values = tf_inspect.getcallargs(func, *args, **kwargs)
+    for name, value in fine.items():
+        if name == spec.varargs:
+            if len(args) > len(spec.args):
+                yield name
+        elif name == spec.varkw:
+            if kwargs:
+                yield name
+        elif name in kwargs or name in spec.args[: len(args)]:
+            if value is not _NOTHING and _same(values.get(name), value):
+                continue
+            yield name
+
+
+def _same(first: Any, second: Any) -> bool:
+    if first is second:
+        return True
+    try:
+        return bool(first == second)
+    except Exception:  # arrays, data frames: not the plain value that is still fine
+        return False
+
+
+def _warn_argument(
+    func: Any, name: str, warn_once: bool, date: str | None, instructions: str, value: str = ""
+) -> None:
+    _warn(
+        (func, name), warn_once,
+        "From %s: calling %s (from %s) with %s is deprecated and will be removed %s.\n"
+        f"{_UPDATING}\n%s", get_qualified_name(func), func.__module__, name + value, _when(date),
+        instructions,
+    )
+
+
+def _warn(key: Hashable, warn_once: bool, message: str, *args: Any) -> None:
+    if not _PRINT_DEPRECATION_WARNINGS or key in _PRINTED_WARNING:
+        return
+    if warn_once:
+        _PRINTED_WARNING[key] = True
+    from stillflow.platform import tf_logging
+
+    tf_logging.warning(message, _call_location(), *args)
+
+
+def _call_location() -> str:
+    """Return file and line of the code that calls a decorated function."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_code.co_filename == __file__:
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "UNKNOWN"
+
+
+def _when(date: str | None) -> str:
+    return "in a future version" if date is None else f"after {date}"
+
+
+def _check(date: str | None, instructions: str) -> None:
+    if date is not None and not re.match(r"20\d\d-[01]\d-[0123]\d", date):
+        raise ValueError("Date must be YYYY-MM-DD.")
+    if not instructions:
+        raise ValueError("Don't deprecate things without conversion instructions!")
+
+
+def _with_notice(
+    doc: str | None, instructions: str, instead: str, suffix: str, notice: str
+) -> str:
+    """Return a docstring with a warning below its first line."""
+    return add_notice_to_docstring(doc, instructions, instead, suffix, [notice, _UPDATING])

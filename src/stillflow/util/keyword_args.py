@@ -1,0 +1,28 @@
+"""``tensorflow.python.util.keyword_args``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from stillflow.util import tf_decorator
+from stillflow.util.decorator_utils import validate_callable
+
+
+def keyword_args_only(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Have a function refuse arguments by position.
+
+    Raises:
+      ValueError: it cannot be called; later, when it is called with such arguments.
+    """
+    validate_callable(func, "keyword_args_only")
+
+    @functools.wraps(func)
+    def new_func(*args: Any, **kwargs: Any) -> Any:
+        if args:
+            raise ValueError(f"Must use keyword args to call {func.__name__}.")
+        return func(**kwargs)
+
+    made: Callable[..., Any] = tf_decorator.make_decorator(func, new_func, "keyword_args_only")
+    return made
