@@ -1,0 +1,146 @@
+"""Operations on the bits of integers: `tf.bitwise`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph.card import Card, op
+from stillflow.graph.constant_value import value_of
+from stillflow.graph.export import export
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.math.broadcasting import broadcast_shape
+from stillflow.ops.math.kernels import NUMPY_TYPES, element_wise, through_numpy
+from stillflow.ops.samples import Bad, Sample
+
+_INTEGERS = "{int8, int16, int32, int64, uint8, uint16, uint32, uint64}"
+
+
+def _binary(name: str, torch_name: str, in_numpy: Callable[..., Any]) -> Card:
+    card = op(
+        f"{name}(x: T, y: T) -> z: T; T: {_INTEGERS}; flags: commutative", differentiable=False
+    )
+    card.shape(broadcast_shape)
+    card.value(value_of(in_numpy))
+    card.kernel(lambda node: element_wise(node, getattr(torch, torch_name), in_numpy))
+    card.samples(_samples)
+    return card
+
+
+def _samples() -> Any:
+    yield Sample(np.int32([5, -3, 0]), np.int32([[3], [-1]]))
+    yield Bad(np.int32([1, 2]), np.int32([1, 2, 3]), match="must be equal")
+
+
+bitwise_and_op = _binary("BitwiseAnd", "bitwise_and", np.bitwise_and)
+bitwise_or_op = _binary("BitwiseOr", "bitwise_or", np.bitwise_or)
+bitwise_xor_op = _binary("BitwiseXor", "bitwise_xor", np.bitwise_xor)
+
+invert_op = op(f"Invert(x: T) -> y: T; T: {_INTEGERS}", differentiable=False)
+population_count_op = op(
+    f"PopulationCount(x: T) -> y: uint8; T: {_INTEGERS}", differentiable=False
+)
+
+
+@invert_op.shape
+@population_count_op.shape
+def same_shape(node: Node) -> Any:
+    return node.dims(0)
+
+
+@invert_op.kernel
+def invert_kernel(node: Node) -> Any:
+    return element_wise(node, torch.bitwise_not, np.invert)
+
+
+def _count_bits(x: np.ndarray) -> np.ndarray:
+    width = x.dtype.itemsize
+    unsigned = np.ascontiguousarray(x).view(f"u{width}")
+    octets = unsigned.reshape(*x.shape, 1).view(np.uint8)
+    return np.unpackbits(octets, axis=-1).sum(-1, dtype=np.uint8)
+
+
+@population_count_op.kernel
+def population_count_kernel(node: Node) -> Any:
+    return through_numpy(_count_bits, node.outputs[0].dtype)
+
+
+@invert_op.samples
+@population_count_op.samples
+def one_input_samples() -> Any:
+    yield Sample(np.int32([[0, 1], [255, -1]]))
+
+
+# ---- shifts
+
+left_shift_op = op(f"LeftShift(x: T, y: T) -> z: T; T: {_INTEGERS}", differentiable=False)
+right_shift_op = op(f"RightShift(x: T, y: T) -> z: T; T: {_INTEGERS}", differentiable=False)
+left_shift_op.shape(broadcast_shape)
+right_shift_op.shape(broadcast_shape)
+
+
+def _shift_kernel(node: Node, shift: Callable[..., Any], in_numpy: Callable[..., Any]) -> Any:
+    """As TF does, shifts by less than nothing or by more than all bits are limited."""
+    last = node.T.size * 8 - 1
+    if node.T in NUMPY_TYPES:
+        return through_numpy(lambda x, y: in_numpy(x, np.clip(y, 0, last)), node.T)
+    return lambda x, y: shift(x, y.clamp(0, last))
+
+
+@left_shift_op.kernel
+def left_shift_kernel(node: Node) -> Any:
+    return _shift_kernel(node, torch.bitwise_left_shift, np.left_shift)
+
+
+@right_shift_op.kernel
+def right_shift_kernel(node: Node) -> Any:
+    return _shift_kernel(node, torch.bitwise_right_shift, np.right_shift)
+
+
+@left_shift_op.samples
+@right_shift_op.samples
+def shift_samples() -> Any:
+    yield Sample(np.int32([5, -3, 1]), np.int32([1, 2, 40]))
+
+
+# ---- public functions
+
+
+@export("bitwise.bitwise_and")
+def bitwise_and(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The bits set in both integers, element by element."""
+    return bitwise_and_op(x, y, name=name)
+
+
+@export("bitwise.bitwise_or")
+def bitwise_or(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The bits set in either of two integers, element by element."""
+    return bitwise_or_op(x, y, name=name)
+
+
+@export("bitwise.bitwise_xor")
+def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The bits set in exactly one of two integers, element by element."""
+    return bitwise_xor_op(x, y, name=name)
+
+
+@export("bitwise.invert")
+def invert(x: Any, name: str | None = None) -> Tensor:
+    """The bits not set in an integer, element by element."""
+    return invert_op(x, name=name)
+
+
+@export("bitwise.left_shift")
+def left_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The bits of `x` moved up by `y` places, element by element."""
+    return left_shift_op(x, y, name=name)
+
+
+@export("bitwise.right_shift")
+def right_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The bits of `x` moved down by `y` places; the sign of negative numbers is kept."""
+    return right_shift_op(x, y, name=name)

@@ -1,0 +1,257 @@
+"""Counting: bins, histograms, buckets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dims, dtypes
+from stillflow.graph.api import name_scope
+from stillflow.graph.card import op
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.lazy import LazyModule, torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.constants import constant
+from stillflow.ops.kernels import torch_type
+from stillflow.ops.math.binary import maximum_op, minimum_op
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.clip import clip_by_value
+from stillflow.ops.math.division import truediv
+from stillflow.ops.math.kernels import invalid, is_running
+from stillflow.ops.math.reductions import reduce_max, reduce_prod
+from stillflow.ops.math.segment import unsorted_segment_sum_op
+from stillflow.ops.math.unary import floor
+from stillflow.ops.samples import Bad, Sample
+
+shapes: Any = LazyModule("stillflow.ops.arrays.shape")
+
+# ---- how often each number occurs
+
+bincount_op = op(
+    """
+    Bincount(arr: int32, size: int32, weights: T) -> bins: T
+    T: {int32, int64, float, double}
+""",
+    differentiable=False,
+)
+
+
+@bincount_op.shape
+def bincount_shape(node: Node) -> Any:
+    dims.with_rank(node.dims(1), 0)
+    size = node.value(1)
+    if size is None:
+        return (None,)
+    if size < 0:
+        raise ValueError(f"size ({int(size)}) must be non-negative")
+    return (int(size),)
+
+
+@bincount_op.kernel
+def bincount_kernel(node: Node) -> Any:
+    kind = torch_type(node.T)
+
+    def count(numbers: Any, size: Any, weights: Any) -> Any:
+        bins = int(size)
+        if bins < 0:
+            raise invalid(f"size ({bins}) must be non-negative")
+        numbers, weights = numbers.reshape(-1), weights.reshape(-1)
+        if numbers.numel() and torch.any(numbers < 0):
+            raise invalid("Input arr must be non-negative!")
+        if weights.numel() and weights.numel() != numbers.numel():
+            raise invalid(
+                "If weights are passed, they must have the same size as arr, not "
+                f"{weights.numel()} and {numbers.numel()}"
+            )
+        kept = numbers < bins  # larger numbers are not counted
+        if not weights.numel():
+            return torch.bincount(numbers[kept], minlength=bins).to(kind)
+        out = torch.zeros(bins, dtype=kind, device=numbers.device)
+        return out.index_add_(0, numbers[kept], weights[kept])
+
+    return count
+
+
+@bincount_op.samples
+def bincount_samples() -> Any:
+    yield Sample(np.int32([1, 1, 3, 7]), np.int32(4), np.float32([]), fixed=(1,))
+    yield Sample(np.int32([1, 1, 3]), np.int32(4), np.float32([0.5, 2, 3]), fixed=(1,))
+    yield Bad(np.int32([-1]), np.int32(4), np.float32([]), match="must be non-negative")
+
+
+@export("math.bincount", "bincount")
+def bincount(
+    arr: Any,
+    weights: Any = None,
+    minlength: Any = None,
+    maxlength: Any = None,
+    dtype: Any = dtypes.int32,
+) -> Tensor:
+    """How often each number from 0 occurs.
+
+    Args:
+      arr: an int32 tensor of numbers that are not negative.
+      weights: what each counts, by default 1.
+      minlength: the least length of the result.
+      maxlength: its largest length; larger numbers are not counted.
+      dtype: of the counts, without weights.
+
+    Returns:
+      A vector of counts, up to the largest number.
+    """
+    with name_scope("bincount"):
+        arr = convert_to_tensor(arr, name="arr", dtype=dtypes.int32)
+        is_nonempty = reduce_prod(shapes.shape(arr)) > 0
+        size = cast(is_nonempty, dtypes.int32) * (reduce_max(arr) + 1)
+        if minlength is not None:
+            minlength = convert_to_tensor(minlength, name="minlength", dtype=dtypes.int32)
+            size = maximum_op(minlength, size)
+        if maxlength is not None:
+            maxlength = convert_to_tensor(maxlength, name="maxlength", dtype=dtypes.int32)
+            size = minimum_op(maxlength, size)
+        if weights is not None:
+            weights = convert_to_tensor(weights, name="weights")
+            return unsorted_segment_sum_op(weights, arr, size)
+        return bincount_op(arr, size, constant([], dtype))
+
+
+# ---- histograms
+
+histogram_fixed_width_op = op("""
+    HistogramFixedWidth(values: T, value_range: T, nbins: int32) -> out: dtype
+    T: {int32, int64, float, double}
+    dtype: {int32, int64} = int32
+""", differentiable=False)
+
+
+@histogram_fixed_width_op.shape
+def histogram_fixed_width_shape(node: Node) -> Any:
+    if not is_running(node):
+        dims.with_value(dims.with_rank(node.dims(1), 1)[0], 2)
+        dims.with_rank(node.dims(2), 0)
+    bins = node.value(2)
+    if bins is None:
+        return (None,)
+    if bins <= 0:
+        if is_running(node):
+            raise ValueError(f"nbins should be a positive number, but got '{int(bins)}'")
+        raise ValueError(f"Requires nbins > 0: {int(bins)}")
+    return (int(bins),)
+
+
+@histogram_fixed_width_op.kernel
+def histogram_fixed_width_kernel(node: Node) -> Any:
+    kind = torch_type(node.op.attrs["dtype"])
+
+    def histogram(values: Any, value_range: Any, nbins: Any) -> Any:
+        bins = int(nbins)
+        if tuple(value_range.shape) != (2,):
+            raise invalid("value_range should be a vector of 2 elements.")
+        low, high = value_range.tolist()
+        if low >= high:
+            raise invalid(
+                "value_range should satisfy value_range[0] < value_range[1], but got "
+                f"'[{low:g}, {high:g}]'"
+            )
+        if bins <= 0:
+            raise invalid(f"nbins should be a positive number, but got '{bins}'")
+        width = (high - low) / bins
+        shifted = (values.reshape(-1).clamp(min=low) - value_range[0]).double()
+        numbers = (shifted / width).clamp_(0, bins - 1).nan_to_num_(0.0).long()
+        return torch.bincount(numbers, minlength=bins).to(kind)
+
+    return histogram
+
+
+@histogram_fixed_width_op.samples
+def histogram_fixed_width_samples() -> Any:
+    x = np.float32([-1.0, 0.0, 1.5, 2.0, 5.0, 15.0])
+    yield Sample(x, np.float32([0.0, 5.0]), np.int32(5), fixed=(2,))
+    yield Bad(x, np.float32([5.0, 0.0]), np.int32(5), match="value_range should satisfy")
+
+
+@export("histogram_fixed_width")
+def histogram_fixed_width(
+    values: Any,
+    value_range: Any,
+    nbins: Any = 100,
+    dtype: Any = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
+    """How many values fall into each of several equally wide bins.
+
+    Args:
+      values: a tensor of numbers.
+      value_range: the lower end of the first and the upper end of the last bin; values outside
+        count in these bins.
+      nbins: how many bins there are.
+      dtype: of the counts.
+      name: of the operation.
+    """
+    with name_scope(name, "histogram_fixed_width", [values, value_range, nbins]) as scope:
+        return histogram_fixed_width_op(values, value_range, nbins, dtype=dtype, name=scope)
+
+
+@export("histogram_fixed_width_bins")
+def histogram_fixed_width_bins(
+    values: Any,
+    value_range: Any,
+    nbins: Any = 100,
+    dtype: Any = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
+    """The bin that each value falls into; see `histogram_fixed_width`.
+
+    Returns:
+      An int32 tensor of the shape of `values`.
+    """
+    del dtype  # as in TF, which takes it and gives int32
+    with name_scope(name, "histogram_fixed_width_bins", [values, value_range, nbins]):
+        values = convert_to_tensor(values, name="values")
+        shape = shapes.shape(values)
+        values = shapes.reshape(values, [-1])
+        value_range = convert_to_tensor(value_range, name="value_range")
+        nbins = convert_to_tensor(nbins, dtype=dtypes.int32, name="nbins")
+        count = cast(nbins, values.dtype)
+        scaled = truediv(
+            values - value_range[0], value_range[1] - value_range[0], name="scaled_values"
+        )
+        indices = floor(count * scaled, name="indices")
+        indices = cast(clip_by_value(indices, 0, count - 1), dtypes.int32)
+        return shapes.reshape(indices, shape)
+
+
+# ---- buckets
+
+bucketize_op = op("""
+    Bucketize(input: T) -> output: int32
+    T: {int32, int64, float, double}
+    boundaries: list(float)
+""")
+
+
+@bucketize_op.check
+def bucketize_check(node: Node) -> None:
+    if is_running(node) and list(node.boundaries) != sorted(node.boundaries):
+        raise ValueError("Expected sorted boundaries")
+
+
+@bucketize_op.shape
+def bucketize_shape(node: Node) -> Any:
+    return node.dims(0)
+
+
+@bucketize_op.kernel
+def bucketize_kernel(node: Node) -> Any:
+    boundaries = torch.tensor(node.boundaries, dtype=torch.float32, device=node.device)  # type: ignore[attr-defined]
+    return node.call(torch.bucketize, node.inputs[0], boundaries, out_int32=True, right=True)
+
+
+@bucketize_op.samples
+def bucketize_samples() -> Any:
+    x = np.float32([[-1.0, 0.0], [1.5, 9.0]])
+    yield Sample(x, boundaries=[0.0, 2.0, 5.0], grad=False)
+    yield Bad(x, boundaries=[3.0, 2.0], match="Expected sorted boundaries")

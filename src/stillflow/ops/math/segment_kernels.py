@@ -1,0 +1,262 @@
+"""Sums, means, extremes of rows that carry the same segment number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph.dims import to_string
+from stillflow.graph.dtypes import DType
+from stillflow.graph.lazy import torch
+from stillflow.ops.kernels import torch_type
+from stillflow.ops.math.kernels import NUMPY_TYPES, invalid, through_numpy
+
+# f(data, ids, rows): combines `data[i]` into row `ids[i]` of a tensor with that many rows.
+Combine = Callable[[Any, Any, int], Any]
+
+
+def scatter_sum(data: Any, ids: Any, rows: int) -> Any:
+    """Sums of the rows that have the same id."""
+    out = torch.zeros((rows, *data.shape[1:]), dtype=data.dtype, device=data.device)
+    return out.index_add_(0, ids, data)
+
+
+def _by_numpy(update: Any, start: Any, dtype: DType) -> Combine:
+    def combine(data: Any, ids: Any, rows: int) -> Any:
+        def on_arrays(values: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+            out = np.full((rows, *values.shape[1:]), start, values.dtype)
+            update.at(out, numbers, values)
+            return out
+
+        return through_numpy(on_arrays, dtype)(data, ids)
+
+    return combine
+
+
+def _by_scatter(reduce: str, start: Any) -> Combine:
+    def combine(data: Any, ids: Any, rows: int) -> Any:
+        shape = (rows, *data.shape[1:])
+        out = torch.full(shape, start, dtype=data.dtype, device=data.device)
+        index = ids.long().reshape(-1, *[1] * (data.dim() - 1)).expand(data.shape)
+        return out.scatter_reduce_(0, index, data, reduce)
+
+    return combine
+
+
+def sums(dtype: DType) -> Combine:
+    """The combination by sums; rows without data are 0."""
+    return _by_numpy(np.add, 0, dtype) if dtype in NUMPY_TYPES else scatter_sum
+
+
+def products(dtype: DType) -> Combine:
+    """The combination by products; rows without data are 1."""
+    return _by_numpy(np.multiply, 1, dtype) if dtype in NUMPY_TYPES else _by_scatter("prod", 1)
+
+
+def extremes(dtype: DType, largest: bool) -> Combine:
+    """The combination by maximum or minimum; rows without data are the type's other extreme."""
+    start = dtype.min if largest else dtype.max
+    start = float(start) if dtype.is_floating else int(start)
+    if dtype in NUMPY_TYPES:
+        return _by_numpy(np.maximum if largest else np.minimum, start, dtype)
+    return _by_scatter("amax" if largest else "amin", start)
+
+
+def _counts(ids: Any, rows: int) -> Any:
+    return torch.bincount(ids.long(), minlength=rows)
+
+
+def _as_column(counts: Any, data: Any) -> Any:
+    return counts.reshape(-1, *[1] * (data.dim() - 1))
+
+
+def means(dtype: DType) -> Combine:
+    """The combination by means; rows without data are 0."""
+    total = sums(dtype)
+
+    def combine(data: Any, ids: Any, rows: int) -> Any:
+        counts = _as_column(_counts(ids, rows).clamp_(min=1), data)
+        summed = total(data, ids, rows)
+        if dtype in NUMPY_TYPES:
+            return through_numpy(lambda s, n: s // n.astype(s.dtype), dtype)(summed, counts)
+        if dtype.is_integer:
+            return torch.div(summed, counts.to(summed.dtype), rounding_mode="trunc")
+        return summed / counts.to(summed.dtype)
+
+    return combine
+
+
+def zero_where_empty(combine: Combine) -> Combine:
+    """The same combination, but with 0 in rows without data."""
+
+    def combined(data: Any, ids: Any, rows: int) -> Any:
+        out = combine(data, ids, rows)
+        empty = _counts(ids, rows) == 0
+        return torch.where(_as_column(empty, out), torch.zeros((), dtype=out.dtype), out)
+
+    return combined
+
+
+# ---- sorted segments
+
+
+def check_sorted(ids: Any, rows: int | None = None) -> int:
+    """The number of segments of sorted ids (or `rows`, which must be enough).
+
+    Raises:
+      InvalidArgumentError: if the ids are not sorted or negative.
+    """
+    if ids.numel() == 0:
+        return rows or 0
+    last = int(ids[-1]) + 1
+    if rows is None:
+        rows = last
+    elif last > rows:
+        raise invalid("segment ids must be < num_segments")
+    if rows < 0:
+        raise invalid("segment ids must be >= 0")
+    if torch.any(ids[1:] < ids[:-1]):
+        raise invalid("segment ids are not increasing")
+    first = int(ids[0])
+    if first < 0:
+        raise invalid(
+            f"Segment id {first} out of range [0, {rows}), possibly because 'segment_ids' input "
+            "is not sorted."
+        )
+    return rows
+
+
+def sorted_segments(combine: Combine) -> Callable[[Any, Any], Any]:
+    """The kernel over data and sorted ids."""
+
+    def run(data: Any, ids: Any) -> Any:
+        if ids.dim() != 1:
+            raise invalid("segment_ids should be a vector.")
+        if ids.shape[0] != data.shape[0]:
+            raise invalid("segment_ids should be the same size as dimension 0 of input.")
+        return combine(data, ids, check_sorted(ids))
+
+    return run
+
+
+# ---- segments in any order
+
+
+def unsorted_segments(combine: Combine) -> Callable[[Any, Any, Any], Any]:
+    """The kernel over data, ids whose shape is a prefix of its, and the number of segments."""
+
+    def run(data: Any, ids: Any, count: Any) -> Any:
+        if data.shape[: ids.dim()] != ids.shape:
+            raise invalid(
+                f"data.shape = {to_string(tuple(data.shape))} does not start with "
+                f"segment_ids.shape = {to_string(tuple(ids.shape))}"
+            )
+        rows = int(count)
+        if rows < 0:
+            raise invalid(f"Input num_segments == {rows} must not be negative.")
+        suffix = data.shape[ids.dim() :]
+        flat = ids.reshape(-1)
+        data = data.reshape(-1, *suffix) if ids.dim() != 1 else data
+        if flat.numel():
+            low, high = torch.aminmax(flat)
+            if high >= rows:
+                _refuse(ids, rows)
+            if low < 0:  # rows with negative ids are dropped
+                kept = flat >= 0
+                data, flat = data[kept], flat[kept]
+        return combine(data, flat, rows)
+
+    return run
+
+
+def _refuse(ids: Any, rows: int) -> None:
+    position = torch.nonzero(ids >= rows)[0].tolist()
+    where = "[" + ",".join(str(i) for i in position) + "]" if position else ""
+    raise invalid(
+        f"segment_ids{where} = {int(ids[tuple(position)])} is out of range [0, {rows})"
+    )
+
+
+# ---- sorted segments of rows picked from a table
+
+
+def _check_picked(table: Any, indices: Any, ids: Any) -> None:
+    if indices.dim() != 1:
+        raise invalid("indices should be a vector.")
+    if ids.dim() != 1:
+        raise invalid("segment_ids should be a vector.")
+    if indices.shape != ids.shape:
+        raise invalid("segment_ids and indices should have same size.")
+
+
+def _check_indices(indices: Any, size: int) -> None:
+    if indices.numel() == 0:
+        return
+    wrong = (indices < 0) | (indices >= size)
+    if torch.any(wrong):
+        at = int(torch.nonzero(wrong)[0])
+        raise invalid(f"Bad: indices[{at}] == {int(indices[at])} out of range [0, {size})")
+
+
+def picked_segments(mode: str, dtype: DType) -> Callable[..., Any]:
+    """The kernel over a table, row indices, sorted ids and perhaps the number of segments.
+
+    Args:
+      mode: "sum", "mean" or "sqrtn" (the sum over the square root of the number of rows).
+    """
+
+    def run(table: Any, indices: Any, ids: Any, count: Any = None) -> Any:
+        _check_picked(table, indices, ids)
+        rows = None if count is None else int(count)
+        if rows is not None and rows < 0:
+            raise invalid("segment ids must be >= 0")
+        rows = check_sorted(ids, rows)
+        _check_indices(indices, table.shape[0])
+        if dtype.is_floating and table.dim() == 2 and table.numel():
+            return _bags(table, indices, ids, rows, mode)
+        summed = sums(dtype)(table[indices.long()], ids, rows)
+        if mode == "sum":
+            return summed
+        return summed * _as_column(_weights(ids, rows, mode, summed.dtype), summed)
+
+    return run
+
+
+def _bags(table: Any, indices: Any, ids: Any, rows: int, mode: str) -> Any:
+    """Segments as bags of embeddings, which are summed without a copy of the rows."""
+    numbers = torch.arange(rows, dtype=ids.dtype, device=ids.device)
+    offsets = torch.searchsorted(ids, numbers)
+    how = {"sum": 0, "sqrtn": 0, "mean": 1}[mode]
+    result = torch.embedding_bag(table, indices.long(), offsets, False, how)[0]
+    if mode == "sqrtn":
+        result = result * _as_column(_weights(ids, rows, mode, table.dtype), result)
+    return result
+
+
+def _weights(ids: Any, rows: int, mode: str, dtype: Any) -> Any:
+    counts = _counts(ids, rows).clamp_(min=1).double()
+    return (1 / (torch.sqrt(counts) if mode == "sqrtn" else counts)).to(dtype)
+
+
+def picked_gradient(mode: str, dtype: DType) -> Callable[..., Any]:
+    """The kernel that spreads gradients of segments over the rows of the table."""
+    kind = torch_type(dtype)
+
+    def run(grad: Any, indices: Any, ids: Any, size: Any) -> Any:
+        _check_picked(grad, indices, ids)
+        rows, segments = int(size), grad.shape[0]
+        if rows == 0 or ids.numel() == 0:
+            return torch.zeros((rows, *grad.shape[1:]), dtype=kind, device=grad.device)
+        if int(ids[-1]) >= segments:
+            raise invalid("Invalid number of segments")
+        for numbers, limit, what in ((ids, segments, "Segment id"), (indices, rows, "Index")):
+            wrong = (numbers < 0) | (numbers >= limit)
+            if torch.any(wrong):
+                raise invalid(f"{what} {int(numbers[wrong][0])} out of range [0, {limit}).")
+        weights = _weights(ids, segments, mode, kind)
+        scaled = grad * _as_column(weights, grad)
+        return scatter_sum(scaled[ids.long()], indices, rows)
+
+    return run
