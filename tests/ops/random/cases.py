@@ -94,6 +94,7 @@ bounded("bounded/below", (7, 30), 2.0, 0.5, -INF, 1.0)
 bounded(
     "bounded/batches", (5, 33), [0, 1, 2, 3, -9], [1, 2, 3, 4, 0.5], [-1] * 5, [1, 1, 1, 10, 99]
 )
+bounded("bounded/half", (150, 1), 0.0, 1.0, -1.0, 0.2, dtype="float16")
 bounded("bounded/float64", (150, 1), 0.0, 1.0, 3.0, 3.1, dtype="float64")
 bounded("bounded/normal float64", (150, 1), 0.0, 1.0, -1.0, 1.5, dtype="float64")
 

@@ -11,7 +11,7 @@ from tests.ops.random.cases import CASES, RUNS, STATE, STEPS
 
 import stillflow as tf
 from stillflow.graph.card import find
-from stillflow.ops.random import binomial, categorical
+from stillflow.ops.random import binomial, bounded_normal, categorical
 
 RECORDED = np.load(os.path.join(os.path.dirname(__file__), "recorded.npz"))
 
@@ -35,8 +35,8 @@ EXPECTED_COUNTS = 1e-6  # after single-precision functions of their own
 @pytest.fixture(autouse=True)
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where work is divided into shards, TF's one thread of the recording makes one."""
-    monkeypatch.setattr(categorical, "host_threads", lambda: 1)
-    monkeypatch.setattr(binomial, "host_threads", lambda: 1)
+    for module in (binomial, bounded_normal, categorical):
+        monkeypatch.setattr(module, "host_threads", lambda: 1)
 
 
 def call(op_type: str, *inputs: Any, **attrs: Any) -> Any:

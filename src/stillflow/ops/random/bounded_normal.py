@@ -12,7 +12,6 @@ from stillflow.graph import dims, dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
-from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.random_seed import get_seed
@@ -24,12 +23,15 @@ from stillflow.ops.random.arguments import (
     shape_tensor,
 )
 from stillflow.ops.random.philox import Philox
+from stillflow.ops.random.sharding import host_threads, shards
 from stillflow.ops.random.streams import Draw, draw_normal, draw_uniform, op_stream, to_tensor
 from stillflow.ops.samples import Bad, Sample
 
 _MAX_ITERATIONS = 1000
 # Where all batches share their parameters, batches of this size are made.
 _BATCH_SIZE = 100
+# What TF reckons that a batch and a draw cost, in cycles.
+_BATCH_COST, _DRAW_COST = 59, 134
 # Normals are drawn and rejected where a bound is at least this many deviations away.
 _FAR_BOUND = 1.3
 
@@ -103,12 +105,13 @@ class _Proposal:
 
 
 def _exp(x: Any) -> Any:
-    """exp, rounded once from double precision."""
-    return np.exp(np.float64(x)).astype(x.dtype)
+    """exp, rounded from double to single precision, and from there to half."""
+    return np.exp(np.float64(x)).astype(np.promote_types(x.dtype, np.float32)).astype(x.dtype)
 
 
 def _log(x: np.ndarray) -> np.ndarray:
-    return np.log(x.astype(np.float64)).astype(x.dtype)
+    exact = np.log(x.astype(np.float64))
+    return exact.astype(np.promote_types(x.dtype, np.float32)).astype(x.dtype)
 
 
 def bounded_normal(stream: Philox, proposal: _Proposal, sizes: list[int]) -> list[np.ndarray]:
@@ -184,30 +187,48 @@ def parameterized_truncated_normal_kernel(node: Node) -> Any:
         sizes = known if known is not None else read_sizes(shape)
         if not sizes:
             raise ValueError("Input shape should have at least one element")
-        rows, columns = sizes[0], prod(sizes[1:])
-        first = parameters[:2]
-        shared = all(p.numel() == 1 for p in first) and all(p.ndim == 0 for p in parameters[2:])
+        rows, columns, total = sizes[0], prod(sizes[1:]), prod(sizes)
+        shared = all(p.numel() == 1 for p in parameters[:2]) and all(
+            p.ndim == 0 for p in parameters[2:]
+        )
         if shared:
-            count, columns = rows * columns, _BATCH_SIZE
-            rows = -(-count // columns)
-            batches = [columns] * (rows - 1) + [count - columns * (rows - 1)] * (rows > 0)
+            rows, columns = -(-total // _BATCH_SIZE), _BATCH_SIZE
         else:
             _check_lengths(parameters, rows)
         reserved = _int32(rows * 2 * _MAX_ITERATIONS * (columns + 3))
         start = stream.reserve(int(reserved / 4))
-        bounds = _bounds(parameters, 1 if shared else rows)
-        if shared:
-            drawn = bounded_normal(start, _Proposal(bounds[0], dtype), batches) if rows else []
-        else:
-            drawn = (
-                [bounded_normal(start, _Proposal(each, dtype), [columns])[0] for each in bounds]
-                if columns
-                else []
-            )
-        values = np.concatenate(drawn) if drawn else np.empty(0, np.float32)
-        return to_tensor(values, sizes, dtype, device)
+        batches = _Batches(_bounds(parameters, 1 if shared else rows), dtype, columns, total)
+        return to_tensor(batches.draw(start, rows), sizes, dtype, device)
 
     return run
+
+
+class _Batches:
+    """Draws all batches of an execution, shard by shard."""
+
+    def __init__(self, bounds: list[Bounds], dtype: str, columns: int, total: int) -> None:
+        self.bounds, self.dtype, self.columns, self.total = bounds, dtype, columns, total
+
+    def draw(self, stream: Philox, rows: int) -> np.ndarray:
+        if not self.total:
+            return np.empty(0, np.float32)
+        parts: list[np.ndarray] = []
+        cost = _BATCH_COST + _DRAW_COST * self.columns
+        for start, stop in shards(rows, cost, host_threads()):
+            shard = stream.copy()
+            shard.skip(start * 2 * _MAX_ITERATIONS * (self.columns + 3) // 4)
+            if len(self.bounds) == 1:
+                sizes = [self.size(row) for row in range(start, stop)]
+                parts += bounded_normal(shard, _Proposal(self.bounds[0], self.dtype), sizes)
+                continue
+            for row in range(start, stop):
+                proposal = _Proposal(self.bounds[row], self.dtype)
+                parts += bounded_normal(shard, proposal, [self.columns])
+        return np.concatenate(parts)
+
+    def size(self, row: int) -> int:
+        """How many draws the batch has; the last one may be shorter."""
+        return min(self.columns, self.total - row * self.columns)
 
 
 def _check_lengths(parameters: Any, rows: int) -> None:
@@ -226,8 +247,8 @@ def _int32(value: int) -> int:
 def _bounds(parameters: Any, rows: int) -> list[Bounds]:
     columns = []
     for parameter in parameters:
-        wide = parameter.to("cpu", torch.promote_types(parameter.dtype, torch.float32))
-        columns.append(np.broadcast_to(wide.reshape(-1).numpy(), (rows,)))
+        flat = parameter.reshape(-1).cpu().numpy()
+        columns.append(np.broadcast_to(flat, (rows,)))
     return [Bounds(*row) for row in zip(*columns, strict=True)]
 
 

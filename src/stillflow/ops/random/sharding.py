@@ -1,8 +1,9 @@
 """How TF 1.15 divides work among its threads, where results depend on it.
 
-Nearly all random kernels give every output its own part of the stream. Multinomial gives one to
-every shard of rows, and draws a shard's rows one after another. To draw the same numbers, the same
-shards are needed, so large draws depend on the number of threads here as they do in TF.
+Nearly all random kernels give every output its own part of the stream. Multinomial, the normals
+within bounds and the binomial draws give one to every shard of rows, and draw a shard's rows one
+after another. To draw the same numbers, the same shards are needed, so large draws depend on the
+number of threads here as they do in TF.
 """
 
 from __future__ import annotations
