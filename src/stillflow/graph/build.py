@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -53,10 +54,27 @@ def apply(card: Card, inputs: Sequence[Any], attrs: dict[str, Any], name: str | 
             tensors.extend(_convert(card, graph, arg, value, known))
         _check_attrs(card, known)
         types = output_types(card, known)
-        op = graph.add_op(card, tensors, known, types, scope[:-1])
+        with _with_references(graph, signature, tensors):
+            op = graph.add_op(card, tensors, known, types, scope[:-1])
     finally:
         graph._name_stack = old
     return results(op)
+
+
+def _with_references(graph: Graph, signature: Signature, tensors: list[Tensor]) -> Any:
+    """Ops that take references are placed where the variables are."""
+    if not signature.takes_references:
+        return contextlib.nullcontext()
+    stack = contextlib.ExitStack()
+    position = 0
+    for arg in signature.inputs:
+        # Lists of references do not occur with other inputs before them.
+        count = 1 if not arg.is_list else len(tensors) - position
+        if arg.is_ref:
+            for tensor in tensors[position : position + count]:
+                stack.enter_context(graph.colocate_with(tensor.op))
+        position += count
+    return stack
 
 
 def graph_of(values: Sequence[Any]) -> Graph:

@@ -33,8 +33,8 @@ def value_of(function: Callable[..., Any]) -> Callable[[Node], np.ndarray | None
 
     def value(node: Node) -> np.ndarray | None:
         arrays = []
-        for tensor in node.inputs:
-            array = constant_value(tensor)
+        for index in range(len(node.inputs)):
+            array = node.value(index)
             if array is None or array.size > MAX_ELEMENTS:
                 return None
             arrays.append(array)

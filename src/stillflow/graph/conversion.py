@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import collections
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from stillflow.graph import dtypes
-from stillflow.graph.card import find
 from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph, get_default_graph
@@ -106,7 +106,7 @@ def convert_to_tensor(
         if dtype is not None and not dtype.is_compatible_with(value.dtype):
             raise ValueError(
                 f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype "
-                f"{value.dtype.name}: {str(value)!r}"
+                f"{value.dtype.name}: {value!r}"
             )
         return value
     preferred = dtype_hint if dtype_hint is not None else preferred_dtype
@@ -179,8 +179,8 @@ def constant_op(
 
 def constant_from_array(graph: Graph, array: np.ndarray, dtype: Any, name: str) -> Tensor:
     """Adds a Const node holding `array`, which must not be changed afterwards."""
-    card = find("Const")
-    assert card is not None
+    # Not `find`, which would import every family of ops for the sake of this one.
+    card = importlib.import_module("stillflow.ops.constants").const_op
     if dtype is None:
         dtype = dtypes.string if array.dtype == object else dtypes.as_dtype(array.dtype)
     dtype = dtypes.as_dtype(dtype).base_dtype

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from stillflow.graph.dtypes import DType
 
 _VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
-_VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\-/]*$")
 
 # What TF 1.15.5 writes: the producer into every GraphDef, the least consumer once it has functions.
 PRODUCER, FUNCTION_CONSUMER = 134, 12
@@ -187,6 +186,8 @@ class Graph(Scopes, Collections):
         """Adds an operation whose attributes are already checked. `name` is final."""
         if self._finalized:
             self._check_not_finalized()
+        if not _VALID_OP_NAME.match(name):
+            raise ValueError(f"'{name}' is not a valid node name")
         with self._lock:
             controls = self._control_dependencies_for(inputs) if self._control_stack else []
             if self._attr_scope or self._gradient_overrides or self._kernel_labels:
@@ -265,8 +266,6 @@ class Graph(Scopes, Collections):
             raise TypeError(f"op {op_type} gives {types}, not {list(dtypes)}")
         name = op_type if name is None else name
         name = name[:-1] if name.endswith("/") else self.unique_name(name)
-        if not _VALID_OP_NAME.match(name):
-            raise ValueError(f"'{name}' is not a valid node name")
         return self.add_op(card, list(inputs), values, types, name, device=compute_device)
 
     # ---- being the default

@@ -348,7 +348,8 @@ class Importer:
             if groups:
                 colocated.append((op, groups))
                 continue
-            with self.graph.device(node.device or None) if node.device else contextlib.nullcontext():
+            own = self.graph.device(node.device) if node.device else contextlib.nullcontext()
+            with own:
                 self.graph._apply_devices(op)
         for op, groups in colocated:
             for group in groups:

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+from stillflow.errors import OperatorNotAllowedInGraphError
 from stillflow.graph import attrs as attr_values
 from stillflow.graph.device import canonical
+from stillflow.graph.dims import merge
 from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import TensorShape, shape_from_dims
@@ -28,6 +30,13 @@ def caller_frames() -> Frames:
         frames.append((frame.f_code, frame.f_lineno))
         frame = frame.f_back  # type: ignore[assignment]
     return frames
+
+
+def _not_in_graph(task: str) -> TypeError:
+    return OperatorNotAllowedInGraphError(
+        f"{task} is not allowed in Graph execution. Use Eager execution or decorate this function "
+        "with @tf.function."
+    )
 
 
 @export("Tensor")
@@ -102,8 +111,7 @@ class Tensor:
         Raises:
           ValueError: if `shape` contradicts what is known.
         """
-        merged = self.shape.merge_with(shape)
-        self._dims = merged._dims
+        self._dims = merge(self._dims, TensorShape(shape)._dims)
 
     def consumers(self) -> list[Operation]:
         """The operations that take this tensor as an input."""
@@ -124,23 +132,16 @@ class Tensor:
         raise NotImplementedError("C API handles are not supported by Stillflow")
 
     def __iter__(self) -> Iterator[Tensor]:
-        raise TypeError(
-            "Tensor objects are only iterable when eager execution is enabled. To iterate over "
-            "this tensor use tf.map_fn."
-        )
+        raise _not_in_graph("iterating over `tf.Tensor`")
 
     def __len__(self) -> int:
         raise TypeError(
-            f"object of type 'Tensor' has no len(): the length of {self.name!r} is known only "
-            "when the graph runs; use tf.shape(x)[0] or x.shape[0]"
+            f"len is not well defined for symbolic Tensors. ({self.name}) Please call `x.shape` "
+            "rather than `len(x)` for shape information."
         )
 
     def __bool__(self) -> bool:
-        raise TypeError(
-            "Using a `tf.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` "
-            "instead of `if t:` to test if a tensor is defined, and use TensorFlow ops such as "
-            "tf.cond to execute subgraphs conditioned on the value of a tensor."
-        )
+        raise _not_in_graph("using a `tf.Tensor` as a Python `bool`")
 
     __nonzero__ = __bool__
 

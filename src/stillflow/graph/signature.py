@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from stillflow.graph import dtypes
@@ -81,6 +82,10 @@ class Signature:
     @property
     def is_stateful(self) -> bool:
         return "stateful" in self.flags
+
+    @cached_property
+    def takes_references(self) -> bool:
+        return any(arg.is_ref for arg in self.inputs)
 
 
 _FLAGS = {"stateful", "commutative", "aggregate", "uninitialized"}

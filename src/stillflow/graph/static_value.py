@@ -70,6 +70,10 @@ def _packed(op: Operation, partial: bool) -> Any:
         if value is None and not partial:
             return None
         values.append(value)
+    if any(value is None for value in values):
+        unknown = np.empty(len(values), object)
+        unknown[:] = values
+        return unknown
     return np.array(values)
 
 

@@ -1,4 +1,4 @@
-"""Reads that outlive a write to the same variable must copy; values that are kept must be owned."""
+"""Reads of resources that outlive a write must copy; values that are kept must be owned."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ def protect(
 ) -> list[Step]:
     """Marks reads that must copy, and inserts copies before ops that keep an input's memory.
 
-    A plan changes variables in place. Where a value that shares a variable's memory is used after
-    (or by) a step that writes the variable, the read it came from copies; nowhere else.
+    A plan changes variables in place. Where a value that was read through a resource and shares
+    the variable's memory is used after (or by) a step that writes it, the read it came from
+    copies; nowhere else. (Reads through references are not snapshots in TF either.)
     """
     roots = {value.name: value.roots for value in values.values()}
     for step in steps:
@@ -33,7 +34,8 @@ def protect(
             last[root] = len(steps)
     for number, step in enumerate(steps):
         for buffer in step.writes:
-            for root, reader in memory.readers.items():
+            for root in memory.snapshots:
+                reader = memory.readers[root]
                 same = buffer in (-1, memory.buffers[root]) or memory.buffers[root] == -1
                 if same and born.get(root, number) < number <= last.get(root, -1):
                     reader.copies = True

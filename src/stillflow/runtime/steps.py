@@ -58,6 +58,7 @@ class Memory:
         self.kinds: list[str] = []
         self.readers: dict[int, Step] = {}
         self.buffers: dict[int, int] = {}  # root -> id of the variable buffer
+        self.snapshots: set[int] = set()  # roots whose readers must not see later writes
 
     def fresh(self) -> frozenset[int]:
         return self._new("fresh")
@@ -65,8 +66,10 @@ class Memory:
     def borrowed(self) -> frozenset[int]:
         return self._new("borrowed")
 
-    def variable(self, step: Step, buffer: int) -> frozenset[int]:
+    def variable(self, step: Step, buffer: int, snapshot: bool) -> frozenset[int]:
         root = self._new("variable")
+        if snapshot:
+            self.snapshots |= root
         for number in root:
             self.readers[number] = step
             self.buffers[number] = buffer

@@ -218,7 +218,11 @@ class Tracer:
         """Adds the step that takes a variable's tensor out of its reference."""
         name = self.name("t")
         step = Step("read", op, [name], [handle.name], guard)
-        roots = self.memory.variable(step, self.buffer_id(handle))
+        # A value read through a resource stays what it was; one read through a reference is the
+        # variable's memory, and shows what is written before it is used: so has TF.
+        state = self.constants.get(handle.name)
+        snapshot = state is None or getattr(state, "is_resource", True)
+        roots = self.memory.variable(step, self.buffer_id(handle), snapshot)
         self.steps.append(step)
         return Value(name, guard, roots)
 

@@ -94,7 +94,7 @@ assign_op = op(
     use_locking: bool = true
     flags: uninitialized
 """,
-    keeps=(1,),
+    writes=(0,),
 )
 
 
@@ -108,29 +108,33 @@ def assign_shape(node: Node) -> Any:
 @assign_op.kernel
 def assign_kernel(node: Node) -> Any:
     expected = node.op.inputs[0]._dims if node.validate_shape else None
-    if expected is None or None in expected:
-        return _assign_checked if node.validate_shape else _assign
+    known = expected is not None and None not in expected
+    keeps_shape = node.validate_shape
 
     def assign(ref: Any, value: Any) -> Any:
-        if tuple(value.shape) != expected:
-            raise errors.InvalidArgumentError(None, None, _mismatch(expected, value.shape))
-        ref.value = value
+        current = ref.value
+        if known:
+            if tuple(value.shape) != expected:
+                raise errors.InvalidArgumentError(None, None, _mismatch(expected, value.shape))
+        elif keeps_shape and current is not None and current.shape != value.shape:
+            raise errors.InvalidArgumentError(None, None, _mismatch(current.shape, value.shape))
+        set_value(ref, value)
         return ref
 
     return assign
 
 
-def _assign(ref: Any, value: Any) -> Any:
-    ref.value = value
-    return ref
-
-
-def _assign_checked(ref: Any, value: Any) -> Any:
-    """A variable of partly unknown shape keeps the shape of its first value."""
-    if ref.value is not None and tuple(ref.value.shape) != tuple(value.shape):
-        raise errors.InvalidArgumentError(None, None, _mismatch(ref.value.shape, value.shape))
-    ref.value = value
-    return ref
+def set_value(ref: Any, value: Any) -> None:
+    """Gives a variable a value: into the memory it has if that fits, so that readers see it."""
+    current = ref.value
+    if not isinstance(value, torch.Tensor):  # strings
+        ref.value = value.copy()
+    elif current is None or current.shape != value.shape or current.dtype != value.dtype:
+        ref.value = value.clone(memory_format=torch.contiguous_format)
+    elif value.untyped_storage().data_ptr() == current.untyped_storage().data_ptr():
+        current.copy_(value.clone())
+    else:
+        current.copy_(value)
 
 
 def _mismatch(left: Any, right: Any) -> str:
