@@ -1,6 +1,6 @@
 """The Python operators of tensors: `x + y`, `-x`, `x < y`, `x @ y`.
 
-Importing any module of ops attaches them. (`x[...]` is in `arrays/slicing.py`.)
+Importing any module of ops attaches them.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ comparison: Any = LazyModule("stillflow.ops.math.comparison")
 division: Any = LazyModule("stillflow.ops.math.division")
 matrices: Any = LazyModule("stillflow.ops.math.matmul")
 sparse_cards: Any = LazyModule("stillflow.ops.sparse.elementwise")
+slicing: Any = LazyModule("stillflow.ops.arrays.slicing")
 unary: Any = LazyModule("stillflow.ops.math.unary")
 
 Function = Callable[[Any, Any, str], Any]
@@ -111,6 +112,7 @@ def _override_all() -> None:
         "__le__": lambda x, y: comparison.less_equal_op(x, y),
         "__gt__": lambda x, y: comparison.greater_op(x, y),
         "__ge__": lambda x, y: comparison.greater_equal_op(x, y),
+        "__getitem__": lambda x, key, var=None: slicing.slice_helper(x, key, var),
     }
     for name, operator in plain.items():
         Tensor._override_operator(name, operator)
@@ -118,7 +120,7 @@ def _override_all() -> None:
         *plain,
         *(f"__{operator}__" for operator in _BINARY),
         *(f"__r{operator}__" for operator in _BINARY),
-        "__getitem__", "__eq__", "__ne__",
+        "__eq__", "__ne__",
     }  # fmt: skip
 
 

@@ -73,7 +73,15 @@ abs_op = unary_op(
     "Abs", "{bfloat16, half, float, double, int8, int16, int32, int64}", "abs", in_numpy=np.abs
 )
 neg_op = unary_op("Neg", NUMBER, "neg", in_numpy=np.negative)
-sign_op = unary_op("Sign", NUMBER, "sgn", in_numpy=np.sign)
+sign_op = op(f"Sign(x: T) -> y: T; T: {NUMBER}")
+sign_op.shape(_same_shape)
+sign_op.value(value_of(np.sign))
+sign_op.samples(lambda: iter([Sample(ANYWHERE)]))
+
+
+@sign_op.kernel
+def sign_kernel(node: Node) -> Any:
+    return node.call(torch.sgn if node.T.is_complex else torch.sign, *node.inputs)
 
 
 @abs_op.gradient
