@@ -1,0 +1,300 @@
+"""Grey-scale morphology: Dilation2D, and erosion by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stillflow.errors import UnimplementedError
+from stillflow.graph import dims
+from stillflow.graph.api import name_scope
+from stillflow.graph.card import op
+from stillflow.graph.export import export
+from stillflow.graph.lazy import F, torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.reverse import reverse
+from stillflow.ops.deprecated import renamed_argument
+from stillflow.ops.math.kernels import REAL_NUMBER, is_running
+from stillflow.ops.math.unary import negative
+from stillflow.ops.nn import windows
+from stillflow.ops.nn.precision import in_type
+from stillflow.ops.samples import Bad, Sample
+
+_ATTRS = f"""
+    T: {REAL_NUMBER}
+    strides: list(int) >= 4
+    rates: list(int) >= 4
+    padding: {{"SAME", "VALID"}}
+"""
+
+
+# ---- kernels
+
+
+class _Window(NamedTuple):
+    strides: tuple[int, int]
+    rates: tuple[int, int]
+    padding: bytes
+
+    def counts(self, image: Sequence[int], filter: Sequence[int]) -> list[int]:
+        """The output's height and width."""
+        return [
+            int(windows.output_size(size, count, step, self.padding, rate) or 0)
+            for size, count, step, rate in zip(image[1:3], filter[:2], self.strides, self.rates)
+        ]
+
+
+def _lowest(dtype: Any) -> Any:
+    return (torch.finfo if dtype.is_floating_point else torch.iinfo)(dtype).min
+
+
+def _best(image: Any, filter: Any, window: _Window) -> tuple[Any, Any]:
+    """The maxima of image plus filter, and which element of the filter gave each.
+
+    Of equal sums the first one counts.
+    """
+    rows, columns = window.counts(image.shape, filter.shape)
+    padded, inside = _padded(image, filter, window)
+    shape = (image.shape[0], rows, columns, image.shape[3])
+    best = image.new_full(shape, _lowest(image.dtype))
+    which = torch.zeros(shape, dtype=torch.int64, device=image.device)
+    for i in range(filter.shape[0]):
+        for j in range(filter.shape[1]):
+            top, left = i * window.rates[0], j * window.rates[1]
+            part = (
+                slice(top, top + (rows - 1) * window.strides[0] + 1, window.strides[0]),
+                slice(left, left + (columns - 1) * window.strides[1] + 1, window.strides[1]),
+            )
+            value = padded[:, part[0], part[1]] + filter[i, j]
+            better = (value > best) & inside[part][..., None]
+            best = torch.where(better, value, best)
+            which = torch.where(better, i * filter.shape[1] + j, which)
+    return best, which
+
+
+def _padded(image: Any, filter: Any, window: _Window) -> tuple[Any, Any]:
+    """The image with its padding, and a mask of what is no padding."""
+    (top, bottom), (left, right) = windows.pads(
+        image.shape[1:3], filter.shape[:2], window.strides, window.padding, window.rates
+    )
+    mask = torch.ones(image.shape[1:3], dtype=torch.bool, device=image.device)
+    return (
+        F.pad(image, (0, 0, left, right, top, bottom)),
+        F.pad(mask, (left, right, top, bottom)),
+    )
+
+
+def _dilate(image: Any, filter: Any, window: _Window) -> Any:
+    return _best(image, filter, window)[0]
+
+
+def _check_grad(image: Any, filter: Any, grad: Any, window: _Window) -> None:
+    rows, columns = window.counts(image.shape, filter.shape)
+    if tuple(grad.shape) != (image.shape[0], rows, columns, image.shape[3]):
+        raise ValueError("out_backprop has incompatible size.")
+
+
+def _input_gradient(image: Any, filter: Any, grad: Any, window: _Window) -> Any:
+    """Sends every output's gradient to the element of the image that gave the maximum."""
+    _check_grad(image, filter, grad, window)
+    _, which = _best(image, filter, window)
+    _, height, width, depth = image.shape
+    (top, _), (left, _) = windows.pads(
+        image.shape[1:3], filter.shape[:2], window.strides, window.padding, window.rates
+    )
+    place = [torch.arange(count, device=image.device) for count in grad.shape]
+    row = place[1][:, None, None] * window.strides[0] - top
+    column = place[2][:, None] * window.strides[1] - left
+    row = row + which // filter.shape[1] * window.rates[0]
+    column = column + which % filter.shape[1] * window.rates[1]
+    index = ((place[0][:, None, None, None] * height + row) * width + column) * depth + place[3]
+    result = grad.new_zeros(image.numel())
+    return result.index_add_(0, index.reshape(-1), grad.reshape(-1)).view(image.shape)
+
+
+def _filter_gradient(image: Any, filter: Any, grad: Any, window: _Window) -> Any:
+    """Sends every output's gradient to the element of the filter that gave the maximum."""
+    _check_grad(image, filter, grad, window)
+    _, which = _best(image, filter, window)
+    depth = filter.shape[2]
+    index = which * depth + torch.arange(depth, device=image.device)
+    result = grad.new_zeros(filter.numel())
+    return result.index_add_(0, index.reshape(-1), grad.reshape(-1)).view(filter.shape)
+
+
+def _kernel(node: Node, function: Any) -> Any:
+    for name, values in (("Stride", node.strides), ("Rate", node.rates)):
+        if values[0] != 1 or values[3] != 1:
+            raise UnimplementedError(
+                node.op.node_def, node.op, f"{name} is only supported across spatial dimensions."
+            )
+    wider = {"uint16": "int32", "uint32": "int64", "uint64": "int64"}.get(node.T.name)
+    if wider is not None:
+        function = in_type(function, getattr(torch, wider), len(node.inputs))
+    window = _Window(tuple(node.strides[1:3]), tuple(node.rates[1:3]), node.padding)
+    return node.call(function, *node.inputs, window)
+
+
+# ---- the cards
+
+dilation2d_op = op(f"Dilation2D(input: T, filter: T) -> output: T\n{_ATTRS}")
+
+
+@dilation2d_op.shape
+def dilation2d_shape(node: Node) -> Any:
+    image, filter = dims.with_rank(node.dims(0), 4), dims.with_rank(node.dims(1), 3)
+    windows.require_length("Dilation2D", "stride", node.strides, 4)
+    windows.require_length("Dilation2D", "rates", node.rates, 4)
+    if None in (*image[1:3], *filter[:2]):
+        return (image[0], None, None, filter[2])
+    depth = dims.merge_dim(image[3], filter[2])
+    if is_running(node) and image[3] != filter[2]:
+        raise ValueError(
+            f"input and filter must have the same depth: {image[3]} vs {filter[2]}"
+        )
+    sizes = []
+    for axis in (1, 2):
+        size, count = image[axis], filter[axis - 1]
+        rate, step = node.rates[axis], node.strides[axis]
+        effective = count + (count - 1) * (rate - 1)  # type: ignore[operator]
+        if step <= 0:
+            raise ValueError(f"Stride must be > 0, but got {step}")
+        room = size if node.padding == b"SAME" else size - effective + 1  # type: ignore[operator]
+        found = (room + step - 1) // step  # type: ignore[operator]
+        if found < 0:
+            raise ValueError(
+                f"Computed output size would be negative: {found} [input_size: {size}, "
+                f"effective_filter_size: {effective}, stride: {step}]"
+            )
+        sizes.append(found)
+    return (image[0], *sizes, depth)
+
+
+@dilation2d_op.kernel
+def dilation2d_kernel(node: Node) -> Any:
+    return _kernel(node, _dilate)
+
+
+@dilation2d_op.gradient
+def dilation2d_gradient(node: Node, grad: Tensor) -> Any:
+    attrs = {name: node.op.attrs[name] for name in ("strides", "rates", "padding")}
+    return [
+        dilation2d_backprop_input_op(*node.inputs, grad, **attrs),
+        dilation2d_backprop_filter_op(*node.inputs, grad, **attrs),
+    ]
+
+
+def _numbers(*shape: int) -> np.ndarray:
+    count = int(np.prod(shape))
+    return np.random.RandomState(3).permutation(count).reshape(shape).astype(np.float32)
+
+
+@dilation2d_op.samples
+def dilation2d_samples() -> Iterator[Any]:
+    image, filter = _numbers(2, 5, 4, 3), np.round(_numbers(2, 3, 3) / 3)
+    one = [1, 1, 1, 1]
+    yield Sample(image, filter, strides=one, rates=one, padding="SAME")
+    yield Sample(image, filter, strides=[1, 2, 1, 1], rates=one, padding="VALID")
+    yield Sample(image, filter, strides=one, rates=[1, 2, 2, 1], padding="SAME")
+    yield Bad(image, filter[..., :2], strides=one, rates=one, padding="SAME", match="must be equal")
+    yield Bad(image, image, strides=one, rates=one, padding="SAME", match="must be rank 3")
+
+
+dilation2d_backprop_input_op = op(f"""
+    Dilation2DBackpropInput(input: T, filter: T, out_backprop: T) -> in_backprop: T
+    {_ATTRS}
+""")
+
+
+@dilation2d_backprop_input_op.shape
+def dilation2d_backprop_input_shape(node: Node) -> Any:
+    return node.dims(0)
+
+
+@dilation2d_backprop_input_op.kernel
+def dilation2d_backprop_input_kernel(node: Node) -> Any:
+    return _kernel(node, _input_gradient)
+
+
+dilation2d_backprop_filter_op = op(f"""
+    Dilation2DBackpropFilter(input: T, filter: T, out_backprop: T) -> filter_backprop: T
+    {_ATTRS}
+""")
+
+
+@dilation2d_backprop_filter_op.shape
+def dilation2d_backprop_filter_shape(node: Node) -> Any:
+    return node.dims(1)
+
+
+@dilation2d_backprop_filter_op.kernel
+def dilation2d_backprop_filter_kernel(node: Node) -> Any:
+    return _kernel(node, _filter_gradient)
+
+
+@dilation2d_backprop_input_op.samples
+@dilation2d_backprop_filter_op.samples
+def dilation2d_backprop_samples() -> Iterator[Any]:
+    image, filter = _numbers(2, 5, 4, 3) // 4, np.round(_numbers(2, 3, 3) / 3)
+    one = [1, 1, 1, 1]
+    for padding, rows, columns in (("SAME", 5, 4), ("VALID", 4, 2)):
+        yield Sample(
+            image, filter, _numbers(2, rows, columns, 3), strides=one, rates=one, padding=padding,
+            grad=False,
+        )  # fmt: skip
+
+
+# ---- public functions
+
+
+@export("nn.dilation2d")
+def dilation2d(
+    input: Any,
+    filter: Any = None,
+    strides: Any = None,
+    rates: Any = None,
+    padding: Any = None,
+    name: str | None = None,
+    filters: Any = None,
+    dilations: Any = None,
+) -> Tensor:
+    """The largest sum of image and filter in every window.
+
+    Args:
+      input: [batch, height, width, depth].
+      filter: [height, width, depth].
+      strides, rates: one number per dimension.
+      padding: "SAME" or "VALID".
+      filters, dilations: the newer names of `filter` and `rates`.
+    """
+    filter = renamed_argument("filters", filters, "filter", filter)
+    rates = renamed_argument("dilations", dilations, "rates", rates)
+    return dilation2d_op(
+        input, filter, strides=strides, rates=rates, padding=padding, name=name
+    )
+
+
+@export("nn.erosion2d")
+def erosion2d(
+    value: Any,
+    kernel: Any,
+    strides: Sequence[int],
+    rates: Sequence[int],
+    padding: str,
+    name: str | None = None,
+) -> Tensor:
+    """The smallest difference of image and filter in every window: dilation turned round.
+
+    Arguments are those of `dilation2d`.
+    """
+    with name_scope(name, "erosion2d", [value, kernel]) as scope:
+        turned = negative(value)
+        return negative(
+            dilation2d_op(
+                turned, reverse(kernel, [0, 1]), strides=strides, rates=rates, padding=padding,
+                name=scope,
+            )
+        )  # fmt: skip

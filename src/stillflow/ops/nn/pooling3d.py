@@ -1,0 +1,240 @@
+"""Pools over volumes: MaxPool3D, AvgPool3D and their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from stillflow.errors import UnimplementedError
+from stillflow.graph import dims
+from stillflow.graph.card import op
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.fill import zeros
+from stillflow.ops.arrays.shape import shape
+from stillflow.ops.control import stop_gradient
+from stillflow.ops.math.kernels import REAL_NUMBER
+from stillflow.ops.nn import pool_kernels as kernels
+from stillflow.ops.nn import windows
+from stillflow.ops.nn.pool_kernels import PoolGeometry, pool_geometry
+from stillflow.ops.nn.pooling import comparable
+from stillflow.ops.nn.precision import precise_on_cpu
+from stillflow.ops.samples import Bad, Sample
+
+_WINDOW = """
+    ksize: list(int) >= 5
+    strides: list(int) >= 5
+    padding: {"SAME", "VALID"}
+    data_format: {"NDHWC", "NCDHW"} = "NDHWC"
+"""
+
+
+def pool3d_shape(node: Node) -> Any:
+    image, form = dims.with_rank(node.dims(0), 5), node.data_format
+    if len(node.strides) != 5:
+        raise ValueError(
+            "Pool3D ops require the stride attribute to contain 5 values, but got: "
+            f"{len(node.strides)}"
+        )
+    windows.require_length("Pool3D", "ksize", node.ksize, 5)
+    sizes = [
+        windows.output_size(image[axis], node.ksize[axis], node.strides[axis], node.padding)
+        for axis in windows.spatial_axes(form)
+    ]
+    return windows.assemble(image[0], image[windows.channel_axis(form)], sizes, form)
+
+
+def _geometry(node: Node, image: Sequence[int]) -> PoolGeometry:
+    channel = windows.channel_axis(node.data_format)
+    for axis, what in ((0, "batch"), (channel, "depth")):
+        if node.ksize[axis] != 1 or node.strides[axis] != 1:
+            raise UnimplementedError(
+                node.op.node_def, node.op,
+                f"Pooling is not yet supported on the {what} dimension.",
+            )  # fmt: skip
+    return pool_geometry(
+        tuple(image), tuple(node.ksize), tuple(node.strides), node.padding, node.data_format
+    )
+
+
+def _over_volumes(node: Node, function: Any, tensors: Sequence[int]) -> Any:
+    if dims.is_known(node.dims(0)):
+        geometry = _geometry(node, node.dims(0))  # type: ignore[arg-type]
+        return node.call(function, *[node.inputs[i] for i in tensors], geometry)
+    return lambda *inputs: function(
+        *[inputs[i] for i in tensors], _geometry(node, inputs[0].shape)
+    )
+
+
+def _attributes(node: Node) -> dict[str, Any]:
+    return {name: node.op.attrs[name] for name in ("ksize", "strides", "padding", "data_format")}
+
+
+def _volume(*shape: int) -> np.ndarray:
+    count = int(np.prod(shape))
+    return np.random.RandomState(5).permutation(count).reshape(shape).astype(np.float32)
+
+
+def pool3d_samples() -> Iterator[Any]:
+    volume, two = _volume(1, 4, 3, 5, 2), [1, 2, 2, 2, 1]
+    yield Sample(volume, ksize=two, strides=two, padding="VALID")
+    yield Sample(volume, ksize=[1, 3, 2, 3, 1], strides=two, padding="SAME")
+    yield Sample(volume, ksize=two, strides=[1] * 5, padding="SAME")
+    yield Sample(
+        volume.transpose(0, 4, 1, 2, 3), ksize=[1, 1, 2, 2, 2], strides=[1, 1, 2, 1, 2],
+        padding="SAME", data_format="NCDHW",
+    )  # fmt: skip
+    yield Bad(volume, ksize=[1, 9, 1, 1, 1], strides=two, padding="VALID", match="Negative")
+    yield Bad(volume[0], ksize=two, strides=two, padding="SAME", match="must be rank 5")
+
+
+# ---- maxima
+
+max_pool3d_op = op(f"MaxPool3D(input: T) -> output: T\n{_WINDOW}\nT: {{half, bfloat16, float}}")
+max_pool3d_op.shape(pool3d_shape)
+max_pool3d_op.samples(pool3d_samples)
+
+
+@max_pool3d_op.kernel
+def max_pool3d_kernel(node: Node) -> Any:
+    return _over_volumes(node, kernels.max_pool, [0])
+
+
+@max_pool3d_op.gradient
+def max_pool3d_gradient(node: Node, grad: Tensor) -> Any:
+    return max_pool3d_grad_op(node.inputs[0], node.outputs[0], grad, **_attributes(node))
+
+
+def _second(card: Any) -> Any:
+    """The gradient of a gradient: the maxima's places do not move with the first two inputs."""
+
+    def gradient(node: Node, backprop: Tensor) -> Any:
+        nothing = [zeros(shape=shape(each), dtype=each.dtype) for each in node.inputs[:2]]
+        return [*nothing, card(*node.inputs[:2], backprop, **_attributes(node))]
+
+    return gradient
+
+
+max_pool3d_grad_op = op(f"""
+    MaxPool3DGrad(orig_input: TInput, orig_output: TInput, grad: T) -> output: T
+    {_WINDOW}
+    T: {{half, bfloat16, float}} = float
+    TInput: {{half, bfloat16, float}} = float
+""")
+max_pool3d_grad_grad_op = op(f"""
+    MaxPool3DGradGrad(orig_input: T, orig_output: T, grad: T) -> output: T
+    {_WINDOW}
+    T: {REAL_NUMBER}
+""")
+max_pool3d_grad_op.gradient(_second(max_pool3d_grad_grad_op))
+max_pool3d_grad_grad_op.gradient(_second(max_pool3d_grad_op))
+
+
+@max_pool3d_grad_op.shape
+def max_pool3d_grad_shape(node: Node) -> Any:
+    return dims.with_rank(node.dims(0), 5)
+
+
+def _max_pool3d_grad(image: Any, grad: Any, geometry: PoolGeometry) -> Any:
+    return kernels.max_pool_grad(image.to(grad.dtype), grad, geometry)
+
+
+@max_pool3d_grad_op.kernel
+def max_pool3d_grad_kernel(node: Node) -> Any:
+    same = node.TInput == node.T
+    function = precise_on_cpu(node, kernels.max_pool_grad, 2) if same else _max_pool3d_grad
+    return _over_volumes(node, function, [0, 2])
+
+
+@max_pool3d_grad_op.samples
+def max_pool3d_grad_samples() -> Iterator[Any]:
+    volume = _volume(1, 4, 2, 4, 2)
+    best = volume.reshape(1, 2, 2, 1, 2, 2, 2, 2).max((2, 4, 6))
+    yield Sample(
+        volume, best, best, ksize=[1, 2, 2, 2, 1], strides=[1, 2, 2, 2, 1], padding="VALID",
+        grad=False,
+    )  # fmt: skip
+
+
+@max_pool3d_grad_grad_op.shape
+def max_pool3d_grad_grad_shape(node: Node) -> Any:
+    result = pool3d_shape(node)
+    dims.merge(node.dims(0), node.dims(2))
+    dims.merge(node.dims(1), result)
+    return result
+
+
+@max_pool3d_grad_grad_op.kernel
+def max_pool3d_grad_grad_kernel(node: Node) -> Any:
+    return _over_volumes(node, comparable(node, kernels.max_pool_grad_grad, 2), [0, 2])
+
+
+@max_pool3d_grad_grad_op.samples
+def max_pool3d_grad_grad_samples() -> Iterator[Any]:
+    volume = _volume(1, 4, 2, 4, 2)
+    best = volume.reshape(1, 2, 2, 1, 2, 2, 2, 2).max((2, 4, 6))
+    yield Sample(
+        volume, best, volume, ksize=[1, 2, 2, 2, 1], strides=[1, 2, 2, 2, 1], padding="VALID",
+        grad=False,
+    )  # fmt: skip
+
+
+# ---- averages
+
+avg_pool3d_op = op(
+    f"AvgPool3D(input: T) -> output: T\n{_WINDOW}\nT: {{half, bfloat16, float, double}}"
+)
+avg_pool3d_op.shape(pool3d_shape)
+avg_pool3d_op.samples(pool3d_samples)
+
+
+@avg_pool3d_op.kernel
+def avg_pool3d_kernel(node: Node) -> Any:
+    return _over_volumes(node, precise_on_cpu(node, kernels.avg_pool, 1), [0])
+
+
+@avg_pool3d_op.gradient
+def avg_pool3d_gradient(node: Node, grad: Tensor) -> Any:
+    return avg_pool3d_grad_op(shape(node.inputs[0]), grad, **_attributes(node))
+
+
+avg_pool3d_grad_op = op(f"""
+    AvgPool3DGrad(orig_input_shape: int32, grad: T) -> output: T
+    {_WINDOW}
+    T: {{half, bfloat16, float, double}}
+""")
+
+
+@avg_pool3d_grad_op.shape
+def avg_pool3d_grad_shape(node: Node) -> Any:
+    sizes = node.shape_value(0)
+    return (None,) * 5 if sizes is None else dims.with_rank(sizes, 5)
+
+
+@avg_pool3d_grad_op.kernel
+def avg_pool3d_grad_kernel(node: Node) -> Any:
+    run = precise_on_cpu(node, kernels.avg_pool_grad, 1)
+    sizes = node.shape_value(0)
+    if dims.is_known(sizes):
+        return node.call(run, node.inputs[1], sizes, _geometry(node, sizes))  # type: ignore[arg-type]
+
+    def spread(sizes: Any, grad: Any) -> Any:
+        target = tuple(sizes.tolist())
+        return run(grad, target, _geometry(node, target))
+
+    return spread
+
+
+@avg_pool3d_grad_op.gradient
+def avg_pool3d_grad_gradient(node: Node, grad: Tensor) -> Any:
+    return [stop_gradient(node.inputs[0]), avg_pool3d_op(grad, **_attributes(node))]
+
+
+@avg_pool3d_grad_op.samples
+def avg_pool3d_grad_samples() -> Iterator[Any]:
+    yield Sample(
+        np.int32([1, 4, 3, 5, 2]), _volume(1, 2, 2, 3, 2), ksize=[1, 3, 2, 3, 1],
+        strides=[1, 2, 2, 2, 1], padding="SAME", fixed=(0,),
+    )  # fmt: skip
