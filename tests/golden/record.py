@@ -14,7 +14,7 @@ from typing import Any
 
 from . import encode
 from .capture import capture
-from .registry import families, load_programs
+from .registry import describe_error, families, load_programs
 
 RECORDED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "recorded")
 
@@ -59,10 +59,15 @@ def _record_family(tf: Any, family: str, wanted: list[str], out: str) -> int:
             print(f"{name:<52} {summary(recording[name])}")
         except Exception as error:
             failures += 1
-            print(f"{name:<52} FAILED {type(error).__name__}: {error}")
+            print(f"{name:<52} FAILED {first_line(error)}")
     size = encode.write_recording(path, recording)
     print(f"{family}: {len(recording)} programs, {size} bytes")
     return failures
+
+
+def first_line(error: Exception) -> str:
+    """Class and first line of the message."""
+    return "{class}: {message}".format(**describe_error(error))
 
 
 def summary(record: dict[str, Any]) -> str:
