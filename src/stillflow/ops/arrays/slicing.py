@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -147,18 +148,10 @@ def slice_kernel(node: Node) -> Any:
     if dims is None or extent is None or begin is None or None in (*dims, *extent):
         return _slice_numbers
     start = begin.tolist()
-    cut = [axis for axis, size in enumerate(extent) if size != dims[axis]]
-    x = node.inputs[0]
-    if not cut:
+    if extent == dims:
         return node.same(0)
-    if len(cut) == 1:
-        return node.call(torch.narrow, x, cut[0], start[cut[0]], extent[cut[0]])
-    index = _extent_index(start, extent)  # type: ignore[arg-type]
-    return node.call(_get_item, x, index)
-
-
-def _get_item(x: Any, index: Any) -> Any:
-    return x[index]
+    index = _extent_index(start, extent)[:-1]  # type: ignore[arg-type]
+    return node.call(operator.getitem, node.inputs[0], index[0] if len(index) == 1 else index)
 
 
 @slice_op.gradient
@@ -257,24 +250,6 @@ def take_tensor(x: Any, found: Resolved) -> Any:
     return part.flip(found.flips) if found.flips else part
 
 
-def _take_one(node: Node, found: Resolved) -> Any:
-    """The kernel of a slice that touches at most one dimension, as a single cheap call."""
-    touched = [axis for axis, part in enumerate(found.parts) if part is not None]
-    if not touched and found.plain:
-        return node.same(0)
-    if len(touched) != 1 or not found.plain or found.flips:
-        return None
-    (axis,) = touched
-    part = found.parts[axis]
-    assert part is not None
-    if axis in found.drops:
-        return node.call(torch.select, node.inputs[0], axis, part.start)
-    if part.step == 1:
-        start = part.start if part.count else 0
-        return node.call(torch.narrow, node.inputs[0], axis, start, part.count)
-    return None
-
-
 @strided_slice_op.kernel
 def strided_slice_kernel(node: Node) -> Any:
     found = known_slice(node, node.dims(0))
@@ -282,12 +257,12 @@ def strided_slice_kernel(node: Node) -> Any:
     if found is not None:
         if strings:
             return node.call(take_array, node.inputs[0], found)
-        simple = _take_one(node, found)
-        if simple is not None:
-            return simple
+        if found.plain and all(part is None for part in found.parts):
+            return node.same(0)
         if found.flips:
             return node.call(take_tensor, node.inputs[0], found)
-        return node.call(_get_item, node.inputs[0], found.index)
+        index = found.index[0] if len(found.index) == 1 else found.index
+        return node.call(operator.getitem, node.inputs[0], index)
     masks, take = Masks.of(node), take_array if strings else take_tensor
 
     def take_at_run_time(x: Any, begin: Any, end: Any, strides: Any) -> Any:

@@ -1,0 +1,236 @@
+"""Taking elements or slices by tuples of indices: GatherNd, ResourceGatherNd."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from stillflow.errors import InvalidArgumentError
+from stillflow.graph import dims as dims_lib
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
+from stillflow.graph.card import op
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.indexed_slices import IndexedSlices
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.graph.static_value import static_value
+from stillflow.ops.arrays.fill import ones
+from stillflow.ops.arrays.join import concat
+from stillflow.ops.arrays.packing import stack
+from stillflow.ops.arrays.rows import flat_rows, shape_text
+from stillflow.ops.arrays.sequences import range_op
+from stillflow.ops.arrays.shape import expand_dims, rank, reshape, shape, squeeze
+from stillflow.ops.arrays.slicing import slice_helper
+from stillflow.ops.arrays.splitting import unstack
+from stillflow.ops.samples import Bad, Sample
+
+gather_nd_op = op("""
+    GatherNd(params: Tparams, indices: Tindices) -> output: Tparams
+    Tparams: type
+    Tindices: {int32, int64}
+""")
+resource_gather_nd_op = op("""
+    ResourceGatherNd(resource: resource, indices: Tindices) -> output: dtype
+    dtype: type
+    Tindices: {int32, int64}
+    flags: stateful
+""")
+
+
+def _gathered_dims(dims: Any, indices: Any, planning: bool) -> Any:
+    dims_lib.with_rank_at_least(indices, 1)
+    depth = dims_lib.dim(indices, -1)
+    if dims is None or depth is None:
+        return None
+    if depth > len(dims):
+        if planning:
+            raise ValueError(_too_deep(depth, len(dims)))
+        raise ValueError(
+            "indices.shape[-1] must be <= params.rank, but saw indices shape: "
+            f"{dims_lib.to_string(indices)} and params shape: {dims_lib.to_string(dims)}"
+        )
+    return indices[:-1] + dims[depth:]
+
+
+def _too_deep(depth: int, limit: int) -> str:
+    return (
+        f"index innermost dimension length must be <= params rank; saw: {depth} vs. {limit}"
+    )
+
+
+@gather_nd_op.shape
+def gather_nd_shape(node: Node) -> Any:
+    return _gathered_dims(node.dims(0), node.dims(1), node.planning)
+
+
+@resource_gather_nd_op.shape
+def resource_gather_nd_shape(node: Node) -> Any:
+    return _gathered_dims(node.inputs[0]._handle_dims, node.dims(1), node.planning)
+
+
+def take_tuples(params: Any, indices: Any) -> Any:
+    """Elements or slices of `params` at the tuples of indices in the last dimension.
+
+    Raises:
+      tf.errors.InvalidArgumentError: if an index is out of range.
+    """
+    if indices.ndim < 1:
+        raise ValueError("indices must be at least a vector")
+    depth = indices.shape[-1]
+    if depth > params.ndim:
+        raise ValueError(_too_deep(depth, params.ndim))
+    sizes, inner, outer = params.shape[:depth], params.shape[depth:], indices.shape[:-1]
+    if prod(outer) and not prod(params.shape):
+        raise InvalidArgumentError(
+            None,
+            None,
+            "Requested more than 0 entries, but params is empty.  Params shape: "
+            f"{shape_text(params.shape)}",
+        )
+    message = f"does not index into param shape {shape_text(params.shape)}"
+    rows = flat_rows(indices, tuple(sizes), message)
+    table = params.reshape(prod(sizes), prod(inner))
+    if isinstance(params, np.ndarray):
+        taken = table[rows.numpy()]
+    else:
+        taken = table.index_select(0, rows)
+    return taken.reshape(*outer, *inner)
+
+
+@gather_nd_op.kernel
+def gather_nd_kernel(node: Node) -> Any:
+    return node.call(take_tuples, *node.inputs)
+
+
+@resource_gather_nd_op.kernel
+def resource_gather_nd_kernel(node: Node) -> Any:
+    return lambda handle, indices: take_tuples(handle.read(), indices)
+
+
+def _gradient(grad: Any, indices: Tensor, params_shape: Tensor) -> Any:
+    from stillflow.ops.arrays.scatter import scatter_nd
+
+    dims = indices._dims
+    if dims is not None and len(dims) == 2 and dims[-1] == 1:
+        return IndexedSlices(grad, squeeze(indices, axis=-1), params_shape)
+    return scatter_nd(indices, grad, params_shape)
+
+
+@gather_nd_op.gradient
+def gather_nd_gradient(node: Node, grad: Any) -> Any:
+    params, indices = node.inputs
+    return [_gradient(grad, indices, shape(params, out_type=indices.dtype)), None]
+
+
+@resource_gather_nd_op.gradient
+def resource_gather_nd_gradient(node: Node, grad: Any) -> Any:
+    from stillflow.ops.variables.resource import variable_shape_op
+
+    handle, indices = node.inputs
+    sizes = variable_shape_op(handle, out_type=indices.dtype)
+    return [_gradient(grad, indices, sizes), None]
+
+
+@gather_nd_op.samples
+def gather_nd_samples() -> Iterator[Any]:
+    x = np.arange(12, dtype=np.float32).reshape(2, 3, 2)
+    yield Sample(x, np.array([[1, 2], [0, 0]], np.int32))
+    yield Sample(x, np.array([[[1], [0]]]))
+    yield Sample(x, np.array([1, 0, 1]))
+    yield Sample(np.array([b"a", b"b"], object), np.array([[1]]))
+    yield Bad(x, np.array([[1, 3]]), match=r"indices\[0\] = \[1, 3\] does not index into")
+    yield Bad(x, np.zeros((1, 4), np.int32), match="must be <= params")
+
+
+@export("gather_nd", "manip.gather_nd")
+def gather_nd(
+    params: Any, indices: Any, name: str | None = None, batch_dims: Any = 0
+) -> Tensor:
+    """Elements or slices of `params` at tuples of indices.
+
+    Args:
+      params: a tensor or variable.
+      indices: int32 or int64; the last dimension holds the tuples.
+      name: of the operation.
+      batch_dims: how many leading dimensions of both belong together.
+
+    Returns:
+      Shape `indices.shape[:-1] + params.shape[indices.shape[-1]:]` without batch dimensions.
+    """
+    known = static_value(batch_dims)
+    if known is not None:
+        batch_dims = int(known)
+    if batch_dims != 0:
+        return batch_gather_nd(params, indices, batch_dims=batch_dims, name=name)
+    try:
+        return params.gather_nd(indices, name=name)  # type: ignore[no-any-return]
+    except AttributeError:
+        return gather_nd_op(params, indices, name=name)  # type: ignore[no-any-return]
+
+
+def batch_gather_nd(
+    params: Any, indices: Any, batch_dims: Any, name: str | None = None
+) -> Tensor:
+    """`gather_nd` within each element of a batch.
+
+    Raises:
+      TypeError: if `batch_dims` is not an integer.
+      ValueError: if it is negative or too large.
+    """
+    with name_scope(name, "BatchGatherND", [params, indices]):
+        indices = convert_to_tensor(indices, name="indices")
+        params = convert_to_tensor(params, name="params")
+        if not isinstance(batch_dims, int):
+            raise TypeError(f"batch_dims must be an int; got {batch_dims!r}")
+        if batch_dims < 0:
+            raise ValueError("tf.gather_nd does not allow negative batch_dims.")
+        for what, dims in (("indices", indices._dims), ("params", params._dims)):
+            if dims is not None and batch_dims >= len(dims):
+                raise ValueError(
+                    f"batch_dims = {batch_dims} must be less than rank({what}) = {len(dims)}"
+                )
+        if batch_dims:
+            return _in_batches(params, indices, batch_dims)
+        params, indices = expand_dims(params, axis=0), expand_dims(indices, axis=0)
+        return squeeze(_in_batches(params, indices, 1), axis=0)
+
+
+def _in_batches(params: Any, indices: Any, batch_dims: int) -> Tensor:
+    """Puts the batch's coordinates before the indices, and gathers from the whole."""
+    from stillflow.ops.arrays.tile import tile
+    from stillflow.ops.arrays.transpose import transpose
+    from stillflow.ops.math.reductions import prod_op
+
+    params_shape, indices_shape = shape(params), shape(indices)
+    batch_shape = slice_helper(params_shape, slice(None, batch_dims))
+    batch_size = prod_op(batch_shape, [0])
+    inner_rank = rank(indices) - batch_dims - 1  # type: ignore[operator]
+    inner_shape = slice_helper(indices_shape, slice(batch_dims, -1))
+    grid = transpose(stack(_coordinates(batch_shape, indices.dtype), axis=0))
+    grid_shape = shape(grid)
+    grid = reshape(grid, concat([
+        slice_helper(grid_shape, slice(None, 1)), ones(inner_rank, dtype=dtypes.int32),
+        slice_helper(grid_shape, slice(1, None)),
+    ], axis=0))  # fmt: skip
+    grid = tile(grid, multiples=concat(((1,), inner_shape, (1,)), axis=0))
+    tail = slice_helper(indices_shape, slice(batch_dims, None))
+    flat = reshape(indices, shape=concat(([batch_size], tail), axis=0))
+    out = gather_nd_op(params, concat((grid, flat), axis=-1))
+    out_tail = slice_helper(shape(out), slice(1, None))
+    return reshape(out, shape=concat((batch_shape, out_tail), axis=0))
+
+
+def _coordinates(batch_shape: Tensor, dtype: Any) -> list[Tensor]:
+    from stillflow.ops.arrays.meshgrid import meshgrid
+    from stillflow.ops.math.cast import cast_op
+
+    ranges = [
+        cast_op(range_op(0, count, 1), DstT=dtype) for count in unstack(batch_shape, axis=0)
+    ]
+    grids = meshgrid(*ranges, indexing="ij") if ranges else []
+    return [reshape(grid, shape=(-1,)) for grid in grids]

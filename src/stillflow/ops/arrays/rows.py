@@ -1,0 +1,156 @@
+"""Changing rows of a tensor in place, in the order in which TF's kernels do it.
+
+Where an index occurs twice, the last update wins and sums are taken in order: results must not
+depend on how many threads torch uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from stillflow.errors import InvalidArgumentError
+from stillflow.graph.dims import to_string
+from stillflow.graph.lazy import torch
+
+# Below this many elements torch copies rows one after the other.
+_SEQUENTIAL = 1 << 14
+
+
+def _plain(x: Any) -> Any:
+    """Unsigned integers as signed ones of the same bits, which torch can index and add."""
+    signed = {
+        torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64,
+    }.get(x.dtype)  # fmt: skip
+    return x if signed is None else x.view(signed)
+
+
+def _last_of_each(index: Any, updates: Any) -> tuple[Any, Any]:
+    """Of several updates of one row only the last."""
+    unique, inverse = torch.unique(index, return_inverse=True)
+    if unique.numel() == index.numel():
+        return index, updates
+    numbers = torch.arange(index.numel(), device=index.device)
+    last = torch.zeros_like(unique).scatter_reduce_(0, inverse, numbers, "amax")
+    return unique, updates[last]
+
+
+def _rounds(index: Any) -> list[Any]:
+    """Positions of `index` in groups, each of distinct rows, that keep the order of each row."""
+    order = torch.argsort(index, stable=True)
+    rows = index[order]
+    starts = torch.ones_like(rows, dtype=torch.bool)
+    starts[1:] = rows[1:] != rows[:-1]
+    first = torch.nonzero(starts).reshape(-1)
+    numbers = torch.arange(rows.numel(), device=index.device)
+    which = numbers - first[torch.cumsum(starts, 0) - 1]
+    return [order[which == number] for number in range(int(which.max()) + 1)]
+
+
+def _divide(x: Any, y: Any) -> Any:
+    if x.is_floating_point() or x.is_complex():
+        return x / y
+    if bool((y == 0).any()):
+        raise InvalidArgumentError(None, None, "Integer division by zero")
+    return torch.div(x, y, rounding_mode="trunc")
+
+
+_COMBINE = {
+    "mul": lambda x, y: x * y,
+    "div": _divide,
+    "min": lambda x, y: torch.minimum(x, y),
+    "max": lambda x, y: torch.maximum(x, y),
+}
+
+
+def change_rows(target: Any, index: Any, updates: Any, how: str) -> None:
+    """Changes rows `index` of `target` by `updates`.
+
+    Args:
+      target: `[rows, columns]`; changed in place.
+      index: `[n]`, each in `[0, rows)`.
+      updates: `[n, columns]`, or a scalar.
+      how: "update", "add", "sub", "mul", "div", "min" or "max".
+    """
+    if not index.numel():
+        return
+    if isinstance(target, np.ndarray):
+        _change_strings(target, index.numpy(), updates, how)
+        return
+    if how in ("update", "add", "sub"):
+        target, updates = _plain(target), _plain(updates)
+    if updates.ndim < target.ndim:
+        updates = updates.expand(index.numel(), target.shape[1])
+    index = index.long()
+    if how == "update":
+        if updates.numel() > _SEQUENTIAL or target.is_cuda:
+            index, updates = _last_of_each(index, updates)
+        target.index_copy_(0, index, updates)
+    elif how in ("add", "sub"):
+        target.index_add_(0, index, updates, alpha=1 if how == "add" else -1)
+    else:
+        combine = _COMBINE[how]
+        for chosen in _rounds(index):
+            rows = index[chosen]
+            target.index_copy_(0, rows, combine(target[rows], updates[chosen]))
+
+
+def _change_strings(target: Any, index: Any, updates: Any, how: str) -> None:
+    if updates.ndim < target.ndim:
+        updates = np.broadcast_to(updates, (len(index), target.shape[1]))
+    for row, update in zip(index, updates, strict=True):
+        target[row] = update if how == "update" else target[row] + update
+
+
+def slice_name(shape: Sequence[int], number: int, name: str = "indices") -> str:
+    """How TF's messages name element `number` of an index tensor: `indices[1,0]`."""
+    position = np.unravel_index(number, tuple(shape)) if shape else ()
+    listed = ",".join(str(int(item)) for item in position)
+    return f"{name}[{listed}]" if listed else name
+
+
+def flat_rows(indices: Any, sizes: Sequence[int], message: str) -> Any:
+    """Index tuples into the leading dimensions `sizes` as row numbers.
+
+    Args:
+      indices: `[..., len(sizes)]`.
+      sizes: the dimensions indexed.
+      message: how the error goes on after the offending index.
+
+    Raises:
+      tf.errors.InvalidArgumentError: if an index is out of range.
+    """
+    depth = len(sizes)
+    outer = tuple(indices.shape[:-1])
+    table = indices.reshape(-1, depth) if depth else indices.new_zeros((prod(outer), 0))
+    if not depth:
+        return table.new_zeros(table.shape[0])
+    if table.shape[0]:
+        low, high = torch.aminmax(table, dim=0)
+        top = high.tolist()
+        if min(low.tolist()) < 0 or any(a >= b for a, b in zip(top, sizes, strict=True)):
+            raise _bad_tuple(table, outer, sizes, message)
+    if depth == 1:
+        return table[:, 0]
+    strides = [prod(sizes[axis + 1 :]) for axis in range(depth)]
+    return (table.long() * torch.tensor(strides, device=table.device)).sum(1)
+
+
+def _bad_tuple(
+    table: Any, outer: Sequence[int], sizes: Sequence[int], message: str
+) -> InvalidArgumentError:
+    array = table.cpu().numpy()
+    wrong = ((array < 0) | (array >= np.array(sizes))).any(axis=1)
+    number = int(np.flatnonzero(wrong)[0])
+    listed = ", ".join(str(item) for item in array[number])
+    return InvalidArgumentError(
+        None, None, f"{slice_name(outer, number)} = [{listed}] {message}"
+    )
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """A shape as TF's messages show it."""
+    return to_string(tuple(shape))

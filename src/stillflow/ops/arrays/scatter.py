@@ -1,0 +1,278 @@
+"""Putting slices at tuples of indices: ScatterNd, TensorScatterUpdate and their relatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dims as dims_lib
+from stillflow.graph.card import op
+from stillflow.graph.export import export
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.fill import zeros_like
+from stillflow.ops.arrays.gather_nd import gather_nd
+from stillflow.ops.arrays.rows import change_rows, flat_rows, shape_text
+from stillflow.ops.control import identity
+from stillflow.ops.kernels import ints
+from stillflow.ops.samples import Bad, Sample
+
+# ---- Shapes
+
+
+def check_nd_dims(target: Any, indices: Any, updates: Any, what: str) -> None:
+    """Refuses shapes that are known not to fit; `what` names the target in messages."""
+    dims_lib.with_rank_at_least(indices, 1)
+    dims_lib.with_rank_at_least(updates, 1)
+    if dims_lib.num_elements(target) == 0 and (
+        dims_lib.num_elements(indices) or dims_lib.num_elements(updates)
+    ):
+        raise ValueError("Indices and updates specified for empty output shape")
+    if indices is None or updates is None or indices[-1] is None:
+        return
+    outer, depth = len(indices) - 1, indices[-1]
+    in_text, up_text = dims_lib.to_string(indices), dims_lib.to_string(updates)
+    try:
+        front = dims_lib.subshape(updates, 0, outer)
+        dims_lib.merge(dims_lib.subshape(indices, 0, outer), front)
+    except ValueError as error:
+        raise ValueError(
+            f"The outer {outer} dimensions of indices.shape={in_text} must match the outer "
+            f"{outer} dimensions of updates.shape={up_text}: {error}"
+        ) from None
+    inner = dims_lib.subshape(target, depth)
+    try:
+        dims_lib.merge(inner, dims_lib.subshape(updates, outer))
+    except ValueError as error:
+        raise ValueError(
+            f"The inner {len(target) - depth} dimensions of {what}.shape="
+            f"{dims_lib.to_string(target)} must match the inner {len(updates) - outer} "
+            f"dimensions of updates.shape={up_text}: {error}"
+        ) from None
+
+
+def check_nd_at_run_time(target: Sequence[int], indices: Any, updates: Any) -> None:
+    """Refuses shapes that do not fit, in the words of TF's kernels."""
+    for name, given in (("Indices", indices), ("Updates", updates)):
+        if len(given) < 1:
+            raise ValueError(
+                f"{name} shape must have rank at least one. Found:{shape_text(given)}"
+            )
+    if not prod(target) and (prod(indices) or prod(updates)):
+        raise ValueError("Indices and updates specified for empty output shape")
+    outer, depth = len(indices) - 1, indices[-1]
+    if tuple(indices[:outer]) != tuple(updates[:outer]):
+        raise ValueError(
+            f"Outer dimensions of indices and update must match. Indices shape: "
+            f"{shape_text(indices)}, updates shape:{shape_text(updates)}"
+        )
+    if len(updates) - outer != len(target) - depth:
+        raise ValueError(
+            "Inner dimensions of output shape must match inner dimensions of updates shape. "
+            f"Output: {shape_text(target)} updates: {shape_text(updates)}"
+        )
+    if tuple(updates[outer:]) != tuple(target[depth:]):
+        raise ValueError(
+            f"The inner {len(target) - depth} dimensions of output.shape={shape_text(target)} "
+            f"must match the inner {len(updates) - outer} dimensions of "
+            f"updates.shape={shape_text(updates)}"
+        )
+
+
+def scatter_into(target: Any, indices: Any, updates: Any, how: str) -> None:
+    """Changes slices of `target`, which must be contiguous, in place.
+
+    Raises:
+      tf.errors.InvalidArgumentError: if an index is out of range.
+      ValueError: if the shapes do not fit.
+    """
+    check_nd_at_run_time(target.shape, indices.shape, updates.shape)
+    depth = indices.shape[-1]
+    sizes, inner = tuple(target.shape[:depth]), tuple(target.shape[depth:])
+    message = f"does not index into shape {shape_text(target.shape)}"
+    rows = flat_rows(indices, sizes, message)
+    width = prod(inner)
+    table = target.reshape(prod(sizes), width)
+    change_rows(table, rows, updates.reshape(rows.shape[0], width), how)
+
+
+# ---- Cards
+
+scatter_nd_op = op("""
+    ScatterNd(indices: Tindices, updates: T, shape: Tindices) -> output: T
+    T: type
+    Tindices: {int32, int64}
+""")
+
+
+@scatter_nd_op.shape
+def scatter_nd_shape(node: Node) -> Any:
+    target = node.shape_value(2)
+    if node.planning and all(
+        dims_lib.is_known(dims) for dims in (target, node.dims(0), node.dims(1))
+    ):
+        check_nd_at_run_time(target, node.dims(0), node.dims(1))  # type: ignore[arg-type]
+        return target
+    check_nd_dims(target, node.dims(0), node.dims(1), "output")
+    return target
+
+
+def _blank(sizes: Sequence[int], like: Any) -> Any:
+    if isinstance(like, np.ndarray):
+        return np.full(sizes, b"", object)
+    return torch.zeros(sizes, dtype=like.dtype, device=like.device)
+
+
+@scatter_nd_op.kernel
+def scatter_nd_kernel(node: Node) -> Any:
+    def scatter(indices: Any, updates: Any, shape: Any) -> Any:
+        result = _blank(ints(shape), updates)
+        scatter_into(result, indices, updates, "add")
+        return result
+
+    return scatter
+
+
+@scatter_nd_op.gradient
+def scatter_nd_gradient(node: Node, grad: Any) -> Any:
+    return [None, gather_nd(grad, node.inputs[0]), None]
+
+
+_TENSOR = "(tensor: T, indices: Tindices, updates: T) -> output: T; T: type; " \
+    "Tindices: {int32, int64}"  # fmt: skip
+tensor_scatter_update_op = op("TensorScatterUpdate" + _TENSOR)
+tensor_scatter_add_op = op("TensorScatterAdd" + _TENSOR)
+tensor_scatter_sub_op = op("TensorScatterSub" + _TENSOR)
+scatter_nd_non_aliasing_add_op = op("""
+    ScatterNdNonAliasingAdd(input: T, indices: Tindices, updates: T) -> output: T
+    T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, \
+bfloat16, uint16, complex128, half, uint32, uint64, bool}
+    Tindices: {int32, int64}
+""")
+
+
+def _tensor_shape(node: Node) -> Any:
+    all_dims = [node.dims(index) for index in (0, 1, 2)]
+    if node.planning and all(map(dims_lib.is_known, all_dims)):
+        check_nd_at_run_time(*all_dims)  # type: ignore[arg-type]
+        return all_dims[0]
+    input_name = "input" if node.op.type == "ScatterNdNonAliasingAdd" else "output"
+    if input_name == "output":
+        dims_lib.with_rank_at_least(all_dims[0], 1)
+    check_nd_dims(*all_dims, input_name)
+    return all_dims[0]
+
+
+def _tensor_kernel(how: str) -> Callable[[Node], Any]:
+    def kernel(node: Node) -> Any:
+        def scatter(tensor: Any, indices: Any, updates: Any) -> Any:
+            if isinstance(tensor, np.ndarray):
+                result = tensor.copy()
+            else:
+                result = tensor.clone(memory_format=torch.contiguous_format)
+            scatter_into(result, indices, updates, how)
+            return result
+
+        return scatter
+
+    return kernel
+
+
+for _card, _how in (
+    (tensor_scatter_update_op, "update"), (tensor_scatter_add_op, "add"),
+    (tensor_scatter_sub_op, "sub"), (scatter_nd_non_aliasing_add_op, "add"),
+):  # fmt: skip
+    _card.shape(_tensor_shape)
+    _card.kernel(_tensor_kernel(_how))
+
+
+@tensor_scatter_update_op.gradient
+def tensor_scatter_update_gradient(node: Node, grad: Any) -> Any:
+    indices, updates = node.inputs[1], node.inputs[2]
+    updates_grad = gather_nd(grad, indices)
+    blank = zeros_like(updates, dtype=grad.dtype)
+    tensor_grad = tensor_scatter_update(identity(grad), indices, blank)
+    return [tensor_grad, None, updates_grad]
+
+
+@tensor_scatter_add_op.gradient
+def tensor_scatter_add_gradient(node: Node, grad: Any) -> Any:
+    updates_grad = gather_nd(grad, node.inputs[1])
+    return [identity(grad), None, updates_grad]
+
+
+@tensor_scatter_sub_op.gradient
+def tensor_scatter_sub_gradient(node: Node, grad: Any) -> Any:
+    updates_grad: Any = gather_nd(grad, node.inputs[1])
+    tensor_grad = identity(grad)
+    return [tensor_grad, None, -updates_grad]
+
+
+@scatter_nd_non_aliasing_add_op.gradient
+def scatter_nd_non_aliasing_add_gradient(node: Node, grad: Any) -> Any:
+    return [grad, None, gather_nd(grad, node.inputs[1])]
+
+
+@scatter_nd_op.samples
+def scatter_nd_samples() -> Iterator[Any]:
+    updates = np.arange(4, dtype=np.float32).reshape(2, 2)
+    yield Sample(np.array([[1], [1]], np.int32), updates, np.array([3, 2], np.int32), fixed=(2,))
+    yield Sample(np.array([[0, 1], [2, 0]]), updates[0], np.array([3, 2]), fixed=(2,))
+    yield Bad(
+        np.array([[3], [1]]), updates, np.array([3, 2]),
+        match=r"indices\[0\] = \[3\] does not index into shape \[3,2\]",
+    )  # fmt: skip
+
+
+def _tensor_samples() -> Iterator[Any]:
+    x, updates = np.ones((3, 2), np.float32), np.arange(4, dtype=np.float32).reshape(2, 2)
+    yield Sample(x, np.array([[2], [0]], np.int32), updates)
+    yield Bad(x, np.array([[2], [0]]), updates[:1], match="must match")
+
+
+for _card in (tensor_scatter_update_op, tensor_scatter_add_op, tensor_scatter_sub_op,
+              scatter_nd_non_aliasing_add_op):  # fmt: skip
+    _card.samples(_tensor_samples)
+
+# ---- Public functions
+
+
+@export("scatter_nd", "manip.scatter_nd")
+def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
+    """A tensor of zeros to which slices are added.
+
+    Args:
+      indices: tuples of indices in the last dimension, int32 or int64.
+      updates: the slices, of shape `indices.shape[:-1] + shape[indices.shape[-1]:]`.
+      shape: of the result.
+      name: of the operation.
+    """
+    return scatter_nd_op(indices, updates, shape, name=name)  # type: ignore[no-any-return]
+
+
+@export("tensor_scatter_update", "tensor_scatter_nd_update")
+def tensor_scatter_update(
+    tensor: Any, indices: Any, updates: Any, name: str | None = None
+) -> Tensor:
+    """A copy of `tensor` with slices replaced; of several for one place, the last counts."""
+    return tensor_scatter_update_op(tensor, indices, updates, name=name)  # type: ignore[no-any-return]
+
+
+@export("tensor_scatter_add", "tensor_scatter_nd_add")
+def tensor_scatter_add(
+    tensor: Any, indices: Any, updates: Any, name: str | None = None
+) -> Tensor:
+    """A copy of `tensor` to which slices are added."""
+    return tensor_scatter_add_op(tensor, indices, updates, name=name)  # type: ignore[no-any-return]
+
+
+@export("tensor_scatter_sub", "tensor_scatter_nd_sub")
+def tensor_scatter_sub(
+    tensor: Any, indices: Any, updates: Any, name: str | None = None
+) -> Tensor:
+    """A copy of `tensor` from which slices are subtracted."""
+    return tensor_scatter_sub_op(tensor, indices, updates, name=name)  # type: ignore[no-any-return]

@@ -1,0 +1,128 @@
+"""Repeating tensors: Tile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dims as dims_lib
+from stillflow.graph.card import op
+from stillflow.graph.export import export
+from stillflow.graph.indexed_slices import IndexedSlices
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.kernels import either, ints
+from stillflow.ops.samples import Bad, Sample
+
+tile_op = op("""
+    Tile(input: T, multiples: Tmultiples) -> output: T
+    T: type
+    Tmultiples: {int32, int64} = int32
+""")
+
+
+@tile_op.shape
+def tile_shape(node: Node) -> Any:
+    dims, multiples = node.dims(0), node.shape_value(1)
+    value = node.value(1)
+    if node.planning and value is not None and dims_lib.is_known(dims):
+        assert dims is not None
+        return tiled_dims(dims, value.tolist())  # type: ignore[arg-type]
+    if dims is not None:
+        dims_lib.with_rank(node.dims(1), 1)
+        multiples = dims_lib.with_rank(multiples, len(dims))
+    if multiples is None or dims is None:
+        return dims_lib.unknown(dims_lib.rank(multiples))
+    return tuple([dims_lib.multiply(a, b) for a, b in zip(dims, multiples, strict=True)])
+
+
+def tiled_dims(dims: Sequence[int], multiples: Any) -> tuple[int, ...]:
+    """The shape after tiling, checked in the words of TF's kernel."""
+    if not isinstance(multiples, list) or len(multiples) != len(dims):
+        count = len(multiples) if isinstance(multiples, list) else 1
+        raise ValueError(
+            f"Expected multiples argument to be a vector of length {len(dims)} but got length "
+            f"{count}"
+        )
+    for axis, multiple in enumerate(multiples):
+        if multiple < 0:
+            raise ValueError(f"Expected multiples[{axis}] >= 0, but got {multiple}")
+    return tuple(dim * multiple for dim, multiple in zip(dims, multiples, strict=True))
+
+
+@tile_op.value
+def tile_value(node: Node) -> Any:
+    value, multiples = node.value(0), node.value(1)
+    if value is None or multiples is None or multiples.shape != (value.ndim,):
+        return None
+    if (multiples < 0).any() or multiples.astype(np.float64).prod() * value.size > 4096:
+        return None
+    return np.tile(value, multiples.tolist())
+
+
+@tile_op.kernel
+def tile_kernel(node: Node) -> Any:
+    repeat = either(node, torch.tile, np.tile)
+    multiples = node.value(1)
+    if multiples is not None and dims_lib.is_known(node.dims(0)):
+        if (multiples == 1).all():
+            return node.same(0)
+        return node.call(repeat, node.inputs[0], tuple(multiples.tolist()))
+
+    def tile_at_run_time(x: Any, multiples: Any) -> Any:
+        wanted = ints(multiples)
+        tiled_dims(x.shape, wanted)
+        return repeat(x, tuple(wanted))
+
+    return tile_at_run_time
+
+
+@tile_op.gradient
+def tile_gradient(node: Node, grad: Any) -> Any:
+    from stillflow.ops.arrays.join import concat
+    from stillflow.ops.arrays.packing import stack
+    from stillflow.ops.arrays.sequences import range
+    from stillflow.ops.arrays.shape import reshape, shape, size
+    from stillflow.ops.arrays.slicing import slice_helper
+    from stillflow.ops.arrays.transpose import transpose
+    from stillflow.ops.math.cast import cast
+    from stillflow.ops.math.division import mod
+    from stillflow.ops.math.reductions import reduce_sum
+    from stillflow.ops.math.segment import unsorted_segment_sum
+
+    x, multiples = node.inputs
+    input_shape = shape(x, out_type=multiples.dtype)
+    # Each dimension is split into its copies and its size; the copies are added up.
+    split_shape = reshape(transpose(stack([multiples, input_shape])), [-1])
+    axes = range(0, size(split_shape), 2)
+    if isinstance(grad, IndexedSlices):
+        rows = cast(slice_helper(input_shape, 0), grad.indices.dtype)
+        grad = unsorted_segment_sum(grad.values, mod(grad.indices, rows), rows)
+        split_shape = concat([[1], slice_helper(split_shape, slice(1, None))], axis=0)
+    result = reduce_sum(reshape(grad, split_shape), axes)
+    result.set_shape(x.get_shape())
+    return [result, None]
+
+
+@tile_op.samples
+def tile_samples() -> Iterator[Any]:
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    yield Sample(x, [2, 1], fixed=(1,))
+    yield Sample(x, np.array([2, 0]), fixed=(1,), grad=False)
+    yield Sample(np.array([b"a"], object), [3], fixed=(1,))
+    yield Bad(x, [2, -1], match="must be >= 0|Expected multiples|-1")
+
+
+@export("tile", "manip.tile")
+def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+    """Repeats a tensor along each of its dimensions.
+
+    Args:
+      input: a tensor.
+      multiples: how often, one number for each dimension; int32 or int64.
+      name: of the operation.
+    """
+    return tile_op(input, multiples, name=name)  # type: ignore[no-any-return]
