@@ -15,7 +15,6 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.random_seed import get_seed
 from stillflow.ops.math.binary import add_op
-from stillflow.ops.random import draws
 from stillflow.ops.random.arguments import (
     read_sizes,
     set_static_shape,
@@ -23,20 +22,20 @@ from stillflow.ops.random.arguments import (
     shape_sizes,
     shape_tensor,
 )
-from stillflow.ops.random.philox import Philox
-from stillflow.ops.random.streams import (
-    Draw,
-    draw_normal,
-    draw_truncated_normal,
-    draw_uniform,
+from stillflow.ops.random.distributions import (
+    NORMAL,
+    TRUNCATED_NORMAL,
+    UNIFORM,
+    Distribution,
     drawn,
-    op_stream,
-    to_tensor,
+    int_range,
+    uniform_ints,
 )
+from stillflow.ops.random.streams import op_stream
 from stillflow.ops.samples import Bad, Sample
 
 
-def _drawing_op(name: str, draw: Draw) -> Card:
+def _drawing_op(name: str, what: Distribution) -> Card:
     """The card of an op that fills a shape with draws of one distribution."""
     card = op(
         f"""
@@ -58,7 +57,7 @@ def _drawing_op(name: str, draw: Draw) -> Card:
 
         def run(shape: Any) -> Any:
             sizes = known if known is not None else read_sizes(shape)
-            return drawn(draw, stream.reserve_for(prod(sizes)), sizes, dtype, device)
+            return drawn(what, stream.reserve_for(prod(sizes)), sizes, dtype, device)
 
         return run
 
@@ -72,9 +71,9 @@ def _drawing_op(name: str, draw: Draw) -> Card:
     return card
 
 
-random_uniform_op = _drawing_op("RandomUniform", draw_uniform)
-random_standard_normal_op = _drawing_op("RandomStandardNormal", draw_normal)
-truncated_normal_op = _drawing_op("TruncatedNormal", draw_truncated_normal)
+random_uniform_op = _drawing_op("RandomUniform", UNIFORM)
+random_standard_normal_op = _drawing_op("RandomStandardNormal", NORMAL)
+truncated_normal_op = _drawing_op("TruncatedNormal", TRUNCATED_NORMAL)
 
 random_uniform_int_op = op("""
     RandomUniformInt(shape: T, minval: Tout, maxval: Tout) -> output: Tout
@@ -113,25 +112,6 @@ def random_uniform_int_samples() -> Any:
     yield Sample([2, 3], 0, 7, seed=1, seed2=2, fixed=(0,))
     yield Sample([2, 0], 7, 7, seed=1, seed2=2, fixed=(0,))
     yield Bad([2, 3], [0], 7, match="Shape must be rank 0 but is rank 1")
-
-
-def int_range(minval: Any, maxval: Any) -> tuple[int, int]:
-    """The bounds of a range of integers, as Python numbers.
-
-    Raises:
-      ValueError: if the range is empty.
-    """
-    low, high = int(minval), int(maxval)
-    if low >= high:
-        raise ValueError(f"Need minval < maxval, got {low} >= {high}")
-    return low, high
-
-
-def uniform_ints(stream: Philox, sizes: Any, low: int, high: int, dtype: str, device: Any) -> Any:
-    """A tensor of integers from [low, high), of int32 or int64."""
-    fill = draws.uniform_int32 if dtype == "int32" else draws.uniform_int64
-    values = fill(stream, prod(sizes), low, high, torch.get_num_threads())
-    return to_tensor(values, sizes, dtype, device)
 
 
 def _located(

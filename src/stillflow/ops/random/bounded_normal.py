@@ -22,9 +22,10 @@ from stillflow.ops.random.arguments import (
     shape_sizes,
     shape_tensor,
 )
+from stillflow.ops.random.distributions import NORMAL, UNIFORM, Distribution
 from stillflow.ops.random.philox import Philox
 from stillflow.ops.random.sharding import host_threads, shards
-from stillflow.ops.random.streams import Draw, draw_normal, draw_uniform, op_stream, to_tensor
+from stillflow.ops.random.streams import op_stream, to_tensor
 from stillflow.ops.samples import Bad, Sample
 
 _MAX_ITERATIONS = 1000
@@ -76,24 +77,24 @@ class _Proposal:
             self.candidates, self.blocks, self.name = self.exponential, 1, "exponential"
             self.rate = (self.low + root) / kind(2)
 
-    def units(self, stream: Philox, count: int, draw: Draw) -> np.ndarray:
+    def units(self, stream: Philox, count: int, what: Distribution) -> np.ndarray:
         """The draws of `count` units, one row each."""
         per_block = 2 if self.kind is np.float64 else 4
         size = count * self.blocks * per_block
-        return draw(stream, size, self.dtype, 1).astype(self.kind).reshape(count, -1)
+        return what.on_host(stream, size, self.dtype, 1).astype(self.kind).reshape(count, -1)
 
     def normal(self, stream: Philox, count: int) -> tuple[np.ndarray, np.ndarray]:
-        z = self.units(stream, count, draw_normal)
+        z = self.units(stream, count, NORMAL)
         return z, (z >= self.low) & (z <= self.high)
 
     def uniform(self, stream: Philox, count: int) -> tuple[np.ndarray, np.ndarray]:
-        first, second = np.split(self.units(stream, count, draw_uniform), 2, axis=1)
+        first, second = np.split(self.units(stream, count, UNIFORM), 2, axis=1)
         z = first * self.width + self.low
         offset = self.kind(0) if self.low < 0 else self.low * self.low
         return z, second <= _exp((offset - z * z) / self.kind(2))
 
     def exponential(self, stream: Philox, count: int) -> tuple[np.ndarray, np.ndarray]:
-        units = self.units(stream, count, draw_uniform)
+        units = self.units(stream, count, UNIFORM)
         first, second = units[:, 0::2], units[:, 1::2]
         z = -_log(first) / self.rate + self.low
         x = self.rate - z if self.low < self.rate else self.low - self.rate

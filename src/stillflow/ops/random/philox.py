@@ -103,17 +103,19 @@ class Philox:
         fill_blocks(self, 0, 1, blocks.T)
         return blocks.reshape(-1)[:count]
 
-    def _runs(self, first: int, step: int, count: int) -> Iterator[tuple[int, int, int, int, int]]:
+    def runs(
+        self, first: int, step: int, count: int, longest: int = LARGEST_RUN
+    ) -> Iterator[tuple[int, int, int, int, int]]:
         """Splits blocks first, first+step, ... where the upper 96 bits of the counter change.
 
-        Yields the index of a run's first block, the run's length (at most a workspace), c0 of its
+        Yields the index of a run's first block, the run's length (at most `longest`), c0 of its
         first block, its c1 and its upper 64 bits.
         """
         index = 0
         while index < count:
             position = self.low + first + step * index
             room = -(-((1 << 32) - (position & MASK32)) // step)
-            length = min(count - index, room, LARGEST_RUN)
+            length = min(count - index, room, longest)
             high = (self.high + (position >> 64)) & MASK64
             yield index, length, position & MASK32, (position >> 32) & MASK32, high
             index += length
@@ -122,7 +124,7 @@ class Philox:
 def fill_blocks(stream: Philox, first: int, step: int, columns: Columns) -> None:
     """Writes the blocks first, first + step, first + 2*step ... of `stream` to `columns`."""
     count = len(columns[0])
-    for index, length, c0, c1, high in stream._runs(first, step, count):
+    for index, length, c0, c1, high in stream.runs(first, step, count):
         work = _workspace(length)
         if step == 1:
             np.add(work.iota, np.uint64(c0), out=work.counters[0])

@@ -11,28 +11,22 @@ import numpy as np
 from stillflow.graph import dims
 from stillflow.graph.card import Card, op
 from stillflow.graph.node import Node
-from stillflow.ops.random import draws
 from stillflow.ops.random.arguments import read_sizes, shape_argument, shape_sizes
-from stillflow.ops.random.basic import int_range, uniform_ints
-from stillflow.ops.random.generator_state import draw_from_variable, tagged_algorithm
-from stillflow.ops.random.philox import Philox
-from stillflow.ops.random.streams import (
-    Draw,
-    draw_normal,
-    draw_truncated_normal,
-    draw_uniform,
+from stillflow.ops.random.distributions import (
+    FULL_RANGE,
+    NORMAL,
+    TRUNCATED_NORMAL,
+    UNIFORM,
+    Distribution,
     drawn,
-    to_tensor,
+    int_range,
+    uniform_ints,
 )
+from stillflow.ops.random.generator_state import draw_from_variable, tagged_algorithm
+from stillflow.ops.random.streams import to_tensor
 from stillflow.ops.samples import Bad, Sample
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
-
-
-def _full_range(stream: Philox, count: int, dtype: str, threads: int) -> np.ndarray:
-    """Draws integers from all values of their type."""
-    words = draws.words32 if dtype.endswith("32") else draws.words64
-    return words(stream, count, threads).view(dtype)
 
 
 def _supported(node: Node, types: tuple[str, ...]) -> str:
@@ -49,7 +43,7 @@ def _shape(node: Node) -> Any:
     return shape_argument(node, 2)
 
 
-def _stateful_op(name: str, default: str, draw: Draw, types: tuple[str, ...]) -> Card:
+def _stateful_op(name: str, default: str, what: Distribution, types: tuple[str, ...]) -> Card:
     card = op(f"""
         {name}(resource: resource, algorithm: int64, shape: shape_dtype) -> output: dtype
         dtype: type = {default}
@@ -65,22 +59,20 @@ def _stateful_op(name: str, default: str, draw: Draw, types: tuple[str, ...]) ->
         def run(handle: Any, algorithm: Any, shape: Any) -> Any:
             sizes = known if known is not None else read_sizes(shape)
             stream = draw_from_variable(handle, int(algorithm), prod(sizes))
-            return drawn(draw, stream, sizes, dtype, device)
+            return drawn(what, stream, sizes, dtype, device)
 
         return run
 
     return card
 
 
-stateful_uniform_op = _stateful_op("StatefulUniform", "float", draw_uniform, _FLOATS)
-stateful_standard_normal_v2_op = _stateful_op(
-    "StatefulStandardNormalV2", "float", draw_normal, _FLOATS
-)
+stateful_uniform_op = _stateful_op("StatefulUniform", "float", UNIFORM, _FLOATS)
+stateful_standard_normal_v2_op = _stateful_op("StatefulStandardNormalV2", "float", NORMAL, _FLOATS)
 stateful_truncated_normal_op = _stateful_op(
-    "StatefulTruncatedNormal", "float", draw_truncated_normal, _FLOATS
+    "StatefulTruncatedNormal", "float", TRUNCATED_NORMAL, _FLOATS
 )
 stateful_uniform_full_int_op = _stateful_op(
-    "StatefulUniformFullInt", "uint64", _full_range, ("int32", "int64", "uint32", "uint64")
+    "StatefulUniformFullInt", "uint64", FULL_RANGE, ("int32", "int64", "uint32", "uint64")
 )
 
 stateful_uniform_int_op = op("""
@@ -132,7 +124,7 @@ def stateful_standard_normal_kernel(node: Node) -> Any:
     def run(handle: Any, shape: Any) -> Any:
         sizes = known if known is not None else read_sizes(shape)
         stream = draw_from_variable(handle, tagged_algorithm(handle), prod(sizes), tag=1)
-        return drawn(draw_normal, stream, sizes, dtype, device)
+        return drawn(NORMAL, stream, sizes, dtype, device)
 
     return run
 

@@ -21,15 +21,17 @@ from stillflow.ops.random.arguments import (
     shape_sizes,
     shape_tensor,
 )
-from stillflow.ops.random.basic import int_range, uniform_bounds, uniform_ints
-from stillflow.ops.random.streams import (
-    Draw,
-    draw_normal,
-    draw_truncated_normal,
-    draw_uniform,
+from stillflow.ops.random.basic import uniform_bounds
+from stillflow.ops.random.distributions import (
+    NORMAL,
+    TRUNCATED_NORMAL,
+    UNIFORM,
+    Distribution,
     drawn,
-    stateless_stream,
+    int_range,
+    uniform_ints,
 )
+from stillflow.ops.random.streams import stateless_stream
 from stillflow.ops.samples import Bad, Sample
 
 
@@ -38,7 +40,7 @@ def _stateless_shape(node: Node) -> Any:
     return shape_argument(node)
 
 
-def _stateless_op(name: str, draw: Draw) -> Card:
+def _stateless_op(name: str, what: Distribution) -> Card:
     card = op(
         f"""
         {name}(shape: T, seed: Tseed) -> output: dtype
@@ -57,7 +59,7 @@ def _stateless_op(name: str, draw: Draw) -> Card:
 
         def run(shape: Any, seed: Any) -> Any:
             sizes = known if known is not None else read_sizes(shape)
-            return drawn(draw, stateless_stream(seed), sizes, dtype, device)
+            return drawn(what, stateless_stream(seed), sizes, dtype, device)
 
         return run
 
@@ -70,9 +72,9 @@ def _stateless_op(name: str, draw: Draw) -> Card:
     return card
 
 
-stateless_random_uniform_op = _stateless_op("StatelessRandomUniform", draw_uniform)
-stateless_random_normal_op = _stateless_op("StatelessRandomNormal", draw_normal)
-stateless_truncated_normal_op = _stateless_op("StatelessTruncatedNormal", draw_truncated_normal)
+stateless_random_uniform_op = _stateless_op("StatelessRandomUniform", UNIFORM)
+stateless_random_normal_op = _stateless_op("StatelessRandomNormal", NORMAL)
+stateless_truncated_normal_op = _stateless_op("StatelessTruncatedNormal", TRUNCATED_NORMAL)
 
 stateless_random_uniform_int_op = op(
     """

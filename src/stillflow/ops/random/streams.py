@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,11 +11,6 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.random import draws
 from stillflow.ops.random.philox import Philox
-
-# Draws `count` numbers of the torch dtype of that name, on `threads` threads.
-Draw = Callable[[Philox, int, str, int], np.ndarray]
-
-_MANTISSA = {"float16": 10, "bfloat16": 7, "float32": draws.FLOAT_MANTISSA}
 
 
 class OpStream:
@@ -43,37 +36,9 @@ def op_stream(node: Node) -> OpStream:
     return stream
 
 
-def draw_uniform(stream: Philox, count: int, dtype: str, threads: int) -> np.ndarray:
-    """Draws from [0, 1)."""
-    if dtype == "float64":
-        return draws.uniform_double(stream, count, threads)
-    return draws.uniform_float(stream, count, _MANTISSA[dtype], threads)
-
-
-def draw_normal(stream: Philox, count: int, dtype: str, threads: int) -> np.ndarray:
-    """Draws from the standard normal distribution."""
-    if dtype == "float64":
-        return draws.normal_double(stream, count, threads)
-    return draws.normal_float(stream, count, threads)
-
-
-def draw_truncated_normal(stream: Philox, count: int, dtype: str, threads: int) -> np.ndarray:
-    """Draws from the standard normal distribution within two deviations."""
-    if dtype == "float64":
-        return draws.truncated_normal_double(stream, count, threads)
-    return draws.truncated_normal_float(stream, count, threads)
-
-
 def to_tensor(values: np.ndarray, sizes: Any, dtype: str, device: Any) -> Any:
     """A flat array of draws as a torch tensor of the given sizes, type and device."""
     return torch.from_numpy(values).reshape(sizes).to(device, getattr(torch, dtype))
-
-
-def drawn(draw: Draw, stream: Philox, sizes: Any, dtype: str, device: Any) -> Any:
-    """A torch tensor of draws."""
-    return to_tensor(
-        draw(stream, prod(sizes), dtype, torch.get_num_threads()), sizes, dtype, device
-    )
 
 
 def narrowed(values: np.ndarray, sizes: Any, dtype: str, device: Any) -> Any:

@@ -1,0 +1,111 @@
+"""Distributions that fill a shape, each with a way to draw on the host and on an accelerator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stillflow.graph.lazy import torch
+from stillflow.ops.random import accelerator, draws
+from stillflow.ops.random.philox import Philox
+from stillflow.ops.random.streams import to_tensor
+
+
+class Distribution(NamedTuple):
+    """How `count` numbers are drawn for the torch dtype of a name.
+
+    Attributes:
+      on_host: `f(stream, count, dtype, threads)` gives an array, perhaps of a wider type.
+      on_device: `f(stream, count, dtype, device)` gives a tensor, perhaps of a wider type.
+    """
+
+    on_host: Callable[[Philox, int, str, int], np.ndarray]
+    on_device: Callable[[Philox, int, str, Any], Any]
+
+
+def drawn(what: Distribution, stream: Philox, sizes: Any, dtype: str, device: Any) -> Any:
+    """A torch tensor of draws from a distribution."""
+    if is_accelerator(device):
+        values = what.on_device(stream, prod(sizes), dtype, device)
+        return values.reshape(sizes).to(getattr(torch, dtype))
+    array = what.on_host(stream, prod(sizes), dtype, torch.get_num_threads())
+    return to_tensor(array, sizes, dtype, device)
+
+
+def is_accelerator(device: Any) -> bool:
+    """Whether draws are better made on the device than copied to it."""
+    return torch.device(device).type == "cuda"
+
+
+# How many bits of a word make a number of [0, 1).
+_MANTISSA = {"float16": 10, "bfloat16": 7, "float32": draws.FLOAT_MANTISSA}
+
+
+def _uniform(stream: Philox, count: int, dtype: str, threads: int) -> np.ndarray:
+    if dtype == "float64":
+        return draws.uniform_double(stream, count, threads)
+    return draws.uniform_float(stream, count, _MANTISSA[dtype], threads)
+
+
+def _uniform_on_device(stream: Philox, count: int, dtype: str, device: Any) -> Any:
+    if dtype == "float64":
+        return accelerator.uniform_double(stream, count, device)
+    return accelerator.uniform(stream, count, _MANTISSA[dtype], device)
+
+
+def _by_precision(module: Any, single: str, double: str) -> Callable[..., Any]:
+    """Draws in double precision for float64, in single precision for narrower types."""
+
+    def draw(stream: Philox, count: int, dtype: str, where: Any) -> Any:
+        name = double if dtype == "float64" else single
+        return getattr(module, name)(stream, count, where)
+
+    return draw
+
+
+UNIFORM = Distribution(_uniform, _uniform_on_device)
+NORMAL = Distribution(
+    _by_precision(draws, "normal_float", "normal_double"),
+    _by_precision(accelerator, "normal", "normal_double"),
+)
+TRUNCATED_NORMAL = Distribution(
+    _by_precision(draws, "truncated_normal_float", "truncated_normal_double"),
+    _by_precision(accelerator, "truncated_normal", "truncated_normal_double"),
+)
+
+
+def _full_range(stream: Philox, count: int, dtype: str, threads: int) -> np.ndarray:
+    words = draws.words32 if dtype.endswith("32") else draws.words64
+    return words(stream, count, threads).view(dtype)
+
+
+def _full_range_on_device(stream: Philox, count: int, dtype: str, device: Any) -> Any:
+    return torch.from_numpy(_full_range(stream, count, dtype, 1)).to(device)
+
+
+# Integers from all values of their type.
+FULL_RANGE = Distribution(_full_range, _full_range_on_device)
+
+
+def uniform_ints(stream: Philox, sizes: Any, low: int, high: int, dtype: str, device: Any) -> Any:
+    """A tensor of integers from [low, high), of int32 or int64."""
+    count = prod(sizes)
+    if dtype == "int32" and is_accelerator(device):
+        return accelerator.uniform_int32(stream, count, low, high, device).reshape(sizes)
+    fill = draws.uniform_int32 if dtype == "int32" else draws.uniform_int64
+    return to_tensor(fill(stream, count, low, high, torch.get_num_threads()), sizes, dtype, device)
+
+
+def int_range(minval: Any, maxval: Any) -> tuple[int, int]:
+    """The bounds of a range of integers, as Python numbers.
+
+    Raises:
+      ValueError: if the range is empty.
+    """
+    low, high = int(minval), int(maxval)
+    if low >= high:
+        raise ValueError(f"Need minval < maxval, got {low} >= {high}")
+    return low, high
