@@ -16,6 +16,7 @@ PACKAGES = {
 
 # Internal modules that we have whole: the very module, so that patching it has an effect.
 MODULES = {
+    "tensorflow.examples.tutorials.mnist.input_data": "stillflow.contrib.learn.datasets.mnist",
     "tensorflow.python.compat.compat": "stillflow.platform.compat",
     "tensorflow.python.framework.versions": "stillflow.version",
     "tensorflow.python.platform.app": "stillflow.platform.app",
