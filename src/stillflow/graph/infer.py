@@ -7,6 +7,7 @@ from typing import Any
 from stillflow.graph.dims import to_string
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation
+from stillflow.graph.summarize import summarize
 from stillflow.graph.tensor_shape import TensorShape
 
 
@@ -56,29 +57,27 @@ def set_dims(op: Operation, shapes: Any) -> None:
         outputs[0]._dims = as_dims(shapes)
 
 
+# How many elements of an input's value a message shows.
+_SHOWN_ELEMENTS = 256
+
+
 def describe(error: Exception, op: Operation, node: Node) -> str:
     """TF's wording: what is wrong, for which op, with which input shapes and values."""
     shapes = ", ".join(to_string(tensor._dims) for tensor in op._inputs)
     text = f"{error} for '{op.name}' (op: '{op.type}') with input shapes: {shapes}"
-    values = []
-    for index in node.asked:
-        if index < len(op._inputs):
+    values, partial = [], []
+    for index in range(len(op._inputs)):
+        if index in node.asked_shapes:
+            dims = Node(op).shape_value(index)
+            if dims is not None:
+                partial.append(f"input[{index}] = {to_string(dims)}")
+                continue
+        if index in node.asked:
             value = Node(op).value(index)
-            if value is not None and value.dtype != object:
-                values.append(f"input[{index}] = {summarize(value)}")
+            if value is not None:
+                values.append(f"input[{index}] = <{summarize(value, _SHOWN_ELEMENTS)}>")
     if values:
         text += f" and with computed input tensors: {', '.join(values)}"
+    if partial:
+        text += f" and with input tensors computed as partial shapes: {','.join(partial)}"
     return text + "."
-
-
-def summarize(value: Any) -> str:
-    """An array as TF's messages print it: `<1 2 3>`, `<[1 2][3 4]>`."""
-
-    def inner(array: Any) -> str:
-        if array.ndim == 0:
-            return str(array)
-        if array.ndim == 1:
-            return " ".join(str(item) for item in array[:3]) + ("..." if array.size > 3 else "")
-        return "".join(f"[{inner(row)}]" for row in array)
-
-    return f"<{inner(value)}>"

@@ -34,14 +34,16 @@ class Node:
     Attributes of the op read as attributes of the node: `node.strides`, `node.T`.
     """
 
-    __slots__ = ("op", "asked")
+    __slots__ = ("asked", "asked_shapes", "op")
 
     # Whether a plan is being made: refusals are then worded as the op's kernel words them.
     planning = False
 
     def __init__(self, op: Operation) -> None:
         self.op = op
-        self.asked: list[int] = []  # inputs whose value a shape rule looked at
+        # Inputs whose value a shape rule looked at, as it is or read as a shape.
+        self.asked: list[int] = []
+        self.asked_shapes: list[int] = []
 
     @property
     def inputs(self) -> list[Tensor]:
@@ -75,8 +77,8 @@ class Node:
 
     def shape_value(self, index: int) -> Dims:
         """An integer-vector input read as a shape: None for each element not known now."""
-        if index not in self.asked:
-            self.asked.append(index)
+        if index not in self.asked_shapes:
+            self.asked_shapes.append(index)
         return partial_shape(self.op._inputs[index])
 
     def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Call:

@@ -142,8 +142,10 @@ def scatter_nd_gradient(node: Node, grad: Any) -> Any:
     return [None, gather_nd(grad, node.inputs[0]), None]
 
 
-_TENSOR = "(tensor: T, indices: Tindices, updates: T) -> output: T; T: type; " \
-    "Tindices: {int32, int64}"  # fmt: skip
+_TENSOR = """(tensor: T, indices: Tindices, updates: T) -> output: T
+    T: type
+    Tindices: {int32, int64}
+"""
 tensor_scatter_update_op = op("TensorScatterUpdate" + _TENSOR)
 tensor_scatter_add_op = op("TensorScatterAdd" + _TENSOR)
 tensor_scatter_sub_op = op("TensorScatterSub" + _TENSOR)
