@@ -29,7 +29,7 @@ def infer_shapes(op: Operation) -> None:
         if card.shape_part is not None:
             set_dims(op, card.shape_part(node))
     except ValueError as error:
-        raise ValueError(describe(error, op, node)) from None
+        raise ValueError(explain(op, error)) from None
     if op._inputs and op._outputs and op._inputs[0]._handle_dtype is not None:
         _pass_handle_data(op)
     if card.value_part is not None:
@@ -61,21 +61,66 @@ def set_dims(op: Operation, shapes: Any) -> None:
 _SHOWN_ELEMENTS = 256
 
 
+class _Staged(Node):
+    """A node that knows the values of some inputs only."""
+
+    __slots__ = ("known",)
+
+    def __init__(self, op: Operation, known: set[int]) -> None:
+        super().__init__(op)
+        self.known = known
+
+    def value(self, index: int) -> Any:
+        value = super().value(index)
+        return value if index in self.known else None
+
+    def shape_value(self, index: int) -> Any:
+        dims = super().shape_value(index)
+        if index in self.known:
+            return dims
+        length = self.dims(index)
+        return None if length is None or len(length) != 1 or length[0] is None else (
+            (None,) * length[0]
+        )
+
+
+def explain(op: Operation, error: ValueError) -> str:
+    """The message for a refused operation.
+
+    TF infers shapes first without looking at values, then with those that were asked for, and so
+    on; what it refuses early is told without values.
+    """
+    known: set[int] = set()
+    while True:
+        node = _Staged(op, known)
+        try:
+            if op.card.check_part is not None:
+                op.card.check_part(node)
+            if op.card.shape_part is not None:
+                op.card.shape_part(node)
+        except ValueError as found:
+            return describe(found, op, node)
+        more = {*node.asked, *node.asked_shapes} - known
+        if not more:
+            return describe(error, op, node)
+        known |= more
+
+
 def describe(error: Exception, op: Operation, node: Node) -> str:
     """TF's wording: what is wrong, for which op, with which input shapes and values."""
     shapes = ", ".join(to_string(tensor._dims) for tensor in op._inputs)
     text = f"{error} for '{op.name}' (op: '{op.type}') with input shapes: {shapes}"
     values, partial = [], []
-    for index in range(len(op._inputs)):
-        if index in node.asked_shapes:
-            dims = Node(op).shape_value(index)
-            if dims is not None:
-                partial.append(f"input[{index}] = {to_string(dims)}")
-                continue
-        if index in node.asked:
-            value = Node(op).value(index)
-            if value is not None:
-                values.append(f"input[{index}] = <{summarize(value, _SHOWN_ELEMENTS)}>")
+    known = node.known if isinstance(node, _Staged) else range(len(op._inputs))
+    for index in sorted(known):
+        if index >= len(op._inputs):
+            continue
+        dims = Node(op).shape_value(index) if index in node.asked_shapes else None
+        value = Node(op).value(index) if index in node.asked else None
+        if dims is not None:
+            partial.append(f"input[{index}] = {to_string(dims)}")
+        elif value is not None:
+            values.append(f"input[{index}] = <{summarize(value, _SHOWN_ELEMENTS)}>")
     if values:
         text += f" and with computed input tensors: {', '.join(values)}"
     if partial:
