@@ -13,6 +13,7 @@ from stillflow.graph.device import canonical
 from stillflow.graph.dims import merge
 from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
+from stillflow.graph.reference import Reference
 from stillflow.graph.tensor_shape import TensorShape, shape_from_dims
 
 if TYPE_CHECKING:
@@ -154,6 +155,10 @@ class Tensor:
         copy = Tensor(self.op, self.value_index, self.dtype)
         copy._dims = self._dims
         return copy
+
+    def experimental_ref(self) -> Reference:
+        """A hashable reference to this tensor."""
+        return Reference(self)
 
     def __hash__(self) -> int:
         return id(self)

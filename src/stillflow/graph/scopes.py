@@ -190,10 +190,10 @@ class Scopes:
             return ControlScope(self, None)
         ops: list[Operation] = []
         for item in control_inputs:
-            if hasattr(item, "_as_graph_element"):
+            if type(item).__name__ == "IndexedSlices" or hasattr(item, "_handle"):
+                item = item.op  # a resource variable is not read for this
+            elif hasattr(item, "_as_graph_element"):
                 item = item._as_graph_element()
-            if type(item).__name__ == "IndexedSlices":
-                item = item.op
             found = self.as_graph_element(item)
             op = found.op if isinstance(found, Tensor) else found
             if op not in ops:

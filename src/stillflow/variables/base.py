@@ -8,7 +8,9 @@ from typing import Any
 from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph
+from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.reference import Reference
 from stillflow.graph.tensor_shape import TensorShape
 
 
@@ -30,7 +32,7 @@ class VariableAggregation(enum.Enum):
     SUM = 1
     MEAN = 2
     ONLY_FIRST_REPLICA = 3
-    ONLY_FIRST_TOWER = 3
+    ONLY_FIRST_TOWER = 3  # noqa: PIE796 - the older name of the same value
 
     def __hash__(self) -> int:
         return hash(self.value)
@@ -63,6 +65,26 @@ def check_distribution(
     if trainable is None:
         trainable = synchronization != VariableSynchronization.ON_READ
     return synchronization, aggregation, trainable
+
+
+def check_arguments(collections: Any, constraint: Any, trainable: bool) -> Any:
+    """The collections that a variable is added to.
+
+    Raises:
+      ValueError: if `collections` is no collection of names or `constraint` no function.
+    """
+    if collections is None:
+        collections = [GraphKeys.GLOBAL_VARIABLES]
+    if not isinstance(collections, (list, tuple, set)):
+        raise ValueError(
+            "collections argument to Variable constructor must be a list, tuple, or set. Got "
+            f"{collections} of type {type(collections)}"
+        )
+    if constraint is not None and not callable(constraint):
+        raise ValueError("The `constraint` argument must be a callable.")
+    if trainable and GraphKeys.TRAINABLE_VARIABLES not in collections:
+        collections = [*collections, GraphKeys.TRAINABLE_VARIABLES]
+    return collections
 
 
 class SaveSliceInfo:
@@ -142,6 +164,7 @@ class Variable(metaclass=_VariableMeta):
 
     @property
     def name(self) -> str:
+        """The name of the variable's tensor, `scope/name:0`."""
         raise NotImplementedError
 
     @property
@@ -252,6 +275,23 @@ class Variable(metaclass=_VariableMeta):
     def _set_save_slice_info(self, save_slice_info: SaveSliceInfo) -> None:
         self._save_slice_info = save_slice_info
 
+    def _to_proto(self, export_scope: str | None) -> Any:
+        """A `VariableDef` with what all kinds of variables have."""
+        from stillflow.ops.control_flow.contexts import without_scope
+        from stillflow.protos import VariableDef
+
+        message = VariableDef(
+            initializer_name=without_scope(self.initializer.name, export_scope),
+            trainable=self.trainable,
+            synchronization=self.synchronization.value,
+            aggregation=self.aggregation.value,
+        )
+        if self._initial_value is not None:
+            message.initial_value_name = without_scope(self._initial_value.name, export_scope)
+        if self._save_slice_info is not None:
+            message.save_slice_info_def.MergeFrom(self._save_slice_info.to_proto(export_scope))
+        return message
+
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
         return {"VARIABLE_VALUE": self}
 
@@ -279,22 +319,6 @@ class Variable(metaclass=_VariableMeta):
 
     def __repr__(self) -> str:
         return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
-
-
-class Reference:
-    """Holds an object so that sets and dicts tell it apart by identity."""
-
-    def __init__(self, thing: Any) -> None:
-        self._thing = thing
-
-    def deref(self) -> Any:
-        return self._thing
-
-    def __hash__(self) -> int:
-        return id(self._thing)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Reference) and other._thing is self._thing
 
 
 def to_tensor(

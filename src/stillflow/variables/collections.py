@@ -68,17 +68,13 @@ def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Any:
     return no_op(name=name)
 
 
-@export(
-    "initializers.global_variables", "global_variables_initializer", "initialize_all_variables"
-)
+@export("initializers.global_variables", "global_variables_initializer", "initialize_all_variables")
 def global_variables_initializer() -> Any:
     """An operation that initializes all global variables."""
     return variables_initializer(global_variables())
 
 
-@export(
-    "initializers.local_variables", "local_variables_initializer", "initialize_local_variables"
-)
+@export("initializers.local_variables", "local_variables_initializer", "initialize_local_variables")
 def local_variables_initializer() -> Any:
     """An operation that initializes all local variables."""
     return variables_initializer(local_variables())

@@ -64,18 +64,15 @@ class PartitionInfo:
         for i, size in enumerate(shape):
             if self.var_offset[i] + size > self.full_shape[i]:
                 raise ValueError(
-                    "With self.var_offset={}, a partition of shape={} would exceed "
-                    "self.full_shape={} in dimension {}.".format(
-                        self.var_offset, shape, self.full_shape, i
-                    )
+                    f"With self.var_offset={self.var_offset}, a partition of shape={shape} would "
+                    f"exceed self.full_shape={self.full_shape} in dimension {i}."
                 )
         smaller = [i for i, size in enumerate(shape) if size != self.full_shape[i]]
         if len(smaller) > 1:
             raise ValueError(
-                "Cannot use single_slice_dim() with shape={} and self.full_shape={} since slice "
-                "dim could be either dimension {} or {}.".format(
-                    shape, self.full_shape, smaller[1], smaller[0]
-                )
+                f"Cannot use single_slice_dim() with shape={shape} and "
+                f"self.full_shape={self.full_shape} since slice dim could be either dimension "
+                f"{smaller[1]} or {smaller[0]}."
             )
         return smaller[0] if smaller else None
 
@@ -88,8 +85,7 @@ def partition(partitioner: Callable[..., Any], shape: TensorShape, dtype: DType)
     """
     if not shape.is_fully_defined():
         raise ValueError(
-            "Shape of a new partitioned variable must be fully defined, but instead was "
-            f"{shape}."
+            f"Shape of a new partitioned variable must be fully defined, but instead was {shape}."
         )
     rank = len(shape.as_list())
     if rank < 1:
@@ -231,9 +227,7 @@ class PartitionedVariable:
     def __len__(self) -> int:
         dims = self._partition_axes()
         if len(dims) > 1:
-            raise ValueError(
-                f"Cannot get a length for {len(dims)} > 1 partition axes"
-            )
+            raise ValueError(f"Cannot get a length for {len(dims)} > 1 partition axes")
         return len(self._variable_list)
 
     def _partition_axes(self) -> list[int]:
@@ -318,7 +312,11 @@ class PartitionedVariable:
         ]
 
     def assign(
-        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self,
+        value: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
     ) -> list[Any]:
         """Sets all parts."""
         return self._apply(
@@ -326,7 +324,11 @@ class PartitionedVariable:
         )
 
     def assign_add(
-        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self,
+        value: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
     ) -> list[Any]:
         """Adds to all parts."""
         return self._apply(
@@ -334,7 +336,11 @@ class PartitionedVariable:
         )
 
     def assign_sub(
-        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self,
+        value: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
     ) -> list[Any]:
         """Subtracts from all parts."""
         return self._apply(
@@ -352,9 +358,7 @@ def _to_tensor(
             f"'{variable.dtype.name}'"
         )
     if as_ref:
-        raise NotImplementedError(
-            "PartitionedVariable doesn't support being used as a reference."
-        )
+        raise NotImplementedError("PartitionedVariable doesn't support being used as a reference.")
     return variable.as_tensor()
 
 
@@ -374,9 +378,7 @@ def variable_axis_size_partitioner(
       ValueError: if a limit is not positive.
     """
     if max_shard_bytes < 1 or bytes_per_string_element < 1:
-        raise ValueError(
-            "Both max_shard_bytes and bytes_per_string_element must be positive."
-        )
+        raise ValueError("Both max_shard_bytes and bytes_per_string_element must be positive.")
     if max_shards and max_shards < 1:
         raise ValueError("max_shards must be positive.")
 
@@ -408,7 +410,9 @@ def min_max_variable_partitioner(
     def partitioner(shape: TensorShape, dtype: DType) -> list[int]:
         sizes = as_shape(shape).as_list()
         if axis >= len(sizes):
-            raise ValueError(f"Cannot partition variable along axis {axis} when shape is only {shape}")
+            raise ValueError(
+                f"Cannot partition variable along axis {axis} when shape is only {shape}"
+            )
         element = bytes_per_string_element if dtype.name == "string" else dtype.size
         total = math.prod(sizes) * element
         count = max(1, min(max_partitions, math.ceil(total / min_slice_size), sizes[axis]))

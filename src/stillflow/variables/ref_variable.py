@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from stillflow.graph.api import init_scope, name_scope
 from stillflow.graph.conversion import convert_to_tensor, register_tensor_conversion_function
 from stillflow.graph.dtypes import DType
 from stillflow.graph.graph import get_default_graph
-from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.control import identity
 from stillflow.ops.control_flow.contexts import with_scope, without_scope
 from stillflow.ops.variables.reference import assign_op, variable_v2_op
+from stillflow.platform import tf_logging as logging
 from stillflow.variables.base import (
     SaveSliceInfo,
     Variable,
+    check_arguments,
     check_distribution,
     overload_operators,
     to_tensor,
 )
 from stillflow.variables.initial_values import guarded
+from stillflow.variables.scatter import RefScatterMethods
 
 
-class RefVariable(Variable):
+class RefVariable(RefScatterMethods, Variable):
     """A variable behind a VariableV2 op. Arguments are those of `tf.Variable`."""
 
     _is_resource_variable = False
+    _in_graph_mode = True
+    _distribute_strategy = None
 
     def __init__(
         self,
@@ -57,53 +62,40 @@ class RefVariable(Variable):
         self._synchronization, self._aggregation, self._trainable = check_distribution(
             synchronization, aggregation, trainable, name
         )
-        collections = [GraphKeys.GLOBAL_VARIABLES] if collections is None else collections
-        if not isinstance(collections, (list, tuple, set)):
-            raise ValueError(
-                "collections argument to Variable constructor must be a list, tuple, or set. Got "
-                f"{collections} of type {type(collections)}"
-            )
-        if constraint is not None and not callable(constraint):
-            raise ValueError("The `constraint` argument must be a callable.")
-        if self._trainable and GraphKeys.TRAINABLE_VARIABLES not in collections:
-            collections = [*collections, GraphKeys.TRAINABLE_VARIABLES]
+        collections = check_arguments(collections, constraint, self._trainable)
         self._constraint = constraint
         self._caching_device = caching_device
         self._save_slice_info = None
         with init_scope():
             values = [] if callable(initial_value) else [initial_value]
             with name_scope(name, "Variable", values) as scope:
-                self._create(scope, name, initial_value, dtype, validate_shape, shape)
+                self._create(scope, initial_value, dtype, validate_shape, shape)
             get_default_graph().add_to_collections(collections, self)
 
     def _create(
-        self, scope: str, name: Any, initial_value: Any, dtype: Any, validate: bool, shape: Any
+        self, scope: str, initial_value: Any, dtype: Any, validate: bool, shape: Any
     ) -> None:
         graph = get_default_graph()
         if callable(initial_value):
-            place = {"_class": [f"loc:@{scope[:-1]}".encode()]}
-            with graph._attr_scope_map(place), name_scope("Initializer"), graph.device(None):
-                initial_value = convert_to_tensor(
-                    initial_value(), name="initial_value", dtype=dtype
-                )
+            with graph._attr_scope_map({"_class": [f"loc:@{scope[:-1]}".encode()]}):
+                with name_scope("Initializer"), graph.device(None):
+                    value = convert_to_tensor(initial_value(), name="initial_value", dtype=dtype)
+                self._variable = _make_state(scope, value, validate, shape)
         else:
-            initial_value = convert_to_tensor(initial_value, name="initial_value", dtype=dtype)
-            if initial_value.op._get_control_flow_context() is not None:
+            value = convert_to_tensor(initial_value, name="initial_value", dtype=dtype)
+            if value.op._get_control_flow_context() is not None:
                 raise ValueError(
                     f"Initializer for variable {scope} is from inside a control-flow construct, "
                     "such as a loop or conditional. When creating a variable inside a loop or "
                     "conditional, use a lambda as the initializer."
                 )
-        self._initial_value = initial_value
-        if shape is None:
-            shape = initial_value.shape if validate else TensorShape(None)
-        base = initial_value.dtype.base_dtype
-        self._variable: Tensor = variable_v2_op(shape=TensorShape(shape), dtype=base, name=scope)
-        self._name = self._variable.name
-        if validate and not initial_value.shape.is_fully_defined():
-            raise ValueError(f"initial_value must have a shape specified: {initial_value}")
-        value = guarded(self._name, initial_value)
-        self._initializer_op = assign_op(self._variable, value, validate_shape=validate).op
+            self._variable = _make_state(scope, value, validate, shape)
+        self._initial_value = value
+        if validate and not value.shape.is_fully_defined():
+            raise ValueError(f"initial_value must have a shape specified: {value}")
+        self._initializer_op = assign_op(
+            self._variable, guarded(scope, value), validate_shape=validate
+        ).op
         if self._caching_device is not None:
             with graph.device(self._caching_device):
                 self._snapshot = identity(self._variable, name="read")
@@ -118,7 +110,6 @@ class RefVariable(Variable):
             return graph.as_graph_element(with_scope(name, import_scope))
 
         self._variable = element(variable_def.variable_name)
-        self._name = self._variable.name
         self._initializer_op = element(variable_def.initializer_name)
         initial = variable_def.initial_value_name
         self._initial_value = element(initial) if initial else None
@@ -157,6 +148,10 @@ class RefVariable(Variable):
         self._ref().set_shape(shape)
         self.value().set_shape(shape)
 
+    def eval(self, session: Any = None) -> Any:
+        """The variable's value in `session` (or the default one)."""
+        return self._variable.eval(session=session)
+
     def value(self) -> Tensor:
         """The variable's value: the same tensor each time."""
         return self._snapshot
@@ -174,7 +169,11 @@ class RefVariable(Variable):
         return self._variable
 
     def assign(
-        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self,
+        value: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
     ) -> Any:
         """Sets the variable when run; gives its reference, or the operation."""
         from stillflow.variables import state_ops
@@ -184,7 +183,11 @@ class RefVariable(Variable):
         )
 
     def assign_add(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self,
+        delta: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
     ) -> Any:
         """Adds to the variable when run."""
         from stillflow.variables import state_ops
@@ -195,7 +198,11 @@ class RefVariable(Variable):
         )
 
     def assign_sub(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self,
+        delta: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
     ) -> Any:
         """Subtracts from the variable when run."""
         from stillflow.variables import state_ops
@@ -214,22 +221,11 @@ class RefVariable(Variable):
 
     def to_proto(self, export_scope: str | None = None) -> Any:
         """This as a `VariableDef`; None if it is outside `export_scope`."""
-        from stillflow.protos import VariableDef
-
         if export_scope is not None and not self._variable.name.startswith(export_scope):
             return None
-        message = VariableDef(
-            variable_name=without_scope(self._variable.name, export_scope),
-            initializer_name=without_scope(self.initializer.name, export_scope),
-            snapshot_name=without_scope(self._snapshot.name, export_scope),
-            trainable=self.trainable,
-            synchronization=self.synchronization.value,
-            aggregation=self.aggregation.value,
-        )
-        if self._initial_value is not None:
-            message.initial_value_name = without_scope(self._initial_value.name, export_scope)
-        if self._save_slice_info is not None:
-            message.save_slice_info_def.MergeFrom(self._save_slice_info.to_proto(export_scope))
+        message = self._to_proto(export_scope)
+        message.variable_name = without_scope(self._variable.name, export_scope)
+        message.snapshot_name = without_scope(self._snapshot.name, export_scope)
         return message
 
     @staticmethod
@@ -238,9 +234,46 @@ class RefVariable(Variable):
         return RefVariable(variable_def=variable_def, import_scope=import_scope)
 
 
+def _make_state(scope: str, value: Tensor, validate: bool, shape: Any) -> Tensor:
+    if shape is None:
+        shape = value.shape if validate else TensorShape(None)
+    result: Tensor = variable_v2_op(
+        shape=TensorShape(shape), dtype=value.dtype.base_dtype, name=scope
+    )
+    return result
+
+
 def _ref_or_op(assigned: Tensor, read_value: bool) -> Any:
     return assigned if read_value else assigned.op
 
 
+# In-place operators: what to write instead for the variable, and for a tensor.
+_IN_PLACE = {
+    "+": ("iadd", operator.add, "variable.assign_add", "'x = x + y'"),
+    "-": ("isub", operator.sub, "variable.assign_sub", "'x = x - y'"),
+    "*": ("imul", operator.mul, "`var.assign(var * other)`", "`x = x * y`"),
+    "/": ("itruediv", operator.truediv, "`var.assign(var / other)`", "`x = x / y`"),
+    "**": ("ipow", operator.pow, "`var.assign(var ** other)`", "`x = x ** y`"),
+}
+_warned: set[str] = set()
+
+
+def _in_place_operator(symbol: str, plain: Any, assignment: str, expression: str) -> Any:
+    """The plain operator, with a warning once that nothing is assigned."""
+
+    def in_place(self: Any, other: Any) -> Any:
+        if symbol not in _warned:
+            _warned.add(symbol)
+            logging.warning(
+                f"Variable {symbol}= will be deprecated. Use {assignment} if you want assignment "
+                f"to the variable value or {expression} if you want a new python Tensor object."
+            )
+        return plain(self, other)
+
+    return in_place
+
+
 overload_operators(RefVariable)
 register_tensor_conversion_function(RefVariable, to_tensor)
+for _symbol, (_name, *_parts) in _IN_PLACE.items():
+    setattr(RefVariable, f"__{_name}__", _in_place_operator(_symbol, *_parts))

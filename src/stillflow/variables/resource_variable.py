@@ -2,31 +2,227 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from stillflow.graph.api import init_scope, name_scope
 from stillflow.graph.conversion import convert_to_tensor, register_tensor_conversion_function
 from stillflow.graph.dtypes import DType
 from stillflow.graph.graph import get_default_graph
-from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.graph.tensor_shape import TensorShape
+from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.ops.control import identity
 from stillflow.ops.control_flow.contexts import with_scope, without_scope
+from stillflow.ops.math import cast as casts
 from stillflow.ops.variables import resource as ops
 from stillflow.variables.base import (
     SaveSliceInfo,
     Variable,
+    check_arguments,
     check_distribution,
     overload_operators,
 )
 from stillflow.variables.initial_values import guarded
+from stillflow.variables.scatter import ResourceScatterMethods
 
 
-class ResourceVariable(Variable):
-    """A variable behind a VarHandleOp. Arguments are those of `tf.Variable`."""
+def is_resource_variable(var: Any) -> bool:
+    """Whether `var` is a variable behind a resource handle."""
+    return isinstance(var, BaseResourceVariable) or hasattr(var, "_should_act_as_resource_variable")
+
+
+class BaseResourceVariable(ResourceScatterMethods, Variable):
+    """What resource variables and their assigned forms have in common."""
 
     _is_resource_variable = True
+    _in_graph_mode = True
+
+    _handle: Tensor
+    _handle_name: str
+    _dtype: DType
+    _shape: TensorShape
+    _graph_element: Tensor
+    _cached_value: Tensor | None = None
+    _is_initialized_op: Any = None
+
+    @property
+    def handle(self) -> Tensor:
+        """The resource handle."""
+        return self._handle
+
+    @property
+    def name(self) -> str:
+        return self._handle_name
+
+    @property
+    def op(self) -> Operation:
+        return self._handle.op
+
+    @property
+    def graph(self) -> Any:
+        return self._handle.graph
+
+    @property
+    def device(self) -> str:
+        return self._handle.device
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        return self._dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        return self._shape
+
+    @property
+    def create(self) -> Operation:
+        """The initializer."""
+        return self.initializer
+
+    def is_initialized(self, name: str | None = None) -> Tensor:
+        """Whether there is a value when the graph runs."""
+        result: Tensor = ops.var_is_initialized_op(self._handle, name=name)
+        return result
+
+    def _read_variable_op(self) -> Tensor:
+        result: Tensor = ops.read_variable_op(self._handle, dtype=self._dtype)
+        return result
+
+    def value(self) -> Tensor:
+        """The value where this is called, or the cached one."""
+        if self._cached_value is not None:
+            return self._cached_value
+        graph = get_default_graph()
+        with graph.colocate_with(None, ignore_existing=True), graph.device(self._handle.device):
+            return self._read_variable_op()
+
+    def read_value(self) -> Tensor:
+        """The value at the place in the graph where this is called."""
+        with name_scope("Read"), get_default_graph().device(self._handle.device):
+            value = self._read_variable_op()
+        return identity(value)
+
+    def _as_graph_element(self) -> Tensor:
+        return self._graph_element
+
+    def eval(self, session: Any = None) -> Any:
+        """The variable's value in `session` (or the default one)."""
+        return self._graph_element.eval(session=session)
+
+    def numpy(self) -> Any:
+        raise NotImplementedError("numpy() is only available when eager execution is enabled.")
+
+    def set_shape(self, shape: Any) -> None:
+        raise NotImplementedError("ResourceVariable does not implement set_shape()")
+
+    def _dense_var_to_tensor(
+        self, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
+    ) -> Any:
+        del name
+        if dtype is not None and not dtype.is_compatible_with(self.dtype):
+            raise ValueError(
+                f"Incompatible type conversion requested to type {dtype.name!r} for variable of "
+                f"type {self.dtype.name!r}"
+            )
+        return self.read_value().op.inputs[0] if as_ref else self.value()
+
+    def _lazy_read(self, op: Operation) -> Any:
+        """What assignments give: a variable whose value is read after them."""
+        return UnreadVariable(self._handle, self._dtype, self._shape, op)
+
+    @contextlib.contextmanager
+    def _assign_dependencies(self) -> Iterator[None]:
+        """A cached value is taken before the variable changes."""
+        if self._cached_value is None:
+            yield
+            return
+        with get_default_graph().control_dependencies([self._cached_value]):
+            yield
+
+    def assign(
+        self,
+        value: Any,
+        use_locking: bool | None = None,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> Any:
+        """Sets the variable when run; gives what reads it afterwards, or the operation."""
+        del use_locking
+        value = convert_to_tensor(value, dtype=self.dtype)
+        self._shape.assert_is_compatible_with(value.shape)
+        op = ops.assign_variable_op(self._handle, value, name=name)
+        return self._lazy_read(op) if read_value else op
+
+    def assign_add(
+        self,
+        delta: Any,
+        use_locking: bool | None = None,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> Any:
+        """Adds to the variable when run."""
+        del use_locking
+        with self._assign_dependencies():
+            delta = convert_to_tensor(delta, dtype=self.dtype)
+            op = ops.assign_add_variable_op(self._handle, delta, name=name)
+        return self._lazy_read(op) if read_value else op
+
+    def assign_sub(
+        self,
+        delta: Any,
+        use_locking: bool | None = None,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> Any:
+        """Subtracts from the variable when run."""
+        del use_locking
+        with self._assign_dependencies():
+            delta = convert_to_tensor(delta, dtype=self.dtype)
+            op = ops.assign_sub_variable_op(self._handle, delta, name=name)
+        return self._lazy_read(op) if read_value else op
+
+    def _strided_slice_assign(
+        self, begin: Any, end: Any, strides: Any, value: Any, name: str | None, **masks: int
+    ) -> Any:
+        with self._assign_dependencies():
+            return super()._strided_slice_assign(begin, end, strides, value, name, **masks)
+
+    def count_up_to(self, limit: int) -> Tensor:
+        """Gives the value and increments it until it reaches `limit`."""
+        result: Tensor = ops.resource_count_up_to_op(self._handle, limit=limit, T=self.dtype)
+        return result
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """This as a `VariableDef`; None if it is outside `export_scope`."""
+        if export_scope is not None and not self._handle.name.startswith(export_scope):
+            return None
+        message = self._to_proto(export_scope)
+        snapshot = self._graph_element if self._cached_value is None else self._cached_value
+        message.variable_name = without_scope(self._handle.name, export_scope)
+        message.snapshot_name = without_scope(snapshot.name, export_scope)
+        message.is_resource = True
+        return message
+
+    @staticmethod
+    def from_proto(variable_def: Any, import_scope: str | None = None) -> Any:
+        """The variable that a `VariableDef` describes, whose nodes are in the graph already."""
+        return ResourceVariable(variable_def=variable_def, import_scope=import_scope)
+
+    def __bool__(self) -> bool:
+        return bool(self.read_value())
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        raise NotImplementedError(
+            "__deepcopy__() is only available when eager execution is enabled."
+        )
+
+
+class ResourceVariable(BaseResourceVariable):
+    """A variable behind a VarHandleOp. Arguments are those of `tf.Variable`."""
 
     def __init__(
         self,
@@ -45,29 +241,20 @@ class ResourceVariable(Variable):
         aggregation: Any = None,
         shape: Any = None,
     ) -> None:
-        del validate_shape, distribute_strategy
+        del validate_shape
+        self._distribute_strategy = distribute_strategy
         if variable_def is not None:
             if initial_value is not None:
                 raise ValueError("variable_def and initial_value are mutually exclusive.")
             self._init_from_proto(variable_def, import_scope)
             return
-        if initial_value is None:
-            raise ValueError("initial_value must be specified.")
         self._synchronization, self._aggregation, self._trainable = check_distribution(
             synchronization, aggregation, trainable, name
         )
-        collections = [GraphKeys.GLOBAL_VARIABLES] if collections is None else collections
-        if not isinstance(collections, (list, tuple, set)):
-            raise ValueError(
-                "collections argument to Variable constructor must be a list, tuple, or set. Got "
-                f"{collections} of type {type(collections)}"
-            )
-        if constraint is not None and not callable(constraint):
-            raise ValueError("The `constraint` argument must be a callable.")
-        if self._trainable and GraphKeys.TRAINABLE_VARIABLES not in collections:
-            collections = [*collections, GraphKeys.TRAINABLE_VARIABLES]
+        if initial_value is None:
+            raise ValueError("initial_value must be specified.")
+        collections = check_arguments(collections, constraint, self._trainable)
         self._constraint = constraint
-        self._save_slice_info = None
         with init_scope():
             values = [] if callable(initial_value) else [initial_value]
             with name_scope(name, "Variable", values) as scope:
@@ -78,15 +265,21 @@ class ResourceVariable(Variable):
         self, scope: str, initial_value: Any, dtype: Any, caching_device: Any, shape: Any
     ) -> None:
         graph = get_default_graph()
-        self._handle_name = scope[:-1] + ":0"
-        with graph._attr_scope_map({"_class": [f"loc:@{scope[:-1]}".encode()]}):
+        name = scope[:-1]
+        self._handle_name = name + ":0"
+        with graph._attr_scope_map({"_class": [f"loc:@{name}".encode()]}):
             with name_scope("Initializer"), graph.device(None):
                 made = initial_value() if callable(initial_value) else initial_value
                 value = convert_to_tensor(made, name="initial_value", dtype=dtype)
-            self._shape = TensorShape(shape) if shape is not None else value.shape
+            self._shape = value.shape if shape is None else as_shape(shape)
+            if not value.shape.is_compatible_with(self._shape):
+                raise ValueError(
+                    f"The initial value's shape ({value.shape}) is not compatible with the "
+                    f"explicitly supplied `shape` argument ({shape})."
+                )
             self._dtype = value.dtype.base_dtype
-            self._handle: Tensor = ops.var_handle_op(
-                shape=self._shape, dtype=self._dtype, shared_name=scope[:-1], name=scope
+            self._handle = ops.var_handle_op(
+                shape=self._shape, dtype=self._dtype, shared_name=name, name=scope
             )
         if value.op._get_control_flow_context() is not None:
             raise ValueError(
@@ -98,19 +291,19 @@ class ResourceVariable(Variable):
         with name_scope("IsInitialized"):
             self._is_initialized_op = ops.var_is_initialized_op(self._handle)
         with (
-            name_scope("Assign") as name,
-            graph.colocate_with(self._handle.op),
+            name_scope("Assign") as assign_name,
+            graph.colocate_with(None, ignore_existing=True),
             graph.device(self._handle.device),
         ):
             self._initializer_op = ops.assign_variable_op(
-                self._handle, guarded(scope, value), name=name
+                self._handle, guarded(scope, value), name=assign_name
             )
-        with name_scope("Read"), graph.device(self._handle.device):
-            self._graph_element: Tensor = ops.read_variable_op(self._handle, dtype=self._dtype)
-        self._cached_value = None
-        if caching_device is not None:
-            with graph.colocate_with(None, ignore_existing=True), graph.device(caching_device):
-                self._cached_value = identity(self._graph_element)
+        with name_scope("Read"):
+            with graph.device(self._handle.device):
+                self._graph_element = self._read_variable_op()
+            if caching_device is not None:
+                with graph.colocate_with(None, ignore_existing=True), graph.device(caching_device):
+                    self._cached_value = identity(self._graph_element)
 
     def _init_from_proto(self, variable_def: Any, import_scope: str | None) -> None:
         if not variable_def.is_resource:
@@ -133,180 +326,36 @@ class ResourceVariable(Variable):
             variable_def.variable_name,
         )
         snapshot = element(variable_def.snapshot_name)
-        self._graph_element, self._cached_value = snapshot, None
-        if snapshot is not None and snapshot.op.type != "ReadVariableOp":
+        if snapshot is None:
+            snapshot = graph.get_tensor_by_name(self._handle.op.name + "/Read/ReadVariableOp:0")
+        elif snapshot.op.type != "ReadVariableOp":
             self._cached_value = snapshot
-            self._graph_element = snapshot.op.inputs[0]
-        self._is_initialized_op = None
-        self._save_slice_info = None
+        while snapshot.op.type != "ReadVariableOp":
+            snapshot = snapshot.op.inputs[0]
+        self._graph_element = snapshot
         if variable_def.HasField("save_slice_info_def"):
             self._save_slice_info = SaveSliceInfo(
                 save_slice_info_def=variable_def.save_slice_info_def, import_scope=import_scope
             )
         self._constraint = None
 
-    @property
-    def handle(self) -> Tensor:
-        """The resource handle."""
-        return self._handle
 
-    @property
-    def name(self) -> str:
-        return self._handle_name
-
-    @property
-    def op(self) -> Operation:
-        return self._handle.op
-
-    @property
-    def dtype(self) -> DType:
-        return self._dtype
-
-    @property
-    def shape(self) -> TensorShape:
-        return self._shape
-
-    @property
-    def create(self) -> Operation:
-        return self.initializer
-
-    def is_initialized(self, name: str | None = None) -> Tensor:
-        """Whether there is a value when the graph runs."""
-        result: Tensor = ops.var_is_initialized_op(self._handle, name=name)
-        return result
-
-    def _read(self) -> Tensor:
-        result: Tensor = ops.read_variable_op(self._handle, dtype=self._dtype)
-        return result
-
-    def value(self) -> Tensor:
-        """The value where this is called, or the cached one."""
-        if self._cached_value is not None:
-            return self._cached_value
-        graph = get_default_graph()
-        with graph.colocate_with(None, ignore_existing=True), graph.device(self._handle.device):
-            return self._read()
-
-    def read_value(self) -> Tensor:
-        """The value at the place in the graph where this is called."""
-        with name_scope("Read"):
-            with get_default_graph().device(self._handle.device):
-                value = self._read()
-        return identity(value)
-
-    def _as_graph_element(self) -> Tensor:
-        return self._graph_element
-
-    def set_shape(self, shape: Any) -> None:
-        self._shape = self._shape.merge_with(shape)
-        self._handle._handle_dims = self._shape._dims
-
-    def _ref(self) -> Tensor:
-        raise TypeError(f"{self.name!r} is a resource variable and has no reference")
-
-    def _dense_var_to_tensor(
-        self, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
-    ) -> Any:
-        del name
-        if dtype is not None and not dtype.is_compatible_with(self.dtype):
-            raise ValueError(
-                f"Incompatible type conversion requested to type {dtype.name!r} for variable of "
-                f"type {self.dtype.name!r}"
-            )
-        return self.read_value().op.inputs[0] if as_ref else self.value()
-
-    def _assigned(self, op: Operation, read_value: bool) -> Any:
-        """What assignments give: a variable whose value is read after them."""
-        return UnreadVariable(self, op) if read_value else op
-
-    def assign(
-        self,
-        value: Any,
-        use_locking: bool | None = None,
-        name: str | None = None,
-        read_value: bool = True,
-    ) -> Any:
-        """Sets the variable when run."""
-        del use_locking
-        value = convert_to_tensor(value, dtype=self.dtype)
-        self._shape.assert_is_compatible_with(value.shape)
-        op = ops.assign_variable_op(self._handle, value, name=name)
-        return self._assigned(op, read_value)
-
-    def assign_add(
-        self,
-        delta: Any,
-        use_locking: bool | None = None,
-        name: str | None = None,
-        read_value: bool = True,
-    ) -> Any:
-        """Adds to the variable when run."""
-        del use_locking
-        delta = convert_to_tensor(delta, dtype=self.dtype)
-        op = ops.assign_add_variable_op(self._handle, delta, name=name)
-        return self._assigned(op, read_value)
-
-    def assign_sub(
-        self,
-        delta: Any,
-        use_locking: bool | None = None,
-        name: str | None = None,
-        read_value: bool = True,
-    ) -> Any:
-        """Subtracts from the variable when run."""
-        del use_locking
-        delta = convert_to_tensor(delta, dtype=self.dtype)
-        op = ops.assign_sub_variable_op(self._handle, delta, name=name)
-        return self._assigned(op, read_value)
-
-    def count_up_to(self, limit: int) -> Tensor:
-        """Gives the value and increments it until it reaches `limit`."""
-        result: Tensor = ops.resource_count_up_to_op(self._handle, limit=limit, T=self.dtype)
-        return result
-
-    def to_proto(self, export_scope: str | None = None) -> Any:
-        """This as a `VariableDef`; None if it is outside `export_scope`."""
-        from stillflow.protos import VariableDef
-
-        if export_scope is not None and not self._handle.name.startswith(export_scope):
-            return None
-        snapshot = self._graph_element if self._cached_value is None else self._cached_value
-        message = VariableDef(
-            variable_name=without_scope(self._handle.name, export_scope),
-            initializer_name=without_scope(self.initializer.name, export_scope),
-            snapshot_name=without_scope(snapshot.name, export_scope),
-            is_resource=True,
-            trainable=self.trainable,
-            synchronization=self.synchronization.value,
-            aggregation=self.aggregation.value,
-        )
-        if self._initial_value is not None:
-            message.initial_value_name = without_scope(self._initial_value.name, export_scope)
-        if self._save_slice_info is not None:
-            message.save_slice_info_def.MergeFrom(self._save_slice_info.to_proto(export_scope))
-        return message
-
-    @staticmethod
-    def from_proto(variable_def: Any, import_scope: str | None = None) -> ResourceVariable:
-        """The variable that a `VariableDef` describes, whose nodes are in the graph already."""
-        return ResourceVariable(variable_def=variable_def, import_scope=import_scope)
-
-    def _in_place_operator(self, *unused: Any) -> Any:
-        raise RuntimeError("Variable += value not supported. Use `var.assign_add(value)`.")
-
-    __iadd__ = _in_place_operator
-    __isub__ = _in_place_operator
-    __imul__ = _in_place_operator
-    __itruediv__ = _in_place_operator
-
-
-class UnreadVariable(ResourceVariable):
+class UnreadVariable(BaseResourceVariable):
     """A variable after an assignment: reading it, or running it, runs the assignment first."""
 
-    def __init__(self, variable: ResourceVariable, parent_op: Operation) -> None:
-        self.__dict__.update(variable.__dict__)
+    def __init__(
+        self, handle: Tensor, dtype: DType, shape: TensorShape, parent_op: Operation
+    ) -> None:
+        self._synchronization, self._aggregation, self._trainable = check_distribution(
+            None, None, None, None
+        )
+        self._constraint = None
+        self._initial_value = None
+        self._initializer_op = None
+        self._handle, self._dtype, self._shape = handle, dtype, shape
+        self._handle_name = handle.name
         self._parent_op = parent_op
-        self._cached_value = None
+        self._graph_element = self._read_variable_op()
 
     @property
     def op(self) -> Operation:
@@ -315,25 +364,17 @@ class UnreadVariable(ResourceVariable):
 
     @property
     def name(self) -> str:
-        return self._handle.name
+        return self._parent_op.name
 
-    def _read(self) -> Tensor:
+    def _read_variable_op(self) -> Tensor:
         with get_default_graph().control_dependencies([self._parent_op]):
-            return super()._read()
+            return super()._read_variable_op()
 
     def value(self) -> Tensor:
-        return self._read()
+        return self._read_variable_op()
 
     def read_value(self) -> Tensor:
-        return self._read()
-
-    def _as_graph_element(self) -> Tensor:
-        return self._read_once()
-
-    def _read_once(self) -> Tensor:
-        if "_own_element" not in self.__dict__:
-            self._own_element = self._read()
-        return self._own_element
+        return self._read_variable_op()
 
 
 def _convert(
@@ -342,5 +383,29 @@ def _convert(
     return variable._dense_var_to_tensor(dtype=dtype, name=name, as_ref=as_ref)
 
 
-overload_operators(ResourceVariable)
-register_tensor_conversion_function(ResourceVariable, _convert)
+def _refuse(operator: str, advice: str) -> Any:
+    def in_place(self: Any, unused_other: Any) -> Any:
+        raise RuntimeError(f"Variable {operator}= value not supported. Use {advice}")
+
+    return in_place
+
+
+def _refuse_in_place_operators(kind: Any) -> None:
+    for symbol, name, verb in (("+", "iadd", "add"), ("-", "isub", "sub")):
+        advice = (
+            f"variable.assign_{verb}(value) to modify the variable value and variable = variable "
+            f"{symbol} value to get a new Tensor object."
+        )
+        setattr(kind, f"__{name}__", _refuse(symbol, advice))
+    for symbol, name in (("*", "imul"), ("/", "itruediv"), ("**", "ipow")):
+        advice = (
+            f"`var.assign(var {symbol} value)` to modify the variable or `var = var {symbol} "
+            "value` to get a new Tensor object."
+        )
+        setattr(kind, f"__{name}__", _refuse(symbol, advice))
+
+
+overload_operators(BaseResourceVariable)
+_refuse_in_place_operators(BaseResourceVariable)
+register_tensor_conversion_function(BaseResourceVariable, _convert)
+casts.resource_variable_types = (ResourceVariable,)

@@ -70,5 +70,3 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
 
 def _is_reference(ref: Any) -> bool:
     return bool(ref.dtype._is_ref_dtype)
-
-

@@ -169,8 +169,7 @@ class VariableStore:
             raise ValueError(f"{prefix} dtype {dtype.name} and found dtype {found.dtype.name}.")
         if partitions is not None and found._get_partitions() != partitions:
             raise ValueError(
-                f"{prefix} partitions {partitions} and found partitions "
-                f"{found._get_partitions()}."
+                f"{prefix} partitions {partitions} and found partitions {found._get_partitions()}."
             )
         return found
 
@@ -228,9 +227,6 @@ class VariableStore:
         if not dtype.is_compatible_with(found.dtype):
             raise ValueError(f"{prefix} dtype {dtype.name} and found dtype {found.dtype.name}.")
         return found
-
-
-
 
 
 def _accepts(function: Callable[..., Any], argument: str) -> bool:

@@ -1,0 +1,235 @@
+"""Moving averages of variables and tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stillflow.graph import dtypes
+from stillflow.graph.api import init_scope, name_scope
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.graph import get_default_graph
+from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.control import group
+from stillflow.ops.math.binary import minimum, pow
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.division import div, truediv
+from stillflow.train import slot_creator
+from stillflow.variables.base import Variable
+from stillflow.variables.collections import (
+    global_variables,
+    moving_average_variables,
+    trainable_variables,
+)
+from stillflow.variables.initializers import Zeros
+from stillflow.variables.state_ops import assign, assign_sub
+from stillflow.variables.variable_scope import get_variable, get_variable_scope, variable_scope
+
+_FLOATS = (dtypes.bfloat16, dtypes.float16, dtypes.float32, dtypes.float64)
+
+
+def assign_moving_average(
+    variable: Any, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
+) -> Any:
+    """Updates a variable to `variable * decay + value * (1 - decay)` when run.
+
+    Args:
+      variable: the moving average.
+      value: a tensor of its shape.
+      decay: a float or scalar tensor.
+      zero_debias: whether an average that started with zeros is corrected for that, as in
+        section 3 of Kingma and Ba (2015). This makes variables `biased` and `local_step`.
+      name: of the operations.
+
+    Returns:
+      The variable, read after the update.
+    """
+    with name_scope(name, "AssignMovingAvg", [variable, value, decay]) as scope:
+        rate = convert_to_tensor(1.0 - decay, name="decay")
+        if rate.dtype != variable.dtype.base_dtype:
+            rate = cast(rate, variable.dtype.base_dtype)
+        if zero_debias:
+            return _zero_debias(variable, value, rate)
+        return assign_sub(variable, (variable - value) * rate, name=scope)
+
+
+def weighted_moving_average(
+    value: Tensor,
+    decay: Any,
+    weight: Tensor,
+    truediv: bool = True,
+    collections: Sequence[str] | None = None,
+    name: str | None = None,
+) -> Any:
+    """The moving average of `value * weight`, divided by that of `weight`.
+
+    Args:
+      value: a tensor of known shape.
+      decay: a float or scalar tensor.
+      weight: a tensor of known shape.
+      truediv: whether integers are divided as floats.
+      collections: of the variables that keep the two averages; GLOBAL_VARIABLES by default.
+      name: of the operations.
+    """
+    collections = [GraphKeys.GLOBAL_VARIABLES] if collections is None else collections
+    with variable_scope(name, "WeightedMovingAvg", [value, weight, decay]) as scope:
+        numerator_var, denominator_var = (
+            get_variable(
+                key,
+                shape=tensor.get_shape(),
+                dtype=tensor.dtype,
+                initializer=Zeros(),
+                trainable=False,
+                collections=collections,
+            )
+            for key, tensor in (("value_x_weight", value), ("weight", weight))
+        )
+        numerator = assign_moving_average(numerator_var, value * weight, decay, zero_debias=False)
+        denominator = assign_moving_average(denominator_var, weight, decay, zero_debias=False)
+        return _quotient(truediv)(numerator, denominator, name=scope.name)
+
+
+def _quotient(true: bool) -> Any:
+    return truediv if true else div
+
+
+def _zero_debias(unbiased: Any, value: Any, rate: Tensor) -> Any:
+    with variable_scope(unbiased.name[: -len(":0")], values=[unbiased, value, rate]):
+        with get_default_graph().colocate_with(unbiased):
+            biased = get_variable(
+                _unused("biased"),
+                initializer=Zeros(),
+                shape=unbiased.get_shape(),
+                dtype=unbiased.dtype,
+                trainable=False,
+            )
+            local_step = get_variable(
+                _unused("local_step"),
+                shape=[],
+                dtype=unbiased.dtype,
+                initializer=Zeros(),
+                trainable=False,
+            )
+        new_biased = assign_sub(biased, (biased - value) * rate)
+        new_step = local_step.assign_add(1)
+        factor = 1 - pow(1.0 - rate, new_step)
+        scope = get_default_graph().get_name_scope()
+        return assign(unbiased, new_biased / factor, name=scope + "/")
+
+
+def _unused(name: str) -> str:
+    """`name`, with a number where the current scope has a variable of that name."""
+    scope = get_variable_scope()
+    if scope.reuse:
+        return name
+    used = {variable.op.name for variable in scope.global_variables()}
+    if f"{scope.name}/{name}" not in used:
+        return name
+    number = 1
+    while f"{scope.name}/{name}_{number}" in used:
+        number += 1
+    return f"{name}_{number}"
+
+
+@export("train.ExponentialMovingAverage")
+class ExponentialMovingAverage:
+    """Keeps moving averages of variables, to be used in their place for evaluation.
+
+    Args:
+      decay: how much of the old average remains; near 1.
+      num_updates: a counter; while it is small the decay is at most `(1 + n) / (10 + n)`.
+      zero_debias: whether averages of tensors are corrected for their start from zero.
+      name: of operations and of the variables that keep the averages.
+    """
+
+    def __init__(
+        self,
+        decay: Any,
+        num_updates: Any = None,
+        zero_debias: bool = False,
+        name: str = "ExponentialMovingAverage",
+    ) -> None:
+        self._decay = decay
+        self._num_updates = num_updates
+        self._zero_debias = zero_debias
+        self._name = name
+        self._averages: dict[Any, Any] = {}
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def apply(self, var_list: Sequence[Any] | None = None) -> Operation:
+        """The operation that updates the averages, which are made the first time.
+
+        Args:
+          var_list: variables and tensors; by default the trainable variables.
+
+        Raises:
+          TypeError: if one is not of a floating type.
+        """
+        var_list = trainable_variables() if var_list is None else var_list
+        debiased = set()
+        for var in var_list:
+            if var.dtype.base_dtype not in _FLOATS:
+                raise TypeError(f"The variables must be half, float, or double: {var.name}")
+            if var.experimental_ref() not in self._averages:
+                average = self._make_average(var)
+                self._averages[var.experimental_ref()] = average
+                if self._zero_debias and not isinstance(var, Variable):
+                    debiased.add(average.experimental_ref())
+        with name_scope(self.name) as scope:
+            decay = convert_to_tensor(self._decay, name="decay")
+            if self._num_updates is not None:
+                updates = cast(self._num_updates, dtypes.float32, name="num_updates")
+                decay = minimum(decay, (1.0 + updates) / (10.0 + updates))
+            ops = []
+            for var in var_list:
+                average = self._averages[var.experimental_ref()]
+                zero_debias = average.experimental_ref() in debiased
+                ops.append(assign_moving_average(average, var, decay, zero_debias))
+            return group(*ops, name=scope)
+
+    def _make_average(self, var: Any) -> Any:
+        with init_scope():
+            if isinstance(var, Variable):
+                average = slot_creator.create_slot(var, var.initialized_value(), self.name)
+                get_default_graph().add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, var)
+                return average
+            is_state = var.op.type in ("Variable", "VariableV2", "VarHandleOp")
+            return slot_creator.create_zeros_slot(var, self.name, colocate_with_primary=is_state)
+
+    def average(self, var: Any) -> Any:
+        """The variable that keeps the average of `var`; None if `apply` did not get it."""
+        return self._averages.get(var.experimental_ref())
+
+    def average_name(self, var: Any) -> str:
+        """The name that the average of `var` has, or would get."""
+        average = self.average(var)
+        if average is not None:
+            name: str = average.op.name
+            return name
+        return get_default_graph().unique_name(f"{var.op.name}/{self.name}", mark_as_used=False)
+
+    def variables_to_restore(
+        self, moving_avg_variables: Sequence[Any] | None = None
+    ) -> dict[str, Any]:
+        """What `tf.train.Saver` takes to load averages into the variables themselves.
+
+        Args:
+          moving_avg_variables: the variables whose average is to be loaded; by default those that
+            are trainable or have an average.
+
+        Returns:
+          {name in the checkpoint: variable} for all global variables.
+        """
+        if moving_avg_variables is None:
+            moving_avg_variables = trainable_variables() + moving_average_variables()
+        restored = {self.average_name(v): v for v in dict.fromkeys(moving_avg_variables)}
+        averaged = {v.name for v in restored.values()}
+        for v in dict.fromkeys(global_variables()):
+            if v.name not in averaged and v.op.name not in restored:
+                restored[v.op.name] = v
+        return restored

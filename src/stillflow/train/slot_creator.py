@@ -1,0 +1,101 @@
+"""Slots: the variables that an optimizer keeps beside each variable that it trains."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from stillflow.graph.graph import get_default_graph
+from stillflow.graph.tensor_shape import TensorShape
+from stillflow.ops.arrays.fill import zeros
+from stillflow.ops.arrays.shape import shape as shape_of
+from stillflow.variables.base import SaveSliceInfo, Variable
+from stillflow.variables.initializers import Zeros
+from stillflow.variables.ref_variable import RefVariable
+from stillflow.variables.resource_variable import is_resource_variable
+from stillflow.variables.variable_scope import get_variable, get_variable_scope, variable_scope
+
+
+def create_slot(primary: Any, val: Any, name: str, colocate_with_primary: bool = True) -> Any:
+    """Makes a slot `<primary>/<name>` that starts with the tensor `val`."""
+    validate_shape = val.get_shape().is_fully_defined()
+    with _scope(primary, name, colocate_with_primary):
+        return _create(primary, val, validate_shape, None, None)
+
+
+def create_slot_with_initializer(
+    primary: Any,
+    initializer: Any,
+    shape: TensorShape,
+    dtype: Any,
+    name: str,
+    colocate_with_primary: bool = True,
+) -> Any:
+    """Makes a slot `<primary>/<name>` that `initializer(shape, dtype)` starts."""
+    validate_shape = shape.is_fully_defined()
+    with _scope(primary, name, colocate_with_primary):
+        return _create(primary, initializer, validate_shape, shape, dtype)
+
+
+def create_zeros_slot(
+    primary: Any, name: str, dtype: Any = None, colocate_with_primary: bool = True
+) -> Any:
+    """Makes a slot of zeros, of the shape and by default the type of `primary`."""
+    dtype = primary.dtype if dtype is None else dtype
+    shape = primary.get_shape()
+    if shape.is_fully_defined():
+        return create_slot_with_initializer(
+            primary, Zeros(), shape, dtype, name, colocate_with_primary
+        )
+    value = primary.initialized_value() if isinstance(primary, Variable) else primary
+    return create_slot(primary, zeros(shape_of(value), dtype=dtype), name, colocate_with_primary)
+
+
+@contextlib.contextmanager
+def _scope(primary: Any, name: str, colocate: bool) -> Iterator[None]:
+    with variable_scope(None, f"{primary.op.name}/{name}"):
+        if not colocate:
+            yield
+            return
+        with get_default_graph().colocate_with(primary):
+            yield
+
+
+def _create(primary: Any, val: Any, validate_shape: bool, shape: Any, dtype: Any) -> Any:
+    scope = get_variable_scope()
+    # A part of a partitioned variable has slots of its own, which are not split again.
+    partitioner = scope.partitioner
+    scope.set_partitioner(None)
+    use_resource = None
+    if is_resource_variable(primary):
+        use_resource = True
+    elif isinstance(primary, RefVariable):
+        use_resource = False
+    slot = get_variable(
+        "",
+        initializer=val,
+        trainable=False,
+        use_resource=use_resource,
+        shape=shape if callable(val) else None,
+        dtype=dtype,
+        validate_shape=validate_shape,
+    )
+    scope.set_partitioner(partitioner)
+    if isinstance(primary, Variable) and primary._save_slice_info:
+        _copy_slice_info(primary, slot)
+    return slot
+
+
+def _copy_slice_info(primary: Any, slot: Any) -> None:
+    """Lets checkpoints join the slots of a partitioned variable as they join the variable."""
+    name = slot.name[len(primary.op.name + "/") : -2]
+    info = primary._save_slice_info
+    slot._set_save_slice_info(
+        SaveSliceInfo(
+            f"{info.full_name}/{name}",
+            info.full_shape[:],
+            info.var_offset[:],
+            info.var_shape[:],
+        )
+    )

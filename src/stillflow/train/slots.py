@@ -1,0 +1,98 @@
+"""The part of an optimizer that makes and finds its own variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from stillflow.graph.graph import Graph, get_default_graph
+from stillflow.graph.tensor_shape import TensorShape
+from stillflow.train import slot_creator
+from stillflow.variables.base import Variable
+from stillflow.variables.resource_variable import is_resource_variable
+
+
+def var_key(var: Any) -> tuple[Graph, str]:
+    """What identifies a variable, also if it is reached through another object."""
+    return (var.op.graph, var.op.name)
+
+
+class Slots:
+    """Slot variables (one per trained variable and name) and others, such as powers of a decay."""
+
+    def __init__(self) -> None:
+        self._slots: dict[str, dict[Any, Any]] = {}
+        self._non_slot_dict: dict[tuple[str, Graph | None], Any] = {}
+
+    def get_slot(self, var: Any, name: str) -> Any:
+        """The slot variable `name` of `var`; None if there is none.
+
+        Args:
+          var: a variable that was passed to `minimize()` or `apply_gradients()`.
+          name: one of `get_slot_names()`.
+        """
+        named_slots = self._slots.get(name)
+        return named_slots.get(var_key(var)) if named_slots else None
+
+    def get_slot_names(self) -> list[str]:
+        """The names of all slots, sorted."""
+        return sorted(self._slots)
+
+    def variables(self) -> list[Any]:
+        """The optimizer's own variables in the default graph, sorted by name."""
+        own = [*self._non_slot_variables()]
+        for named_slots in self._slots.values():
+            own.extend(named_slots.values())
+        graph = get_default_graph()
+        return sorted((v for v in own if v.op.graph is graph), key=lambda v: v.name)
+
+    def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
+        """Makes a variable that belongs to the optimizer as a whole, once in each graph."""
+        key = (name, colocate_with.graph)
+        variable = self._non_slot_dict.get(key)
+        if variable is None:
+            with get_default_graph().colocate_with(colocate_with):
+                variable = Variable(
+                    initial_value,
+                    name=name,
+                    trainable=False,
+                    use_resource=is_resource_variable(colocate_with),
+                )
+            self._non_slot_dict[key] = variable
+        return variable
+
+    def _get_non_slot_variable(self, name: str, graph: Graph | None = None) -> Any:
+        return self._non_slot_dict.get((name, graph))
+
+    def _non_slot_variables(self) -> Iterable[Any]:
+        return self._non_slot_dict.values()
+
+    def _slot_dict(self, slot_name: str) -> dict[Any, Any]:
+        return self._slots.setdefault(slot_name, {})
+
+    def _find_or_make(self, var: Any, slot_name: str, make: Callable[..., Any], *args: Any) -> Any:
+        named_slots, key = self._slot_dict(slot_name), var_key(var)
+        if key not in named_slots:
+            named_slots[key] = make(var, *args)
+        return named_slots[key]
+
+    def _get_or_make_slot(self, var: Any, val: Any, slot_name: str, op_name: str) -> Any:
+        """The slot of `var`, made if need be with the tensor `val` as its initial value."""
+        return self._find_or_make(var, slot_name, slot_creator.create_slot, val, op_name)
+
+    def _get_or_make_slot_with_initializer(
+        self,
+        var: Any,
+        initializer: Any,
+        shape: TensorShape,
+        dtype: Any,
+        slot_name: str,
+        op_name: str,
+    ) -> Any:
+        """The slot of `var`, made if need be with an initializer."""
+        make = slot_creator.create_slot_with_initializer
+        return self._find_or_make(var, slot_name, make, initializer, shape, dtype, op_name)
+
+    def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
+        """The slot of `var`, made if need be with zeros."""
+        return self._find_or_make(var, slot_name, slot_creator.create_zeros_slot, op_name)

@@ -1,0 +1,183 @@
+"""Methods with which variables change or read some of their rows or elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph.api import name_scope
+from stillflow.graph.card import Card, find
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.indexed_slices import IndexedSlices
+from stillflow.graph.operation import Tensor
+from stillflow.ops.control import identity
+
+
+def card(name: str) -> Card:
+    """The card of a scatter or gather op.
+
+    Raises:
+      NotImplementedError: if there is none yet.
+    """
+    found = find(name)
+    if found is None:
+        raise NotImplementedError(f"the operation {name} is not supported by Stillflow yet")
+    return found
+
+
+def _check_slices(sparse_delta: Any) -> None:
+    if not isinstance(sparse_delta, IndexedSlices):
+        raise TypeError(f"sparse_delta is not IndexedSlices: {sparse_delta}")
+
+
+class ScatterMethods:
+    """`v.scatter_add(slices)`, `v.scatter_nd_add(indices, updates)` and so on.
+
+    Subclasses say in `_scatter` and `_scatter_nd` which operation that is for their kind.
+    """
+
+    def _scatter(self, kind: str, slices: Any, use_locking: bool, name: str | None) -> Any:
+        raise NotImplementedError
+
+    def _scatter_nd(self, kind: str, indices: Any, updates: Any, name: str | None) -> Any:
+        raise NotImplementedError
+
+    def scatter_sub(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Subtracts IndexedSlices."""
+        return self._scatter("Sub", sparse_delta, use_locking, name)
+
+    def scatter_add(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Adds IndexedSlices."""
+        return self._scatter("Add", sparse_delta, use_locking, name)
+
+    def scatter_max(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Takes the maximum with IndexedSlices."""
+        return self._scatter("Max", sparse_delta, use_locking, name)
+
+    def scatter_min(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Takes the minimum with IndexedSlices."""
+        return self._scatter("Min", sparse_delta, use_locking, name)
+
+    def scatter_mul(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Multiplies by IndexedSlices."""
+        return self._scatter("Mul", sparse_delta, use_locking, name)
+
+    def scatter_div(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Divides by IndexedSlices."""
+        return self._scatter("Div", sparse_delta, use_locking, name)
+
+    def scatter_update(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Sets rows to those of IndexedSlices."""
+        return self._scatter("Update", sparse_delta, use_locking, name)
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Subtracts from the elements or slices that rows of `indices` name."""
+        return self._scatter_nd("Sub", indices, updates, name)
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Adds to the elements or slices that rows of `indices` name."""
+        return self._scatter_nd("Add", indices, updates, name)
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Sets the elements or slices that rows of `indices` name."""
+        return self._scatter_nd("Update", indices, updates, name)
+
+
+class RefScatterMethods(ScatterMethods):
+    """For reference variables: everything gives the reference, after the change."""
+
+    _variable: Tensor
+
+    def _scatter(self, kind: str, slices: Any, use_locking: bool, name: str | None) -> Any:
+        _check_slices(slices)
+        return card(f"Scatter{kind}")(
+            self._variable, slices.indices, slices.values, use_locking=use_locking, name=name
+        )
+
+    def _scatter_nd(self, kind: str, indices: Any, updates: Any, name: str | None) -> Any:
+        change = card(f"ScatterNd{kind}")
+        return change(self._variable, indices, updates, use_locking=True, name=name)
+
+    def batch_scatter_update(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Sets rows, where all but the last dimension of the indices are batches."""
+        from stillflow.ops.arrays.scatter import batch_scatter_update
+
+        return batch_scatter_update(
+            self, sparse_delta.indices, sparse_delta.values, use_locking=use_locking, name=name
+        )
+
+    def _strided_slice_assign(
+        self, begin: Any, end: Any, strides: Any, value: Any, name: str | None, **masks: int
+    ) -> Any:
+        assign = card("StridedSliceAssign")
+        return assign(self._variable, begin, end, strides, value, name=name, **masks)
+
+
+class ResourceScatterMethods(ScatterMethods):
+    """For resource variables: everything gives the variable, read after the change."""
+
+    _handle: Tensor
+    dtype: Any
+
+    def _lazy_read(self, op: Any) -> Any:
+        raise NotImplementedError
+
+    def _scatter(self, kind: str, slices: Any, use_locking: bool, name: str | None) -> Any:
+        del use_locking
+        _check_slices(slices)
+        values = convert_to_tensor(slices.values, self.dtype)
+        change = card(f"ResourceScatter{kind}")
+        return self._lazy_read(change(self._handle, slices.indices, values, name=name))
+
+    def _scatter_nd(self, kind: str, indices: Any, updates: Any, name: str | None) -> Any:
+        updates = convert_to_tensor(updates, self.dtype)
+        change = card(f"ResourceScatterNd{kind}")
+        return self._lazy_read(change(self._handle, indices, updates, name=name))
+
+    def batch_scatter_update(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Sets rows, where all but the last dimension of the indices are batches."""
+        from stillflow.ops.arrays.scatter import batch_scatter_update
+
+        _check_slices(sparse_delta)
+        return self._lazy_read(
+            batch_scatter_update(
+                self, sparse_delta.indices, sparse_delta.values, use_locking=use_locking, name=name
+            )
+        )
+
+    def _strided_slice_assign(
+        self, begin: Any, end: Any, strides: Any, value: Any, name: str | None, **masks: int
+    ) -> Any:
+        value = convert_to_tensor(value, dtype=self.dtype)
+        assign = card("ResourceStridedSliceAssign")
+        return self._lazy_read(assign(self._handle, begin, end, strides, value, name=name, **masks))
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+        """The rows that `indices` name, without reading the whole variable."""
+        return self._gather("ResourceGather", "Gather", indices, name)
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+        """The elements or slices that rows of `indices` name."""
+        return self._gather("ResourceGatherNd", "GatherNd", indices, name)
+
+    def _gather(self, op: str, default_name: str, indices: Any, name: str | None) -> Tensor:
+        with name_scope(default_name if name is None else name) as scope:
+            value = card(op)(self._handle, indices, dtype=self.dtype, name=scope)
+        return identity(value)
