@@ -173,9 +173,15 @@ def _squared_difference(x: Any, y: Any) -> Any:
     return torch.square(torch.sub(x, y))
 
 
+def _squared_modulus(x: Any, y: Any) -> Any:
+    difference = torch.sub(x, y)
+    return difference * difference.conj()
+
+
 @squared_difference_op.kernel
 def squared_difference_kernel(node: Node) -> Any:
-    return node.call(_squared_difference, *node.inputs)
+    function = _squared_modulus if node.T.is_complex else _squared_difference
+    return node.call(function, *node.inputs)
 
 
 @mul_op.gradient
@@ -265,14 +271,40 @@ def pow_kernel(node: Node) -> Any:
     return node.call(_integer_pow if node.T.is_integer else torch.pow, *node.inputs)
 
 
+def _maximum(x: Any, y: Any) -> Any:
+    return torch.where(x < y, y, x)
+
+
+def _minimum(x: Any, y: Any) -> Any:
+    return torch.where(y < x, y, x)
+
+
+def _extreme_kernel(node: Node, both: Any, other: Any, exact: Any) -> Any:
+    """Where an input is NaN, TF gives the first one, whichever it is.
+
+    Args:
+      both: torch's function that gives NaN if either input is NaN.
+      other: torch's function that gives the input that is not NaN.
+      exact: TF's function, which takes two passes.
+    """
+    if node.T.is_integer:
+        return node.call(both, *node.inputs)
+    x, y = node.value(0), node.value(1)
+    if y is not None and not np.isnan(y.astype(np.float64)).any():
+        return node.call(both, *node.inputs)
+    if x is not None and not np.isnan(x.astype(np.float64)).any():
+        return node.call(other, *node.inputs)
+    return node.call(exact, *node.inputs)
+
+
 @maximum_op.kernel
 def maximum_kernel(node: Node) -> Any:
-    return node.call(torch.maximum, *node.inputs)
+    return _extreme_kernel(node, torch.maximum, torch.fmax, _maximum)
 
 
 @minimum_op.kernel
 def minimum_kernel(node: Node) -> Any:
-    return node.call(torch.minimum, *node.inputs)
+    return _extreme_kernel(node, torch.minimum, torch.fmin, _minimum)
 
 
 @atan2_op.kernel

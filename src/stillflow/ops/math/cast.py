@@ -67,6 +67,13 @@ _FRACTION = {
 }
 
 
+def _cut_bits(source: DType, target: DType) -> int:
+    """How many bits of the fraction `Truncate` drops; TF rounds in other conversions."""
+    if target == dtypes.bfloat16 and source != dtypes.float32:
+        return 0
+    return _FRACTION.get(source, 0) - _FRACTION.get(target, 99)
+
+
 def _cut_fraction(x: Any, bits: int) -> Any:
     """`x` with the lowest bits of every fraction set to zero."""
     parts = torch.view_as_real(x) if x.is_complex() else x
@@ -85,7 +92,10 @@ def cast_kernel(node: Node) -> Any:
             None, None, f"Cast {source.name} to {target.name} is not supported"
         )
     dtype = torch_type(target)
-    cut = _FRACTION.get(source, 0) - _FRACTION.get(target, 99) if node.Truncate else 0
+    cut = _cut_bits(source, target) if node.Truncate else 0
+    if target == dtypes.uint32 and source.is_floating:
+        # By way of a wider type, so that what does not fit wraps around as it does in TF.
+        return lambda x: x.to(torch.int64).to(dtype)
     if cut <= 0 and not source.is_complex:
         return node.call(torch.Tensor.to, node.inputs[0], dtype)
     drops_imaginary = source.is_complex and not target.is_complex

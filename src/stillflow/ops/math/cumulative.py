@@ -132,9 +132,12 @@ def cumprod_kernel(node: Node) -> Any:
 def cumulative_logsumexp_kernel(node: Node) -> Any:
     # TF starts from the lowest finite number, so that is what the logarithm of 0 comes out as.
     lowest = float(node.T.min)
-    return _scan_kernel(
-        node, lambda x, axis: torch.logcumsumexp(x, axis).clamp_(min=lowest), lowest
-    )
+
+    def scan(x: Any, axis: int) -> Any:
+        x = torch.where(torch.isnan(x), lowest, x)  # TF passes over NaNs
+        return torch.logcumsumexp(x, axis).clamp_(min=lowest)
+
+    return _scan_kernel(node, scan, lowest)
 
 
 @cumsum_op.gradient

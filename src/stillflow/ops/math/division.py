@@ -276,16 +276,11 @@ mod_op = broadcasting_op(
 )
 
 
-def _floor_mod(x: Any, y: Any) -> Any:
-    rest = torch.fmod(x, y)
-    return torch.where((x < 0) == (y < 0), rest, torch.fmod(rest + y, y))
-
-
 @floor_mod_op.kernel
 def floor_mod_kernel(node: Node) -> Any:
     if node.T.is_integer:
         return _divide_integers(node, torch.remainder, np.mod, opposite=False)
-    return node.call(_floor_mod, *node.inputs)
+    return node.call(torch.remainder, *node.inputs)
 
 
 @mod_op.kernel

@@ -42,7 +42,22 @@ shapes: Any = LazyModule("stillflow.ops.arrays.shape")
 erf_op = unary_op("Erf", REAL, "erf")
 erfc_op = unary_op("Erfc", REAL, "erfc")
 lgamma_op = unary_op("Lgamma", REAL, "lgamma", POSITIVE)
-digamma_op = unary_op("Digamma", REAL, "digamma", POSITIVE)
+digamma_op = op(f"Digamma(x: T) -> y: T; T: {REAL}")
+
+
+@digamma_op.shape
+def digamma_shape(node: Node) -> Any:
+    return node.dims(0)
+
+
+@digamma_op.kernel
+def digamma_kernel(node: Node) -> Any:
+    return node.call(kernels.digamma, *node.inputs)
+
+
+@digamma_op.samples
+def digamma_samples() -> Any:
+    yield Sample(POSITIVE)
 
 
 def _bessel_op(name: str, function: str) -> Card:
@@ -152,12 +167,12 @@ polygamma_op = broadcasting_op("Polygamma(a: T, x: T) -> z: T; T: {float, double
 
 @igamma_op.kernel
 def igamma_kernel(node: Node) -> Any:
-    return node.call(torch.igamma, *node.inputs)
+    return node.call(kernels.igamma, *node.inputs)
 
 
 @igammac_op.kernel
 def igammac_kernel(node: Node) -> Any:
-    return node.call(torch.igammac, *node.inputs)
+    return node.call(kernels.igammac, *node.inputs)
 
 
 @igamma_grad_a_op.kernel

@@ -22,6 +22,26 @@ def in_double(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+# ---- functions that torch has with other values at the edges
+
+
+def digamma(x: Any) -> Any:
+    """The digamma function, infinite at 0 and negative whole numbers."""
+    at_pole = (x <= 0) & (x == torch.floor(x))
+    return torch.digamma(x).masked_fill_(at_pole, float("inf"))
+
+
+def igamma(a: Any, x: Any) -> Any:
+    """P(a, x); 0 for x = 0, else NaN outside a > 0, x > 0."""
+    result = torch.igamma(a, x).masked_fill_((a <= 0) | (x < 0), float("nan"))
+    return result.masked_fill_(x == 0, 0.0)
+
+
+def igammac(a: Any, x: Any) -> Any:
+    """Q(a, x); NaN outside a > 0, x >= 0."""
+    return torch.igammac(a, x).masked_fill_((a <= 0) | (x < 0), float("nan"))
+
+
 # ---- d/da of the regularized lower incomplete gamma function P(a, x)
 
 
@@ -30,7 +50,7 @@ def igamma_grad_a(a: Any, x: Any) -> Any:
     defined = (a > 0) & (x > 0)
     tail = defined & (x > 1) & (x > a)
     result = torch.full_like(a, float("nan"))
-    result[(a > 0) & (x == 0)] = 0.0
+    result[x == 0] = 0.0
     near = defined & ~tail
     result[near] = _gamma_series_slope(a[near], x[near])
     result[tail] = -_gamma_fraction_slope(a[tail], x[tail])
@@ -136,5 +156,5 @@ def polygamma(n: Any, x: Any) -> Any:
     """The n-th derivative of digamma at x; NaN where n is not a whole number >= 0."""
     sign = torch.where(torch.fmod(n, 2) == 0, -1.0, 1.0).to(x.dtype)
     derivative = sign * torch.exp(torch.lgamma(n + 1)) * torch.special.zeta(n + 1, x)
-    result = torch.where(n == 0, torch.digamma(x), derivative)
+    result = torch.where(n == 0, digamma(x), derivative)
     return torch.where((n < 0) | (n != torch.floor(n)), float("nan"), result)

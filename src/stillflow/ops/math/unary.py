@@ -113,18 +113,23 @@ def _conj(x: Any) -> Any:
     return torch.conj_physical(x) if x.is_complex() else x
 
 
+def _zero_with(dy: Any, result: Any) -> Any:
+    """`result`, but 0 where `dy` is 0: there a gradient stays 0 even if the slope is infinite."""
+    return torch.where(dy == 0, dy, result)
+
+
 def _sqrt_grad(y: Any, dy: Any) -> Any:
-    return torch.div(dy * 0.5, _conj(y))
+    return _zero_with(dy, torch.div(dy * 0.5, _conj(y)))
 
 
 def _rsqrt_grad(y: Any, dy: Any) -> Any:
     y = _conj(y)
-    return (dy * -0.5) * (y * y * y)
+    return _zero_with(dy, (dy * -0.5) * (y * y * y))
 
 
 def _reciprocal_grad(y: Any, dy: Any) -> Any:
     y = _conj(y)
-    return torch.neg(dy) * (y * y)
+    return _zero_with(dy, torch.neg(dy) * (y * y))
 
 
 sqrt_grad_op = slope_op("SqrtGrad", _sqrt_grad)
