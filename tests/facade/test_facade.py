@@ -308,3 +308,34 @@ def later(): return nothing(1, 2)
     for use in (scope["function"], scope["later"], lambda: scope["Child"]().method()):
         with pytest.raises(AttributeError, match=r"array_ops\.nothing is not supported"):
             use()
+
+
+def test_there_is_only_graph_mode():
+    from tensorflow.python import tf2
+    from tensorflow.python.eager import context
+
+    with context.graph_mode():
+        assert not context.executing_eagerly() and context.context().in_graph_mode()
+    assert not tf2.enabled()
+    with pytest.raises(stillflow.errors.UnimplementedError, match="no eager execution"):
+        context.eager_mode()
+
+
+def test_whole_modules_are_patched_where_they_are_used(monkeypatch):
+    from tensorflow.python.platform import tf_logging
+
+    said = []
+    monkeypatch.setattr(tf_logging, "error", said.append)
+    stillflow.logging.TaskLevelStatusMessage("heard")
+    assert said == ["heard"]
+
+
+@pytest.mark.parametrize("module, target", internal.MODULES.items())
+def test_whole_modules_have_the_recorded_public_names(module, target):
+    known = names.internal_module(module)
+    found = importlib.import_module(module)
+    assert found is importlib.import_module(target)
+    for name in known.names if known is not None else ():
+        public = known.names[name]
+        if not public.startswith("compat.v2.") and lookup.resolve(public) is not lookup.MISSING:
+            assert hasattr(found, name), name

@@ -1,0 +1,326 @@
+"""What tests import as ``tensorflow.python.framework.test_util``.
+
+There is one way to run here, building a graph and running it in a session: of decorators that run
+a test in several ways, that one is left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import itertools
+import unittest
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from stillflow.graph.api import device as device_scope
+from stillflow.testing.environment import (
+    assert_equal_graph_def,
+    gpu_device_name,
+    is_built_with_cuda,
+    is_built_with_rocm,
+    is_gpu_available,
+)
+from stillflow.testing.layouts import NCHW_VECT_CToNHWC as NCHW_VECT_CToNHWC
+from stillflow.testing.layouts import NCHWToNHWC as NCHWToNHWC
+from stillflow.testing.layouts import NHWCToNCHW as NHWCToNCHW
+from stillflow.testing.layouts import NHWCToNCHW_VECT_C as NHWCToNCHW_VECT_C
+from stillflow.testing.test_case import TestCase
+
+TensorFlowTestCase = TestCase
+assert_equal_graph_def_v1 = assert_equal_graph_def
+IsGoogleCudaEnabled = is_built_with_cuda
+IsBuiltWithROCm = is_built_with_rocm
+
+Test = Callable[..., Any]
+
+
+def _optional(decorate: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Let a decorator be written with or without parentheses."""
+
+    def decorator(func: Any = None) -> Any:
+        return decorate if func is None else decorate(func)
+
+    return decorator
+
+
+def _as_it_is(func: Any) -> Any:
+    return func
+
+
+def _described(description: str) -> Callable[[Any], Any]:
+    """A decorator that takes a description, and leaves the test as it is."""
+    return _as_it_is
+
+
+def _needing(condition: Callable[[], Any], reason: str) -> Callable[[Any], Any]:
+    """Return a decorator that skips a test unless a condition holds when it runs."""
+
+    def decorate(func: Test) -> Test:
+        if isinstance(func, type):
+            raise ValueError("This decorator only supports test methods.")
+
+        @functools.wraps(func)
+        def test(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if not condition():
+                self.skipTest(reason)
+            return func(self, *args, **kwargs)
+
+        return test
+
+    return decorate
+
+
+# Tests run in graph mode, which is what these ask for.
+deprecated_graph_mode_only = run_deprecated_v1 = _optional(_as_it_is)
+enable_control_flow_v2 = enable_output_all_intermediates = use_deterministic_cudnn = _as_it_is
+enable_c_shapes = with_c_shapes = also_run_as_tf_function = py_func_if_in_function = _as_it_is
+assert_no_new_pyobjects_executing_eagerly = assert_no_new_tensors = _as_it_is
+assert_no_garbage_created = disable_cudnn_autotune = _as_it_is
+disable_xla = no_xla_auto_jit = xla_allow_fallback = enable_tf_xla_constant_folding = _described
+run_without_tensor_float_32 = run_all_without_tensor_float_32 = _described
+
+run_v2_only = _optional(_needing(lambda: False, "Test is only compatible with v2"))
+run_gpu_only = _optional(_needing(is_gpu_available, "Test requires GPU"))
+run_cuda_only = _optional(
+    _needing(lambda: is_gpu_available(cuda_only=True), "Test requires CUDA GPU"))
+
+
+def run_v1_only(reason: str, func: Any = None) -> Any:
+    """Run a test, or the tests of a class, in TensorFlow 1's way.
+
+    Raises:
+      ValueError: no reason is given.
+    """
+    if not isinstance(reason, str):
+        raise ValueError(f"'reason' should be string, got {type(reason)}")
+    return _as_it_is if func is None else func
+
+
+def run_in_graph_and_eager_modes(
+    func: Test | None = None, config: Any = None, use_gpu: bool = True, reset_test: bool = True,
+    assert_no_eager_garbage: bool = False,
+) -> Any:
+    """Run a test in a session of its own.
+
+    Args:
+      func: the test; without it a decorator is returned.
+      config: the session's ConfigProto.
+      use_gpu: whether operations may go to a GPU.
+      reset_test: nothing here.
+      assert_no_eager_garbage: nothing here.
+    """
+
+    def decorate(test: Test) -> Test:
+        if isinstance(test, type):
+            raise ValueError(
+                "`run_in_graph_and_eager_modes` only supports test methods. Did you mean to use "
+                "`run_all_in_graph_and_eager_modes`?"
+            )
+
+        @functools.wraps(test)
+        def run(self: Any, *args: Any, **kwargs: Any) -> None:
+            with contextlib.suppress(unittest.SkipTest):
+                with self.test_session(use_gpu=use_gpu, config=config):
+                    test(self, *args, **kwargs)
+
+        return run
+
+    return decorate if func is None else decorate(func)
+
+
+def run_all_in_graph_and_eager_modes(cls: Any) -> Any:
+    """Apply `run_in_graph_and_eager_modes` to the tests of a class."""
+    for name, value in list(vars(cls).items()):
+        excluded = name == "test_session" or name.startswith("testSkipEager")
+        if name.startswith("test") and not excluded and callable(value):
+            setattr(cls, name, run_in_graph_and_eager_modes(value))
+    return cls
+
+
+def with_control_flow_v2(cls: Any) -> Any:
+    """Have the tests of a class run a second time, under the names TensorFlow gives them.
+
+    There they build functions instead of the graph's own loops and branches; here both build these.
+    """
+    for name, value in list(vars(cls).items()):
+        tested = name.startswith("test") and callable(value)
+        if tested and not getattr(value, "_disable_control_flow_v2", False):
+            setattr(cls, f"{name}WithControlFlowV2", value)
+    return cls
+
+
+def disable_control_flow_v2(unused_msg: str) -> Callable[[Any], Any]:
+    """Return a decorator that excludes a test from `with_control_flow_v2`."""
+
+    def decorate(func: Any) -> Any:
+        func._disable_control_flow_v2 = True
+        return func
+
+    return decorate
+
+
+def skip_if(condition: Any) -> Callable[[Test], Test]:
+    """Return a decorator that leaves a test out if a condition, or what it returns, holds."""
+
+    def decorate(func: Test) -> Test:
+        @functools.wraps(func)
+        def test(self: Any, *args: Any, **kwargs: Any) -> None:
+            if not (condition() if callable(condition) else condition):
+                func(self, *args, **kwargs)
+
+        return test
+
+    return decorate
+
+
+def for_all_test_methods(decorator: Any, *args: Any, **kwargs: Any) -> Callable[[Any], Any]:
+    """Return a class decorator that applies another one, with arguments, to every test."""
+
+    def decorate(cls: Any) -> Any:
+        for name, value in inspect.getmembers(cls, callable):
+            if name.startswith("test") and name != "test_session":
+                setattr(cls, name, decorator(*args, **kwargs)(value))
+        return cls
+
+    return decorate
+
+
+def is_xla_enabled() -> bool:
+    """Return False: the program's own graph is what runs."""
+    return False
+
+
+def IsMklEnabled() -> bool:
+    """Return False."""
+    return False
+
+
+def GpuSupportsHalfMatMulAndConv() -> bool:
+    """Return True."""
+    return True
+
+
+def InstallStackTraceHandler() -> None:
+    """Do nothing: Python reports its own faults."""
+
+
+@contextlib.contextmanager
+def device(use_gpu: bool) -> Iterator[None]:
+    """Place operations on the GPU, if there is one and it is wanted, otherwise on the CPU."""
+    with device_scope((use_gpu and gpu_device_name()) or "/device:CPU:0"):
+        yield
+
+
+def use_gpu() -> Any:
+    """Place operations on the GPU, if there is one."""
+    return device(use_gpu=True)
+
+
+@contextlib.contextmanager
+def force_gpu() -> Iterator[None]:
+    """Place operations on the GPU."""
+    with device_scope("/device:GPU:0"):
+        yield
+
+
+@contextlib.contextmanager
+def force_cpu() -> Iterator[None]:
+    """Place operations on the CPU."""
+    with device_scope("/device:CPU:0"):
+        yield
+
+
+def assert_ops_in_graph(expected_ops: dict[str, str], graph: Any) -> dict[str, Any]:
+    """Check that a graph has nodes of these names and types.
+
+    Args:
+      expected_ops: {node name: op type}.
+      graph: the graph.
+
+    Returns:
+      {node name: NodeDef} of these nodes.
+
+    Raises:
+      ValueError: it has not.
+    """
+    found = {node.name: node for node in graph.as_graph_def().node if node.name in expected_ops}
+    for name, node in found.items():
+        if expected_ops[name] != node.op:
+            raise ValueError(
+                f"Expected op for node {name} is different. {expected_ops[name]} vs {node.op}"
+            )
+    if found.keys() != expected_ops.keys():
+        raise ValueError(
+            f"Not all expected ops are present. Expected {expected_ops.keys()}, "
+            f"found {found.keys()}"
+        )
+    return found
+
+
+def get_node_def_from_graph(node_name: str, graph_def: Any) -> Any:
+    """Return the NodeDef of a name in a GraphDef, None if there is none."""
+    return next((node for node in graph_def.node if node.name == node_name), None)
+
+
+def set_producer_version(graph: Any, producer_version: int) -> None:
+    """Have a graph pretend that an older TensorFlow made it."""
+    import stillflow as tf
+
+    with graph.as_default():
+        graph_def = tf.GraphDef()
+        graph_def.versions.producer = producer_version
+        tf.import_graph_def(graph_def)
+
+
+def assert_meta_graph_protos_equal(tester: Any, a: Any, b: Any) -> None:
+    """Check that two MetaGraphDefs are the same, in whatever order their collections are kept."""
+    tester.assertEqual(set(a.collection_def), set(b.collection_def))
+    for key in a.collection_def:
+        first, second = a.collection_def[key], b.collection_def[key]
+        tester.assertEqual(first.WhichOneof("kind"), second.WhichOneof("kind"))
+        kind = first.WhichOneof("kind")
+        if kind is not None:
+            tester.assertEqual(list(getattr(first, kind).value), list(getattr(second, kind).value))
+    assert_equal_graph_def(a.graph_def, b.graph_def)
+    rests = []
+    for each in (a, b):
+        rest = type(each)()
+        rest.CopyFrom(each)
+        rest.ClearField("collection_def")
+        rest.ClearField("graph_def")
+        rests.append(rest)
+    tester.assertEqual(*rests)
+
+
+def _combine_named_parameters(**kwargs: Any) -> list[OrderedDict[str, Any]]:
+    """Return every combination of the values of some parameters."""
+    names = sorted(kwargs)
+    values = [kwargs[name] if isinstance(kwargs[name], list) else [kwargs[name]] for name in names]
+    return [OrderedDict(zip(names, choice)) for choice in itertools.product(*values)]
+
+
+def generate_combinations_with_testcase_name(**kwargs: Any) -> list[OrderedDict[str, Any]]:
+    """Return every combination of the values of some parameters, with a name for each."""
+    named = []
+    for combination in _combine_named_parameters(**kwargs):
+        name = "".join(
+            f"_{''.join(filter(str.isalnum, key))}_{''.join(filter(str.isalnum, str(value)))}"
+            for key, value in combination.items()
+        )
+        named.append(OrderedDict([*combination.items(), ("testcase_name", f"_test{name}")]))
+    return named
+
+
+class CapturedWrites:
+    """What was written to a stream, in parts."""
+
+    def __init__(self, capture_location: str) -> None:
+        self.capture_location = capture_location
+
+    def contents(self) -> str:
+        """Return all of it."""
+        with open(self.capture_location) as file:
+            return file.read()

@@ -1,0 +1,136 @@
+"""What tests import as tensorflow.python.framework.test_util."""
+
+from __future__ import annotations
+
+import unittest
+
+import numpy as np
+import pytest
+
+import stillflow as tf
+from stillflow.testing import test_util
+
+
+def run(cls):
+    """Run a test case; return how many ran, failed and were skipped."""
+    result = unittest.TestResult()
+    unittest.defaultTestLoader.loadTestsFromTestCase(cls).run(result)
+    problems = result.failures + result.errors
+    assert all("expected" in text for _, text in problems), problems
+    return result.testsRun, len(problems), len(result.skipped)
+
+
+def test_decorators_run_a_test_in_graph_mode():
+    class Case(test_util.TensorFlowTestCase):
+        @test_util.run_deprecated_v1
+        def test_one(self):
+            self.assertEqual(self.evaluate(tf.constant(3)), 3)
+
+        @test_util.run_in_graph_and_eager_modes
+        def test_two(self):
+            self.assertIsNotNone(tf.get_default_session())
+
+        @test_util.run_in_graph_and_eager_modes(use_gpu=False)
+        def test_three(self):
+            self.assertEqual(tf.constant(1).device, "/device:CPU:0")
+
+        @test_util.run_v1_only("reason")
+        def test_four(self):
+            self.fail("expected")
+
+        @test_util.run_v2_only
+        def test_five(self):
+            self.fail("not run")
+
+        @test_util.disable_xla("reason")
+        @test_util.deprecated_graph_mode_only()
+        def test_six(self):
+            self.fail("expected")
+
+    ran, failed, skipped = run(Case)
+    assert (ran - 1, failed, skipped - 1) == (6, 2, 1)  # less `test_session`
+
+
+def test_class_decorators():
+    seen = []
+
+    @test_util.with_control_flow_v2
+    @test_util.run_all_in_graph_and_eager_modes
+    class Case(test_util.TensorFlowTestCase):
+        def test_one(self):
+            seen.append(tf.get_default_session() is not None)
+
+        @test_util.disable_control_flow_v2("reason")
+        def test_two(self):
+            seen.append("once")
+
+    run(Case)
+    assert sorted(map(str, seen)) == ["True", "True", "once"]
+
+
+def test_conditions():
+    calls = []
+
+    class Case:
+        @test_util.skip_if(lambda: True)
+        def test_left_out(self):
+            calls.append("left out")
+
+        @test_util.skip_if(False)
+        def test_run(self):
+            calls.append("run")
+
+    test_util.for_all_test_methods(test_util.skip_if, False)(Case)
+    Case().test_left_out()
+    Case().test_run()
+    assert calls == ["run"]
+    with pytest.raises(ValueError, match="should be string"):
+        test_util.run_v1_only(None)
+    with pytest.raises(ValueError, match="only supports test methods"):
+        test_util.run_in_graph_and_eager_modes(Case)
+
+
+def test_layouts_of_sizes():
+    assert test_util.NHWCToNCHW([1, 2, 3, 4]) == [1, 4, 2, 3]
+    assert test_util.NCHWToNHWC([1, 5, 2, 3, 4]) == [1, 2, 3, 4, 5]
+    packed = test_util.NHWCToNCHW_VECT_C([1, 2, 3, 8])
+    assert packed == [1, 2, 2, 3, 4]
+    assert test_util.NCHW_VECT_CToNHWC(packed) == [1, 2, 3, 8]
+    with pytest.raises(ValueError, match="evenly divisible by 4"):
+        test_util.NHWCToNCHW_VECT_C([1, 2, 3, 7])
+    with pytest.raises(ValueError, match="must be 4"):
+        test_util.NCHW_VECT_CToNHWC([1, 2, 2, 3, 5])
+
+
+def test_layouts_of_tensors():
+    value = np.arange(48.0).reshape(1, 2, 3, 8)
+    with tf.Graph().as_default(), tf.Session() as session:
+        tensor = tf.constant(value)
+        moved, there, back = session.run([
+            test_util.NHWCToNCHW(tensor), test_util.NHWCToNCHW_VECT_C(tensor),
+            test_util.NCHW_VECT_CToNHWC(test_util.NHWCToNCHW_VECT_C(tensor)),
+        ])
+    assert np.array_equal(moved, value.transpose(0, 3, 1, 2))
+    assert there.shape == (1, 2, 2, 3, 4) and np.array_equal(back, value)
+
+
+def test_looking_into_graphs():
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.constant(1, name="c")
+        with test_util.force_cpu():
+            assert tf.constant(1).device == "/device:CPU:0"
+    assert test_util.assert_ops_in_graph({"c": "Const"}, graph)["c"].op == "Const"
+    assert test_util.get_node_def_from_graph("c", graph.as_graph_def()).name == "c"
+    assert test_util.get_node_def_from_graph("d", graph.as_graph_def()) is None
+    with pytest.raises(ValueError, match="Expected op for node c is different"):
+        test_util.assert_ops_in_graph({"c": "Add"}, graph)
+    with pytest.raises(ValueError, match="Not all expected ops are present"):
+        test_util.assert_ops_in_graph({"d": "Add"}, graph)
+
+
+def test_combinations():
+    assert [dict(item) for item in test_util._combine_named_parameters(a=1, b=["x", "y"])] == [
+        {"a": 1, "b": "x"}, {"a": 1, "b": "y"}]
+    named = test_util.generate_combinations_with_testcase_name(b="x-1", a=2)
+    assert named[0]["testcase_name"] == "_test_a_2_b_x1"
