@@ -15,14 +15,12 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import sys
 import warnings
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 from public_signatures import describe, resolve, same
 
 FACTS = Path(__file__).resolve().parent.parent / "tests" / "facts"

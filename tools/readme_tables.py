@@ -16,11 +16,13 @@ import re
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 from coverage_table import FACTS, Area, measure, root_module
 
 README = Path(__file__).resolve().parent.parent / "README.md"
+REFERENCE, OURS = "tf115", "stillflow"
+NAMES = {"stillflow": "Stillflow", "tf2": "TF 2 `compat.v1`", "torch": "PyTorch", "jax": "JAX"}
 AREAS = {
     "core": "graphs, variables, math, neural networks, losses, metrics, optimizers, sessions",
     "files": "checkpoints, SavedModel, TFRecord, frozen graphs, gfile",
@@ -42,6 +44,22 @@ def coverage(areas: dict[str, Area]) -> str:
     for name, area in areas.items():
         share = 100 * area.pairs_found / area.pairs
         lines.append(f"| {name} | {AREAS[name]} | {area.found} of {area.symbols} | {share:.0f} % |")
+    return "\n".join(lines)
+
+
+def benchmarks(records: list[dict[str, Any]]) -> str:
+    """The table of ratios: the median of the rounds, smaller is better."""
+    sys.path.insert(0, str(README.parent))
+    from benchmarks import report
+
+    names = [name for name in NAMES if any(row["implementation"] == name for row in records)]
+    lines = ["| | " + " | ".join(NAMES[name] for name in names) + " |",
+             "|---|" + "---:|" * len(names)]
+    for row in report.rows():
+        ratios = [report.ratio(records, row, name, REFERENCE) for name in names]
+        if ratios[names.index(OURS)] is not None:
+            cells = ["" if ratio is None else f"{ratio.median:.2f}" for ratio in ratios]
+            lines.append(f"| {row.title} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
@@ -68,6 +86,9 @@ def main() -> int:
     before = README.read_text(encoding="utf-8")
     facts = json.loads((FACTS / "signatures.json").read_text())
     text = replace(before, "coverage", coverage(measure(root_module(), facts)))
+    if arguments.benchmarks:
+        records = json.loads(arguments.benchmarks.read_text())["records"]
+        text = replace(text, "benchmarks", benchmarks(records))
     if arguments.check:
         return text != before
     README.write_text(text, encoding="utf-8")
