@@ -1,0 +1,130 @@
+"""Gradients of Python functions of tensors, by formula and by differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dtypes
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.default_session import get_default_session
+from stillflow.graph.export import export
+from stillflow.graph.indexed_slices import IndexedSlicesValue
+from stillflow.ops.constants import placeholder
+from stillflow.ops.gradients import gradients
+
+_FLOATS = (
+    dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.complex64,
+    dtypes.complex128,
+)  # fmt: skip
+
+
+def _dense(value: Any) -> np.ndarray:
+    if isinstance(value, IndexedSlicesValue):
+        result = np.zeros(value.dense_shape)
+        for index, row in zip(value.indices, value.values, strict=True):
+            result[index] += row
+        return result
+    return np.asarray(value)
+
+
+class _Function:
+    """`f` built once on placeholders, and its gradients, to be called with arrays."""
+
+    def __init__(self, f: Callable[..., Any], kinds: Sequence[Any]) -> None:
+        self.xs = [placeholder(kind) for kind in kinds]
+        self.y = f(*self.xs)
+
+    def __call__(self, arrays: Sequence[np.ndarray]) -> np.ndarray:
+        feeds = dict(zip(self.xs, arrays, strict=True))
+        return _dense(get_default_session().run(self.y, feed_dict=feeds))
+
+    def jacobian(self, param: int, arrays: Sequence[np.ndarray], y: np.ndarray) -> np.ndarray:
+        """One column per element of y, by the gradient graph."""
+        x = arrays[param]
+        dy = placeholder(self.y.dtype)
+        grad = gradients(self.y, self.xs[param], dy)[0]
+        real_x = self.xs[param].dtype.real_dtype.as_numpy_dtype
+        real_y = self.y.dtype.real_dtype.as_numpy_dtype
+        columns = y.size * (2 if self.y.dtype.is_complex else 1)
+        result = np.zeros((x.size * (2 if np.iscomplexobj(x) else 1), columns), dtype=real_x)
+        dy_data = np.zeros(y.shape, dtype=y.dtype)
+        flat = dy_data.reshape(-1).view(real_y)
+        feeds = dict(zip(self.xs, arrays, strict=True))
+        session = get_default_session()
+        for column in range(columns):
+            flat[column] = 1
+            found = _dense(session.run(grad, feed_dict={**feeds, dy: dy_data}))
+            result[:, column] = np.ascontiguousarray(found, x.dtype).reshape(-1).view(real_x)
+            flat[column] = 0
+        if not columns:
+            found = _dense(session.run(grad, feed_dict={**feeds, dy: dy_data}))
+            if found.shape != x.shape:
+                raise ValueError(
+                    f"Empty gradient has wrong shape: expected {x.shape}, got {found.shape}"
+                )
+            if np.any(found):
+                raise ValueError("Empty tensor with nonzero gradients")
+        return result
+
+    def differences(
+        self, param: int, arrays: Sequence[np.ndarray], y: np.ndarray, delta: float
+    ) -> np.ndarray:
+        """One row per element of x, by central differences."""
+        x = arrays[param]
+        real_x = self.xs[param].dtype.real_dtype.as_numpy_dtype
+        real_y = self.y.dtype.real_dtype.as_numpy_dtype
+        rows = x.size * (2 if np.iscomplexobj(x) else 1)
+        columns = y.size * (2 if self.y.dtype.is_complex else 1)
+        result = np.zeros((rows, columns), dtype=real_x)
+        scale = np.asarray(2 * delta, dtype=real_y)[()]
+        for row in range(rows):
+            pair = []
+            for step in (delta, -delta):
+                moved = [array.copy() for array in arrays]
+                moved[param].reshape(-1).view(real_x)[row] += step
+                pair.append(self(moved))
+            result[row, :] = ((pair[0] - pair[1]) / scale).reshape(-1).view(real_y)
+        return result
+
+
+@export("compat.v2.test.compute_gradient")
+def compute_gradient(f: Callable[..., Any], x: list[Any], delta: float = 1e-3) -> Any:
+    """The Jacobians of `f(*x)` with respect to each x, by formula and by differences.
+
+    Args:
+      f: a function of tensors.
+      x: a list of arrays or tensors of known value.
+      delta: the step of the differences.
+
+    Returns:
+      Two tuples of arrays of shape [size of x, size of y].
+
+    Raises:
+      ValueError: if `x` is no list.
+    """
+    if not isinstance(x, list):
+        raise ValueError(
+            f"`x` must be a list of Tensors (arguments to `f`), not a {type(x)}"
+        )
+    tensors = [convert_to_tensor(item) for item in x]
+    for param, tensor in enumerate(tensors):
+        if tensor.dtype.base_dtype not in _FLOATS:
+            raise AssertionError(
+                f"Cannot compute gradient for unsupported type {tensor.dtype.name} of argument "
+                f"{param}"
+            )
+    arrays = [np.array(value) for value in get_default_session().run(tensors)]
+    function = _Function(f, [tensor.dtype for tensor in tensors])
+    y = function(arrays)
+    formula = [function.jacobian(i, arrays, y) for i in range(len(arrays))]
+    numeric = [function.differences(i, arrays, y, delta) for i in range(len(arrays))]
+    return tuple(formula), tuple(numeric)
+
+
+def max_error(grad1: Sequence[np.ndarray], grad2: Sequence[np.ndarray]) -> float:
+    """The largest difference between two lists of Jacobians."""
+    pairs = zip(grad1, grad2, strict=False)
+    return max((float(np.fabs(a - b).max()) for a, b in pairs if a.size or b.size), default=0.0)
