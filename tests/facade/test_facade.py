@@ -149,8 +149,8 @@ def test_own_equivalents_are_found_by_table(monkeypatch):
     from tensorflow.python.ops import numerics
 
     assert numerics.add(1, 2) == 3 and numerics.whole.sub(3, 2) == 1
-    assert numerics.sqrt(4.0) == 2 and numerics.Fraction(1, 2) == 0.5
-    assert "sqrt" in dir(numerics)
+    assert numerics.isqrt(4) == 2 and numerics.Fraction(1, 2) == 0.5
+    assert "isqrt" in dir(numerics)
 
 
 @pytest.fixture
@@ -175,9 +175,18 @@ def api(monkeypatch):
     ("contrib.layers.python.layers.layers", "conv2d", "contrib conv2d"),
     ("contrib.slim.python.slim.learning", "shape", lookup.MISSING),  # contrib keeps to itself
     ("python.ops.math_ops", "_private", lookup.MISSING),
+    ("python.ops.rnn", "gen_no_such_ops", lookup.MISSING),
 ])
 def test_names_are_found_by_rule(api, module, name, found):
     assert lookup.lookup(f"tensorflow.{module}", name) == found
+
+
+def test_modules_show_the_modules_they_import():
+    from tensorflow.python.ops import gen_sparse_ops, rnn_cell_impl
+    from tensorflow.python.ops.rnn import rnn_cell_impl as again
+    from tensorflow.python.ops.sparse_ops import gen_sparse_ops as here
+
+    assert again is rnn_cell_impl and here is gen_sparse_ops
 
 
 def test_star_import_brings_recorded_names():
@@ -339,3 +348,24 @@ def test_whole_modules_have_the_recorded_public_names(module, target):
         public = known.names[name]
         if not public.startswith("compat.v2.") and lookup.resolve(public) is not lookup.MISSING:
             assert hasattr(found, name), name
+
+
+def test_every_own_equivalent_is_there():
+    for module, table in internal.OBJECTS.items():
+        for name, target in table.items():
+            for each in target.split():
+                path, _, attribute = each.partition(":")
+                own = importlib.import_module(path)
+                assert not attribute or hasattr(own, attribute), (module, name)
+
+
+def test_scopes_of_names():
+    from tensorflow.python.framework import ops
+
+    assert ops.strip_name_scope("^a/b", "a") == "^b" and ops.strip_name_scope("a", None) == "a"
+    assert ops.prepend_name_scope("loc:@b", "a/") == "loc:@a/b"
+    assert ops.name_from_scope_name("a/") == "a"
+    with stillflow.Graph().as_default(), stillflow.name_scope("s"):
+        assert ops.get_name_scope() == "s" and ops.has_default_graph()
+    with ops.NullContextmanager():
+        assert ops.RegisterShape("Op")(len) is len

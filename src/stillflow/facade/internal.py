@@ -20,7 +20,6 @@ MODULES = {
     "tensorflow.python.compat.compat": "stillflow.platform.compat",
     "tensorflow.python.eager.context": "stillflow.facade.eager_context",
     "tensorflow.python.framework.test_util": "stillflow.testing.test_util",
-    "tensorflow.python.framework.versions": "stillflow.version",
     "tensorflow.python.platform.app": "stillflow.platform.app",
     "tensorflow.python.platform.flags": "stillflow.platform.flags",
     "tensorflow.python.platform.resource_loader": "stillflow.platform.resource_loader",
@@ -38,16 +37,67 @@ MODULES = {
     "tensorflow.python.util.tf_inspect": "stillflow.util.tf_inspect",
 }
 
-# Single names of the others.
+# Single names of the others, and the modules of ours to ask for all other names.
 OBJECTS: dict[str, dict[str, str]] = {
+    "tensorflow.python.client.session": {
+        "*": "stillflow.runtime.session stillflow.runtime.fetches",
+    },
+    "tensorflow.python.framework.common_shapes": {
+        "scalar_shape": "stillflow.graph.tensor_shape:scalar",
+        "unknown_shape": "stillflow.graph.tensor_shape:unknown_shape",
+    },
+    "tensorflow.python.framework.composite_tensor": {"*": "stillflow.graph.composite_tensor"},
+    "tensorflow.python.framework.device": {"*": "stillflow.graph.device"},
+    "tensorflow.python.framework.dtypes": {"*": "stillflow.graph.dtypes"},
     "tensorflow.python.framework.errors": {"*": "stillflow.errors"},
     "tensorflow.python.framework.errors_impl": {"*": "stillflow.errors"},
+    "tensorflow.python.framework.indexed_slices": {"*": "stillflow.graph.indexed_slices"},
+    "tensorflow.python.framework.ops": {
+        "_default_graph_stack": "stillflow.graph.graph:_default",
+        "_get_graph_from_inputs": "stillflow.graph.api:graph_from_inputs",
+        "get_gradient_function": "stillflow.graph.gradient_registry:gradient_function",
+        "internal_convert_to_tensor": "stillflow.graph.conversion:convert_to_tensor",
+        "IndexedSlicesValue": "stillflow.graph.indexed_slices:IndexedSlicesValue",
+        "*": "stillflow.facade.framework_ops stillflow.graph.graph stillflow.graph.api"
+             " stillflow.graph.conversion stillflow.graph.tensor_like"
+             " stillflow.graph.indexed_slices stillflow.graph.default_session",
+    },
+    "tensorflow.python.framework.random_seed": {"*": "stillflow.graph.random_seed"},
+    "tensorflow.python.framework.sparse_tensor": {"*": "stillflow.graph.sparse_tensor"},
+    "tensorflow.python.framework.tensor_shape": {"*": "stillflow.graph.tensor_shape"},
+    "tensorflow.python.framework.tensor_spec": {"*": "stillflow.graph.tensor_spec"},
+    "tensorflow.python.framework.tensor_util": {
+        "constant_value": "stillflow.graph.static_value:static_value",
+        "*": "stillflow.graph.tensor_proto stillflow.graph.static_value",
+    },
+    "tensorflow.python.framework.type_spec": {"*": "stillflow.graph.type_spec"},
+    "tensorflow.python.framework.versions": {"*": "stillflow.version"},
+    "tensorflow.python.ops.array_ops": {"*": "stillflow.ops.arrays.shape"},
+    "tensorflow.python.ops.control_flow_ops": {
+        "with_dependencies": "stillflow.ops.control:with_dependencies",
+        "*": "stillflow.ops.control_flow.contexts stillflow.ops.control_flow.cond",
+    },
+    "tensorflow.python.ops.gradient_checker_v2": {"*": "stillflow.testing.gradient_checker_v2"},
+    "tensorflow.python.ops.math_ops": {"*": "stillflow.ops.math.reductions"},
+    "tensorflow.python.ops.resource_variable_ops": {"*": "stillflow.variables.resource_variable"},
+    "tensorflow.python.ops.variable_scope": {
+        "_VariableStore": "stillflow.variables.store:VariableStore",
+        "*": "stillflow.variables.variable_scope stillflow.variables.store",
+    },
+    "tensorflow.python.ops.variables": {
+        "PartitionedVariable": "stillflow.variables.partitioned:PartitionedVariable",
+        "RefVariable": "stillflow.variables.ref_variable:RefVariable",
+        "*": "stillflow.variables.base",
+    },
     "tensorflow.python.platform.googletest": {
+        "TestCase": "absl.testing.absltest:TestCase",
         "*": "stillflow.platform.googletest absl.testing.absltest",
     },
     "tensorflow.python.platform.test": {
         "mock": "unittest.mock",
         "*": "stillflow.platform.googletest",
     },
+    "tensorflow.python.training.moving_averages": {"*": "stillflow.train.moving_averages"},
+    "tensorflow.python.training.slot_creator": {"*": "stillflow.train.slot_creator"},
     "tensorflow.python.util.nest": {"*": "stillflow.nest"},
 }

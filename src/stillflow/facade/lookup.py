@@ -1,12 +1,14 @@
 """What stands behind a name of an internal TensorFlow module; first rule that answers wins.
 
-1. the table of our own equivalents, ``internal.OBJECTS``
+1. the table of our own equivalents, ``internal.OBJECTS``, by this name
 2. the names recorded from TensorFlow 1.15, ``internal_names.txt``
 3. a submodule
 4. in ``*_pb2`` modules: a message, an enum, an enum value
 5. in ``gen_*`` modules: the operation in ``tf.raw_ops``
 6. the namespaces recorded for the module, then a public name spelled the same
-7. in ``tensorflow.python.ops``: again ``tf.raw_ops``, which those modules re-export
+7. the modules of ours that ``internal.OBJECTS`` names for all other names, ``"*"``
+8. in ``tensorflow.python.ops``: again ``tf.raw_ops``, which those modules re-export
+9. an internal module of that name, which this one may well have imported
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ def lookup(module: str, name: str) -> Any:
       module: an internal module, e.g. ``tensorflow.python.ops.array_ops``.
       name: the attribute asked for.
     """
-    for rule in (_own, _recorded, _submodule, _message, _generated, _same_name, _reexported):
+    for rule in _RULES:
         value = rule(module, name)
         if value is not MISSING:
             return value
@@ -70,6 +72,12 @@ def _own(module: str, name: str) -> Any:
         path, _, attribute = target.partition(":")
         own = importlib.import_module(path)
         return getattr(own, attribute) if attribute else own
+    return MISSING
+
+
+def _any_own(module: str, name: str) -> Any:
+    if name.startswith("_"):
+        return MISSING
     for own in _own_modules(module):
         value = vars(own).get(name, MISSING)
         if value is not MISSING and not isinstance(value, ModuleType):
@@ -147,3 +155,20 @@ def _same_name(module: str, name: str) -> Any:
         if public in names.known_public():
             return resolve(public)
     return MISSING
+
+
+def _imported(module: str, name: str) -> Any:
+    for package in (module.rpartition(".")[0], *_IMPORTED_FROM):
+        full = f"{package}.{name}"
+        if package != "tensorflow" and names.internal_module(full) is not None:
+            return importlib.import_module(full)
+    return MISSING
+
+
+_IMPORTED_FROM = tuple(
+    f"tensorflow.python.{package}"
+    for package in ("framework", "ops", "util", "platform", "training", "client", "eager", "lib.io")
+)
+_RULES = (
+    _own, _recorded, _submodule, _message, _generated, _same_name, _any_own, _reexported, _imported,
+)

@@ -1,0 +1,89 @@
+"""Names of ``tensorflow.python.framework.ops`` that mean little or something else here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from stillflow.graph import graph as graphs
+from stillflow.graph.operation import Tensor
+
+
+class RegisterShape:
+    """Decorates shape functions, which TensorFlow has ignored since 1.8."""
+
+    def __init__(self, op_type: str) -> None:
+        self.op_type = op_type
+
+    def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        return f
+
+
+class NullContextmanager:
+    """A context that does nothing."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        pass
+
+
+class EagerTensor(Tensor):
+    """A tensor that has a value at once; there are none."""
+
+
+def executing_eagerly_outside_functions() -> bool:
+    """Return False."""
+    return False
+
+
+def has_default_graph() -> bool:
+    """Return whether a graph was made the default one in this thread."""
+    return bool(graphs._default.stack)
+
+
+def get_name_scope() -> str:
+    """Return the current name scope, without a final slash."""
+    return graphs.get_default_graph().get_name_scope()
+
+
+def dismantle_graph(graph: Any) -> None:
+    """Do nothing: graphs are freed like other objects."""
+
+
+def name_from_scope_name(name: str) -> str:
+    """Return a scope's name without its final slash."""
+    return name[:-1] if name.endswith("/") else name
+
+
+def strip_name_scope(name: str, export_scope: str | None) -> str:
+    """Return a name, such as `^scope/a`, without a scope that it begins with."""
+    if not export_scope:
+        return name
+    mark, rest = _marked(name)
+    prefix = export_scope.rstrip("/") + "/"
+    return mark + rest.removeprefix(prefix)
+
+
+def prepend_name_scope(name: str, import_scope: str | None) -> str:
+    """Return a name, such as `^a`, inside of a scope."""
+    if not import_scope:
+        return name
+    mark, rest = _marked(name)
+    return f"{mark}{import_scope.rstrip('/')}/{rest}"
+
+
+def _marked(name: str) -> tuple[str, str]:
+    """Split the mark of a control input or a colocation group from a name."""
+    for mark in ("^", "loc:@"):
+        if name.startswith(mark):
+            return mark, name[len(mark):]
+    return "", name
