@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph import dtypes
-from stillflow.graph.gradients import gradients
+from stillflow.ops.gradients import gradients
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.shape import reshape, size, squeeze

@@ -1,0 +1,394 @@
+"""Rows of tables by number: embedding lookups, in parts and for sparse ids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph import dtypes
+from stillflow.graph.api import colocate_with, name_scope
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.indexed_slices import convert_n_to_tensor_or_indexed_slices
+from stillflow.graph.operation import Tensor
+from stillflow.graph.sparse_tensor import SparseTensor
+from stillflow.graph.tensor_shape import TensorShape, unknown_shape
+from stillflow.ops.arrays.fill import fill, ones_like, zeros_like
+from stillflow.ops.arrays.gather import gather
+from stillflow.ops.arrays.join import concat
+from stillflow.ops.arrays.packing import stack
+from stillflow.ops.arrays.select import where
+from stillflow.ops.arrays.sequences import range as range_of
+from stillflow.ops.arrays.shape import expand_dims, rank, reshape, shape, size
+from stillflow.ops.arrays.slicing import slice_
+from stillflow.ops.arrays.tile import tile
+from stillflow.ops.arrays.unique import unique
+from stillflow.ops.constants import constant
+from stillflow.ops.control import identity
+from stillflow.ops.data_flow import dynamic_partition, parallel_dynamic_stitch
+from stillflow.ops.math.binary import maximum
+from stillflow.ops.math.binary import pow as pow_
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.clip import clip_by_norm
+from stillflow.ops.math.comparison import greater, greater_equal, logical_and
+from stillflow.ops.math.division import div
+from stillflow.ops.math.reductions import reduce_prod, reduce_sum
+from stillflow.ops.math.segment import segment_sum
+from stillflow.ops.math.sparse_segment import (
+    sparse_segment_mean,
+    sparse_segment_sqrt_n,
+    sparse_segment_sum,
+)
+from stillflow.ops.math.unary import sqrt
+from stillflow.ops.sparse import sparse_fill_empty_rows, sparse_reshape, sparse_retain
+from stillflow.platform import tf_logging
+from stillflow.variables.partitioned import PartitionedVariable
+from stillflow.variables.resource_variable import BaseResourceVariable
+
+
+def _clip(params: Any, ids: Any, max_norm: Any) -> Any:
+    """Scales down embeddings that are longer than `max_norm`."""
+    if max_norm is None:
+        return params
+    (ids_rank, ids_static), (params_rank, params_static) = _rank(ids), _rank(params)
+    if ids_static and params_static:
+        axes: Any = list(range(ids_rank, params_rank))
+    else:
+        axes = range_of(ids_rank, params_rank)
+    return clip_by_norm(params, max_norm, axes=axes)
+
+
+def _rank(x: Any) -> tuple[Any, bool]:
+    known = convert_to_tensor(x).shape.ndims
+    return (known, True) if known else (rank(x), False)
+
+
+def as_list(params: Any) -> list[Any]:
+    """A table, its parts or a partitioned variable as a list of parts."""
+    if isinstance(params, PartitionedVariable):
+        params = list(params)
+    return params if isinstance(params, list) else [params]
+
+
+def _rows(params: Any) -> int | None:
+    return params.shape.dims[0].value if params.shape.ndims else None
+
+
+def _assign(flat_ids: Tensor, params: list[Any], strategy: str) -> tuple[Tensor, Tensor]:
+    """Which part each id is in, and its number there."""
+    count = len(params)
+    if strategy == "mod":
+        return flat_ids % count, flat_ids // count
+    if strategy != "div":
+        raise ValueError("Unrecognized partition strategy: " + strategy)
+    total = _total_rows(flat_ids, params)
+    per_part = total // count
+    extras = total % count
+    part = maximum(flat_ids // (per_part + 1), (flat_ids - extras) // per_part)
+    own = where(part < extras, flat_ids % (per_part + 1), (flat_ids - extras) % per_part)
+    return part, own
+
+
+def _total_rows(flat_ids: Tensor, params: list[Any]) -> Tensor:
+    """The number of rows of all parts, of the ids' type."""
+    rows = [_rows(each) for each in params]
+    known = None if None in rows else sum(rows)  # type: ignore[arg-type]
+    if known:
+        return constant(known, flat_ids.dtype)
+    sizes: list[Any] = []
+    for each, count in zip(params, rows):
+        if count is not None:
+            sizes.append(count)
+        else:
+            with colocate_with(each):
+                sizes.append(shape(each)[0])
+    return reduce_sum(cast(stack(sizes), flat_ids.dtype))
+
+
+def _lookup_parts(
+    params: list[Any], ids: Tensor, strategy: str, name: str, max_norm: Any, transform: Any
+) -> Tensor:
+    """Gathers from every part what lies there, and puts the rows in order again."""
+    flat_ids = reshape(ids, [-1])
+    original = range_of(size(flat_ids))
+    part, own = _assign(flat_ids, params, strategy)
+    part = cast(part, dtypes.int32)
+    gather_ids = dynamic_partition(own, part, len(params))
+    places = dynamic_partition(original, part, len(params))
+    results = []
+    for each, part_ids in zip(params, gather_ids):
+        with colocate_with(each):
+            result = gather(each, part_ids)
+            if transform:
+                result = transform(_clip(result, part_ids, max_norm))
+        results.append(result)
+    found = parallel_dynamic_stitch(places, results, name=name)
+    static, dynamic = _element_shape(params, found, transform)
+    found = reshape(found, concat([shape(ids), dynamic], 0))
+    found.set_shape(ids.shape.concatenate(static))
+    return found if transform else _clip(found, ids, max_norm)
+
+
+def _element_shape(params: list[Any], found: Tensor, transform: Any) -> tuple[TensorShape, Any]:
+    """The shape of one embedding, as far as it is known and for use in the graph."""
+    if transform is None:
+        static = params[0].shape[1:]
+        for each in params[1:]:
+            static = static.merge_with(each.shape[1:])
+    else:
+        static = found.shape[1:]
+    if static.is_fully_defined():
+        return static, static
+    if transform is None:
+        with colocate_with(params[0]):
+            full = shape(params[0])
+        return static, full[1:]
+    return static, shape(found)[1:]
+
+
+def embedding_lookup_and_transform(
+    params: Any,
+    ids: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    max_norm: Any = None,
+    transform_fn: Any = None,
+) -> Tensor:
+    """`embedding_lookup` with a function applied to what each part gives.
+
+    Raises:
+      ValueError: if there is no table or the strategy is unknown.
+    """
+    if params is None:
+        raise ValueError("params must be specified")
+    if isinstance(params, (list, tuple)) and not params:
+        raise ValueError("Need at least one param")
+    params = as_list(params)
+    with name_scope(name, "embedding_lookup", [*params, ids]) as scope:
+        if not any(isinstance(each, BaseResourceVariable) for each in params):
+            params = convert_n_to_tensor_or_indexed_slices(params, name="params")
+        ids = convert_to_tensor(ids, name="ids")
+        if len(params) > 1 or (transform_fn and ids.shape.ndims != 1):
+            return _lookup_parts(
+                params, ids, partition_strategy, scope, max_norm, transform_fn
+            )
+        with colocate_with(params[0]):
+            result = _clip(gather(params[0], ids, name=scope), ids, max_norm)
+            if transform_fn:
+                result = transform_fn(result)
+        # An identity, so that the result does not stand where the table does.
+        return identity(result)
+
+
+@export("nn.embedding_lookup")
+def embedding_lookup(
+    params: Any,
+    ids: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    validate_indices: bool = True,
+    max_norm: Any = None,
+) -> Tensor:
+    """Rows of a table by number.
+
+    Args:
+      params: the table, or a list of its parts.
+      ids: int32 or int64, of any shape.
+      partition_strategy: "mod" deals the rows out to the parts in turn, "div" in blocks.
+      validate_indices: ignored; ids are always checked.
+      max_norm: if given, longer rows are scaled down to this length.
+
+    Returns:
+      A tensor of shape `shape(ids) + shape(params)[1:]`.
+    """
+    return embedding_lookup_and_transform(
+        params, ids, partition_strategy=partition_strategy, name=name, max_norm=max_norm
+    )
+
+
+# ---- sparse ids
+
+
+def _check_sparse(sp_ids: Any, sp_weights: Any) -> None:
+    if not isinstance(sp_ids, SparseTensor):
+        raise TypeError("sp_ids must be SparseTensor")
+    if sp_weights is None:
+        return
+    if not isinstance(sp_weights, SparseTensor):
+        raise TypeError("sp_weights must be either None or SparseTensor")
+    for part in ("values", "indices", "dense_shape"):
+        mine, others = getattr(sp_ids, part), getattr(sp_weights, part)
+        mine.shape.assert_is_compatible_with(others.shape)
+
+
+def _weights_like(weights: Tensor, embeddings: Tensor) -> Tensor:
+    """Weights with trailing dimensions of size 1, as many as the embeddings have."""
+    ones = fill(expand_dims(rank(embeddings) - 1, 0), 1)
+    target = concat([shape(weights), ones], 0)
+    static = weights.shape
+    weights = reshape(weights, target)
+    if embeddings.shape.ndims is not None:
+        weights.set_shape(static.concatenate([1] * (embeddings.shape.ndims - 1)))
+    return weights
+
+
+def _combine_weighted(
+    embeddings: Tensor, weights: Tensor, segments: Tensor, combiner: str, name: str
+) -> Tensor:
+    embeddings *= weights
+    if combiner == "sum":
+        return segment_sum(embeddings, segments, name=name)
+    total = segment_sum(embeddings, segments)
+    if combiner == "mean":
+        return div(total, segment_sum(weights, segments), name=name)
+    squares = pow_(weights, 2)
+    return div(total, sqrt(segment_sum(squares, segments)), name=name)
+
+
+_COMBINERS = {
+    "sum": sparse_segment_sum, "mean": sparse_segment_mean, "sqrtn": sparse_segment_sqrt_n,
+}  # fmt: skip
+
+
+@export("nn.embedding_lookup_sparse")
+def embedding_lookup_sparse(
+    params: Any,
+    sp_ids: Any,
+    sp_weights: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    combiner: str | None = None,
+    max_norm: Any = None,
+) -> Tensor:
+    """For every row of a sparse matrix of ids, its embeddings combined to one.
+
+    Args:
+      params: the table, or a list of its parts.
+      sp_ids: SparseTensor [rows, anything] of ids; no row is empty.
+      sp_weights: SparseTensor of weights like `sp_ids`, or None for weights of 1.
+      combiner: "sum", "mean" (the default) or "sqrtn", which divides by the root of the sum of
+        squared weights.
+      max_norm: if given, longer rows are scaled down to this length before.
+
+    Raises:
+      TypeError: if ids or weights are not sparse.
+      ValueError: for another combiner.
+    """
+    if combiner is None:
+        tf_logging.warn(
+            'The default value of combiner will change from "mean" to "sqrtn" after 2016/11/01.'
+        )
+        combiner = "mean"
+    if combiner not in _COMBINERS:
+        raise ValueError("combiner must be one of 'mean', 'sqrtn' or 'sum'")
+    params = as_list(params)
+    _check_sparse(sp_ids, sp_weights)
+    with name_scope(name, "embedding_lookup_sparse", [*params, sp_ids]) as scope:
+        segments = sp_ids.indices[:, 0]
+        if segments.dtype != dtypes.int32:
+            segments = cast(segments, dtypes.int32)
+        ids, index = unique(sp_ids.values)
+        embeddings = embedding_lookup(
+            params, ids, partition_strategy=partition_strategy, max_norm=max_norm
+        )
+        if embeddings.dtype in (dtypes.float16, dtypes.bfloat16):
+            embeddings = cast(embeddings, dtypes.float32)
+        if sp_weights is None:
+            return _COMBINERS[combiner](embeddings, index, segments, name=scope)
+        weights = sp_weights.values
+        if weights.dtype != embeddings.dtype:
+            weights = cast(weights, embeddings.dtype)
+        embeddings = gather(embeddings, index)
+        weights = _weights_like(weights, embeddings)
+        return _combine_weighted(embeddings, weights, segments, combiner, scope)
+
+
+def _prune_ids(ids: Any, weights: Any) -> tuple[Any, Any]:
+    """Leaves out negative ids."""
+    valid = greater_equal(ids.values, 0)
+    if weights is not None:
+        valid = logical_and(valid, ones_like(weights.values, dtype=dtypes.bool))
+    ids = sparse_retain(ids, valid)
+    return ids, None if weights is None else sparse_retain(weights, valid)
+
+
+def _prune_weights(ids: Any, weights: Any) -> tuple[Any, Any]:
+    """Leaves out ids whose weight is not positive."""
+    if weights is None:
+        return ids, None
+    valid = greater(weights.values, 0)
+    return sparse_retain(ids, valid), sparse_retain(weights, valid)
+
+
+def _as_tables(embedding_weights: Any, sparse_weights: Any) -> list[Any]:
+    if embedding_weights is None:
+        raise ValueError(f"Missing embedding_weights {embedding_weights}.")
+    tables = as_list(embedding_weights)
+    if len(tables) < 1:
+        raise ValueError(f"Missing embedding_weights {tables}.")
+    kind = None if sparse_weights is None else sparse_weights.dtype
+    return [
+        each
+        if isinstance(each, BaseResourceVariable) and kind in (None, each.dtype)
+        else convert_to_tensor(each, dtype=kind)
+        for each in tables
+    ]
+
+
+def _as_matrix(sparse_ids: Any, original: Tensor, count: Any) -> Any:
+    """Sparse ids of any rank as a matrix: all axes but the last become one."""
+    leading = reduce_prod(slice_(original, [0], [count - 1]))
+    return sparse_reshape(sparse_ids, [leading, gather(original, count - 1)])
+
+
+@export("nn.safe_embedding_lookup_sparse")
+def safe_embedding_lookup_sparse(
+    embedding_weights: Any,
+    sparse_ids: Any,
+    sparse_weights: Any = None,
+    combiner: str | None = "mean",
+    default_id: int | None = None,
+    name: str | None = None,
+    partition_strategy: str = "div",
+    max_norm: Any = None,
+) -> Tensor:
+    """`embedding_lookup_sparse` that takes empty rows and invalid ids.
+
+    Args:
+      embedding_weights: the table, or a list of its parts.
+      sparse_ids: SparseTensor of ids of any rank; negative ids are left out.
+      sparse_weights: SparseTensor of weights; ids whose weight is not positive are left out.
+      default_id: the id of empty rows; by default these give zeros.
+
+    Raises:
+      ValueError: if there is no table.
+    """
+    tables = _as_tables(embedding_weights, sparse_weights)
+    values = [*tables, sparse_ids, sparse_weights]
+    with name_scope(name, "embedding_lookup", values) as scope:
+        original = sparse_ids.dense_shape
+        known = original.shape.dims[0].value if original.shape.ndims else None
+        count = size(original) if known is None else known
+        sparse_ids = _as_matrix(sparse_ids, original, count)
+        if sparse_weights is not None:
+            sparse_weights = SparseTensor(
+                sparse_ids.indices, sparse_weights.values, sparse_ids.dense_shape
+            )
+        sparse_ids, sparse_weights = _prune_ids(sparse_ids, sparse_weights)
+        if combiner != "sum":
+            sparse_ids, sparse_weights = _prune_weights(sparse_ids, sparse_weights)
+        sparse_ids, empty = sparse_fill_empty_rows(sparse_ids, default_id or 0)
+        if sparse_weights is not None:
+            sparse_weights, _ = sparse_fill_empty_rows(sparse_weights, 1.0)
+        result = embedding_lookup_sparse(
+            tables, sparse_ids, sparse_weights, combiner=combiner,
+            partition_strategy=partition_strategy,
+            name=None if default_id is None else scope, max_norm=max_norm,
+        )  # fmt: skip
+        if default_id is None:
+            empty = tile(reshape(empty, [-1, 1]), stack([1, shape(result)[1]]))
+            result = where(empty, zeros_like(result), result, name=scope)
+        head = slice_(cast(original, dtypes.int32), [0], [count - 1])
+        final = reshape(result, concat([head, slice_(shape(result), [1], [-1])], 0))
+        static = unknown_shape(None if known is None else known - 1)
+        final.set_shape(static.concatenate(result.shape[1:]))
+        return final

@@ -1,0 +1,148 @@
+"""Losses of logits: sigmoid and weighted cross entropy, Poisson, averages over a batch."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from stillflow.graph.api import name_scope
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.fill import ones_like, zeros_like
+from stillflow.ops.arrays.select import where
+from stillflow.ops.arrays.shape import shape
+from stillflow.ops.constants import constant
+from stillflow.ops.deprecated import renamed_argument
+from stillflow.ops.math.binary import add
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.comparison import logical_and
+from stillflow.ops.math.reductions import reduce_sum
+from stillflow.ops.math.unary import abs as abs_
+from stillflow.ops.math.unary import exp, log, log1p
+from stillflow.ops.nn.activations import relu
+from stillflow.ops.nn.cross_entropy import require_names
+
+
+def _require_same_shape(names: str, first: Tensor, second: Tensor) -> None:
+    try:
+        second.shape.merge_with(first.shape)
+    except ValueError:
+        raise ValueError(
+            f"{names} must have the same shape ({first.shape} vs {second.shape})"
+        ) from None
+
+
+@export("nn.log_poisson_loss")
+def log_poisson_loss(
+    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
+) -> Tensor:
+    """The Poisson log-likelihood loss, `exp(log_input) - log_input * targets`.
+
+    Args:
+      targets: counts, of the type and shape of `log_input`.
+      log_input: the logarithm of the rate.
+      compute_full_loss: whether Stirling's approximation of the constant term is added.
+
+    Raises:
+      ValueError: if the shapes differ.
+    """
+    with name_scope(name, "log_poisson_loss", [log_input, targets]):
+        log_input = convert_to_tensor(log_input, name="log_input")
+        targets = convert_to_tensor(targets, name="targets")
+        _require_same_shape("log_input and targets", log_input, targets)
+        result = exp(log_input) - log_input * targets
+        if compute_full_loss:
+            half = constant(0.5, dtype=targets.dtype)
+            two_pi = constant(2 * math.pi, dtype=targets.dtype)
+            stirling = targets * log(targets) - targets + half * log(two_pi * targets)
+            zeros = zeros_like(targets, dtype=targets.dtype)
+            ones = ones_like(targets, dtype=targets.dtype)
+            small = logical_and(targets >= zeros, targets <= ones)
+            result += where(small, zeros, stirling)
+        return result
+
+
+@export("nn.sigmoid_cross_entropy_with_logits")
+def sigmoid_cross_entropy_with_logits(
+    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+) -> Tensor:
+    """Cross entropy of independent classes, element by element.
+
+    Args:
+      labels: probabilities, of the type and shape of `logits`.
+      logits: floating-point.
+
+    Raises:
+      ValueError: if arguments are not given by name or the shapes differ.
+    """
+    require_names("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
+    with name_scope(name, "logistic_loss", [logits, labels]) as scope:
+        logits = convert_to_tensor(logits, name="logits")
+        labels = convert_to_tensor(labels, name="labels")
+        _require_same_shape("logits and labels", logits, labels)
+        zeros = zeros_like(logits, dtype=logits.dtype)
+        positive = logits >= zeros
+        relu_logits = where(positive, logits, zeros)
+        neg_abs_logits = where(positive, -logits, logits)
+        return add(relu_logits - logits * labels, log1p(exp(neg_abs_logits)), name=scope)
+
+
+@export("nn.weighted_cross_entropy_with_logits")
+def weighted_cross_entropy_with_logits(
+    labels: Any = None,
+    logits: Any = None,
+    pos_weight: Any = None,
+    name: str | None = None,
+    targets: Any = None,
+) -> Tensor:
+    """`sigmoid_cross_entropy_with_logits` where positive labels count `pos_weight` times.
+
+    Args:
+      targets: the old name of `labels`.
+    """
+    labels = renamed_argument("labels", labels, "targets", targets)
+    with name_scope(name, "logistic_loss", [logits, labels]) as scope:
+        logits = convert_to_tensor(logits, name="logits")
+        labels = convert_to_tensor(labels, name="labels")
+        _require_same_shape("logits and labels", logits, labels)
+        weight = 1 + (pos_weight - 1) * labels
+        linear = (1 - labels) * logits
+        curve = weight * (log1p(exp(-abs_(logits))) + relu(-logits))
+        return add(linear, curve, name=scope)
+
+
+@export("nn.compute_average_loss")
+def compute_average_loss(
+    per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None
+) -> Tensor:
+    """The sum of the losses of all examples, divided by the size of the whole batch.
+
+    Args:
+      sample_weight: weights of the examples.
+      global_batch_size: by default the number of losses, times the number of replicas.
+    """
+    from stillflow.losses.weights import check_per_example_loss_rank, scale_by_sample_weight
+
+    loss = convert_to_tensor(per_example_loss)
+    kind = loss.dtype
+    with check_per_example_loss_rank(loss):
+        if sample_weight is not None:
+            loss = scale_by_sample_weight(loss, sample_weight)
+        loss = cast(loss, kind)
+        if global_batch_size is None:
+            global_batch_size = cast(shape(loss)[0] * _replicas("compute_average_loss"), kind)
+        return reduce_sum(loss) / global_batch_size
+
+
+@export("nn.scale_regularization_loss")
+def scale_regularization_loss(regularization_loss: Any) -> Tensor:
+    """The sum of regularization losses, divided by the number of replicas."""
+    replicas = _replicas("scale_regularization_loss")
+    return reduce_sum(regularization_loss) / replicas
+
+
+def _replicas(function: str) -> int:
+    """How many copies of the model run: one, as long as no distribution strategy is in scope."""
+    del function
+    return 1

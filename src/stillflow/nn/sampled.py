@@ -1,0 +1,191 @@
+"""Losses over a sample of the classes: noise-contrastive estimation, sampled softmax."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
+from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.nn.embedding import as_list, embedding_lookup
+from stillflow.nn.losses import sigmoid_cross_entropy_with_logits
+from stillflow.ops.arrays.fill import ones, ones_like, zeros_like
+from stillflow.ops.arrays.join import concat
+from stillflow.ops.arrays.packing import stack
+from stillflow.ops.arrays.shape import expand_dims, reshape, shape
+from stillflow.ops.arrays.slicing import slice_
+from stillflow.ops.control import stop_gradient
+from stillflow.ops.math.binary import multiply
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.matmul import matmul
+from stillflow.ops.math.unary import log
+from stillflow.ops.nn.cross_entropy import softmax_cross_entropy_with_logits_v2
+from stillflow.ops.random.candidates import (
+    compute_accidental_hits,
+    log_uniform_candidate_sampler,
+)
+from stillflow.ops.sparse import sparse_to_dense_op
+
+
+def _sum_rows(x: Tensor) -> Tensor:
+    """The sum of every row, by a product with ones."""
+    columns = shape(x)[1]
+    return reshape(matmul(x, ones(stack([columns, 1]), x.dtype)), [-1])
+
+
+def _true_logits(inputs: Tensor, true_w: Tensor, num_true: int) -> Tensor:
+    """The products of every input with the weights of its own classes, [batch, num_true]."""
+    dim = shape(true_w)[1:2]
+    target = concat([[-1, num_true], dim], 0)
+    dots = multiply(expand_dims(inputs, 1), reshape(true_w, target))
+    matrix = reshape(dots, concat([[-1], dim], 0))
+    return reshape(_sum_rows(matrix), [-1, num_true])
+
+
+def _mask_hits(
+    labels: Tensor, sampled: Tensor, num_true: int, num_sampled: int, logits: Tensor
+) -> Tensor:
+    """Logits with those of sampled classes that are an example's own made very small."""
+    indices, ids, weights = compute_accidental_hits(labels, sampled, num_true=num_true)
+    row = reshape(indices, [-1, 1])
+    column = reshape(cast(ids, dtypes.int32), [-1, 1])
+    places = concat([row, column], 1, "sparse_indices")
+    full = concat([shape(labels)[:1], expand_dims(num_sampled, 0)], 0)
+    if logits.dtype != weights.dtype:
+        weights = cast(weights, logits.dtype)
+    return logits + sparse_to_dense_op(places, full, weights, 0.0, validate_indices=False)
+
+
+def _of_type(tensor: Tensor, dtype: Any) -> Tensor:
+    return tensor if tensor.dtype == dtype else cast(tensor, dtype)
+
+
+def compute_sampled_logits(
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    subtract_log_q: bool = True,
+    remove_accidental_hits: bool = False,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    seed: int | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Logits and labels of an example's own classes and of sampled ones.
+
+    Arguments are those of `nce_loss`; `subtract_log_q` corrects for how often a class is drawn.
+
+    Returns:
+      Two tensors [batch, num_true + num_sampled].
+    """
+    weights = as_list(weights)
+    with name_scope(name, "compute_sampled_logits", [*weights, biases, inputs, labels]):
+        labels = _of_type(labels, dtypes.int64)
+        labels_flat = reshape(labels, [-1])
+        if sampled_values is None:
+            sampled_values = log_uniform_candidate_sampler(
+                true_classes=labels, num_true=num_true, num_sampled=num_sampled, unique=True,
+                range_max=num_classes, seed=seed,
+            )  # fmt: skip
+        sampled, true_count, sampled_count = (stop_gradient(each) for each in sampled_values)
+        sampled = cast(sampled, dtypes.int64)
+        all_ids = concat([labels_flat, sampled], 0)
+
+        all_w = embedding_lookup(weights, all_ids, partition_strategy=partition_strategy)
+        all_w = _of_type(all_w, inputs.dtype)
+        true_w = slice_(all_w, [0, 0], stack([shape(labels_flat)[0], -1]))
+        sampled_w = slice_(all_w, stack([shape(labels_flat)[0], 0]), [-1, -1])
+        sampled_logits = matmul(inputs, sampled_w, transpose_b=True)
+
+        all_b = embedding_lookup(biases, all_ids, partition_strategy=partition_strategy)
+        all_b = _of_type(all_b, inputs.dtype)
+        true_b = slice_(all_b, [0], shape(labels_flat))
+        sampled_b = slice_(all_b, shape(labels_flat), [-1])
+
+        true_logits = _true_logits(inputs, true_w, num_true)
+        true_b = reshape(true_b, [-1, num_true])
+        true_logits += true_b
+        sampled_logits += sampled_b
+        if remove_accidental_hits:
+            sampled_logits = _mask_hits(labels, sampled, num_true, num_sampled, sampled_logits)
+        if subtract_log_q:
+            true_logits -= log(true_count)
+            sampled_logits -= log(sampled_count)
+        logits = concat([true_logits, sampled_logits], 1)
+        truth = concat([ones_like(true_logits) / num_true, zeros_like(sampled_logits)], 1)
+        return logits, truth
+
+
+@export("nn.nce_loss")
+def nce_loss(
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    remove_accidental_hits: bool = False,
+    partition_strategy: str = "mod",
+    name: str = "nce_loss",
+) -> Tensor:
+    """The noise-contrastive training loss: an example's classes against sampled ones.
+
+    Args:
+      weights: [num_classes, dim], or a list of parts.
+      biases: [num_classes].
+      labels: class numbers, int64 [batch, num_true].
+      inputs: [batch, dim].
+      num_sampled: how many classes are drawn for the batch.
+      sampled_values: what a `*_candidate_sampler` gave; by default from the log-uniform one.
+      remove_accidental_hits: whether sampled classes that are an example's own are left out.
+      partition_strategy: see `embedding_lookup`.
+
+    Returns:
+      The loss of every example, [batch].
+    """
+    logits, labels = compute_sampled_logits(
+        weights, biases, labels, inputs, num_sampled, num_classes, num_true=num_true,
+        sampled_values=sampled_values, subtract_log_q=True,
+        remove_accidental_hits=remove_accidental_hits, partition_strategy=partition_strategy,
+        name=name,
+    )  # fmt: skip
+    losses = sigmoid_cross_entropy_with_logits(
+        labels=labels, logits=logits, name="sampled_losses"
+    )
+    return _sum_rows(losses)
+
+
+@export("nn.sampled_softmax_loss")
+def sampled_softmax_loss(
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    remove_accidental_hits: bool = True,
+    partition_strategy: str = "mod",
+    name: str = "sampled_softmax_loss",
+    seed: int | None = None,
+) -> Tensor:
+    """Softmax cross entropy over an example's classes and sampled ones.
+
+    Arguments and result are those of `nce_loss`; `seed` is the sampler's.
+    """
+    logits, labels = compute_sampled_logits(
+        weights, biases, labels, inputs, num_sampled, num_classes, num_true=num_true,
+        sampled_values=sampled_values, subtract_log_q=True,
+        remove_accidental_hits=remove_accidental_hits, partition_strategy=partition_strategy,
+        name=name, seed=seed,
+    )  # fmt: skip
+    labels = stop_gradient(labels, name="labels_stop_gradient")
+    return softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits)

@@ -1,0 +1,30 @@
+"""The activation swish, with a gradient of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph.api import control_dependencies
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.ops.custom_gradient import custom_gradient
+from stillflow.ops.math.unary import sigmoid
+
+
+@export("nn.swish")
+def swish(features: Any) -> Tensor:
+    """`features * sigmoid(features)`; the gradient computes the sigmoid anew to save memory."""
+    return _swish(features)
+
+
+@custom_gradient
+def _swish(features: Any) -> Any:
+    features = convert_to_tensor(features, name="features")
+
+    def gradient(dy: Tensor) -> Tensor:
+        with control_dependencies([dy]):
+            curve = sigmoid(features)
+        return dy * (curve * (1.0 + features * (1.0 - curve)))
+
+    return features * sigmoid(features), gradient
