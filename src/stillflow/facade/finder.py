@@ -6,9 +6,9 @@ import functools
 import importlib
 import sys
 from collections.abc import Sequence
-from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 from stillflow.facade import callers, internal, names, served
 
@@ -44,7 +44,7 @@ class Finder:
     ) -> ModuleSpec | None:
         """Return the spec of a module of TensorFlow; None for others, and for those who probe."""
         if name == _NO_TENSORFLOW:
-            return ModuleSpec(name, _Loader(), origin=_FILE)
+            return _spec(name, _Loader())
         if not name.startswith(ROOT) or name.partition(".")[0] not in (ROOT, *_SYNONYMS):
             return None
         if callers.denied() or (not self.shadow and real_spec() is not None):
@@ -55,9 +55,13 @@ class Finder:
             return None
         if meant != name:
             loader = _Loader(target=meant)
-        spec = ModuleSpec(name, loader, origin=_FILE, is_package=True)
-        spec.has_location = True
-        return spec
+        return _spec(name, loader)
+
+
+def _spec(name: str, loader: Any) -> ModuleSpec:
+    spec = ModuleSpec(name, loader, origin=_FILE, is_package=True)
+    spec.has_location = True
+    return spec
 
 
 def canonical(name: str) -> str:
@@ -76,8 +80,10 @@ def real_spec() -> ModuleSpec | None:
     return PathFinder.find_spec(ROOT)
 
 
-class _Loader(Loader):
+class _Loader:
     """Makes a module of a kind, or puts the module named `target` in its place."""
+
+    # Not derived from importlib.abc.Loader: that import alone would take 20 ms.
 
     def __init__(self, kind: type[ModuleType] = ModuleType, target: str = "") -> None:
         self.kind = kind

@@ -14,19 +14,23 @@ from __future__ import annotations
 
 import functools
 import pkgutil
-from dataclasses import dataclass, field
 
 _TOP = "tf"
 
 
-@dataclass
 class InternalModule:
-    """What is known about one internal module."""
+    """What is known about one internal module.
 
-    is_package: bool = False
-    alias: str | None = None
-    spaces: list[str] = field(default_factory=list)
-    names: dict[str, str] = field(default_factory=dict)
+    Attributes:
+      alias: the public namespace that it is as a whole, if any.
+      spaces: the public namespaces to look for its names in.
+      names: {name: public name} of others.
+    """
+
+    def __init__(self) -> None:
+        self.alias: str | None = None
+        self.spaces: list[str] = []
+        self.names: dict[str, str] = {}
 
 
 def join(space: str, name: str) -> str:
@@ -55,7 +59,7 @@ def internal_module(module: str) -> InternalModule | None:
     line = _lines().get(module)
     if line is None:
         return None
-    entry = InternalModule(is_package=module in _packages())
+    entry = InternalModule()
     for word in line.split():
         if word.startswith("@"):
             entry.alias = word[1:]
@@ -72,11 +76,6 @@ def internal_module(module: str) -> InternalModule | None:
 def internal_modules() -> list[str]:
     """Return the names of all internal modules."""
     return list(_lines())
-
-
-@functools.cache
-def _packages() -> frozenset[str]:
-    return frozenset(module.rpartition(".")[0] for module in _lines())
 
 
 @functools.cache

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 Action = Callable[[ModuleType], None]
 _actions: dict[str, list[Action]] = {}
@@ -45,7 +45,7 @@ class _Finder:
         finally:
             _looking.discard(name)
         if spec is not None and spec.loader is not None and hasattr(spec.loader, "exec_module"):
-            spec.loader = _Then(spec.loader)
+            spec.loader = _Then(spec.loader)  # type: ignore[assignment]
         return spec
 
 
@@ -60,17 +60,18 @@ def _find_elsewhere(
     return None
 
 
-class _Then(Loader):
+class _Then:
     """A loader that does as another one does, and then calls what awaits the module."""
 
-    def __init__(self, loader: Loader) -> None:
+    def __init__(self, loader: Any) -> None:
         self._loader = loader
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._loader, name)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self._loader.create_module(spec)
+        created: ModuleType | None = self._loader.create_module(spec)
+        return created
 
     def exec_module(self, module: ModuleType) -> None:
         spec = module.__spec__

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 from types import ModuleType
 from typing import Any
 
@@ -23,20 +21,6 @@ def activate() -> None:
     after_import("pkg_resources", _patch)
 
 
-class _Distribution(importlib.metadata.Distribution):
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def read_text(self, filename: str) -> str | None:
-        if filename != "METADATA":
-            return None
-        version = sys.modules["stillflow"].__version__
-        return f"Metadata-Version: 2.1\nName: {self._name}\nVersion: {version}\n"
-
-    def locate_file(self, path: Any) -> Any:
-        return PurePosixPath(path)
-
-
 class _Finder:
     """Offers the distribution to those who ask for it by name, before everybody else."""
 
@@ -45,10 +29,12 @@ class _Finder:
         return None
 
     @staticmethod
-    def find_distributions(context: Any = None) -> Iterator[_Distribution]:
+    def find_distributions(context: Any = None) -> Iterator[Any]:
         name = re.sub(r"[-_.]+", "-", getattr(context, "name", None) or "").lower()
         if name in NAMES and install.serving() and not callers.denied():
-            yield _Distribution(name)
+            from stillflow.facade.revive.tensorflow_distribution import TensorFlowDistribution
+
+            yield TensorFlowDistribution(name)
 
 
 def _patch(module: ModuleType) -> None:

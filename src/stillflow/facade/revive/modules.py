@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
-from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 from stillflow.facade.say import say
 
@@ -44,14 +44,18 @@ class _Finder:
         meant = MODULES.get(name)
         if meant is None:
             return None
-        return ModuleSpec(name, _Loader(meant), origin=meant, is_package=True)
+        loader: Any = _Loader(meant)
+        return ModuleSpec(name, loader, origin=meant, is_package=True)
 
 
-class _Loader(Loader):
+class _Loader:
     """Puts the module that stands for an old one in its place."""
 
     def __init__(self, meant: str) -> None:
         self.meant = meant
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
 
     def exec_module(self, module: ModuleType) -> None:
         say(f"the module {module.__name__} is gone; Stillflow's takes its place")

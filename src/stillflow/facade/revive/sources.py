@@ -8,9 +8,7 @@ library nor installed packages.  Nothing is written: neither sources nor compile
 
 from __future__ import annotations
 
-import ast
 import builtins
-import dis
 import os
 import re
 import sys
@@ -18,10 +16,14 @@ import sysconfig
 from collections.abc import Iterator, Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
+from typing import TYPE_CHECKING
 
 from stillflow.facade import revive
 from stillflow.facade.revive import py2builtins, runtime
 from stillflow.facade.say import say
+
+if TYPE_CHECKING:
+    import ast
 
 _HERE = "stillflow.facade.revive."
 _RUNTIME = _HERE + "runtime"
@@ -80,6 +82,8 @@ def compiled(source: bytes, path: str) -> CodeType:
 
 
 def _translated(source: bytes, path: str) -> CodeType:
+    import ast
+
     from stillflow.facade.revive import python2, rewrite
 
     text = python2.decode(source)
@@ -97,6 +101,8 @@ def _completed(code: CodeType, source: bytes, path: str) -> CodeType:
     """Give code that Python 3 accepts the methods, modules and names it misses."""
     if not _suspicious(code):
         return code
+    import ast
+
     from stillflow.facade.revive import rewrite
 
     tree = ast.parse(source, path)
@@ -135,6 +141,8 @@ def _prints(code: CodeType) -> bool:
 
 def _missing_names(code: CodeType) -> set[str]:
     """Return Python 2's built-in names that code uses and never assigns."""
+    import dis
+
     used: set[str] = set()
     assigned: set[str] = set()
     names = set(py2builtins.__all__) - vars(builtins).keys()
