@@ -1,0 +1,38 @@
+"""tf.user_ops: the one example of an operation of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph.card import op
+from stillflow.graph.export import export
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.samples import Sample
+
+fact_op = op("Fact() -> fact: string")
+
+
+@fact_op.shape
+def fact_shape(node: Node) -> Any:
+    return None
+
+
+@fact_op.kernel
+def fact_kernel(node: Node) -> Any:
+    return node.call(lambda: np.array(b"0! == 1", object))
+
+
+@fact_op.samples
+def fact_samples() -> Iterator[Sample]:
+    yield Sample()
+
+
+@export("user_ops.my_fact")
+def my_fact() -> Tensor:
+    """Return a string tensor that states a fact about factorials."""
+    made: Tensor = fact_op()
+    return made
