@@ -196,8 +196,9 @@ for _card, _how in (
 def tensor_scatter_update_gradient(node: Node, grad: Any) -> Any:
     indices, updates = node.inputs[1], node.inputs[2]
     updates_grad = gather_nd(grad, indices)
+    kept = identity(grad)
     blank = zeros_like(updates, dtype=grad.dtype)
-    tensor_grad = tensor_scatter_update(identity(grad), indices, blank)
+    tensor_grad = tensor_scatter_update(kept, indices, blank)
     return [tensor_grad, None, updates_grad]
 
 

@@ -232,7 +232,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     return select_op(condition, x, y, name=name)  # type: ignore[no-any-return]
 
 
-@export("where_v2")
+@export("where_v2", "compat.v2.where")
 def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """Like `where`, but condition, `x` and `y` are broadcast against each other."""
     if x is None and y is None:

@@ -22,12 +22,11 @@ from stillflow.ops.samples import Bad, Sample
 
 def _known_axis(node: Node, index: int, rank: int | None) -> int | None:
     """The axis that a scalar input names, where it is known."""
-    dims = node.dims(index)
-    if dims is not None and len(dims) > 0:
-        raise ValueError(f"Input must be scalar but has rank {len(dims)}")
     value = node.value(index)
     if value is None:
         return None
+    if value.ndim:
+        raise ValueError(f"Input must be scalar but has rank {value.ndim}")
     if node.planning and rank is not None:
         return run_time_axis(int(value), rank)
     return dims_lib.scalar_axis(int(value), rank)

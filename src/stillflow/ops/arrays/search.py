@@ -1,0 +1,173 @@
+"""Positions: LowerBound, UpperBound (`tf.searchsorted`), UnravelIndex."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dims as dims_lib
+from stillflow.graph import dtypes
+from stillflow.graph.card import op
+from stillflow.graph.export import export
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.shape import reshape, shape_internal
+from stillflow.ops.arrays.slicing import slice_helper
+from stillflow.ops.kernels import ints, torch_type
+from stillflow.ops.samples import Bad, Sample
+
+# ---- LowerBound, UpperBound
+
+_BOUND = """(sorted_inputs: T, values: T) -> output: out_type
+    T: type
+    out_type: {int32, int64} = int32
+"""
+lower_bound_op = op("LowerBound" + _BOUND)
+upper_bound_op = op("UpperBound" + _BOUND)
+
+
+def bound_shape(node: Node) -> Any:
+    dims_lib.with_rank(node.dims(0), 2)
+    return dims_lib.with_rank(node.dims(1), 2)
+
+
+def ordered(x: Any) -> Any:
+    """Numbers of a type that torch cannot sort, as one that it can, in the same order."""
+    if x.dtype == torch.uint64:
+        return x.view(torch.int64) ^ torch.iinfo(torch.int64).min
+    if x.dtype in (torch.uint16, torch.uint32):
+        return x.to(torch.int64)
+    return x
+
+
+def _bound_kernel(right: bool) -> Callable[[Node], Any]:
+    def kernel(node: Node) -> Any:
+        narrow = node.out_type == dtypes.int32
+
+        def search(table: Any, values: Any) -> Any:
+            if table.shape[0] != values.shape[0]:
+                raise ValueError("Leading dim_size of both tensors must match.")
+            return torch.searchsorted(
+                ordered(table).contiguous(), ordered(values).contiguous(), right=right,
+                out_int32=narrow,
+            )  # fmt: skip
+
+        return search
+
+    return kernel
+
+
+def _bound_samples() -> Iterator[Any]:
+    table = np.array([[1, 3, 3, 9], [0, 1, 2, 3]], np.float32)
+    values = np.array([[3, 10], [-1, 2]], np.float32)
+    yield Sample(table, values, grad=False)
+    yield Sample(table.astype(np.int32), values.astype(np.int32), out_type=dtypes.int64)
+    yield Bad(table, values[:1], match="Leading dim_size of both tensors must match")
+
+
+for _card, _right in ((lower_bound_op, False), (upper_bound_op, True)):
+    _card.shape(bound_shape)
+    _card.kernel(_bound_kernel(_right))
+    _card.samples(_bound_samples)
+
+
+@export("searchsorted")
+def searchsorted(
+    sorted_sequence: Any,
+    values: Any,
+    side: str = "left",
+    out_type: Any = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
+    """Where values would be inserted into sorted sequences.
+
+    Args:
+      sorted_sequence: sequences along the last dimension.
+      values: what to look for, in the sequence of the same leading dimensions.
+      side: "left" (before equal elements) or "right" (behind them).
+      out_type: of the positions, int32 or int64.
+      name: of the operation.
+
+    Raises:
+      ValueError: if `side` is neither.
+    """
+    sequence_size = slice_helper(shape_internal(sorted_sequence), -1)
+    values_size = slice_helper(shape_internal(values), -1)
+    sequences = reshape(sorted_sequence, [-1, sequence_size])
+    flat_values = reshape(values, [-1, values_size])
+    if side not in ("left", "right"):
+        raise ValueError(f"side must be either 'right' or 'left'.  Saw: {side}.")
+    card = upper_bound_op if side == "right" else lower_bound_op
+    found = card(sequences, flat_values, out_type=out_type, name=name)
+    return reshape(found, shape_internal(values))
+
+
+# ---- UnravelIndex
+
+unravel_index_op = op(
+    "UnravelIndex(indices: Tidx, dims: Tidx) -> output: Tidx; Tidx: {int32, int64} = int32"
+)
+
+
+@unravel_index_op.shape
+def unravel_index_shape(node: Node) -> Any:
+    indices = node.dims(0)
+    (count,) = dims_lib.with_rank(node.dims(1), 1)
+    if indices is None:
+        return None
+    return (count,) if not indices else (count, dims_lib.num_elements(indices))
+
+
+@unravel_index_op.kernel
+def unravel_index_kernel(node: Node) -> Any:
+    dtype = torch_type(node.Tidx)
+
+    def unravel(indices: Any, dims: Any) -> Any:
+        if indices.ndim > 1:
+            raise ValueError(
+                "The indices can only be scalar or vector, got "
+                f'"{dims_lib.to_string(tuple(indices.shape))}"'
+            )
+        sizes = ints(dims)
+        for axis, size in enumerate(sizes):
+            if size == 0:
+                raise ValueError(
+                    "Input dims cannot contain a dim of zero, but dims contains zero at index "
+                    f"{axis}"
+                )
+            if size < 0:
+                raise ValueError(
+                    f"Input dims cannot be negative. Got dim = {size} at index {axis}"
+                )
+        result, inner = [], 1
+        for size in reversed(sizes):
+            result.append(torch.div(indices % (inner * size), inner, rounding_mode="trunc"))
+            inner *= size
+        return torch.stack(result[::-1]).to(dtype)
+
+    return unravel
+
+
+@unravel_index_op.samples
+def unravel_index_samples() -> Iterator[Any]:
+    yield Sample(np.array([7, 2], np.int32), np.array([3, 3], np.int32))
+    yield Sample(np.array(7), np.array([3, 3]))
+    yield Bad(np.array([1]), np.array([3, 0]), match="dims cannot contain a dim of zero")
+
+
+@export("unravel_index")
+def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
+    """The coordinates of elements of an array, from their positions when it is flattened.
+
+    Args:
+      indices: int32 or int64, a scalar or vector.
+      dims: the shape of the array.
+      name: of the operation.
+
+    Returns:
+      One row for each dimension of the array.
+    """
+    return unravel_index_op(indices, dims, name=name)  # type: ignore[no-any-return]

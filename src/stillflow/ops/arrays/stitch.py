@@ -1,0 +1,236 @@
+"""Taking tensors apart and together by index: DynamicPartition, DynamicStitch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from stillflow.errors import InvalidArgumentError
+from stillflow.graph import dims as dims_lib
+from stillflow.graph import dtypes
+from stillflow.graph.card import op
+from stillflow.graph.constant_value import MAX_ELEMENTS
+from stillflow.graph.export import export
+from stillflow.graph.indexed_slices import IndexedSlices
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.gather import gather, in_range, out_of_range
+from stillflow.ops.arrays.rows import change_rows
+from stillflow.ops.arrays.sequences import range as range_of
+from stillflow.ops.arrays.shape import reshape, shape
+from stillflow.ops.arrays.slicing import slice_helper
+from stillflow.ops.samples import Bad, Sample
+
+# ---- DynamicPartition
+
+dynamic_partition_op = op("""
+    DynamicPartition(data: T, partitions: int32) -> outputs: num_partitions*T
+    num_partitions: int >= 1
+    T: type
+""")
+
+
+@dynamic_partition_op.shape
+def dynamic_partition_shape(node: Node) -> Any:
+    data, partitions = node.dims(0), node.dims(1)
+    if partitions is None:
+        return [None] * node.num_partitions
+    if node.planning and dims_lib.is_known(data) and dims_lib.is_known(partitions):
+        _check_prefix(data, partitions)  # type: ignore[arg-type]
+    dims_lib.merge_prefix(data, partitions)
+    result = dims_lib.concat((None,), dims_lib.subshape(data, len(partitions)))
+    return [result] * node.num_partitions
+
+
+def _check_prefix(data: Sequence[int], partitions: Sequence[int]) -> None:
+    if tuple(data[: len(partitions)]) != tuple(partitions):
+        raise ValueError(
+            "data.shape must start with partitions.shape, got data.shape = "
+            f"{dims_lib.to_string(tuple(data))}, partitions.shape = "
+            f"{dims_lib.to_string(tuple(partitions))}"
+        )
+
+
+@dynamic_partition_op.value
+def dynamic_partition_value(node: Node) -> Any:
+    data, partitions = node.value(0), node.value(1)
+    if data is None or partitions is None or data.size > MAX_ELEMENTS:
+        return None
+    if data.shape[: partitions.ndim] != partitions.shape:
+        return None
+    return [data[partitions == number] for number in range(node.num_partitions)]
+
+
+@dynamic_partition_op.kernel
+def dynamic_partition_kernel(node: Node) -> Any:
+    count = node.num_partitions
+
+    def partition(data: Any, partitions: Any) -> Any:
+        _check_prefix(data.shape, partitions.shape)
+        if not in_range(partitions, count):
+            raise out_of_range(partitions, count, "partitions")
+        flat = partitions.reshape(-1)
+        order = torch.argsort(flat, stable=True)
+        sizes = torch.bincount(flat, minlength=count).tolist()
+        inner = tuple(data.shape[partitions.ndim :])
+        rows = data.reshape(flat.shape[0], *inner)
+        if isinstance(data, np.ndarray):
+            parts = np.split(rows[order.numpy()], np.cumsum(sizes)[:-1])
+        else:
+            parts = [part.contiguous() for part in rows[order].split(sizes)]
+        return parts[0] if count == 1 else parts
+
+    return partition
+
+
+@dynamic_partition_op.gradient
+def dynamic_partition_gradient(node: Node, *grads: Any) -> Any:
+    from stillflow.ops.math.reductions import reduce_prod
+
+    data, indices = node.inputs
+    prefix = shape(indices)
+    positions = reshape(range_of(reduce_prod(prefix)), prefix)
+    parts = dynamic_partition(positions, indices, node.num_partitions)
+    joined = dynamic_stitch(parts, grads)
+    return [reshape(joined, shape(data)), None]
+
+
+@dynamic_partition_op.samples
+def dynamic_partition_samples() -> Iterator[Any]:
+    x = np.arange(8, dtype=np.float32).reshape(4, 2)
+    yield Sample(x, np.array([1, 0, 1, 1], np.int32), num_partitions=3)
+    yield Sample(np.array([b"a", b"b"], object), np.array([1, 0], np.int32), num_partitions=2)
+    yield Bad(
+        x, np.array([1, 0, 2, 1], np.int32), num_partitions=2,
+        match=r"partitions\[2\] = 2 is not in \[0, 2\)",
+    )  # fmt: skip
+
+
+@export("dynamic_partition")
+def dynamic_partition(
+    data: Any, partitions: Any, num_partitions: int, name: str | None = None
+) -> list[Tensor]:
+    """Distributes the slices of a tensor over several.
+
+    Args:
+      data: a tensor whose shape begins with that of `partitions`.
+      partitions: which result each slice goes to, int32.
+      num_partitions: how many results there are.
+      name: of the operation.
+    """
+    return dynamic_partition_op(  # type: ignore[no-any-return]
+        data, partitions, num_partitions=num_partitions, name=name
+    )
+
+
+# ---- DynamicStitch, ParallelDynamicStitch
+
+_STITCH = "(indices: N*int32, data: N*T) -> merged: T; N: int >= 1; T: type"
+dynamic_stitch_op = op("DynamicStitch" + _STITCH)
+parallel_dynamic_stitch_op = op("ParallelDynamicStitch" + _STITCH)
+
+
+def stitch_shape(node: Node) -> Any:
+    count, top, known = node.N, 0, True
+    extra: Any = None
+    for number in range(count):
+        value, indices, data = node.value(number), node.dims(number), node.dims(number + count)
+        known = known and value is not None
+        if indices is None:
+            continue
+        dims_lib.merge_prefix(data, indices)
+        extra = dims_lib.merge(extra, dims_lib.subshape(data, len(indices)))
+        if value is not None and value.size:
+            top = max(top, int(value.max()))
+    if node.planning and known:
+        sizes = [node.value(number) for number in range(count)]
+        top = max([int(value.max()) for value in sizes if value.size], default=-1)  # type: ignore[union-attr]
+    return dims_lib.concat((top + 1 if known else None,), extra)
+
+
+def stitch_kernel(node: Node) -> Any:
+    count = node.N
+
+    def stitch(*inputs: Any) -> Any:
+        indices, data = inputs[:count], inputs[count:]
+        top = -1
+        for index, part in zip(indices, data, strict=True):
+            if tuple(part.shape[: index.ndim]) != tuple(index.shape):
+                raise ValueError(
+                    f"data.shape = {dims_lib.to_string(tuple(part.shape))} does not start with "
+                    f"indices.shape = {dims_lib.to_string(tuple(index.shape))}"
+                )
+            if index.numel():
+                top = max(top, int(index.max()))
+        inner = tuple(data[0].shape[indices[0].ndim :])
+        width = prod(inner)
+        if isinstance(data[0], np.ndarray):
+            merged = np.full((top + 1, width), b"", object)
+        else:
+            merged = data[0].new_zeros((top + 1, width))
+        for index, part in zip(indices, data, strict=True):
+            _check_not_negative(index)
+            change_rows(merged, index.reshape(-1), part.reshape(index.numel(), width), "update")
+        return merged.reshape(top + 1, *inner)
+
+    return stitch
+
+
+def _check_not_negative(index: Any) -> None:
+    if index.numel() and int(index.min()) < 0:
+        number = int((index.reshape(-1) < 0).nonzero()[0])
+        raise InvalidArgumentError(None, None, f"indices[{number}] is out of range")
+
+
+def stitch_gradient(node: Node, grad: Any) -> Any:
+    from stillflow.ops.math.cast import cast
+    from stillflow.ops.math.segment import unsorted_segment_sum
+
+    count = node.N
+    indices = [
+        item if item.dtype == dtypes.int32 else cast(item, dtypes.int32)
+        for item in node.inputs[:count]
+    ]
+    if isinstance(grad, IndexedSlices):
+        rows = slice_helper(shape(node.outputs[0]), 0)
+        grad = unsorted_segment_sum(grad.values, grad.indices, rows)
+    return [None] * count + [gather(grad, item) for item in indices]
+
+
+def _stitch_samples() -> Iterator[Any]:
+    first, second = np.array([2, 0], np.int32), np.array([[1], [2]], np.int32)
+    x, y = np.ones((2, 3), np.float32), np.full((2, 1, 3), 2, np.float32)
+    yield Sample([first, second], [x, y], fixed=(0,))
+    yield Sample([np.array(0, np.int32)], [np.array(b"a", object)])
+
+
+for _card in (dynamic_stitch_op, parallel_dynamic_stitch_op):
+    _card.shape(stitch_shape)
+    _card.kernel(stitch_kernel)
+    _card.gradient(stitch_gradient)
+    _card.samples(_stitch_samples)
+
+
+@export("dynamic_stitch")
+def dynamic_stitch(
+    indices: Sequence[Any], data: Sequence[Any], name: str | None = None
+) -> Tensor:
+    """Puts slices of several tensors together; of two for one place, the later counts.
+
+    Args:
+      indices: for each tensor, where its slices go, int32.
+      data: tensors whose shapes begin with those of their indices and go on alike.
+      name: of the operation.
+    """
+    return dynamic_stitch_op(list(indices), list(data), name=name)  # type: ignore[no-any-return]
+
+
+def parallel_dynamic_stitch(
+    indices: Sequence[Any], data: Sequence[Any], name: str | None = None
+) -> Tensor:
+    """`dynamic_stitch` for indices that occur only once."""
+    return parallel_dynamic_stitch_op(list(indices), list(data), name=name)  # type: ignore[no-any-return]

@@ -1,0 +1,327 @@
+"""The largest elements: TopKV2, NthElement, and sorting, which TF does by them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dims as dims_lib
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
+from stillflow.graph.card import op
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.graph.static_value import static_value
+from stillflow.ops.arrays.fill import zeros
+from stillflow.ops.arrays.gather import gather
+from stillflow.ops.arrays.join import concat
+from stillflow.ops.arrays.packing import stack
+from stillflow.ops.arrays.scatter import scatter_nd
+from stillflow.ops.arrays.search import ordered
+from stillflow.ops.arrays.sequences import range as range_of
+from stillflow.ops.arrays.shape import expand_dims, rank, reshape, shape, size
+from stillflow.ops.arrays.slicing import slice_helper
+from stillflow.ops.arrays.transpose import transpose
+from stillflow.ops.constants import constant
+from stillflow.ops.samples import Bad, Sample
+
+_REAL = (
+    "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
+)
+
+# ---- TopK, TopKV2
+
+top_k_op = op(f"""
+    TopK(input: T) -> (values: T, indices: int32)
+    k: int >= 0
+    sorted: bool = true
+    T: {_REAL}
+""")
+top_k_v2_op = op(f"""
+    TopKV2(input: T, k: int32) -> (values: T, indices: int32)
+    sorted: bool = true
+    T: {_REAL}
+""")
+
+
+def _known_count(node: Node) -> int | None:
+    if node.op.type == "TopK":
+        return int(node.k)
+    value = node.value(1)
+    if value is None:
+        return None
+    if value.ndim:
+        raise ValueError(f"Input must be scalar but has rank {value.ndim}")
+    if node.planning and value < 0:
+        raise ValueError(f"Need k >= 0, got {value}")
+    return dims_lib.make_dim(int(value), 1)
+
+
+def top_k_shape(node: Node) -> Any:
+    dims = dims_lib.with_rank_at_least(node.dims(0), 1)
+    count = _known_count(node)
+    last = dims_lib.dim(dims, -1)
+    if last is not None and count is not None and last < count:
+        if node.planning:
+            raise ValueError(f"input must have at least k columns. Had {last}, needed {count}")
+        raise ValueError(f"input must have last dimension >= k = {count} but is {last}")
+    result = dims_lib.concat(dims_lib.subshape(dims, 0, -1), (count,))
+    return [result, result]
+
+
+def largest(x: Any, count: int) -> Any:
+    """The largest elements along the last dimension, and where they stand.
+
+    Of equal elements the first comes first, which torch promises for a stable sort only; that is
+    taken where there are any.
+    """
+    if not 0 <= count <= x.shape[-1]:
+        raise ValueError(
+            f"Need k >= 0, got {count}" if count < 0 else
+            f"input must have at least k columns. Had {x.shape[-1]}, needed {count}"
+        )  # fmt: skip
+    keys = ordered(x)
+    if not count:
+        return x[..., :0], torch.zeros((*x.shape[:-1], 0), dtype=torch.int32, device=x.device)
+    if count == 1:
+        _, where = torch.max(keys, -1, keepdim=True)
+    else:
+        found, where = torch.topk(keys, count, -1)
+        repeated = (found[..., 1:] == found[..., :-1]).any()
+        if repeated or (keys >= found[..., -1:]).sum() != found.numel():
+            where = torch.sort(keys, -1, descending=True, stable=True)[1][..., :count]
+    if keys is x:
+        return torch.gather(x, -1, where), where.to(torch.int32)
+    signed = {torch.uint16: torch.int16, torch.uint32: torch.int32}.get(x.dtype, torch.int64)
+    return torch.gather(x.view(signed), -1, where).view(x.dtype), where.to(torch.int32)
+
+
+@top_k_op.kernel
+def top_k_kernel(node: Node) -> Any:
+    return node.call(largest, node.inputs[0], node.k)
+
+
+@top_k_v2_op.kernel
+def top_k_v2_kernel(node: Node) -> Any:
+    count = _known_count(node)
+    if count is not None:
+        return node.call(largest, node.inputs[0], count)
+    return lambda x, k: largest(x, int(k))
+
+
+def top_k_gradient(node: Node, grad: Any, _: Any) -> Any:
+    from stillflow.ops.math.cast import cast
+    from stillflow.ops.math.reductions import reduce_prod
+
+    found = node.outputs[1]
+    in_shape: Any = shape(node.inputs[0])
+    found_shape: Any = shape(found)
+    columns = gather(cast(found_shape, dtypes.int64), size(found_shape) - 1)  # type: ignore[operator]
+    table: Any = reshape(found, stack([-1, columns]))
+    width: Any = gather(cast(in_shape, dtypes.int64), size(in_shape) - 1)  # type: ignore[operator]
+    rows = slice_helper(shape(table), 0)
+    starts = range_of(0, cast(rows, dtypes.int64) * width, width)
+    flat = reshape(table + cast(expand_dims(starts, -1), dtypes.int32), [-1])
+    total = [reduce_prod(in_shape)]
+    spread = scatter_nd(expand_dims(flat, -1), reshape(grad, [-1]), total)
+    result = [reshape(spread, in_shape), zeros([], dtype=dtypes.int32)]
+    return result[: len(node.inputs)]
+
+
+for _card in (top_k_op, top_k_v2_op):
+    _card.shape(top_k_shape)
+    _card.gradient(top_k_gradient)
+
+
+@top_k_v2_op.samples
+def top_k_v2_samples() -> Iterator[Any]:
+    x = np.array([[1, 5, 3, 4], [2, 2, 9, 2]], np.float32)
+    yield Sample(x[:1], np.int32(2), fixed=(1,))
+    yield Sample(x, np.int32(3), fixed=(1,), grad=False)
+    yield Bad(x, np.int32(5), match="last dimension >= k|at least k columns")
+
+
+@top_k_op.samples
+def top_k_samples() -> Iterator[Any]:
+    yield Sample(np.array([1, 5, 3], np.int32), k=1)
+
+
+@export("nn.top_k", "math.top_k")
+def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> Any:
+    """The `k` largest elements along the last dimension.
+
+    Args:
+      input: numbers, at least a vector.
+      k: how many, an int32 scalar.
+      sorted: whether they have to come in order.
+      name: of the operation.
+
+    Returns:
+      A named tuple: `values`, and `indices` (int32). Of equal elements the first comes first.
+    """
+    return top_k_v2_op(input, k, sorted=sorted, name=name)
+
+
+# ---- NthElement
+
+nth_element_op = op(f"""
+    NthElement(input: T, n: int32) -> values: T
+    reverse: bool = false
+    T: {_REAL}
+""")
+
+
+@nth_element_op.shape
+def nth_element_shape(node: Node) -> Any:
+    dims = dims_lib.with_rank_at_least(node.dims(0), 1)
+    value, last = node.value(1), dims_lib.dim(dims, -1)
+    if value is not None and value < 0:
+        if node.planning:
+            raise ValueError(f"Need n >= 0, got {value}")
+        dims_lib.make_dim(int(value), 1)
+    if value is not None and last is not None and last <= value:
+        if node.planning:
+            raise ValueError("Input must have at least n+1 columns")
+        raise ValueError(f"Input must have last dimension > n = {value} but is {last}")
+    return dims_lib.subshape(dims, 0, -1)
+
+
+@nth_element_op.kernel
+def nth_element_kernel(node: Node) -> Any:
+    reverse = node.reverse
+
+    def nth(x: Any, n: Any) -> Any:
+        position, width = int(n), x.shape[-1]
+        if not 0 <= position < width:
+            raise ValueError("Input must have at least n+1 columns")
+        if reverse:
+            position = width - 1 - position
+        where = torch.sort(ordered(x), -1)[1][..., position : position + 1]
+        signed = {
+            torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64,
+        }.get(x.dtype)  # fmt: skip
+        if signed is not None:
+            return torch.gather(x.view(signed), -1, where).view(x.dtype)[..., 0].clone()
+        return torch.gather(x, -1, where)[..., 0].clone()
+
+    return nth
+
+
+@nth_element_op.gradient
+def nth_element_gradient(node: Node, grad: Any) -> Any:
+    from stillflow.ops.math.cast import cast
+    from stillflow.ops.math.comparison import equal
+    from stillflow.ops.math.division import divide
+    from stillflow.ops.math.reductions import reduce_sum
+
+    hits = equal(expand_dims(node.outputs[0], -1), node.inputs[0])
+    indicators = cast(hits, grad.dtype)
+    grad = expand_dims(grad, -1)
+    count = expand_dims(reduce_sum(indicators, -1), -1)
+    return [divide(indicators, count) * grad, None]
+
+
+@nth_element_op.samples
+def nth_element_samples() -> Iterator[Any]:
+    x = np.array([[1, 5, 3, 4], [2, 7, 9, 0]], np.float32)
+    yield Sample(x, np.int32(1), fixed=(1,))
+    yield Sample(x, np.int32(0), reverse=True, fixed=(1,))
+    yield Bad(x, np.int32(4), match="last dimension > n|n\\+1 columns")
+
+
+def nth_element(
+    input: Any, n: Any, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """The element of rank `n` (from 0) along the last dimension, counted from the smallest."""
+    return nth_element_op(input, n, reverse=reverse, name=name)  # type: ignore[no-any-return]
+
+
+# ---- Sorting
+
+
+@export("sort")
+def sort(
+    values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None
+) -> Tensor:
+    """Sorts a tensor along an axis.
+
+    Args:
+      values: numbers.
+      axis: which one, a constant.
+      direction: "ASCENDING" or "DESCENDING".
+      name: of the scope.
+
+    Raises:
+      ValueError: if the axis is not constant or the direction does not exist.
+    """
+    with name_scope(name, "sort"):
+        return _sorted(values, axis, direction, False)
+
+
+@export("argsort")
+def argsort(
+    values: Any,
+    axis: int = -1,
+    direction: str = "ASCENDING",
+    stable: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The indices that sort a tensor along an axis, int32.
+
+    Args:
+      values: numbers.
+      axis: which one, a constant.
+      direction: "ASCENDING" or "DESCENDING".
+      stable: the order is stable in any case.
+      name: of the scope.
+
+    Raises:
+      ValueError: if the axis is not constant or the direction does not exist.
+    """
+    del stable
+    with name_scope(name, "argsort"):
+        return _sorted(values, axis, direction, True)
+
+
+def _sorted(values: Any, axis: Any, direction: str, positions: bool) -> Tensor:
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise ValueError(f"{direction} should be one of ASCENDING, DESCENDING")
+    axis = convert_to_tensor(axis, name="axis")
+    known = static_value(axis)
+    if axis._dims != () or known is None:
+        raise ValueError("axis must be a constant scalar")
+    values = convert_to_tensor(values, name="values")
+    if direction == "DESCENDING":
+        return _descending(values, int(known), positions)
+    negated = _descending(-values, int(known), positions)  # type: ignore[operator]
+    return negated if positions else -negated  # type: ignore[operator,return-value]
+
+
+def _descending(values: Any, axis: int, positions: bool) -> Tensor:
+    count = slice_helper(shape(values), axis)
+    values_rank: Any = rank(values)
+    static_rank = dims_lib.rank(values._dims)
+    order = None
+    if axis != -1 and axis + 1 != static_rank:
+        order = _swapped(axis, static_rank, values_rank)
+        values = transpose(values, order)
+    found, indices = top_k(values, count)
+    result = indices if positions else found
+    return result if order is None else transpose(result, order)  # type: ignore[no-any-return]
+
+
+def _swapped(axis: Any, static_rank: int | None, values_rank: Any) -> Tensor:
+    """The permutation that swaps an axis with the last one."""
+    if axis < 0:
+        axis = axis + (static_rank or values_rank)
+    if static_rank is not None:
+        middle = np.arange(axis + 1, static_rank - 1)
+        order = np.r_[np.arange(axis), [static_rank - 1], middle, [axis]]
+        return constant(order, name="transposition")
+    parts = [range_of(axis), [values_rank - 1], range_of(axis + 1, values_rank - 1), [axis]]
+    return concat(parts, axis=0)

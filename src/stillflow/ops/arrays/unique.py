@@ -1,0 +1,207 @@
+"""Distinct elements: Unique, UniqueWithCounts, ListDiff."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dims as dims_lib
+from stillflow.graph import dtypes
+from stillflow.graph.card import op
+from stillflow.graph.export import export
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.ops.kernels import ints, torch_type
+from stillflow.ops.samples import Bad, Sample
+
+_TYPES = "T: type\nout_idx: {int32, int64} = int32"
+_AXIS_TYPES = "T: type\nTaxis: {int32, int64} = int64\nout_idx: {int32, int64} = int32"
+unique_op = op("Unique(x: T) -> (y: T, idx: out_idx)\n" + _TYPES)
+unique_with_counts_op = op(
+    "UniqueWithCounts(x: T) -> (y: T, idx: out_idx, count: out_idx)\n" + _TYPES
+)
+unique_v2_op = op("UniqueV2(x: T, axis: Taxis) -> (y: T, idx: out_idx)\n" + _AXIS_TYPES)
+unique_with_counts_v2_op = op(
+    "UniqueWithCountsV2(x: T, axis: Taxis) -> (y: T, idx: out_idx, count: out_idx)\n"
+    + _AXIS_TYPES
+)
+
+
+def unique_shape(node: Node) -> Any:
+    if len(node.inputs) == 1:
+        dims_lib.with_rank(node.dims(0), 1)
+    elif node.planning:
+        return [None, (None,), (None,)][: len(node.outputs)]
+    return [(None,), node.dims(0), (None,)][: len(node.outputs)]
+
+
+def _distinct_rows(rows: Any) -> tuple[Any, Any]:
+    """Where each distinct row stands first, in order, and which of these each row is."""
+    if isinstance(rows, np.ndarray):
+        first: dict[Any, int] = {}
+        number = [first.setdefault(tuple(row), len(first)) for row in rows]
+        found = np.array(number, np.int64)
+        _, places = np.unique(found, return_index=True)
+        return torch.from_numpy(places), torch.from_numpy(found)
+    if rows.is_complex():
+        rows = torch.view_as_real(rows).flatten(1)
+    keys = rows[:, 0] if rows.shape[1] == 1 else rows
+    if keys.ndim == 1:
+        _, inverse = torch.unique(keys, return_inverse=True)
+    else:
+        _, inverse = torch.unique(keys, dim=0, return_inverse=True)
+    count = int(inverse.max()) + 1 if inverse.numel() else 0
+    numbers = torch.arange(inverse.numel(), device=inverse.device)
+    size = inverse.numel()
+    places = torch.full((count,), size, device=inverse.device).scatter_reduce_(
+        0, inverse, numbers, "amin"
+    )
+    order = torch.argsort(places)
+    position = torch.empty_like(order)
+    position[order] = torch.arange(count, device=order.device)
+    return places[order], position[inverse]
+
+
+def _unique(x: Any, axis: int, dtype: Any, with_counts: bool) -> Any:
+    strings = isinstance(x, np.ndarray)
+    moved = x.swapaxes(0, axis) if axis else x
+    rows = moved.reshape(x.shape[axis], -1) if x.size else None if strings else moved
+    if not strings:
+        rows = moved.reshape(x.shape[axis], max(1, x.numel() // max(1, x.shape[axis])))
+    elif rows is None:
+        rows = np.empty((x.shape[axis], 0), object)
+    places, inverse = _distinct_rows(rows)
+    if strings:
+        y = np.take(x, places.numpy(), axis)
+    else:
+        y = x.index_select(axis, places.to(x.device))
+    result = [y, inverse.to(dtype)]
+    if with_counts:
+        result.append(torch.bincount(inverse, minlength=places.numel()).to(dtype))
+    return result
+
+
+def unique_kernel(node: Node) -> Any:
+    dtype, counts = torch_type(node.out_idx), len(node.outputs) == 3
+    if len(node.inputs) == 1:
+        def unique_of_vector(x: Any) -> Any:
+            if x.ndim != 1:
+                raise ValueError("unique expects a 1D vector.")
+            return _unique(x, 0, dtype, counts)
+
+        return unique_of_vector
+
+    def unique_along(x: Any, axis: Any) -> Any:
+        given = ints(axis)
+        if axis.ndim != 1:
+            raise ValueError("axis expects a 1D vector.")
+        if len(given) > 1:
+            raise ValueError("axis does not support input tensors larger than 1 elements")
+        if not given and x.ndim != 1:
+            raise ValueError("unique expects a 1D vector.")
+        chosen = given[0] if given else 0
+        if not -x.ndim <= chosen < x.ndim:
+            raise ValueError(f"axis has to be between [0, {x.ndim})")
+        return _unique(x, chosen % x.ndim, dtype, counts)
+
+    return unique_along
+
+
+def _vector_samples() -> Iterator[Any]:
+    yield Sample(np.array([3, 1, 3, 2], np.int64))
+    yield Sample(np.array([2.0, 2.0, -1.0], np.float32), grad=False)
+    yield Sample(np.array([b"b", b"a", b"b"], object), out_idx=dtypes.int64)
+    yield Bad(np.zeros((2, 2), np.int32), match="rank 1|1D vector")
+
+
+def _axis_samples() -> Iterator[Any]:
+    x = np.array([[1, 2], [3, 4], [1, 2]], np.int32)
+    yield Sample(x, np.array([0]), fixed=(1,))
+    yield Sample(x, np.array([1]), fixed=(1,))
+
+
+for _card in (unique_op, unique_with_counts_op, unique_v2_op, unique_with_counts_v2_op):
+    _card.shape(unique_shape)
+    _card.kernel(unique_kernel)
+    _card.samples(_axis_samples if _card.name.endswith("V2") else _vector_samples)
+
+
+@export("unique")
+def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
+    """The distinct elements of a vector, in the order of their first occurrence.
+
+    Args:
+      x: a vector.
+      out_idx: the type of the indices.
+      name: of the operation.
+
+    Returns:
+      A named tuple: the elements `y`, and `idx` with `x = y[idx]`.
+    """
+    return unique_op(x, out_idx=out_idx, name=name)
+
+
+@export("unique_with_counts")
+def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
+    """Like `unique`, and `count`: how often each element occurs."""
+    return unique_with_counts_op(x, out_idx=out_idx, name=name)
+
+
+# ---- ListDiff
+
+list_diff_op = op("ListDiff(x: T, y: T) -> (out: T, idx: out_idx)\n" + _TYPES)
+
+
+@list_diff_op.shape
+def list_diff_shape(node: Node) -> Any:
+    dims_lib.with_rank(node.dims(0), 1)
+    dims_lib.with_rank(node.dims(1), 1)
+    return [(None,), (None,)]
+
+
+@list_diff_op.kernel
+def list_diff_kernel(node: Node) -> Any:
+    dtype = torch_type(node.out_idx)
+
+    def difference(x: Any, y: Any) -> Any:
+        for name, value in (("x", x), ("y", y)):
+            if value.ndim != 1:
+                raise ValueError(f"{name} should be a 1D vector.")
+        known = set(y.tolist())
+        kept = [index for index, item in enumerate(x.tolist()) if item not in known]
+        chosen = torch.tensor(kept, dtype=torch.int64)
+        out = x[chosen.numpy()] if isinstance(x, np.ndarray) else x.index_select(0, chosen)
+        return out, chosen.to(dtype)
+
+    return difference
+
+
+@list_diff_op.samples
+def list_diff_samples() -> Iterator[Any]:
+    yield Sample(np.array([1, 2, 3, 1]), np.array([1, 5]))
+    yield Sample(np.array([b"a", b"b"], object), np.array([b"a"], object))
+    yield Bad(np.zeros((2, 2)), np.zeros(2), match="rank 1|1D vector")
+
+
+def listdiff(x: Any, y: Any, out_idx: Any = None, name: str | None = None) -> Any:
+    """The older name of `setdiff1d`."""
+    return list_diff_op(x, y, out_idx=out_idx, name=name)
+
+
+@export("setdiff1d")
+def setdiff1d(
+    x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None = None
+) -> Any:
+    """The elements of `x` that are not in `y`, in their order and as often as they occur.
+
+    Args:
+      x, y: vectors of one type.
+      index_dtype: the type of the indices.
+      name: of the operation.
+
+    Returns:
+      A named tuple: the elements `out`, and `idx` with `out = x[idx]`.
+    """
+    return list_diff_op(x, y, out_idx=index_dtype, name=name)
