@@ -9,7 +9,12 @@ from .registry import Program, Run, describe_error
 
 
 class Built:
-    """A program's graph, built; ``run()`` then gives the values."""
+    """A program, built: its graph and static shapes as plain data; then its values.
+
+    Attributes:
+        graph_record: GraphDef, public collections and an expected error of the builder.
+        shapes_record: static shapes of the outputs of every op, ``None`` where unknown.
+    """
 
     def __init__(self, tf: Any, program: Program) -> None:
         self.tf = tf
@@ -27,11 +32,12 @@ class Built:
                 self.error = describe_error(error)
         if program.fails and self.error is None:
             raise AssertionError(program.name + " was expected to raise while building")
-        self._definition = self.graph.as_graph_def()
+        # Taken before anything runs: a program may add ops while it uses the session.
+        self.graph_record = self._record_graph()
+        self.shapes_record = self._record_shapes()
 
-    def record_graph(self) -> dict[str, Any]:
-        """GraphDef and collections as plain data (taken before anything ran)."""
-        record = encode.encode_message(self._definition)
+    def _record_graph(self) -> dict[str, Any]:
+        record = encode.encode_message(self.graph.as_graph_def())
         record["collections"] = self._record_collections()
         if self.error is not None:
             record["error"] = self.error
@@ -43,8 +49,7 @@ class Built:
         named = {key: encode.names_of(self.graph.get_collection(key)) for key in public}
         return {key: items for key, items in named.items() if items}
 
-    def record_shapes(self) -> dict[str, list[list[int | None] | None]]:
-        """Static shape of every output of every op, ``None`` where it is not known."""
+    def _record_shapes(self) -> dict[str, list[list[int | None] | None]]:
         return {
             op.name: [static_shape(output) for output in op.outputs]
             for op in self.graph.get_operations()
@@ -94,7 +99,7 @@ def capture(tf: Any, program: Program) -> dict[str, Any]:
     """The whole recording of one program."""
     built = Built(tf, program)
     return {
-        "graph": built.record_graph(),
-        "shapes": built.record_shapes(),
+        "graph": built.graph_record,
+        "shapes": built.shapes_record,
         "values": built.record_values(),
     }

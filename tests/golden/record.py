@@ -1,6 +1,6 @@
 """Record golden programs under TensorFlow 1.15.5 (or capture them with another module).
 
-    python -m tests.golden.record [family | family/program ...] [--module tensorflow] [--out DIR]
+    python -m tests.golden.record [family | family/program ...] [--check] [--module tensorflow]
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import sys
 from typing import Any
 
-from . import encode
+from . import compare, encode
 from .capture import capture
 from .registry import describe_error, families, load_programs
 
@@ -25,14 +25,14 @@ def main(argv: list[str]) -> int:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     tf = importlib.import_module(options.module)
     tf.logging.set_verbosity(tf.logging.ERROR)
-    if options.out == RECORDED and tf.__version__ != "1.15.5":
+    if not options.check and options.out == RECORDED and tf.__version__ != "1.15.5":
         raise SystemExit("goldens are recorded under TensorFlow 1.15.5, not " + tf.__version__)
     os.makedirs(options.out, exist_ok=True)
     failures = 0
     for family in families():
         wanted = [n for n in options.names if n.partition("/")[0] == family]
         if wanted or not options.names:
-            failures += _record_family(tf, family, wanted, options.out)
+            failures += _record_family(tf, family, wanted, options)
     return failures
 
 
@@ -40,29 +40,47 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="families, or single programs as family/program")
     parser.add_argument("--module", default="tensorflow", help="the TF1 module to build with")
+    parser.add_argument("--check", action="store_true",
+                        help="write nothing; print what differs from the recordings")
     parser.add_argument("--out", default=RECORDED, help="folder for the recordings")
     return parser.parse_args(argv)
 
 
-def _record_family(tf: Any, family: str, wanted: list[str], out: str) -> int:
-    path = os.path.join(out, family + ".json.gz")
+def _record_family(tf: Any, family: str, wanted: list[str], options: argparse.Namespace) -> int:
+    path = os.path.join(options.out, family + ".json.gz")
     everything = {n: p for n, p in load_programs().items() if n.partition("/")[0] == family}
-    single = [name for name in wanted if name != family]
-    recording = encode.read_recording(path) if single and os.path.exists(path) else {}
-    recording = {name: old for name, old in recording.items() if name in everything}
+    chosen = everything if not wanted or family in wanted else wanted
+    stored = encode.read_recording(path) if os.path.exists(path) else {}
+    recording: dict[str, Any] = {}
     failures = 0
-    for name, program in everything.items():
-        if single and family not in wanted and name not in single:
-            continue
+    for name in chosen:
         try:
-            recording[name] = capture(tf, program)
+            recording[name] = capture(tf, everything[name])
             print(f"{name:<52} {summary(recording[name])}")
         except Exception as error:
             failures += 1
             print(f"{name:<52} FAILED {first_line(error)}")
+    if options.check:
+        return failures + sum(_differs(name, stored, new) for name, new in recording.items())
+    if chosen is not everything:
+        kept = {name: old for name, old in stored.items() if name in everything}
+        recording = {**kept, **recording}
     size = encode.write_recording(path, recording)
     print(f"{family}: {len(recording)} programs, {size} bytes")
     return failures
+
+
+def _differs(name: str, stored: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Print how a program differs from its recording; whether it does."""
+    old = stored.get(name)
+    lines = ["not recorded yet"] if old is None else [
+        *compare.graph_differences(old["graph"], new["graph"]),
+        *compare.shape_differences(old["shapes"], new["shapes"]),
+        *compare.value_differences(old["values"], new["values"]),
+    ]
+    for line in lines:
+        print(f"    differs: {line}")
+    return bool(lines)
 
 
 def first_line(error: Exception) -> str:

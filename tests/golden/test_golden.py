@@ -62,9 +62,9 @@ def differences(name: str, aspect: str) -> Iterator[str]:
     expected = recording(name.partition("/")[0])[name][aspect]
     program = built(name)
     if aspect == "graph":
-        return compare.graph_differences(expected, program.record_graph())
+        return compare.graph_differences(expected, program.graph_record)
     if aspect == "shapes":
-        return compare.shape_differences(expected, program.record_shapes())
+        return compare.shape_differences(expected, program.shapes_record)
     options = program.program
     actual = program.record_values()
     return compare.value_differences(expected, actual, options.rtol, options.atol)

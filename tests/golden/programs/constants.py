@@ -222,10 +222,10 @@ def dtype_properties(tf):
     for name in ["float16", "float32", "float64", "int8", "int32", "uint16", "bool", "string",
                  "complex64", "qint8", "quint8", "qint32", "bfloat16", "resource"]:
         dtype = getattr(tf, name)
-        facts[name] = [str(dtype), repr(dtype), dtype.is_floating, dtype.is_integer,
-                       dtype.is_complex, dtype.is_unsigned, dtype.is_quantized,
+        facts[name] = [str(dtype), repr(dtype), bool(dtype.is_floating), bool(dtype.is_integer),
+                       dtype.is_complex, bool(dtype.is_unsigned), dtype.is_quantized,
                        dtype.as_datatype_enum, dtype.size, dtype.real_dtype.name]
-    facts["limits"] = [tf.int32.max, tf.int8.min, tf.uint8.max, tf.int64.min, str(tf.float16.max)]
+    facts["limits"] = [tf.int32.max, tf.int8.min, tf.uint8.max, tf.int64.min, float(tf.float16.max)]
     facts["as_dtype"] = [tf.as_dtype(x).name for x in (np.float32, "int64", 1, np.dtype("bool"))]
     facts["equal"] = [tf.float32 == np.float32, tf.float32 == "float32", tf.int32 != tf.int64]
     facts["unknown"] = raised(tf.as_dtype, "floaty")
