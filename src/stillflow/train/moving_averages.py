@@ -112,11 +112,11 @@ def _zero_debias(unbiased: Any, value: Any, rate: Tensor) -> Any:
                 initializer=Zeros(),
                 trainable=False,
             )
-        new_biased = assign_sub(biased, (biased - value) * rate)
-        new_step = local_step.assign_add(1)
-        factor = 1 - pow(1.0 - rate, new_step)
-        scope = get_default_graph().get_name_scope()
-        return assign(unbiased, new_biased / factor, name=scope + "/")
+    new_biased = assign_sub(biased, (biased - value) * rate)
+    new_step = local_step.assign_add(1)
+    factor = 1 - pow(1.0 - rate, new_step)
+    scope = get_default_graph().get_name_scope()
+    return assign(unbiased, new_biased / factor, name=scope + "/")
 
 
 def _unused(name: str) -> str:

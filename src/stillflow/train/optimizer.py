@@ -177,7 +177,7 @@ class Optimizer(Slots):
         var_list = [v for g, v in pairs if g is not None]
         if not var_list:
             raise ValueError(
-                f"No gradients provided for any variable: {([str(v) for _, v in pairs],)}."
+                f"No gradients provided for any variable: {[str(v) for _, v in pairs]}."
             )
         with init_scope():
             self._create_slots(var_list)

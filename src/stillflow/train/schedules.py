@@ -221,8 +221,8 @@ class CosineDecayRestarts(_Schedule):
 
             restarts, fraction = cond(equal(t_mul, 1.0), equal_lengths, growing_lengths)
             height = m_mul**restarts
-            decayed = (1 - alpha) * _half_cosine(fraction, 0.5 * height) + alpha
-            return multiply(rate, decayed, name=scope)
+            cosine = _half_cosine(fraction, 0.5 * height)
+            return multiply(rate, (1 - alpha) * cosine + alpha, name=scope)
 
 
 @export("keras.experimental.LinearCosineDecay")

@@ -115,7 +115,7 @@ def report_uninitialized_variables(
 ) -> Tensor:
     """A 1-D string tensor: the names of variables that have no value yet."""
     from stillflow.ops.arrays.join import stack
-    from stillflow.ops.arrays.select import boolean_mask
+    from stillflow.ops.arrays.masks import boolean_mask
     from stillflow.ops.math.comparison import logical_not
     from stillflow.variables.state_ops import is_variable_initialized
 

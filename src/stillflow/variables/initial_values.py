@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from stillflow.graph.graph_keys import GraphKeys
@@ -18,42 +19,58 @@ def guarded(name: str, initial_value: Tensor) -> Tensor:
     """
     if not isinstance(initial_value, Tensor):
         raise TypeError(f"initial_value needs to be a Tensor: {initial_value}")
-    ancestors = _ancestors(initial_value.op)
-    if ancestors is None:
+    if _has_cycle(initial_value.op):
         return initial_value
     replaced: dict[Operation, Operation] = {}
-    for op in ancestors:
+    for op in _sources_first(initial_value.op):
         replaced[op] = _replacement(name, op, replaced)
     return replaced[initial_value.op].outputs[initial_value.value_index]
 
 
-def _ancestors(op: Operation) -> list[Operation] | None:
-    """All operations behind `op`, sources first; None if they form a cycle."""
+# What is not looked behind, because it is safe to run or gives way to something that is.
+_SAFE = ("IsVariableInitialized", "VarIsInitializedOp", "ReadVariableOp", "If")
+_VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
+
+
+def _has_cycle(op: Operation) -> bool:
+    """Whether following inputs and control inputs from `op` leads back to where one was."""
     finished: dict[Operation, bool] = {}
-    order: list[Operation] = []
     stack: list[tuple[Operation, bool]] = [(op, False)]
     while stack:
         current, leaving = stack.pop()
         if leaving:
             finished[current] = True
-            order.append(current)
             continue
-        state = finished.get(current)
-        if state is not None:
+        if current in finished:
             continue
         finished[current] = False
         stack.append((current, True))
         for source in [*(t.op for t in current._inputs), *current._control_inputs]:
             if finished.get(source) is False:
-                return None
+                return True
             stack.append((source, False))
-    return order
+    return False
+
+
+def _sources_first(op: Operation) -> Iterator[Operation]:
+    """The operations behind `op`, each after its inputs, first inputs first."""
+    seen: set[Operation] = set()
+    stack: list[tuple[Operation, bool]] = [(op, False)]
+    while stack:
+        current, leaving = stack.pop()
+        if leaving:
+            yield current
+        elif current not in seen:
+            seen.add(current)
+            stack.append((current, True))
+            if current.type not in (*_SAFE, *_VARIABLES):
+                stack.extend((t.op, False) for t in reversed(current._inputs))
 
 
 def _replacement(name: str, op: Operation, replaced: dict[Operation, Operation]) -> Operation:
-    if op.type in ("IsVariableInitialized", "VarIsInitializedOp", "ReadVariableOp", "If"):
+    if op.type in _SAFE:
         return op
-    if op.type in ("Variable", "VariableV2", "VarHandleOp"):
+    if op.type in _VARIABLES:
         value = _initialized_value(op)
         return op if value is None else value.op
     inputs = [replaced[t.op].outputs[t.value_index] for t in op._inputs]

@@ -11,17 +11,25 @@ from stillflow import errors
 class Buffer:
     """Holds a variable's current value; what reference and resource handles point to.
 
-    Attributes:
+    Args:
       name: the variable's name, for messages.
+      is_resource: whether it is a resource variable.
+      container: all buffers of the container that it is in, this one among them.
+
+    Attributes:
       value: a torch tensor (an object array for strings), or None while uninitialized.
       lock: held by updates that ask for `use_locking`.
     """
 
-    __slots__ = ("is_resource", "lock", "name", "value")
+    __slots__ = ("container", "is_resource", "lock", "name", "value")
 
-    def __init__(self, name: str, is_resource: bool = False) -> None:
+    def __init__(
+        self, name: str, is_resource: bool = False, container: list[Buffer] | None = None
+    ) -> None:
         self.name = name
         self.is_resource = is_resource
+        self.container = [] if container is None else container
+        self.container.append(self)
         self.value: Any = None
         self.lock = threading.RLock()
 
@@ -40,8 +48,25 @@ class Buffer:
         """TF's words for a variable without a value."""
         if not self.is_resource:
             return f"Attempting to use uninitialized value {self.name}"
+        reason = f"Resource localhost/{self.name}/N10tensorflow3VarE does not exist."
+        if not any(other.exists for other in self.container):
+            reason = (
+                "Container localhost does not exist. (Could not find resource: "
+                f"localhost/{self.name})"
+            )
         return (
             f"Error while reading resource variable {self.name} from Container: localhost. This "
-            f"could mean that the variable was uninitialized. Not found: Container localhost does "
-            f"not exist. (Could not find resource: localhost/{self.name})"
+            f"could mean that the variable was uninitialized. Not found: {reason}"
         )
+
+    @property
+    def exists(self) -> bool:
+        """A resource variable comes to be when it gets a value, a reference variable when used."""
+        return self.value is not None or not self.is_resource
+
+
+def buffer_of(node: Any, name: str, is_resource: bool = False) -> Buffer:
+    """The buffer of a variable op in the session."""
+    container = node.resource(list, kind="container", name="variables")
+    buffer: Buffer = node.resource(lambda: Buffer(name, is_resource, container), kind="variable")
+    return buffer

@@ -9,7 +9,7 @@ from stillflow.graph import dims
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
-from stillflow.ops.variables.buffer import Buffer
+from stillflow.ops.variables.buffer import Buffer, buffer_of
 
 _VARIABLE = """
     shape: shape
@@ -33,7 +33,7 @@ def variable_shape(node: Node) -> Any:
 
 def variable_kernel(node: Any) -> Any:
     name = node.op.attrs["shared_name"].decode() or node.name
-    return node.handle(node.resource(lambda: Buffer(name), kind="variable"))
+    return node.handle(buffer_of(node, name))
 
 
 @variable_op.shape

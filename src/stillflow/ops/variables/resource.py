@@ -11,7 +11,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
-from stillflow.ops.variables.buffer import Buffer
+from stillflow.ops.variables.buffer import Buffer, buffer_of
 from stillflow.ops.variables.reference import count_up_to, update
 
 var_handle_op = op("""
@@ -35,7 +35,7 @@ def var_handle_shape(node: Node) -> Any:
 @var_handle_op.kernel
 def var_handle_kernel(node: Any) -> Any:
     name = node.op.attrs["shared_name"].decode() or node.name
-    return node.handle(node.resource(lambda: Buffer(name, is_resource=True), kind="variable"))
+    return node.handle(buffer_of(node, name, is_resource=True))
 
 
 read_variable_op = op("""

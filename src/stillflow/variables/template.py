@@ -1,0 +1,194 @@
+"""`tf.make_template`: functions that share the variables they make from call to call."""
+
+from __future__ import annotations
+
+import functools
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stillflow.graph.api import get_collection, get_collection_ref
+from stillflow.graph.export import export
+from stillflow.graph.graph_keys import GraphKeys
+from stillflow.platform import tf_logging as logging
+from stillflow.variables.variable_scope import (
+    PureVariableScope,
+    VariableScope,
+    get_variable_scope_store,
+    variable_scope,
+)
+
+
+@export("make_template")
+def make_template(
+    name_: str,
+    func_: Callable[..., Any],
+    create_scope_now_: bool = False,
+    unique_name_: str | None = None,
+    custom_getter_: Any = None,
+    **kwargs: Any,
+) -> Template:
+    """`func_` as a function that makes variables at its first call and uses them at all others.
+
+    Args:
+      name_: of the variable scope, made unique.
+      func_: makes its variables with `tf.get_variable`.
+      create_scope_now_: whether the scope opens here, rather than where it is first called.
+      unique_name_: of the scope, exactly.
+      custom_getter_: the scope's custom getter.
+      **kwargs: arguments for `func_`.
+
+    Raises:
+      ValueError: if `name_` is None.
+    """
+    if kwargs:
+        func_ = functools.wraps(func_)(functools.partial(func_, **kwargs))
+    return Template(
+        name_,
+        func_,
+        create_scope_now=create_scope_now_,
+        unique_name=unique_name_,
+        custom_getter=custom_getter_,
+    )
+
+
+class Template:
+    """What `make_template` gives; arguments are those of that function."""
+
+    def __init__(
+        self,
+        name: str,
+        func: Callable[..., Any],
+        create_scope_now: bool = False,
+        unique_name: str | None = None,
+        custom_getter: Any = None,
+    ) -> None:
+        if name is None:
+            raise ValueError("name cannot be None.")
+        self._func = func
+        self._stacktrace = traceback.format_stack()[:-2]
+        self._name, self._unique_name = name, unique_name
+        self._custom_getter = custom_getter
+        self._variable_scope: VariableScope | None = None
+        self._variables_created = False
+        self._first_call = True
+        if create_scope_now:
+            scope_name = unique_name or get_variable_scope_store().unique(name)
+            with PureVariableScope(scope_name, custom_getter=custom_getter) as scope:
+                self._variable_scope = scope
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._variable_scope is not None:
+            with variable_scope(self._variable_scope, reuse=not self._first_call):
+                return self._call_func(args, kwargs)
+        with variable_scope(
+            self._unique_name, self._name, custom_getter=self._custom_getter
+        ) as scope:
+            self._variable_scope = scope
+            return self._call_func(args, kwargs)
+
+    def _call_func(self, args: Any, kwargs: Any) -> Any:
+        try:
+            if self._variables_created:
+                return self._call_again(args, kwargs)
+            if not self._first_call:  # another thread is in the first call
+                return self._func(*args, **kwargs)
+            self._first_call = False
+            try:
+                result = self._func(*args, **kwargs)
+            except BaseException:
+                self._first_call = True
+                raise
+            self._variables_created = True
+            return result
+        except Exception as error:
+            self._say_where(error)
+            raise
+
+    def _call_again(self, args: Any, kwargs: Any) -> Any:
+        before = len(get_collection_ref(GraphKeys.GLOBAL_VARIABLES))
+        trainable_before = len(get_collection_ref(GraphKeys.TRAINABLE_VARIABLES))
+        result = self._func(*args, **kwargs)
+        trainable = get_collection_ref(GraphKeys.TRAINABLE_VARIABLES)
+        if len(trainable) != trainable_before:
+            raise ValueError(
+                "Trainable variable created when calling a template after the first time, perhaps "
+                "you used tf.Variable when you meant tf.get_variable: "
+                f"{trainable[trainable_before:]}"
+            )
+        variables = get_collection_ref(GraphKeys.GLOBAL_VARIABLES)
+        if len(variables) != before:
+            logging.info(
+                "New variables created when calling a template after the first time, perhaps you "
+                "used tf.Variable when you meant tf.get_variable: %s",
+                variables[before:],
+            )
+        return result
+
+    def _say_where(self, error: Exception) -> None:
+        """Adds to an error's message where the template was made."""
+        text = error.args[0] if error.args else ""
+        trace = "".join(_without_common(self._stacktrace, traceback.format_stack()))
+        error.args = (f"{text}\n\noriginally defined at:\n{trace}", *error.args[1:])
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def func(self) -> Callable[..., Any]:
+        """The function that was made a template of."""
+        return self._func
+
+    @property
+    def variable_scope(self) -> VariableScope | None:
+        """The scope of its variables; None before it is entered."""
+        return self._variable_scope
+
+    var_scope = variable_scope
+
+    @property
+    def variable_scope_name(self) -> str | None:
+        """The scope's name with a slash; None before it is entered."""
+        if self._variable_scope is None:
+            return None
+        name = self._variable_scope.name
+        return name if not name or name.endswith("/") else name + "/"
+
+    def _collected(self, key: str) -> list[Any]:
+        return get_collection(key, self.variable_scope_name) if self._variables_created else []
+
+    @property
+    def variables(self) -> list[Any]:
+        """Its global and local variables."""
+        return self.global_variables + self.local_variables
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        return self._collected(GraphKeys.TRAINABLE_VARIABLES)
+
+    @property
+    def non_trainable_variables(self) -> list[Any]:
+        """The global variables that are not trainable."""
+        trainable = set(self.trainable_variables)
+        return [variable for variable in self.global_variables if variable not in trainable]
+
+    @property
+    def global_variables(self) -> list[Any]:
+        return self._collected(GraphKeys.GLOBAL_VARIABLES)
+
+    @property
+    def local_variables(self) -> list[Any]:
+        return self._collected(GraphKeys.LOCAL_VARIABLES)
+
+    weights = variables
+    trainable_weights = trainable_variables
+    non_trainable_weights = non_trainable_variables
+
+
+def _without_common(stack: Sequence[str], base: Sequence[str]) -> Sequence[str]:
+    """`stack` without the entries that it has in common with `base`, but at least its last."""
+    for i, (entry, other) in enumerate(zip(stack, base, strict=False)):
+        if entry != other:
+            return stack[i:]
+    return stack[-1:]
