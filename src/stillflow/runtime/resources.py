@@ -21,7 +21,7 @@ class Resources:
         self, device_of: Callable[[Operation], Any], from_array: Callable[[Any], Any]
     ) -> None:
         self._objects: dict[tuple[str, str, str], Any] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # making one object may ask for another
         self.device_of = device_of
         self.from_array = from_array
 

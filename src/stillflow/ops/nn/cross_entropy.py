@@ -311,7 +311,7 @@ def sparse_softmax_cross_entropy_with_logits(
     Raises:
       ValueError: if arguments are not given by name or the shapes do not fit.
     """
-    from stillflow.ops.check import assert_equal
+    from stillflow.ops.checks.comparisons import assert_equal
 
     require_names("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     with name_scope(name, "SparseSoftmaxCrossEntropyWithLogits", [labels, logits]):

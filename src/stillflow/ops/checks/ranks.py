@@ -31,7 +31,7 @@ def _check(
     data: Any,
     summarize: int | None,
 ) -> Any:
-    from stillflow.debugging.types import assert_type
+    from stillflow.ops.checks.types import assert_type
 
     for rank in ranks:
         assert_type(rank, dtypes.int32)
