@@ -7,10 +7,32 @@ from typing import Any
 from stillflow.graph import dims, dtypes
 from stillflow.graph.constant_value import partial_shape
 from stillflow.graph.conversion import convert_to_tensor
-from stillflow.graph.dims import Dims
+from stillflow.graph.dims import Dim, Dims
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, dimension_value
+from stillflow.ops.arrays import packing as packing  # lists of tensors become tensors
+
+
+def checked_rank(node: Node, index: int, rank: int, running: str) -> tuple[Dim, ...]:
+    """The dims of an input that must have the given rank.
+
+    Args:
+      running: what TF says of another rank when the graph runs, before the input's shape.
+
+    Raises:
+      ValueError: if the input has another rank.
+    """
+    shape = node.dims(index)
+    if node.planning and shape is not None and len(shape) != rank:
+        raise ValueError(f"{running}{dims.to_string(shape)}")
+    return dims.with_rank(shape, rank)
+
+
+def check_range(node: Node, first: int) -> None:
+    """Refuses inputs `first` and the next one, the bounds of a range, unless they are scalars."""
+    checked_rank(node, first, 0, "minval must be 0-D, got shape ")
+    checked_rank(node, first + 1, 0, "maxval must be 0-D, got shape ")
 
 
 def shape_argument(node: Node, index: int = 0) -> Dims:
@@ -19,7 +41,7 @@ def shape_argument(node: Node, index: int = 0) -> Dims:
     Raises:
       ValueError: if it is no vector, or a known size is below -1.
     """
-    dims.with_rank(node.dims(index), 1)
+    checked_rank(node, index, 1, "shape must be a vector of {int32,int64}, got shape ")
     value = node.value(index)
     return node.shape_value(index) if value is None else dims.from_values(value.tolist())
 
@@ -49,7 +71,10 @@ def seed_argument(node: Node, index: int) -> None:
     Raises:
       ValueError: if it is something else.
     """
-    dims.with_value(dims.with_rank(node.dims(index), 1)[0], 2)
+    (length,) = checked_rank(node, index, 1, "seed must have shape [2], not ")
+    if node.planning and length not in (2, None):
+        raise ValueError(f"seed must have shape [2], not [{length}]")
+    dims.with_value(length, 2)
 
 
 def shape_tensor(shape: Any, empty: Any = dtypes.int32) -> Tensor:

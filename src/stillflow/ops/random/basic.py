@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from stillflow.graph import dims, dtypes
+from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import Card, op
 from stillflow.graph.conversion import convert_to_tensor
@@ -16,6 +16,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.random_seed import get_seed
 from stillflow.ops.math.binary import add_op
 from stillflow.ops.random.arguments import (
+    check_range,
     read_sizes,
     set_static_shape,
     shape_argument,
@@ -87,8 +88,7 @@ random_uniform_int_op = op("""
 
 @random_uniform_int_op.shape
 def random_uniform_int_shape(node: Node) -> Any:
-    dims.with_rank(node.dims(1), 0)
-    dims.with_rank(node.dims(2), 0)
+    check_range(node, 1)
     return shape_argument(node)
 
 

@@ -16,7 +16,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.random_seed import get_seed
 from stillflow.ops.random import draws
-from stillflow.ops.random.arguments import seed_argument
+from stillflow.ops.random.arguments import checked_rank, seed_argument
 from stillflow.ops.random.philox import Philox
 from stillflow.ops.random.sharding import host_threads, shards
 from stillflow.ops.random.streams import op_stream, stateless_stream
@@ -59,8 +59,8 @@ def _lowest(dtype: Any) -> float:
 
 
 def _categorical_shape(node: Node) -> Any:
-    logits = dims.with_rank(node.dims(0), 2)
-    dims.with_rank(node.dims(1), 0)
+    logits = checked_rank(node, 0, 2, "logits should be a matrix, got shape ")
+    checked_rank(node, 1, 0, "num_samples should be a scalar, got shape ")
     samples = node.value(1)
     return (logits[0], None if samples is None else dims.make_dim(int(samples), 1))
 

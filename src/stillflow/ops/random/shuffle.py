@@ -13,22 +13,20 @@ from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
-from stillflow.graph.lazy import LazyModule, torch
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.random_seed import get_seed
 from stillflow.ops.arrays.shape import shape as shape_of
+from stillflow.ops.arrays.slicing import slice_
+from stillflow.ops.control import with_dependencies
+from stillflow.ops.control_flow.asserts import Assert
 from stillflow.ops.kernels import either, moving
+from stillflow.ops.math.reductions import reduce_all
 from stillflow.ops.random.basic import random_uniform
 from stillflow.ops.random.permutation import permutation
 from stillflow.ops.random.streams import OpStream, op_stream
 from stillflow.ops.samples import Bad, Sample
-
-# What random_crop is made of is looked up when it is first called: those modules use this package.
-assertions: Any = LazyModule("stillflow.ops.control_flow.assertions")
-grouping: Any = LazyModule("stillflow.ops.control_flow.grouping")
-reductions: Any = LazyModule("stillflow.ops.math.reductions")
-slicing: Any = LazyModule("stillflow.ops.arrays.slicing")
 
 random_shuffle_op = op(
     """
@@ -163,12 +161,12 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
         value = convert_to_tensor(value, name="value")
         size = convert_to_tensor(size, dtype=dtypes.int32, name="size")
         shape = shape_of(value)
-        check = assertions.Assert(
-            reductions.reduce_all(shape >= size),
+        check = Assert(
+            reduce_all(shape >= size),
             ["Need value.shape >= size, got ", shape, size],
             summarize=1000,
         )
-        shape = grouping.with_dependencies([check], shape)
+        shape = with_dependencies([check], shape)
         limit = shape - size + 1
         draws = random_uniform(shape_of(shape), dtype=size.dtype, maxval=size.dtype.max, seed=seed)
-        return slicing.slice(value, draws % limit, size, name=scope)
+        return slice_(value, draws % limit, size, name=scope)

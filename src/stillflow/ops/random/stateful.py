@@ -11,7 +11,7 @@ import numpy as np
 from stillflow.graph import dims
 from stillflow.graph.card import Card, op
 from stillflow.graph.node import Node
-from stillflow.ops.random.arguments import read_sizes, shape_argument, shape_sizes
+from stillflow.ops.random.arguments import check_range, read_sizes, shape_argument, shape_sizes
 from stillflow.ops.random.distributions import (
     FULL_RANGE,
     NORMAL,
@@ -85,8 +85,7 @@ stateful_uniform_int_op = op("""
 
 @stateful_uniform_int_op.shape
 def stateful_uniform_int_shape(node: Node) -> Any:
-    dims.with_rank(node.dims(3), 0)
-    dims.with_rank(node.dims(4), 0)
+    check_range(node, 3)
     return _shape(node)
 
 

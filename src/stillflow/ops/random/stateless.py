@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stillflow.graph import dims, dtypes
+from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import Card, op
 from stillflow.graph.conversion import convert_to_tensor
@@ -14,6 +14,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.math.binary import add_op
 from stillflow.ops.random.arguments import (
+    check_range,
     read_sizes,
     seed_argument,
     set_static_shape,
@@ -89,8 +90,7 @@ stateless_random_uniform_int_op = op(
 
 @stateless_random_uniform_int_op.shape
 def stateless_random_uniform_int_shape(node: Node) -> Any:
-    dims.with_rank(node.dims(2), 0)
-    dims.with_rank(node.dims(3), 0)
+    check_range(node, 2)
     return _stateless_shape(node)
 
 
