@@ -13,6 +13,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.broadcasting import broadcast_shape
 from stillflow.ops.math.kernels import NUMPY_TYPES, element_wise, through_numpy
 from stillflow.ops.samples import Bad, Sample
@@ -111,36 +112,42 @@ def shift_samples() -> Any:
 
 
 @export("bitwise.bitwise_and")
+@dispatchable
 def bitwise_and(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The bits set in both integers, element by element."""
     return bitwise_and_op(x, y, name=name)
 
 
 @export("bitwise.bitwise_or")
+@dispatchable
 def bitwise_or(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The bits set in either of two integers, element by element."""
     return bitwise_or_op(x, y, name=name)
 
 
 @export("bitwise.bitwise_xor")
+@dispatchable
 def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The bits set in exactly one of two integers, element by element."""
     return bitwise_xor_op(x, y, name=name)
 
 
 @export("bitwise.invert")
+@dispatchable
 def invert(x: Any, name: str | None = None) -> Tensor:
     """The bits not set in an integer, element by element."""
     return invert_op(x, name=name)
 
 
 @export("bitwise.left_shift")
+@dispatchable
 def left_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The bits of `x` moved up by `y` places, element by element."""
     return left_shift_op(x, y, name=name)
 
 
 @export("bitwise.right_shift")
+@dispatchable
 def right_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The bits of `x` moved down by `y` places; the sign of negative numbers is kept."""
     return right_shift_op(x, y, name=name)

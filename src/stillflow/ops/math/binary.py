@@ -16,6 +16,7 @@ from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.broadcasting import (
     broadcast_shape,
     broadcast_targets,
@@ -238,7 +239,7 @@ maximum_op = broadcasting_op(
     Maximum(x: T, y: T) -> z: T
     T: {bfloat16, half, float, double, int32, int64}
 """,
-    np.maximum,
+    lambda x, y: np.where(x < y, y, x),
 )
 
 minimum_op = broadcasting_op(
@@ -246,7 +247,7 @@ minimum_op = broadcasting_op(
     Minimum(x: T, y: T) -> z: T
     T: {bfloat16, half, float, double, int32, int64}
 """,
-    np.minimum,
+    lambda x, y: np.where(y < x, y, x),
 )
 
 atan2_op = broadcasting_op(f"""
@@ -403,6 +404,7 @@ def next_after_samples() -> Any:
 
 
 @export("math.add", "add")
+@dispatchable
 def add(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x + y`, element by element, with broadcasting.
 
@@ -415,18 +417,21 @@ def add(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.subtract", "subtract")
+@dispatchable
 def subtract(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x - y`, element by element, with broadcasting."""
     return sub_op(x, y, name=name)
 
 
 @export("math.multiply", "multiply")
+@dispatchable
 def multiply(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x * y`, element by element, with broadcasting."""
     return mul_op(x, y, name=name)
 
 
 @export("math.multiply_no_nan")
+@dispatchable
 def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x * y`, but 0 wherever `y` is 0, even if `x` is infinite or NaN there.
 
@@ -440,6 +445,7 @@ def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.scalar_mul", "scalar_mul")
+@dispatchable
 def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     """`scalar * x` for a tensor or `IndexedSlices` `x`.
 
@@ -456,12 +462,14 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
 
 
 @export("math.squared_difference", "squared_difference")
+@dispatchable
 def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`(x - y)` squared, element by element, with broadcasting."""
     return squared_difference_op(x, y, name=name)
 
 
 @export("math.pow", "pow")
+@dispatchable
 def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x` to the power of `y`, element by element, with broadcasting.
 
@@ -473,24 +481,28 @@ def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.maximum", "maximum")
+@dispatchable
 def maximum(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The larger of `x` and `y`, element by element, with broadcasting."""
     return maximum_op(x, y, name=name)
 
 
 @export("math.minimum", "minimum")
+@dispatchable
 def minimum(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The smaller of `x` and `y`, element by element, with broadcasting."""
     return minimum_op(x, y, name=name)
 
 
 @export("math.atan2", "atan2")
+@dispatchable
 def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
     """The angle of the point `(x, y)`, between -pi and pi, element by element."""
     return atan2_op(y, x, name=name)
 
 
 @export("math.nextafter")
+@dispatchable
 def nextafter(x1: Any, x2: Any, name: str | None = None) -> Tensor:
     """The next number of the type after `x1` towards `x2`, element by element."""
     return next_after_op(x1, x2, name=name)

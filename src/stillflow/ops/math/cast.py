@@ -19,6 +19,7 @@ from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.math.kernels import is_running
 from stillflow.ops.samples import Bad, Sample
@@ -188,6 +189,7 @@ def bitcast_samples() -> Any:
 
 
 @export("bitcast")
+@dispatchable
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
     """The bits of `input`, read as elements of another type.
 
@@ -206,6 +208,7 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
 
 
 @export("cast", "dtypes.cast")
+@dispatchable
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """`x` with its elements converted to `dtype`.
 
@@ -234,6 +237,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
 
 
 @export("dtypes.saturate_cast", "saturate_cast")
+@dispatchable
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     """`value` converted to `dtype`, with what does not fit replaced by the nearest that does."""
     with name_scope(name, "saturate_cast", [value]) as scope:

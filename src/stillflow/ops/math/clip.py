@@ -19,6 +19,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.constants import constant
 from stillflow.ops.control import identity
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.binary import maximum, minimum
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import is_finite
@@ -86,6 +87,7 @@ def _like(t: Any, values: Tensor) -> Any:
 
 
 @export("clip_by_value")
+@dispatchable
 def clip_by_value(
     t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None
 ) -> Any:
@@ -109,6 +111,7 @@ def clip_by_value(
 
 
 @export("clip_by_norm")
+@dispatchable
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
     """`t` scaled down where its L2 norm is above a maximum.
 
@@ -142,6 +145,7 @@ def _all_values(t_list: Sequence[Any]) -> list[Tensor | None]:
 
 
 @export("linalg.global_norm", "global_norm")
+@dispatchable
 def global_norm(t_list: Any, name: str | None = None) -> Tensor:
     """The square root of the sum of squares of all elements of several tensors.
 
@@ -164,6 +168,7 @@ def global_norm(t_list: Any, name: str | None = None) -> Tensor:
 
 
 @export("clip_by_global_norm")
+@dispatchable
 def clip_by_global_norm(
     t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
 ) -> tuple[list[Any], Tensor]:
@@ -202,6 +207,7 @@ def clip_by_global_norm(
 
 
 @export("clip_by_average_norm")
+@dispatchable
 def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
     """`t` scaled down where its L2 norm divided by its number of elements is above a maximum."""
     with name_scope(name, "clip_by_average_norm", [t, clip_norm]) as scope:

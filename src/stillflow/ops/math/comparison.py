@@ -14,6 +14,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.broadcasting import broadcast_shape
 from stillflow.ops.math.kernels import ANY_NUMBER, REAL, REAL_NUMBER, element_wise
 from stillflow.ops.samples import Bad, Sample
@@ -219,60 +220,70 @@ is_finite_op = _kind("IsFinite", "isfinite")
 
 
 @export("math.less", "less")
+@dispatchable
 def less(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Whether `x < y`, element by element, with broadcasting."""
     return less_op(x, y, name=name)
 
 
 @export("math.less_equal", "less_equal")
+@dispatchable
 def less_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Whether `x <= y`, element by element, with broadcasting."""
     return less_equal_op(x, y, name=name)
 
 
 @export("math.greater", "greater")
+@dispatchable
 def greater(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Whether `x > y`, element by element, with broadcasting."""
     return greater_op(x, y, name=name)
 
 
 @export("math.greater_equal", "greater_equal")
+@dispatchable
 def greater_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Whether `x >= y`, element by element, with broadcasting."""
     return greater_equal_op(x, y, name=name)
 
 
 @export("math.equal", "equal")
+@dispatchable
 def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Whether `x` equals `y`, element by element, with broadcasting."""
     return equal_op(x, y, name=name)
 
 
 @export("math.not_equal", "not_equal")
+@dispatchable
 def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Whether `x` differs from `y`, element by element, with broadcasting."""
     return not_equal_op(x, y, name=name)
 
 
 @export("math.logical_and", "logical_and")
+@dispatchable
 def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Whether both `x` and `y` are true, element by element."""
     return logical_and_op(x, y, name=name)
 
 
 @export("math.logical_or", "logical_or")
+@dispatchable
 def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Whether `x` or `y` is true, element by element."""
     return logical_or_op(x, y, name=name)
 
 
 @export("math.logical_not", "logical_not")
+@dispatchable
 def logical_not(x: Any, name: str | None = None) -> Tensor:
     """Whether `x` is false, element by element."""
     return logical_not_op(x, name=name)
 
 
 @export("math.logical_xor", "logical_xor")
+@dispatchable
 def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
     """Whether exactly one of `x` and `y` is true, element by element."""
     return logical_and_op(
@@ -281,18 +292,21 @@ def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
 
 
 @export("math.is_nan", "debugging.is_nan", "is_nan")
+@dispatchable
 def is_nan(x: Any, name: str | None = None) -> Tensor:
     """Which elements of `x` are NaN."""
     return is_nan_op(x, name=name)
 
 
 @export("math.is_inf", "debugging.is_inf", "is_inf")
+@dispatchable
 def is_inf(x: Any, name: str | None = None) -> Tensor:
     """Which elements of `x` are infinite."""
     return is_inf_op(x, name=name)
 
 
 @export("math.is_finite", "debugging.is_finite", "is_finite")
+@dispatchable
 def is_finite(x: Any, name: str | None = None) -> Tensor:
     """Which elements of `x` are neither infinite nor NaN."""
     return is_finite_op(x, name=name)

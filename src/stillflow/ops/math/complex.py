@@ -15,6 +15,7 @@ from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.constants import constant
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.broadcasting import broadcast_shape, reduce_to_inputs
 from stillflow.ops.samples import Sample
 
@@ -147,6 +148,7 @@ def part_samples() -> Any:
 
 
 @export("dtypes.complex", "complex")
+@dispatchable
 def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
     """Complex numbers of their parts.
 
@@ -173,6 +175,7 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.real", "real")
+@dispatchable
 def real(input: Any, name: str | None = None) -> Tensor:
     """The real part of `input`; `input` itself if it is real."""
     with name_scope(name, "Real", [input]) as scope:
@@ -183,6 +186,7 @@ def real(input: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.imag", "imag")
+@dispatchable
 def imag(input: Any, name: str | None = None) -> Tensor:
     """The imaginary part of `input`; zeros if it is real."""
     with name_scope(name, "Imag", [input]) as scope:
@@ -193,6 +197,7 @@ def imag(input: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.angle", "angle")
+@dispatchable
 def angle(input: Any, name: str | None = None) -> Tensor:
     """The argument of a complex number, between -pi and pi; zeros if `input` is real."""
     with name_scope(name, "Angle", [input]) as scope:
@@ -203,6 +208,7 @@ def angle(input: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.conj", "conj")
+@dispatchable
 def conj(x: Any, name: str | None = None) -> Tensor:
     """The complex conjugate of `x`; `x` itself if it is real.
 

@@ -15,6 +15,7 @@ from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.constants import constant
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.math.binary import maximum_op, minimum_op
 from stillflow.ops.math.cast import cast
@@ -83,6 +84,7 @@ def bincount_samples() -> Any:
 
 
 @export("math.bincount", "bincount")
+@dispatchable
 def bincount(
     arr: Any,
     weights: Any = None,
@@ -174,6 +176,7 @@ def histogram_fixed_width_samples() -> Any:
 
 
 @export("histogram_fixed_width")
+@dispatchable
 def histogram_fixed_width(
     values: Any,
     value_range: Any,
@@ -196,6 +199,7 @@ def histogram_fixed_width(
 
 
 @export("histogram_fixed_width_bins")
+@dispatchable
 def histogram_fixed_width_bins(
     values: Any,
     value_range: Any,

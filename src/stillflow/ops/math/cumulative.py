@@ -15,6 +15,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.math.comparison import greater, less
 from stillflow.ops.math.kernels import ANY_NUMBER, NUMPY_TYPES, invalid, through_numpy
@@ -175,6 +176,7 @@ def cumulative_logsumexp_gradient(node: Node, grad: Tensor) -> Any:
 
 
 @export("math.cumsum", "cumsum")
+@dispatchable
 def cumsum(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
@@ -193,6 +195,7 @@ def cumsum(
 
 
 @export("math.cumprod", "cumprod")
+@dispatchable
 def cumprod(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
@@ -203,6 +206,7 @@ def cumprod(
 
 
 @export("math.cumulative_logsumexp")
+@dispatchable
 def cumulative_logsumexp(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:

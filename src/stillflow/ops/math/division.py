@@ -15,6 +15,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.binary import broadcasting_op
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.complex import conj
@@ -346,6 +347,7 @@ def exact_type(dtype: DType) -> DType | None:
 
 
 @export("math.truediv", "truediv")
+@dispatchable
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The exact quotient `x / y`; integers become float32 (8, 16 bits) or float64 first.
 
@@ -373,6 +375,7 @@ class _Named:
 
 
 @export("math.divide", "divide")
+@dispatchable
 def divide(x: Any, y: Any, name: str | None = None) -> Any:
     """`x / y` as Python divides: exactly.
 
@@ -386,6 +389,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Any:
 
 
 @export("div")
+@dispatchable
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x / y` as Python 2 divided: exactly for floats, rounded down for integers.
 
@@ -402,6 +406,7 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.divide_no_nan", "div_no_nan")
+@dispatchable
 def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x / y`, but 0 wherever `y` is 0.
 
@@ -416,6 +421,7 @@ def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.floordiv", "floordiv")
+@dispatchable
 def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x / y` rounded down.
 
@@ -427,42 +433,52 @@ def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 @export("floor_div")
+@dispatchable
 def floor_div(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x / y` rounded down; see `floordiv`."""
     return floor_div_op(x, y, name=name)
 
 
 @export("realdiv")
+@dispatchable
 def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x / y` for real and complex numbers."""
     return real_div_op(x, y, name=name)
 
 
 @export("truncatediv")
+@dispatchable
 def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x / y` rounded towards zero, for integers."""
     return truncate_div_op(x, y, name=name)
 
 
 @export("math.floormod", "floormod", "math.mod", "mod")
+@dispatchable
 def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The remainder of `floordiv(x, y)`: it has the sign of `y`."""
     return floor_mod_op(x, y, name=name)
 
 
+mod = floormod
+
+
 @export("truncatemod")
+@dispatchable
 def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The remainder of `truncatediv(x, y)`: it has the sign of `x`."""
     return truncate_mod_op(x, y, name=name)
 
 
 @export("math.xdivy")
+@dispatchable
 def xdivy(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x / y`, but 0 wherever `x` is 0, even if `y` is 0 too."""
     return xdivy_op(x, y, name=name)
 
 
 @export("math.xlogy")
+@dispatchable
 def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
     """`x * log(y)`, but 0 wherever `x` is 0, even if `y` is 0 too."""
     return xlogy_op(x, y, name=name)

@@ -11,6 +11,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.binary import multiply
 from stillflow.ops.math.matmul import matmul, trace
 from stillflow.ops.math.reductions import reduce_sum
@@ -20,6 +21,7 @@ transposes: Any = LazyModule("stillflow.ops.arrays.transpose")
 
 
 @export("einsum", "linalg.einsum")
+@dispatchable
 def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
     """The sum of products that an equation like `"bij,bjk->bik"` describes.
 

@@ -14,6 +14,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.complex import conj
 from stillflow.ops.math.kernels import NUMBER, element_wise, is_running
@@ -323,6 +324,7 @@ def cross_samples() -> Any:
 
 
 @export("linalg.matmul", "matmul")
+@dispatchable
 def matmul(
     a: Any,
     b: Any,
@@ -389,6 +391,7 @@ def _wants_sparse(a: Any, b: Any, hinted: bool) -> bool:
 
 
 @export("sparse_matmul")
+@dispatchable
 def sparse_matmul(
     a: Any,
     b: Any,
@@ -411,6 +414,7 @@ def sparse_matmul(
 
 
 @export("linalg.matvec")
+@dispatchable
 def matvec(
     a: Any,
     b: Any,
@@ -434,12 +438,14 @@ def matvec(
 
 
 @export("linalg.cross", "cross")
+@dispatchable
 def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
     """The vector products of the triples in the last axes of `a` and `b`."""
     return cross_op(a, b, name=name)
 
 
 @export("linalg.trace", "trace")
+@dispatchable
 def trace(x: Any, name: str | None = None) -> Tensor:
     """The sums of the diagonals of the matrices in the last two axes of `x`."""
     with name_scope(name, "Trace", [x]) as scope:

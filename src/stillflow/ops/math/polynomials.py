@@ -10,11 +10,13 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
 from stillflow.nest import flatten
+from stillflow.ops.dispatch import dispatchable
 
 fills: Any = LazyModule("stillflow.ops.arrays.fill")
 
 
 @export("math.polyval")
+@dispatchable
 def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
     """The value at `x` of the polynomial with the given coefficients, by Horner's rule.
 

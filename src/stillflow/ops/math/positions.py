@@ -12,6 +12,7 @@ from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.deprecated import renamed_argument
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.kernels import ANY_NUMBER, is_running
 from stillflow.ops.math.reduction_kernels import arg_extreme
 from stillflow.ops.samples import Bad, Sample
@@ -89,6 +90,7 @@ def _find(card: Card, x: Any, axis: Any, output_type: Any, name: str | None) -> 
 
 
 @export("math.argmax", "argmax")
+@dispatchable
 def argmax(
     input: Any,
     axis: Any = None,
@@ -110,6 +112,7 @@ def argmax(
 
 
 @export("math.argmin", "argmin")
+@dispatchable
 def argmin(
     input: Any,
     axis: Any = None,
@@ -123,6 +126,7 @@ def argmin(
 
 
 @export("arg_max")
+@dispatchable
 def arg_max(
     input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None
 ) -> Tensor:
@@ -131,6 +135,7 @@ def arg_max(
 
 
 @export("arg_min")
+@dispatchable
 def arg_min(
     input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None
 ) -> Tensor:

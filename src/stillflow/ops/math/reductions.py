@@ -19,6 +19,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.constants import constant
 from stillflow.ops.deprecated import renamed_argument
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math import reduction_kernels as kernels
 from stillflow.ops.math.binary import maximum, sub_op
 from stillflow.ops.math.cast import cast
@@ -293,7 +294,7 @@ def _public(what: str, function: Callable[..., Tensor], takes: str = "a tensor o
         return function(input_tensor, axis, keepdims, name)
 
     reduce.__doc__ = _DOC.format(what=what, takes=takes)
-    return reduce
+    return dispatchable(reduce)
 
 
 def _of(card: Card) -> Callable[..., Tensor]:
@@ -339,6 +340,7 @@ for _name in ("sum", "mean", "prod", "max", "min", "all", "any", "logsumexp"):
 
 
 @export("math.reduce_euclidean_norm")
+@dispatchable
 def reduce_euclidean_norm(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -347,6 +349,7 @@ def reduce_euclidean_norm(
 
 
 @export("math.reduce_variance")
+@dispatchable
 def reduce_variance(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -358,6 +361,7 @@ def reduce_variance(
 
 
 @export("math.reduce_std")
+@dispatchable
 def reduce_std(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -367,6 +371,7 @@ def reduce_std(
 
 
 @export("math.count_nonzero", "count_nonzero")
+@dispatchable
 def count_nonzero(
     input_tensor: Any = None,
     axis: Any = None,

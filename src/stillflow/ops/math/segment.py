@@ -17,6 +17,7 @@ from stillflow.graph.lazy import LazyModule
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.constants import constant
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math import segment_kernels as kernels
 from stillflow.ops.math.binary import maximum, maximum_op
 from stillflow.ops.math.cast import cast
@@ -233,7 +234,7 @@ def _segments(card: Card, name: str, what: str) -> Any:
         "  name: of the operation.\n\nReturns:\n  One row for each segment.\n\n"
         "Raises:\n  InvalidArgumentError: when run, if the ids are not sorted."
     )
-    return function
+    return dispatchable(function)
 
 
 def _unsorted(card: Card, name: str, what: str) -> Any:
@@ -252,7 +253,7 @@ def _unsorted(card: Card, name: str, what: str) -> Any:
         "  name: of the operation.\n\nReturns:\n  One row for each segment.\n\n"
         "Raises:\n  InvalidArgumentError: when run, if a number is `num_segments` or more."
     )
-    return function
+    return dispatchable(function)
 
 
 segment_sum = export("math.segment_sum", "segment_sum")(
@@ -296,6 +297,7 @@ def _sizes(data: Tensor, segment_ids: Tensor, num_segments: Any) -> Tensor:
 
 
 @export("math.unsorted_segment_mean", "unsorted_segment_mean")
+@dispatchable
 def unsorted_segment_mean(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
@@ -308,6 +310,7 @@ def unsorted_segment_mean(
 
 
 @export("math.unsorted_segment_sqrt_n", "unsorted_segment_sqrt_n")
+@dispatchable
 def unsorted_segment_sqrt_n(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:

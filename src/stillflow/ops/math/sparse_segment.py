@@ -12,6 +12,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math import segment_kernels as kernels
 from stillflow.ops.math.kernels import REAL_NUMBER, is_running
 from stillflow.ops.math.segment import unsorted_segment_sum
@@ -162,7 +163,7 @@ def _public(plain: Card, counted: Card, name: str, what: str) -> Any:
         "Returns:\n  One row for each segment, zeros for those without rows.\n\n"
         "Raises:\n  InvalidArgumentError: when run, for ids that are not sorted or out of range."
     )
-    return function
+    return dispatchable(function)
 
 
 sparse_segment_sum = export("sparse.segment_sum", "sparse_segment_sum")(

@@ -15,6 +15,7 @@ from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.constants import constant
+from stillflow.ops.dispatch import dispatchable, map_sparse_values
 from stillflow.ops.math import special_kernels as kernels
 from stillflow.ops.math.binary import broadcasting_op
 from stillflow.ops.math.complex import conj
@@ -142,7 +143,12 @@ bessel_i1e = export("math.bessel_i1e")(
 )
 
 
+for _function in (erf, bessel_i0e, bessel_i1e):
+    map_sparse_values(_function)
+
+
 @export("math.bessel_i0")
+@dispatchable
 def bessel_i0(x: Any, name: str | None = None) -> Tensor:
     """The modified Bessel function I0 of `x`; `bessel_i0e` does not overflow."""
     with name_scope(name, "bessel_i0", [x]):
@@ -150,6 +156,7 @@ def bessel_i0(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.bessel_i1")
+@dispatchable
 def bessel_i1(x: Any, name: str | None = None) -> Tensor:
     """The modified Bessel function I1 of `x`; `bessel_i1e` does not overflow."""
     with name_scope(name, "bessel_i1", [x]):
@@ -254,6 +261,7 @@ def polygamma_samples() -> Any:
 
 
 @export("math.igamma", "igamma")
+@dispatchable
 def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
     """The lower regularized incomplete gamma function P(a, x), element by element.
 
@@ -265,18 +273,21 @@ def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.igammac", "igammac")
+@dispatchable
 def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
     """The upper regularized incomplete gamma function Q(a, x) = 1 - P(a, x); see `igamma`."""
     return igammac_op(a, x, name=name)
 
 
 @export("math.zeta", "zeta")
+@dispatchable
 def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
     """The Hurwitz zeta function: the sum of `(q + n) ** -x` over all n from 0."""
     return zeta_op(x, q, name=name)
 
 
 @export("math.polygamma", "polygamma")
+@dispatchable
 def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
     """The derivative of order `a` of the digamma function at `x`."""
     return polygamma_op(a, x, name=name)
@@ -334,6 +345,7 @@ def betainc_samples() -> Any:
 
 
 @export("math.betainc", "betainc")
+@dispatchable
 def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
     """The regularized incomplete beta function I_x(a, b), element by element.
 
@@ -345,6 +357,7 @@ def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.lbeta", "lbeta")
+@dispatchable
 def lbeta(x: Any, name: str | None = None) -> Tensor:
     """The logarithm of the absolute value of the beta function of the numbers in the last axis."""
     with name_scope(name, "lbeta", [x]):

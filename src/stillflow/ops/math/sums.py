@@ -16,6 +16,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.ops.control import identity
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.kernels import ANY_NUMBER, NUMPY_TYPES, is_running, through_numpy
 from stillflow.ops.samples import Bad, Sample
 
@@ -107,6 +108,7 @@ def accumulate_nv2_samples() -> Any:
 
 
 @export("math.add_n", "add_n")
+@dispatchable
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
     """The sum of a list of tensors of one type and shape; no broadcasting.
 
@@ -132,6 +134,7 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.accumulate_n", "accumulate_n")
+@dispatchable
 def accumulate_n(
     inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None
 ) -> Tensor:

@@ -13,6 +13,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.matmul import matmul
 from stillflow.ops.math.reductions import reduce_prod
 
@@ -27,6 +28,7 @@ transposes: Any = LazyModule("stillflow.ops.arrays.transpose")
 
 
 @export("tensordot", "linalg.tensordot")
+@dispatchable
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """The sum of products of `a` and `b` over pairs of axes.
 

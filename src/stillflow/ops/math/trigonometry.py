@@ -10,6 +10,7 @@ from stillflow.graph.api import control_dependencies
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.ops.constants import constant
+from stillflow.ops.dispatch import map_sparse_values
 from stillflow.ops.math.binary import add, subtract
 from stillflow.ops.math.complex import conj
 from stillflow.ops.math.kernels import FIELD, NUMBER
@@ -165,3 +166,5 @@ acosh = export("math.acosh", "acosh")(
 atanh = export("math.atanh", "atanh")(
     unary_function(atanh_op, "atanh", "The inverse of the hyperbolic tangent at `x`")
 )
+
+map_sparse_values(tanh)

@@ -16,6 +16,7 @@ from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.constants import constant
+from stillflow.ops.dispatch import dispatchable, map_sparse_values
 from stillflow.ops.math.broadcasting import broadcast_shape
 from stillflow.ops.math.complex import complex_abs_op, conj
 from stillflow.ops.math.kernels import FIELD, NUMBER, REAL, no_kernel
@@ -75,7 +76,7 @@ abs_op = unary_op(
 neg_op = unary_op("Neg", NUMBER, "neg", in_numpy=np.negative)
 sign_op = op(f"Sign(x: T) -> y: T; T: {NUMBER}")
 sign_op.shape(_same_shape)
-sign_op.value(value_of(np.sign))
+sign_op.value(value_of(lambda x: np.where(np.isnan(x), 0, np.sign(x))))
 sign_op.samples(lambda: iter([Sample(ANYWHERE)]))
 
 
@@ -275,7 +276,7 @@ def unary_function(card: Card, name: str, what: str) -> Any:
         "\n  name: of the operation.\n\n"
         "Returns:\n  A tensor of the type and shape of `x`."
     )
-    return function
+    return dispatchable(function)
 
 
 negative = export("math.negative", "negative")(unary_function(neg_op, "negative", "`-x`"))
@@ -310,6 +311,7 @@ rint = export("math.rint", "rint")(
 
 
 @export("math.abs", "abs")
+@dispatchable
 def abs(x: Any, name: str | None = None) -> Tensor:
     """The absolute value of `x`, element by element; of complex numbers, their real modulus."""
     with name_scope(name, "Abs", [x]) as scope:
@@ -320,6 +322,7 @@ def abs(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.round", "round")
+@dispatchable
 def round(x: Any, name: str | None = None) -> Tensor:
     """The whole number nearest to `x`, halves going to the even one; integers as they are."""
     x = convert_to_tensor(x, name="x")
@@ -329,6 +332,7 @@ def round(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.sigmoid", "nn.sigmoid", "sigmoid")
+@dispatchable
 def sigmoid(x: Any, name: str | None = None) -> Tensor:
     """`1 / (1 + exp(-x))`, element by element."""
     with name_scope(name, "Sigmoid", [x]) as scope:
@@ -337,6 +341,7 @@ def sigmoid(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.log_sigmoid", "log_sigmoid")
+@dispatchable
 def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     """The logarithm of `sigmoid(x)`, element by element, for any `x`."""
     activations: Any = LazyModule("stillflow.ops.nn.activations")
@@ -346,6 +351,7 @@ def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
 
 
 @export("math.reciprocal_no_nan")
+@dispatchable
 def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
     """`1 / x`, but 0 wherever `x` is 0."""
     division: Any = LazyModule("stillflow.ops.math.division")
@@ -353,3 +359,7 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
         x = convert_to_tensor(x, name="x")
         one = constant(1, dtype=x.dtype.base_dtype, name="one")
         return division.div_no_nan_op(one, x, name=scope)
+
+# Of a sparse tensor, the elements that are given are mapped.
+for _function in (abs, negative, sign, square, sqrt):
+    map_sparse_values(_function)
