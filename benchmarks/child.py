@@ -43,9 +43,11 @@ def measure(program: str, implementation: str, share: float) -> dict[str, Any]:
     result["build"] = time.perf_counter() - start
     start = time.perf_counter()
     step = built if suffix else open_session(module, built)
+    result["initialise"] = time.perf_counter() - start
+    start = time.perf_counter()
     losses = [step()]
     result["first_step"] = time.perf_counter() - start
-    result["start"] = result["import"] + result["build"] + result["first_step"]
+    result["start"] = sum(result[k] for k in ("import", "build", "initialise", "first_step"))
     times = repeat(step, losses, max(5, int(steps * share)))
     result.update(step=median(times), fastest_step=min(times), losses=losses[:4])
     result["peak_memory"] = peak_memory()

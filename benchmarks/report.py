@@ -45,6 +45,8 @@ def rows() -> list[Row]:
     ]
     steps = STEP_PROGRAMS.items()
     result += [Row(f"step, {title}", program, "step", goal) for program, (title, goal) in steps]
+    result += [Row(f"initialisation, {title}", program, "initialise", None, ("torch", "jax"))
+               for program, (title, _) in steps]
     result += [Row(f"first step, {title}", program, "first_step", 1.0)
                for program, (title, _) in steps]
     result += [Row(f"import to first step, {title}", program, "start")

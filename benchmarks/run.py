@@ -35,6 +35,9 @@ def main(argv: list[str] | None = None) -> int:
     names = [n for n in options.implementations.split(",") if usable(n)]
     programs = options.only.split(",")
     records = []
+    load = busy()
+    if load:
+        print(f"the machine is busy ({load}): its ratios are not worth quoting", file=sys.stderr)
     for turn in range(options.rounds):
         for program in programs:
             for name in rotated(names, turn):
@@ -43,7 +46,7 @@ def main(argv: list[str] | None = None) -> int:
                     records.append({"round": turn, **record})
     failures = [r for r in records if "error" in r]
     if options.out:
-        write(options.out, records, names)
+        write(options.out, records, names, load)
     print_report(records, names)
     for record in failures:
         print(f"FAILED {record['program']} {record['implementation']}: {record['error']}")
@@ -131,15 +134,21 @@ def environment(gpu: bool) -> dict[str, str]:
     return {**os.environ, **settings}
 
 
-def write(path: str, records: list[dict[str, Any]], names: list[str]) -> None:
-    """Raw records, the machine and the ratios."""
+def busy() -> str:
+    """The load of the machine when it is too high for measurements, else nothing."""
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    return f"load {load:.1f} on {os.cpu_count()} CPUs" if load > 0.3 * (os.cpu_count() or 1) else ""
+
+
+def write(path: str, records: list[dict[str, Any]], names: list[str], load: str) -> None:
+    """Raw records, the machine, whether it was busy, and the ratios."""
     ratios = {
         row.title: {name: found._asdict() for name in names
                     if (found := report.ratio(records, row, name, REFERENCE))}
         for row in report.rows()
     }
     machine = {"cpus": os.cpu_count(), "platform": platform.platform(),
-               "python": platform.python_version()}
+               "python": platform.python_version(), "busy": load}
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     document = {"machine": machine, "ratios": ratios, "records": records}
     Path(path).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
