@@ -79,7 +79,16 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.python.ops.gradient_checker_v2": {"*": "stillflow.testing.gradient_checker_v2"},
     "tensorflow.python.ops.math_ops": {"*": "stillflow.ops.math.reductions"},
+    "tensorflow.python.ops.random_grad": {
+        "add_leading_unit_dimensions": "stillflow.ops.random.gamma:add_leading_unit_dimensions",
+    },
+    "tensorflow.python.ops.random_ops": {
+        "parameterized_truncated_normal": (
+            "stillflow.ops.random.bounded_normal:parameterized_truncated_normal"
+        ),
+    },
     "tensorflow.python.ops.resource_variable_ops": {"*": "stillflow.variables.resource_variable"},
+    "tensorflow.python.ops.stateful_random_ops": {"*": "stillflow.random.generator"},
     "tensorflow.python.ops.variable_scope": {
         "_VariableStore": "stillflow.variables.store:VariableStore",
         "*": "stillflow.variables.variable_scope stillflow.variables.store",

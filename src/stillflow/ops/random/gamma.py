@@ -275,13 +275,18 @@ def _by_fraction(a: Any, x: Any) -> Any:
     return (dh + h * d_log) * x
 
 
+def add_leading_unit_dimensions(x: Any, num_dimensions: Any) -> Tensor:
+    """Reshapes `x` to have that many dimensions of size one in front."""
+    leading = ones([num_dimensions], dtype=dtypes.int32)
+    return reshape(x, concat([leading, shape_of(x)], axis=0))
+
+
 @random_gamma_op.gradient
 def random_gamma_gradient(node: Node, grad: Tensor) -> Any:
     shape, alpha = node.inputs
     with control_dependencies([grad]):
         rank = shape_of(shape)[0]
-        leading = concat([ones([rank], dtype=dtypes.int32), shape_of(alpha)], axis=0)
-        partial = random_gamma_grad_op(reshape(alpha, leading), node.outputs[0])
+        partial = random_gamma_grad_op(add_leading_unit_dimensions(alpha, rank), node.outputs[0])
         return [None, reduce_sum(grad * partial, axis=range_(rank))]
 
 
