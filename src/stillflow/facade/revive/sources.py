@@ -51,6 +51,7 @@ _PRINT_TO = re.compile(rb"^[ \t]*print[ \t]*>>", re.MULTILINE)
 def activate() -> None:
     """Have a program's own modules loaded by our loader."""
     if _Finder not in sys.meta_path:
+        _not_own()  # sysconfig imports modules to find out, which must not come to us yet
         at = sys.meta_path.index(PathFinder) if PathFinder in sys.meta_path else 0
         sys.meta_path.insert(at, _Finder)
 
