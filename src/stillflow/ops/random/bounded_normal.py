@@ -259,7 +259,7 @@ def parameterized_truncated_normal_samples() -> Any:
     yield Sample([3, 4], zero, one, -two, two, seed=7, seed2=8, fixed=(0,), grad=False)
     means = np.array([0.0, 5.0], np.float32)
     yield Sample([2, 3], means, one, -two, two, seed=7, seed2=8, fixed=(0,), grad=False)
-    yield Bad([2, 3], [means], one, -two, two, match="Shape must be at most rank 1")
+    yield Bad([2, 3], means[None], one, -two, two, match="Shape must be at most rank 1")
 
 
 def parameterized_truncated_normal(
