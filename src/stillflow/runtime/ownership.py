@@ -11,12 +11,12 @@ def protect(
     values: dict[Tensor, Value],
     memory: Memory,
     fetched: list[Value],
-) -> list[Step]:
+) -> tuple[list[Step], dict[str, frozenset[int]]]:
     """Marks reads that must copy, and inserts copies before ops that keep an input's memory.
 
     A plan changes variables in place. Where a value that was read through a resource and shares
     the variable's memory is used after (or by) a step that writes it, the read it came from
-    copies; nowhere else. (Reads through references are not snapshots in TF either.)
+    copies; nowhere else. Gives the steps, and the memory of every value by name. (Reads through references are not snapshots in TF either.)
     """
     roots = {value.name: value.roots for value in values.values()}
     for step in steps:
@@ -39,7 +39,7 @@ def protect(
                 same = buffer in (-1, memory.buffers[root]) or memory.buffers[root] == -1
                 if same and born.get(root, number) < number <= last.get(root, -1):
                     reader.copies = True
-    return _own_kept(steps, roots, memory, last)
+    return _own_kept(steps, roots, memory, last), roots
 
 
 def _read_roots(memory: Memory, step: Step) -> frozenset[int]:

@@ -10,9 +10,11 @@ from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.emit import Emitter
 from stillflow.runtime.facts import Facts
+from stillflow.runtime.joins import join
 from stillflow.runtime.ownership import protect
 from stillflow.runtime.prune import needed_ops
 from stillflow.runtime.resources import Resources
+from stillflow.runtime.reuse import reuse
 from stillflow.runtime.trace import Tracer
 from stillflow.runtime.values import fetch_converter
 
@@ -56,9 +58,15 @@ def make_plan(
             raise errors.InvalidArgumentError(
                 op.node_def, op, f"'{op.name}' is in a branch that is never taken"
             )
-    steps = protect(
-        tracer.steps, tracer.values, tracer.memory, [value for _, value in fetched]
-    )
+    steps = join(tracer.steps)
+    values = [value for _, value in fetched]
+    steps, roots = protect(steps, tracer.values, tracer.memory, values)
+    kept = frozenset(root for value in values for root in value.roots)
+    shapes = {
+        value.name: (facts.dims(tensor), tensor.dtype.base_dtype)
+        for tensor, value in tracer.values.items()
+    }
+    reuse(steps, shapes, roots, tracer.memory, kept)
     emitter = Emitter(steps, tracer.constants, tracer.memory)
     converted = len(tensors)
     return emitter.function(names, fetched[:converted], fetched[converted:], fetch_converter)

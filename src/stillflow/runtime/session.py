@@ -13,6 +13,7 @@ from stillflow.graph import default_session
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.allocation import keep_freed_memory
 from stillflow.runtime.devices import DeviceAttributes, session_devices
 from stillflow.runtime.feeds import feed_array
 from stillflow.runtime.fetches import Fetches, expand_feed, expand_feed_keys, structure_key
@@ -236,6 +237,7 @@ class BaseSession:
         if self._resources is None:
             from stillflow.runtime.values import from_array
 
+            keep_freed_memory()
             self._resources = Resources(_cpu, from_array)
         return self._resources
 

@@ -10,16 +10,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from stillflow import errors
-from stillflow.graph import dims
+from stillflow.graph import dims, dtypes
 from stillflow.graph.card import Card, find, op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.training import rules
+from stillflow.ops.training.groups import GROUP_RULES
 
 _NUMBERS = (
     "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, "
     "bfloat16, uint16, complex128, half, uint32, uint64}"
 )
+
+
+_GROUP_TYPES = (dtypes.float32, dtypes.float64)
 
 
 @dataclass(frozen=True)
@@ -151,6 +155,8 @@ def _kernel(rule: Rule, others: Sequence[str], sparse: bool) -> Callable[[Node],
 
     def kernel(node: Node) -> Any:
         flags = {name: getattr(node, name) for name, _ in rule.flags}
+        if rule.name in GROUP_RULES and not sparse and node.T in _GROUP_TYPES:
+            return GroupedUpdate(rule.name, count, tuple(others), flags)
         update = rule.update
 
         def apply(*inputs: Any) -> Any:
@@ -170,6 +176,54 @@ def _kernel(rule: Rule, others: Sequence[str], sparse: bool) -> Callable[[Node],
         return apply
 
     return kernel
+
+
+class GroupedUpdate:
+    """The kernel of a dense update; a plan joins those that share their scalars.
+
+    Attributes:
+      key: updates with equal keys, and the same values for `shared`, may be joined.
+      count: how many variables and slots come first among the inputs.
+      gradient: the position of the gradient.
+      shared: the positions of all other inputs.
+    """
+
+    def __init__(
+        self, rule: str, count: int, others: tuple[str, ...], flags: dict[str, Any]
+    ) -> None:
+        self.rule, gradient = GROUP_RULES[rule]
+        self.key = (rule, tuple(sorted(flags.items())))
+        self.count = count
+        self.gradient = count + others.index(gradient)
+        self.shared = [i for i in range(count, count + len(others)) if i != self.gradient]
+        self._names = [others[i - count] for i in self.shared]
+        self._flags = flags
+
+    def __call__(self, *inputs: Any) -> Any:
+        shared = [inputs[i] for i in self.shared]
+        self.update([inputs[: self.count]], [inputs[self.gradient]], shared)
+        return inputs[0]
+
+    def update(
+        self, buffers: Sequence[Sequence[Any]], grads: Sequence[Any], shared: Sequence[Any]
+    ) -> None:
+        """Updates several variables: one sequence of buffers and one gradient each."""
+        states = [[buffer.read() for buffer in each] for each in buffers]
+        for each, grad in zip(states, grads, strict=True):
+            _check_shapes(each, {"grad": grad})
+        columns = [list(column) for column in zip(*states, strict=True)]
+        scalars = dict(zip(self._names, shared, strict=True))
+        self.rule(columns, list(grads), **scalars, **self._flags)
+
+    def joined(self, number: int) -> Callable[..., None]:
+        """A kernel for `number` updates: all their buffers, then gradients, then the scalars."""
+        count, width = self.count, self.count * number
+
+        def update(*inputs: Any) -> None:
+            buffers = [inputs[i : i + count] for i in range(0, width, count)]
+            self.update(buffers, inputs[width : width + number], inputs[width + number :])
+
+        return update
 
 
 def _check_shapes(states: Sequence[Any], named: dict[str, Any]) -> None:

@@ -1,0 +1,108 @@
+"""Steps that are cheaper together: updates of many variables, both gradients of a convolution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from stillflow.ops.nn import convolution
+from stillflow.ops.training.cards import GroupedUpdate
+from stillflow.runtime.steps import Guard, Name, Step
+
+
+def join(steps: list[Step]) -> list[Step]:
+    """Applies all rules of this module."""
+    return _join_gradients(_join_updates(steps))
+
+
+class _Updates:
+    """Updates that share their scalars and wait to become one step."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.handles: set[str] = set()
+
+    def add(self, step: Step) -> None:
+        assert isinstance(step.function, GroupedUpdate)
+        self.steps.append(step)
+        self.handles.update(step.inputs[: step.function.count])
+
+    def joined(self) -> Step:
+        first = self.steps[0]
+        function = first.function
+        assert isinstance(function, GroupedUpdate)
+        if len(self.steps) == 1:
+            return first
+        buffers = [a for step in self.steps for a in step.arguments[: function.count]]
+        grads = [step.arguments[function.gradient] for step in self.steps]
+        shared = [first.arguments[i] for i in function.shared]
+        arguments = [*buffers, *grads, *shared]
+        result = Step(
+            "call", first.op, [], [str(a) for a in arguments if isinstance(a, Name)], first.guard,
+            function.joined(len(self.steps)), arguments,
+        )  # fmt: skip
+        result.writes = [buffer for step in self.steps for buffer in step.writes]
+        return result
+
+
+def _join_updates(steps: list[Step]) -> list[Step]:
+    """Moves updates down to the last one of their kind, but never past a use of a variable."""
+    result: list[Step] = []
+    waiting: dict[Any, _Updates] = {}
+    for step in steps:
+        if waiting:
+            used = {*step.inputs, *(name for name, _ in step.guard or ())}
+            for key in [key for key, group in waiting.items() if group.handles & used]:
+                result.append(waiting.pop(key).joined())
+        function = step.function
+        if isinstance(function, GroupedUpdate):
+            scalars = tuple(str(step.arguments[i]) for i in function.shared)
+            key = (function.key, scalars, step.guard)
+            waiting.setdefault(key, _Updates()).add(step)
+        else:
+            result.append(step)
+    result.extend(group.joined() for group in waiting.values())
+    return result
+
+
+def _join_gradients(steps: list[Step]) -> list[Step]:
+    """A convolution's gradients for image and filter, from the same output gradient, in one call."""
+    waiting: dict[tuple[Any, Any, Guard], int] = {}
+    result: list[Step | None] = list(steps)
+    for number, step in enumerate(steps):
+        kinds: tuple[Callable[..., Any], ...] = (
+            convolution.input_gradient, convolution.filter_gradient,
+        )  # fmt: skip
+        if step.function not in kinds:
+            continue
+        tensor, grad, sizes, geometry = step.arguments
+        key = (grad, geometry, step.guard)
+        other = waiting.get(key)
+        if other is None or steps[other].function is step.function:
+            waiting[key] = number
+            continue
+        pair = _one_call(steps[other], step)
+        if pair is not None and _ready(pair, steps, other):
+            result[other], result[number] = pair, None
+            del waiting[key]
+        del tensor, sizes
+    return [step for step in result if step is not None]
+
+
+def _ready(step: Step, steps: list[Step], position: int) -> bool:
+    """Whether everything a step takes exists before `position`."""
+    made = {name for earlier in steps[position:] for name in earlier.outputs}
+    return not made & set(step.inputs)
+
+
+def _one_call(first: Step, second: Step) -> Step | None:
+    image_step, filter_step = first, second
+    if first.function is convolution.filter_gradient:
+        image_step, filter_step = second, first
+    filter_name, grad, image_sizes, geometry = image_step.arguments
+    image_name, _, filter_sizes, _ = filter_step.arguments
+    del image_sizes, filter_sizes  # the same geometry means the same sizes
+    arguments = [image_name, filter_name, grad, geometry]
+    names = [str(a) for a in arguments if isinstance(a, Name)]
+    outputs = [image_step.outputs[0], filter_step.outputs[0]]
+    return Step("call", first.op, outputs, names, first.guard, convolution.both_gradients, arguments)

@@ -1,0 +1,108 @@
+"""Large results written over inputs that nobody needs any more.
+
+Memory traffic is what element-wise steps cost; a fresh buffer costs page faults on top.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import torch
+
+from stillflow.runtime.steps import Memory, Name, Step
+
+# Below this, allocating is cheaper than asking.
+MIN_ELEMENTS = 1 << 13
+
+# Functions that may write into their first argument, with the methods that do; and whether the
+# first two arguments may change places.
+_IN_PLACE: dict[Any, tuple[str, bool]] = {
+    torch.add: ("add_", True), torch.mul: ("mul_", True), torch.sub: ("sub_", False),
+    torch.div: ("div_", False), torch.relu: ("relu_", False), torch.neg: ("neg_", False),
+    torch.exp: ("exp_", False), torch.sqrt: ("sqrt_", False), torch.rsqrt: ("rsqrt_", False),
+    torch.tanh: ("tanh_", False), torch.sigmoid: ("sigmoid_", False),
+    torch.square: ("square_", False),
+}  # fmt: skip
+
+
+@cache
+def _writer(function: Any, method: str) -> Callable[..., Any]:
+    in_place = getattr(torch.Tensor, method)
+
+    def write(first: Any, *others: Any) -> Any:
+        # A result of a kernel may be an expanded view of its own memory.
+        if first.is_contiguous():
+            return in_place(first, *others)
+        return function(first, *others)
+
+    return write
+
+
+def reuse(
+    steps: list[Step],
+    shapes: dict[str, tuple[Any, Any]],
+    roots: dict[str, frozenset[int]],
+    memory: Memory,
+    kept: frozenset[int],
+) -> None:
+    """Lets steps write into a first argument that is used for the last time.
+
+    Args:
+      steps: changed in place.
+      shapes: (dims, dtype) of values by name.
+      roots: the memory of values by name.
+      memory: what kind each root is.
+      kept: roots of fetched values.
+    """
+    last: dict[int, int] = {}
+    for number, step in enumerate(steps):
+        for name in (*step.inputs, *step.outputs):
+            for root in roots.get(name, ()):
+                last[root] = number
+    for number, step in enumerate(steps):
+        entry = _IN_PLACE.get(step.function)
+        if entry is None or step.kind != "call" or step.keywords or len(step.outputs) != 1:
+            continue
+        method, swaps = entry
+        for position in (0, 1) if swaps and len(step.arguments) == 2 else (0,):
+            if _may_write(step, position, number, shapes, roots, memory, kept, last):
+                if position:
+                    step.arguments.reverse()
+                step.function = _writer(step.function, method)
+                out = step.outputs[0]
+                # From here on the result and the argument are one memory.
+                taken = roots[step.arguments[0]]
+                for root in taken:
+                    last[root] = max(last[r] for r in (*taken, *roots[out]))
+                roots[out] = taken | roots[out]
+                break
+
+
+def _may_write(
+    step: Step,
+    position: int,
+    number: int,
+    shapes: dict[str, tuple[Any, Any]],
+    roots: dict[str, frozenset[int]],
+    memory: Memory,
+    kept: frozenset[int],
+    last: dict[int, int],
+) -> bool:
+    name = step.arguments[position]
+    if not isinstance(name, Name) or name not in shapes:
+        return False
+    mine, out = shapes[name], shapes.get(step.outputs[0])
+    if mine != out or mine[0] is None or None in mine[0]:
+        return False
+    if math.prod(mine[0]) < MIN_ELEMENTS:
+        return False
+    held = roots.get(name, frozenset())
+    if not held or held & kept or any(memory.kinds[root] != "fresh" for root in held):
+        return False
+    others = [a for i, a in enumerate(step.arguments) if i != position and isinstance(a, Name)]
+    if any(roots.get(other, frozenset()) & held for other in others):
+        return False
+    return all(last[root] <= number for root in held)
