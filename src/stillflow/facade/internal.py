@@ -21,6 +21,7 @@ MODULES = {
     "tensorflow.python.eager.context": "stillflow.facade.eager_context",
     "tensorflow.python.framework.test_util": "stillflow.testing.test_util",
     "tensorflow.python.platform.app": "stillflow.platform.app",
+    "tensorflow.python.platform.benchmark": "stillflow.platform.benchmark",
     "tensorflow.python.platform.flags": "stillflow.platform.flags",
     "tensorflow.python.platform.resource_loader": "stillflow.platform.resource_loader",
     "tensorflow.python.platform.sysconfig": "stillflow.platform.sysconfig",
@@ -43,6 +44,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.runtime.session stillflow.runtime.fetches",
     },
     "tensorflow.python.framework.common_shapes": {
+        "call_cpp_shape_fn": "stillflow.facade.framework_ops:call_cpp_shape_fn",
         "scalar_shape": "stillflow.graph.tensor_shape:scalar",
         "unknown_shape": "stillflow.graph.tensor_shape:unknown_shape",
     },
@@ -54,6 +56,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.framework.indexed_slices": {"*": "stillflow.graph.indexed_slices"},
     "tensorflow.python.framework.ops": {
         "_default_graph_stack": "stillflow.graph.graph:_default",
+        "_set_call_cpp_shape_fn": "stillflow.facade.framework_ops:_set_call_cpp_shape_fn",
         "_get_graph_from_inputs": "stillflow.graph.api:graph_from_inputs",
         "get_gradient_function": "stillflow.graph.gradient_registry:gradient_function",
         "internal_convert_to_tensor": "stillflow.graph.conversion:convert_to_tensor",
@@ -104,7 +107,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.python.platform.test": {
         "mock": "unittest.mock",
-        "*": "stillflow.platform.googletest",
+        "*": "stillflow.platform.googletest stillflow.testing.environment",
     },
     "tensorflow.python.training.moving_averages": {"*": "stillflow.train.moving_averages"},
     "tensorflow.python.training.slot_creator": {"*": "stillflow.train.slot_creator"},

@@ -16,7 +16,7 @@ _temp_dir = ""
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run the tests of the calling program and exit, with its flags parsed.
+    """Run the tests of the calling program, or with `--benchmarks=` these, and exit.
 
     Args:
       argv: the arguments, program name first; by default `sys.argv`.
@@ -26,9 +26,12 @@ def main(argv: list[str] | None = None) -> None:
     """
     from absl.testing import absltest
 
-    from stillflow.platform import app
+    from stillflow.platform import app, benchmark
 
-    app.run(main=lambda args: absltest.main(argv=args), argv=argv or sys.argv)
+    arguments = argv or sys.argv
+    benchmark.benchmarks_main(
+        lambda: app.run(main=lambda args: absltest.main(argv=args), argv=arguments), arguments
+    )
 
 
 @export("test.get_temp_dir")
