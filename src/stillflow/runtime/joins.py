@@ -66,7 +66,7 @@ def _join_updates(steps: list[Step]) -> list[Step]:
 
 
 def _join_gradients(steps: list[Step]) -> list[Step]:
-    """A convolution's gradients for image and filter, from the same output gradient, in one call."""
+    """A convolution's gradients for image and filter in one call."""
     waiting: dict[tuple[Any, Any, Guard], int] = {}
     result: list[Step | None] = list(steps)
     for number, step in enumerate(steps):
@@ -105,4 +105,5 @@ def _one_call(first: Step, second: Step) -> Step | None:
     arguments = [image_name, filter_name, grad, geometry]
     names = [str(a) for a in arguments if isinstance(a, Name)]
     outputs = [image_step.outputs[0], filter_step.outputs[0]]
-    return Step("call", first.op, outputs, names, first.guard, convolution.both_gradients, arguments)
+    both = convolution.both_gradients
+    return Step("call", first.op, outputs, names, first.guard, both, arguments)

@@ -16,7 +16,10 @@ def protect(
 
     A plan changes variables in place. Where a value that was read through a resource and shares
     the variable's memory is used after (or by) a step that writes it, the read it came from
-    copies; nowhere else. Gives the steps, and the memory of every value by name. (Reads through references are not snapshots in TF either.)
+    copies; nowhere else. (Reads through references are not snapshots in TF either.)
+
+    Returns:
+      The steps, and the memory of every value by name.
     """
     roots = {value.name: value.roots for value in values.values()}
     for step in steps:
