@@ -1,0 +1,147 @@
+"""`tf.edit_distance`: how far sequences are apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dims as dims_lib
+from stillflow.graph.card import op
+from stillflow.graph.export import export
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.graph.sparse_tensor import is_sparse
+from stillflow.ops.kernels import ints
+from stillflow.ops.samples import Bad, Sample
+
+edit_distance_op = op(
+    """
+    EditDistance(hypothesis_indices: int64, hypothesis_values: T, hypothesis_shape: int64, \
+truth_indices: int64, truth_values: T, truth_shape: int64) -> output: float
+    normalize: bool = true
+    T: type
+""",
+    differentiable=False,
+)
+
+
+def check_sparse(indices: Any, values: Any, shape: Any) -> None:
+    """Refuses static shapes that are not those of a sparse tensor's parts."""
+    rows, columns = dims_lib.with_rank(indices, 2)
+    (count,) = dims_lib.with_rank(values, 1)
+    (rank,) = dims_lib.with_rank(shape, 1)
+    dims_lib.merge_dim(rows, count)
+    dims_lib.merge_dim(columns, rank)
+
+
+@edit_distance_op.shape
+def edit_distance_shape(node: Node) -> Any:
+    for first in (0, 3):
+        check_sparse(node.dims(first), node.dims(first + 1), node.dims(first + 2))
+    one, other = node.value(2), node.value(5)
+    if one is None or other is None:
+        return None
+    if one.size != other.size:
+        raise ValueError(
+            "Num elements of hypothesis_shape does not match truth_shape: "
+            f"{one.size} vs. {other.size}"
+        )
+    return tuple(np.maximum(one, other)[:-1].tolist())
+
+
+def levenshtein(one: Sequence[Any], other: Sequence[Any]) -> int:
+    """The least number of insertions, deletions and replacements between two sequences."""
+    if len(one) < len(other):
+        one, other = other, one
+    row = list(range(len(other) + 1))
+    for number, item in enumerate(one, 1):
+        diagonal, row[0] = row[0], number
+        for column, candidate in enumerate(other, 1):
+            change = 1 + min(diagonal, row[column], row[column - 1])
+            best = diagonal if item == candidate else change
+            diagonal, row[column] = row[column], best
+    return row[-1]
+
+
+def _sequences(indices: Any, values: Any) -> dict[tuple[int, ...], list[Any]]:
+    groups: dict[tuple[int, ...], list[Any]] = {}
+    for index, value in zip(indices.tolist(), values.tolist(), strict=True):
+        groups.setdefault(tuple(index[:-1]), []).append(value)
+    return groups
+
+
+def _distance(truth: list[Any], guess: list[Any], normalize: bool) -> float:
+    if not truth:
+        return float("inf") if normalize and guess else float(len(guess))
+    if not guess:
+        return 1.0 if normalize else float(len(truth))
+    distance = float(levenshtein(truth, guess))
+    return distance / len(truth) if normalize else distance
+
+
+@edit_distance_op.kernel
+def edit_distance_kernel(node: Node) -> Any:
+    normalize = node.normalize
+
+    def distances(
+        guess_indices: Any, guess_values: Any, guess_shape: Any, truth_indices: Any,
+        truth_values: Any, truth_shape: Any,
+    ) -> Any:  # fmt: skip
+        if truth_shape.numel() < 2:
+            raise ValueError(
+                "Input SparseTensors must have rank at least 2, but truth_shape rank is: "
+                f"{truth_shape.numel()}"
+            )
+        if truth_shape.numel() != guess_shape.numel():
+            raise ValueError(
+                "Expected truth and hypothesis to have matching ranks, but their shapes are: "
+                f"[{truth_shape.numel()}] and [{guess_shape.numel()}]"
+            )
+        sizes = [max(a, b) for a, b in zip(ints(guess_shape), ints(truth_shape), strict=True)]
+        output = np.zeros(sizes[:-1], np.float32)
+        truths = _sequences(truth_indices, truth_values)
+        guesses = _sequences(guess_indices, guess_values)
+        for place in {**truths, **guesses}:
+            if any(not 0 <= a < b for a, b in zip(place, output.shape, strict=True)):
+                raise ValueError(f"index {list(place)} lies outside of shape {sizes}")
+            output[place] = _distance(truths.get(place, []), guesses.get(place, []), normalize)
+        return torch.from_numpy(output)
+
+    return distances
+
+
+@edit_distance_op.samples
+def edit_distance_samples() -> Iterator[Any]:
+    guess = (np.array([[0, 0], [0, 1]]), np.array([b"a", b"b"], object), np.array([2, 2]))
+    truth = (np.array([[0, 0], [1, 0]]), np.array([b"a", b"c"], object), np.array([2, 1]))
+    yield Sample(*guess, *truth, fixed=(2, 5))
+    yield Sample(*guess, *truth, normalize=False, fixed=(2, 5))
+    yield Bad(*guess[:2], np.array([2, 2, 2]), *truth, match="must be equal|rank|Num elements")
+
+
+@export("edit_distance")
+def edit_distance(
+    hypothesis: Any, truth: Any, normalize: bool = True, name: str = "edit_distance"
+) -> Tensor:
+    """How many elements of each sequence are wrong, missing or too many.
+
+    Args:
+      hypothesis: the sequences to judge: a sparse tensor, sequences along the last dimension.
+      truth: what they should be.
+      normalize: whether the number is divided by the length of the true sequence.
+      name: of the operation.
+
+    Raises:
+      TypeError: if an argument is not sparse.
+    """
+    if not is_sparse(hypothesis):
+        raise TypeError("Hypothesis must be a SparseTensor.")
+    if not is_sparse(truth):
+        raise TypeError("Truth must be a SparseTensor.")
+    return edit_distance_op(  # type: ignore[no-any-return]
+        hypothesis.indices, hypothesis.values, hypothesis.dense_shape,
+        truth.indices, truth.values, truth.dense_shape, normalize=normalize, name=name,
+    )  # fmt: skip
