@@ -147,9 +147,10 @@ def _kept_and_tiled(shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
     """
     cache = get_default_graph().__dict__.setdefault("_reduced_shapes", {})
     if (shape, axes) not in cache:
-        _safe_shape_div(shape, reduced_shape(shape, axes))
+        reduced_shape(shape, axes)
         reduced = {axis % len(shape) for axis in axes}
         kept = tuple([1 if i in reduced else size for i, size in enumerate(shape)])
+        _safe_shape_div(shape, kept)
         cache[shape, axes] = kept, tuple([n // max(k, 1) for n, k in zip(shape, kept)])
     return cache[shape, axes]
 

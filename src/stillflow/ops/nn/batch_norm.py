@@ -14,7 +14,7 @@ from stillflow.graph.lazy import aten, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.transpose import transpose
-from stillflow.ops.math.kernels import ANY_NUMBER, is_running
+from stillflow.ops.math.kernels import ANY_NUMBER
 from stillflow.ops.nn import windows
 from stillflow.ops.nn.batch_norm_gradient import second_gradient
 from stillflow.ops.samples import Bad, Sample
@@ -41,11 +41,11 @@ def fused_batch_norm_shape(node: Node) -> Any:
     axis = windows.channel_axis(node.data_format)
     size = _vector_merged(node, image[axis], range(1, 3 if node.is_training else 5))
     result = [dims.replace_dim(image, axis, size), (size,), (size,), (size,), (size,)]
-    return result if len(node.outputs) == 5 else [*result, () if is_running(node) else None]
+    return result if len(node.outputs) == 5 else [*result, () if node.planning else None]
 
 
 def fused_batch_norm_check(node: Node) -> None:
-    if not (is_running(node) and node.is_training):
+    if not (node.planning and node.is_training):
         return
     for index, name in ((3, "estimated_mean"), (4, "estimated_variance")):
         found = node.dims(index)
@@ -146,7 +146,7 @@ def fused_batch_norm_grad_shape(node: Node) -> Any:
 
 
 def fused_batch_norm_grad_check(node: Node) -> None:
-    if is_running(node) and not dims.is_compatible(node.dims(0), node.dims(1)):
+    if node.planning and not dims.is_compatible(node.dims(0), node.dims(1)):
         raise ValueError(
             f"x and y_backprop must have same shape, but x has shape "
             f"{dims.to_string(node.dims(1))} and y_backprop has shape "

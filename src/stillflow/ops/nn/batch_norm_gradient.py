@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph import dtypes
-from stillflow.ops.gradients import gradients
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.shape import reshape, size, squeeze
@@ -14,6 +13,7 @@ from stillflow.ops.math.binary import squared_difference
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.reductions import reduce_mean, reduce_sum
 from stillflow.ops.math.unary import reciprocal, rsqrt
+from stillflow.ops.nn.backpropagation import backpropagate
 
 
 def _trained(
@@ -58,6 +58,7 @@ def second_gradient(node: Node, *grads: Any) -> Any:
     """The gradient of FusedBatchNormGrad: its formula as a graph, differentiated again."""
     grad_y, x, scale, mean, variance = node.inputs[:5]
     kind = x.dtype.base_dtype
+    made_before = len(node.op.graph.get_operations())
     wide_x, wide_grad = x, grad_y
     if kind == dtypes.float16:
         wide_x, wide_grad = cast(x, dtypes.float32), cast(grad_y, dtypes.float32)
@@ -68,5 +69,6 @@ def second_gradient(node: Node, *grads: Any) -> Any:
     else:
         found = _fixed(wide_grad, wide_x, scale, [mean, variance], node.epsilon, axes, first)
     outputs = [cast(found[0], kind), *found[1:]]
-    results = gradients(outputs, [grad_y, x, scale], list(grads[:3]))
+    formula = node.op.graph.get_operations()[made_before:]
+    results = backpropagate(formula, outputs, [grad_y, x, scale], list(grads[:3]))
     return [*results, *[None] * (len(node.inputs) - 3)]

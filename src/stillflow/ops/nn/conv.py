@@ -117,7 +117,7 @@ def conv2d_shape(node: Node) -> Any:
     sizes = [
         windows.output_size(
             image[axis], filter[i], node.strides[axis], node.padding, node.dilations[axis],
-            extra[axis],
+            extra[axis], node.planning,
         )
         for i, axis in enumerate(windows.spatial_axes(form))
     ]  # fmt: skip
@@ -128,11 +128,17 @@ def convolution_kernel(node: Node, slide: Slide) -> Any:
     """The kernel of (input, filter) -> output."""
     run = precise_on_cpu(node, kernels.convolution, 2)
     image, filter = node.inputs
-    sizes, window = node.dims(0), node.dims(1)
+    sizes, window, output = node.dims(0), node.dims(1), node.out_dims(0)
+    if dims.num_elements(output) == 0 and dims.is_known(output):
+        return node.call(kernels.zeros, image, output)
     if dims.is_known(sizes) and dims.is_known(window):
         return node.call(run, image, filter, slide.geometry(sizes, window))  # type: ignore[arg-type]
 
     def convolve(image: Any, filter: Any) -> Any:
+        counts = slide.counts(image.shape, filter.shape)
+        if 0 in counts:
+            shape = windows.assemble(image.shape[0], filter.shape[-1], counts, slide.data_format)
+            return kernels.zeros(image, shape)
         return run(image, filter, slide.geometry(image.shape, filter.shape))
 
     return convolve
@@ -207,15 +213,14 @@ def check_backprop(label: str, slide: Slide, image: Any, filter: Any, grad: Any)
         raise ValueError(f"{label}: input depth must be evenly divisible by filter depth")
     if filter[-1] != grad[channel]:
         raise ValueError(f"{label}: filter and out_backprop must have the same out_depth")
+    counts = slide.counts(image, filter)
     for i, axis in enumerate(windows.spatial_axes(slide.data_format)):
-        stride, rate = slide.strides[axis], slide.dilations[axis]
-        extra = sum(slide.explicit[2 * axis : 2 * axis + 2])
-        count = windows.output_size(image[axis], filter[i], stride, slide.padding, rate, extra)
-        if count != grad[axis]:
+        if counts[i] != grad[axis]:
             raise ValueError(
                 f"{label}: Size of out_backprop doesn't match computed: actual = {grad[axis]}, "
-                f"computed = {count} spatial_dim: {axis} input: {image[axis]} filter: {filter[i]} "
-                f"output: {grad[axis]} stride: {stride} dilation: {rate}"
+                f"computed = {counts[i]} spatial_dim: {axis} input: {image[axis]} filter: "
+                f"{filter[i]} output: {grad[axis]} stride: {slide.strides[axis]} dilation: "
+                f"{slide.dilations[axis]}"
             )
 
 

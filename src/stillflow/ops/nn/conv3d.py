@@ -60,10 +60,11 @@ def conv3d_shape(node: Node) -> Any:
     check_depths(image[windows.channel_axis(form)], filter[3], filter[4])
     sizes = [
         windows.output_size(
-            image[axis], filter[i], node.strides[axis], node.padding, node.dilations[axis]
+            image[axis], filter[i], node.strides[axis], node.padding, node.dilations[axis],
+            running=node.planning,
         )
         for i, axis in enumerate(windows.spatial_axes(form))
-    ]
+    ]  # fmt: skip
     return windows.assemble(image[0], filter[4], sizes, form)
 
 

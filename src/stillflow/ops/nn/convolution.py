@@ -20,8 +20,10 @@ from stillflow.ops.nn.windows import (
     channel_axis,
     channels_first,
     channels_last,
+    output_size,
     pads,
     spatial,
+    spatial_axes,
 )
 
 
@@ -66,6 +68,16 @@ class Slide(NamedTuple):
     def geometry(self, image: Sequence[int], filter: Sequence[int]) -> Geometry:
         """How the window slides over an image of this shape."""
         return _geometry(self, tuple(image), tuple(filter))
+
+    def counts(self, image: Sequence[int], filter: Sequence[int]) -> list[int]:
+        """How many positions the window takes along each spatial dimension."""
+        return [
+            output_size(
+                image[axis], filter[i], self.strides[axis], self.padding, self.dilations[axis],
+                sum(self.explicit[2 * axis : 2 * axis + 2]), running=True,
+            )
+            for i, axis in enumerate(spatial_axes(self.data_format))
+        ]  # type: ignore[misc]  # fmt: skip
 
 
 @lru_cache(1024)
@@ -179,6 +191,11 @@ def backward(
 # ---- kernels over the graph's tensors
 
 
+def zeros(like: Any, shape: Sequence[int]) -> Any:
+    """What is left where a window fits nowhere; torch refuses such images."""
+    return like.new_zeros(tuple(shape))
+
+
 def convolution(image: Any, filter: Any, geometry: Geometry) -> Any:
     """What Conv2D and Conv3D run."""
     return image_out(convolve(image_in(image, geometry), filter_in(filter), geometry), geometry)
@@ -186,6 +203,8 @@ def convolution(image: Any, filter: Any, geometry: Geometry) -> Any:
 
 def input_gradient(filter: Any, grad: Any, shape: Sequence[int], geometry: Geometry) -> Any:
     """The gradient for an image of `shape` (in the graph's order)."""
+    if not grad.numel():
+        return zeros(grad, shape)
     shape = sizes_in(shape, geometry)
     grad = image_in(grad, geometry)
     image = empty_image(grad, shape, geometry)
@@ -195,6 +214,8 @@ def input_gradient(filter: Any, grad: Any, shape: Sequence[int], geometry: Geome
 
 def filter_gradient(image: Any, grad: Any, shape: Sequence[int], geometry: Geometry) -> Any:
     """The gradient for a filter of `shape` (HWIO)."""
+    if not grad.numel():
+        return zeros(grad, shape)
     image = padded(image_in(image, geometry), geometry)
     weight = filter_in(grad.new_empty(tuple(shape)))
     _, found = backward(image_in(grad, geometry), image, weight, geometry, [False, True])

@@ -44,12 +44,16 @@ def _filter(weight: Any, shape: Sequence[int]) -> Any:
     return weight.reshape(channels, multiplier, height, width).permute(2, 3, 0, 1).contiguous()
 
 
-def _convolve(image: Any, filter: Any, geometry: Geometry) -> Any:
+def _convolve(image: Any, filter: Any, geometry: Geometry, output: Sequence[int]) -> Any:
+    if 0 in output:
+        return kernels.zeros(image, output)
     image = kernels.image_in(image, geometry)
     return kernels.image_out(kernels.convolve(image, _weight(filter), geometry), geometry)
 
 
 def _input_gradient(filter: Any, grad: Any, shape: Sequence[int], geometry: Geometry) -> Any:
+    if not grad.numel():
+        return kernels.zeros(grad, shape)
     sizes = kernels.sizes_in(shape, geometry)
     grad = kernels.image_in(grad, geometry)
     image = kernels.empty_image(grad, sizes, geometry)
@@ -58,6 +62,8 @@ def _input_gradient(filter: Any, grad: Any, shape: Sequence[int], geometry: Geom
 
 
 def _filter_gradient(image: Any, grad: Any, shape: Sequence[int], geometry: Geometry) -> Any:
+    if not grad.numel():
+        return kernels.zeros(grad, shape)
     image = kernels.padded(kernels.image_in(image, geometry), geometry)
     weight = _weight(grad.new_empty(tuple(shape)))
     grad = kernels.image_in(grad, geometry)
@@ -83,12 +89,14 @@ def _geometry(slide: Slide, image: Sequence[int], filter: Sequence[int]) -> Geom
     return slide.geometry(image, filter)._replace(groups=filter[2])
 
 
-def _output(slide: Slide, image: Any, filter: Any) -> Any:
+def _output(slide: Slide, image: Any, filter: Any, running: bool) -> Any:
     """The shape of the output, from shapes that may be known in part."""
     form, channel = slide.data_format, windows.channel_axis(slide.data_format)
     depth = dims.multiply(dims.merge_dim(image[channel], filter[2]), filter[3])
     sizes = [
-        windows.output_size(image[axis], filter[i], slide.strides[axis], slide.padding)
+        windows.output_size(
+            image[axis], filter[i], slide.strides[axis], slide.padding, running=running
+        )
         for i, axis in enumerate(windows.spatial_axes(form))
     ]
     return windows.assemble(image[0], depth, sizes, form)
@@ -96,7 +104,7 @@ def _output(slide: Slide, image: Any, filter: Any) -> Any:
 
 def _check_backprop(label: str, slide: Slide, image: Any, filter: Any, grad: Any) -> None:
     """Refuses an output gradient that is not of a convolution of these shapes."""
-    expected = tuple(_output(slide, image, filter))
+    expected = tuple(_output(slide, image, filter, running=True))
     if tuple(grad) == expected:
         return
     channel = windows.channel_axis(slide.data_format)
@@ -130,7 +138,7 @@ def depthwise_conv2d_native_shape(node: Node) -> Any:
     image, filter = dims.with_rank(node.dims(0), 4), dims.with_rank(node.dims(1), 4)
     windows.require_length("DepthwiseConv2D", "stride", node.strides, 4)
     slide = Slide(tuple(node.strides), (), node.padding, (), node.data_format)
-    return _output(slide, image, filter)
+    return _output(slide, image, filter, node.planning)
 
 
 @depthwise_conv2d_native_op.kernel
@@ -138,8 +146,14 @@ def depthwise_conv2d_native_kernel(node: Node) -> Any:
     slide, run = _slide(node), precise_on_cpu(node, _convolve, 2)
     image, filter = node.dims(0), node.dims(1)
     if dims.is_known(image) and dims.is_known(filter):
-        return node.call(run, *node.inputs, _geometry(slide, image, filter))  # type: ignore[arg-type]
-    return lambda image, filter: run(image, filter, _geometry(slide, image.shape, filter.shape))
+        geometry = _geometry(slide, image, filter)  # type: ignore[arg-type]
+        return node.call(run, *node.inputs, geometry, node.out_dims(0))
+
+    def convolve(image: Any, filter: Any) -> Any:
+        geometry = _geometry(slide, image.shape, filter.shape)
+        return run(image, filter, geometry, _output(slide, image.shape, filter.shape, True))
+
+    return convolve
 
 
 @depthwise_conv2d_native_op.gradient

@@ -17,7 +17,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.reverse import reverse
 from stillflow.ops.deprecated import renamed_argument
-from stillflow.ops.math.kernels import REAL_NUMBER, is_running
+from stillflow.ops.math.kernels import REAL_NUMBER
 from stillflow.ops.math.unary import negative
 from stillflow.ops.nn import windows
 from stillflow.ops.nn.precision import in_type
@@ -151,7 +151,7 @@ def dilation2d_shape(node: Node) -> Any:
     if None in (*image[1:3], *filter[:2]):
         return (image[0], None, None, filter[2])
     depth = dims.merge_dim(image[3], filter[2])
-    if is_running(node) and image[3] != filter[2]:
+    if node.planning and image[3] != filter[2]:
         raise ValueError(
             f"input and filter must have the same depth: {image[3]} vs {filter[2]}"
         )

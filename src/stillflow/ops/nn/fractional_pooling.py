@@ -14,7 +14,6 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
-from stillflow.ops.math.kernels import is_running
 from stillflow.ops.random.permutation import permutation
 from stillflow.ops.random.philox import Philox
 from stillflow.ops.samples import Bad, Sample
@@ -165,7 +164,7 @@ def fractional_pool_shape(node: Node) -> Any:
             raise ValueError(f"Size computed for dim {axis} is negative: {found}")
         output.append(found)
     # TF's rule forgets the end of the last window; a plan has to know the true length.
-    more = 1 if is_running(node) else 0
+    more = 1 if node.planning else 0
     return [tuple(output), *[(dims.add(output[axis], more),) for axis in (1, 2)]]
 
 

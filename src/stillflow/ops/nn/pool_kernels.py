@@ -24,6 +24,17 @@ class PoolGeometry(NamedTuple):
     ceil: bool
     drop: tuple[int, ...]  # outputs to leave out at the start of each dimension
     is_channels_last: bool
+    empty: bool  # no window fits
+
+    def empty_output(self, image: Any) -> Any:
+        """The output where no window fits: torch refuses such images."""
+        sizes = [
+            (size + 2 * pad - window) // step + 1 if size + 2 * pad >= window else 0
+            for size, pad, window, step in zip(
+                image.shape[2:], self.padding, self.window, self.strides
+            )
+        ]
+        return image.new_zeros((*image.shape[:2], *sizes))
 
 
 @lru_cache(1024)
@@ -43,7 +54,8 @@ def pool_geometry(
     )
     before = tuple(pair[1] if dropped else pair[0] for pair, dropped in zip(pairs, drop))
     first = data_format.startswith(b"NC")
-    return PoolGeometry(window, steps, before, padding == b"SAME", drop, not first)
+    empty = padding == b"VALID" and any(size < edge for size, edge in zip(sizes, window))
+    return PoolGeometry(window, steps, before, padding == b"SAME", drop, not first, empty)
 
 
 @cache
@@ -102,12 +114,16 @@ def maximum_and_index(image: Any, geometry: PoolGeometry) -> tuple[Any, Any]:
 
 def max_pool(image: Any, geometry: PoolGeometry) -> Any:
     """What MaxPool and MaxPool3D run."""
+    if geometry.empty:
+        return image_out(geometry.empty_output(image_in(image, geometry)), geometry)
     best, _ = maximum_and_index(image_in(image, geometry), geometry)
     return image_out(_dropped(best, geometry.drop), geometry)
 
 
 def max_pool_grad(image: Any, grad: Any, geometry: PoolGeometry) -> Any:
     """Sends every output's gradient to the first maximum in its window."""
+    if geometry.empty:
+        return torch.zeros_like(image)
     image = image_in(image, geometry)
     _, index = maximum_and_index(image, geometry)
     return max_pool_grad_at(image, grad, index, geometry)
@@ -164,12 +180,16 @@ def avg_pool(image: Any, geometry: PoolGeometry) -> Any:
     function = aten.avg_pool2d.default if image.ndim == 4 else aten.avg_pool3d.default
     window, strides, padding = _arguments(geometry)
     image = image_in(image, geometry)
+    if geometry.empty:
+        return image_out(geometry.empty_output(image), geometry)
     result = function(image, window, strides, padding, geometry.ceil, False)
     return image_out(_dropped(result, geometry.drop), geometry)
 
 
 def avg_pool_grad(grad: Any, shape: Sequence[int], geometry: PoolGeometry) -> Any:
     """Spreads every output's gradient evenly over its window; `shape` is the input's."""
+    if geometry.empty:
+        return grad.new_zeros(tuple(shape))
     function = (
         aten.avg_pool2d_backward if len(shape) == 4 else aten.avg_pool3d_backward
     ).default

@@ -16,7 +16,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.arrays.shape import shape
 from stillflow.ops.control import stop_gradient
-from stillflow.ops.math.kernels import REAL_NUMBER, is_running
+from stillflow.ops.math.kernels import REAL_NUMBER
 from stillflow.ops.nn import pool_kernels as kernels
 from stillflow.ops.nn import windows
 from stillflow.ops.nn.pool_kernels import pool_geometry
@@ -65,7 +65,9 @@ def pool_shape(node: Node, label: str, first: int, with_depth: bool) -> Any:
     windows.require_length(label, "stride", strides, 4)
     windows.require_length(label, "ksize", ksize, 4)
     sizes = [
-        windows.output_size(image[axis], ksize[axis], strides[axis], node.padding)
+        windows.output_size(
+            image[axis], ksize[axis], strides[axis], node.padding, running=node.planning
+        )
         for axis in windows.spatial_axes(form)
     ]
     channel = windows.channel_axis(form)
@@ -296,7 +298,7 @@ def _max_pool_grad_grad_kernel(node: Node) -> Any:
 
 def _grad_check(node: Node) -> None:
     """Refuses an output or an output gradient of another shape than the pool's."""
-    if not is_running(node):
+    if not node.planning:
         return
     expected = pool_shape(node, "MaxPool", 3, with_depth=True)
     if not dims.is_known(expected):

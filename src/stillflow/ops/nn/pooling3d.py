@@ -40,7 +40,9 @@ def pool3d_shape(node: Node) -> Any:
         )
     windows.require_length("Pool3D", "ksize", node.ksize, 5)
     sizes = [
-        windows.output_size(image[axis], node.ksize[axis], node.strides[axis], node.padding)
+        windows.output_size(
+            image[axis], node.ksize[axis], node.strides[axis], node.padding, running=node.planning
+        )
         for axis in windows.spatial_axes(form)
     ]
     return windows.assemble(image[0], image[windows.channel_axis(form)], sizes, form)

@@ -28,15 +28,25 @@ def spatial_axes(data_format: bytes) -> range:
 
 
 def output_size(
-    size: Dim, window: Dim, stride: int, padding: bytes, dilation: int = 1, extra: int = 0
+    size: Dim,
+    window: Dim,
+    stride: int,
+    padding: bytes,
+    dilation: int = 1,
+    extra: int = 0,
+    running: bool = False,
 ) -> Dim:
     """How many positions a window takes along one dimension.
+
+    While the graph is built, a window larger than the image is refused; while it runs, it takes
+    no position unless it is much larger. TF's two sets of rules differ in this.
 
     Args:
       size: of the image.
       window: size of the window before it is dilated.
       padding: b"SAME", b"VALID" or b"EXPLICIT".
       extra: explicit padding, before and after together.
+      running: whether the sizes are those of a run.
 
     Raises:
       ValueError: if the window does not fit or a parameter is not positive.
@@ -51,8 +61,20 @@ def output_size(
         size = dims.add(size, extra)
     if dilation > 1:
         window = dims.add(dims.multiply(dims.subtract(window, 1), dilation), 1)
+    if running and size is not None and window is not None:
+        return _positions(size, window, stride)
     room = dims.subtract(size, window)
     return dims.divide(dims.add(room, stride), stride, evenly=False)
+
+
+def _positions(size: int, window: int, stride: int) -> int:
+    room = size - window + stride
+    if room <= -stride:
+        raise ValueError(
+            f"Computed output size would be negative: {-(-room // stride)} [input_size: {size}, "
+            f"effective_filter_size: {window}, stride: {stride}]"
+        )
+    return max(room // stride, 0)
 
 
 def same_padding(size: int, window: int, stride: int, dilation: int = 1) -> Pair:
