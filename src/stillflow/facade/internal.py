@@ -19,6 +19,8 @@ MODULES = {
     "tensorflow.examples.tutorials.mnist.input_data": "stillflow.contrib.learn.datasets.mnist",
     "tensorflow.python.compat.compat": "stillflow.platform.compat",
     "tensorflow.python.eager.context": "stillflow.facade.eager_context",
+    "tensorflow.python.framework.errors": "stillflow.errors",
+    "tensorflow.python.framework.errors_impl": "stillflow.errors",
     "tensorflow.python.framework.test_util": "stillflow.testing.test_util",
     "tensorflow.python.platform.app": "stillflow.platform.app",
     "tensorflow.python.platform.benchmark": "stillflow.platform.benchmark",
@@ -51,8 +53,6 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.framework.composite_tensor": {"*": "stillflow.graph.composite_tensor"},
     "tensorflow.python.framework.device": {"*": "stillflow.graph.device"},
     "tensorflow.python.framework.dtypes": {"*": "stillflow.graph.dtypes"},
-    "tensorflow.python.framework.errors": {"*": "stillflow.errors"},
-    "tensorflow.python.framework.errors_impl": {"*": "stillflow.errors"},
     "tensorflow.python.framework.indexed_slices": {"*": "stillflow.graph.indexed_slices"},
     "tensorflow.python.framework.ops": {
         "_default_graph_stack": "stillflow.graph.graph:_default",
@@ -61,7 +61,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "get_gradient_function": "stillflow.graph.gradient_registry:gradient_function",
         "internal_convert_to_tensor": "stillflow.graph.conversion:convert_to_tensor",
         "IndexedSlicesValue": "stillflow.graph.indexed_slices:IndexedSlicesValue",
-        "*": "stillflow.facade.framework_ops stillflow.graph.graph stillflow.graph.api"
+        "*": "stillflow.facade.framework_ops stillflow.facade.statistics stillflow.graph.graph stillflow.graph.api"
              " stillflow.graph.conversion stillflow.graph.tensor_like"
              " stillflow.graph.indexed_slices stillflow.graph.default_session",
     },
@@ -74,14 +74,27 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.graph.tensor_proto stillflow.graph.static_value",
     },
     "tensorflow.python.framework.type_spec": {"*": "stillflow.graph.type_spec"},
-    "tensorflow.python.framework.versions": {"*": "stillflow.version"},
+    "tensorflow.python.framework.versions": {
+        "__version__": "stillflow.version:VERSION",
+        "__git_version__": "stillflow.version:GIT_VERSION",
+        "__compiler_version__": "stillflow.version:COMPILER_VERSION",
+        "__cxx11_abi_flag__": "stillflow.version:CXX11_ABI_FLAG",
+        "__monolithic_build__": "stillflow.version:MONOLITHIC_BUILD",
+        "*": "stillflow.version",
+    },
     "tensorflow.python.ops.array_ops": {"*": "stillflow.ops.arrays.shape"},
     "tensorflow.python.ops.control_flow_ops": {
         "with_dependencies": "stillflow.ops.control:with_dependencies",
         "*": "stillflow.ops.control_flow.contexts stillflow.ops.control_flow.cond",
     },
     "tensorflow.python.ops.gradient_checker_v2": {"*": "stillflow.testing.gradient_checker_v2"},
+    "tensorflow.python.ops.init_ops": {
+        "_assert_float_dtype": "stillflow.variables.initializers:float_dtype",
+        "_compute_fans": "stillflow.variables.initializers:compute_fans",
+        "*": "stillflow.variables.initializers stillflow.variables.convolution_initializers",
+    },
     "tensorflow.python.ops.math_ops": {"*": "stillflow.ops.math.reductions"},
+    "tensorflow.python.ops.partitioned_variables": {"*": "stillflow.variables.partitioned"},
     "tensorflow.python.ops.random_grad": {
         "add_leading_unit_dimensions": "stillflow.ops.random.gamma:add_leading_unit_dimensions",
     },
@@ -90,15 +103,32 @@ OBJECTS: dict[str, dict[str, str]] = {
             "stillflow.ops.random.bounded_normal:parameterized_truncated_normal"
         ),
     },
-    "tensorflow.python.ops.resource_variable_ops": {"*": "stillflow.variables.resource_variable"},
+    "tensorflow.python.ops.resource_variable_ops": {
+        "_UnreadVariable": "stillflow.variables.resource_variable:UnreadVariable",
+        "*": "stillflow.variables.resource_variable",
+    },
+    "tensorflow.python.ops.resources": {"*": "stillflow.variables.resources"},
+    "tensorflow.python.ops.state_ops": {"*": "stillflow.variables.state_ops"},
     "tensorflow.python.ops.stateful_random_ops": {"*": "stillflow.random.generator"},
+    "tensorflow.python.ops.template": {
+        "_skip_common_stack_elements": "stillflow.variables.template:without_common",
+        "*": "stillflow.variables.template",
+    },
     "tensorflow.python.ops.variable_scope": {
+        "_PartitionInfo": "stillflow.variables.partitioned:PartitionInfo",
         "_VariableStore": "stillflow.variables.store:VariableStore",
+        "_get_default_variable_store":
+            "stillflow.variables.variable_scope:default_variable_store",
+        "_pure_variable_scope": "stillflow.variables.variable_scope:PureVariableScope",
         "*": "stillflow.variables.variable_scope stillflow.variables.store",
     },
     "tensorflow.python.ops.variables": {
         "PartitionedVariable": "stillflow.variables.partitioned:PartitionedVariable",
         "RefVariable": "stillflow.variables.ref_variable:RefVariable",
+        "Variable": "stillflow.variables.base:VariableV2",
+        "VariableAggregationV2": "stillflow.variables.base:VariableAggregation",
+        "VariableV1": "stillflow.variables.base:Variable",
+        "_all_saveable_objects": "stillflow.variables.collections:all_saveable_objects",
         "*": "stillflow.variables.base",
     },
     "tensorflow.python.platform.googletest": {
@@ -110,6 +140,19 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.platform.googletest stillflow.testing.environment",
     },
     "tensorflow.python.training.moving_averages": {"*": "stillflow.train.moving_averages"},
+    "tensorflow.python.training.optimizer": {
+        "_deduplicate_indexed_slices": "stillflow.train.optimizer:deduplicate_indexed_slices",
+        "_get_processor": "stillflow.train.processors:get_processor",
+        "_var_key": "stillflow.train.slots:var_key",
+        "*": "stillflow.train.optimizer stillflow.train.processors",
+    },
     "tensorflow.python.training.slot_creator": {"*": "stillflow.train.slot_creator"},
+    "tensorflow.python.training.training_util": {
+        "_get_global_step_read": "stillflow.train.global_step:get_global_step_read",
+        "_get_or_create_global_step_read":
+            "stillflow.train.global_step:get_or_create_global_step_read",
+        "_increment_global_step": "stillflow.train.global_step:increment_global_step",
+        "*": "stillflow.train.global_step",
+    },
     "tensorflow.python.util.nest": {"*": "stillflow.nest"},
 }

@@ -136,18 +136,20 @@ class _VariableMeta(type):
     """`tf.Variable(...)` makes a reference or resource variable; both are `tf.Variable`s."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        if cls is Variable:
-            from stillflow.variables.creation import create_variable
+        from stillflow.variables import creation
 
-            return create_variable(*args, **kwargs)
+        if cls is Variable:
+            return creation.create_variable(*args, **kwargs)
+        if cls is VariableV2:
+            return creation.create_variable_v2(*args, **kwargs)
         return super().__call__(*args, **kwargs)
 
 
-@export("Variable")
-class Variable(metaclass=_VariableMeta):
+@export("compat.v2.Variable")
+class VariableV2(metaclass=_VariableMeta):
     """A value that lives in the session and that operations change.
 
-    Called as a constructor it takes the arguments of `variables/creation.py:create_variable`.
+    Called as a constructor it takes the arguments of `creation.py:create_variable_v2`.
     """
 
     __array_priority__ = 100
@@ -321,6 +323,14 @@ class Variable(metaclass=_VariableMeta):
         return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
 
 
+@export("Variable")
+class Variable(VariableV2):
+    """A value that lives in the session and that operations change.
+
+    Called as a constructor it takes the arguments of `creation.py:create_variable`.
+    """
+
+
 def to_tensor(
     variable: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
 ) -> Tensor:
@@ -361,3 +371,6 @@ def _slice(self: Any, slice_spec: Any) -> Any:
     from stillflow.ops.arrays.slicing import slice_helper
 
     return slice_helper(self.value(), slice_spec, self)
+
+
+overload_operators(VariableV2)

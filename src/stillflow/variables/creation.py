@@ -74,10 +74,8 @@ def create_variable(
     Raises:
       ValueError: if there is no initial value or its shape is not known.
     """
-    getter: Callable[..., Any] = _default_creator
-    for _, creator in get_default_graph()._variable_creators:
-        getter = _wrap(creator, getter)
-    return getter(
+    return _ask_creators(
+        _default_creator,
         initial_value=initial_value,
         trainable=trainable,
         collections=collections,
@@ -94,6 +92,47 @@ def create_variable(
         aggregation=aggregation,
         shape=shape,
     )
+
+
+def create_variable_v2(
+    initial_value: Any = None,
+    trainable: bool | None = None,
+    validate_shape: bool = True,
+    caching_device: Any = None,
+    name: str | None = None,
+    variable_def: Any = None,
+    dtype: Any = None,
+    import_scope: str | None = None,
+    constraint: Any = None,
+    synchronization: Any = VariableSynchronization.AUTO,
+    aggregation: Any = VariableAggregation.NONE,
+    shape: Any = None,
+) -> Any:
+    """Makes a resource variable; arguments are those of `create_variable`."""
+    return _ask_creators(
+        _default_creator_v2,
+        initial_value=initial_value,
+        trainable=trainable,
+        validate_shape=validate_shape,
+        caching_device=caching_device,
+        name=name,
+        variable_def=variable_def,
+        dtype=dtype,
+        import_scope=import_scope,
+        constraint=constraint,
+        synchronization=synchronization,
+        aggregation=aggregation,
+        shape=shape,
+    )
+
+
+def _ask_creators(default: Callable[..., Any], **kwargs: Any) -> Any:
+    getter = default
+    for _, creator in get_default_graph()._variable_creators:
+        getter = _wrap(creator, getter)
+    if kwargs["aggregation"] is None:
+        kwargs["aggregation"] = VariableAggregation.NONE
+    return getter(**kwargs)
 
 
 def _wrap(creator: Callable[..., Any], previous: Callable[..., Any]) -> Callable[..., Any]:
@@ -117,6 +156,12 @@ def _default_creator(**kwargs: Any) -> Variable:
     if not use_resource:
         return RefVariable(**kwargs)
     kwargs.pop("expected_shape", None)
+    return ResourceVariable(**kwargs)
+
+
+def _default_creator_v2(**kwargs: Any) -> Variable:
+    from stillflow.variables.resource_variable import ResourceVariable
+
     return ResourceVariable(**kwargs)
 
 

@@ -22,13 +22,14 @@ from stillflow.ops.random.basic import random_normal, random_uniform, truncated_
 _TRUNCATED_STDDEV = 0.87962566103423978
 
 
-def _float_dtype(dtype: Any) -> DType:
+def float_dtype(dtype: Any) -> DType:
     dtype = dtypes.as_dtype(dtype)
     if not dtype.is_floating:
         raise ValueError(f"Expected floating point type, got {dtype}.")
     return dtype
 
 
+@export("keras.initializers.Initializer")
 class Initializer:
     """The base of initializers; `get_config` gives the arguments that make an equal one."""
 
@@ -53,7 +54,12 @@ class Initializer:
         return cls(**config)
 
 
-@export("initializers.zeros", "zeros_initializer")
+@export(
+    "initializers.zeros",
+    "zeros_initializer",
+    "keras.initializers.Zeros",
+    "keras.initializers.zeros",
+)
 class Zeros(Initializer):
     """Zeros (empty strings, False)."""
 
@@ -64,7 +70,9 @@ class Zeros(Initializer):
         return zeros(shape, self.dtype if dtype is None else dtype)
 
 
-@export("initializers.ones", "ones_initializer")
+@export(
+    "initializers.ones", "ones_initializer", "keras.initializers.Ones", "keras.initializers.ones"
+)
 class Ones(Initializer):
     """Ones."""
 
@@ -75,7 +83,12 @@ class Ones(Initializer):
         return ones(shape, self.dtype if dtype is None else dtype)
 
 
-@export("initializers.constant", "constant_initializer")
+@export(
+    "initializers.constant",
+    "constant_initializer",
+    "keras.initializers.Constant",
+    "keras.initializers.constant",
+)
 class Constant(Initializer):
     """A given value; if it is smaller than the shape, its last element fills the rest.
 
@@ -129,7 +142,7 @@ class _Normal(Initializer):
         self, mean: Any = 0.0, stddev: Any = 1.0, seed: Any = None, dtype: Any = dtypes.float32
     ) -> None:
         self.mean, self.stddev, self.seed = mean, stddev, seed
-        self.dtype = _float_dtype(dtype)
+        self.dtype = float_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         dtype = self.dtype if dtype is None else dtype
@@ -157,7 +170,7 @@ class UniformUnitScaling(Initializer):
 
     def __init__(self, factor: float = 1.0, seed: Any = None, dtype: Any = dtypes.float32) -> None:
         self.factor, self.seed = factor, seed
-        self.dtype = _float_dtype(dtype)
+        self.dtype = float_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         whole = shape if partition_info is None else partition_info.full_shape
@@ -167,7 +180,11 @@ class UniformUnitScaling(Initializer):
         return random_uniform(shape, -limit, limit, dtype, seed=self.seed)
 
 
-@export("initializers.variance_scaling", "variance_scaling_initializer")
+@export(
+    "initializers.variance_scaling",
+    "variance_scaling_initializer",
+    "keras.initializers.VarianceScaling",
+)
 class VarianceScaling(Initializer):
     """Scaled by the number of a layer's inputs, outputs, or their mean.
 
@@ -191,7 +208,7 @@ class VarianceScaling(Initializer):
         if distribution not in {"normal", "uniform", "truncated_normal", "untruncated_normal"}:
             raise ValueError("Invalid `distribution` argument:", distribution)
         self.scale, self.mode, self.distribution, self.seed = scale, mode, distribution, seed
-        self.dtype = _float_dtype(dtype)
+        self.dtype = float_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         whole = shape if partition_info is None else partition_info.full_shape
@@ -208,13 +225,18 @@ class VarianceScaling(Initializer):
         return random_uniform(shape, -limit, limit, dtype, seed=self.seed)
 
 
-@export("initializers.orthogonal", "orthogonal_initializer")
+@export(
+    "initializers.orthogonal",
+    "orthogonal_initializer",
+    "keras.initializers.Orthogonal",
+    "keras.initializers.orthogonal",
+)
 class Orthogonal(Initializer):
     """An orthogonal matrix (Saxe et al., 2014), reshaped."""
 
     def __init__(self, gain: float = 1.0, seed: Any = None, dtype: Any = dtypes.float32) -> None:
         self.gain, self.seed = gain, seed
-        self.dtype = _float_dtype(dtype)
+        self.dtype = float_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         from stillflow.ops.arrays.shape import reshape
@@ -242,17 +264,17 @@ def orthogonal_matrix(shape: Sequence[int], dtype: Any, seed: Any) -> Any:
     return q * sign(diag_part(r))
 
 
-@export("initializers.identity")
+@export("initializers.identity", "keras.initializers.Identity", "keras.initializers.identity")
 class Identity(Initializer):
     """The identity matrix, times `gain`."""
 
     def __init__(self, gain: float = 1.0, dtype: Any = dtypes.float32) -> None:
         self.gain = gain
-        self.dtype = _float_dtype(dtype)
+        self.dtype = float_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        from stillflow.ops.arrays.fill import eye
-        from stillflow.ops.arrays.slicing import slice as slice_
+        from stillflow.ops.linalg.matrices import eye
+        from stillflow.ops.arrays.slicing import slice_
 
         whole = shape if partition_info is None else partition_info.full_shape
         if len(whole) != 2:
@@ -266,7 +288,9 @@ class Identity(Initializer):
         return result
 
 
-@export("glorot_uniform_initializer", "initializers.glorot_uniform")
+@export(
+    "glorot_uniform_initializer", "initializers.glorot_uniform", "keras.initializers.glorot_uniform"
+)
 class GlorotUniform(VarianceScaling):
     """Uniform with the variance of Glorot and Bengio (2010)."""
 
@@ -275,7 +299,9 @@ class GlorotUniform(VarianceScaling):
         super().__init__(scale=1.0, mode="fan_avg", distribution="uniform", seed=seed)
 
 
-@export("glorot_normal_initializer", "initializers.glorot_normal")
+@export(
+    "glorot_normal_initializer", "initializers.glorot_normal", "keras.initializers.glorot_normal"
+)
 class GlorotNormal(VarianceScaling):
     """Truncated normal with the variance of Glorot and Bengio (2010)."""
 
@@ -284,25 +310,25 @@ class GlorotNormal(VarianceScaling):
         super().__init__(scale=1.0, mode="fan_avg", distribution="truncated_normal", seed=seed)
 
 
-@export("initializers.lecun_normal")
+@export("initializers.lecun_normal", "keras.initializers.lecun_normal")
 def lecun_normal(seed: Any = None) -> VarianceScaling:
     """Truncated normal, variance 1 / inputs (LeCun et al., 1998)."""
     return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
 
 
-@export("initializers.lecun_uniform")
+@export("initializers.lecun_uniform", "keras.initializers.lecun_uniform")
 def lecun_uniform(seed: Any = None) -> VarianceScaling:
     """Uniform, variance 1 / inputs (LeCun et al., 1998)."""
     return VarianceScaling(1.0, "fan_in", "uniform", seed)
 
 
-@export("initializers.he_normal")
+@export("initializers.he_normal", "keras.initializers.he_normal")
 def he_normal(seed: Any = None) -> VarianceScaling:
     """Truncated normal, variance 2 / inputs (He et al., 2015)."""
     return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
 
 
-@export("initializers.he_uniform")
+@export("initializers.he_uniform", "keras.initializers.he_uniform")
 def he_uniform(seed: Any = None) -> VarianceScaling:
     """Uniform, variance 2 / inputs (He et al., 2015)."""
     return VarianceScaling(2.0, "fan_in", "uniform", seed)
@@ -316,3 +342,18 @@ def compute_fans(shape: Any) -> tuple[int, int]:
         return int(shape[0]), int(shape[0])
     field = math.prod(int(dim) for dim in shape[:-2])
     return int(shape[-2]) * field, int(shape[-1]) * field
+
+
+# The names of the classes as functions, by which internal modules know them.
+zeros_initializer = Zeros
+ones_initializer = Ones
+constant_initializer = Constant
+random_uniform_initializer = RandomUniform
+random_normal_initializer = RandomNormal
+truncated_normal_initializer = TruncatedNormal
+uniform_unit_scaling_initializer = UniformUnitScaling
+variance_scaling_initializer = VarianceScaling
+orthogonal_initializer = Orthogonal
+identity_initializer = Identity
+glorot_uniform_initializer = GlorotUniform
+glorot_normal_initializer = GlorotNormal

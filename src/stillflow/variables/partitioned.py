@@ -172,7 +172,7 @@ def _part_initializer(
         return default_initializer(name, dtype), size, dtype
     if callable(initializer):
         return initializer, size, dtype
-    from stillflow.ops.arrays.slicing import slice as slice_
+    from stillflow.ops.arrays.slicing import slice_
 
     whole = initializer
     if not isinstance(initializer, Tensor):
@@ -208,18 +208,25 @@ class PartitionedVariable:
             raise ValueError(f"partition values must be positive: {partitions}")
         if not variable_list:
             raise ValueError("variable_list may not be empty")
-        for variable in variable_list:
-            if not all(info is not None for info in (variable._get_save_slice_info(),)):
+        infos = [variable._get_save_slice_info() for variable in variable_list]
+        if any(info is None for info in infos):
+            raise ValueError(
+                "All variables must have a save_slice_info available: "
+                f"{[v.name for v in variable_list]}"
+            )
+        if len(shape) != len(partitions):
+            raise ValueError(f"len(shape) != len(partitions): {shape} vs. {partitions}")
+        for info in infos:
+            if info.full_shape != shape:
                 raise ValueError(
-                    "All variables must have a save_slice_info available: "
-                    f"{[v.name for v in variable_list]}"
+                    f"All variables' full shapes must match shape: {shape}; but full shapes were: "
+                    f"{[info.full_shape]}"
                 )
-        self._name, self._shape, self._dtype = name, as_shape(shape), dtype
+        self._name, self._shape, self._dtype = name, shape, dtype
         self._variable_list = sorted(
             variable_list, key=lambda v: v._get_save_slice_info().var_offset
         )
         self._partitions = partitions
-        self._as_tensor: Tensor | None = None
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._variable_list)
@@ -282,30 +289,20 @@ class PartitionedVariable:
         return self._partitions
 
     def _apply(self, method: str, value: Any, **options: Any) -> list[Any]:
-        from stillflow.ops.arrays.join import split
-        from stillflow.ops.arrays.slicing import slice as slice_
-
-        if isinstance(value, list):
-            pieces = value
+        """Calls a method of all parts, each with its part of `value`."""
+        axes = self._partition_axes()
+        if len(axes) > 1:
+            raise NotImplementedError(
+                f"Cannot do assign action along more than one dimension: {axes}.  Multi-axis "
+                "partition assign action is not supported "
+            )
+        if isinstance(value, (list, PartitionedVariable)):
+            pieces = list(value)
         else:
-            axes = self._partition_axes()
-            if len(axes) > 1:
-                raise NotImplementedError(
-                    f"Cannot do assign action along more than one dimension: {axes}.  Multi-axis "
-                    "partition assign action is not supported"
-                )
-            axis = axes[0] if axes else 0
-            if isinstance(value, Tensor):
-                sizes = [v.shape.as_list()[axis] for v in self._variable_list]
-                pieces = split(value, sizes, axis=axis)
-            else:
-                pieces = [
-                    slice_(
-                        value, v._get_save_slice_info().var_offset,
-                        v._get_save_slice_info().var_shape,
-                    )
-                    for v in self._variable_list
-                ]  # fmt: skip
+            from stillflow.ops.arrays.splitting import split
+
+            sizes = [variable.shape.as_list()[axes[0]] for variable in self._variable_list]
+            pieces = split(value, sizes, axis=axes[0])
         return [
             getattr(variable, method)(piece, **options)
             for variable, piece in zip(self._variable_list, pieces, strict=True)

@@ -20,7 +20,6 @@ from stillflow.variables.base import (
     Variable,
     check_arguments,
     check_distribution,
-    overload_operators,
     to_tensor,
 )
 from stillflow.variables.initial_values import guarded
@@ -273,7 +272,6 @@ def _in_place_operator(symbol: str, plain: Any, assignment: str, expression: str
     return in_place
 
 
-overload_operators(RefVariable)
 register_tensor_conversion_function(RefVariable, to_tensor)
 for _symbol, (_name, *_parts) in _IN_PLACE.items():
     setattr(RefVariable, f"__{_name}__", _in_place_operator(_symbol, *_parts))

@@ -21,7 +21,6 @@ from stillflow.variables.base import (
     Variable,
     check_arguments,
     check_distribution,
-    overload_operators,
 )
 from stillflow.variables.initial_values import guarded
 from stillflow.variables.scatter import ResourceScatterMethods
@@ -405,7 +404,6 @@ def _refuse_in_place_operators(kind: Any) -> None:
         setattr(kind, f"__{name}__", _refuse(symbol, advice))
 
 
-overload_operators(BaseResourceVariable)
 _refuse_in_place_operators(BaseResourceVariable)
 register_tensor_conversion_function(BaseResourceVariable, _convert)
 casts.resource_variable_types = (ResourceVariable,)

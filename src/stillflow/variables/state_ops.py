@@ -4,10 +4,67 @@ from __future__ import annotations
 
 from typing import Any
 
+from stillflow.graph.api import name_scope
+from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.ops.variables import reference
 from stillflow.ops.variables.reference import is_variable_initialized_op
+
+
+def variable_op(
+    shape: Any,
+    dtype: Any,
+    name: str | None = "Variable",
+    set_shape: bool = True,
+    container: str = "",
+    shared_name: str = "",
+) -> Tensor:
+    """Adds the first version of the variable op; without `set_shape` its shape is unknown."""
+    shape = as_shape(shape) if set_shape else TensorShape(None)
+    ref: Tensor = reference.variable_op(
+        shape=shape, dtype=dtype, name=name, container=container, shared_name=shared_name
+    )
+    if set_shape:
+        ref.set_shape(shape)
+    return ref
+
+
+def variable_op_v2(
+    shape: Any,
+    dtype: Any,
+    name: str | None = "Variable",
+    container: str = "",
+    shared_name: str = "",
+) -> Tensor:
+    """Adds the op behind reference variables."""
+    ref: Tensor = reference.variable_v2_op(
+        shape=as_shape(shape),
+        dtype=dtype,
+        name=name,
+        container=container,
+        shared_name=shared_name,
+    )
+    return ref
+
+
+def init_variable(v: Any, init: Any, name: str = "init") -> Tensor:
+    """Assigns a variable's first value: a tensor, or what `init(shape, dtype)` gives."""
+    with (
+        name_scope(None, v.op.name + "/", [v, init]),
+        name_scope(name) as scope,
+        get_default_graph().colocate_with(v),
+    ):
+        if callable(init):
+            assert v.get_shape().is_fully_defined(), "Variable shape unknown."
+            made = init(v.get_shape().as_list(), v.dtype.base_dtype)
+            value = convert_to_tensor(made, name="value")
+        else:
+            value = convert_to_tensor(init, name="init")
+        result: Tensor = reference.assign_op(v, value, name=scope)
+        return result
 
 
 @export("is_variable_initialized")

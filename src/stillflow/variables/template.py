@@ -128,7 +128,7 @@ class Template:
     def _say_where(self, error: Exception) -> None:
         """Adds to an error's message where the template was made."""
         text = error.args[0] if error.args else ""
-        trace = "".join(_without_common(self._stacktrace, traceback.format_stack()))
+        trace = "".join(without_common(self._stacktrace, traceback.format_stack()))
         error.args = (f"{text}\n\noriginally defined at:\n{trace}", *error.args[1:])
 
     @property
@@ -186,7 +186,7 @@ class Template:
     non_trainable_weights = non_trainable_variables
 
 
-def _without_common(stack: Sequence[str], base: Sequence[str]) -> Sequence[str]:
+def without_common(stack: Sequence[str], base: Sequence[str]) -> Sequence[str]:
     """`stack` without the entries that it has in common with `base`, but at least its last."""
     for i, (entry, other) in enumerate(zip(stack, base, strict=False)):
         if entry != other:

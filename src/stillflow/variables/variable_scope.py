@@ -404,10 +404,18 @@ class PureVariableScope:
         self._last = scope
         return scope
 
-    def __exit__(self, *unused: Any) -> None:
-        store = self._store
-        if store.current_scope is not self._last:
+    def check_nesting(self) -> None:
+        """Refuses to be left while a scope inside is open.
+
+        Raises:
+          RuntimeError: if one is.
+        """
+        if self._store.current_scope is not self._last:
             raise RuntimeError("Improper nesting of variable_scope.")
+
+    def __exit__(self, *unused: Any) -> None:
+        self.check_nesting()
+        store = self._store
         if self._cached is not None:
             store.counts = self._old_counts
         else:
@@ -505,6 +513,8 @@ class variable_scope:  # noqa: N801 - the public name
         return scope
 
     def __exit__(self, *details: Any) -> None:
+        if self._scope is not None:
+            self._scope.check_nesting()
         self._stacks.pop().__exit__(*details)
 
     def _enter_first(self, stack: contextlib.ExitStack) -> VariableScope:
