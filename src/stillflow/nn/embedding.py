@@ -20,11 +20,11 @@ from stillflow.ops.arrays.select import where
 from stillflow.ops.arrays.sequences import range as range_of
 from stillflow.ops.arrays.shape import expand_dims, rank, reshape, shape, size
 from stillflow.ops.arrays.slicing import slice_
+from stillflow.ops.arrays.stitch import dynamic_partition, parallel_dynamic_stitch
 from stillflow.ops.arrays.tile import tile
 from stillflow.ops.arrays.unique import unique
 from stillflow.ops.constants import constant
 from stillflow.ops.control import identity
-from stillflow.ops.data_flow import dynamic_partition, parallel_dynamic_stitch
 from stillflow.ops.math.binary import maximum
 from stillflow.ops.math.binary import pow as pow_
 from stillflow.ops.math.cast import cast

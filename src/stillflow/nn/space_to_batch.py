@@ -16,7 +16,7 @@ from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.shape import shape
-from stillflow.ops.arrays.space_to_batch import (
+from stillflow.ops.arrays.space import (
     batch_to_space_nd,
     required_space_to_batch_paddings,
     space_to_batch_nd,
