@@ -35,6 +35,7 @@ MODULES = {
     "tensorflow.python.util.deprecation": "stillflow.util.deprecation",
     "tensorflow.python.util.function_utils": "stillflow.util.function_utils",
     "tensorflow.python.util.keyword_args": "stillflow.util.keyword_args",
+    "tensorflow.python.util.nest": "stillflow.nest",
     "tensorflow.python.util.tf_contextlib": "stillflow.util.tf_contextlib",
     "tensorflow.python.util.tf_decorator": "stillflow.util.tf_decorator",
     "tensorflow.python.util.tf_inspect": "stillflow.util.tf_inspect",
@@ -61,8 +62,8 @@ OBJECTS: dict[str, dict[str, str]] = {
         "get_gradient_function": "stillflow.graph.gradient_registry:gradient_function",
         "internal_convert_to_tensor": "stillflow.graph.conversion:convert_to_tensor",
         "IndexedSlicesValue": "stillflow.graph.indexed_slices:IndexedSlicesValue",
-        "*": "stillflow.facade.framework_ops stillflow.facade.statistics stillflow.graph.graph stillflow.graph.api"
-             " stillflow.graph.conversion stillflow.graph.tensor_like"
+        "*": "stillflow.facade.framework_ops stillflow.facade.statistics stillflow.graph.graph"
+             " stillflow.graph.api stillflow.graph.conversion stillflow.graph.tensor_like"
              " stillflow.graph.indexed_slices stillflow.graph.default_session",
     },
     "tensorflow.python.framework.random_seed": {"*": "stillflow.graph.random_seed"},
@@ -154,5 +155,4 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_increment_global_step": "stillflow.train.global_step:increment_global_step",
         "*": "stillflow.train.global_step",
     },
-    "tensorflow.python.util.nest": {"*": "stillflow.nest"},
 }

@@ -139,8 +139,14 @@ def _raw_op(name: str) -> Any:
 
 
 def _same_name(module: str, name: str) -> Any:
+    public = _public_name(module, name)
+    return resolve(public) if public is not None else MISSING
+
+
+def _public_name(module: str, name: str) -> str | None:
+    """Return the public name that is spelled like a name of an internal module, if there is one."""
     if name.startswith("_") or module.endswith("_pb2"):
-        return MISSING
+        return None
     entry = names.internal_module(module)
     spaces = list(entry.spaces) if entry is not None else []
     if entry is not None and entry.alias:
@@ -153,11 +159,13 @@ def _same_name(module: str, name: str) -> Any:
     for space in spaces:
         public = names.join(space, name)
         if public in names.known_public():
-            return resolve(public)
-    return MISSING
+            return public
+    return None
 
 
 def _imported(module: str, name: str) -> Any:
+    if _public_name(module, name) is not None:  # one that is not supported yet
+        return MISSING
     for package in (module.rpartition(".")[0], *_IMPORTED_FROM):
         full = f"{package}.{name}"
         if package != "tensorflow" and names.internal_module(full) is not None:

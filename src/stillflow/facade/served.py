@@ -8,6 +8,7 @@ from typing import Any
 
 from stillflow._missing import missing
 from stillflow.facade import names
+from stillflow.facade.internal import OBJECTS
 from stillflow.facade.lookup import MISSING, listing, lookup
 
 
@@ -41,7 +42,7 @@ class Internal(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
             return listing(self.__name__)
-        if name.startswith("__"):
+        if name.startswith("__") and name not in OBJECTS.get(self.__name__, ()):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         value = lookup(self.__name__, name)
         if value is MISSING:

@@ -1,0 +1,39 @@
+"""Statistics of operations."""
+
+from __future__ import annotations
+
+import pytest
+
+import stillflow as tf
+from stillflow.facade import statistics
+
+
+def test_statistics_are_found_by_type(monkeypatch):
+    monkeypatch.setattr(statistics, "_functions", {})
+
+    @statistics.RegisterStatistics("Const", "weight")
+    def weigh(graph, node):
+        return statistics.OpStats("weight", 5)
+
+    with tf.Graph().as_default() as graph:
+        node = tf.constant(1).op.node_def
+    assert statistics.get_stats_for_node_def(graph, node, "weight").value == 5
+    assert statistics.get_stats_for_node_def(graph, node, "flops").value is None
+    with pytest.raises(KeyError):
+        statistics.RegisterStatistics("Const", "weight")(weigh)
+
+
+def test_statistics_add_up():
+    total = statistics.OpStats("flops")
+    total += statistics.OpStats("flops", 3)
+    total += statistics.OpStats("flops", 4)
+    total += statistics.OpStats("flops")
+    assert total.value == 7
+    with pytest.raises(ValueError, match="Can't add"):
+        total += statistics.OpStats("weight", 1)
+
+
+@pytest.mark.parametrize("names", [(1, "flops"), ("a,b", "flops"), ("A", None), ("A", "x,y")])
+def test_names_are_strings_without_commas(names):
+    with pytest.raises(TypeError):
+        statistics.RegisterStatistics(*names)
