@@ -24,7 +24,7 @@ from stillflow.ops.math.binary import maximum
 from stillflow.ops.math.reductions import reduce_sum
 from stillflow.ops.random.arguments import read_sizes, set_static_shape, shape_argument, shape_sizes
 from stillflow.ops.random.draws import RESERVED_BLOCKS, polar_normals, unit_doubles
-from stillflow.ops.random.philox import LARGEST_RUN, Philox, gather_blocks
+from stillflow.ops.random.philox import LARGEST_RUN, Philox, fill_blocks, gather_blocks
 from stillflow.ops.random.streams import narrowed, op_stream
 from stillflow.ops.random.threads import in_pieces
 from stillflow.ops.samples import Bad, Sample
@@ -45,15 +45,13 @@ def gamma(stream: Philox, alpha: np.ndarray, samples: int, threads: int = 1) -> 
     flat = result.reshape(-1)
 
     def work(start: int, stop: int) -> None:
-        outputs = np.arange(start, stop)
-        shapes = alpha[outputs // samples]
+        shapes = alpha[np.arange(start, stop) // samples]
         exponential = shapes == 1.0
+        flat[start:stop] = _Piece(stream, start, shapes).draw(exponential)
         if exponential.any():
-            units = unit_doubles(gather_blocks(stream, first_blocks(outputs[exponential])))
-            flat[outputs[exponential]] = -np.log(1.0 - units[1])
-        others = outputs[~exponential]
-        if len(others):
-            flat[others] = _Rejection(stream, others, shapes[~exponential]).draw()
+            chosen = start + np.flatnonzero(exponential)
+            units = unit_doubles(gather_blocks(stream, first_blocks(chosen)))
+            flat[chosen] = -np.log(1.0 - units[1])
 
     in_pieces(flat.size, LARGEST_RUN // 2, threads, work)
     return result.T
@@ -67,54 +65,94 @@ def first_blocks(outputs: np.ndarray) -> np.ndarray:
 class _Pairs:
     """For each output, the two numbers of the block drawn last and how many are left of them."""
 
-    def __init__(self, count: int) -> None:
-        self.values = np.empty((2, count))
-        self.left = np.zeros(count, np.int8)
+    def __init__(self, values: np.ndarray, left: np.ndarray) -> None:
+        self.values = values
+        self.left = left
 
 
-class _Rejection:
-    """Draws outputs whose shapes are not one."""
+class _Piece:
+    """Draws consecutive outputs. The first candidates are made for all; few are rejected."""
 
-    def __init__(self, stream: Philox, outputs: np.ndarray, alpha: np.ndarray) -> None:
+    def __init__(self, stream: Philox, start: int, alpha: np.ndarray) -> None:
         self.stream = stream
         self.alpha = alpha
-        self.next_block = first_blocks(outputs)
-        self.normals = _Pairs(len(outputs))  # as radius and angle
-        self.uniforms = _Pairs(len(outputs))
+        self.start = start
         # A shape below one is drawn from the shape that is one larger, then made smaller.
-        self.d = alpha + np.where(alpha < 1.0, 2.0 / 3, -1.0 / 3)
+        self.small = alpha < 1.0
+        self.d = alpha + np.where(self.small, 2.0 / 3, -1.0 / 3)
         with np.errstate(invalid="ignore"):
             self.c = 1.0 / 3 / np.sqrt(self.d)
+
+    def draw(self, skipped: np.ndarray) -> np.ndarray:
+        """All outputs but those `skipped`, which get any value."""
+        polar = np.stack(polar_normals(self.block(0)))
+        units = unit_doubles(self.block(1))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            x = polar[0] * np.cos(polar[1])
+            v = 1.0 + self.c * x
+            positive = ~(v <= 0)
+            v = v * v * v
+            accepted = _accepted(x, v, units[1], self.d)
+            result: np.ndarray = self.d * v
+            if self.small.any():
+                result[self.small] *= units[0][self.small] ** (1 / self.alpha[self.small])
+            rest = np.flatnonzero(~((accepted & positive) | skipped))
+            if len(rest):
+                # A candidate that is not positive has used no uniform number.
+                kept = positive[rest].astype(np.int8)
+                normals = _Pairs(polar[:, rest], np.ones(len(rest), np.int8))
+                again = _Redrawn(self, rest, normals, _Pairs(units[:, rest], kept))
+                result[rest] = again.draw()
+        return result
+
+    def block(self, number: int) -> np.ndarray:
+        """The words of that block of every output."""
+        words = np.empty((4, len(self.alpha)), np.uint32)
+        fill_blocks(self.stream, self.start * RESERVED_BLOCKS + number, RESERVED_BLOCKS, words)
+        return words
+
+
+def _accepted(x: np.ndarray, v: np.ndarray, u: np.ndarray, d: np.ndarray) -> np.ndarray:
+    """Which candidates d * v are accepted, given the normals and uniforms they come from."""
+    square = x * x
+    accepted: np.ndarray = u < 1 - 0.0331 * square * square
+    unsure = np.flatnonzero(~accepted)
+    y = v[unsure]
+    bound = 0.5 * square[unsure] + d[unsure] * (1 - y + np.log(y))
+    accepted[unsure] = np.log(u[unsure]) < bound
+    return accepted
+
+
+class _Redrawn:
+    """Draws outputs whose first candidates were rejected, with the numbers left over."""
+
+    def __init__(self, piece: _Piece, rest: np.ndarray, normals: _Pairs, uniforms: _Pairs) -> None:
+        self.stream = piece.stream
+        self.alpha, self.c, self.d = piece.alpha[rest], piece.c[rest], piece.d[rest]
+        self.normals, self.uniforms = normals, uniforms
+        self.next_block = first_blocks(piece.start + rest) + np.uint64(1)
+        self.next_block += uniforms.left.astype(np.uint64)
 
     def draw(self) -> np.ndarray:
         result = np.empty(len(self.alpha))
         pending = np.arange(len(self.alpha))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            while len(pending):
-                accepted = self.attempt(pending, result)
-                small = accepted[self.alpha[accepted] < 1.0]
-                if len(small):
-                    result[small] *= self.uniform(small) ** (1 / self.alpha[small])
-                rejected = np.ones(len(self.alpha), bool)
-                rejected[accepted] = False
-                pending = pending[rejected[pending]]
+        while len(pending):
+            x = self.normal(pending)
+            v = 1.0 + self.c[pending] * x
+            positive = ~(v <= 0)
+            chosen, x, v = pending[positive], x[positive], v[positive]
+            v = v * v * v
+            d = self.d[chosen]
+            accepted = _accepted(x, v, self.uniform(chosen), d)
+            done = chosen[accepted]
+            result[done] = (d * v)[accepted]
+            small = done[self.alpha[done] < 1.0]
+            if len(small):
+                result[small] *= self.uniform(small) ** (1 / self.alpha[small])
+            rejected = np.ones(len(self.alpha), bool)
+            rejected[done] = False
+            pending = pending[rejected[pending]]
         return result
-
-    def attempt(self, pending: np.ndarray, result: np.ndarray) -> np.ndarray:
-        """Draws a candidate each, writes those accepted to `result`, and gives their numbers."""
-        x = self.normal(pending)
-        v = 1.0 + self.c[pending] * x
-        positive = ~(v <= 0)
-        chosen, x, v = pending[positive], x[positive], v[positive]
-        v = v * v * v
-        u = self.uniform(chosen)
-        accepted = u < 1 - 0.0331 * (x * x) * (x * x)
-        unsure = np.nonzero(~accepted)[0]
-        x, y, d = x[unsure], v[unsure], self.d[chosen[unsure]]
-        accepted[unsure] = np.log(u[unsure]) < 0.5 * x * x + d * (1 - y + np.log(y))
-        done = chosen[accepted]
-        result[done] = self.d[done] * v[accepted]
-        return done
 
     def blocks(self, which: np.ndarray) -> np.ndarray:
         words = gather_blocks(self.stream, self.next_block[which])

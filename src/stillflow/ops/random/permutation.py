@@ -16,26 +16,27 @@ def permutation(stream: Philox, size: int) -> np.ndarray:
     together, by pointer doubling.
     """
     steps = np.arange(size - 1, dtype=np.int64)
-    words = stream.words(size - 1)
-    target = steps + words % (size - steps).astype(np.uint32)
+    target = stream.words(size - 1) % np.arange(size, 1, -1, dtype=np.uint32)
+    target = target + steps
 
-    by_target = np.sort(target << 32 | steps)
-    step = by_target & 0xFFFFFFFF
-    place = by_target >> 32
+    by_target = target << 32
+    by_target |= steps
+    by_target.sort()
+    step, place = by_target & 0xFFFFFFFF, by_target >> 32
     again = place[1:] == place[:-1]
 
-    # source[i]: the place whose content step i's predecessor moved to place i, i itself if none.
-    source = np.arange(size, dtype=np.int64)
+    # source[i]: the place from which the latest step moved something to place i, i itself if none.
+    source = np.arange(size, dtype=np.int32)
     moved = target != steps
     source[target[moved]] = steps[moved]
     origin = _followed(source)
 
+    # What stood at a step's target: what the step before with that target left there, if any.
+    place[1:][again] = origin.take(step[:-1][again])
     result = np.empty(size, np.int64)
+    result[step] = place
     result[-1] = origin[-1]
-    before = np.where(np.concatenate([[False], again]), np.concatenate([[0], step[:-1]]), -1)
-    fresh = before < 0
-    result[step] = np.where(fresh, place, origin[before])
-    own = steps[~moved]
+    own = np.flatnonzero(~moved)
     result[own] = origin[own]
     return result
 
@@ -43,7 +44,7 @@ def permutation(stream: Philox, size: int) -> np.ndarray:
 def _followed(source: np.ndarray) -> np.ndarray:
     """Where following `source` from each place ends."""
     while True:
-        further = source[source]
+        further = source.take(source)
         if np.array_equal(further, source):
             return source
         source = further

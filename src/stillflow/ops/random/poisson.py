@@ -66,13 +66,15 @@ def _count_factors(stream: Philox, outputs: np.ndarray, rate: np.ndarray) -> np.
     pending, product = np.arange(len(outputs)), np.ones(len(outputs))
     block = first_blocks(outputs)
     while len(pending):
-        units = unit_doubles(gather_blocks(stream, block[pending]))
-        block[pending] += np.uint64(1)
-        for index in (1, 0):
-            product = product * units[index]
-            above = product > bound[pending]
-            pending, product, units = pending[above], product[above], units[:, above]
-            result[pending] += 1
+        units = unit_doubles(gather_blocks(stream, block))
+        product *= units[1]
+        first = product > bound
+        product *= units[0]
+        both = first & (product > bound)
+        result[pending] += first
+        pending, product, bound = pending[both], product[both], bound[both]
+        block = block[both] + np.uint64(1)
+        result[pending] += 1
     return result
 
 
@@ -88,21 +90,20 @@ class _Rejection:
         self.inverse_alpha = 1.1239 + 1.1328 / (self.b - 3.4)
 
     def draw(self, stream: Philox, outputs: np.ndarray) -> np.ndarray:
-        result = np.empty(len(outputs))
-        pending = np.arange(len(outputs))
         block = first_blocks(outputs)
+        pending = np.arange(len(outputs))
         with np.errstate(divide="ignore", invalid="ignore"):
-            while len(pending):
-                v, u = unit_doubles(gather_blocks(stream, block[pending]))
-                block[pending] += np.uint64(1)
+            v, u = unit_doubles(gather_blocks(stream, block))
+            result, accepted = self.attempt(slice(None), u - 0.5, v)
+            while not accepted.all():
+                pending = pending[~accepted]
+                block = block[~accepted] + np.uint64(1)
+                v, u = unit_doubles(gather_blocks(stream, block))
                 k, accepted = self.attempt(pending, u - 0.5, v)
                 result[pending[accepted]] = k[accepted]
-                pending = pending[~accepted]
         return result
 
-    def attempt(
-        self, which: np.ndarray, u: np.ndarray, v: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def attempt(self, which: Any, u: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The candidates that u and v give, and whether they are accepted."""
         a, b = self.a[which], self.b[which]
         shifted = 0.5 - np.abs(u)
@@ -111,10 +112,12 @@ class _Rejection:
         accepted = possible & (shifted >= 0.07) & (v <= 0.9277 - 3.6224 / (b - 2))
         hopeless = (k < 0) | ((shifted < 0.013) & (v > shifted))
         unsure = np.nonzero(possible & ~accepted & ~hopeless)[0]
-        which, a, b, shifted = which[unsure], a[unsure], b[unsure], shifted[unsure]
-        s = np.log(v[unsure] * self.inverse_alpha[which] / (a / (shifted * shifted) + b))
+        a, b, shifted = a[unsure], b[unsure], shifted[unsure]
+        scale = self.inverse_alpha[which][unsure]
+        s = np.log(v[unsure] * scale / (a / (shifted * shifted) + b))
         log_factorial = torch.lgamma(torch.from_numpy(k[unsure] + 1)).numpy()
-        t = -self.rate[which] + k[unsure] * self.log_rate[which] - log_factorial
+        rate, log_rate = self.rate[which][unsure], self.log_rate[which][unsure]
+        t = -rate + k[unsure] * log_rate - log_factorial
         accepted[unsure] = s <= t
         return k, accepted
 
