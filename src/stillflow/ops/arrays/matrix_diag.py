@@ -1,0 +1,324 @@
+"""Matrices with given diagonals, and the diagonals of matrices: MatrixDiag and its relatives.
+
+The ops of version 2 take a range of diagonals `(lower, upper)`, counted from the main one upwards;
+several diagonals stand in rows, the uppermost first, each filled up on its right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dims as dims_lib
+from stillflow.graph.card import op
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.ops.kernels import ints
+from stillflow.ops.samples import Bad, Sample
+
+# ---- Cards
+
+matrix_diag_op = op("MatrixDiag(diagonal: T) -> output: T; T: type")
+matrix_diag_v2_op = op(
+    "MatrixDiagV2(diagonal: T, k: int32, num_rows: int32, num_cols: int32, padding_value: T) "
+    "-> output: T; T: type"
+)
+matrix_diag_part_op = op("MatrixDiagPart(input: T) -> diagonal: T; T: type")
+matrix_diag_part_v2_op = op(
+    "MatrixDiagPartV2(input: T, k: int32, padding_value: T) -> diagonal: T; T: type"
+)
+matrix_set_diag_op = op("MatrixSetDiag(input: T, diagonal: T) -> output: T; T: type")
+matrix_set_diag_v2_op = op(
+    "MatrixSetDiagV2(input: T, diagonal: T, k: int32) -> output: T; T: type"
+)
+# The names of these ops in the oldest graphs.
+batch_matrix_diag_op = op("BatchMatrixDiag(diagonal: T) -> output: T; T: type")
+batch_matrix_diag_part_op = op("BatchMatrixDiagPart(input: T) -> diagonal: T; T: type")
+batch_matrix_set_diag_op = op("BatchMatrixSetDiag(input: T, diagonal: T) -> output: T; T: type")
+
+
+def _range(k: list[int]) -> tuple[int, int]:
+    """The lowest and the uppermost diagonal that `k` names."""
+    if not 1 <= len(k) <= 2:
+        raise ValueError(
+            f"diag_index must have only one or two elements, received {len(k)} elements."
+        )
+    return k[0], k[-1]
+
+
+def _known_range(node: Node, index: int) -> tuple[int, int] | None:
+    if len(node.inputs) <= index:
+        return 0, 0
+    dims_lib.with_rank_at_most(node.dims(index), 1)
+    value = node.value(index)
+    if value is None:
+        return None
+    lower, upper = _range(value.ravel().tolist())
+    if lower > upper:
+        if node.planning:
+            raise ValueError(
+                "lower_diag_index must not be larger than upper_diag_index: "
+                f"{lower} > {upper}"
+            )
+        raise ValueError("lower_diag_index is greater than upper_diag_index")
+    return lower, upper
+
+
+def _check_bounds(lower: int, upper: int, rows: int, columns: int) -> None:
+    for name, index, dot in (("lower", lower, "."), ("upper", upper, "")):
+        if index and not -rows < index < columns:
+            raise ValueError(
+                f"{name}_diag_index is out of bound: {index}{dot} It must be between "
+                f"{-rows} and {columns}"
+            )
+
+
+def longest(lower: int, upper: int, rows: int, columns: int) -> int:
+    """The length of the longest diagonal of a range."""
+    return min(rows + min(upper, 0), columns - max(lower, 0))
+
+
+# ---- MatrixDiag
+
+
+def matrix_diag_shape(node: Node) -> Any:
+    dims = dims_lib.with_rank_at_least(node.dims(0), 1)
+    return None if dims is None else (*dims, dims[-1])
+
+
+def _matrix_size(
+    length: int, lower: int, upper: int, rows: int, columns: int
+) -> tuple[int, int]:
+    """The size of the matrix that holds diagonals; -1 takes the least."""
+    least_rows, least_columns = length - min(upper, 0), length + max(lower, 0)
+    if rows == -1 and columns == -1:
+        rows = columns = max(least_rows, least_columns)
+    rows = least_rows if rows == -1 else rows
+    columns = least_columns if columns == -1 else columns
+    if rows < least_rows:
+        raise ValueError("The number of rows is too small.")
+    if columns < least_columns:
+        raise ValueError("The number of columns is too small.")
+    if rows != least_rows and columns != least_columns:
+        raise ValueError(
+            "The number of rows or columns is not consistent with the specified d_lower, "
+            "d_upper, and diagonal."
+        )
+    return rows, columns
+
+
+@matrix_diag_v2_op.shape
+def matrix_diag_v2_shape(node: Node) -> Any:
+    dims = dims_lib.with_rank_at_least(node.dims(0), 1)
+    found = _known_range(node, 1)
+    for index in (2, 3, 4):
+        dims_lib.with_rank(node.dims(index), 0)
+    rows, columns = node.value(2), node.value(3)
+    if dims is None or found is None or rows is None or columns is None or dims[-1] is None:
+        return None
+    lower, upper = found
+    if lower < upper:
+        dims = dims_lib.with_rank_at_least(dims, 2) or ()
+        if dims[-2] not in (None, upper - lower + 1):
+            raise ValueError(
+                "The number of diagonals provided in the input does not match the "
+                "lower_diag_index and upper_diag_index range."
+            )
+    size = _matrix_size(dims[-1], lower, upper, int(rows), int(columns))  # type: ignore[arg-type]
+    return (*(dims[:-1] if lower == upper else dims[:-2]), *size)
+
+
+def _place(target: Any, diagonals: Any, lower: int, upper: int) -> None:
+    """Writes diagonals into matrices."""
+    for index in range(lower, upper + 1):
+        line = target.diagonal(index, -2, -1)
+        source = diagonals if lower == upper else diagonals[..., upper - index, :]
+        line.copy_(source[..., : line.shape[-1]])
+
+
+def _make_matrix(
+    diagonals: Any, lower: int, upper: int, rows: int, columns: int, padding: Any
+) -> Any:
+    if lower < upper and diagonals.shape[-2] != upper - lower + 1:
+        raise ValueError(
+            "The number of diagonals provided in the input does not match the lower_diag_index "
+            "and upper_diag_index range."
+        )
+    size = _matrix_size(diagonals.shape[-1], lower, upper, rows, columns)
+    batch = diagonals.shape[:-1] if lower == upper else diagonals.shape[:-2]
+    result = torch.empty((*batch, *size), dtype=diagonals.dtype, device=diagonals.device)
+    if padding is None:
+        result.zero_()
+    else:
+        result.copy_(padding)
+    _place(result, diagonals, lower, upper)
+    return result
+
+
+def matrix_diag_kernel(node: Node) -> Any:
+    return node.call(_make_matrix, node.inputs[0], 0, 0, -1, -1, None)
+
+
+@matrix_diag_v2_op.kernel
+def matrix_diag_v2_kernel(node: Node) -> Any:
+    def make(diagonals: Any, k: Any, rows: Any, columns: Any, padding: Any) -> Any:
+        lower, upper = _range(ints(k))
+        return _make_matrix(diagonals, lower, upper, int(rows), int(columns), padding)
+
+    return make
+
+
+# ---- MatrixDiagPart
+
+
+def matrix_diag_part_shape(node: Node) -> Any:
+    dims = dims_lib.with_rank_at_least(node.dims(0), 2)
+    found = _known_range(node, 1)
+    if dims is None or found is None:
+        return None
+    lower, upper = found
+    rows, columns = dims[-2], dims[-1]
+    if len(node.inputs) == 1:
+        return (*dims[:-2], dims_lib.minimum(rows, columns))
+    batch = dims[:-2] if lower == upper else (*dims[:-2], upper - lower + 1)
+    if rows is None or columns is None:
+        return (*batch, None)
+    _check_bounds(lower, upper, rows, columns)
+    return (*batch, longest(lower, upper, rows, columns))
+
+
+def _take_diagonals(x: Any, lower: int, upper: int, padding: Any) -> Any:
+    rows, columns = x.shape[-2:]
+    _check_bounds(lower, upper, rows, columns)
+    if lower == upper:
+        return x.diagonal(lower, -2, -1).clone(memory_format=torch.contiguous_format)
+    length = longest(lower, upper, rows, columns)
+    count = upper - lower + 1
+    result = torch.empty((*x.shape[:-2], count, length), dtype=x.dtype, device=x.device)
+    result.copy_(padding)
+    for index in range(lower, upper + 1):
+        line = x.diagonal(index, -2, -1)
+        result[..., upper - index, : line.shape[-1]].copy_(line)
+    return result
+
+
+def matrix_diag_part_kernel(node: Node) -> Any:
+    return node.call(_take_diagonals, node.inputs[0], 0, 0, None)
+
+
+@matrix_diag_part_v2_op.kernel
+def matrix_diag_part_v2_kernel(node: Node) -> Any:
+    return lambda x, k, padding: _take_diagonals(x, *_range(ints(k)), padding)
+
+
+# ---- MatrixSetDiag
+
+
+def matrix_set_diag_shape(node: Node) -> Any:
+    dims = dims_lib.with_rank_at_least(node.dims(0), 2)
+    diagonal = dims_lib.with_rank_at_least(node.dims(1), 1)
+    found = _known_range(node, 2)
+    if dims is not None and found is not None:
+        single = found[0] == found[1]
+        diagonal = dims_lib.with_rank(node.dims(1), len(dims) - (1 if single else 0))
+        if len(node.inputs) == 3 and dims[-2] is not None and dims[-1] is not None:
+            _check_bounds(*found, dims[-2], dims[-1])
+    if len(node.inputs) == 2 and dims is not None:
+        least = dims_lib.minimum(dims[-2], dims[-1])
+        dims_lib.merge_dim(least, dims_lib.dim(diagonal, -1))
+    if diagonal is None or found is None or dims_lib.is_known(dims):
+        return dims
+    batch = diagonal[:-1] if found[0] == found[1] else diagonal[:-2]
+    return dims_lib.merge(dims, (*batch, None, None))
+
+
+def _set_diagonals(x: Any, diagonals: Any, lower: int, upper: int) -> Any:
+    rows, columns = x.shape[-2:]
+    _check_bounds(lower, upper, rows, columns)
+    count = () if lower == upper else (upper - lower + 1,)
+    expected = (*x.shape[:-2], *count, longest(lower, upper, rows, columns))
+    if tuple(diagonals.shape) != expected:
+        raise ValueError(
+            "Either first dimensions of diagonal don't match input.shape[:-2], or "
+            "diagonal.shape[:-1] is not equal to the longests diagonal in range [lower_diag_index:"
+            f"upper_diag_index].\nInput shape: {dims_lib.to_string(tuple(x.shape))}\nDiagonal "
+            f"shape: {dims_lib.to_string(tuple(diagonals.shape))}\nExpected diagonal shape: "
+            f"{dims_lib.to_string(expected)}"
+        )
+    result = x.clone(memory_format=torch.contiguous_format)
+    _place(result, diagonals, lower, upper)
+    return result
+
+
+def matrix_set_diag_kernel(node: Node) -> Any:
+    return node.call(_set_diagonals, *node.inputs, 0, 0)
+
+
+@matrix_set_diag_v2_op.kernel
+def matrix_set_diag_v2_kernel(node: Node) -> Any:
+    return lambda x, diagonals, k: _set_diagonals(x, diagonals, *_range(ints(k)))
+
+
+for _cards, _shape, _kernel in (
+    ((matrix_diag_op, batch_matrix_diag_op), matrix_diag_shape, matrix_diag_kernel),
+    (
+        (matrix_diag_part_op, batch_matrix_diag_part_op),
+        matrix_diag_part_shape,
+        matrix_diag_part_kernel,
+    ),
+    (
+        (matrix_set_diag_op, batch_matrix_set_diag_op),
+        matrix_set_diag_shape,
+        matrix_set_diag_kernel,
+    ),
+):
+    for _card in _cards:
+        _card.shape(_shape)
+        _card.kernel(_kernel)
+matrix_diag_part_v2_op.shape(matrix_diag_part_shape)
+matrix_set_diag_v2_op.shape(matrix_set_diag_shape)
+
+
+@matrix_diag_op.samples
+def matrix_diag_samples() -> Iterator[Any]:
+    yield Sample(np.arange(6, dtype=np.float32).reshape(2, 3))
+    yield Bad(np.float32(1), match="at least rank 1")
+
+
+@matrix_diag_v2_op.samples
+def matrix_diag_v2_samples() -> Iterator[Any]:
+    x, one = np.arange(6, dtype=np.float32).reshape(2, 3), np.float32(0)
+    size = (np.int32(-1), np.int32(-1))
+    fixed = (1, 2, 3, 4)
+    yield Sample(x, np.int32(1), *size, one, fixed=fixed)
+    yield Sample(x, np.array([-1, 0], np.int32), *size, np.float32(9), fixed=fixed)
+    yield Bad(x, np.array([1, 0], np.int32), *size, one, match="lower_diag_index")
+
+
+@matrix_diag_part_op.samples
+def matrix_diag_part_samples() -> Iterator[Any]:
+    yield Sample(np.arange(12, dtype=np.float32).reshape(2, 2, 3))
+    yield Bad(np.zeros(3, np.float32), match="at least rank 2")
+
+
+@matrix_diag_part_v2_op.samples
+def matrix_diag_part_v2_samples() -> Iterator[Any]:
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    yield Sample(x, np.int32(-1), np.float32(0), fixed=(1, 2))
+    yield Sample(x, np.array([-1, 1], np.int32), np.float32(7), fixed=(1, 2))
+    yield Bad(x, np.int32(4), np.float32(0), match="out of bound")
+
+
+@matrix_set_diag_op.samples
+def matrix_set_diag_samples() -> Iterator[Any]:
+    yield Sample(np.zeros((2, 3, 2), np.float32), np.ones((2, 2), np.float32))
+    yield Bad(np.zeros((2, 3), np.float32), np.ones(3, np.float32), match="must be equal|match")
+
+
+@matrix_set_diag_v2_op.samples
+def matrix_set_diag_v2_samples() -> Iterator[Any]:
+    x = np.zeros((3, 4), np.float32)
+    yield Sample(x, np.ones(3, np.float32), np.int32(1), fixed=(2,))
+    yield Sample(x, np.ones((2, 3), np.float32), np.array([0, 1], np.int32), fixed=(2,))
