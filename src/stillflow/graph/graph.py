@@ -333,6 +333,11 @@ def get_default_graph() -> Graph:
     return _global_graph
 
 
+def has_default_graph() -> bool:
+    """Whether a graph was made the default one in this thread by `as_default`."""
+    return bool(_default.stack)
+
+
 @export("reset_default_graph")
 def reset_default_graph() -> None:
     """Replaces the global default graph by an empty one.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 from typing import Any
 
 from stillflow.graph.dtypes import DType
@@ -354,17 +355,15 @@ def overload_operators(kind: Any) -> None:
             continue
         function = getattr(Tensor, operator, None)
         if function is not None:
-            setattr(kind, operator, _on_value(operator, function))
+            setattr(kind, operator, _on_value(function))
     setattr(kind, "__getitem__", _slice)  # noqa: B010 - mypy: classes take no item assignment
 
 
-def _on_value(operator: str, function: Any) -> Any:
+def _on_value(function: Any) -> Any:
     def apply(self: Any, *args: Any, **kwargs: Any) -> Any:
         return function(self.value(), *args, **kwargs)
 
-    apply.__name__ = operator
-    apply.__doc__ = function.__doc__
-    return apply
+    return functools.update_wrapper(apply, function)
 
 
 def _slice(self: Any, slice_spec: Any) -> Any:

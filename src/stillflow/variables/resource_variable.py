@@ -6,12 +6,15 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from stillflow.graph import dtypes
 from stillflow.graph.api import init_scope, name_scope
 from stillflow.graph.conversion import convert_to_tensor, register_tensor_conversion_function
 from stillflow.graph.dtypes import DType
-from stillflow.graph.graph import get_default_graph
+from stillflow.graph.graph import get_default_graph, has_default_graph
+from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
+from stillflow.ops.constants import constant
 from stillflow.ops.control import identity
 from stillflow.ops.control_flow.contexts import with_scope, without_scope
 from stillflow.ops.math import cast as casts
@@ -29,6 +32,20 @@ from stillflow.variables.scatter import ResourceScatterMethods
 def is_resource_variable(var: Any) -> bool:
     """Whether `var` is a variable behind a resource handle."""
     return isinstance(var, BaseResourceVariable) or hasattr(var, "_should_act_as_resource_variable")
+
+
+def variable_shape(handle: Tensor, out_type: Any = dtypes.int32) -> Tensor:
+    """The shape of the variable behind a handle: a constant if it is known."""
+    known = handle._handle_dims
+    if known is None or None in known:
+        result: Tensor = ops.variable_shape_op(handle, out_type=out_type)
+        return result
+    return constant(list(known), dtype=out_type)
+
+
+def _graph_of(handle: Tensor) -> Any:
+    """A context in the graph of a variable, where no other graph was made the default one."""
+    return contextlib.nullcontext() if has_default_graph() else handle.graph.as_default()
 
 
 class BaseResourceVariable(ResourceScatterMethods, Variable):
@@ -148,10 +165,11 @@ class BaseResourceVariable(ResourceScatterMethods, Variable):
     ) -> Any:
         """Sets the variable when run; gives what reads it afterwards, or the operation."""
         del use_locking
-        value = convert_to_tensor(value, dtype=self.dtype)
-        self._shape.assert_is_compatible_with(value.shape)
-        op = ops.assign_variable_op(self._handle, value, name=name)
-        return self._lazy_read(op) if read_value else op
+        with _graph_of(self._handle):
+            value = convert_to_tensor(value, dtype=self.dtype)
+            self._shape.assert_is_compatible_with(value.shape)
+            op = ops.assign_variable_op(self._handle, value, name=name)
+            return self._lazy_read(op) if read_value else op
 
     def assign_add(
         self,
@@ -162,7 +180,7 @@ class BaseResourceVariable(ResourceScatterMethods, Variable):
     ) -> Any:
         """Adds to the variable when run."""
         del use_locking
-        with self._assign_dependencies():
+        with _graph_of(self._handle), self._assign_dependencies():
             delta = convert_to_tensor(delta, dtype=self.dtype)
             op = ops.assign_add_variable_op(self._handle, delta, name=name)
         return self._lazy_read(op) if read_value else op
@@ -176,7 +194,7 @@ class BaseResourceVariable(ResourceScatterMethods, Variable):
     ) -> Any:
         """Subtracts from the variable when run."""
         del use_locking
-        with self._assign_dependencies():
+        with _graph_of(self._handle), self._assign_dependencies():
             delta = convert_to_tensor(delta, dtype=self.dtype)
             op = ops.assign_sub_variable_op(self._handle, delta, name=name)
         return self._lazy_read(op) if read_value else op
@@ -184,7 +202,7 @@ class BaseResourceVariable(ResourceScatterMethods, Variable):
     def _strided_slice_assign(
         self, begin: Any, end: Any, strides: Any, value: Any, name: str | None, **masks: int
     ) -> Any:
-        with self._assign_dependencies():
+        with _graph_of(self._handle), self._assign_dependencies():
             return super()._strided_slice_assign(begin, end, strides, value, name, **masks)
 
     def count_up_to(self, limit: int) -> Tensor:
@@ -337,6 +355,51 @@ class ResourceVariable(BaseResourceVariable):
                 save_slice_info_def=variable_def.save_slice_info_def, import_scope=import_scope
             )
         self._constraint = None
+
+
+class UninitializedVariable(BaseResourceVariable):
+    """A handle and a way to read it, for graphs whose variables are initialized elsewhere."""
+
+    def __init__(
+        self,
+        trainable: bool | None = None,
+        caching_device: Any = None,
+        name: str | None = None,
+        shape: Any = None,
+        dtype: Any = None,
+        constraint: Any = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
+        **unused: Any,
+    ) -> None:
+        del caching_device, unused
+        self._synchronization, self._aggregation, self._trainable = check_distribution(
+            synchronization, aggregation, trainable, name
+        )
+        self._constraint, self._initial_value, self._initializer_op = constraint, None, None
+        self._shape, self._dtype = as_shape(shape), dtypes.as_dtype(dtype)
+        graph = get_default_graph()
+        with init_scope(), name_scope(name, "Variable") as scope:
+            self._handle_name = scope[:-1] + ":0"
+            self._handle = ops.var_handle_op(
+                shape=self._shape, dtype=self._dtype, shared_name=scope[:-1], name=scope
+            )
+            with name_scope("Read"), graph.device(self._handle.device):
+                self._graph_element = self._read_variable_op()
+            graph.add_to_collection(GraphKeys.GLOBAL_VARIABLES, self)
+
+
+def copy_to_graph_uninitialized(var: Any) -> UninitializedVariable:
+    """A variable in the default graph that is like `var` but has no initializer."""
+    return UninitializedVariable(
+        trainable=var.trainable,
+        constraint=var._constraint,
+        shape=var.shape,
+        dtype=var.dtype,
+        name=var._shared_name,
+        synchronization=var.synchronization,
+        aggregation=var.aggregation,
+    )
 
 
 class UnreadVariable(BaseResourceVariable):

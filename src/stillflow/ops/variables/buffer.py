@@ -21,7 +21,7 @@ class Buffer:
       lock: held by updates that ask for `use_locking`.
     """
 
-    __slots__ = ("container", "is_resource", "lock", "name", "value")
+    __slots__ = ("__weakref__", "container", "is_resource", "lock", "name", "value")
 
     def __init__(
         self, name: str, is_resource: bool = False, container: list[Buffer] | None = None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
+from weakref import WeakValueDictionary
 
 from stillflow import errors
 from stillflow.graph import dims
@@ -57,14 +59,41 @@ temporary_variable_op = op("""
 temporary_variable_op.shape(variable_shape)
 
 
+_TEMPORARY_TYPE = "N10tensorflow19TemporaryVariableOp6TmpVarE"
+
+
+def _temporary_variables(node: Any) -> WeakValueDictionary[tuple[int, str], Buffer]:
+    """What the session's steps have made and not destroyed, by thread and name.
+
+    A step that ends without destroying its temporary variables drops them.
+    """
+    result: WeakValueDictionary[tuple[int, str], Buffer] = node.resource(
+        WeakValueDictionary, kind="temporary", name="temporary variables"
+    )
+    return result
+
+
 @temporary_variable_op.kernel
 def temporary_variable_kernel(node: Any) -> Any:
     name = node.op.attrs["var_name"].decode() or node.name
-    buffer = node.resource(lambda: Buffer(name), kind="temporary", name=name)
     shape = tuple(node.op.attrs["shape"].as_list())
-    dtype = node.op.attrs["dtype"]
-    buffer.value = torch.zeros(shape, dtype=getattr(torch, dtype.torch_name), device=node.device)
-    return node.handle(buffer)
+    dtype = getattr(torch, node.op.attrs["dtype"].torch_name)
+    device, owner = node.device, node.name
+    alive = _temporary_variables(node)
+
+    def create() -> Buffer:
+        key = (threading.get_ident(), name)
+        other = alive.get(key)
+        if other is not None and other.name != owner:  # not what an earlier step has left
+            raise errors.AlreadyExistsError(
+                None, None, f"Resource __per_step__/{name}/{_TEMPORARY_TYPE}"
+            )
+        buffer = Buffer(owner)
+        buffer.value = torch.zeros(shape, dtype=dtype, device=device)
+        alive[key] = buffer
+        return buffer
+
+    return create
 
 
 destroy_temporary_variable_op = op(
@@ -83,7 +112,19 @@ def destroy_temporary_variable_shape(node: Node) -> Any:
 
 @destroy_temporary_variable_op.kernel
 def destroy_temporary_variable_kernel(node: Node) -> Any:
-    return lambda ref: ref.read().clone()
+    name = node.var_name.decode()
+    alive = _temporary_variables(node)
+
+    def destroy(ref: Any) -> Any:
+        if alive.pop((threading.get_ident(), name), None) is None:
+            raise errors.NotFoundError(
+                None,
+                None,
+                f"Resource __per_step__/{name}/{_TEMPORARY_TYPE} does not exist.",
+            )
+        return ref.read().clone()
+
+    return destroy
 
 
 assign_op = op(

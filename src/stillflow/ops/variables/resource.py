@@ -7,6 +7,7 @@ from typing import Any
 from stillflow import errors
 from stillflow.graph import dims
 from stillflow.graph.card import op
+from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
@@ -47,14 +48,26 @@ read_variable_op = op("""
 
 @read_variable_op.shape
 def read_variable_shape(node: Node) -> Any:
-    handle = node.inputs[0]
-    known = handle._handle_dtype
-    if known is not None and known.base_dtype != node.op.attrs["dtype"].base_dtype:
+    _check_type(node)
+    return node.inputs[0]._handle_dims
+
+
+# C++ names for types, which are in messages from shape rules.
+_TYPE_WORDS = {"float32": "float", "float64": "double", "float16": "half"}
+
+
+def _type_word(dtype: DType) -> str:
+    name = dtype.base_dtype.name
+    return _TYPE_WORDS.get(name, name)
+
+
+def _check_type(node: Node) -> None:
+    known, given = node.inputs[0]._handle_dtype, node.op.attrs["dtype"]
+    if known is not None and known.base_dtype != given.base_dtype:
         raise ValueError(
             "Trying to read variable with wrong dtype. "
-            f"Expected {known.name} got {node.op.attrs['dtype'].name}"
+            f"Expected {_type_word(known)} got {_type_word(given)}"
         )
-    return handle._handle_dims
 
 
 @read_variable_op.gradient
@@ -73,6 +86,7 @@ assign_variable_op = op(
 
 
 def _check_assigned(node: Node) -> None:
+    _check_type(node)
     handle = node.inputs[0]
     dims.merge(handle._handle_dims, node.dims(1))
 
