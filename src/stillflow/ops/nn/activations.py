@@ -159,8 +159,8 @@ leaky_relu_op.samples(activation_samples)
 
 
 def _slope(node: Node) -> float:
-    """The slope below 0 as TF keeps it: attributes are single-precision numbers."""
-    return float(np.float32(node.alpha))
+    """The slope below 0, of the tensors' precision; attributes are single-precision numbers."""
+    return float(node.T.as_numpy_dtype(np.float32(node.alpha)))
 
 
 @leaky_relu_op.kernel
@@ -277,8 +277,8 @@ softplus_op.samples(activation_samples)
 
 @softplus_op.kernel
 def softplus_kernel(node: Node) -> Any:
-    # Above the threshold softplus(x) is x to within the type's precision.
-    epsilon = torch.finfo(torch_type(node.T)).eps
+    # Above the threshold softplus(x) is x to within the type's precision (TF's idea of it).
+    epsilon = 2.0**-13 if node.T == dtypes.float16 else torch.finfo(torch_type(node.T)).eps
     return node.call(F.softplus, node.inputs[0], beta=1, threshold=-math.log(epsilon) - 2)
 
 

@@ -124,7 +124,7 @@ def _sum_to_channels(grad: Any) -> Any:
 
 
 def _sum_to_last(grad: Any) -> Any:
-    return grad.reshape(-1, grad.shape[-1]).sum(0, dtype=grad.dtype)
+    return grad.flatten(0, -2).sum(0, dtype=grad.dtype)
 
 
 @bias_add_grad_op.kernel
