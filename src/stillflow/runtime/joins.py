@@ -59,10 +59,17 @@ def _join_updates(steps: list[Step]) -> list[Step]:
             scalars = tuple(str(step.arguments[i]) for i in function.shared)
             key = (function.key, scalars, step.guard)
             waiting.setdefault(key, _Updates()).add(step)
-        else:
-            result.append(step)
+            continue
+        if _changes_variables(step):  # a scalar may be the memory of what is changed
+            result.extend(group.joined() for group in waiting.values())
+            waiting.clear()
+        result.append(step)
     result.extend(group.joined() for group in waiting.values())
     return result
+
+
+def _changes_variables(step: Step) -> bool:
+    return bool(step.writes) or (step.op is not None and bool(step.op.card.keeps))
 
 
 def _join_gradients(steps: list[Step]) -> list[Step]:
