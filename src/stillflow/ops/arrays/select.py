@@ -11,6 +11,7 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
+from stillflow.graph.constant_value import value_of
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
@@ -23,6 +24,8 @@ from stillflow.ops.kernels import is_object, moving
 from stillflow.ops.samples import Bad, Sample
 
 # ---- Select
+
+_known_choice = value_of(np.where)
 
 select_op = op("Select(condition: bool, t: T, e: T) -> output: T; T: type", view=True)
 
@@ -70,6 +73,15 @@ def _choose(x: Any, y: Any, condition: Any) -> Any:
 
 def _choose_strings(x: Any, y: Any, condition: Any) -> Any:
     return np.where(condition.numpy(), x, y)
+
+
+@select_op.value
+def select_value(node: Node) -> Any:
+    """Known where numpy's broadcasting means the same: all shapes equal, or a scalar condition."""
+    condition = node.value(0)
+    if condition is None or node.T.name == "string":
+        return None
+    return _known_choice(node) if condition.shape in ((), node.dims(1)) else None
 
 
 @select_op.kernel

@@ -10,6 +10,7 @@ import numpy as np
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
+from stillflow.graph.constant_value import MAX_ELEMENTS
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
@@ -32,9 +33,10 @@ unique_with_counts_v2_op = op(
 def unique_shape(node: Node) -> Any:
     if len(node.inputs) == 1:
         dims_lib.with_rank(node.dims(0), 1)
-    elif node.planning:
+    dims = node.dims(0)
+    if dims is None or len(dims) != 1:  # rows are told apart, not elements
         return [None, (None,), (None,)][: len(node.outputs)]
-    return [(None,), node.dims(0), (None,)][: len(node.outputs)]
+    return [(None,), dims, (None,)][: len(node.outputs)]
 
 
 def _distinct_rows(rows: Any) -> tuple[Any, Any]:
@@ -159,6 +161,15 @@ def list_diff_shape(node: Node) -> Any:
     dims_lib.with_rank(node.dims(0), 1)
     dims_lib.with_rank(node.dims(1), 1)
     return [(None,), (None,)]
+
+
+@list_diff_op.value
+def list_diff_value(node: Node) -> Any:
+    x, y = node.value(0), node.value(1)
+    if x is None or y is None or x.dtype == object or x.size > MAX_ELEMENTS:
+        return None
+    kept = np.flatnonzero(~np.isin(x, y))
+    return [x[kept], kept.astype(node.out_idx.as_numpy_dtype)]
 
 
 @list_diff_op.kernel
