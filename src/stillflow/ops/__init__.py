@@ -18,6 +18,6 @@ def load_all() -> None:
     global _loaded
     if _loaded:
         return
-    _loaded = True
     for module in pkgutil.walk_packages(__path__, __name__ + "."):
         importlib.import_module(module.name)
+    _loaded = True

@@ -1,0 +1,526 @@
+"""Decompositions of matrices, and what is computed from one matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from stillflow import errors
+from stillflow.graph import dims
+from stillflow.graph.api import control_dependencies
+from stillflow.graph.card import op
+from stillflow.graph.export import export
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.diagonal import eye, matrix_diag, matrix_diag_part, matrix_set_diag
+from stillflow.ops.arrays.fill import zeros_like
+from stillflow.ops.arrays.join import concat
+from stillflow.ops.arrays.shape import expand_dims, reshape, shape
+from stillflow.ops.arrays.transpose import matrix_transpose
+from stillflow.ops.linalg.bands import matrix_band_part
+from stillflow.ops.math.complex import real
+from stillflow.ops.math.matmul import matmul
+from stillflow.ops.math.unary import reciprocal
+from stillflow.ops.samples import Bad, Sample
+
+_FIELD = "T: {double, float, half, complex64, complex128}"
+
+
+def square_shape(node: Node) -> Any:
+    matrix = dims.with_rank_at_least(node.dims(0), 2)
+    if matrix is None:
+        return None
+    size = dims.merge_dim(matrix[-2], matrix[-1])
+    return (*matrix[:-2], size, size)
+
+
+def _scalars_shape(node: Node) -> Any:
+    matrix = square_shape(node)
+    return None if matrix is None else matrix[:-2]
+
+
+def adjoint(matrix: Any, name: str | None = None) -> Tensor:
+    """The conjugate transpose."""
+    return adjoint_public(matrix, name)
+
+
+def in_float32(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Torch's linear algebra knows no half precision."""
+
+    def run(*matrices: Any) -> Any:
+        if matrices[0].dtype != torch.float16:
+            return function(*matrices)
+        result = function(*[m.float() if m.is_floating_point() else m for m in matrices])
+        if isinstance(result, (tuple, list)):
+            return [r.half() if r.is_floating_point() else r for r in result]
+        return result.half()
+
+    return run
+
+
+def _spd(batch: int = 2, size: int = 3) -> np.ndarray:
+    random = np.random.RandomState(0)
+    x = random.randn(batch, size, size)
+    return x @ x.transpose(0, 2, 1) + size * np.eye(size)
+
+
+_SQUARE = np.array([[[2.0, 1.0, 0.5], [0.3, 3.0, 1.0], [0.2, 0.1, 4.0]]] * 2)
+_BAD = Bad(np.zeros((2, 3), np.float32), match="Dimensions must be equal")
+
+# ---- Cholesky
+
+cholesky_op = op(f"Cholesky(input: T) -> output: T\n{_FIELD}")
+cholesky_op.shape(square_shape)
+
+
+@cholesky_op.kernel
+def cholesky_kernel(node: Node) -> Any:
+    return in_float32(_cholesky)
+
+
+def _cholesky(matrix: Any) -> Any:
+    result, info = torch.linalg.cholesky_ex(matrix)
+    if matrix.numel() and bool(info.any()):
+        raise errors.InvalidArgumentError(
+            None, None, "Cholesky decomposition was not successful. The input might not be valid."
+        )
+    return result
+
+
+@cholesky_op.gradient
+def cholesky_gradient(node: Node, grad: Tensor) -> Any:
+    from stillflow.ops.linalg.solvers import matrix_triangular_solve
+
+    factor: Any = node.outputs[0]
+    rows, batch = shape(factor)[-1], shape(factor)[:-2]  # type: ignore[index]
+    identity = eye(rows, batch_shape=batch, dtype=factor.dtype)
+    inverse = matrix_triangular_solve(factor, identity)
+    middle = matmul(factor, grad, adjoint_a=True)
+    middle = matrix_set_diag(middle, 0.5 * matrix_diag_part(middle))  # type: ignore[operator]
+    middle = matrix_band_part(middle, -1, 0)
+    result: Any = matmul(matmul(inverse, middle, adjoint_a=True), inverse)
+    result += adjoint(result, name=None)
+    return result * 0.5
+
+
+@cholesky_op.samples
+def cholesky_samples() -> Any:
+    yield Sample(_spd(), grad=False)
+    yield _BAD
+
+
+# ---- determinants
+
+matrix_determinant_op = op(
+    "MatrixDeterminant(input: T) -> output: T\nT: {half, float, double, complex64, complex128}"
+)
+matrix_determinant_op.shape(_scalars_shape)
+
+
+@matrix_determinant_op.kernel
+def matrix_determinant_kernel(node: Node) -> Any:
+    return in_float32(torch.linalg.det)
+
+
+@matrix_determinant_op.gradient
+def matrix_determinant_gradient(node: Node, grad: Any) -> Any:
+    inverse: Any = matrix_inverse(node.inputs[0], adjoint=True)
+    value: Any = node.outputs[0]
+    return reshape(grad * value, concat([shape(value), [1, 1]], 0)) * inverse
+
+
+@matrix_determinant_op.samples
+def matrix_determinant_samples() -> Any:
+    yield Sample(_SQUARE)
+    yield _BAD
+
+
+log_matrix_determinant_op = op(
+    "LogMatrixDeterminant(input: T) -> (sign: T, log_abs_determinant: T)\n"
+    "T: {half, float, double, complex64, complex128}"
+)
+
+
+@log_matrix_determinant_op.shape
+def log_matrix_determinant_shape(node: Node) -> Any:
+    return [_scalars_shape(node)] * 2
+
+
+@log_matrix_determinant_op.kernel
+def log_matrix_determinant_kernel(node: Node) -> Any:
+    def run(matrix: Any) -> Any:
+        sign, value = torch.linalg.slogdet(matrix)
+        return sign, value.to(matrix.dtype)
+
+    return in_float32(run)
+
+
+@log_matrix_determinant_op.gradient
+def log_matrix_determinant_gradient(node: Node, _: Any, grad: Any) -> Any:
+    inverse: Any = matrix_inverse(node.inputs[0], adjoint=True)
+    factors: Any = reshape(grad, concat([shape(node.outputs[1]), [1, 1]], 0))
+    return factors * inverse
+
+
+@log_matrix_determinant_op.samples
+def log_matrix_determinant_samples() -> Any:
+    yield Sample(_SQUARE, grad=False)
+
+
+# ---- inverse
+
+matrix_inverse_op = op(f"MatrixInverse(input: T) -> output: T\nadjoint: bool = false\n{_FIELD}")
+matrix_inverse_op.shape(square_shape)
+
+
+def check_invertible(info: Any, numel: int) -> None:
+    if numel and bool(info.any()):
+        raise errors.InvalidArgumentError(None, None, "Input is not invertible.")
+
+
+@matrix_inverse_op.kernel
+def matrix_inverse_kernel(node: Node) -> Any:
+    transposed = node.adjoint
+
+    def inverse(matrix: Any) -> Any:
+        result, info = torch.linalg.inv_ex(matrix.mH if transposed else matrix)
+        check_invertible(info, matrix.numel())
+        return result.contiguous()
+
+    return in_float32(inverse)
+
+
+@matrix_inverse_op.gradient
+def matrix_inverse_gradient(node: Node, grad: Tensor) -> Any:
+    inverse = node.outputs[0]
+    product: Any = matmul(inverse, matmul(grad, inverse, adjoint_b=True), adjoint_a=True)
+    return -product
+
+
+@matrix_inverse_op.samples
+def matrix_inverse_samples() -> Any:
+    yield Sample(_SQUARE)
+    yield Sample(_SQUARE, adjoint=True, grad=False)
+    yield _BAD
+
+
+# ---- QR
+
+qr_op = op(f"Qr(input: T) -> (q: T, r: T)\nfull_matrices: bool = false\n{_FIELD}")
+
+
+@qr_op.shape
+def qr_shape(node: Node) -> Any:
+    matrix = dims.with_rank_at_least(node.dims(0), 2)
+    if matrix is None:
+        return [None, None]
+    *batch, rows, columns = matrix
+    inner = rows if node.full_matrices else dims.minimum(rows, columns)
+    return [(*batch, rows, inner), (*batch, inner, columns)]
+
+
+@qr_op.kernel
+def qr_kernel(node: Node) -> Any:
+    mode = "complete" if node.full_matrices else "reduced"
+    return in_float32(lambda matrix: [m.contiguous() for m in torch.linalg.qr(matrix, mode)])
+
+
+@qr_op.gradient
+def qr_gradient(node: Node, dq: Any, dr: Any) -> Any:
+    from stillflow.ops.linalg.solvers import matrix_triangular_solve
+
+    q, r = node.outputs
+    if q.dtype.is_complex:
+        raise NotImplementedError(f"QrGrad not implemented for dtype: {q.dtype}")
+    sizes = r._dims
+    if sizes is None or None in sizes[-2:]:
+        raise NotImplementedError("QrGrad not implemented with dynamic shapes.")
+    if sizes[-2] != sizes[-1]:
+        raise NotImplementedError(
+            "QrGrad not implemented when ncols > nrows or full_matrices is true and "
+            "ncols != nrows."
+        )
+
+    def solve(x: Any) -> Any:
+        return adjoint(matrix_triangular_solve(r, adjoint(x), lower=False, adjoint=False))
+
+    qdq: Any = matmul(q, dq, adjoint_a=True)
+    qdq_part = qdq - adjoint(qdq)
+    rdr: Any = matmul(r, dr, adjoint_b=True)
+    rdr_part = rdr - adjoint(rdr)
+    lower = matrix_band_part(qdq_part + rdr_part, -1, 0)
+    first: Any = matmul(q, dr + solve(lower))
+    return first + solve(dq - matmul(q, qdq))
+
+
+@qr_op.samples
+def qr_samples() -> Any:
+    yield Sample(_SQUARE, grad=False)
+    yield Sample(_SQUARE[:, :2], full_matrices=True, grad=False)
+
+
+# ---- symmetric eigenvalues
+
+self_adjoint_eig_v2_op = op(
+    f"SelfAdjointEigV2(input: T) -> (e: T, v: T)\ncompute_v: bool = true\n{_FIELD}"
+)
+
+
+@self_adjoint_eig_v2_op.shape
+def self_adjoint_eig_v2_shape(node: Node) -> Any:
+    matrix = square_shape(node)
+    values = None if matrix is None else matrix[:-1]
+    return [values, matrix if node.compute_v else (0,)]
+
+
+@self_adjoint_eig_v2_op.kernel
+def self_adjoint_eig_v2_kernel(node: Node) -> Any:
+    compute = node.compute_v
+
+    def run(matrix: Any) -> Any:
+        if not compute:
+            values = torch.linalg.eigvalsh(matrix)
+            return values.to(matrix.dtype), matrix.new_empty((0,))
+        values, vectors = torch.linalg.eigh(matrix)
+        return values.to(matrix.dtype), vectors.contiguous()
+
+    return in_float32(run)
+
+
+@self_adjoint_eig_v2_op.gradient
+def self_adjoint_eig_v2_gradient(node: Node, grad_e: Any, grad_v: Any) -> Any:
+    e: Any = node.outputs[0]
+    with control_dependencies([grad_e, grad_v]):
+        if node.compute_v:
+            v = node.outputs[1]
+            gaps: Any = expand_dims(e, -2) - expand_dims(e, -1)  # type: ignore[operator]
+            f: Any = matrix_set_diag(reciprocal(gaps), zeros_like(e))
+            inner: Any = matrix_diag(grad_e) + f * matmul(v, grad_v, adjoint_a=True)  # type: ignore[operator]
+            result: Any = matmul(v, matmul(inner, v, adjoint_b=True))
+        else:
+            _, v = self_adjoint_eig(node.inputs[0])
+            result = matmul(v, matmul(matrix_diag(grad_e), v, adjoint_b=True))
+        result = matrix_band_part(result + adjoint(result), -1, 0)
+        return matrix_set_diag(result, 0.5 * matrix_diag_part(result))  # type: ignore[operator]
+
+
+@self_adjoint_eig_v2_op.samples
+def self_adjoint_eig_v2_samples() -> Any:
+    yield Sample(_spd(), grad=False)
+    yield Sample(_spd(), compute_v=False, grad=False)
+
+
+# ---- singular values
+
+svd_op = op(
+    "Svd(input: T) -> (s: T, u: T, v: T)\n"
+    f"compute_uv: bool = true\nfull_matrices: bool = false\n{_FIELD}"
+)
+
+
+@svd_op.shape
+def svd_shape(node: Node) -> Any:
+    matrix = dims.with_rank_at_least(node.dims(0), 2)
+    if matrix is None:
+        return [None] * 3 if node.compute_uv else [None, (0,), (0,)]
+    *batch, rows, columns = matrix
+    inner = dims.minimum(rows, columns)
+    if not node.compute_uv:
+        return [(*batch, inner), (0,), (0,)]
+    left, right = (rows, columns) if node.full_matrices else (inner, inner)
+    return [(*batch, inner), (*batch, rows, left), (*batch, columns, right)]
+
+
+@svd_op.kernel
+def svd_kernel(node: Node) -> Any:
+    compute, full = node.compute_uv, node.full_matrices
+
+    def run(matrix: Any) -> Any:
+        if not compute:
+            s = torch.linalg.svdvals(matrix)
+            return s.to(matrix.dtype), matrix.new_empty((0,)), matrix.new_empty((0,))
+        u, s, vh = torch.linalg.svd(matrix, full_matrices=full)
+        return s.to(matrix.dtype), u.contiguous(), vh.mH.resolve_conj().contiguous()
+
+    return in_float32(run)
+
+
+@svd_op.gradient
+def svd_gradient(node: Node, grad_s: Any, grad_u: Any, grad_v: Any) -> Any:
+    from stillflow.ops.linalg.svd_gradient import gradient
+
+    return gradient(node, grad_s, grad_u, grad_v)
+
+
+@svd_op.samples
+def svd_samples() -> Any:
+    yield Sample(_SQUARE[:, :2], grad=False)
+    yield Sample(_SQUARE[:, :2], full_matrices=True, grad=False)
+    yield Sample(_SQUARE, compute_uv=False, grad=False)
+
+
+# ---- LU, roots
+
+lu_op = op(
+    "Lu(input: T) -> (lu: T, p: output_idx_type)\n"
+    f"{_FIELD}\noutput_idx_type: {{int32, int64}} = int32"
+)
+
+
+@lu_op.shape
+def lu_shape(node: Node) -> Any:
+    matrix = square_shape(node)
+    return [matrix, None if matrix is None else matrix[:-1]]
+
+
+@lu_op.kernel
+def lu_kernel(node: Node) -> Any:
+    index = getattr(torch, node.output_idx_type.torch_name)
+
+    def run(matrix: Any) -> Any:
+        packed, pivots, info = torch.linalg.lu_factor_ex(matrix)
+        check_invertible(info, matrix.numel())
+        permutation, _, _ = torch.lu_unpack(packed, pivots, unpack_data=False)
+        return packed.contiguous(), permutation.real.argmax(-2).to(index)
+
+    return in_float32(run)
+
+
+@lu_op.samples
+def lu_samples() -> Any:
+    yield Sample(_SQUARE, grad=False)
+
+
+matrix_square_root_op = op(f"MatrixSquareRoot(input: T) -> output: T\n{_FIELD}")
+matrix_square_root_op.shape(square_shape)
+matrix_logarithm_op = op("MatrixLogarithm(input: T) -> output: T\nT: {complex64, complex128}")
+matrix_logarithm_op.shape(square_shape)
+matrix_exponential_op = op(f"MatrixExponential(input: T) -> output: T\n{_FIELD}")
+matrix_exponential_op.shape(square_shape)
+
+
+@matrix_square_root_op.kernel
+def matrix_square_root_kernel(node: Node) -> Any:
+    def run(matrix: Any) -> Any:
+        values, vectors = torch.linalg.eig(matrix)
+        result = (vectors * values.sqrt().unsqueeze(-2)) @ torch.linalg.inv(vectors)
+        return result.to(matrix.dtype) if matrix.is_complex() else result.real.contiguous()
+
+    return in_float32(run)
+
+
+@matrix_logarithm_op.kernel
+def matrix_logarithm_kernel(node: Node) -> Any:
+    def run(matrix: Any) -> Any:
+        values, vectors = torch.linalg.eig(matrix)
+        result = (vectors * values.log().unsqueeze(-2)) @ torch.linalg.inv(vectors)
+        return result.to(matrix.dtype)
+
+    return run
+
+
+@matrix_exponential_op.kernel
+def matrix_exponential_kernel(node: Node) -> Any:
+    return in_float32(torch.linalg.matrix_exp)
+
+
+@export("linalg.cholesky", "cholesky")
+def cholesky(input: Any, name: str | None = None) -> Tensor:
+    """The lower-triangular factor L of Hermitian positive-definite matrices: `L @ L^H`."""
+    result: Tensor = cholesky_op(input, name=name)
+    return result
+
+
+@export("linalg.det", "matrix_determinant")
+def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
+    """The determinants of square matrices."""
+    result: Tensor = matrix_determinant_op(input, name=name)
+    return result
+
+
+@export("linalg.slogdet")
+def log_matrix_determinant(input: Any, name: str | None = None) -> Any:
+    """Sign and logarithm of the absolute determinant."""
+    return log_matrix_determinant_op(input, name=name)
+
+
+@export("linalg.logdet")
+def logdet(matrix: Any, name: str | None = None) -> Any:
+    """The logarithm of the determinant of Hermitian positive-definite matrices."""
+    from stillflow.graph.api import name_scope
+    from stillflow.ops.math.reductions import reduce_sum
+    from stillflow.ops.math.unary import log
+
+    with name_scope(name, "logdet", [matrix]):
+        factor = cholesky_op(matrix)
+        diagonal = log(real(matrix_diag_part(factor)))
+        return 2.0 * reduce_sum(diagonal, axis=[-1])  # type: ignore[operator]
+
+
+@export("linalg.adjoint")
+def adjoint_public(matrix: Any, name: str | None = None) -> Tensor:
+    """The conjugate transpose of matrices."""
+    from stillflow.graph.api import name_scope
+    from stillflow.graph.conversion import convert_to_tensor
+
+    with name_scope(name, "adjoint", [matrix]):
+        return matrix_transpose(convert_to_tensor(matrix, name="matrix"), conjugate=True)
+
+
+@export("linalg.inv", "matrix_inverse")
+def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+    """The inverses of square matrices, or of their adjoints."""
+    result: Tensor = matrix_inverse_op(input, adjoint=adjoint, name=name)
+    return result
+
+
+@export("linalg.qr", "qr")
+def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
+    """The QR decompositions of matrices."""
+    return qr_op(input, full_matrices=full_matrices, name=name)
+
+
+@export("linalg.lu")
+def lu(input: Any, output_idx_type: Any = None, name: str | None = None) -> Any:
+    """LU decompositions with partial pivoting: both factors in one matrix, and permutations."""
+    return lu_op(input, output_idx_type=output_idx_type, name=name)
+
+
+@export("linalg.sqrtm")
+def matrix_square_root(input: Any, name: str | None = None) -> Tensor:
+    """Matrices whose squares are `input`."""
+    result: Tensor = matrix_square_root_op(input, name=name)
+    return result
+
+
+@export("linalg.logm")
+def matrix_logarithm(input: Any, name: str | None = None) -> Tensor:
+    """The matrix logarithms of complex matrices."""
+    result: Tensor = matrix_logarithm_op(input, name=name)
+    return result
+
+
+@export("linalg.eigh", "self_adjoint_eig")
+def self_adjoint_eig(tensor: Any, name: str | None = None) -> Any:
+    """Eigenvalues, ascending, and eigenvectors of Hermitian matrices."""
+    values, vectors = self_adjoint_eig_v2_op(tensor, compute_v=True, name=name)
+    return values, vectors
+
+
+@export("linalg.eigvalsh", "self_adjoint_eigvals")
+def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
+    """The eigenvalues of Hermitian matrices, ascending."""
+    values, _ = self_adjoint_eig_v2_op(tensor, compute_v=False, name=name)
+    return values  # type: ignore[no-any-return]
+
+
+@export("linalg.svd", "svd")
+def svd(
+    tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
+) -> Any:
+    """Singular values, and singular vectors u and v if asked: `u @ diag(s) @ v^H`."""
+    s, u, v = svd_op(tensor, compute_uv=compute_uv, full_matrices=full_matrices, name=name)
+    return (real(s), u, v) if compute_uv else real(s)
