@@ -24,7 +24,14 @@ from stillflow.ops.math.broadcasting import (
     same_known_shapes,
 )
 from stillflow.ops.math.complex import conj
-from stillflow.ops.math.kernels import NUMBER, REAL, element_wise, invalid, on_strings
+from stillflow.ops.math.kernels import (
+    NUMBER,
+    REAL,
+    broadcasting_call,
+    element_wise,
+    invalid,
+    on_strings,
+)
 from stillflow.ops.samples import Bad, Sample
 
 fills: Any = LazyModule("stillflow.ops.arrays.fill")
@@ -89,12 +96,12 @@ sub_op = broadcasting_op(
 def add_kernel(node: Node) -> Any:
     if node.T.name == "string":
         return on_strings(np.add)
-    return node.call(torch.add, *node.inputs)
+    return broadcasting_call(node, torch.add)
 
 
 @add_v2_op.kernel
 def add_v2_kernel(node: Node) -> Any:
-    return node.call(torch.add, *node.inputs)
+    return broadcasting_call(node, torch.add)
 
 
 @sub_op.kernel
@@ -167,7 +174,7 @@ def _mul_no_nan(x: Any, y: Any) -> Any:
 
 @mul_no_nan_op.kernel
 def mul_no_nan_kernel(node: Node) -> Any:
-    return node.call(_mul_no_nan, *node.inputs)
+    return broadcasting_call(node, _mul_no_nan)
 
 
 def _squared_difference(x: Any, y: Any) -> Any:
@@ -182,7 +189,7 @@ def _squared_modulus(x: Any, y: Any) -> Any:
 @squared_difference_op.kernel
 def squared_difference_kernel(node: Node) -> Any:
     function = _squared_modulus if node.T.is_complex else _squared_difference
-    return node.call(function, *node.inputs)
+    return broadcasting_call(node, function)
 
 
 @mul_op.gradient
@@ -269,7 +276,7 @@ def _integer_pow(x: Any, y: Any) -> Any:
 
 @pow_op.kernel
 def pow_kernel(node: Node) -> Any:
-    return node.call(_integer_pow if node.T.is_integer else torch.pow, *node.inputs)
+    return broadcasting_call(node, _integer_pow if node.T.is_integer else torch.pow)
 
 
 def _maximum(x: Any, y: Any) -> Any:
@@ -289,13 +296,13 @@ def _extreme_kernel(node: Node, both: Any, other: Any, exact: Any) -> Any:
       exact: TF's function, which takes two passes.
     """
     if node.T.is_integer:
-        return node.call(both, *node.inputs)
+        return broadcasting_call(node, both)
     x, y = node.value(0), node.value(1)
     if y is not None and not np.isnan(y.astype(np.float64)).any():
-        return node.call(both, *node.inputs)
+        return broadcasting_call(node, both)
     if x is not None and not np.isnan(x.astype(np.float64)).any():
-        return node.call(other, *node.inputs)
-    return node.call(exact, *node.inputs)
+        return broadcasting_call(node, other)
+    return broadcasting_call(node, exact)
 
 
 @maximum_op.kernel
@@ -310,12 +317,12 @@ def minimum_kernel(node: Node) -> Any:
 
 @atan2_op.kernel
 def atan2_kernel(node: Node) -> Any:
-    return node.call(torch.atan2, *node.inputs)
+    return broadcasting_call(node, torch.atan2)
 
 
 @next_after_op.kernel
 def next_after_kernel(node: Node) -> Any:
-    return node.call(torch.nextafter, *node.inputs)
+    return broadcasting_call(node, torch.nextafter)
 
 
 @pow_op.gradient

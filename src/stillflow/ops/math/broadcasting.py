@@ -9,7 +9,6 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.graph.lazy import LazyModule
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
-from stillflow.ops.math.kernels import is_running
 
 # These modules build on this one, hence the late look-up.
 shapes: Any = LazyModule("stillflow.ops.arrays.shape")
@@ -21,7 +20,7 @@ def broadcast_shape(node: Node) -> Any:
     try:
         return dims.broadcast(node.dims(0), node.dims(1))
     except ValueError:
-        if is_running(node):
+        if node.planning:
             first, second = dims.to_string(node.dims(0)), dims.to_string(node.dims(1))
             raise ValueError(f"Incompatible shapes: {first} vs. {second}") from None
         raise

@@ -21,7 +21,6 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import torch_type
-from stillflow.ops.math.kernels import is_running
 from stillflow.ops.samples import Bad, Sample
 
 binary: Any = LazyModule("stillflow.ops.math.binary")
@@ -150,7 +149,7 @@ def bitcast_shape(node: Node) -> Any:
     if before > after:
         return (*shape, before // after)
     ratio = after // before
-    if is_running(node) and (not shape or shape[-1] != ratio):
+    if node.planning and (not shape or shape[-1] != ratio):
         raise ValueError(
             f"Cannot bitcast from {node.T.name} to {node.type.name}: input's last dimension "
             f"must be {ratio}: shape is {dims.to_string(shape)}"

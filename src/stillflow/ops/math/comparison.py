@@ -16,7 +16,13 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.broadcasting import broadcast_shape
-from stillflow.ops.math.kernels import ANY_NUMBER, REAL, REAL_NUMBER, element_wise
+from stillflow.ops.math.kernels import (
+    ANY_NUMBER,
+    REAL,
+    REAL_NUMBER,
+    broadcasting_call,
+    element_wise,
+)
 from stillflow.ops.samples import Bad, Sample
 
 
@@ -83,7 +89,7 @@ def _compare(node: Node, function: Any, in_numpy: Callable[..., Any]) -> Any:
 
     compare = on_strings if strings else function
     if node.incompatible_shape_error:
-        return node.call(compare, *node.inputs)
+        return broadcasting_call(node, compare)
 
     def or_one_answer(x: Any, y: Any) -> Any:
         try:
@@ -168,12 +174,12 @@ for _card, _in_numpy in ((logical_and_op, np.logical_and), (logical_or_op, np.lo
 
 @logical_and_op.kernel
 def logical_and_kernel(node: Node) -> Any:
-    return node.call(torch.logical_and, *node.inputs)
+    return broadcasting_call(node, torch.logical_and)
 
 
 @logical_or_op.kernel
 def logical_or_kernel(node: Node) -> Any:
-    return node.call(torch.logical_or, *node.inputs)
+    return broadcasting_call(node, torch.logical_or)
 
 
 @logical_not_op.shape

@@ -17,6 +17,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.broadcasting import broadcast_shape, reduce_to_inputs
+from stillflow.ops.math.kernels import broadcasting_call
 from stillflow.ops.samples import Sample
 
 division: Any = LazyModule("stillflow.ops.math.division")
@@ -44,7 +45,7 @@ def _complex(real: Any, imag: Any) -> Any:
 
 @complex_op.kernel
 def complex_kernel(node: Node) -> Any:
-    return node.call(_complex, *node.inputs)
+    return broadcasting_call(node, _complex)
 
 
 @complex_op.gradient

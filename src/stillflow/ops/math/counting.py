@@ -21,7 +21,7 @@ from stillflow.ops.math.binary import maximum_op, minimum_op
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.clip import clip_by_value
 from stillflow.ops.math.division import truediv
-from stillflow.ops.math.kernels import invalid, is_running
+from stillflow.ops.math.kernels import invalid
 from stillflow.ops.math.reductions import reduce_max, reduce_prod
 from stillflow.ops.math.segment import unsorted_segment_sum_op
 from stillflow.ops.math.unary import floor
@@ -131,14 +131,14 @@ histogram_fixed_width_op = op("""
 
 @histogram_fixed_width_op.shape
 def histogram_fixed_width_shape(node: Node) -> Any:
-    if not is_running(node):
+    if not node.planning:
         dims.with_value(dims.with_rank(node.dims(1), 1)[0], 2)
         dims.with_rank(node.dims(2), 0)
     bins = node.value(2)
     if bins is None:
         return (None,)
     if bins <= 0:
-        if is_running(node):
+        if node.planning:
             raise ValueError(f"nbins should be a positive number, but got '{int(bins)}'")
         raise ValueError(f"Requires nbins > 0: {int(bins)}")
     return (int(bins),)
@@ -239,7 +239,7 @@ bucketize_op = op("""
 
 @bucketize_op.check
 def bucketize_check(node: Node) -> None:
-    if is_running(node) and list(node.boundaries) != sorted(node.boundaries):
+    if node.planning and list(node.boundaries) != sorted(node.boundaries):
         raise ValueError("Expected sorted boundaries")
 
 

@@ -19,7 +19,7 @@ from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.binary import broadcasting_op
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.complex import conj
-from stillflow.ops.math.kernels import NUMPY_TYPES, invalid, through_numpy
+from stillflow.ops.math.kernels import NUMPY_TYPES, broadcasting_call, invalid, through_numpy
 from stillflow.ops.samples import Bad, Sample
 
 comparison: Any = LazyModule("stillflow.ops.math.comparison")
@@ -103,8 +103,8 @@ def _divide_integers(
         return through_numpy(in_numpy_checked, node.T)
     divisor = node.value(1)
     if divisor is not None and divisor.all() and (node.T.is_unsigned or not (divisor == -1).any()):
-        return node.call(divide, *node.inputs)
-    return _checked(divide, opposite)
+        return broadcasting_call(node, divide)
+    return broadcasting_call(node, _checked(divide, opposite))
 
 
 # ---- quotients
@@ -125,7 +125,7 @@ xlogy_op = broadcasting_op(f"Xlogy(x: T, y: T) -> z: T; T: {_NO_NAN}")
 def _quotient_kernel(node: Node) -> Any:
     if node.T.is_integer:
         return _divide_integers(node, _divide_truncate, _truncated, opposite=True)
-    return node.call(torch.div, *node.inputs)
+    return broadcasting_call(node, torch.div)
 
 
 div_op.kernel(_quotient_kernel)
@@ -141,7 +141,7 @@ def _floor_of_quotient(x: Any, y: Any) -> Any:
 def floor_div_kernel(node: Node) -> Any:
     if node.T.is_integer:
         return _divide_integers(node, _divide_floor, np.floor_divide, opposite=True)
-    return node.call(_floor_of_quotient, *node.inputs)
+    return broadcasting_call(node, _floor_of_quotient)
 
 
 def _div_no_nan(x: Any, y: Any) -> Any:
@@ -150,7 +150,7 @@ def _div_no_nan(x: Any, y: Any) -> Any:
 
 @div_no_nan_op.kernel
 def div_no_nan_kernel(node: Node) -> Any:
-    return node.call(_div_no_nan, *node.inputs)
+    return broadcasting_call(node, _div_no_nan)
 
 
 def _xdivy(x: Any, y: Any) -> Any:
@@ -159,7 +159,7 @@ def _xdivy(x: Any, y: Any) -> Any:
 
 @xdivy_op.kernel
 def xdivy_kernel(node: Node) -> Any:
-    return node.call(_xdivy, *node.inputs)
+    return broadcasting_call(node, _xdivy)
 
 
 def _xlogy(x: Any, y: Any) -> Any:
@@ -168,7 +168,7 @@ def _xlogy(x: Any, y: Any) -> Any:
 
 @xlogy_op.kernel
 def xlogy_kernel(node: Node) -> Any:
-    return node.call(_xlogy, *node.inputs)
+    return broadcasting_call(node, _xlogy)
 
 
 @div_op.gradient
@@ -281,7 +281,7 @@ mod_op = broadcasting_op(
 def floor_mod_kernel(node: Node) -> Any:
     if node.T.is_integer:
         return _divide_integers(node, torch.remainder, np.mod, opposite=False)
-    return node.call(torch.remainder, *node.inputs)
+    return broadcasting_call(node, torch.remainder)
 
 
 @mod_op.kernel
@@ -289,7 +289,7 @@ def floor_mod_kernel(node: Node) -> Any:
 def truncate_mod_kernel(node: Node) -> Any:
     if node.T.is_integer:
         return _divide_integers(node, torch.fmod, np.fmod, opposite=False)
-    return node.call(torch.fmod, *node.inputs)
+    return broadcasting_call(node, torch.fmod)
 
 
 @floor_mod_op.gradient

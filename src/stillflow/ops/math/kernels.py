@@ -9,6 +9,7 @@ import numpy as np
 
 from stillflow import errors
 from stillflow.graph import dtypes
+from stillflow.graph.dims import is_known, to_string
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
@@ -49,7 +50,28 @@ def element_wise(
     """A kernel that calls a torch function, or numpy's for the types that torch lacks."""
     if in_numpy is not None and node.dtype(0) in NUMPY_TYPES:
         return through_numpy(in_numpy, node.outputs[0].dtype.base_dtype)
-    return node.call(function, *node.inputs)
+    return broadcasting_call(node, function)
+
+
+def broadcasting_call(node: Node, function: Callable[..., Any]) -> Any:
+    """A call with all inputs; shapes not known yet are checked when it fails."""
+    if len(node.inputs) != 2 or (is_known(node.dims(0)) and is_known(node.dims(1))):
+        return node.call(function, *node.inputs)
+
+    def run(x: Any, y: Any) -> Any:
+        try:
+            return function(x, y)
+        except RuntimeError:
+            first, second = tuple(x.shape), tuple(y.shape)
+            try:
+                np.broadcast_shapes(first, second)
+            except ValueError:
+                raise invalid(
+                    f"Incompatible shapes: {to_string(first)} vs. {to_string(second)}"
+                ) from None
+            raise
+
+    return run
 
 
 def on_strings(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -76,8 +98,3 @@ def no_kernel(node: Node) -> errors.OpError:
 def invalid(message: str) -> errors.OpError:
     """An InvalidArgumentError that a kernel raises; the operation is filled in later."""
     return errors.InvalidArgumentError(None, None, message)
-
-
-def is_running(node: Node) -> bool:
-    """Whether a shape rule is being applied to the concrete shapes of a run."""
-    return hasattr(node, "facts")

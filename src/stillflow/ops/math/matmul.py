@@ -17,7 +17,8 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.complex import conj
-from stillflow.ops.math.kernels import NUMBER, element_wise, is_running
+from stillflow.ops.math.kernels import NUMBER, element_wise
+from stillflow.ops.nn.precision import precise_on_cpu
 from stillflow.ops.samples import Bad, Sample
 
 diagonals: Any = LazyModule("stillflow.ops.arrays.diagonal")
@@ -48,26 +49,33 @@ sparse_mat_mul_op = op("""
 @mat_mul_op.shape
 @sparse_mat_mul_op.shape
 def mat_mul_shape(node: Node) -> Any:
-    if is_running(node):
-        for i in (0, 1):
-            shape = node.dims(i)
-            if shape is not None and len(shape) != 2:
-                raise ValueError(
-                    f"In[{i}] is not a matrix. Instead it has shape {dims.to_string(shape)}"
-                )
+    if node.planning:
+        check_matrices(node.dims(0), node.dims(1), node.transpose_a, node.transpose_b)
     a, b = dims.with_rank(node.dims(0), 2), dims.with_rank(node.dims(1), 2)
     rows, inner_a = reversed(a) if node.transpose_a else a
     inner_b, columns = reversed(b) if node.transpose_b else b
-    try:
-        dims.merge_dim(inner_a, inner_b)
-    except ValueError:
-        if is_running(node):
-            raise ValueError(
-                f"Matrix size-incompatible: In[0]: {dims.to_string(a)}, "
-                f"In[1]: {dims.to_string(b)}"
-            ) from None
-        raise
+    dims.merge_dim(inner_a, inner_b)
     return (rows, columns)
+
+
+def check_matrices(a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> None:
+    """Refuses shapes, as far as they are known, that cannot be multiplied.
+
+    Raises:
+      ValueError: in the words of TF's kernel.
+    """
+    for i, shape in enumerate((a, b)):
+        if shape is not None and len(shape) != 2:
+            raise ValueError(
+                f"In[{i}] is not a matrix. Instead it has shape {dims.to_string(shape)}"
+            )
+    if a is None or b is None:
+        return
+    inner = a[0 if transpose_a else 1], b[1 if transpose_b else 0]
+    if None not in inner and inner[0] != inner[1]:
+        raise ValueError(
+            f"Matrix size-incompatible: In[0]: {dims.to_string(a)}, In[1]: {dims.to_string(b)}"
+        )
 
 
 def _mm_ta(a: Any, b: Any) -> Any:
@@ -82,22 +90,35 @@ def _mm_ta_tb(a: Any, b: Any) -> Any:
     return torch.mm(a.t(), b.t())
 
 
+def _product(node: Node) -> Any:
+    """The function that multiplies two matrices as the node's attributes say."""
+    if node.transpose_a:
+        return _mm_ta_tb if node.transpose_b else _mm_ta
+    return _mm_tb if node.transpose_b else torch.mm
+
+
+def _checked(node: Node, multiply: Any) -> Any:
+    """Shapes that were not known when the plan was made are refused in TF's words."""
+    if dims.is_known(node.dims(0)) and dims.is_known(node.dims(1)):
+        return node.call(multiply, *node.inputs)
+    transposes_ = node.transpose_a, node.transpose_b
+
+    def run(a: Any, b: Any) -> Any:
+        check_matrices(tuple(a.shape), tuple(b.shape), *transposes_)
+        return multiply(a, b)
+
+    return run
+
+
 @mat_mul_op.kernel
 def mat_mul_kernel(node: Node) -> Any:
-    if node.transpose_a:
-        return node.call(_mm_ta_tb if node.transpose_b else _mm_ta, *node.inputs)
-    return node.call(_mm_tb if node.transpose_b else torch.mm, *node.inputs)
+    return _checked(node, precise_on_cpu(node, _product(node), 2))
 
 
 @sparse_mat_mul_op.kernel
 def sparse_mat_mul_kernel(node: Node) -> Any:
-    transpose_a, transpose_b = node.transpose_a, node.transpose_b
-
-    def multiply(a: Any, b: Any) -> Any:
-        a, b = a.float(), b.float()
-        return torch.mm(a.t() if transpose_a else a, b.t() if transpose_b else b)
-
-    return multiply
+    multiply = _product(node)
+    return _checked(node, lambda a, b: multiply(a.float(), b.float()))
 
 
 @mat_mul_op.gradient
@@ -176,7 +197,7 @@ def batch_mat_mul_v2_shape(node: Node) -> Any:
 
 def _batch_shape(node: Node, combine: Any) -> Any:
     x, y = node.dims(0), node.dims(1)
-    if is_running(node):
+    if node.planning:
         _check_batches(node, x, y, combine)
     dims.with_rank_at_least(x, 2)
     dims.with_rank_at_least(y, 2)
@@ -230,8 +251,10 @@ def _matmul_ax_ay(x: Any, y: Any) -> Any:
 @batch_mat_mul_v2_op.kernel
 def batch_mat_mul_kernel(node: Node) -> Any:
     if node.adj_x:
-        return node.call(_matmul_ax_ay if node.adj_y else _matmul_ax, *node.inputs)
-    return node.call(_matmul_ay if node.adj_y else torch.matmul, *node.inputs)
+        multiply = _matmul_ax_ay if node.adj_y else _matmul_ax
+    else:
+        multiply = _matmul_ay if node.adj_y else torch.matmul
+    return node.call(precise_on_cpu(node, multiply, 2), *node.inputs)
 
 
 @batch_mat_mul_op.gradient

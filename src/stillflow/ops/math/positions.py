@@ -13,7 +13,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.dispatch import dispatchable
-from stillflow.ops.math.kernels import ANY_NUMBER, is_running
+from stillflow.ops.math.kernels import ANY_NUMBER
 from stillflow.ops.math.reduction_kernels import arg_extreme
 from stillflow.ops.samples import Bad, Sample
 
@@ -30,7 +30,7 @@ arg_min_op = op("ArgMin" + _SIGNATURE)
 @arg_max_op.shape
 @arg_min_op.shape
 def arg_extreme_shape(node: Node) -> Any:
-    if is_running(node):
+    if node.planning:
         if node.dims(1) not in (None, ()):
             raise ValueError(
                 "dim must be a scalar, but received tensor of shape: "
@@ -48,7 +48,7 @@ def arg_extreme_shape(node: Node) -> Any:
         return (None,) * (len(shape) - 1)
     number, rank = int(axis), len(shape)
     if not -rank <= number < rank:
-        if is_running(node):
+        if node.planning:
             raise ValueError(
                 f"Expected dimension in the range [{-rank}, {rank}), but got {number}"
             )

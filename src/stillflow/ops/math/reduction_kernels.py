@@ -12,7 +12,7 @@ from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.kernels import torch_type
-from stillflow.ops.math.kernels import NUMPY_TYPES, invalid, is_running, through_numpy
+from stillflow.ops.math.kernels import NUMPY_TYPES, invalid, through_numpy
 
 # A reduction along at least one axis: f(tensor, sorted axes, keep_dims).
 Reduce = Callable[[Any, list[int], bool], Any]
@@ -40,7 +40,7 @@ def normalized(axes: Sequence[int], rank: int, running: bool = True) -> list[int
 
 def reduction_shape(node: Node) -> Any:
     """The shape rule of all reductions: input 1 holds the axes."""
-    running = is_running(node)
+    running = node.planning
     shape, axes_shape = node.dims(0), node.dims(1)
     if not running and axes_shape is not None and len(axes_shape) > 1:
         raise ValueError(f"Shape must be at most rank 1 but is rank {len(axes_shape)}")

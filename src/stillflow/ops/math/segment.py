@@ -23,7 +23,7 @@ from stillflow.ops.math.binary import maximum, maximum_op
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import equal, greater, greater_equal, logical_and
 from stillflow.ops.math.division import divide
-from stillflow.ops.math.kernels import ANY_NUMBER, REAL_NUMBER, is_running
+from stillflow.ops.math.kernels import ANY_NUMBER, REAL_NUMBER
 from stillflow.ops.math.unary import sqrt_op
 from stillflow.ops.samples import Bad, Sample
 
@@ -40,7 +40,7 @@ _X = np.array([[1.0, -2.0], [0.5, 4.0], [3.0, 1.5], [-1.0, 2.0]], np.float32)
 
 def _segment_shape(node: Node) -> Any:
     shape = dims.with_rank_at_least(node.dims(0), 1)
-    if not is_running(node):
+    if not node.planning:
         dims.with_rank(node.dims(1), 1)
     return None if shape is None else (None, *shape[1:])
 
@@ -109,7 +109,7 @@ def segment_extreme_gradient(node: Node, grad: Tensor) -> Any:
 
 def _unsorted_shape(node: Node) -> Any:
     data, ids = node.dims(0), node.dims(1)
-    if not is_running(node):
+    if not node.planning:
         dims.with_rank(node.dims(2), 0)
         if ids is not None:
             data, ids = dims.merge_prefix(data, ids)
@@ -122,7 +122,7 @@ def _unsorted_shape(node: Node) -> Any:
     count = node.value(2)
     rows = None
     if count is not None:
-        if is_running(node) and count < 0:
+        if node.planning and count < 0:
             raise ValueError(f"Input num_segments == {int(count)} must not be negative.")
         rows = dims.make_dim(int(count), 2)
     return (rows, *data[len(ids) :])

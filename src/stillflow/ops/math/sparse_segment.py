@@ -14,7 +14,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math import segment_kernels as kernels
-from stillflow.ops.math.kernels import REAL_NUMBER, is_running
+from stillflow.ops.math.kernels import REAL_NUMBER
 from stillflow.ops.math.segment import unsorted_segment_sum
 from stillflow.ops.samples import Bad, Sample
 
@@ -27,11 +27,11 @@ _MODES = {"Sum": ("sum", REAL_NUMBER), "Mean": ("mean", "{float, double}"),
 
 def _picked_shape(node: Node) -> Any:
     shape = dims.with_rank_at_least(node.dims(0), 1)
-    if not is_running(node):
+    if not node.planning:
         dims.merge(dims.with_rank(node.dims(1), 1), dims.with_rank(node.dims(2), 1))
     rows = None
     if len(node.inputs) == 4:
-        if not is_running(node):
+        if not node.planning:
             dims.with_rank(node.dims(3), 0)
         rows = _rows(node, "num_segments")
     return None if shape is None else (rows, *shape[1:])
@@ -42,7 +42,7 @@ def _rows(node: Node, what: str) -> int | None:
     if count is None:
         return None
     if count < 0:
-        if is_running(node) and what == "num_segments":
+        if node.planning and what == "num_segments":
             raise ValueError("segment ids must be >= 0")
         raise ValueError(f"Cannot specify a negative value for {what}")
     return int(count)
@@ -50,7 +50,7 @@ def _rows(node: Node, what: str) -> int | None:
 
 def _gradient_shape(node: Node) -> Any:
     shape = dims.with_rank_at_least(node.dims(0), 1)
-    if not is_running(node):
+    if not node.planning:
         dims.merge(node.dims(2), dims.with_rank(node.dims(1), 1))
         dims.with_rank(node.dims(3), 0)
     rows = _rows(node, "output_dim0")

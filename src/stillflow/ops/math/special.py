@@ -19,7 +19,7 @@ from stillflow.ops.dispatch import dispatchable, map_sparse_values
 from stillflow.ops.math import special_kernels as kernels
 from stillflow.ops.math.binary import broadcasting_op
 from stillflow.ops.math.complex import conj
-from stillflow.ops.math.kernels import REAL, is_running
+from stillflow.ops.math.kernels import REAL, broadcasting_call
 from stillflow.ops.math.reductions import reduce_sum
 from stillflow.ops.math.unary import (
     POSITIVE,
@@ -174,12 +174,12 @@ polygamma_op = broadcasting_op("Polygamma(a: T, x: T) -> z: T; T: {float, double
 
 @igamma_op.kernel
 def igamma_kernel(node: Node) -> Any:
-    return node.call(kernels.igamma, *node.inputs)
+    return broadcasting_call(node, kernels.igamma)
 
 
 @igammac_op.kernel
 def igammac_kernel(node: Node) -> Any:
-    return node.call(kernels.igammac, *node.inputs)
+    return broadcasting_call(node, kernels.igammac)
 
 
 @igamma_grad_a_op.kernel
@@ -189,12 +189,12 @@ def igamma_grad_a_kernel(node: Node) -> Any:
 
 @zeta_op.kernel
 def zeta_kernel(node: Node) -> Any:
-    return node.call(torch.special.zeta, *node.inputs)
+    return broadcasting_call(node, torch.special.zeta)
 
 
 @polygamma_op.kernel
 def polygamma_kernel(node: Node) -> Any:
-    return node.call(kernels.polygamma, *node.inputs)
+    return broadcasting_call(node, kernels.polygamma)
 
 
 def _igamma_slopes(node: Node, grad: Tensor) -> Any:
@@ -312,7 +312,7 @@ def betainc_shape(node: Node) -> Any:
         try:
             result = dims.merge(result, shape)
         except ValueError:
-            if not is_running(node):
+            if not node.planning:
                 raise
             raise ValueError(
                 "Shapes of a, b, and x are inconsistent: "

@@ -17,7 +17,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.ops.control import identity
 from stillflow.ops.dispatch import dispatchable
-from stillflow.ops.math.kernels import ANY_NUMBER, NUMPY_TYPES, is_running, through_numpy
+from stillflow.ops.math.kernels import ANY_NUMBER, NUMPY_TYPES, through_numpy
 from stillflow.ops.samples import Bad, Sample
 
 add_n_op = op(f"""
@@ -35,7 +35,7 @@ def add_n_shape(node: Node) -> Any:
         try:
             shape = dims.merge(node.dims(i), shape)
         except ValueError as error:
-            if is_running(node):
+            if node.planning:
                 raise ValueError(
                     "Inputs to operation "
                     f"{node.name} of type AddN must have the same size and shape.  Input 0: "
@@ -88,7 +88,7 @@ accumulate_nv2_op = op(f"""
 
 @accumulate_nv2_op.shape
 def accumulate_nv2_shape(node: Node) -> Any:
-    if is_running(node):
+    if node.planning:
         return add_n_shape(node)
     return node.shape
 
