@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -53,6 +54,8 @@ def _drawing_op(name: str, what: Distribution) -> Card:
 
     @card.kernel
     def kernel(node: Node) -> Any:
+        if node.seed == node.seed2 == 0:
+            return _unseeded(node, what)
         stream, known, device = op_stream(node), shape_sizes(node), node.device
         dtype = node.op.attrs["dtype"].torch_name
 
@@ -70,6 +73,14 @@ def _drawing_op(name: str, what: Distribution) -> Card:
         yield Bad([-2], dtype="float32", match="Invalid value in tensor used for shape: -2")
 
     return card
+
+
+def _unseeded(node: Node, what: Distribution) -> Any:
+    """Draws from torch's own generator."""
+    assert what.unseeded is not None
+    known, dtype = shape_sizes(node), getattr(torch, node.op.attrs["dtype"].torch_name)
+    draw = partial(what.unseeded, dtype=dtype, device=node.device)
+    return lambda shape: draw(known if known is not None else read_sizes(shape))
 
 
 random_uniform_op = _drawing_op("RandomUniform", UNIFORM)
@@ -97,11 +108,15 @@ def random_uniform_int_kernel(node: Node) -> Any:
     stream, known, device = op_stream(node), shape_sizes(node), node.device
     dtype = node.Tout.torch_name
 
+    unseeded = node.seed == node.seed2 == 0
+
     def run(shape: Any, minval: Any, maxval: Any) -> Any:
         sizes = known if known is not None else read_sizes(shape)
         if 0 in sizes:
             return torch.empty(sizes, dtype=getattr(torch, dtype), device=device)
         low, high = int_range(minval, maxval)
+        if unseeded:
+            return torch.randint(low, high, sizes, dtype=getattr(torch, dtype), device=device)
         return uniform_ints(stream.reserve_for(prod(sizes)), sizes, low, high, dtype, device)
 
     return run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
+from math import erf, prod, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,10 +20,13 @@ class Distribution(NamedTuple):
     Attributes:
       on_host: `f(stream, count, dtype, threads)` gives an array, perhaps of a wider type.
       on_device: `f(stream, count, dtype, device)` gives a tensor, perhaps of a wider type.
+      unseeded: `f(sizes, dtype=..., device=...)` gives a tensor from torch's own generator, which
+        is faster. Programs that set no seed cannot tell.
     """
 
     on_host: Callable[[Philox, int, str, int], np.ndarray]
     on_device: Callable[[Philox, int, str, Any], Any]
+    unseeded: Callable[..., Any] | None = None
 
 
 def drawn(what: Distribution, stream: Philox, sizes: Any, dtype: str, device: Any) -> Any:
@@ -66,14 +69,30 @@ def _by_precision(module: Any, single: str, double: str) -> Callable[..., Any]:
     return draw
 
 
-UNIFORM = Distribution(_uniform, _uniform_on_device)
+def _unseeded_truncated_normal(sizes: Any, dtype: Any, device: Any) -> Any:
+    """The inverse of the distribution function, applied to uniform draws."""
+    wide = torch.promote_types(dtype, torch.float32)
+    within = erf(draws.TRUNCATION / sqrt(2))
+    values = torch.empty(sizes, dtype=wide, device=device).uniform_(-within, within)
+    values.erfinv_().mul_(sqrt(2))
+    return values.clamp_(-_BELOW_TRUNCATION, _BELOW_TRUNCATION).to(dtype)
+
+
+# The largest half-precision number below the truncation; others have larger ones.
+_BELOW_TRUNCATION = 1.999
+
+UNIFORM = Distribution(
+    _uniform, _uniform_on_device, lambda *args, **kwargs: torch.rand(*args, **kwargs)
+)
 NORMAL = Distribution(
     _by_precision(draws, "normal_float", "normal_double"),
     _by_precision(accelerator, "normal", "normal_double"),
+    lambda *args, **kwargs: torch.randn(*args, **kwargs),
 )
 TRUNCATED_NORMAL = Distribution(
     _by_precision(draws, "truncated_normal_float", "truncated_normal_double"),
     _by_precision(accelerator, "truncated_normal", "truncated_normal_double"),
+    _unseeded_truncated_normal,
 )
 
 

@@ -16,8 +16,7 @@ def permutation(stream: Philox, size: int) -> np.ndarray:
     together, by pointer doubling.
     """
     steps = np.arange(size - 1, dtype=np.int64)
-    target = stream.words(size - 1) % np.arange(size, 1, -1, dtype=np.uint32)
-    target = target + steps
+    target = steps + stream.words(size - 1) % np.arange(size, 1, -1, dtype=np.uint32)
 
     by_target = target << 32
     by_target |= steps

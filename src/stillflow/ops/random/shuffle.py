@@ -47,25 +47,29 @@ def random_shuffle_shape(node: Node) -> Any:
 
 @random_shuffle_op.kernel
 def random_shuffle_kernel(node: Node) -> Any:
-    stream = op_stream(node)
+    # Without a seed any permutation will do, and torch has a faster way to one.
+    stream = None if node.seed == node.seed2 == 0 else op_stream(node)
     tensors = moving(node.dtype(0), partial(_shuffled_tensor, stream=stream))
     return either(node, tensors, partial(_shuffled_array, stream=stream))
 
 
-def _order(stream: OpStream, shape: Any) -> np.ndarray | None:
+def _order(stream: OpStream | None, shape: Any) -> np.ndarray | None:
     """The order of the rows of an array of this shape, or None if there is nothing to shuffle."""
     if len(shape) == 0 or shape[0] <= 1 or 0 in shape:
         return None
+    if stream is None:
+        order: np.ndarray = torch.randperm(shape[0]).numpy()
+        return order
     words = shape[0] - 1
     return permutation(stream.reserve(-(-words // 4)), shape[0])
 
 
-def _shuffled_array(value: np.ndarray, stream: OpStream) -> np.ndarray:
+def _shuffled_array(value: np.ndarray, stream: OpStream | None) -> np.ndarray:
     order = _order(stream, value.shape)
     return value if order is None else value[order]
 
 
-def _shuffled_tensor(value: Any, stream: OpStream) -> Any:
+def _shuffled_tensor(value: Any, stream: OpStream | None) -> Any:
     order = _order(stream, value.shape)
     if order is None:
         return value
