@@ -61,6 +61,19 @@ def moving(dtype: DType, function: Callable[..., Any], count: int = 1) -> Callab
     return moved
 
 
+def as_signed(x: Any) -> Any:
+    """A torch tensor of unsigned integers as signed ones of the same bits; others unchanged."""
+    if x.dtype in (torch.uint16, torch.uint32, torch.uint64):
+        return x.view((None, torch.int16, torch.int32, None, torch.int64)[x.element_size() // 2])
+    return x
+
+
+def flip(x: Any, axes: Any) -> Any:
+    """`torch.flip` for all types."""
+    signed = as_signed(x)
+    return signed.flip(axes) if signed is x else signed.flip(axes).view(x.dtype)
+
+
 def ints(value: Any) -> list[int]:
     """A run-time integer vector (or scalar) as a list."""
     items = value.tolist()

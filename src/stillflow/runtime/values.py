@@ -46,9 +46,11 @@ def from_array(array: np.ndarray, device: Any = None) -> Any:
 def _plain(array: np.ndarray) -> np.ndarray:
     """bfloat16 as its bits, quantized types as the integers they are."""
     if array.dtype.name == "bfloat16":
-        return np.ascontiguousarray(array).view(np.int16)
-    assert array.dtype.names is not None
-    return np.ascontiguousarray(array[array.dtype.names[0]])
+        numbers = np.ascontiguousarray(array).view(np.int16)
+    else:
+        assert array.dtype.names is not None
+        numbers = np.ascontiguousarray(array[array.dtype.names[0]])
+    return numbers.reshape(array.shape)  # numpy makes vectors of scalars
 
 
 def fetch_converter(tensor: Tensor, copy: bool) -> Callable[[Any], Any] | None:

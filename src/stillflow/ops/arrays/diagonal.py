@@ -81,6 +81,15 @@ def matrix_set_diag(input: Any, diagonal: Any, name: str = "set_diag", k: Any = 
 # ---- Gradients
 
 
+def _zero(like: Any) -> Tensor:
+    return zeros([], dtype=like.dtype)
+
+
+def _part(grad: Any, k: Tensor) -> Tensor:
+    # TF would take the main diagonal here, whatever `k` says, and fail.
+    return matrix_diag_part_v2_op(grad, k, _zero(grad))  # type: ignore[no-any-return]
+
+
 @matrix_diag_op.gradient
 def matrix_diag_gradient(node: Node, grad: Any) -> Any:
     return matrix_diag_part(grad)
@@ -88,7 +97,7 @@ def matrix_diag_gradient(node: Node, grad: Any) -> Any:
 
 @matrix_diag_v2_op.gradient
 def matrix_diag_v2_gradient(node: Node, grad: Any) -> Any:
-    return [matrix_diag_part(grad, k=node.inputs[1]), None, None, None, None]
+    return [_part(grad, node.inputs[1]), None, None, None, None]
 
 
 @matrix_diag_part_op.gradient
@@ -105,8 +114,9 @@ def matrix_diag_part_v2_gradient(node: Node, grad: Any) -> Any:
     x, k, _ = node.inputs
     sizes = x.get_shape()[-2:]
     if sizes.is_fully_defined():
-        return [matrix_diag(grad, k=k, num_rows=sizes[0], num_cols=sizes[1]), None, None]
-    return [matrix_set_diag(zeros_like(x), grad, k=k), None, None]
+        rows, columns = sizes.as_list()
+        return [matrix_diag_v2_op(grad, k, rows, columns, _zero(grad)), None, None]
+    return [matrix_set_diag_v2_op(zeros_like(x), grad, k), None, None]
 
 
 @matrix_set_diag_op.gradient
@@ -137,8 +147,7 @@ def matrix_set_diag_v2_gradient(node: Node, grad: Any) -> Any:
     if not diagonal_shape.is_fully_defined():
         diagonal_shape = _diagonal_shape(grad, k)
     blank = zeros(diagonal_shape, dtype=grad.dtype)
-    grad_input = matrix_set_diag(grad, blank, k=k)
-    return [grad_input, matrix_diag_part(grad, k=k), None]
+    return [matrix_set_diag_v2_op(grad, blank, k), _part(grad, k), None]
 
 
 def _diagonal_shape(grad: Any, k: Tensor) -> Tensor:

@@ -27,6 +27,7 @@ from stillflow.ops.arrays.sequences import range_op
 from stillflow.ops.arrays.shape import expand_dims, rank, reshape, shape, squeeze
 from stillflow.ops.arrays.slicing import slice_helper
 from stillflow.ops.arrays.splitting import unstack
+from stillflow.ops.kernels import moving
 from stillflow.ops.samples import Bad, Sample
 
 gather_nd_op = op("""
@@ -99,17 +100,18 @@ def take_tuples(params: Any, indices: Any) -> Any:
         taken = table[rows.numpy()]
     else:
         taken = table.index_select(0, rows)
-    return taken.reshape(*outer, *inner)
+    return taken.reshape((*outer, *inner))
 
 
 @gather_nd_op.kernel
 def gather_nd_kernel(node: Node) -> Any:
-    return node.call(take_tuples, *node.inputs)
+    return node.call(moving(node.Tparams, take_tuples), *node.inputs)
 
 
 @resource_gather_nd_op.kernel
 def resource_gather_nd_kernel(node: Node) -> Any:
-    return lambda handle, indices: take_tuples(handle.read(), indices)
+    function = moving(node.op.attrs["dtype"], take_tuples)
+    return lambda handle, indices: function(handle.read(), indices)
 
 
 def _gradient(grad: Any, indices: Tensor, params_shape: Tensor) -> Any:
@@ -141,7 +143,7 @@ def gather_nd_samples() -> Iterator[Any]:
     x = np.arange(12, dtype=np.float32).reshape(2, 3, 2)
     yield Sample(x, np.array([[1, 2], [0, 0]], np.int32))
     yield Sample(x, np.array([[[1], [0]]]))
-    yield Sample(x, np.array([1, 0, 1]))
+    yield Sample(x, np.array([1, 0, 1]), grad=False)  # as in TF, which cannot scatter a scalar
     yield Sample(np.array([b"a", b"b"], object), np.array([[1]]))
     yield Bad(x, np.array([[1, 3]]), match=r"indices\[0\] = \[1, 3\] does not index into")
     yield Bad(x, np.zeros((1, 4), np.int32), match="must be <= params")

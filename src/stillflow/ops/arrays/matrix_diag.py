@@ -141,6 +141,10 @@ def _place(target: Any, diagonals: Any, lower: int, upper: int) -> None:
 def _make_matrix(
     diagonals: Any, lower: int, upper: int, rows: int, columns: int, padding: Any
 ) -> Any:
+    if lower > upper:
+        raise ValueError(
+            f"lower_diag_index must not be larger than upper_diag_index: {lower} > {upper}"
+        )
     if lower < upper and diagonals.shape[-2] != upper - lower + 1:
         raise ValueError(
             "The number of diagonals provided in the input does not match the lower_diag_index "

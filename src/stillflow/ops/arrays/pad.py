@@ -228,7 +228,7 @@ def _fold(grad: Any, paddings: Any, offset: int) -> Any:
 
 @mirror_pad_op.kernel
 def mirror_pad_kernel(node: Node) -> Any:
-    return node.call(_mirror, *node.inputs, _offset(node))
+    return node.call(moving(node.T, _mirror), *node.inputs, _offset(node))
 
 
 @mirror_pad_grad_op.kernel

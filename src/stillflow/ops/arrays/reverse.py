@@ -14,7 +14,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.deprecated import renamed_argument
-from stillflow.ops.kernels import either, ints, is_object, moving
+from stillflow.ops.kernels import either, flip, ints, is_object, moving
 from stillflow.ops.samples import Bad, Sample
 
 # ---- Reverse, ReverseV2
@@ -73,10 +73,10 @@ def check_axes(axes: Sequence[int], rank: int) -> list[int]:
 
 @reverse_op.kernel
 def reverse_kernel(node: Node) -> Any:
-    flip = either(node, torch.flip, np.flip)
+    reversed_along = either(node, flip, _flip_strings)
 
     def reverse_marked(x: Any, marks: Any) -> Any:
-        return flip(x, [axis for axis, mark in enumerate(ints(marks)) if mark])
+        return reversed_along(x, [axis for axis, mark in enumerate(ints(marks)) if mark])
 
     return reverse_marked
 
@@ -87,11 +87,11 @@ def _flip_strings(x: Any, axes: Any) -> Any:
 
 @reverse_v2_op.kernel
 def reverse_v2_kernel(node: Node) -> Any:
-    flip = either(node, torch.flip, _flip_strings)
+    reversed_along = either(node, flip, _flip_strings)
     axes, dims = node.value(1), node.dims(0)
     if axes is not None and dims is not None:
-        return node.call(flip, node.inputs[0], check_axes(axes.tolist(), len(dims)))
-    return lambda x, axes: flip(x, check_axes(ints(axes), x.ndim))
+        return node.call(reversed_along, node.inputs[0], check_axes(axes.tolist(), len(dims)))
+    return lambda x, axes: reversed_along(x, check_axes(ints(axes), x.ndim))
 
 
 @reverse_op.gradient

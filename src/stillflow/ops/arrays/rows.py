@@ -15,17 +15,10 @@ import numpy as np
 from stillflow.errors import InvalidArgumentError
 from stillflow.graph.dims import to_string
 from stillflow.graph.lazy import torch
+from stillflow.ops.kernels import as_signed
 
 # Below this many elements torch copies rows one after the other.
 _SEQUENTIAL = 1 << 14
-
-
-def _plain(x: Any) -> Any:
-    """Unsigned integers as signed ones of the same bits, which torch can index and add."""
-    signed = {
-        torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64,
-    }.get(x.dtype)  # fmt: skip
-    return x if signed is None else x.view(signed)
 
 
 def _last_of_each(index: Any, updates: Any) -> tuple[Any, Any]:
@@ -81,7 +74,7 @@ def change_rows(target: Any, index: Any, updates: Any, how: str) -> None:
         _change_strings(target, index.numpy(), updates, how)
         return
     if how in ("update", "add", "sub"):
-        target, updates = _plain(target), _plain(updates)
+        target, updates = as_signed(target), as_signed(updates)
     if updates.ndim < target.ndim:
         updates = updates.expand(index.numel(), target.shape[1])
     index = index.long()

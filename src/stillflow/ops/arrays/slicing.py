@@ -29,7 +29,7 @@ from stillflow.ops.arrays.strides import (
     sliced_dims,
 )
 from stillflow.ops.constants import constant
-from stillflow.ops.kernels import ints, is_object
+from stillflow.ops.kernels import flip, ints, is_object
 from stillflow.ops.samples import Bad, Sample
 
 newaxis = None
@@ -247,7 +247,7 @@ def take_array(x: np.ndarray, found: Resolved) -> Any:
 def take_tensor(x: Any, found: Resolved) -> Any:
     """The slice of a torch tensor, a view unless something is reversed."""
     part = x[found.index]
-    return part.flip(found.flips) if found.flips else part
+    return flip(part, found.flips) if found.flips else part
 
 
 @strided_slice_op.kernel
@@ -315,7 +315,7 @@ def strided_slice_grad_shape(node: Node) -> Any:
 def _spread(dy: Any, found: Resolved, dims: Sequence[int]) -> Any:
     """A tensor of zeros but for the slice, which is `dy`."""
     result = torch.zeros(dims, dtype=dy.dtype, device=dy.device)
-    result[found.index].copy_(dy.flip(found.flips) if found.flips else dy)
+    result[found.index].copy_(flip(dy, found.flips) if found.flips else dy)
     return result
 
 

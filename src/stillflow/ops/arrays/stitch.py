@@ -62,6 +62,8 @@ def dynamic_partition_value(node: Node) -> Any:
         return None
     if data.shape[: partitions.ndim] != partitions.shape:
         return None
+    if partitions.size and not 0 <= partitions.min() <= partitions.max() < node.num_partitions:
+        return None
     return [data[partitions == number] for number in range(node.num_partitions)]
 
 
@@ -77,7 +79,7 @@ def dynamic_partition_kernel(node: Node) -> Any:
         order = torch.argsort(flat, stable=True)
         sizes = torch.bincount(flat, minlength=count).tolist()
         inner = tuple(data.shape[partitions.ndim :])
-        rows = data.reshape(flat.shape[0], *inner)
+        rows = data.reshape((flat.shape[0], *inner))
         if isinstance(data, np.ndarray):
             parts = np.split(rows[order.numpy()], np.cumsum(sizes)[:-1])
         else:
@@ -175,7 +177,7 @@ def stitch_kernel(node: Node) -> Any:
         for index, part in zip(indices, data, strict=True):
             _check_not_negative(index)
             change_rows(merged, index.reshape(-1), part.reshape(index.numel(), width), "update")
-        return merged.reshape(top + 1, *inner)
+        return merged.reshape((top + 1, *inner))
 
     return stitch
 
@@ -204,7 +206,8 @@ def stitch_gradient(node: Node, grad: Any) -> Any:
 def _stitch_samples() -> Iterator[Any]:
     first, second = np.array([2, 0], np.int32), np.array([[1], [2]], np.int32)
     x, y = np.ones((2, 3), np.float32), np.full((2, 1, 3), 2, np.float32)
-    yield Sample([first, second], [x, y], fixed=(0,))
+    yield Sample([first, second], [x, y], fixed=(0,), grad=False)
+    yield Sample([first, second[:1]], [x, y[:1]], fixed=(0,))
     yield Sample([np.array(0, np.int32)], [np.array(b"a", object)])
 
 

@@ -12,7 +12,7 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
 from stillflow.ops.arrays.strides import Masks, resolve
-from stillflow.ops.kernels import ints
+from stillflow.ops.kernels import flip, ints
 from stillflow.ops.samples import Sample
 
 _ATTRIBUTES = """
@@ -68,7 +68,7 @@ def _setter(node: Node) -> Callable[[Any, Any, Any, Any, Any], None]:
         if isinstance(target, np.ndarray):
             target[found.index] = np.flip(value, found.flips) if found.flips else value
         else:
-            target[found.index].copy_(value.flip(found.flips) if found.flips else value)
+            target[found.index].copy_(flip(value, found.flips) if found.flips else value)
 
     return assign
 

@@ -94,7 +94,8 @@ def largest(x: Any, count: int) -> Any:
         found, where = torch.topk(keys, count, -1)
         repeated = (found[..., 1:] == found[..., :-1]).any()
         if repeated or (keys >= found[..., -1:]).sum() != found.numel():
-            where = torch.sort(keys, -1, descending=True, stable=True)[1][..., :count]
+            order = torch.sort(keys, stable=True, dim=-1, descending=True)[1]
+            where = order[..., :count]
     if keys is x:
         return torch.gather(x, -1, where), where.to(torch.int32)
     signed = {torch.uint16: torch.int16, torch.uint32: torch.int32}.get(x.dtype, torch.int64)

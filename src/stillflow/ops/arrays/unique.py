@@ -14,7 +14,7 @@ from stillflow.graph.constant_value import MAX_ELEMENTS
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
-from stillflow.ops.kernels import ints, torch_type
+from stillflow.ops.kernels import as_signed, ints, torch_type
 from stillflow.ops.samples import Bad, Sample
 
 _TYPES = "T: type\nout_idx: {int32, int64} = int32"
@@ -78,7 +78,7 @@ def _unique(x: Any, axis: int, dtype: Any, with_counts: bool) -> Any:
     if strings:
         y = np.take(x, places.numpy(), axis)
     else:
-        y = x.index_select(axis, places.to(x.device))
+        y = as_signed(x).index_select(axis, places.to(x.device)).view(x.dtype)
     result = [y, inverse.to(dtype)]
     if with_counts:
         result.append(torch.bincount(inverse, minlength=places.numel()).to(dtype))
@@ -183,7 +183,9 @@ def list_diff_kernel(node: Node) -> Any:
         known = set(y.tolist())
         kept = [index for index, item in enumerate(x.tolist()) if item not in known]
         chosen = torch.tensor(kept, dtype=torch.int64)
-        out = x[chosen.numpy()] if isinstance(x, np.ndarray) else x.index_select(0, chosen)
+        if isinstance(x, np.ndarray):
+            return x[chosen.numpy()], chosen.to(dtype)
+        out = as_signed(x).index_select(0, chosen).view(x.dtype)
         return out, chosen.to(dtype)
 
     return difference
