@@ -49,20 +49,32 @@ def _join_updates(steps: list[Step]) -> list[Step]:
     """Moves updates down to the last one of their kind, but never past a use of a variable."""
     result: list[Step] = []
     waiting: dict[Any, _Updates] = {}
+    memory: dict[str, set[str]] = {}  # for tensors that may be a variable's memory, its reference
+    same: dict[str, tuple[str, int]] = {}  # reads of a variable with no change between are equal
+    changes = 0
     for step in steps:
+        shown = {name for tensor in step.inputs for name in memory.get(tensor, ())}
+        if step.kind == "read":
+            shown.update(step.inputs)
+            same[step.outputs[0]] = (step.inputs[0], changes)
+        if shown and (step.kind != "call" or (step.op is not None and step.op.card.view)):
+            memory.update(dict.fromkeys(step.outputs, shown))
         if waiting:
-            used = {*step.inputs, *(name for name, _ in step.guard or ())}
+            used = {*step.inputs, *shown, *(name for name, _ in step.guard or ())}
             for key in [key for key, group in waiting.items() if group.handles & used]:
                 result.append(waiting.pop(key).joined())
         function = step.function
         if isinstance(function, GroupedUpdate):
-            scalars = tuple(str(step.arguments[i]) for i in function.shared)
+            scalars = tuple(
+                same.get(name, name) for name in (str(step.arguments[i]) for i in function.shared)
+            )
             key = (function.key, scalars, step.guard)
             waiting.setdefault(key, _Updates()).add(step)
             continue
         if _changes_variables(step):  # a scalar may be the memory of what is changed
             result.extend(group.joined() for group in waiting.values())
             waiting.clear()
+            changes += 1
         result.append(step)
     result.extend(group.joined() for group in waiting.values())
     return result
