@@ -94,7 +94,13 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_compute_fans": "stillflow.variables.initializers:compute_fans",
         "*": "stillflow.variables.initializers stillflow.variables.convolution_initializers",
     },
-    "tensorflow.python.ops.math_ops": {"*": "stillflow.ops.math.reductions"},
+    "tensorflow.python.ops.confusion_matrix": {"*": "stillflow.ops.math.confusion"},
+    "tensorflow.python.ops.math_ops": {
+        "_as_indexed_slices": "stillflow.ops.math.sums:as_indexed_slices",
+        "_as_indexed_slices_list": "stillflow.ops.math.sums:as_indexed_slices_list",
+        "_bucketize": "stillflow.ops.math.counting:bucketize",
+        "*": "stillflow.ops.math.reductions",
+    },
     "tensorflow.python.ops.partitioned_variables": {"*": "stillflow.variables.partitioned"},
     "tensorflow.python.ops.random_grad": {
         "add_leading_unit_dimensions": "stillflow.ops.random.gamma:add_leading_unit_dimensions",

@@ -11,6 +11,7 @@ from typing import Any
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.build import graph_of
+from stillflow.graph.card import find
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.lazy import LazyModule
@@ -22,7 +23,6 @@ binary: Any = LazyModule("stillflow.ops.math.binary")
 comparison: Any = LazyModule("stillflow.ops.math.comparison")
 division: Any = LazyModule("stillflow.ops.math.division")
 matrices: Any = LazyModule("stillflow.ops.math.matmul")
-sparse_cards: Any = LazyModule("stillflow.ops.sparse.elementwise")
 slicing: Any = LazyModule("stillflow.ops.arrays.slicing")
 unary: Any = LazyModule("stillflow.ops.math.unary")
 
@@ -36,10 +36,7 @@ def _add(x: Any, y: Any, name: str) -> Tensor:
 
 def _mul(x: Any, y: Any, name: str) -> Any:
     if isinstance(y, SparseTensor):
-        values = sparse_cards.sparse_dense_cwise_mul_op(
-            y.indices, y.values, y.dense_shape, x, name=name
-        )
-        return SparseTensor(y.indices, values, y.dense_shape)
+        return SparseTensor(y.indices, _sparse_mul(y, x, name), y.dense_shape)
     return binary.mul_op(x, y, name=name)
 
 
@@ -114,8 +111,8 @@ def _override_all() -> None:
         "__ge__": lambda x, y: comparison.greater_equal_op(x, y),
         "__getitem__": lambda x, key, var=None: slicing.slice_helper(x, key, var),
     }
-    for name, operator in plain.items():
-        Tensor._override_operator(name, operator)
+    for name, method in plain.items():
+        Tensor._override_operator(name, method)
     Tensor.OVERLOADABLE_OPERATORS = {
         *plain,
         *(f"__{operator}__" for operator in _BINARY),
@@ -127,16 +124,20 @@ def _override_all() -> None:
 # ---- sparse tensors, whose operators touch the given elements only
 
 
+def _sparse_op(op_type: str, sp: SparseTensor, values: Tensor, y: Tensor, name: str) -> Tensor:
+    """The given elements of `sp`, combined with those of the dense tensor `y`."""
+    card = find(op_type)
+    if card is None:
+        raise NotImplementedError(f"operators of sparse tensors need the op {op_type}")
+    return card(sp.indices, values, sp.dense_shape, y, name=name)  # type: ignore[no-any-return]
+
+
 def _sparse_div(sp: SparseTensor, y: Tensor, name: str) -> Tensor:
-    return sparse_cards.sparse_dense_cwise_div_op(
-        sp.indices, sp.values, sp.dense_shape, y, name=name
-    )
+    return _sparse_op("SparseDenseCwiseDiv", sp, sp.values, y, name)
 
 
 def _sparse_mul(sp: SparseTensor, y: Tensor, name: str) -> Tensor:
-    return sparse_cards.sparse_dense_cwise_mul_op(
-        sp.indices, sp.values, sp.dense_shape, y, name=name
-    )
+    return _sparse_op("SparseDenseCwiseMul", sp, sp.values, y, name)
 
 
 def _sparse_truediv(sp: SparseTensor, y: Tensor, name: str) -> Tensor:
@@ -148,9 +149,7 @@ def _sparse_truediv(sp: SparseTensor, y: Tensor, name: str) -> Tensor:
         if dtype is not None:
             values = cast(values, dtype)
             y = cast(y, dtype)
-        return sparse_cards.sparse_dense_cwise_div_op(
-            sp.indices, values, sp.dense_shape, y, name=scope
-        )
+        return _sparse_op("SparseDenseCwiseDiv", sp, values, y, scope)
 
 
 def _override_sparse(operator: str, function: Callable[..., Tensor]) -> None:

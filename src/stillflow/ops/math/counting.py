@@ -259,3 +259,8 @@ def bucketize_samples() -> Any:
     x = np.float32([[-1.0, 0.0], [1.5, 9.0]])
     yield Sample(x, boundaries=[0.0, 2.0, 5.0], grad=False)
     yield Bad(x, boundaries=[3.0, 2.0], match="Expected sorted boundaries")
+
+
+def bucketize(input: Any, boundaries: Any, name: str | None = None) -> Tensor:
+    """For each number, how many of the sorted `boundaries` are not above it: its bucket."""
+    return bucketize_op(input, boundaries=boundaries, name=name)

@@ -17,6 +17,7 @@ from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
+from stillflow.graph.static_value import static_value
 from stillflow.ops.constants import constant
 from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.dispatch import dispatchable
@@ -27,7 +28,6 @@ from stillflow.ops.math.comparison import equal, is_finite_op, not_equal_op
 from stillflow.ops.math.complex import conj
 from stillflow.ops.math.division import divide, truediv
 from stillflow.ops.math.kernels import ANY_NUMBER
-from stillflow.ops.math.static_value import static_value
 from stillflow.ops.math.sums import accumulate_n as accumulate_n
 from stillflow.ops.math.sums import add_n as add_n
 from stillflow.ops.math.unary import exp_op, log_op, sqrt_op, square_op

@@ -117,7 +117,8 @@ def _as_matrix(x: Tensor, axes: Any, summed_first: bool) -> tuple[Tensor, Any, A
 
 
 def _as_matrix_at_run_time(x: Tensor, axes: Any, summed_first: bool) -> tuple[Tensor, Any, Any]:
-    static = None
+    static: Any = None
+    free: Any
     if x._dims is not None and isinstance(axes, (list, tuple)):
         rank = len(x._dims)
         axes = [i if i >= 0 else i + rank for i in axes]
