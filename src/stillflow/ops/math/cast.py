@@ -25,8 +25,8 @@ from stillflow.ops.samples import Bad, Sample
 
 binary: Any = LazyModule("stillflow.ops.math.binary")
 
-# What `cast` hands back as it is if it has the type wanted; resource variables are added here.
-passed_types: tuple[type[Any], ...] = (Tensor,)
+# Classes of variables that `cast` hands back as they are; the variables' module sets it.
+resource_variable_types: tuple[Any, ...] = ()
 
 cast_op = op("""
     Cast(x: SrcT) -> y: DstT
@@ -220,7 +220,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
       `x` itself if it is a tensor of that type already.
     """
     target = dtypes.as_dtype(dtype).base_dtype
-    if isinstance(x, passed_types) and x.dtype is target:
+    if isinstance(x, (Tensor, *resource_variable_types)) and x.dtype is target:
         return x
     with name_scope(name, "Cast", [x]) as scope:
         if isinstance(x, SparseTensor):
