@@ -1,0 +1,395 @@
+"""What `tf.layers.Layer` and `tf.keras.layers.Layer` have in common."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any
+
+import numpy as np
+
+from stillflow import nest
+from stillflow.errors import OperatorNotAllowedInGraphError
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
+from stillflow.graph.composite_tensor import CompositeTensor
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_like import is_tensor
+from stillflow.graph.tensor_spec import TensorSpec
+from stillflow.layers.call_context import call_context
+from stillflow.layers.connections import Connections
+from stillflow.layers.contributions import Contributions
+from stillflow.layers.input_spec import InputSpec, check_inputs
+from stillflow.layers.names import to_snake_case, unique_object_name
+from stillflow.layers.policy import Policy, with_input_dtype
+from stillflow.layers.weights import Weights
+from stillflow.ops.math.cast import cast
+from stillflow.util import deprecation, tf_inspect
+from stillflow.variables.base import VariableV2
+
+_OPTIONS = {
+    "input_shape", "batch_input_shape", "batch_size", "weights", "activity_regularizer", "autocast",
+}  # fmt: skip
+_PYTHON_CONTROL_FLOW = (
+    "You are attempting to use Python control flow in a layer that was not declared to be dynamic. "
+    "Pass `dynamic=True` to the class constructor.\nEncountered error:\n"
+)
+
+
+class Layer(Weights, Contributions, Connections):
+    """A function of tensors that keeps its variables.
+
+    A subclass makes variables in `build(input_shape)`, which is called once, and computes its
+    outputs in `call(inputs, ...)`.
+
+    Args:
+      trainable: whether its variables are trained.
+      name: of the layer; one made from the class by default.
+      dtype: of its variables, or a policy; that of the first input by default.
+      dynamic: whether `call` can only run eagerly.
+      input_shape, batch_input_shape, batch_size: of the first layer of a Keras model.
+      weights: the first values of its variables.
+      activity_regularizer: `f(output)` gives a loss.
+      autocast: whether inputs are cast to the layer's dtype.
+    """
+
+    def __init__(
+        self,
+        trainable: bool = True,
+        name: Any = None,
+        dtype: Any = None,
+        dynamic: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        for key in kwargs:
+            if key not in _OPTIONS:
+                raise TypeError("Keyword argument not understood:", key)
+        self._trainable = trainable
+        self.stateful = self.built = self.supports_masking = False
+        self.input_spec = None
+        self._init_set_name(name)
+        self._activity_regularizer = kwargs.get("activity_regularizer")
+        for attribute in ("_trainable_weights", "_non_trainable_weights", "_layers"):
+            if not hasattr(self, attribute):
+                setattr(self, attribute, [])
+        self._updates, self._losses, self._callable_losses = [], [], []
+        self._metrics: list[Any] = []
+        self._inbound_nodes, self._outbound_nodes = [], []
+        self._dtype_policy = _policy(dtype)
+        self._autocast = kwargs.get("autocast", False)
+        self._dynamic = dynamic
+        self._initial_weights = kwargs.get("weights")
+        if "batch_input_shape" in kwargs:
+            self._batch_input_shape = tuple(kwargs["batch_input_shape"])
+        elif "input_shape" in kwargs:
+            self._batch_input_shape = (kwargs.get("batch_size"), *kwargs["input_shape"])
+
+    # ---- what subclasses define
+
+    def build(self, input_shape: Any) -> None:
+        """Makes the layer's variables for inputs of a shape."""
+        self.built = True
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        """Computes the layer's outputs."""
+        return inputs
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """The shapes of the outputs for inputs of a shape."""
+        raise NotImplementedError
+
+    def compute_output_signature(self, input_signature: Any) -> Any:
+        """The `TensorSpec`s of the outputs for inputs of given ones.
+
+        Raises:
+          TypeError: if there is anything but a `TensorSpec`.
+        """
+        for spec in nest.flatten(input_signature):
+            if not isinstance(spec, TensorSpec):
+                raise TypeError(
+                    "Only TensorSpec signature types are supported, but saw signature signature "
+                    f"entry: {spec}."
+                )
+        shapes = nest.map_structure(lambda spec: spec.shape, input_signature)
+        dtype = self._compute_dtype or nest.flatten(input_signature)[0].dtype
+        return nest.map_structure(
+            lambda shape: TensorSpec(dtype=dtype, shape=shape), self.compute_output_shape(shapes)
+        )
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """The mask of the outputs.
+
+        Raises:
+          TypeError: if there is one of the inputs, of which the layer knows nothing.
+        """
+        if self.supports_masking:
+            return mask
+        if any(m is not None for m in nest.flatten(mask)):
+            raise TypeError(
+                f"Layer {self.name} does not support masking, but was passed an input_mask: {mask}"
+            )
+        return None
+
+    # ---- properties
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def dtype(self) -> Any:
+        """The name of the dtype of the layer's variables; None before it is known."""
+        return self._dtype_policy.variable_dtype
+
+    @property
+    def _dtype(self) -> Any:
+        return self._dtype_policy.variable_dtype
+
+    @_dtype.setter
+    def _dtype(self, value: Any) -> None:
+        self._dtype_policy = Policy(dtypes.as_dtype(value).name)
+
+    @property
+    def _compute_dtype(self) -> Any:
+        return self._dtype_policy.compute_dtype
+
+    @property
+    def dynamic(self) -> bool:
+        return self._dynamic
+
+    @property
+    def trainable(self) -> bool:
+        """Whether the layer's variables are trained; setting it sets it for layers inside."""
+        return self._trainable
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        self._trainable = value
+        for layer in getattr(self, "_layers", ()):
+            layer.trainable = value
+
+    @property
+    def activity_regularizer(self) -> Any:
+        """`f(output)` gives a loss, or None."""
+        return self._activity_regularizer
+
+    @activity_regularizer.setter
+    def activity_regularizer(self, regularizer: Any) -> None:
+        self._activity_regularizer = regularizer
+
+    @property
+    def input_spec(self) -> Any:
+        """The inputs that the layer takes: an `InputSpec`, a structure of them, or None."""
+        return self._input_spec
+
+    @input_spec.setter
+    def input_spec(self, value: Any) -> None:
+        for spec in nest.flatten(value):
+            if spec is not None and not isinstance(spec, InputSpec):
+                raise TypeError(f"Layer input_spec must be an instance of InputSpec. Got: {spec}")
+        self._input_spec = value
+
+    @property
+    def metrics(self) -> list[Any]:
+        return self._metrics + self._of_children("metrics")
+
+    # ---- names and configuration
+
+    def _init_set_name(self, name: Any, zero_based: bool = True) -> None:
+        base_name = to_snake_case(type(self).__name__)
+        self._name = name or unique_object_name(base_name, zero_based=zero_based)
+
+    def _name_scope(self) -> str:
+        return self.name
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments.
+
+        Raises:
+          NotImplementedError: if a subclass has others and does not give them.
+        """
+        config: dict[str, Any] = {"name": self.name, "trainable": self.trainable}
+        if hasattr(self, "_batch_input_shape"):
+            config["batch_input_shape"] = self._batch_input_shape
+        config["dtype"] = self.dtype
+        arguments = tf_inspect.getfullargspec(self.__init__).args  # type: ignore[misc]
+        if self.dynamic:
+            config["dynamic"] = self.dynamic
+        extra = [name for name in arguments if name not in config and name != "dynamic"]
+        if len(extra) > 1 and type(self).get_config is Layer.get_config:
+            raise NotImplementedError(
+                "Layers with arguments in `__init__` must override `get_config`."
+            )
+        return config
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Any:
+        """The layer with these constructor's arguments."""
+        return cls(**config)
+
+    # ---- calling
+
+    @functools.cached_property
+    def _call_fn_args(self) -> list[str]:
+        return _arguments(self.call)[0]
+
+    @functools.cached_property
+    def _call_accepts_kwargs(self) -> bool:
+        return _arguments(self.call)[1]
+
+    def _expects(self, argument: str) -> bool:
+        return argument in self._call_fn_args or self._call_accepts_kwargs
+
+    def _given(self, argument: str, args: Any, kwargs: Any) -> tuple[bool, Any]:
+        """Whether a call gives an argument, and its value."""
+        if argument in kwargs:
+            return True, kwargs[argument]
+        names = self._call_fn_args[1:]
+        if argument in names and names.index(argument) < len(args):
+            return True, args[names.index(argument)]
+        return False, None
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Builds the layer if this is its first call, and gives what `call` does.
+
+        Args:
+          inputs: a tensor, or a structure of tensors; arrays and numbers are converted.
+          *args, **kwargs: other arguments of `call`. A call of a layer inside another gets
+            `training` from that one unless it is given.
+
+        Raises:
+          ValueError: if the layer does not take these inputs, or gives nothing.
+          TypeError: if `call` asks for the truth of a tensor.
+        """
+        symbolic = all(_is_symbolic(x) for x in nest.flatten(inputs))
+        inputs = nest.map_structure(_to_tensor, inputs)
+        masks = self._input_masks(inputs, args, kwargs)
+        training = self._pass_training(args, kwargs)
+        with call_context.enter(self, inputs, training):
+            if symbolic:
+                check_inputs(self.input_spec, inputs, self.name)
+            with name_scope(self._name_scope()):
+                self._maybe_build(inputs)
+                outputs = self._call(self._maybe_cast_inputs(inputs), args, kwargs)
+                if outputs is None and symbolic:
+                    raise ValueError(
+                        "A layer's `call` method should return a Tensor or a list of Tensors, not "
+                        f"None (layer: {self.name})."
+                    )
+                self._regularize_activity(inputs, outputs)
+                self._mask_outputs(inputs, outputs, masks)
+        return outputs
+
+    def _call(self, inputs: Any, args: Any, kwargs: Any) -> Any:
+        try:
+            return self.call(inputs, *args, **kwargs)
+        except OperatorNotAllowedInGraphError as error:
+            raise TypeError(f'{_PYTHON_CONTROL_FLOW}"""\n{error}\n"""') from error
+
+    def _pass_training(self, args: Any, kwargs: Any) -> Any:
+        """The argument `training` of a call, put into `kwargs` if it comes from a call around."""
+        given, training = self._given("training", args, kwargs)
+        expected = self._expects("training")
+        if given:
+            if not expected:
+                kwargs.pop("training")
+            return training
+        training = call_context.training
+        if training is not None and expected:
+            is_symbol = is_tensor(training)
+            kwargs["training"] = cast(training, dtypes.bool) if is_symbol else bool(training)
+        return training
+
+    def _maybe_build(self, inputs: Any) -> None:
+        if not self.built:
+            check_inputs(self.input_spec, inputs, self.name)
+            flat = nest.flatten(inputs)
+            if flat and self._dtype_policy.compute_dtype is None and hasattr(flat[0], "dtype"):
+                dtype = flat[0].dtype.base_dtype.name
+                self._dtype_policy = with_input_dtype(self._dtype_policy, dtype)
+            shapes = None
+            if all(hasattr(x, "shape") for x in flat):
+                shapes = nest.map_structure(lambda x: x.shape, inputs)
+            self.build(shapes)
+            self.built = True
+        if self._initial_weights is not None:
+            self.set_weights(self._initial_weights)
+            self._initial_weights = None
+
+    def _maybe_cast_inputs(self, inputs: Any) -> Any:
+        dtype = self._compute_dtype
+        if not (self._autocast and dtype and dtypes.as_dtype(dtype).is_floating):
+            return inputs
+
+        def as_layer(x: Any) -> Any:
+            castable = isinstance(x, (Tensor, CompositeTensor)) and x.dtype.is_floating
+            return cast(x, dtype) if castable and x.dtype.base_dtype.name != dtype else x
+
+        return nest.map_structure(as_layer, inputs)
+
+    # ---- masks
+
+    def _input_masks(self, inputs: Any, args: Any, kwargs: Any) -> Any:
+        """The masks of a call's inputs, put into `kwargs` where `call` takes them."""
+        given, mask = self._given("mask", args, kwargs)
+        if given:
+            return mask
+        masks = nest.map_structure(lambda x: getattr(x, "_keras_mask", None), inputs)
+        if all(mask is None for mask in nest.flatten(masks)):
+            return None
+        if self._expects("mask"):
+            kwargs["mask"] = masks
+        return masks
+
+    def _mask_outputs(self, inputs: Any, outputs: Any, masks: Any) -> None:
+        flat = nest.flatten(outputs)
+        if all(getattr(x, "_keras_mask", None) is not None for x in flat):
+            return
+        computed = None
+        if self.supports_masking or type(self).compute_mask is not Layer.compute_mask:
+            computed = self.compute_mask(inputs, masks)
+        of_each = [None] * len(flat) if computed is None else nest.flatten(computed)
+        for output, mask in zip(flat, of_each, strict=False):
+            try:
+                output._keras_mask = mask
+            except AttributeError:  # an array or a number
+                pass
+
+    # ---- deprecated names
+
+    @deprecation.deprecated(None, "Please use `layer.__call__` method instead.")
+    def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """The same as calling the layer."""
+        return self(inputs, *args, **kwargs)
+
+    @deprecation.deprecated(None, "Please use `layer.add_weight` method instead.")
+    def add_variable(self, *args: Any, **kwargs: Any) -> Any:
+        """The same as `add_weight`."""
+        return self.add_weight(*args, **kwargs)
+
+
+def _policy(dtype: Any) -> Policy:
+    if isinstance(dtype, Policy):
+        return dtype
+    return Policy(dtypes.as_dtype(dtype).name if dtype else "infer")
+
+
+@functools.lru_cache(maxsize=1024)
+def _arguments_of(function: Any) -> tuple[list[str], bool]:
+    spec = tf_inspect.getfullargspec(function)
+    names = spec.args[1:] if spec.args[:1] == ["self"] else spec.args
+    return names, spec.varkw is not None
+
+
+def _arguments(call: Any) -> tuple[list[str], bool]:
+    """The names of a method's arguments, and whether it takes any others by keyword."""
+    return _arguments_of(call.__func__ if inspect.ismethod(call) else call)
+
+
+def _is_symbolic(x: Any) -> bool:
+    return isinstance(x, (Tensor, VariableV2, CompositeTensor))
+
+
+def _to_tensor(x: Any) -> Any:
+    return convert_to_tensor(x) if isinstance(x, (np.ndarray, float, int)) else x

@@ -1,0 +1,119 @@
+"""The part of a layer that keeps the losses and updates which calling it adds."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from stillflow import nest
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.operation import Operation
+from stillflow.graph.tensor_like import is_tensor
+from stillflow.layers.call_context import call_context
+from stillflow.layers.reachability import reachable_from
+from stillflow.ops.arrays.shape import shape
+from stillflow.ops.math.cast import cast
+from stillflow.util import deprecation
+
+
+class Contributions:
+    """Losses and updates of a layer and of the layers inside it."""
+
+    trainable: bool
+    stateful: bool
+    _losses: list[Any]
+    _callable_losses: list[Any]
+    _updates: list[Any]
+    _inbound_nodes: list[Any]
+    _activity_regularizer: Any
+
+    def _of_children(self, attribute: str) -> list[Any]:
+        raise NotImplementedError  # Weights knows
+
+    @property
+    def updates(self) -> list[Any]:
+        """The operations that must run when the layer is trained."""
+        if not self.trainable and not self.stateful:
+            return []
+        own = [update() if callable(update) else update for update in self._updates]
+        return own + self._of_children("updates")
+
+    @property
+    def losses(self) -> list[Any]:
+        """The losses, those of regularizers among them, which are made at every access."""
+        made = [loss() for loss in self._callable_losses]
+        own = self._losses + [loss for loss in made if loss is not None]
+        return own + self._of_children("losses")
+
+    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+        """Adds losses: tensors, or functions without arguments that give one.
+
+        Args:
+          inputs: what they depend on; None for nothing.
+        """
+        for loss in nest.flatten(losses):
+            if callable(loss):
+                self._callable_losses.append(functools.partial(_tagged, loss, inputs))
+            elif loss is not None:
+                self._losses.append(_tagged(loss, inputs))
+
+    @deprecation.deprecated_args(None, "`inputs` is now automatically inferred", "inputs")
+    def add_update(self, updates: Any, inputs: Any = None) -> None:
+        """Adds updates: operations, tensors, or functions without arguments that give one.
+
+        Args:
+          inputs: ignored; whether they depend on the layer's inputs is found out.
+        """
+        if call_context.in_call:
+            relevant = call_context.inputs
+        else:
+            relevant = [node.input_tensors for node in self._inbound_nodes]
+        updates = updates if isinstance(updates, list) else [updates]
+        self._updates += [_update(update, relevant) for update in updates]
+
+    def get_updates_for(self, inputs: Any) -> list[Any]:
+        """The updates that depend on `inputs`; those that depend on none for None."""
+        return _depending(self.updates, "_unconditional_update", inputs)
+
+    def get_losses_for(self, inputs: Any) -> list[Any]:
+        """The losses that depend on `inputs`; those that depend on none for None."""
+        return _depending(self.losses, "_unconditional_loss", inputs)
+
+    def _regularize_activity(self, inputs: Any, outputs: Any) -> None:
+        if not self._activity_regularizer:
+            return
+        with name_scope("ActivityRegularizer"):
+            for output in nest.flatten(outputs):
+                loss = self._activity_regularizer(output)
+                batch_size = cast(shape(output)[0], loss.dtype)
+                self.add_loss(loss / batch_size, inputs=inputs)
+
+
+def _tagged(loss: Any, inputs: Any) -> Any:
+    if callable(loss):
+        loss = loss()
+    if loss is None:
+        return None
+    if not is_tensor(loss):
+        loss = convert_to_tensor(loss, dtype=dtypes.float32)
+    loss._unconditional_loss = inputs is None
+    return loss
+
+
+def _update(x: Any, relevant: Any) -> Any:
+    if callable(x):
+        return _update(x(), relevant)
+    if not isinstance(x, Operation):
+        x = x.op if hasattr(x, "op") else convert_to_tensor(x)
+    x._unconditional_update = id(x) not in reachable_from(relevant, [x])
+    return x
+
+
+def _depending(items: list[Any], unconditional: str, inputs: Any) -> list[Any]:
+    if inputs is None:
+        return [item for item in items if getattr(item, unconditional)]
+    items = [item for item in items if not getattr(item, unconditional)]
+    reachable = reachable_from(nest.flatten(inputs), items)
+    return [item for item in items if id(item) in reachable]

@@ -1,0 +1,57 @@
+"""Activations, initializers, regularizers and constraints given by name."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from stillflow.graph.export import export
+
+
+@export("keras.activations.linear")
+def linear(x: Any) -> Any:
+    """The activation that changes nothing: gives `x` itself."""
+    return x
+
+
+def activation_of(identifier: Any) -> Any:
+    """The function behind an activation's name, dictionary or function; `linear` for None."""
+    if isinstance(identifier, (str, dict)):
+        return _by_name("activations", identifier)
+    if identifier is not None and not callable(identifier):
+        raise TypeError(f"Could not interpret activation function identifier: {identifier!r}")
+    return linear if identifier is None else identifier
+
+
+def initializer_of(identifier: Any) -> Any:
+    """The initializer behind a name, dictionary, class or object; None stays None."""
+    return _resolve("initializers", "initializer", identifier)
+
+
+def regularizer_of(identifier: Any) -> Any:
+    """The regularizer behind a name, dictionary or function; None stays None."""
+    return _resolve("regularizers", "regularizer", identifier)
+
+
+def constraint_of(identifier: Any) -> Any:
+    """The constraint behind a name, dictionary or function; None stays None."""
+    return _resolve("constraints", "constraint", identifier)
+
+
+def _resolve(namespace: str, what: str, identifier: Any) -> Any:
+    if isinstance(identifier, (str, dict)):
+        return _by_name(namespace, identifier)
+    if identifier is not None and not callable(identifier):
+        raise ValueError(f"Could not interpret {what} identifier: {identifier}")
+    return identifier
+
+
+def _by_name(namespace: str, identifier: Any) -> Any:
+    return importlib.import_module(f"stillflow.keras.{namespace}").get(identifier)
+
+
+def serialized(namespace: str, value: Any) -> Any:
+    """What `get` of `tf.keras.<namespace>` makes `value` of again."""
+    if value is None:
+        return None
+    return importlib.import_module(f"stillflow.keras.{namespace}").serialize(value)

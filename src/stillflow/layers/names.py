@@ -1,0 +1,53 @@
+"""Names for objects of a graph that are not operations: layers, models, metrics."""
+
+from __future__ import annotations
+
+import re
+import weakref
+from collections import defaultdict
+from collections.abc import Container
+from typing import Any
+
+from stillflow.graph.graph import get_default_graph
+
+_counts: weakref.WeakKeyDictionary[Any, defaultdict[tuple[str, str], int]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def to_snake_case(name: str) -> str:
+    """`Conv2DTranspose` as `conv2d_transpose`."""
+    name = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
+    name = re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
+    # A scope's name must not start with an underscore.
+    return "private" + name if name.startswith("_") else name
+
+
+def default_counts() -> defaultdict[tuple[str, str], int]:
+    """How often each name was given out in the default graph."""
+    return _counts.setdefault(get_default_graph(), defaultdict(int))
+
+
+def unique_object_name(
+    name: str,
+    name_uid_map: Any = None,
+    avoid_names: Container[str] | None = None,
+    namespace: str = "",
+    zero_based: bool = False,
+) -> str:
+    """`name` with a number that was not given out yet.
+
+    Args:
+      name_uid_map: the counts, by (namespace, name); the default graph's by default.
+      avoid_names: names that must not come out.
+      namespace: names of different namespaces are counted apart.
+      zero_based: whether the first is `name` itself, rather than `name_1`.
+    """
+    counts = default_counts() if name_uid_map is None else name_uid_map
+    key = (namespace, name)
+    while True:
+        number = counts[key] if zero_based else counts[key] + 1
+        counts[key] += 1
+        proposed = f"{name}_{number}" if number else name
+        if avoid_names is None or proposed not in avoid_names:
+            return proposed

@@ -1,0 +1,79 @@
+"""Which dtypes a layer computes and keeps its variables in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph import dtypes
+
+_MIXED = {"mixed_float16": "float16", "mixed_bfloat16": "bfloat16"}
+_FLOAT32_VARS = "_with_float32_vars"
+_ALIASES = {"infer_float32_vars": "infer_with_float32_vars", "float32_with_float32_vars": "float32"}
+
+
+class Policy:
+    """The dtype that a layer computes in and that of its variables.
+
+    Args:
+      name: a dtype's name, or "infer" for that of the first input; followed by
+        "_with_float32_vars" variables are float32. "mixed_float16" and "mixed_bfloat16" are short
+        for such names.
+
+    Attributes:
+      compute_dtype, variable_dtype: names of dtypes, None for not known yet.
+
+    Raises:
+      TypeError: if the name is not a string.
+      ValueError: if there is no such policy.
+    """
+
+    def __init__(self, name: str) -> None:
+        if isinstance(name, dtypes.DType):
+            raise TypeError(
+                f"'name' must be a string, not a DType. Instead, pass DType.name. Got: {name.name}"
+            )
+        if not isinstance(name, str):
+            raise TypeError(f"'name' must be a string, but got: {name}")
+        self.name = _ALIASES.get(name, name)
+        self.compute_dtype, self.variable_dtype = _dtypes_of(self.name)
+
+    @property
+    def should_cast_variables(self) -> bool:
+        """Whether variables are read in another dtype than they are kept in."""
+        return self.variable_dtype != self.compute_dtype
+
+    def __repr__(self) -> str:
+        return f'<Policy "{self.name}">'
+
+
+def _dtypes_of(name: str) -> tuple[str | None, str | None]:
+    if name in _MIXED:
+        return _MIXED[name], "float32"
+    base = name.removesuffix(_FLOAT32_VARS)
+    compute: str | None = None
+    if base != "infer":
+        try:
+            compute = dtypes.as_dtype(base).name
+        except TypeError:
+            raise ValueError(_unknown(name, base)) from None
+    return compute, compute if base == name else "float32"
+
+
+def _unknown(name: str, base: str) -> str:
+    message = (
+        f"Cannot convert value {name} to a mixed precision Policy. Valid policies include include "
+        'those in the form "<dtype>" and "<dtype>_with_float32_vars", where <dtype> is the name of '
+        "a dtype."
+    )
+    if base != name:
+        message += (
+            f" The value {name} ends with _with_float32_vars, but {base} cannot be converted to a "
+            "DType"
+        )
+    return message
+
+
+def with_input_dtype(policy: Policy, dtype: Any) -> Policy:
+    """An inferring policy once the dtype of the first input is known."""
+    name = dtypes.as_dtype(dtype).name
+    return Policy(name if policy.variable_dtype is None else name + _FLOAT32_VARS)
