@@ -88,6 +88,10 @@ OBJECTS: dict[str, dict[str, str]] = {
         "with_dependencies": "stillflow.ops.control:with_dependencies",
         "*": "stillflow.ops.control_flow.contexts stillflow.ops.control_flow.cond",
     },
+    "tensorflow.python.ops.embedding_ops": {
+        "_embedding_lookup_and_transform":
+            "stillflow.nn.embedding:embedding_lookup_and_transform",
+    },
     "tensorflow.python.ops.gradient_checker_v2": {"*": "stillflow.testing.gradient_checker_v2"},
     "tensorflow.python.ops.init_ops": {
         "_assert_float_dtype": "stillflow.variables.initializers:float_dtype",
@@ -100,6 +104,20 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_as_indexed_slices_list": "stillflow.ops.math.sums:as_indexed_slices_list",
         "_bucketize": "stillflow.ops.math.counting:bucketize",
         "*": "stillflow.ops.math.reductions",
+    },
+    "tensorflow.python.ops.nn": {
+        "_compute_sampled_logits": "stillflow.nn.sampled:compute_sampled_logits",
+    },
+    "tensorflow.python.ops.nn_grad": {
+        "_BatchNormGrad": "stillflow.ops.nn.batch_norm_gradient:batch_norm_gradient",
+    },
+    "tensorflow.python.ops.nn_impl": {
+        "_compute_sampled_logits": "stillflow.nn.sampled:compute_sampled_logits",
+    },
+    "tensorflow.python.ops.nn_ops": {
+        "Convolution": "stillflow.nn.convolution:Convolution",
+        "_WithSpaceToBatch": "stillflow.nn.space_to_batch:SpaceToBatch",
+        "bias_add_v1": "stillflow.ops.nn.bias:bias_add_v1",
     },
     "tensorflow.python.ops.partitioned_variables": {"*": "stillflow.variables.partitioned"},
     "tensorflow.python.ops.random_grad": {

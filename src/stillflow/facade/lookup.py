@@ -125,7 +125,8 @@ def _file(module: str) -> Any:
 def _generated(module: str, name: str) -> Any:
     if not module.rpartition(".")[2].startswith("gen_"):
         return MISSING
-    return _raw_op(name)
+    # Operations with a wrapper elsewhere are hidden there: gen_nn_ops._fused_batch_norm.
+    return _raw_op(name.removeprefix("_"))
 
 
 def _reexported(module: str, name: str) -> Any:

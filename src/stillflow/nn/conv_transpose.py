@@ -130,6 +130,7 @@ def conv2d_transpose(
         )
 
 
+@export("compat.v2.nn.conv2d_transpose")
 def conv2d_transpose_v2(
     input: Any,
     filters: Any,

@@ -64,6 +64,7 @@ def dropout(
     return dropout_v2(x, rate, noise_shape=noise_shape, seed=seed, name=name)
 
 
+@export("compat.v2.nn.dropout")
 def dropout_v2(
     x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None
 ) -> Tensor:

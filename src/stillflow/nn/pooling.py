@@ -40,6 +40,14 @@ def _pool(
         )  # fmt: skip
 
 
+def image_pool(
+    card: Card, scope: str, value: Any, ksize: Any, strides: Any, padding: str, data_format: Any,
+    name: str | None,
+) -> Tensor:  # fmt: skip
+    """A pool over images."""
+    return _pool(card, scope, value, ksize, strides, padding, data_format, name, 2, "NHWC")
+
+
 def _pool1d(
     card: Card, scope: str, value: Any, ksize: Any, strides: Any, padding: str, data_format: Any,
     name: str | None,

@@ -278,7 +278,8 @@ softplus_op.samples(activation_samples)
 @softplus_op.kernel
 def softplus_kernel(node: Node) -> Any:
     # Above the threshold softplus(x) is x to within the type's precision (TF's idea of it).
-    epsilon = 2.0**-13 if node.T == dtypes.float16 else torch.finfo(torch_type(node.T)).eps
+    half = node.T.name == "float16"
+    epsilon = 2.0**-13 if half else torch.finfo(torch_type(node.T)).eps
     return node.call(F.softplus, node.inputs[0], beta=1, threshold=-math.log(epsilon) - 2)
 
 

@@ -54,21 +54,40 @@ def _fixed(
     return grad_y * scale * inverse, grad_scale, grad_offset
 
 
+def batch_norm_gradient(
+    grad_y: Tensor,
+    x: Tensor,
+    scale: Any,
+    pop_mean: Any,
+    pop_var: Any,
+    epsilon: float,
+    data_format: bytes,
+    is_training: bool = True,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients for x, scale and offset, by plain ops.
+
+    Args:
+      pop_mean, pop_var: the statistics x was normalized by where `is_training` is False.
+    """
+    kind = x.dtype.base_dtype
+    if kind == dtypes.float16:
+        x, grad_y = cast(x, dtypes.float32), cast(grad_y, dtypes.float32)
+    first = data_format != b"NHWC"
+    axes = [0, 2, 3] if first else [0, 1, 2]
+    if is_training:
+        found = _trained(grad_y, x, scale, epsilon, axes, first)
+    else:
+        found = _fixed(grad_y, x, scale, [pop_mean, pop_var], epsilon, axes, first)
+    return cast(found[0], kind), found[1], found[2]
+
+
 def second_gradient(node: Node, *grads: Any) -> Any:
     """The gradient of FusedBatchNormGrad: its formula as a graph, differentiated again."""
     grad_y, x, scale, mean, variance = node.inputs[:5]
-    kind = x.dtype.base_dtype
     made_before = len(node.op.graph.get_operations())
-    wide_x, wide_grad = x, grad_y
-    if kind == dtypes.float16:
-        wide_x, wide_grad = cast(x, dtypes.float32), cast(grad_y, dtypes.float32)
-    first = node.data_format != b"NHWC"
-    axes = [0, 2, 3] if first else [0, 1, 2]
-    if node.is_training:
-        found = _trained(wide_grad, wide_x, scale, node.epsilon, axes, first)
-    else:
-        found = _fixed(wide_grad, wide_x, scale, [mean, variance], node.epsilon, axes, first)
-    outputs = [cast(found[0], kind), *found[1:]]
+    outputs = batch_norm_gradient(
+        grad_y, x, scale, mean, variance, node.epsilon, node.data_format, node.is_training
+    )
     formula = node.op.graph.get_operations()[made_before:]
     results = backpropagate(formula, outputs, [grad_y, x, scale], list(grads[:3]))
     return [*results, *[None] * (len(node.inputs) - 3)]

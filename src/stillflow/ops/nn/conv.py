@@ -87,7 +87,10 @@ def slide_of(node: Node) -> Slide:
                 f"Current implementation does not yet support {what} in the batch and depth "
                 "dimensions."
             )
-    explicit = node.explicit_paddings if "explicit_paddings" in node.op.attrs else ()
+    explicit: Any = ()
+    if "explicit_paddings" in node.op.attrs:
+        check_explicit_paddings(node)
+        explicit = node.explicit_paddings
     return Slide(
         tuple(node.strides), tuple(node.dilations), node.padding, tuple(explicit), node.data_format
     )

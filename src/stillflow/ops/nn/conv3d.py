@@ -297,6 +297,7 @@ def conv3d_transpose(
     )
 
 
+@export("compat.v2.nn.conv3d_transpose")
 def conv3d_transpose_v2(
     input: Any,
     filters: Any,

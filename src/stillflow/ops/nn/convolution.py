@@ -224,6 +224,8 @@ def filter_gradient(image: Any, grad: Any, shape: Sequence[int], geometry: Geome
 
 def both_gradients(image: Any, filter: Any, grad: Any, geometry: Geometry) -> tuple[Any, Any]:
     """`input_gradient` and `filter_gradient` in one call."""
+    if not grad.numel():
+        return zeros(grad, image.shape), zeros(grad, filter.shape)
     image = image_in(image, geometry)
     found, weight = backward(
         image_in(grad, geometry), padded(image, geometry), filter_in(filter), geometry,

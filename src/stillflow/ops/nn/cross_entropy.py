@@ -116,6 +116,25 @@ sparse_softmax_cross_entropy_with_logits_op = op(f"""
 """)
 
 
+@sparse_softmax_cross_entropy_with_logits_op.check
+def sparse_softmax_cross_entropy_with_logits_check(node: Node) -> None:
+    """While a graph runs, TF refuses shapes in other words than while it is built."""
+    features, labels = node.dims(0), node.dims(1)
+    if not (node.planning and dims.is_known(features) and dims.is_known(labels)):
+        return
+    assert features is not None and labels is not None
+    shown = dims.to_string(features), dims.to_string(labels)
+    if len(features) != 2:
+        raise ValueError(f"logits must be 2-D, but got shape {shown[0]}")
+    if len(labels) != 1:
+        raise ValueError(f"labels must be 1-D, but got shape {shown[1]}")
+    if features[0] != labels[0]:
+        raise ValueError(
+            "logits and labels must have the same first dimension, got logits shape "
+            f"{shown[0]} and labels shape {shown[1]}"
+        )
+
+
 @sparse_softmax_cross_entropy_with_logits_op.shape
 def sparse_softmax_cross_entropy_with_logits_shape(node: Node) -> Any:
     features = dims.with_rank(node.dims(0), 2)

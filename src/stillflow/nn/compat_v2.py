@@ -1,0 +1,457 @@
+"""The functions of `tf.compat.v2.nn` whose arguments differ from those of `tf.nn`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stillflow.graph import dtypes
+from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.random_seed import get_seed
+from stillflow.nn import (
+    batch_normalization,
+    conv_transpose,
+    convolution,
+    dilated_pooling,
+    embedding,
+    losses,
+    pooling,
+    safe_embedding,
+    sampled,
+    separable,
+)
+from stillflow.nn import moments as first_moments
+from stillflow.ops.nn import activations, conv, conv3d, cross_entropy, dilation2d, softmax
+from stillflow.ops.nn import in_top_k as top_k
+from stillflow.ops.nn.fractional_pooling import fractional_avg_pool_op, fractional_max_pool_op
+from stillflow.ops.nn.pooling_argmax import max_pool_with_argmax_op
+from stillflow.ops.nn.windows import sequence
+
+
+def _nhwc_only(data_format: str) -> None:
+    if data_format != "NHWC":
+        raise ValueError("Data formats other than NHWC are not yet supported")
+
+
+# ---- activations, losses
+
+
+@export("compat.v2.nn.crelu")
+def crelu(features: Any, axis: int = -1, name: str | None = None) -> Tensor:
+    """See `tf.nn.crelu`."""
+    return activations.crelu(features, name=name, axis=axis)
+
+
+@export("compat.v2.nn.softmax", "compat.v2.math.softmax")
+def softmax_v2(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """See `tf.nn.softmax`."""
+    return softmax.softmax(logits, axis, name)
+
+
+@export("compat.v2.nn.log_softmax", "compat.v2.math.log_softmax")
+def log_softmax_v2(logits: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """See `tf.nn.log_softmax`."""
+    return softmax.log_softmax(logits, axis, name)
+
+
+@export("compat.v2.nn.softmax_cross_entropy_with_logits")
+def softmax_cross_entropy_with_logits(
+    labels: Any, logits: Any, axis: Any = -1, name: str | None = None
+) -> Tensor:
+    """See `tf.nn.softmax_cross_entropy_with_logits_v2`."""
+    return cross_entropy.softmax_cross_entropy_with_logits_v2(labels, logits, axis, name)
+
+
+@export("compat.v2.nn.sparse_softmax_cross_entropy_with_logits")
+def sparse_softmax_cross_entropy_with_logits(
+    labels: Any, logits: Any, name: str | None = None
+) -> Tensor:
+    """See `tf.nn.sparse_softmax_cross_entropy_with_logits`."""
+    return cross_entropy.sparse_softmax_cross_entropy_with_logits(
+        labels=labels, logits=logits, name=name
+    )
+
+
+@export("compat.v2.nn.sigmoid_cross_entropy_with_logits")
+def sigmoid_cross_entropy_with_logits(
+    labels: Any = None, logits: Any = None, name: str | None = None
+) -> Tensor:
+    """See `tf.nn.sigmoid_cross_entropy_with_logits`."""
+    return losses.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits, name=name)
+
+
+@export("compat.v2.nn.weighted_cross_entropy_with_logits")
+def weighted_cross_entropy_with_logits(
+    labels: Any, logits: Any, pos_weight: Any, name: str | None = None
+) -> Tensor:
+    """See `tf.nn.weighted_cross_entropy_with_logits`."""
+    return losses.weighted_cross_entropy_with_logits(labels, logits, pos_weight, name)
+
+
+@export("compat.v2.nn.in_top_k", "compat.v2.math.in_top_k")
+def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
+    """See `tf.nn.in_top_k`."""
+    return top_k.in_top_k(predictions, targets, k, name)
+
+
+# ---- convolutions
+
+
+@export("compat.v2.nn.conv1d")
+def conv1d(
+    input: Any,
+    filters: Any,
+    stride: Any,
+    padding: str,
+    data_format: str = "NWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """See `tf.nn.conv1d`."""
+    return conv_transpose.conv1d(
+        input, filters, stride, padding, use_cudnn_on_gpu=True, data_format=data_format,
+        name=name, dilations=dilations,
+    )  # fmt: skip
+
+
+@export("compat.v2.nn.conv2d")
+def conv2d(
+    input: Any,
+    filters: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """See `tf.nn.conv2d`."""
+    return conv.conv2d(
+        input, filters, strides, padding, data_format=data_format, dilations=dilations, name=name
+    )
+
+
+@export("compat.v2.nn.conv3d")
+def conv3d_v2(
+    input: Any,
+    filters: Any,
+    strides: Sequence[int],
+    padding: str,
+    data_format: str = "NDHWC",
+    dilations: Sequence[int] | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """See `tf.nn.conv3d`."""
+    rate = [1, 1, 1, 1, 1] if dilations is None else dilations
+    return conv3d.conv3d(input, filters, strides, padding, data_format, rate, name)
+
+
+@export("compat.v2.nn.convolution")
+def convolution_v2(
+    input: Any,
+    filters: Any,
+    strides: Any = None,
+    padding: str = "VALID",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """See `tf.nn.convolution`."""
+    return convolution.convolution(
+        input, filters, padding, strides, dilations, name, data_format
+    )
+
+
+@export("compat.v2.nn.depthwise_conv2d")
+def depthwise_conv2d(
+    input: Any,
+    filter: Any,
+    strides: Sequence[int],
+    padding: str,
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """See `tf.nn.depthwise_conv2d`."""
+    return separable.depthwise_conv2d(
+        input, filter, strides, padding, dilations, name, data_format
+    )
+
+
+@export("compat.v2.nn.separable_conv2d")
+def separable_conv2d(
+    input: Any,
+    depthwise_filter: Any,
+    pointwise_filter: Any,
+    strides: Sequence[int],
+    padding: str,
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """See `tf.nn.separable_conv2d`."""
+    return separable.separable_conv2d(
+        input, depthwise_filter, pointwise_filter, strides, padding, dilations, name, data_format
+    )
+
+
+@export("compat.v2.nn.dilation2d")
+def dilation2d_v2(
+    input: Any,
+    filters: Any,
+    strides: Sequence[int],
+    padding: str,
+    data_format: str,
+    dilations: Sequence[int],
+    name: str | None = None,
+) -> Tensor:
+    """See `tf.nn.dilation2d`."""
+    _nhwc_only(data_format)
+    return dilation2d.dilation2d(input, filters, strides, dilations, padding, name)
+
+
+@export("compat.v2.nn.erosion2d")
+def erosion2d(
+    value: Any,
+    filters: Any,
+    strides: Sequence[int],
+    padding: str,
+    data_format: str,
+    dilations: Sequence[int],
+    name: str | None = None,
+) -> Tensor:
+    """See `tf.nn.erosion2d`."""
+    _nhwc_only(data_format)
+    return dilation2d.erosion2d(value, filters, strides, dilations, padding, name)
+
+
+# ---- pools
+
+
+@export("compat.v2.nn.avg_pool2d")
+def avg_pool2d(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = "NHWC",
+    name: str | None = None,
+) -> Tensor:
+    """See `tf.nn.avg_pool2d`."""
+    return pooling.image_pool(
+        pooling.avg_pool_op, "AvgPool2D", input, ksize, strides, padding, data_format, name
+    )
+
+
+@export("compat.v2.nn.max_pool_with_argmax")
+def max_pool_with_argmax(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str = "NHWC",
+    output_dtype: Any = dtypes.int64,
+    include_batch_in_index: bool = False,
+    name: str | None = None,
+) -> Any:
+    """See `tf.nn.max_pool_with_argmax`."""
+    if data_format != "NHWC":
+        raise ValueError("Data formats other than 'NHWC' are not yet supported")
+    return max_pool_with_argmax_op(
+        input, ksize=sequence(ksize, 2, 3, "ksize"), strides=sequence(strides, 2, 3, "strides"),
+        padding=padding, Targmax=output_dtype, include_batch_in_index=include_batch_in_index,
+        name=name,
+    )  # fmt: skip
+
+
+@export("compat.v2.nn.pool")
+def pool(
+    input: Any,
+    window_shape: Sequence[int],
+    pooling_type: str,
+    strides: Any = None,
+    padding: str = "VALID",
+    data_format: str | None = None,
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """See `tf.nn.pool`."""
+    return dilated_pooling.pool(
+        input, window_shape, pooling_type, padding, dilations, strides, name, data_format
+    )
+
+
+def _seeds(seed: int) -> dict[str, Any]:
+    """0 draws new windows in every run, any other seed the same ones."""
+    if seed == 0:
+        return {"deterministic": False, "seed": 0, "seed2": 0}
+    first, second = get_seed(seed)
+    return {"deterministic": True, "seed": first, "seed2": second}
+
+
+@export("compat.v2.nn.fractional_max_pool")
+def fractional_max_pool(
+    value: Any,
+    pooling_ratio: Any,
+    pseudo_random: bool = False,
+    overlapping: bool = False,
+    seed: int = 0,
+    name: str | None = None,
+) -> Any:
+    """See `tf.nn.fractional_max_pool`."""
+    ratio = sequence(pooling_ratio, 2, 3, "pooling_ratio")
+    return fractional_max_pool_op(
+        value, pooling_ratio=ratio, pseudo_random=pseudo_random, overlapping=overlapping,
+        name=name, **_seeds(seed),
+    )  # fmt: skip
+
+
+@export("compat.v2.nn.fractional_avg_pool")
+def fractional_avg_pool(
+    value: Any,
+    pooling_ratio: Any,
+    pseudo_random: bool = False,
+    overlapping: bool = False,
+    seed: int = 0,
+    name: str | None = None,
+) -> Any:
+    """See `tf.nn.fractional_avg_pool`."""
+    return fractional_avg_pool_op(
+        value, pooling_ratio=pooling_ratio, pseudo_random=pseudo_random, overlapping=overlapping,
+        name=name, **_seeds(seed),
+    )  # fmt: skip
+
+
+# ---- moments, normalization
+
+
+@export("compat.v2.nn.l2_normalize", "compat.v2.math.l2_normalize", "compat.v2.linalg.l2_normalize")
+def l2_normalize(
+    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None
+) -> Tensor:
+    """See `tf.nn.l2_normalize`."""
+    return first_moments.l2_normalize(x, axis, epsilon, name)
+
+
+@export("compat.v2.nn.moments")
+def moments(
+    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """See `tf.nn.moments`."""
+    return first_moments.moments(x, axes, shift, name, keep_dims=keepdims)
+
+
+@export("compat.v2.nn.weighted_moments")
+def weighted_moments(
+    x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """See `tf.nn.weighted_moments`."""
+    return first_moments.weighted_moments(x, axes, frequency_weights, name, keep_dims=keepdims)
+
+
+@export("compat.v2.nn.sufficient_statistics")
+def sufficient_statistics(
+    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+) -> Any:
+    """See `tf.nn.sufficient_statistics`."""
+    return first_moments.sufficient_statistics(x, axes, shift, keepdims, name)
+
+
+@export("compat.v2.nn.batch_norm_with_global_normalization")
+def batch_norm_with_global_normalization(
+    input: Any,
+    mean: Any,
+    variance: Any,
+    beta: Any,
+    gamma: Any,
+    variance_epsilon: float,
+    scale_after_normalization: bool,
+    name: str | None = None,
+) -> Tensor:
+    """See `tf.nn.batch_norm_with_global_normalization`."""
+    return batch_normalization.batch_norm_with_global_normalization(
+        input, mean, variance, beta, gamma, variance_epsilon, scale_after_normalization, name
+    )
+
+
+# ---- embeddings, sampled losses
+
+
+@export("compat.v2.nn.embedding_lookup")
+def embedding_lookup(
+    params: Any, ids: Any, max_norm: Any = None, name: str | None = None
+) -> Tensor:
+    """See `tf.nn.embedding_lookup`; parts hold blocks of rows."""
+    return embedding.embedding_lookup(params, ids, "div", name, max_norm=max_norm)
+
+
+@export("compat.v2.nn.embedding_lookup_sparse")
+def embedding_lookup_sparse(
+    params: Any,
+    sp_ids: Any,
+    sp_weights: Any,
+    combiner: str | None = None,
+    max_norm: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """See `tf.nn.embedding_lookup_sparse`; parts hold blocks of rows."""
+    return embedding.embedding_lookup_sparse(
+        params, sp_ids, sp_weights, "div", name, combiner, max_norm
+    )
+
+
+@export("compat.v2.nn.safe_embedding_lookup_sparse")
+def safe_embedding_lookup_sparse(
+    embedding_weights: Any,
+    sparse_ids: Any,
+    sparse_weights: Any = None,
+    combiner: str = "mean",
+    default_id: int | None = None,
+    max_norm: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """See `tf.nn.safe_embedding_lookup_sparse`."""
+    return safe_embedding.safe_embedding_lookup_sparse(
+        embedding_weights, sparse_ids, sparse_weights, combiner, default_id, name, "div", max_norm
+    )
+
+
+@export("compat.v2.nn.nce_loss")
+def nce_loss(
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    remove_accidental_hits: bool = False,
+    name: str = "nce_loss",
+) -> Tensor:
+    """See `tf.nn.nce_loss`; parts hold blocks of rows."""
+    return sampled.nce_loss(
+        weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values,
+        remove_accidental_hits, "div", name,
+    )  # fmt: skip
+
+
+@export("compat.v2.nn.sampled_softmax_loss")
+def sampled_softmax_loss(
+    weights: Any,
+    biases: Any,
+    labels: Any,
+    inputs: Any,
+    num_sampled: int,
+    num_classes: int,
+    num_true: int = 1,
+    sampled_values: Any = None,
+    remove_accidental_hits: bool = True,
+    seed: int | None = None,
+    name: str = "sampled_softmax_loss",
+) -> Tensor:
+    """See `tf.nn.sampled_softmax_loss`; parts hold blocks of rows."""
+    return sampled.sampled_softmax_loss(
+        weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values,
+        remove_accidental_hits, "div", name, seed,
+    )  # fmt: skip
