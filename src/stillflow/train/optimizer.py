@@ -15,6 +15,7 @@ from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.indexed_slices import IndexedSlices, convert_to_tensor_or_indexed_slices
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.arrays.shape import shape
+from stillflow.ops.arrays.unique import unique
 from stillflow.ops.control import group, tuple_
 from stillflow.ops.gradients import gradients
 from stillflow.ops.math.segment import unsorted_segment_sum
@@ -28,8 +29,6 @@ from stillflow.variables.state_ops import assign_add
 
 def deduplicate_indexed_slices(values: Any, indices: Any) -> tuple[Tensor, Tensor]:
     """Adds up the slices that have one index: (sums, indices without repetition)."""
-    from stillflow.ops.arrays.unique import unique
-
     unique_indices, positions = unique(indices)
     count = shape(unique_indices)[0]
     return unsorted_segment_sum(values, positions, count), unique_indices
