@@ -53,6 +53,7 @@ def register_tensor_conversion_function(
 def _functions_for(kind: type) -> list[tuple[Any, ConversionFunction]]:
     found = _for_type.get(kind)
     if found is None:
+        importlib.import_module("stillflow.ops")  # registers its conversions
         found = [
             (base, function)
             for priority in sorted(_registry)

@@ -30,7 +30,7 @@ def register_dense_tensor_like_type(kind: type) -> None:
 
 def is_dense_tensor_like(x: Any) -> bool:
     """Whether `x` is a tensor or a variable."""
-    return isinstance(x, _dense_types)
+    return isinstance(x, _dense_types) or getattr(type(x), "is_tensor_like", False) is True
 
 
 def is_tensor_like(x: Any) -> bool:

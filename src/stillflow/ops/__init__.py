@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
+from stillflow.ops import conversions as conversions
 from stillflow.ops import operators as operators
 
 _loaded = False

@@ -7,13 +7,13 @@ from typing import Any
 from stillflow.errors import InvalidArgumentError
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
-from stillflow.graph.conversion import constant_op, register_tensor_conversion_function
+from stillflow.graph.conversion import constant_op
 from stillflow.graph.dims import to_string
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_proto import make_ndarray
-from stillflow.graph.tensor_shape import Dimension, TensorShape, as_shape
+from stillflow.graph.tensor_shape import TensorShape, as_shape
 
 const_op = op("""
     Const() -> output: dtype
@@ -180,23 +180,3 @@ def shape_as_tensor(shape: Any, dtype: Any = None, name: str | None = None) -> T
             f"Cannot convert a TensorShape to dtype int32; a dimension is too large ({large})"
         )
     return constant(list(dims), dtype, name=name or "shape_as_tensor")
-
-
-def _shape_conversion(
-    value: TensorShape, dtype: Any = None, name: str | None = None, as_ref: bool = False
-) -> Tensor:
-    return shape_as_tensor(value, dtype, name)
-
-
-def _dimension_conversion(
-    value: Dimension, dtype: Any = None, name: str | None = None, as_ref: bool = False
-) -> Tensor:
-    if value.value is None:
-        raise ValueError(f"Cannot convert an unknown Dimension to a Tensor: {value}")
-    if dtype not in (None, dtypes.int32, dtypes.int64):
-        raise TypeError(f"Cannot convert a TensorShape to dtype: {dtype}")
-    return constant(value.value, dtype or dtypes.int32, name=name or "shape_as_tensor")
-
-
-register_tensor_conversion_function(TensorShape, _shape_conversion)
-register_tensor_conversion_function(Dimension, _dimension_conversion)

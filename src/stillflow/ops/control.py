@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from stillflow import nest
+from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
@@ -58,6 +59,13 @@ def _same_gradient(node: Node, grad: Any) -> Any:
     return grad
 
 
+def _no_resource(node: Node) -> None:
+    if node.planning and node.dtype(0) == dtypes.resource:
+        raise ValueError(
+            f"Input tensor cannot be a resource variable handle: {node.inputs[0].op.name}"
+        )
+
+
 identity_op = op("Identity(input: T) -> output: T; T: type", view=True)
 ref_identity_op = op(
     "RefIdentity(input: &T) -> output: &T; T: type; flags: uninitialized", view=True
@@ -85,6 +93,7 @@ for _card in (
 ):  # fmt: skip
     _card.shape(_same_shape)
     _card.kernel(_same)
+guarantee_const_op.check(_no_resource)
 for _card in (identity_op, snapshot_op, guarantee_const_op, stop_gradient_op, prevent_gradient_op):
     _card.value(_same_value)
 for _card in (identity_op, ref_identity_op):

@@ -166,7 +166,7 @@ def gather_nd(
     """
     known = static_value(batch_dims)
     if known is not None:
-        batch_dims = int(known)
+        batch_dims = int(np.asarray(known).item())
     if batch_dims != 0:
         return batch_gather_nd(params, indices, batch_dims=batch_dims, name=name)
     try:

@@ -11,7 +11,7 @@ from stillflow import nest
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
-from stillflow.graph.conversion import convert_to_tensor, register_tensor_conversion_function
+from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
@@ -134,23 +134,6 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
 
 # ---- Lists that hold tensors
 
-_PLAIN = frozenset((int, float, bool, str, bytes, complex, np.ndarray, *np.sctypeDict.values()))
-
-
-def _dtype_inside(values: Any) -> Any:
-    """The type of the first tensor in nested lists, None if there is none."""
-    for item in values:
-        kind = type(item)
-        if kind in _PLAIN:
-            continue
-        if kind is list or isinstance(item, (list, tuple)):
-            dtype = _dtype_inside(item)
-            if dtype is not None:
-                return dtype
-        elif is_dense_tensor_like(item):
-            return item.dtype.base_dtype
-    return None
-
 
 def _pack_list(values: Any, dtype: Any, name: str) -> Any:
     """Nested lists as a tensor if there are tensors in them, else as they are."""
@@ -176,10 +159,15 @@ def _pack_list(values: Any, dtype: Any, name: str) -> Any:
         return pack_op(items, name=scope)
 
 
-def _autopack(values: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
-    inside = None if as_ref else _dtype_inside(values)
-    if inside is None:
-        return NotImplemented
+def autopack(values: Any, inside: Any, dtype: Any, name: str | None) -> Tensor:
+    """Nested lists as one tensor.
+
+    Args:
+      values: lists that hold tensors.
+      inside: the type of the first tensor in them.
+      dtype: the type wanted, that of the first tensor if None; others are cast.
+      name: of the operation.
+    """
     if dtype is None:
         dtype = inside
     elif dtype != inside:
@@ -191,8 +179,4 @@ def _autopack(values: Any, dtype: Any = None, name: str | None = None, as_ref: b
             return item
 
         values = nest.map_structure(matching, values)
-    return _pack_list(values, dtype, name or "packed")
-
-
-# Before the conversion that takes a list for constants.
-register_tensor_conversion_function((list, tuple), _autopack, 99)
+    return _pack_list(values, dtype, name or "packed")  # type: ignore[no-any-return]

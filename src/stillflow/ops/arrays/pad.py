@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.errors import InternalError
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.export import export
@@ -59,7 +60,12 @@ def pad_shape(node: Node) -> Any:
         if before < 0 or after < 0:
             raise ValueError("Paddings must be non-negative")
     sums = [before + after for before, after in pairs]
-    return tuple([dims_lib.add(dim, extra) for dim, extra in zip(dims, sums, strict=True)])
+    result = tuple([dims_lib.add(dim, extra) for dim, extra in zip(dims, sums, strict=True)])
+    if node.planning and (dims_lib.num_elements(result) or 0) >= 1 << 63:
+        raise InternalError(
+            None, None, f"Encountered overflow when padding to {dims_lib.to_string(result)}"
+        )
+    return result
 
 
 def _check(kind: str, pairs: Pairs, dims: Sequence[int | None], offset: int) -> None:

@@ -82,8 +82,13 @@ def change_rows(target: Any, index: Any, updates: Any, how: str) -> None:
         if updates.numel() > _SEQUENTIAL or target.is_cuda:
             index, updates = _last_of_each(index, updates)
         target.index_copy_(0, index, updates)
-    elif how in ("add", "sub"):
-        target.index_add_(0, index, updates, alpha=1 if how == "add" else -1)
+    elif how == "sub":
+        target.index_add_(0, index, updates, alpha=-1)
+    elif how == "add" and target.dtype in (torch.float16, torch.bfloat16):
+        # With alpha=1 torch adds several updates in float32 before it rounds.
+        target.index_add_(0, index, -updates, alpha=-1)
+    elif how == "add":
+        target.index_add_(0, index, updates)
     else:
         combine = _COMBINE[how]
         for chosen in _rounds(index):

@@ -83,6 +83,41 @@ def check_nd_at_run_time(target: Sequence[int], indices: Any, updates: Any) -> N
         )
 
 
+def check_nd_of_variable(target: Sequence[int], indices: Any, updates: Any) -> None:
+    """Refuses shapes that do not fit, as TF's kernels that change variables do."""
+    if len(target) < 1:
+        raise ValueError(f"Output must be at least 1-D, got shape: {shape_text(target)}")
+    if not prod(target) and (prod(indices) or prod(updates)):
+        raise ValueError(
+            "Indices and updates specified for empty output.  indices shape: "
+            f"{shape_text(indices)}"
+        )
+    if indices[:1] != updates[:1]:
+        raise ValueError(
+            "The outermost dimension of updates and indices must match. Got indices.shape "
+            f"{shape_text(indices)}, updates.shape {shape_text(updates)}"
+        )
+    depth = indices[-1] if len(indices) > 1 else 1
+    batch = len(indices) - 1 if len(indices) > 1 else 1
+    if tuple(updates) != (*indices[:batch], *target[depth:]) or depth > len(target):
+        raise ValueError(
+            "Must have updates.shape = indices.shape[:batch_dim] + params_shape[slice_dim:], got "
+            f"updates.shape: {shape_text(updates)}, indices.shape: {shape_text(indices)}, "
+            f"params_shape: {shape_text(target)}, slice_dim: {depth}, and batch_dim: {batch}"
+        )
+
+
+def scatter_into_variable(target: Any, indices: Any, updates: Any, how: str) -> None:
+    """`scatter_into` with the messages of the kernels that change variables.
+
+    A vector of indices holds one for each update here.
+    """
+    check_nd_of_variable(target.shape, indices.shape, updates.shape)
+    if indices.ndim == 1:
+        indices = indices.reshape(-1, 1)
+    _scatter(target, indices, updates, how)
+
+
 def scatter_into(target: Any, indices: Any, updates: Any, how: str) -> None:
     """Changes slices of `target`, which must be contiguous, in place.
 
@@ -91,6 +126,10 @@ def scatter_into(target: Any, indices: Any, updates: Any, how: str) -> None:
       ValueError: if the shapes do not fit.
     """
     check_nd_at_run_time(target.shape, indices.shape, updates.shape)
+    _scatter(target, indices, updates, how)
+
+
+def _scatter(target: Any, indices: Any, updates: Any, how: str) -> None:
     depth = indices.shape[-1]
     sizes, inner = tuple(target.shape[:depth]), tuple(target.shape[depth:])
     message = f"does not index into shape {shape_text(target.shape)}"

@@ -17,7 +17,7 @@ from stillflow.ops.arrays.fill import ones_like
 from stillflow.ops.arrays.gather import in_range, out_of_range
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.rows import change_rows, shape_text
-from stillflow.ops.arrays.scatter import check_nd_dims, scatter_into
+from stillflow.ops.arrays.scatter import check_nd_dims, scatter_into_variable
 from stillflow.ops.arrays.sequences import range_op
 from stillflow.ops.arrays.shape import expand_dims, reshape, shape
 from stillflow.ops.arrays.slicing import slice_helper
@@ -115,7 +115,7 @@ def _ref_card(name: str, how: str, locking: bool) -> Card:
     )
     is_nd = name.startswith("Nd")
     card.shape(_ref_nd_shape if is_nd else _ref_rows_shape)
-    card.kernel(_kernel(scatter_into if is_nd else scatter_rows, how, True))
+    card.kernel(_kernel(scatter_into_variable if is_nd else scatter_rows, how, True))
     return card
 
 
@@ -138,7 +138,7 @@ def _resource_nd_card(name: str, how: str) -> Card:
         writes=(0,),
     )
     card.shape(_resource_nd_shape)
-    card.kernel(_kernel(scatter_into, how, False))
+    card.kernel(_kernel(scatter_into_variable, how, False))
     return card
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -295,38 +296,31 @@ def resolve_shape(source: Sequence[int], wanted: Sequence[int]) -> tuple[int, ..
     Raises:
       ValueError: in the words of TF's kernel, if the number of elements does not fit.
     """
-    total, known, unknown = 1, 1, -1
-    for dim in source:
-        total *= dim
+    unknown, result = -1, list(wanted)
     for index, dim in enumerate(wanted):
         if dim == -1:
             if unknown >= 0:
-                raise ValueError(
-                    f"Only one input size may be -1, not both {unknown} and {index}"
-                )
+                raise ValueError(f"Only one input size may be -1, not both {unknown} and {index}")
             unknown = index
         elif dim < 0:
             raise ValueError(f"Size {index} must be non-negative, not {dim}")
-        else:
-            known *= dim
     if unknown >= 0:
-        if known == 0:
+        # Sizes of 0 on both sides are left out, so that the others can still be told.
+        known = prod(dim for dim in wanted if dim > 0)
+        skip = 0 in wanted and 0 in source
+        count = prod(dim for dim in source if dim or not skip)
+        if count % known and not skip:
             raise ValueError(
-                "reshape cannot infer the missing input size for an empty tensor unless all "
-                "specified input sizes are non-zero"
-            )
-        if total % known:
-            raise ValueError(
-                f"Input to reshape is a tensor with {total} values, but the requested shape "
+                f"Input to reshape is a tensor with {count} values, but the requested shape "
                 f"requires a multiple of {known}"
             )
-        return (*wanted[:unknown], total // known, *wanted[unknown + 1 :])
-    if known != total:
+        result[unknown] = count // known
+    if prod(result) != prod(source):
         raise ValueError(
-            f"Input to reshape is a tensor with {total} values, but the requested shape has "
-            f"{known}"
+            f"Input to reshape is a tensor with {prod(source)} values, but the requested shape "
+            f"has {prod(result)}"
         )
-    return tuple(wanted)
+    return tuple(result)
 
 
 @reshape_op.value

@@ -25,6 +25,10 @@ def _known_axis(node: Node, index: int, rank: int | None) -> int | None:
     value = node.value(index)
     if value is None:
         return None
+    if node.planning and node.op.type == "SplitV":
+        if value.size != 1:
+            raise ValueError("split_dim_tensor must have exactly one element.")
+        value = value.reshape(())
     if value.ndim:
         raise ValueError(f"Input must be scalar but has rank {value.ndim}")
     if node.planning and rank is not None:
@@ -227,6 +231,8 @@ def split_v_kernel(node: Node) -> Any:
         return node.call(part, node.inputs[0], known, int(axis))
 
     def split_at_run_time(value: Any, sizes: Any, axis: Any) -> Any:
+        if axis.numel() != 1:
+            raise ValueError("split_dim_tensor must have exactly one element.")
         chosen = run_time_axis(int(axis), value.ndim)
         wanted = run_time_sizes(ints(sizes), count, value.shape[chosen])
         return part(value, wanted, chosen)
