@@ -247,7 +247,7 @@ TABLE = {
     "compat.v2.nn.moments": "nn.compat_v2:moments",
     "compat.v2.nn.nce_loss": "nn.compat_v2:nce_loss",
     "compat.v2.nn.pool": "nn.compat_v2:pool",
-    "compat.v2.nn.safe_embedding_lookup_sparse": "nn.compat_v2:safe_embedding_lookup_sparse",
+    "compat.v2.nn.safe_embedding_lookup_sparse": "nn.safe_embedding:safe_embedding_lookup_sparse_v2",
     "compat.v2.nn.sampled_softmax_loss": "nn.compat_v2:sampled_softmax_loss",
     "compat.v2.nn.separable_conv2d": "nn.compat_v2:separable_conv2d",
     "compat.v2.nn.sigmoid_cross_entropy_with_logits": "nn.compat_v2:sigmoid_cross_entropy_with_logits",

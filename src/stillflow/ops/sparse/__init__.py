@@ -1,0 +1,1 @@
+"""Operations on sparse tensors, and sets in their last dimension."""

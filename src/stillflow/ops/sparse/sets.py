@@ -1,0 +1,311 @@
+"""Sets in the last dimension of tensors: `tf.sets`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dims, dtypes
+from stillflow.graph.card import op
+from stillflow.graph.export import export
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
+from stillflow.ops.samples import Bad, Sample
+
+Sets = dict[tuple[int, ...], set[Any]]
+
+_ELEMENTS = {
+    dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64,
+    dtypes.uint8, dtypes.uint16, dtypes.string,
+}  # fmt: skip
+_T = "T: {int8, int16, int32, int64, uint8, uint16, string}"
+_RESULT = "-> (result_indices: int64, result_values: T, result_shape: int64)"
+_ATTRS = f"""
+    set_operation: string
+    validate_indices: bool = true
+    {_T}
+"""
+set_size_op = op(
+    f"""
+    SetSize(set_indices: int64, set_values: T, set_shape: int64) -> size: int32
+    validate_indices: bool = true
+    {_T}
+    """,
+    differentiable=False,
+)
+dense_to_dense_set_operation_op = op(
+    f"DenseToDenseSetOperation(set1: T, set2: T) {_RESULT}{_ATTRS}", differentiable=False
+)
+dense_to_sparse_set_operation_op = op(
+    "DenseToSparseSetOperation(set1: T, set2_indices: int64, set2_values: T, set2_shape: int64) "
+    + _RESULT
+    + _ATTRS,
+    differentiable=False,
+)
+sparse_to_sparse_set_operation_op = op(
+    "SparseToSparseSetOperation(set1_indices: int64, set1_values: T, set1_shape: int64, "
+    "set2_indices: int64, set2_values: T, set2_shape: int64) " + _RESULT + _ATTRS,
+    differentiable=False,
+)
+
+_COMBINE: dict[bytes, Callable[[set[Any], set[Any]], set[Any]]] = {
+    b"a-b": lambda a, b: a - b,
+    b"b-a": lambda a, b: b - a,
+    b"intersection": lambda a, b: a & b,
+    b"union": lambda a, b: a | b,
+}
+
+
+def _array(value: Any) -> np.ndarray:
+    return value if isinstance(value, np.ndarray) else value.cpu().numpy()
+
+
+def _require_groups(shape: tuple[int, ...]) -> tuple[int, ...]:
+    if len(shape) < 2:
+        raise ValueError(f"Invalid input_shape {list(shape)}: a set operation needs rank >= 2")
+    return shape[:-1]
+
+
+def _dense_sets(value: Any) -> tuple[tuple[int, ...], Sets]:
+    array = _array(value)
+    groups = _require_groups(array.shape)
+    return groups, {place: set(array[place].tolist()) for place in np.ndindex(*groups)}
+
+
+def _sparse_sets(indices: Any, values: Any, shape: Any) -> tuple[tuple[int, ...], Sets]:
+    rows = _array(indices)
+    size = tuple(shape.tolist())
+    groups = _require_groups(size)
+    if rows.size:
+        outside = (rows < 0) | (rows >= np.array(size))
+        if outside.any():
+            row = int(np.argmax(outside.any(1)))
+            raise ValueError(
+                f"indices[{row}] = [{','.join(map(str, rows[row]))}] is out of bounds: "
+                f"need 0 <= index < [{','.join(map(str, size))}]"
+            )
+        before = [tuple(row) for row in rows.tolist()]
+        for row in range(1, len(before)):
+            if before[row - 1] >= before[row]:
+                fault = "repeated" if before[row - 1] == before[row] else "out of order"
+                where = ",".join(map(str, before[row]))
+                raise ValueError(f"indices[{row}] = [{where}] is {fault}")
+    sets: Sets = {}
+    for row, item in zip(rows.tolist(), _array(values).tolist(), strict=True):
+        sets.setdefault(tuple(row[:-1]), set()).add(item)
+    return groups, sets
+
+
+def _as_sparse(groups: tuple[int, ...], sets: Sets, like: Any) -> tuple[Any, Any, Any]:
+    rows: list[tuple[int, ...]] = []
+    items: list[Any] = []
+    for place in sorted(sets):
+        for position, item in enumerate(sorted(sets[place])):
+            rows.append((*place, position))
+            items.append(item)
+    longest = max((len(members) for members in sets.values()), default=0)
+    indices = torch.tensor(rows, dtype=torch.int64).reshape(len(rows), len(groups) + 1)
+    if isinstance(like, np.ndarray):
+        values: Any = np.empty(len(items), object)
+        values[:] = items
+    else:
+        values = torch.tensor(items, dtype=like.dtype)
+    return indices, values, torch.tensor([*groups, longest])
+
+
+def _combined(node: Node, split: int, like: int) -> Callable[..., Any]:
+    """Reads a set of sets from the inputs before and after `split`, and combines them."""
+    combine = _COMBINE.get(node.set_operation.lower())
+    if combine is None:
+        raise ValueError(f"Invalid set_operation {node.set_operation.decode()}.")
+
+    def run(*inputs: Any) -> Any:
+        (groups, first), (other, second) = (
+            _dense_sets(*part) if len(part) == 1 else _sparse_sets(*part)
+            for part in (inputs[:split], inputs[split:])
+        )
+        if groups != other:
+            raise ValueError(
+                f"Mismatched shapes [{','.join(map(str, groups))}] vs [{','.join(map(str, other))}]"
+            )
+        none: set[Any] = set()
+        places = {*first, *second}
+        result = {
+            place: combine(first.get(place, none), second.get(place, none)) for place in places
+        }
+        return _as_sparse(groups, result, inputs[like])
+
+    return run
+
+
+def _result_shape(rank: int | None) -> list[Any]:
+    return [(None, rank), (None,), (rank,)]
+
+
+@set_size_op.shape
+def set_size_shape(node: Node) -> Any:
+    return None
+
+
+@dense_to_dense_set_operation_op.shape
+def dense_to_dense_shape(node: Node) -> Any:
+    first, second = (dims.with_rank_at_least(node.dims(i), 2) for i in range(2))
+    known = first if first is not None else second
+    if first is not None and second is not None:
+        dims.merge(first[:-1], dims.with_rank(second, len(first))[:-1])
+    return _result_shape(None if known is None else len(known))
+
+
+@dense_to_sparse_set_operation_op.shape
+def dense_to_sparse_shape(node: Node) -> Any:
+    dense = dims.with_rank_at_least(node.dims(0), 2)
+    if dense is not None:
+        return _result_shape(len(dense))
+    shape = node.dims(3)
+    return _result_shape(shape[0] if shape else None)
+
+
+@sparse_to_sparse_set_operation_op.shape
+def sparse_to_sparse_shape(node: Node) -> Any:
+    ranks = [shape[0] for shape in (node.dims(2), node.dims(5)) if shape]
+    return _result_shape(next((rank for rank in ranks if rank is not None), None))
+
+
+@set_size_op.kernel
+def set_size_kernel(node: Node) -> Any:
+    def run(indices: Any, values: Any, shape: Any) -> Any:
+        groups, sets = _sparse_sets(indices, values, shape)
+        sizes = np.zeros(groups, np.int32)
+        for place, members in sets.items():
+            sizes[place] = len(members)
+        return torch.from_numpy(sizes)
+
+    return run
+
+
+@dense_to_dense_set_operation_op.kernel
+def dense_to_dense_kernel(node: Node) -> Any:
+    return _combined(node, split=1, like=0)
+
+
+@dense_to_sparse_set_operation_op.kernel
+def dense_to_sparse_kernel(node: Node) -> Any:
+    return _combined(node, split=1, like=0)
+
+
+@sparse_to_sparse_set_operation_op.kernel
+def sparse_to_sparse_kernel(node: Node) -> Any:
+    return _combined(node, split=3, like=1)
+
+
+@dense_to_dense_set_operation_op.samples
+def dense_to_dense_samples() -> Iterator[Any]:
+    first, second = np.array([[1, 2, 2], [3, 4, 5]]), np.array([[2, 9], [5, 3]])
+    for which in ("a-b", "b-a", "intersection", "union"):
+        yield Sample(first, second, set_operation=which)
+    yield Bad(first, np.array([[1]]), set_operation="union", match="(?i)dimension|mismatched")
+
+
+def _operands(a: Any, b: Any) -> tuple[Any, Any, bool]:
+    """Both as tensors, the dense one first; whether they changed places."""
+    a = convert_to_tensor_or_sparse_tensor(a, name="a")
+    if a.dtype.base_dtype not in _ELEMENTS:
+        raise TypeError(f"'a' invalid dtype {a.dtype}.")
+    b = convert_to_tensor_or_sparse_tensor(b, name="b")
+    if b.dtype.base_dtype != a.dtype.base_dtype:
+        raise TypeError(f"Types don't match, {a.dtype} vs {b.dtype}.")
+    if isinstance(a, SparseTensor) and not isinstance(b, SparseTensor):
+        return b, a, True
+    return a, b, False
+
+
+def _parts(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, SparseTensor):
+        return value.indices, value.values, value.dense_shape
+    return (value,)
+
+
+def _operate(a: Any, b: Any, which: str, validate_indices: bool) -> SparseTensor:
+    sparse = isinstance(a, SparseTensor), isinstance(b, SparseTensor)
+    card = {
+        (False, False): dense_to_dense_set_operation_op,
+        (False, True): dense_to_sparse_set_operation_op,
+        (True, True): sparse_to_sparse_set_operation_op,
+    }[sparse]
+    result = card(*_parts(a), *_parts(b), set_operation=which, validate_indices=validate_indices)
+    return SparseTensor(*result)
+
+
+@export("sets.set_size", "sets.size")
+def set_size(a: Any, validate_indices: bool = True) -> Tensor:
+    """How many different elements each set has.
+
+    Args:
+      a: sparse, of rank >= 2; its last dimension holds the sets.
+      validate_indices: whether the order of the indices is checked.
+
+    Returns:
+      int32, of the shape of `a` without its last dimension.
+
+    Raises:
+      TypeError: if `a` is not sparse or of a type without sets.
+    """
+    a = convert_to_tensor_or_sparse_tensor(a, name="a")
+    if not isinstance(a, SparseTensor):
+        raise TypeError(f"Expected `SparseTensor`, got {a}.")
+    if a.values.dtype.base_dtype not in _ELEMENTS:
+        raise TypeError(f"Invalid dtype {a.values.dtype}.")
+    result: Tensor = set_size_op(*_parts(a), validate_indices=validate_indices)
+    return result
+
+
+@export("sets.set_intersection", "sets.intersection")
+def set_intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+    """The elements that are in both sets, for each set in the last dimension.
+
+    Args:
+      a, b: dense or sparse, equal in all but the last dimension.
+      validate_indices: whether the order of sparse indices is checked.
+
+    Returns:
+      A sparse tensor with the elements in ascending order.
+    """
+    a, b, _ = _operands(a, b)
+    return _operate(a, b, "intersection", validate_indices)
+
+
+@export("sets.set_difference", "sets.difference")
+def set_difference(
+    a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True
+) -> SparseTensor:
+    """The elements of one set that are not in the other.
+
+    Args:
+      a, b: dense or sparse, equal in all but the last dimension.
+      aminusb: whether `b` is taken from `a`; else `a` from `b`.
+      validate_indices: whether the order of sparse indices is checked.
+
+    Returns:
+      A sparse tensor with the elements in ascending order.
+    """
+    a, b, swapped = _operands(a, b)
+    return _operate(a, b, "a-b" if aminusb != swapped else "b-a", validate_indices)
+
+
+@export("sets.set_union", "sets.union")
+def set_union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+    """The elements that are in either set, for each set in the last dimension.
+
+    Args:
+      a, b: dense or sparse, equal in all but the last dimension.
+      validate_indices: whether the order of sparse indices is checked.
+
+    Returns:
+      A sparse tensor with the elements in ascending order.
+    """
+    a, b, _ = _operands(a, b)
+    return _operate(a, b, "union", validate_indices)
