@@ -49,11 +49,17 @@ def cast_value(node: Node) -> Any:
     for dtype in (node.SrcT, node.DstT):
         if not (dtype.is_integer or dtype.is_bool or dtype.is_floating):
             return None
-    if node.Truncate or (node.SrcT.is_floating and node.DstT.is_integer):
+    if node.Truncate:
+        return None
+    if node.SrcT.is_floating and node.DstT.is_integer:
         value = node.value(0)
-        if value is None or node.Truncate or not np.all(np.abs(value) < 2.0**31):
+        if value is None:
+            return None
+        wide = value.astype(np.float64)
+        if not np.all((wide >= node.DstT.min) & (wide <= node.DstT.max)):
             return None  # what does not fit is the kernel's business
-    return _known_cast(node)
+    with np.errstate(all="ignore"):
+        return _known_cast(node)
 
 
 # Bits of the fraction: what `Truncate` cuts off instead of rounding.
@@ -220,7 +226,8 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
       `x` itself if it is a tensor of that type already.
     """
     target = dtypes.as_dtype(dtype).base_dtype
-    if isinstance(x, (Tensor, *resource_variable_types)) and x.dtype is target:
+    kinds: Any = (Tensor, *resource_variable_types)
+    if isinstance(x, kinds) and x.dtype is target:
         return x
     with name_scope(name, "Cast", [x]) as scope:
         if isinstance(x, SparseTensor):

@@ -115,17 +115,25 @@ def check_sorted(ids: Any, rows: int | None = None) -> int:
         rows = last
     elif last > rows:
         raise invalid("segment ids must be < num_segments")
-    if rows < 0:
+    if rows <= 0:
         raise invalid("segment ids must be >= 0")
-    if torch.any(ids[1:] < ids[:-1]):
-        raise invalid("segment ids are not increasing")
-    first = int(ids[0])
-    if first < 0:
-        raise invalid(
-            f"Segment id {first} out of range [0, {rows}), possibly because 'segment_ids' input "
-            "is not sorted."
-        )
+    if ids[0] < 0 or torch.any(ids[1:] < ids[:-1]):
+        _refuse_unsorted(ids.tolist(), rows)
     return rows
+
+
+def _refuse_unsorted(ids: list[int], rows: int) -> None:
+    """Says of which segment TF would say what is wrong: it goes through them in order."""
+    for current, following in zip(ids, [*ids[1:], None]):
+        if following == current:
+            continue
+        if following is not None and following < current:
+            raise invalid("segment ids are not increasing")
+        if not 0 <= current < rows:
+            raise invalid(
+                f"Segment id {current} out of range [0, {rows}), possibly because 'segment_ids' "
+                "input is not sorted."
+            )
 
 
 def sorted_segments(combine: Combine) -> Callable[[Any, Any], Any]:
