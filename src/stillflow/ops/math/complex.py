@@ -56,8 +56,8 @@ def complex_gradient(node: Node, grad: Tensor) -> Any:
 @complex_op.samples
 def complex_samples() -> Any:
     x = np.array([[1.5, -2.0], [0.5, 3.0]], np.float32)
-    yield Sample(x, x + 1.0)
-    yield Sample(x, np.array([1.0, 2.0], np.float32))
+    yield Sample(x, x + 1.0, grad=False)
+    yield Sample(x, np.array([1.0, 2.0], np.float32), grad=False)
 
 
 _PART = """(input: T) -> output: Tout
@@ -145,7 +145,7 @@ def conj_gradient(node: Node, grad: Tensor) -> Any:
 @complex_abs_op.samples
 @conj_op.samples
 def part_samples() -> Any:
-    yield Sample(np.array([[1 + 2j, -0.5 + 0.25j], [3 - 1j, -2 - 1j]], np.complex64))
+    yield Sample(np.array([[1 + 2j, -0.5 + 0.25j], [3 - 1j, -2 - 1j]], np.complex64), grad=False)
 
 
 @export("dtypes.complex", "complex")

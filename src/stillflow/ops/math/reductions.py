@@ -71,7 +71,9 @@ def _samples() -> Any:
     x = np.array([[1.0, -2.0, 3.5], [0.5, 4.0, -1.5]], np.float32)
     for axes in ([0], [1], [-1], [0, 1]):
         yield Sample(x, np.int32(axes), fixed=(1,))
-    yield Sample(x, np.int64(1), fixed=(1,), keep_dims=True)
+    # TF cannot differentiate a product along axes given as int64.
+    yield Sample(x, np.int64(1), fixed=(1,), grad=False, keep_dims=True)
+    yield Sample(x, np.int32(1), fixed=(1,), keep_dims=True)
     yield Sample(x, np.int32([]), fixed=(1,))
     yield Bad(x, np.int32([2]), match="Invalid reduction dimension")
 

@@ -149,7 +149,8 @@ def _unsorted_op(name: str, kinds: str, combine_of: Callable[[DType], Any]) -> C
 
 
 def _unsorted_samples() -> Any:
-    yield Sample(_X, np.int32([1, 0, -1, 1]), np.int32(3), fixed=(2,))
+    yield Sample(_X, np.int32([1, 0, -1, 1]), np.int32(2), fixed=(2,))
+    yield Sample(_X, np.int32([1, 0, -1, 1]), np.int32(4), fixed=(2,), grad=False)
     yield Sample(_X, np.int32([[0, 2], [1, 1], [2, 0], [0, 0]]), np.int32(3), fixed=(2,))
     yield Bad(_X, np.int32([1, 0, 5, 1]), np.int32(3), match="is out of range")
     yield Bad(_X, np.int32([1, 0]), np.int32(3), match="does not start with|must be equal")
