@@ -17,7 +17,6 @@ from stillflow.nn import (
     embedding,
     losses,
     pooling,
-    safe_embedding,
     sampled,
     separable,
 )
@@ -397,22 +396,6 @@ def embedding_lookup_sparse(
     """See `tf.nn.embedding_lookup_sparse`; parts hold blocks of rows."""
     return embedding.embedding_lookup_sparse(
         params, sp_ids, sp_weights, "div", name, combiner, max_norm
-    )
-
-
-@export("compat.v2.nn.safe_embedding_lookup_sparse")
-def safe_embedding_lookup_sparse(
-    embedding_weights: Any,
-    sparse_ids: Any,
-    sparse_weights: Any = None,
-    combiner: str = "mean",
-    default_id: int | None = None,
-    max_norm: Any = None,
-    name: str | None = None,
-) -> Tensor:
-    """See `tf.nn.safe_embedding_lookup_sparse`."""
-    return safe_embedding.safe_embedding_lookup_sparse(
-        embedding_weights, sparse_ids, sparse_weights, combiner, default_id, name, "div", max_norm
     )
 
 

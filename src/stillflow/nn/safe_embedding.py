@@ -117,3 +117,19 @@ def safe_embedding_lookup_sparse(
         static = unknown_shape(None if known is None else known - 1)
         final.set_shape(static.concatenate(result.shape[1:]))
         return final
+
+
+@export("compat.v2.nn.safe_embedding_lookup_sparse")
+def safe_embedding_lookup_sparse_v2(
+    embedding_weights: Any,
+    sparse_ids: Any,
+    sparse_weights: Any = None,
+    combiner: str = "mean",
+    default_id: int | None = None,
+    max_norm: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """See `tf.nn.safe_embedding_lookup_sparse`."""
+    return safe_embedding_lookup_sparse(
+        embedding_weights, sparse_ids, sparse_weights, combiner, default_id, name, "div", max_norm
+    )

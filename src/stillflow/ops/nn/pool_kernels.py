@@ -175,6 +175,51 @@ def depth_max_pool(image: Any, window: int, axis: int) -> Any:
 # ---- averages
 
 
+def _is_narrow(sizes: Sequence[int], geometry: PoolGeometry) -> bool:
+    """Whether torch refuses to average: its volumes must not be smaller than the window."""
+    return len(sizes) == 3 and any(a < b for a, b in zip(sizes, geometry.window))
+
+
+def _widths(sizes: Sequence[int], geometry: PoolGeometry) -> list[int]:
+    """The padding of a narrow volume, in the order of `F.pad`, so that windows fit exactly."""
+    result: list[int] = []
+    for size, window, step, before, drop in zip(
+        sizes, geometry.window, geometry.strides, geometry.padding, geometry.drop
+    ):
+        before -= drop
+        count = -(-size // step) if geometry.ceil else (size - window) // step + 1
+        after = max(0, (count - 1) * step + window - size - before)
+        result = [before, after, *result]
+    return result
+
+
+def _narrow_counts(image: Any, widths: list[int], window: Any, strides: Any) -> Any:
+    """How many elements of the volume are in each window."""
+    ones = F.pad(torch.ones_like(image[:1, :1]), widths)
+    zero = [0] * len(window)
+    return aten.avg_pool3d.default(ones, window, strides, zero, False, True, 1)
+
+
+def _narrow_avg_pool(image: Any, geometry: PoolGeometry) -> Any:
+    window, strides, _ = _arguments(geometry)
+    widths, zero = _widths(image.shape[2:], geometry), [0] * len(window)
+    total = aten.avg_pool3d.default(F.pad(image, widths), window, strides, zero, False, True, 1)
+    return total / _narrow_counts(image, widths, window, strides)
+
+
+def _narrow_avg_pool_grad(grad: Any, image: Any, geometry: PoolGeometry) -> Any:
+    window, strides, _ = _arguments(geometry)
+    widths, zero = _widths(image.shape[2:], geometry), [0] * len(window)
+    grad = grad / _narrow_counts(image, widths, window, strides)
+    padded = F.pad(image, widths)
+    found = aten.avg_pool3d_backward.default(
+        grad, padded, window, strides, zero, False, True, 1
+    )
+    for axis, size in enumerate(image.shape[2:], 2):
+        found = found.narrow(axis, widths[-2 * (axis - 1)], size)
+    return found
+
+
 def avg_pool(image: Any, geometry: PoolGeometry) -> Any:
     """What AvgPool and AvgPool3D run."""
     function = aten.avg_pool2d.default if image.ndim == 4 else aten.avg_pool3d.default
@@ -182,6 +227,8 @@ def avg_pool(image: Any, geometry: PoolGeometry) -> Any:
     image = image_in(image, geometry)
     if geometry.empty:
         return image_out(geometry.empty_output(image), geometry)
+    if _is_narrow(image.shape[2:], geometry):
+        return image_out(_narrow_avg_pool(image, geometry), geometry)
     result = function(image, window, strides, padding, geometry.ceil, False)
     return image_out(_dropped(result, geometry.drop), geometry)
 
@@ -195,6 +242,9 @@ def avg_pool_grad(grad: Any, shape: Sequence[int], geometry: PoolGeometry) -> An
     ).default
     window, strides, padding = _arguments(geometry)
     image = _empty_image(grad, shape, geometry)
+    if _is_narrow(image.shape[2:], geometry):
+        found = _narrow_avg_pool_grad(image_in(grad, geometry), image, geometry)
+        return image_out(found, geometry)
     grad = _with_dropped(image_in(grad, geometry), geometry.drop)
     found = function(grad, image, window, strides, padding, geometry.ceil, False, None)
     return image_out(found, geometry)

@@ -187,13 +187,12 @@ def _in_order(function: Any, tensors: int) -> Any:
     return computed
 
 
-def _depth_window(node: Node, ksize: Any, strides: Any) -> int:
+def _depth_window(node: Node, channels: Any, ksize: Any, strides: Any) -> int:
     """The size of the window along the channels, 1 if the pool is not over them."""
     axis = windows.channel_axis(node.data_format)
     if ksize is None or ksize[axis] == 1:
         return 1
     check_window(node, ksize, strides, True)
-    channels = (node.dims(0) or (None,) * 4)[axis]
     if channels is not None and channels % ksize[axis]:
         refuse(
             node,
@@ -209,12 +208,25 @@ def _depth_window(node: Node, ksize: Any, strides: Any) -> int:
 
 @max_pool_op.kernel
 def max_pool_kernel(node: Node) -> Any:
-    window = _depth_window(node, *window_of(node, 1))
+    axis = windows.channel_axis(node.data_format)
+    over_depth = comparable(node, kernels.depth_max_pool, 1)
+    ksize, strides = window_of(node, 1)
+    known = node.dims(0)
+    window = _depth_window(node, None if known is None else known[axis], ksize, strides)
     if window > 1:
-        axis = windows.channel_axis(node.data_format)
-        pool = comparable(node, kernels.depth_max_pool, 1)
-        return node.call(pool, node.inputs[0], window, axis)
-    return over_images(node, comparable(node, kernels.max_pool, 1), [0], 1, depth=True)
+        return node.call(over_depth, node.inputs[0], window, axis)
+    spatial = over_images(node, comparable(node, kernels.max_pool, 1), [0], 1, depth=True)
+    if ksize is not None:
+        return spatial
+
+    def pool(image: Any, ksize: Any, strides: Any) -> Any:
+        sizes = tuple(ksize.tolist()), tuple(strides.tolist())
+        window = _depth_window(node, image.shape[axis], *sizes)
+        if window > 1:
+            return over_depth(image, window, axis)
+        return spatial(image, ksize, strides)
+
+    return pool
 
 
 @max_pool_op.gradient

@@ -189,7 +189,14 @@ avg_pool3d_op = op(
     f"AvgPool3D(input: T) -> output: T\n{_WINDOW}\nT: {{half, bfloat16, float, double}}"
 )
 avg_pool3d_op.shape(pool3d_shape)
-avg_pool3d_op.samples(pool3d_samples)
+
+
+@avg_pool3d_op.samples
+def avg_pool3d_samples() -> Iterator[Any]:
+    yield from pool3d_samples()
+    yield Sample(
+        _volume(1, 3, 5, 1, 2), ksize=[1, 1, 2, 3, 1], strides=[1, 2, 3, 1, 1], padding="SAME"
+    )
 
 
 @avg_pool3d_op.kernel
@@ -239,4 +246,8 @@ def avg_pool3d_grad_samples() -> Iterator[Any]:
     yield Sample(
         np.int32([1, 4, 3, 5, 2]), _volume(1, 2, 2, 3, 2), ksize=[1, 3, 2, 3, 1],
         strides=[1, 2, 2, 2, 1], padding="SAME", fixed=(0,),
+    )  # fmt: skip
+    yield Sample(
+        np.int32([1, 3, 5, 1, 2]), _volume(1, 2, 2, 1, 2), ksize=[1, 1, 2, 3, 1],
+        strides=[1, 2, 3, 1, 1], padding="SAME", fixed=(0,),
     )  # fmt: skip
