@@ -83,7 +83,14 @@ OBJECTS: dict[str, dict[str, str]] = {
         "__monolithic_build__": "stillflow.version:MONOLITHIC_BUILD",
         "*": "stillflow.version",
     },
-    "tensorflow.python.ops.array_ops": {"*": "stillflow.ops.arrays.shape"},
+    "tensorflow.python.ops.array_ops": {
+        "_SLICE_TYPE_ERROR": "stillflow.ops.arrays.slicing:INDEX_ERROR",
+        "_SliceHelperVar": "stillflow.ops.arrays.slicing:slice_variable",
+        "_all_dimensions": "stillflow.ops.arrays.masks:all_dimensions",
+        "_slice_helper": "stillflow.ops.arrays.slicing:slice_helper",
+        "*": "stillflow.ops.arrays.shape stillflow.ops.arrays.gather_nd"
+             " stillflow.ops.arrays.unique stillflow.ops.control",
+    },
     "tensorflow.python.ops.control_flow_ops": {
         "with_dependencies": "stillflow.ops.control:with_dependencies",
         "*": "stillflow.ops.control_flow.contexts stillflow.ops.control_flow.cond",

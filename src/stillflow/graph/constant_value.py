@@ -76,6 +76,8 @@ def partial_shape(tensor: Tensor, known: Any = Known) -> Dims:
     """
     value = known.value(tensor)
     if value is not None:
+        if value.ndim > 1:
+            raise ValueError(f"Shape must be rank 1 but is rank {value.ndim}")
         return as_dims(value)
     source = tensor.op
     kind = source.type

@@ -49,8 +49,11 @@ placeholder_op = op("""
 
 @placeholder_op.shape
 def placeholder_shape(node: Node) -> Any:
+    shape = node.op.attrs["shape"]
     # Graphs of producers before version 24 wrote an unknown shape as [].
-    return node.op.attrs["shape"]
+    if node.op.graph._producer < 24 and not shape._dims:
+        return None
+    return shape
 
 
 @placeholder_op.kernel

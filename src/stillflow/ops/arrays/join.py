@@ -245,6 +245,8 @@ def concat_offset_value(node: Node) -> Any:
     values = [node.value(index) for index in range(node.N + 1)]
     if any(value is None for value in values):
         return None
+    if any(value.ndim != 1 for value in values[1:]):  # type: ignore[union-attr]
+        return None
     try:
         found = concat_offsets(int(values[0]), [value.tolist() for value in values[1:]])  # type: ignore[arg-type,union-attr]
     except ValueError:
@@ -255,6 +257,12 @@ def concat_offset_value(node: Node) -> Any:
 @concat_offset_op.kernel
 def concat_offset_kernel(node: Node) -> Any:
     def offsets(axis: Any, *shapes: Any) -> Any:
+        for index, shape in enumerate(shapes):
+            if shape.ndim != 1:
+                text = dims_lib.to_string(tuple(shape.shape))
+                raise ValueError(
+                    f"input {index + 1} should be a vector, but got shape {text}"
+                )
         found = concat_offsets(int(axis), [ints(shape) for shape in shapes])
         return [index_tensor(offset, dtypes.int32) for offset in found]
 

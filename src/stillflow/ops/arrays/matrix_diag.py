@@ -39,6 +39,16 @@ batch_matrix_diag_part_op = op("BatchMatrixDiagPart(input: T) -> diagonal: T; T:
 batch_matrix_set_diag_op = op("BatchMatrixSetDiag(input: T, diagonal: T) -> output: T; T: type")
 
 
+def _at_least(node: Node, index: int, rank: int, name: str) -> Any:
+    """The shape of an input that must have some rank, refused in the kernel's words at run time."""
+    dims = node.dims(index)
+    if node.planning and dims is not None and len(dims) < rank:
+        raise ValueError(
+            f"{name} must be at least {rank}-dim, received shape: {dims_lib.to_string(dims)}"
+        )
+    return dims_lib.with_rank_at_least(dims, rank)
+
+
 def _range(k: list[int]) -> tuple[int, int]:
     """The lowest and the uppermost diagonal that `k` names."""
     if not 1 <= len(k) <= 2:
@@ -84,7 +94,7 @@ def longest(lower: int, upper: int, rows: int, columns: int) -> int:
 
 
 def matrix_diag_shape(node: Node) -> Any:
-    dims = dims_lib.with_rank_at_least(node.dims(0), 1)
+    dims = _at_least(node, 0, 1, "diagonal")
     return None if dims is None else (*dims, dims[-1])
 
 
@@ -111,7 +121,7 @@ def _matrix_size(
 
 @matrix_diag_v2_op.shape
 def matrix_diag_v2_shape(node: Node) -> Any:
-    dims = dims_lib.with_rank_at_least(node.dims(0), 1)
+    dims = _at_least(node, 0, 1, "diagonal")
     found = _known_range(node, 1)
     for index in (2, 3, 4):
         dims_lib.with_rank(node.dims(index), 0)
@@ -178,7 +188,7 @@ def matrix_diag_v2_kernel(node: Node) -> Any:
 
 
 def matrix_diag_part_shape(node: Node) -> Any:
-    dims = dims_lib.with_rank_at_least(node.dims(0), 2)
+    dims = _at_least(node, 0, 2, "input")
     found = _known_range(node, 1)
     if dims is None or found is None:
         return None
@@ -221,8 +231,8 @@ def matrix_diag_part_v2_kernel(node: Node) -> Any:
 
 
 def matrix_set_diag_shape(node: Node) -> Any:
-    dims = dims_lib.with_rank_at_least(node.dims(0), 2)
-    diagonal = dims_lib.with_rank_at_least(node.dims(1), 1)
+    dims = _at_least(node, 0, 2, "input")
+    diagonal = _at_least(node, 1, 1, "diagonal")
     found = _known_range(node, 2)
     if dims is not None and found is not None:
         single = found[0] == found[1]

@@ -262,17 +262,30 @@ roll_op = op("""
 
 @roll_op.shape
 def roll_shape(node: Node) -> Any:
+    if node.planning:
+        _check_roll(node.dims(0), node.dims(1), node.dims(2))
     dims_lib.with_rank_at_least(node.dims(0), 1)
     dims_lib.with_rank_at_most(node.dims(1), 1)
     dims_lib.with_rank_at_most(node.dims(2), 1)
-    known = dims_lib.is_known(node.dims(1)) and dims_lib.is_known(node.dims(2))
-    if node.planning and known and node.dims(1) != node.dims(2):
-        raise ValueError("shift and axis must have the same size")
     dims_lib.merge(node.dims(1), node.dims(2))
     return node.dims(0)
 
 
+def _check_roll(dims: Any, shift: Any, axis: Any) -> None:
+    """Refuses shapes in the words of TF's kernel."""
+    if dims == ():
+        raise ValueError("input must be 1-D or higher")
+    for name, given in (("shift", shift), ("axis", axis)):
+        if given is not None and len(given) > 1:
+            raise ValueError(
+                f"{name} must be a scalar or a 1-D vector. Found: {dims_lib.to_string(given)}"
+            )
+    if dims_lib.is_known(shift) and dims_lib.is_known(axis) and shift != axis:
+        raise ValueError("shift and axis must have the same size")
+
+
 def _roll(x: Any, shift: Any, axis: Any) -> Any:
+    _check_roll(tuple(x.shape), tuple(shift.shape), tuple(axis.shape))
     axes = [a + x.ndim if a < 0 else a for a in ints(axis)]
     for a in axes:
         if not 0 <= a < x.ndim:

@@ -384,6 +384,10 @@ def strided_slice_grad_samples() -> Iterator[Any]:
 
 # ---- Public functions
 
+INDEX_ERROR = (
+    "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
+    "tf.int32/tf.int64 tensors are valid indices"
+)
 _INDEX_TYPES = (dtypes.int32, dtypes.int64)
 
 
@@ -397,10 +401,7 @@ def _check_index(index: Any) -> None:
         or dtypes.as_dtype(dtype).base_dtype not in _INDEX_TYPES
         or (index.shape and len(index.shape) == 1)
     ):
-        raise TypeError(
-            "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
-            f"tf.int32/tf.int64 tensors are valid indices, got {index!r}"
-        )
+        raise TypeError(f"{INDEX_ERROR}, got {index!r}")
 
 
 def _is_given(bound: Any) -> bool:

@@ -179,8 +179,12 @@ nth_element_op = op(f"""
 
 @nth_element_op.shape
 def nth_element_shape(node: Node) -> Any:
+    if node.planning and node.dims(0) == ():
+        raise ValueError("Input must be >= 1-D, got shape []")
     dims = dims_lib.with_rank_at_least(node.dims(0), 1)
     value, last = node.value(1), dims_lib.dim(dims, -1)
+    if value is not None and value.ndim:
+        raise ValueError(f"Input must be scalar but has rank {value.ndim}")
     if value is not None and value < 0:
         if node.planning:
             raise ValueError(f"Need n >= 0, got {value}")
@@ -197,8 +201,11 @@ def nth_element_kernel(node: Node) -> Any:
     reverse = node.reverse
 
     def nth(x: Any, n: Any) -> Any:
-        position, width = int(n), x.shape[-1]
-        if not 0 <= position < width:
+        position = int(n)
+        if position < 0:
+            raise ValueError(f"Need n >= 0, got {position}")
+        width = x.shape[-1]
+        if position >= width:
             raise ValueError("Input must have at least n+1 columns")
         if reverse:
             position = width - 1 - position
