@@ -36,6 +36,7 @@ def test_the_loss_itself_is_scaled():
     )
     ((unscaled, _),) = opt.compute_gradients(loss)
     with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
         assert session.run([seen[0], unscaled]) == [64.0, 1.0]
 
 
