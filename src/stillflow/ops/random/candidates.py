@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.errors import InvalidArgumentError
+from stillflow.errors import InvalidArgumentError, NotFoundError
 from stillflow.graph import dims
 from stillflow.graph.card import Card, op
 from stillflow.graph.export import export
-from stillflow.graph.lazy import LazyModule, torch
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.random_seed import get_seed
 from stillflow.ops.random.range_samplers import (
@@ -25,8 +25,6 @@ from stillflow.ops.random.range_samplers import (
 )
 from stillflow.ops.random.streams import OpStream
 from stillflow.ops.samples import Bad, Sample
-
-gfile: Any = LazyModule("stillflow.files.gfile")
 
 # Words that an execution reserves for each class it samples.
 _RESERVED_WORDS = 2048
@@ -84,8 +82,10 @@ def _sampling_kernel(make: Callable[[Node], Sampler]) -> Callable[[Node], Any]:
 _OUTPUTS = "(sampled_candidates: int64, true_expected_count: float, sampled_expected_count: float)"
 
 
-def _sampling_op(name: str, attrs: str, make: Callable[[Node], Sampler]) -> Card:
-    card = op(f"""
+def _sampling_op(
+    name: str, attrs: str, make: Callable[[Node], Sampler], effect: str | None = None
+) -> Card:
+    text = f"""
         {name}(true_classes: int64) -> {_OUTPUTS}
         num_true: int >= 1
         num_sampled: int >= 1
@@ -94,7 +94,8 @@ def _sampling_op(name: str, attrs: str, make: Callable[[Node], Sampler]) -> Card
         seed: int = 0
         seed2: int = 0
         flags: stateful
-    """)
+    """
+    card = op(text, effect=effect)
     card.shape(_candidate_shape)
     card.kernel(_sampling_kernel(make))
     return card
@@ -123,15 +124,18 @@ def _fixed_sampler(node: Node) -> Sampler:
 def _read_weights(path: str) -> list[float]:
     """The last comma-separated field of each line."""
     weights = []
-    with gfile.GFile(path, "r") as file:
-        for line in file:
-            text = line.rstrip("\n")
-            try:
-                weights.append(float(text.split(",")[-1]))
-            except ValueError:
-                raise InvalidArgumentError(
-                    None, None, f"Wrong vocabulary format at line: {text}"
-                ) from None
+    try:
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                text = line.rstrip("\n")
+                try:
+                    weights.append(float(text.split(",")[-1]))
+                except ValueError:
+                    raise InvalidArgumentError(
+                        None, None, f"Wrong vocabulary format at line: {text}"
+                    ) from None
+    except OSError as error:
+        raise NotFoundError(None, None, f"{path}; {error.strerror}") from error
     return weights
 
 
@@ -163,6 +167,7 @@ fixed_unigram_candidate_sampler_op = _sampling_op(
         shard: int >= 0 = 0
         unigrams: list(float) = []""",
     _fixed_sampler,
+    effect="reads files",
 )
 
 
