@@ -6,11 +6,11 @@ import functools
 from typing import Any
 
 from stillflow import nest
-from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.operation import Operation
 from stillflow.graph.tensor_like import is_tensor
+from stillflow.keras.backend.config import floatx
 from stillflow.layers.call_context import call_context
 from stillflow.layers.reachability import reachable_from
 from stillflow.ops.arrays.shape import shape
@@ -28,9 +28,7 @@ class Contributions:
     _updates: list[Any]
     _inbound_nodes: list[Any]
     _activity_regularizer: Any
-
-    def _of_children(self, attribute: str) -> list[Any]:
-        raise NotImplementedError  # Weights knows
+    _of_children: Any  # of Weights
 
     @property
     def updates(self) -> list[Any]:
@@ -97,7 +95,7 @@ def _tagged(loss: Any, inputs: Any) -> Any:
     if loss is None:
         return None
     if not is_tensor(loss):
-        loss = convert_to_tensor(loss, dtype=dtypes.float32)
+        loss = convert_to_tensor(loss, dtype=floatx())
     loss._unconditional_loss = inputs is None
     return loss
 

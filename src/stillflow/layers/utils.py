@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from stillflow.keras.backend.config import image_data_format
 from stillflow.ops.control_flow.cond import cond, smart_constant_value
 from stillflow.ops.control_flow.cond import smart_cond as _smart_cond
 from stillflow.variables.base import VariableV2
@@ -55,12 +56,12 @@ def normalize_tuple(value: Any, n: int, name: str) -> tuple[Any, ...]:
 
 
 def normalize_data_format(value: str | None) -> str:
-    """The data format in lower case; "channels_last" for None.
+    """The data format in lower case; Keras' default one for None.
 
     Raises:
       ValueError: if it is unknown.
     """
-    data_format = "channels_last" if value is None else value.lower()
+    data_format = (image_data_format() if value is None else value).lower()
     if data_format not in _FORMATS:
         raise ValueError(
             'The `data_format` argument must be one of "channels_first", "channels_last". '

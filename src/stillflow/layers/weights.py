@@ -11,6 +11,7 @@ import numpy as np
 from stillflow.graph import dtypes
 from stillflow.graph.api import init_scope, name_scope
 from stillflow.graph.tensor_shape import TensorShape
+from stillflow.keras.backend.config import floatx
 from stillflow.layers.identifiers import constraint_of, initializer_of, regularizer_of
 from stillflow.layers.policy import Policy
 from stillflow.variables.base import Variable, VariableAggregation, VariableSynchronization
@@ -76,9 +77,7 @@ class Weights:
     _trainable_weights: list[Any]
     _non_trainable_weights: list[Any]
     _layers: list[Any]
-
-    def add_loss(self, losses: Any, inputs: Any = None) -> None:
-        raise NotImplementedError  # Contributions knows
+    add_loss: Any  # of Contributions
 
     def add_weight(
         self,
@@ -114,7 +113,7 @@ class Weights:
         for key in kwargs:
             if key not in _ADD_WEIGHT_OPTIONS:
                 raise TypeError("Unknown keyword argument:", key)
-        dtype = dtypes.as_dtype(dtype or self.dtype or dtypes.float32)
+        dtype = dtypes.as_dtype(dtype or self.dtype or floatx())
         if self._dtype_policy.variable_dtype is None:
             self._dtype_policy = Policy(dtype.base_dtype.name)
         trainable = check_synchronization(synchronization, trainable)

@@ -278,7 +278,6 @@ class BatchNormalization(Layer):
     _bessels_correction_test_only = True
 
     def _single_ops(self, inputs: Any, training: Any) -> Any:
-        input_shape = inputs.shape
         scale, offset = self._broadcast(self.gamma, inputs), self._broadcast(self.beta, inputs)
         if utils.constant_value(training) is False:
             mean, variance = self.moving_mean, self.moving_variance
@@ -286,19 +285,25 @@ class BatchNormalization(Layer):
             if self.adjustment:
                 adjusting = self._adjusting(inputs, training)
                 scale, offset = _composed(*adjusting, scale, offset)
-            mean, variance, correction = self._batch_statistics(inputs, training)
-            if correction is not None:
-                scale, offset = _composed(*correction, scale, offset)
+            mean, variance = self._moments(inputs, training)
+            new_mean, new_variance = mean, variance
+            if self.virtual_batch_size is not None:
+                new_mean = reduce_mean(mean, axis=1, keepdims=True)
+                new_variance = reduce_mean(variance, axis=1, keepdims=True)
+            if self.renorm:
+                r, d, new_mean, new_variance = self._renorm(new_mean, new_variance, training)
+                r = self._broadcast(stop_gradient(r, name="renorm_r"), inputs)
+                d = self._broadcast(stop_gradient(d, name="renorm_d"), inputs)
+                scale, offset = _composed(r, d, scale, offset)
+            self._add_average_updates(new_mean, new_variance, training)
         mean, variance = cast(mean, inputs.dtype), cast(variance, inputs.dtype)
-        if offset is not None:
-            offset = cast(offset, inputs.dtype)
-        if scale is not None:
-            scale = cast(scale, inputs.dtype)
+        offset = None if offset is None else cast(offset, inputs.dtype)
+        scale = None if scale is None else cast(scale, inputs.dtype)
         outputs = batch_normalization(
             inputs, self._broadcast(mean, inputs), self._broadcast(variance, inputs), offset, scale,
             self.epsilon,
         )  # fmt: skip
-        outputs.set_shape(input_shape)
+        outputs.set_shape(inputs.shape)
         return outputs
 
     def _reduction_axes(self, inputs: Any) -> list[int]:
@@ -325,43 +330,30 @@ class BatchNormalization(Layer):
             utils.smart_cond(training, lambda: bias, lambda: zeros_like(bias)),
         )
 
-    def _batch_statistics(self, inputs: Any, training: Any) -> tuple[Any, Any, Any]:
-        """Mean and variance to normalize by, and the correction of renormalization or None.
-
-        Adds the updates of the moving averages.
-        """
+    def _moments(self, inputs: Any, training: Any) -> tuple[Any, Any]:
+        """The mean and variance to normalize by."""
         keep_dims = self.virtual_batch_size is not None or len(self.axis) > 1
-        batch_mean, batch_variance = moments(
+        mean, variance = moments(
             cast(inputs, self._param_dtype), self._reduction_axes(inputs), keep_dims=keep_dims
         )
-        mean = utils.smart_cond(
-            training, lambda: batch_mean, lambda: convert_to_tensor(self.moving_mean)
+        return (
+            utils.smart_cond(training, lambda: mean, lambda: convert_to_tensor(self.moving_mean)),
+            utils.smart_cond(
+                training, lambda: variance, lambda: convert_to_tensor(self.moving_variance)
+            ),
         )
-        variance = utils.smart_cond(
-            training, lambda: batch_variance, lambda: convert_to_tensor(self.moving_variance)
-        )
-        new_mean, new_variance, correction = mean, variance, None
-        if self.virtual_batch_size is not None:
-            new_mean = reduce_mean(mean, axis=1, keepdims=True)
-            new_variance = reduce_mean(variance, axis=1, keepdims=True)
-        if self.renorm:
-            r, d, new_mean, new_variance = self._renorm(new_mean, new_variance, training)
-            correction = (
-                self._broadcast(stop_gradient(r, name="renorm_r"), inputs),
-                self._broadcast(stop_gradient(d, name="renorm_d"), inputs),
-            )
 
+    def _add_average_updates(self, mean: Any, variance: Any, training: Any) -> None:
         def update_mean() -> Any:
-            return self._assign_moving_average(self.moving_mean, new_mean, self.momentum)
+            return self._assign_moving_average(self.moving_mean, mean, self.momentum)
 
         def update_variance() -> Any:
-            return self._assign_moving_variance(new_variance, self.momentum)
+            return self._assign_moving_variance(variance, self.momentum)
 
         self.add_update(lambda: utils.smart_cond(training, update_mean, lambda: self.moving_mean))
         self.add_update(
             lambda: utils.smart_cond(training, update_variance, lambda: self.moving_variance)
         )
-        return mean, variance, correction
 
     def _renorm(self, mean: Any, variance: Any, training: Any) -> tuple[Any, Any, Any, Any]:
         """Renormalization's factor and summand; mean and variance once its averages moved."""

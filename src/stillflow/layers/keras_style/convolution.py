@@ -7,6 +7,7 @@ from typing import Any
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.layers import utils
 from stillflow.layers.base_layer import Layer
+from stillflow.layers.functional import arguments
 from stillflow.layers.identifiers import (
     activation_of,
     constraint_of,
@@ -100,11 +101,12 @@ class Conv(Layer):
         return channels
 
     def _add_kernel(self, shape: tuple[Any, ...], name: str = "kernel") -> Any:
-        """A kernel; its initializer and so on are the attributes that begin with its name."""
+        """A variable; `bias_initializer` and so on are the attributes that begin with its name."""
+        role = name.removesuffix("_kernel")
         return self.add_weight(
-            name=name, shape=shape, initializer=getattr(self, f"{name}_initializer"),
-            regularizer=getattr(self, f"{name}_regularizer"),
-            constraint=getattr(self, f"{name}_constraint"), trainable=True, dtype=self.dtype,
+            name=name, shape=shape, initializer=getattr(self, f"{role}_initializer"),
+            regularizer=getattr(self, f"{role}_regularizer"),
+            constraint=getattr(self, f"{role}_constraint"), trainable=True, dtype=self.dtype,
         )  # fmt: skip
 
     def _add_bias(self) -> None:
@@ -195,12 +197,18 @@ class Conv1D(Conv):
         padding: Any = "valid",
         data_format: str | None = "channels_last",
         dilation_rate: Any = 1,
-        *args: Any,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            1, filters, kernel_size, strides, padding, data_format, dilation_rate, *args, **kwargs
-        )
+        super().__init__(1, **arguments(locals()))
 
     def call(self, inputs: Any) -> Any:
         """The convolution of [batch, steps, channels] or [batch, channels, steps]."""
@@ -210,12 +218,48 @@ class Conv1D(Conv):
 class Conv2D(Conv):
     """A convolution of images."""
 
-    def __init__(self, filters: Any, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
-        super().__init__(2, filters, kernel_size, *args, **kwargs)
+    def __init__(
+        self,
+        filters: Any,
+        kernel_size: Any,
+        strides: Any = (1, 1),
+        padding: Any = "valid",
+        data_format: str | None = None,
+        dilation_rate: Any = (1, 1),
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(2, **arguments(locals()))
 
 
 class Conv3D(Conv):
     """A convolution of volumes."""
 
-    def __init__(self, filters: Any, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
-        super().__init__(3, filters, kernel_size, *args, **kwargs)
+    def __init__(
+        self,
+        filters: Any,
+        kernel_size: Any,
+        strides: Any = (1, 1, 1),
+        padding: Any = "valid",
+        data_format: str | None = None,
+        dilation_rate: Any = (1, 1, 1),
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(3, **arguments(locals()))

@@ -11,6 +11,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.tensor_shape import TensorShape, dimension_value
+from stillflow.keras.backend.config import floatx
 from stillflow.layers import utils
 from stillflow.layers.base_layer import Layer
 from stillflow.layers.identifiers import (
@@ -74,7 +75,7 @@ class Dense(Layer):
 
     def build(self, input_shape: Any) -> None:
         """Makes `kernel` [last dimension, units] and `bias` [units]."""
-        dtype = dtypes.as_dtype(self.dtype or dtypes.float32)
+        dtype = dtypes.as_dtype(self.dtype or floatx())
         if not (dtype.is_floating or dtype.is_complex):
             raise TypeError(f"Unable to build `Dense` layer with non-floating point dtype {dtype}")
         last = dimension_value(TensorShape(input_shape)[-1])

@@ -29,14 +29,13 @@ class _Pooling(Layer):
 
     def __init__(
         self,
-        pool_size: Any = 2,
-        strides: Any = None,
-        padding: str = "valid",
-        data_format: str | None = None,
-        name: str | None = None,
+        pool_size: Any,
+        strides: Any,
+        padding: str,
+        data_format: str | None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(name=name, **kwargs)
+        super().__init__(**kwargs)
         strides = pool_size if strides is None else strides
         self.pool_size = utils.normalize_tuple(pool_size, self.rank, "pool_size")
         self.strides = utils.normalize_tuple(strides, self.rank, "strides")
@@ -104,6 +103,16 @@ class Pooling2D(_Pooling):
 
     rank = 2
 
+    def __init__(
+        self,
+        pool_size: Any = (2, 2),
+        strides: Any = None,
+        padding: str = "valid",
+        data_format: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(pool_size, strides, padding, data_format, **kwargs)
+
     def call(self, inputs: Any) -> Any:  # type: ignore[override]
         """The windows' values."""
         front, back = ((1, 1), ()) if self._channels_first else ((1,), (1,))
@@ -118,6 +127,16 @@ class Pooling3D(_Pooling):
     """Pooling of volumes."""
 
     rank = 3
+
+    def __init__(
+        self,
+        pool_size: Any = (2, 2, 2),
+        strides: Any = None,
+        padding: str = "valid",
+        data_format: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(pool_size, strides, padding, data_format, **kwargs)
 
     def call(self, inputs: Any) -> Any:  # type: ignore[override]
         """The windows' values."""

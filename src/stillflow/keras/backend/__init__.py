@@ -1,0 +1,1 @@
+"""`tf.keras.backend`: functions of tensors that Keras' layers are made of."""

@@ -1,0 +1,117 @@
+"""`tf.keras.constraints`: what optimizers project variables with after a step."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from stillflow.graph.export import export
+from stillflow.keras.backend.config import epsilon, floatx
+from stillflow.keras.backend.elementwise import clip, sqrt
+from stillflow.keras.utils.objects import deserialize_keras_object, serialize_keras_object
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.comparison import greater_equal
+from stillflow.ops.math.reductions import reduce_sum
+from stillflow.ops.math.unary import square
+
+
+@export("keras.constraints.Constraint")
+class Constraint:
+    """The base of constraints: functions that give a variable's new value."""
+
+    def __call__(self, w: Any) -> Any:
+        return w
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        names = inspect.signature(type(self).__init__).parameters
+        return {name: getattr(self, name) for name in names if hasattr(self, name)}
+
+
+def _norms(w: Any, axis: Any) -> Any:
+    return sqrt(reduce_sum(square(w), axis=axis, keepdims=True))
+
+
+@export("keras.constraints.MaxNorm", "keras.constraints.max_norm")
+class MaxNorm(Constraint):
+    """Bounds the norm along an axis from above."""
+
+    def __init__(self, max_value: float = 2, axis: Any = 0) -> None:
+        self.max_value, self.axis = max_value, axis
+
+    def __call__(self, w: Any) -> Any:
+        norms = _norms(w, self.axis)
+        desired = clip(norms, 0, self.max_value)
+        return w * (desired / (epsilon() + norms))
+
+
+@export("keras.constraints.NonNeg", "keras.constraints.non_neg")
+class NonNeg(Constraint):
+    """Sets negative elements to 0."""
+
+    def __call__(self, w: Any) -> Any:
+        return w * cast(greater_equal(w, 0.0), floatx())
+
+
+@export("keras.constraints.UnitNorm", "keras.constraints.unit_norm")
+class UnitNorm(Constraint):
+    """Makes the norm along an axis 1."""
+
+    def __init__(self, axis: Any = 0) -> None:
+        self.axis = axis
+
+    def __call__(self, w: Any) -> Any:
+        return w / (epsilon() + _norms(w, self.axis))
+
+
+@export("keras.constraints.MinMaxNorm", "keras.constraints.min_max_norm")
+class MinMaxNorm(Constraint):
+    """Moves the norm along an axis between bounds, by the share `rate` of the way."""
+
+    def __init__(
+        self, min_value: float = 0.0, max_value: float = 1.0, rate: float = 1.0, axis: Any = 0
+    ) -> None:
+        self.min_value, self.max_value = min_value, max_value
+        self.rate, self.axis = rate, axis
+
+    def __call__(self, w: Any) -> Any:
+        norms = _norms(w, self.axis)
+        desired = self.rate * clip(norms, self.min_value, self.max_value) + (1 - self.rate) * norms
+        return w * (desired / (epsilon() + norms))
+
+
+_KNOWN = {
+    "Constraint": Constraint, "MaxNorm": MaxNorm, "NonNeg": NonNeg, "UnitNorm": UnitNorm,
+    "MinMaxNorm": MinMaxNorm, "max_norm": MaxNorm, "non_neg": NonNeg, "unit_norm": UnitNorm,
+    "min_max_norm": MinMaxNorm, "maxnorm": MaxNorm, "nonneg": NonNeg, "unitnorm": UnitNorm,
+}  # fmt: skip
+
+
+@export("keras.constraints.serialize")
+def serialize(constraint: Any) -> Any:
+    """{"class_name": ..., "config": ...} of a constraint."""
+    return serialize_keras_object(constraint)
+
+
+@export("keras.constraints.deserialize")
+def deserialize(config: Any, custom_objects: Any = None) -> Any:
+    """The constraint of a name, or that `serialize` made `config` of."""
+    return deserialize_keras_object(config, _KNOWN, custom_objects, "constraint")
+
+
+@export("keras.constraints.get")
+def get(identifier: Any) -> Any:
+    """The constraint of a name or dictionary; None and what can be called as it is.
+
+    Raises:
+      ValueError: if it is nothing of the kind.
+    """
+    if identifier is None:
+        return None
+    if isinstance(identifier, str):
+        return deserialize({"class_name": identifier, "config": {}})
+    if isinstance(identifier, dict):
+        return deserialize(identifier)
+    if callable(identifier):
+        return identifier
+    raise ValueError(f"Could not interpret constraint identifier: {identifier}")

@@ -1,0 +1,163 @@
+"""Separable convolutions: by channel, then across channels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph.tensor_shape import TensorShape
+from stillflow.layers import utils
+from stillflow.layers.functional import arguments
+from stillflow.layers.identifiers import constraint_of, initializer_of, regularizer_of
+from stillflow.layers.keras_style.convolution import Conv
+from stillflow.nn.separable import separable_conv2d
+from stillflow.ops.arrays.shape import expand_dims, squeeze
+from stillflow.ops.nn.bias import bias_add
+
+
+class SeparableConv(Conv):
+    """A convolution of each channel by itself, then one of size 1 that mixes the channels.
+
+    Args:
+      depth_multiplier: how many channels the first makes of each.
+      depthwise_..., pointwise_...: of the kernels of the first and the second.
+
+    Others are those of `Conv`.
+    """
+
+    def __init__(
+        self,
+        rank: int,
+        filters: Any,
+        kernel_size: Any,
+        depth_multiplier: int = 1,
+        depthwise_initializer: Any = "glorot_uniform",
+        pointwise_initializer: Any = "glorot_uniform",
+        depthwise_regularizer: Any = None,
+        pointwise_regularizer: Any = None,
+        depthwise_constraint: Any = None,
+        pointwise_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(rank, filters, kernel_size, **kwargs)
+        self.depth_multiplier = depth_multiplier
+        self.depthwise_initializer = initializer_of(depthwise_initializer)
+        self.pointwise_initializer = initializer_of(pointwise_initializer)
+        self.depthwise_regularizer = regularizer_of(depthwise_regularizer)
+        self.pointwise_regularizer = regularizer_of(pointwise_regularizer)
+        self.depthwise_constraint = constraint_of(depthwise_constraint)
+        self.pointwise_constraint = constraint_of(pointwise_constraint)
+
+    def build(self, input_shape: Any) -> None:
+        """Makes the kernels and `bias` [filters].
+
+        `depthwise_kernel` is [kernel size ..., input channels, multiplier], `pointwise_kernel`
+        [1 ..., input channels * multiplier, filters].
+        """
+        channels = self._take_channels(TensorShape(input_shape))
+        multiplied = self.depth_multiplier * channels
+        self.depthwise_kernel = self._add_kernel(
+            (*self.kernel_size, channels, self.depth_multiplier), "depthwise_kernel"
+        )
+        self.pointwise_kernel = self._add_kernel(
+            (*((1,) * self.rank), multiplied, self.filters), "pointwise_kernel"
+        )
+        self._add_bias()
+        self.built = True
+
+    def _convolve(self, images: Any, kernels: Any, strides: tuple[int, ...], rate: Any) -> Any:
+        """The convolution of images, with the bias.
+
+        Args:
+          kernels: the depthwise one and the pointwise one.
+          strides, rate: along height and width.
+        """
+        data_format = utils.convert_data_format(self.data_format, ndim=4)
+        padding = "VALID" if self.padding == "causal" else self.padding.upper()
+        outputs = separable_conv2d(
+            images, *kernels, strides=(1, 1, *strides) if self._channels_first else
+            (1, *strides, 1), padding=padding, rate=rate, data_format=data_format,
+        )  # fmt: skip
+        return bias_add(outputs, self.bias, data_format=data_format) if self.use_bias else outputs
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        config = super().get_config()
+        for kind in ("initializer", "regularizer", "constraint"):
+            del config[f"kernel_{kind}"]
+        config["depth_multiplier"] = self.depth_multiplier
+        return {**config, **self._kernel_config("depthwise", "pointwise")}
+
+
+class SeparableConv1D(SeparableConv):
+    """A separable convolution of sequences, as images of height 1."""
+
+    takes_causal = True
+
+    def __init__(
+        self,
+        filters: Any,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: Any = "valid",
+        data_format: str | None = None,
+        dilation_rate: Any = 1,
+        depth_multiplier: int = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        depthwise_initializer: Any = "glorot_uniform",
+        pointwise_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        depthwise_regularizer: Any = None,
+        pointwise_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        depthwise_constraint: Any = None,
+        pointwise_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(1, **arguments(locals()))
+
+    def call(self, inputs: Any) -> Any:
+        """The convolution of [batch, steps, channels] or [batch, channels, steps]."""
+        axis = 2 if self._channels_first else 1
+        images = expand_dims(self._pad_causally(inputs), axis)
+        kernels = [expand_dims(k, 0) for k in (self.depthwise_kernel, self.pointwise_kernel)]
+        rate = (1, *self.dilation_rate)
+        outputs = squeeze(self._convolve(images, kernels, self.strides * 2, rate), [axis])
+        return outputs if self.activation is None else self.activation(outputs)
+
+
+class SeparableConv2D(SeparableConv):
+    """A separable convolution of images."""
+
+    def __init__(
+        self,
+        filters: Any,
+        kernel_size: Any,
+        strides: Any = (1, 1),
+        padding: Any = "valid",
+        data_format: str | None = None,
+        dilation_rate: Any = (1, 1),
+        depth_multiplier: int = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        depthwise_initializer: Any = "glorot_uniform",
+        pointwise_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        depthwise_regularizer: Any = None,
+        pointwise_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        depthwise_constraint: Any = None,
+        pointwise_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(2, **arguments(locals()))
+
+    def call(self, inputs: Any) -> Any:
+        """The convolution of [batch, height, width, channels], or channels second."""
+        kernels = self.depthwise_kernel, self.pointwise_kernel
+        outputs = self._convolve(inputs, kernels, self.strides, self.dilation_rate)
+        return outputs if self.activation is None else self.activation(outputs)
