@@ -241,8 +241,16 @@ def prod_gradient(node: Node, grad: Tensor) -> Any:
 # ---- public functions
 
 
-def _axes(x: Any, axis: Any) -> Any:
-    """The axes to reduce: those given, or all of them."""
+def reduction_axes(x: Any, axis: Any, older_axis: Any = None) -> Any:
+    """The axes to reduce: those given, or all of them.
+
+    Raises:
+      ValueError: if axes are given under both names.
+    """
+    if older_axis is not None:
+        if axis is not None:
+            raise ValueError("Can't specify both axis' and 'reduction_indices'.")
+        axis = older_axis
     if axis is not None:
         return axis
     if isinstance(x, Tensor) and x._dims is not None:
@@ -260,7 +268,7 @@ def _scalar_if_whole(keepdims: Any, axis: Any, output: Tensor) -> Tensor:
 
 def _reduce(card: Card, x: Any, axis: Any, keepdims: Any, name: str | None) -> Tensor:
     keepdims = False if keepdims is None else keepdims
-    result = card(x, _axes(x, axis), keep_dims=keepdims, name=name)
+    result = card(x, reduction_axes(x, axis), keep_dims=keepdims, name=name)
     return _scalar_if_whole(keepdims, axis, result)
 
 
