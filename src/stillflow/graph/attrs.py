@@ -40,7 +40,7 @@ def _int(value: Any, name: str) -> int:
 def _float(value: Any, name: str) -> float:
     if not isinstance(value, numbers.Real) and not hasattr(value, "__float__"):
         raise TypeError(f"Expected float for argument '{name}' not {value!r}.")
-    return float(value)
+    return float(np.float32(value))  # AttrValue.f is of single precision
 
 
 def _bool(value: Any, name: str) -> bool:
@@ -101,8 +101,13 @@ _NORMALIZE: dict[str, Callable[[Any, str], Any]] = {
 }  # fmt: skip
 
 
-def normalize(value: Any, attr: Attr) -> Any:
+def normalize(value: Any, attr: Attr, op_type: str) -> Any:
     """Checks and converts a caller's attribute value to the form kept inside the graph.
+
+    Args:
+      value: what the caller passed.
+      attr: the attribute's declaration.
+      op_type: the op's type, for messages.
 
     Raises:
       TypeError: if the value is of the wrong kind.
@@ -112,14 +117,11 @@ def normalize(value: Any, attr: Attr) -> Any:
     if not attr.is_list:
         result = convert(value, attr.name)
         if attr.allowed is not None and attr.element == "string" and result not in attr.allowed:
-            options = '", "'.join(sorted(a.decode() for a in attr.allowed))
-            raise ValueError(
-                f"Value for attr '{attr.name}' of \"{result.decode()}\" is not in the list of "
-                f'allowed values: "{options}"'
-            )
+            raise ValueError(_not_in(result, attr, op_type))
         if attr.minimum is not None and result < attr.minimum:
             raise ValueError(
-                f"Attr '{attr.name}' of '%s' Op passed {result} less than minimum {attr.minimum}."
+                f"Attr '{attr.name}' of '{op_type}' Op passed {result} less than "
+                f"minimum {attr.minimum}."
             )
         return result
     if not isinstance(value, (list, tuple)):
@@ -130,10 +132,24 @@ def normalize(value: Any, attr: Attr) -> Any:
         value = value.tolist()
     if attr.minimum is not None and len(value) < attr.minimum:
         raise ValueError(
-            f"Attr '{attr.name}' of '%s' Op passed list of length {len(value)} less than "
+            f"Attr '{attr.name}' of '{op_type}' Op passed list of length {len(value)} less than "
             f"minimum {attr.minimum}."
         )
-    return [convert(item, attr.name) for item in value]
+    result = [convert(item, attr.name) for item in value]
+    if attr.allowed is not None and attr.element == "string":
+        for item in result:
+            if item not in attr.allowed:
+                raise ValueError(_not_in(item, attr, op_type))
+    return result
+
+
+def _not_in(value: bytes, attr: Attr, op_type: str) -> str:
+    assert attr.allowed is not None
+    options = '", "'.join(item.decode() for item in attr.allowed)
+    return (
+        f"Attr '{attr.name}' of '{op_type}' Op passed string '{value.decode()}' "
+        f'not in: "{options}".'
+    )
 
 
 def kind_of(value: Any) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from stillflow.graph import attrs as attr_values
+from stillflow.graph.attrs import normalize
 from stillflow.graph.card import Card
 from stillflow.graph.conversion import convert_n_to_tensor, convert_to_tensor
 from stillflow.graph.dtypes import DType
@@ -40,15 +40,16 @@ def apply(card: Card, inputs: Sequence[Any], attrs: dict[str, Any], name: str | 
             f"{card.name} takes {len(signature.inputs)} inputs, not {len(inputs)}: "
             f"{', '.join(arg.name for arg in signature.inputs)}"
         )
-    known: dict[str, Any] = {
-        key: attr_values.normalize(value, signature.attrs[key]) if key in signature.attrs else value
-        for key, value in attrs.items()
-        if value is not None
-    }
+    declared = signature.attrs
     old = graph._name_stack
     stack, scope = graph._enter_name_scope(name or card.name)
     graph._name_stack = stack
     try:
+        known: dict[str, Any] = {
+            key: normalize(value, declared[key], card.name) if key in declared else value
+            for key, value in attrs.items()
+            if value is not None
+        }
         tensors: list[Tensor] = []
         for arg, value in zip(signature.inputs, inputs, strict=True):
             tensors.extend(_convert(card, graph, arg, value, known))

@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
 from stillflow.graph.tensor_shape import TensorShape
@@ -179,5 +181,5 @@ def _parse_default(kind: str, is_list: bool, text: str) -> Any:
     if kind == "string":
         return json.loads(text).encode()
     if kind == "float":
-        return float(text)
+        return float(np.float32(text))
     return json.loads(text)
