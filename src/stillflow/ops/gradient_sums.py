@@ -104,12 +104,12 @@ def sum_slices(grads: list[Any]) -> Any:
 def as_slices_list(values: Sequence[Any]) -> list[Any]:
     """Dense tensors as slices of all their rows, all with indices of one type."""
     from stillflow.ops.arrays.fill import range as range_
-    from stillflow.ops.arrays.shape import shape
+    from stillflow.ops.arrays.shape import shape_internal
 
     slices = []
     for value in values:
         if isinstance(value, Tensor):
-            size = shape(value, optimize=False)
+            size = shape_internal(value, optimize=False)
             value = IndexedSlices(value, range_(0, size[0]), size)
         slices.append(value)
     return _same_index_type(slices)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import enum
 import functools
-from typing import Any
+import inspect
+from typing import TYPE_CHECKING, Any
 
 from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
@@ -145,6 +146,14 @@ class _VariableMeta(type):
             return creation.create_variable_v2(*args, **kwargs)
         return super().__call__(*args, **kwargs)
 
+    @property
+    def __signature__(cls) -> inspect.Signature | None:
+        """What `help` and editors show, since `__call__` takes anything."""
+        from stillflow.variables import creation
+
+        makers = {Variable: creation.create_variable, VariableV2: creation.create_variable_v2}
+        return inspect.signature(makers[cls]) if cls in makers else None
+
 
 @export("compat.v2.Variable")
 class VariableV2(metaclass=_VariableMeta):
@@ -163,7 +172,11 @@ class VariableV2(metaclass=_VariableMeta):
     _synchronization: Any
     _aggregation: Any
     _constraint: Any
-    _save_slice_info: SaveSliceInfo | None = None
+    _save_slice_info: Any = None  # a SaveSliceInfo, for a part of a partitioned variable
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None: ...
 
     @property
     def name(self) -> str:
@@ -272,10 +285,10 @@ class VariableV2(metaclass=_VariableMeta):
             )
         session.run(self.initializer, {self.initializer.inputs[1]: value})
 
-    def _get_save_slice_info(self) -> SaveSliceInfo | None:
+    def _get_save_slice_info(self) -> Any:
         return self._save_slice_info
 
-    def _set_save_slice_info(self, save_slice_info: SaveSliceInfo) -> None:
+    def _set_save_slice_info(self, save_slice_info: Any) -> None:
         self._save_slice_info = save_slice_info
 
     def _to_proto(self, export_scope: str | None) -> Any:

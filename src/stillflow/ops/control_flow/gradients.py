@@ -22,7 +22,7 @@ from stillflow.ops.control_flow.switch import (
 def zeros_like_outside_loop(op: Operation, index: int) -> Any:
     """Zeros like output number `index`, made only in the branch where the output exists."""
     from stillflow.ops.arrays.fill import zeros, zeros_like
-    from stillflow.ops.arrays.shape import shape
+    from stillflow.ops.arrays.shape import shape_internal
     from stillflow.ops.control import identity
     from stillflow.ops.variables.resource import variable_shape_op
 
@@ -39,7 +39,7 @@ def zeros_like_outside_loop(op: Operation, index: int) -> Any:
     if is_resource:
         with graph.control_dependencies([pivot]):
             return zeros(variable_shape_op(other), dtype=value._handle_dtype)
-    size = shape(other, optimize=False)
+    size = shape_internal(other, optimize=False)
     with graph.control_dependencies([pivot]):
         return zeros(size, dtype=value.dtype.base_dtype)
 
