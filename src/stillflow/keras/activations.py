@@ -45,7 +45,8 @@ def elu(x: Any, alpha: float = 1.0) -> Tensor:
 @export("keras.activations.selu")
 def selu(x: Any) -> Tensor:
     """The scaled exponential linear unit of Klambauer et al. (2017)."""
-    result: Tensor = _SCALE * elementwise.elu(x, _ALPHA)
+    curve: Any = elementwise.elu(x, _ALPHA)
+    result: Tensor = _SCALE * curve
     return result
 
 

@@ -76,7 +76,8 @@ class MinMaxNorm(Constraint):
 
     def __call__(self, w: Any) -> Any:
         norms = _norms(w, self.axis)
-        desired = self.rate * clip(norms, self.min_value, self.max_value) + (1 - self.rate) * norms
+        clipped: Any = clip(norms, self.min_value, self.max_value)
+        desired = self.rate * clipped + (1 - self.rate) * norms
         return w * (desired / (epsilon() + norms))
 
 

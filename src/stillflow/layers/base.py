@@ -48,7 +48,8 @@ class Layer(base_layer.Layer):
         if self._keras_style:
             _refuse("scope", scope)
             _refuse("reuse", self._reuse)
-        self._scope = self._current_scope = None
+        self._scope: Any = None
+        self._current_scope: Any = None
         if scope:
             with variable_scope(scope) as self._scope:
                 pass

@@ -91,7 +91,7 @@ class Layer(Weights, Contributions, Connections):
         """Makes the layer's variables for inputs of a shape."""
         self.built = True
 
-    def call(self, inputs: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """Computes the layer's outputs."""
         return inputs
 

@@ -8,7 +8,7 @@ from typing import Any
 class Connections:
     """Inputs and outputs of a layer, by the nodes that its calls add to a Keras model."""
 
-    name: str
+    name: Any
     _inbound_nodes: list[Any]
     _outbound_nodes: list[Any]
 

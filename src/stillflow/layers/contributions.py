@@ -21,7 +21,7 @@ from stillflow.util import deprecation
 class Contributions:
     """Losses and updates of a layer and of the layers inside it."""
 
-    trainable: bool
+    trainable: Any
     stateful: bool
     _losses: list[Any]
     _callable_losses: list[Any]

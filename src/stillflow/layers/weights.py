@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import itertools
 from typing import Any
 
@@ -45,12 +46,14 @@ def make_variable(
                 initializer = initializer()
         value, value_dtype = functools.partial(initializer, shape, dtype=dtype), dtype.base_dtype
     dims = TensorShape(shape)
-    return Variable(
-        initial_value=value, name=name, trainable=trainable, caching_device=caching_device,
-        dtype=value_dtype, validate_shape=validate_shape, constraint=constraint,
-        use_resource=True if use_resource is None else use_resource, collections=collections,
-        synchronization=synchronization, aggregation=aggregation, shape=dims if dims else None,
-    )  # fmt: skip
+    options = {
+        "initial_value": value, "name": name, "trainable": trainable,
+        "caching_device": caching_device, "dtype": value_dtype, "validate_shape": validate_shape,
+        "constraint": constraint, "use_resource": True if use_resource is None else use_resource,
+        "collections": collections, "synchronization": synchronization,
+        "aggregation": aggregation, "shape": dims if dims else None,
+    }  # fmt: skip
+    return Variable(**options)
 
 
 def check_synchronization(synchronization: Any, trainable: bool | None) -> bool:
@@ -69,10 +72,10 @@ def check_synchronization(synchronization: Any, trainable: bool | None) -> bool:
 class Weights:
     """Variables of a layer and of the layers inside it."""
 
-    name: str
+    name: Any
     dtype: Any
     built: bool
-    trainable: bool
+    trainable: Any
     _dtype_policy: Policy
     _trainable_weights: list[Any]
     _non_trainable_weights: list[Any]
@@ -212,9 +215,7 @@ class Weights:
 
     def get_weights(self) -> list[np.ndarray]:
         """The values of `weights` in Keras' session."""
-        from stillflow.keras import backend
-
-        values: list[np.ndarray] = backend.batch_get_value(self.weights)
+        values: list[np.ndarray] = _keras_backend().batch_get_value(self.weights)
         return values
 
     def set_weights(self, weights: list[Any]) -> None:
@@ -237,6 +238,8 @@ class Weights:
                     f"{value.shape}"
                 )
         if params:
-            from stillflow.keras import backend
+            _keras_backend().batch_set_value(list(zip(params, weights, strict=True)))
 
-            backend.batch_set_value(list(zip(params, weights, strict=True)))
+
+def _keras_backend() -> Any:
+    return importlib.import_module("stillflow.keras.backend")

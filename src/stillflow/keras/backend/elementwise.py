@@ -64,7 +64,8 @@ def relu(
         upper = _like(max_value, x)
         x = clip_by_value(x, _like(0.0, x), upper)
     if alpha != 0.0:
-        x -= _like(alpha, x) * negative
+        slope: Any = _like(alpha, x)
+        x -= slope * negative
     result: Tensor = x
     return result
 
@@ -72,7 +73,7 @@ def relu(
 @export("keras.backend.elu")
 def elu(x: Any, alpha: float = 1.0) -> Tensor:
     """`x` where it is positive, `alpha * (exp(x) - 1)` elsewhere."""
-    result: Tensor = nn.elu(x)
+    result: Any = nn.elu(x)
     return result if alpha == 1 else where(x > 0, result, alpha * result)
 
 

@@ -234,7 +234,7 @@ class BatchNormalization(Layer):
 
     # ---- calling
 
-    def call(self, inputs: Any, training: Any = None) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, training: Any = None) -> Any:
         """Normalizes; in training it adds the updates of the moving averages as well."""
         if training is None:
             training = learning_phase()

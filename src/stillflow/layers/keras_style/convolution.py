@@ -127,7 +127,7 @@ class Conv(Layer):
         )  # fmt: skip
         self.built = True
 
-    def call(self, inputs: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any) -> Any:
         """The convolution of [batch, sizes ..., channels] or [batch, channels, sizes ...]."""
         outputs = self._convolution_op(inputs, self.kernel)
         if self.use_bias:

@@ -98,7 +98,7 @@ class Dense(Layer):
             )  # fmt: skip
         self.built = True
 
-    def call(self, inputs: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any) -> Any:
         """Maps the last dimension of inputs of any rank."""
         rank = len(inputs.shape)
         if rank > 2:
@@ -168,7 +168,7 @@ class Dropout(Layer):
             [sizes[i] if size is None else size for i, size in enumerate(self.noise_shape)]
         )
 
-    def call(self, inputs: Any, training: Any = None) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any, training: Any = None) -> Any:
         """Drops in training; else gives the inputs."""
         if training is None:
             training = learning_phase()
@@ -202,7 +202,7 @@ class Flatten(Layer):
         self.data_format = utils.normalize_data_format(data_format)
         self.input_spec = InputSpec(min_ndim=1)
 
-    def call(self, inputs: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any) -> Any:
         """Inputs of shape [batch, features]."""
         rank = inputs.shape.ndims
         if self.data_format == "channels_first" and rank is not None and rank > 1:

@@ -83,7 +83,7 @@ class Pooling1D(_Pooling):
     ) -> None:
         super().__init__(pool_size, strides, padding, data_format, **kwargs)
 
-    def call(self, inputs: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any) -> Any:
         """The windows' values, [batch, steps, channels] or [batch, channels, steps]."""
         axis = 3 if self._channels_first else 2
         images = expand_dims(inputs, axis)
@@ -113,7 +113,7 @@ class Pooling2D(_Pooling):
     ) -> None:
         super().__init__(pool_size, strides, padding, data_format, **kwargs)
 
-    def call(self, inputs: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any) -> Any:
         """The windows' values."""
         front, back = ((1, 1), ()) if self._channels_first else ((1,), (1,))
         return type(self).pool_function(
@@ -138,7 +138,7 @@ class Pooling3D(_Pooling):
     ) -> None:
         super().__init__(pool_size, strides, padding, data_format, **kwargs)
 
-    def call(self, inputs: Any) -> Any:  # type: ignore[override]
+    def call(self, inputs: Any) -> Any:
         """The windows' values."""
         if self._channels_first:
             inputs = transpose(inputs, (0, 2, 3, 4, 1))

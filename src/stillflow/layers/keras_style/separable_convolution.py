@@ -73,9 +73,11 @@ class SeparableConv(Conv):
         """
         data_format = utils.convert_data_format(self.data_format, ndim=4)
         padding = "VALID" if self.padding == "causal" else self.padding.upper()
+        depthwise, pointwise = kernels
+        strides = (1, 1, *strides) if self._channels_first else (1, *strides, 1)
         outputs = separable_conv2d(
-            images, *kernels, strides=(1, 1, *strides) if self._channels_first else
-            (1, *strides, 1), padding=padding, rate=rate, data_format=data_format,
+            images, depthwise, pointwise, strides=strides, padding=padding, rate=rate,
+            data_format=data_format,
         )  # fmt: skip
         return bias_add(outputs, self.bias, data_format=data_format) if self.use_bias else outputs
 
