@@ -87,13 +87,15 @@ class AdamOptimizer(RuleOptimizer):
             },
         )
 
+    def _cast_scalars(self, var: Any) -> list[Any]:
+        """The hyperparameters in the order of the training op, in the variable's type."""
+        dtype = var.dtype.base_dtype
+        return [cast(value, dtype) for value in self._step(var).scalars.values()]
+
     def _apply_sparse_shared(
         self, grad: Tensor, var: Any, indices: Tensor, scatter_add: Callable[..., Any]
     ) -> Operation:
-        dtype = var.dtype.base_dtype
-        beta1_power, beta2_power, lr, beta1, beta2, epsilon = (
-            cast(value, dtype) for value in self._step(var).scalars.values()
-        )
+        beta1_power, beta2_power, lr, beta1, beta2, epsilon = self._cast_scalars(var)
         rate = lr * sqrt(1 - beta2_power) / (1 - beta1_power)
         graph = get_default_graph()
         averages = []
