@@ -11,10 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.graph.constant_value import constant_value
+from stillflow.graph import dims as dims_lib
+from stillflow.graph import dtypes
+from stillflow.graph.constant_value import constant_value, partial_shape
+from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_like import is_tensor
+from stillflow.graph.tensor_shape import TensorShape, dimension_value
 
 
 @export("get_static_value", "contrib.util.constant_value")
@@ -89,3 +93,49 @@ _COMPUTED: dict[str, Callable[[Operation, list[Any]], Any]] = {
     "Equal": lambda op, given: np.equal(*given),
     "NotEqual": lambda op, given: np.not_equal(*given),
 }
+
+
+class _Readable:
+    """Where `partial_shape` looks things up: only what Python code may know."""
+
+    @staticmethod
+    def value(tensor: Tensor) -> Any:
+        return static_value(tensor)
+
+    @staticmethod
+    def dims(tensor: Tensor) -> Any:
+        return tensor._dims
+
+
+def constant_value_as_shape(tensor: Tensor) -> TensorShape:
+    """The shape an integer vector stands for, with None for each size that is not known.
+
+    Args:
+      tensor: int32 or int64; a vector of sizes, or a scalar -1 for an unknown shape.
+
+    Raises:
+      ValueError: a scalar that is not known to be -1, or a rank above 1.
+    """
+    if tensor._dims == ():
+        value = static_value(tensor)
+        needed = "require a statically known scalar with value '-1' to describe an unknown shape."
+        if value is None:
+            raise ValueError(f"Received a scalar with unknown value as shape; {needed}")
+        if value != -1:
+            raise ValueError(f"Received a scalar value '{value}' as shape; {needed}")
+        return TensorShape(None)
+    dims_lib.with_rank(tensor._dims, 1)
+    return TensorShape(partial_shape(tensor, _Readable))
+
+
+def shape_tensor(shape: Any) -> Tensor:
+    """A shape as an integer vector: int32, unless its sizes need or have another type.
+
+    Args:
+      shape: a TensorShape, a tensor, or a list of ints, dimensions and scalar tensors.
+    """
+    if not isinstance(shape, (list, tuple)):
+        return convert_to_tensor(shape, name="shape")
+    if not shape:
+        return convert_to_tensor(shape, dtype=dtypes.int32, name="shape")
+    return convert_to_tensor(tuple(map(dimension_value, shape)), name="shape")
