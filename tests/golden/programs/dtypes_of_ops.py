@@ -90,7 +90,7 @@ def double_precision_training(tf):
                setup=[tf.global_variables_initializer()], train=[train, loss], steps=3)
 
 
-@program
+@program(rtol=1e-3, reason="TF 1.15 adds up products of halves as halves, which rounds each sum")
 def half_precision_layers(tf):
     tf.set_random_seed(1)
     x = tf.placeholder(tf.float16, [None, 4])
