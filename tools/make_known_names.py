@@ -2,7 +2,7 @@
 
 It tells a name that is not supported yet from one that never existed. The input is the record of
 TensorFlow's public symbols, {"tf.nn.relu": {...}, ...}, and the record of what programs use,
-{"symbols": [{"symbol": "tf.nn.relu", ...}, ...]}, for tf.estimator: a distribution of its own.
+{"symbols": [{"symbol": "tf.nn.relu", ...}, ...]}, for tf.estimator and tf.compat.v2.
 Namespaces with equal members share a line:
 
     flags app.flags: DEFINE_bool DEFINE_float ...
@@ -54,7 +54,7 @@ def main() -> None:
     arguments = parser.parse_args()
     symbols = list(json.loads(arguments.api.read_text()))
     used = json.loads(arguments.usage.read_text())["symbols"]
-    symbols += [row["symbol"] for row in used if row["symbol"].startswith("tf.estimator.")]
+    symbols += [row["symbol"] for row in used if row["symbol"].startswith(("tf.estimator.", "tf.compat.v2."))]
     TARGET.write_text(render(symbols), encoding="ascii")
 
 

@@ -330,7 +330,7 @@ def output_types(card: Card, attrs: dict[str, Any]) -> list[DType]:
         if arg.type_list_attr is not None:
             types.extend(attrs[arg.type_list_attr])
             continue
-        dtype = arg.dtype if arg.dtype is not None else attrs[arg.type_attr]
+        dtype = arg.dtype if arg.dtype is not None else attrs[arg.type_attr or ""]
         if arg.is_ref:
             dtype = dtype._as_ref
         types.extend([dtype] * (attrs[arg.number_attr] if arg.number_attr else 1))

@@ -13,7 +13,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_like import TensorLike
-from stillflow.graph.tensor_shape import TensorShape, shape_from_dims
+from stillflow.graph.tensor_shape import Dimension, TensorShape, shape_from_dims
 
 if TYPE_CHECKING:
     from stillflow.graph.dtypes import DType
@@ -46,9 +46,9 @@ class SparseTensor(TensorLike, CompositeTensor):
             self._dense_shape = convert_to_tensor(
                 dense_shape, name="dense_shape", dtype=dtypes.int64
             )
-        rows, columns = self._indices.shape.with_rank(2).dims or ()
-        (count,) = self._values.shape.with_rank(1).dims or ()
-        (rank,) = self._dense_shape.shape.with_rank(1).dims or ()
+        rows, columns = _known(self._indices.shape.with_rank(2))
+        (count,) = _known(self._values.shape.with_rank(1))
+        (rank,) = _known(self._dense_shape.shape.with_rank(1))
         rows.merge_with(count)
         columns.merge_with(rank)
 
@@ -157,6 +157,12 @@ def convert_to_tensor_or_sparse_tensor(
             f"Sparse dtype: requested = {dtype.name}, actual = {value.dtype.name}"
         )
     return value
+
+
+def _known(shape: TensorShape) -> list[Dimension]:
+    """The sizes in a shape whose rank is certain."""
+    assert shape.dims is not None
+    return shape.dims
 
 
 def is_sparse(x: Any) -> bool:

@@ -64,7 +64,7 @@ def convolution(
     dilations = sequence(dilations, count, axis, "dilations")
     with name_scope(name, "convolution", [input, filter]) as scope:
         if all(rate == 1 for rate in dilations):
-            function = (conv1d, conv2d_op, conv3d_op)[count - 1]
+            function: Any = (conv1d, conv2d_op, conv3d_op)[count - 1]
             return function(
                 input, filter, strides, padding=padding, data_format=data_format,
                 dilations=dilations, name=scope,

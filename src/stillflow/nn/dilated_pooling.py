@@ -62,6 +62,7 @@ def pool(
         if not 1 <= count <= 3:
             raise ValueError("It is required that 1 <= num_spatial_dims <= 3.")
         input.shape.with_rank(count + 2)
+        steps: Any
         steps, rate = strides_and_dilation_rate(count, strides, dilation_rate)
         if padding == "SAME" and np.any(rate > 1):
             raise ValueError("pooling with SAME padding is not implemented for dilation_rate > 1")

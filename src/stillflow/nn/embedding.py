@@ -69,7 +69,7 @@ def _rows(params: Any) -> int | None:
     return params.shape.dims[0].value if params.shape.ndims else None
 
 
-def _assign(flat_ids: Tensor, params: list[Any], strategy: str) -> tuple[Tensor, Tensor]:
+def _assign(flat_ids: Any, params: list[Any], strategy: str) -> tuple[Tensor, Tensor]:
     """Which part each id is in, and its number there."""
     count = len(params)
     if strategy == "mod":

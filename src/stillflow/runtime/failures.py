@@ -16,7 +16,8 @@ def as_op_error(error: BaseException, op: Operation | None) -> BaseException:
     if isinstance(error, errors.OpError):
         if error.op is not None:
             return error
-        return type(error)(op.node_def, op, error.message + where)
+        kind_of_error: Any = type(error)
+        return kind_of_error(op.node_def, op, error.message + where)
     message = str(error).strip() or type(error).__name__
     kind: Any = errors.InvalidArgumentError
     if isinstance(error, MemoryError) or "allocate" in message or "out of memory" in message:

@@ -94,12 +94,12 @@ class Fetches:
             names = [field.name for field in type(fetch).__attrs_attrs__]
             parts = [self._plan(getattr(fetch, name)) for name in names]
             kind = type(fetch)
-            return lambda values: kind(*[part(values) for part in parts])
+            return lambda values: kind(*[part(values) for part in parts])  # type: ignore[call-arg]
         return self._element(fetch, fetch)
 
     def _sequence(self, fetch: Sequence[Any]) -> Callable[[list[Any]], Any]:
         parts = [self._plan(item) for item in fetch]
-        kind = type(fetch)
+        kind: Any = type(fetch)
         if kind is list:
             return lambda values: [part(values) for part in parts]
         if hasattr(fetch, "_fields"):

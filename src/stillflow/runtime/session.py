@@ -61,7 +61,7 @@ class BaseSession:
         return self._graph.as_graph_def()
 
     @property
-    def sess_str(self) -> str:
+    def sess_str(self) -> Any:
         return self._target
 
     def as_default(self) -> Any:

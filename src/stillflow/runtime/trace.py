@@ -92,7 +92,7 @@ class Tracer:
         if card.value_part is not None and op.type != "Const":
             known = card.value_part(node)
             if known is not None:
-                outputs = known if isinstance(known, (list, tuple)) else [known]
+                outputs: Sequence[Any] = known if isinstance(known, (list, tuple)) else [known]
                 self.settle(op, [facts.resources.from_array(a) for a in outputs], guard)
                 return True
         if op.type == "Const":
@@ -289,7 +289,7 @@ def _switch(tracer: Tracer, op: Operation) -> None:
         if guard is None or (truth is not None and bool(truth) != bool(branch)):
             tracer.values.setdefault(tensor, Value("dead", None))
             continue
-        inner = guard
+        inner: Guard = guard
         if truth is None:
             name = tracer.predicate(tracer.values[predicate], op)
             inner = both(guard, ((name, bool(branch)),))

@@ -250,7 +250,7 @@ class Orthogonal(Initializer):
         q = orthogonal_matrix(flat, dtype, self.seed)
         if rows < columns:
             q = matrix_transpose(q)
-        result: Tensor = self.gain * reshape(q, shape)
+        result: Any = self.gain * reshape(q, shape)
         return result
 
 
@@ -284,7 +284,7 @@ class Identity(Initializer):
         matrix = eye(*whole, dtype=self.dtype if dtype is None else dtype)
         if partition_info is not None:
             matrix = slice_(matrix, partition_info.var_offset, shape)
-        result: Tensor = self.gain * matrix  # type: ignore[operator]
+        result: Any = self.gain * matrix
         return result
 
 

@@ -380,7 +380,7 @@ def variable_axis_size_partitioner(
         raise ValueError("max_shards must be positive.")
 
     def partitioner(shape: TensorShape, dtype: DType) -> list[int]:
-        sizes = as_shape(shape).as_list()
+        sizes: list[Any] = as_shape(shape).as_list()
         element = bytes_per_string_element if dtype.name == "string" else dtype.size
         parts = [1] * len(sizes)
         whole = math.prod(sizes)
@@ -405,7 +405,7 @@ def min_max_variable_partitioner(
     """A partitioner that makes as many parts as keep each above a size in bytes."""
 
     def partitioner(shape: TensorShape, dtype: DType) -> list[int]:
-        sizes = as_shape(shape).as_list()
+        sizes: list[Any] = as_shape(shape).as_list()
         if axis >= len(sizes):
             raise ValueError(
                 f"Cannot partition variable along axis {axis} when shape is only {shape}"
@@ -425,7 +425,7 @@ def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Callable[..., list
     """A partitioner that makes `num_shards` parts, at most one per row."""
 
     def partitioner(shape: TensorShape, **unused: Any) -> list[int]:
-        sizes = as_shape(shape).as_list()
+        sizes: list[Any] = as_shape(shape).as_list()
         parts = [1] * len(sizes)
         parts[axis] = min(num_shards, sizes[axis])
         return parts

@@ -165,10 +165,10 @@ def _like_kernel(name: str) -> Callable[[Any], Any]:
     return kernel
 
 
-for _card, _make in ((zeros_like_op, np.zeros), (ones_like_op, np.ones)):
+for _card, _name in ((zeros_like_op, "zeros"), (ones_like_op, "ones")):
     _card.shape(_same_shape)
-    _card.value(_like_value(_make))
-    _card.kernel(_like_kernel(_make.__name__))
+    _card.value(_like_value(getattr(np, _name)))
+    _card.kernel(_like_kernel(_name))
 
 
 @zeros_like_op.samples

@@ -204,7 +204,7 @@ def _tensor_shape(node: Node) -> Any:
     input_name = "input" if node.op.type == "ScatterNdNonAliasingAdd" else "output"
     if input_name == "output":
         dims_lib.with_rank_at_least(all_dims[0], 1)
-    check_nd_dims(*all_dims, input_name)
+    check_nd_dims(*all_dims, input_name)  # type: ignore[call-arg]
     return all_dims[0]
 
 

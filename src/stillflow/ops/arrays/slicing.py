@@ -226,7 +226,7 @@ def known_slice(node: Node, dims: Any, first: int = 1) -> Resolved | None:
     bounds = [node.value(first + number) for number in range(3)]
     if any(bound is None for bound in bounds) or not dims_lib.is_known(dims):
         return None
-    return resolve(dims, *[bound.tolist() for bound in bounds], Masks.of(node))  # type: ignore[union-attr]
+    return resolve(dims, *[bound.tolist() for bound in bounds], Masks.of(node))  # type: ignore[call-arg]
 
 
 @strided_slice_op.value

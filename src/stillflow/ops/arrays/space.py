@@ -368,7 +368,7 @@ def required_space_to_batch_paddings(
         known = [static_value(item) for item in given]
         if all(value is not None for value in known):
             given = known
-        return _paddings_and_crops(*given, count)
+        return _paddings_and_crops(*given, count)  # type: ignore[call-arg]
 
 
 def _paddings_and_crops(block: Any, sizes: Any, base: Any, count: int) -> Any:

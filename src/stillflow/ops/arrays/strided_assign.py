@@ -56,7 +56,7 @@ def _setter(node: Node) -> Callable[[Any, Any, Any, Any, Any], None]:
 
     def assign(target: Any, begin: Any, end: Any, strides: Any, value: Any) -> None:
         given = bounds or [ints(begin), ints(end), ints(strides)]
-        found = resolve(target.shape, *given, masks)
+        found = resolve(target.shape, *given, masks)  # type: ignore[call-arg]
         if 0 in found.dims:
             return  # nothing is assigned, whatever the value is
         if tuple(value.shape) != found.dims:

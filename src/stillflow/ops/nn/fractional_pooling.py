@@ -273,7 +273,7 @@ def fractional_avg_pool_kernel(node: Node) -> Any:
 
 @fractional_avg_pool_op.gradient
 def fractional_avg_pool_gradient(node: Node, grad: Tensor, *_: Any) -> Any:
-    _, rows, columns = node.outputs
+    rows, columns = node.outputs[1:]
     return fractional_avg_pool_grad_op(
         node.inputs[0].shape, grad, rows, columns, overlapping=node.overlapping
     )
