@@ -30,6 +30,7 @@ from stillflow.ops.math.kernels import (
     broadcasting_call,
     element_wise,
     invalid,
+    is_finite,
     on_strings,
 )
 from stillflow.ops.samples import Bad, Sample
@@ -170,7 +171,8 @@ def mul_kernel(node: Node) -> Any:
 
 
 def _mul_no_nan(x: Any, y: Any) -> Any:
-    return torch.mul(x, y).masked_fill_(y == 0, 0)
+    result = torch.mul(x, y)
+    return result if is_finite(result) else result.masked_fill_(y == 0, 0)
 
 
 @mul_no_nan_op.kernel
@@ -280,40 +282,32 @@ def pow_kernel(node: Node) -> Any:
     return broadcasting_call(node, _integer_pow if node.T.is_integer else torch.pow)
 
 
+# Where an input is NaN, TF gives the first one; torch gives NaN. Only the second input matters.
+
+
 def _maximum(x: Any, y: Any) -> Any:
-    return torch.where(x < y, y, x)
+    return torch.maximum(x, y) if is_finite(y) else torch.where(x < y, y, x)
 
 
 def _minimum(x: Any, y: Any) -> Any:
-    return torch.where(y < x, y, x)
+    return torch.minimum(x, y) if is_finite(y) else torch.where(y < x, y, x)
 
 
-def _extreme_kernel(node: Node, both: Any, other: Any, exact: Any) -> Any:
-    """Where an input is NaN, TF gives the first one, whichever it is.
-
-    Args:
-      both: torch's function that gives NaN if either input is NaN.
-      other: torch's function that gives the input that is not NaN.
-      exact: TF's function, which takes two passes.
-    """
-    if node.T.is_integer:
-        return broadcasting_call(node, both)
-    x, y = node.value(0), node.value(1)
-    if y is not None and not np.isnan(y.astype(np.float64)).any():
-        return broadcasting_call(node, both)
-    if x is not None and not np.isnan(x.astype(np.float64)).any():
-        return broadcasting_call(node, other)
+def _extreme_kernel(node: Node, function: Any, exact: Any) -> Any:
+    y = node.value(1)
+    if node.T.is_integer or (y is not None and not np.isnan(y.astype(np.float64)).any()):
+        return broadcasting_call(node, function)
     return broadcasting_call(node, exact)
 
 
 @maximum_op.kernel
 def maximum_kernel(node: Node) -> Any:
-    return _extreme_kernel(node, torch.maximum, torch.fmax, _maximum)
+    return _extreme_kernel(node, torch.maximum, _maximum)
 
 
 @minimum_op.kernel
 def minimum_kernel(node: Node) -> Any:
-    return _extreme_kernel(node, torch.minimum, torch.fmin, _minimum)
+    return _extreme_kernel(node, torch.minimum, _minimum)
 
 
 @atan2_op.kernel

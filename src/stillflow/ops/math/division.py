@@ -19,7 +19,13 @@ from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.binary import broadcasting_op
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.complex import conj
-from stillflow.ops.math.kernels import NUMPY_TYPES, broadcasting_call, invalid, through_numpy
+from stillflow.ops.math.kernels import (
+    NUMPY_TYPES,
+    broadcasting_call,
+    invalid,
+    is_finite,
+    through_numpy,
+)
 from stillflow.ops.samples import Bad, Sample
 
 comparison: Any = LazyModule("stillflow.ops.math.comparison")
@@ -145,7 +151,8 @@ def floor_div_kernel(node: Node) -> Any:
 
 
 def _div_no_nan(x: Any, y: Any) -> Any:
-    return torch.div(x, y).masked_fill_(y == 0, 0)
+    result = torch.div(x, y)
+    return result if is_finite(result) else result.masked_fill_(y == 0, 0)
 
 
 @div_no_nan_op.kernel
@@ -154,7 +161,8 @@ def div_no_nan_kernel(node: Node) -> Any:
 
 
 def _xdivy(x: Any, y: Any) -> Any:
-    return torch.div(x, y).masked_fill_(x == 0, 0)
+    result = torch.div(x, y)
+    return result if is_finite(result) else result.masked_fill_(x == 0, 0)
 
 
 @xdivy_op.kernel
@@ -163,7 +171,8 @@ def xdivy_kernel(node: Node) -> Any:
 
 
 def _xlogy(x: Any, y: Any) -> Any:
-    return torch.mul(x, torch.log(y)).masked_fill_(x == 0, 0)
+    result = torch.mul(x, torch.log(y))
+    return result if is_finite(result) else result.masked_fill_(x == 0, 0)
 
 
 @xlogy_op.kernel

@@ -74,6 +74,18 @@ def broadcasting_call(node: Node, function: Callable[..., Any]) -> Any:
     return run
 
 
+def is_finite(x: Any) -> bool:
+    """Whether all numbers are known to be finite; not asked on devices, which would have to wait.
+
+    The sum is far cheaper than looking at every element. It may be infinite or NaN without any
+    element being so: then the caller merely takes the longer way.
+    """
+    if not x.is_cpu:
+        return False
+    total = x.sum().item()
+    return bool(total - total == 0)
+
+
 def on_strings(function: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel over arrays of bytes that gives an array of bytes, also for scalars."""
 

@@ -12,7 +12,7 @@ from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.kernels import torch_type
-from stillflow.ops.math.kernels import NUMPY_TYPES, invalid, through_numpy
+from stillflow.ops.math.kernels import NUMPY_TYPES, invalid, is_finite, through_numpy
 
 # A reduction along at least one axis: f(tensor, sorted axes, keep_dims).
 Reduce = Callable[[Any, list[int], bool], Any]
@@ -185,7 +185,7 @@ def extreme_of(dtype: DType, largest: bool) -> tuple[Reduce, Callable[..., Any] 
                 [n for i, n in enumerate(x.shape) if i not in axes]
             )
         result = getattr(torch, function)(x, axes, keep)
-        if floating and x.device.type == "cpu" and torch.isnan(result).any():
+        if floating and x.is_cpu and not is_finite(result) and torch.isnan(result).any():
             x = torch.where(torch.isnan(x), worst, x)
             result = getattr(torch, function)(x, axes, keep)
         return result
@@ -246,7 +246,7 @@ def _positions(x: Any, axis: int, largest: bool) -> Any:
         return (torch.argmax if largest else torch.argmin)(x, axis)
     function = torch.max if largest else torch.min
     values, positions = function(x, axis)
-    if x.device.type == "cpu" and torch.isnan(values).any():  # TF passes over NaNs
+    if x.is_cpu and not is_finite(values) and torch.isnan(values).any():  # TF passes over NaNs
         worst = -np.inf if largest else np.inf
         positions = function(torch.where(torch.isnan(x), worst, x), axis)[1]
     return positions

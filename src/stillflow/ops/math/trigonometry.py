@@ -44,7 +44,7 @@ def _tanh_grad(y: Any, dy: Any) -> Any:
     return dy * (1 - y * y)
 
 
-tanh_grad_op = slope_op("TanhGrad", _tanh_grad)
+tanh_grad_op = slope_op("TanhGrad", _tanh_grad, fused="tanh_backward")
 
 
 @sin_op.gradient

@@ -12,14 +12,14 @@ from stillflow.graph.card import Card, op
 from stillflow.graph.constant_value import value_of
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
-from stillflow.graph.lazy import LazyModule, torch
+from stillflow.graph.lazy import LazyModule, aten, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable, map_sparse_values
 from stillflow.ops.math.broadcasting import broadcast_shape
 from stillflow.ops.math.complex import complex_abs_op, conj
-from stillflow.ops.math.kernels import FIELD, NUMBER, REAL, no_kernel
+from stillflow.ops.math.kernels import FIELD, NUMBER, REAL, is_finite, no_kernel
 from stillflow.ops.samples import Sample
 
 fills: Any = LazyModule("stillflow.ops.arrays.fill")
@@ -55,11 +55,22 @@ def unary_op(
     return card
 
 
-def slope_op(name: str, function: Callable[..., Any]) -> Card:
-    """The card of an op that turns a function's value y and a gradient dy into its gradient."""
+def slope_op(name: str, function: Callable[..., Any], fused: str = "") -> Card:
+    """The card of an op that turns a function's value y and a gradient dy into its gradient.
+
+    Args:
+      function: `f(y, dy)`.
+      fused: torch's own name for `f(dy, y)` of real numbers, if it has one.
+    """
     card = op(f"{name}(y: T, dy: T) -> z: T; T: {FIELD}")
     card.shape(broadcast_shape)
-    card.kernel(lambda node: node.call(function, *node.inputs))
+
+    @card.kernel
+    def kernel(node: Node) -> Any:
+        if fused and not node.T.is_complex:
+            return node.call(getattr(aten, fused).default, *reversed(node.inputs))
+        return node.call(function, *node.inputs)
+
     card.samples(lambda: iter([Sample(POSITIVE / 4, ANYWHERE)]))
     return card
 
@@ -116,7 +127,7 @@ def _conj(x: Any) -> Any:
 
 def _zero_with(dy: Any, result: Any) -> Any:
     """`result`, but 0 where `dy` is 0: there a gradient stays 0 even if the slope is infinite."""
-    return torch.where(dy == 0, dy, result)
+    return result if is_finite(result) else torch.where(dy == 0, dy, result)
 
 
 def _sqrt_grad(y: Any, dy: Any) -> Any:
@@ -203,7 +214,7 @@ def _sigmoid_grad(y: Any, dy: Any) -> Any:
     return dy * y * (1 - y)
 
 
-sigmoid_grad_op = slope_op("SigmoidGrad", _sigmoid_grad)
+sigmoid_grad_op = slope_op("SigmoidGrad", _sigmoid_grad, fused="sigmoid_backward")
 
 
 @exp_op.gradient
