@@ -16,6 +16,7 @@ PACKAGES = {
 
 # Internal modules that we have whole: the very module, so that patching it has an effect.
 MODULES = {
+    "tensorflow.contrib.opt.python.training.sign_decay": "stillflow.contrib.opt.sign_decay",
     "tensorflow.examples.tutorials.mnist.input_data": "stillflow.contrib.learn.datasets.mnist",
     "tensorflow.python.compat.compat": "stillflow.platform.compat",
     "tensorflow.python.eager.context": "stillflow.facade.eager_context",
@@ -82,6 +83,31 @@ OBJECTS: dict[str, dict[str, str]] = {
         "__cxx11_abi_flag__": "stillflow.version:CXX11_ABI_FLAG",
         "__monolithic_build__": "stillflow.version:MONOLITHIC_BUILD",
         "*": "stillflow.version",
+    },
+    "tensorflow.python.keras.engine.base_layer": {
+        "Layer": "stillflow.layers.base_layer:Layer",
+        "*": "stillflow.layers.base_layer",
+    },
+    "tensorflow.python.keras.engine.input_spec": {"*": "stillflow.layers.input_spec"},
+    "tensorflow.python.layers.base": {
+        "*": "stillflow.layers.base stillflow.layers.style stillflow.layers.input_spec",
+    },
+    "tensorflow.python.layers.convolutional": {
+        "*": "stillflow.layers.convolutional stillflow.layers.separable"
+             " stillflow.layers.transposed",
+    },
+    "tensorflow.python.layers.core": {"*": "stillflow.layers.core"},
+    "tensorflow.python.layers.normalization": {"*": "stillflow.layers.normalization"},
+    "tensorflow.python.layers.pooling": {"*": "stillflow.layers.pooling"},
+    "tensorflow.python.layers.utils": {
+        "constant_value": "stillflow.layers.utils:constant_value",
+        "conv_input_length": "stillflow.layers.utils:conv_input_length",
+        "conv_output_length": "stillflow.layers.utils:conv_output_length",
+        "convert_data_format": "stillflow.layers.utils:convert_data_format",
+        "normalize_data_format": "stillflow.layers.utils:normalize_data_format",
+        "normalize_padding": "stillflow.layers.utils:normalize_padding",
+        "normalize_tuple": "stillflow.layers.utils:normalize_tuple",
+        "smart_cond": "stillflow.layers.utils:smart_cond",
     },
     "tensorflow.python.ops.array_ops": {
         "_SLICE_TYPE_ERROR": "stillflow.ops.arrays.slicing:INDEX_ERROR",
