@@ -18,6 +18,7 @@ from stillflow.graph.indexed_slices import IndexedSlices, convert_to_tensor_or_i
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_like import is_tensor
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.samples import Sample
 
 # ---- NoOp
@@ -159,6 +160,7 @@ def no_op(name: str | None = None) -> Any:
 
 
 @export("identity")
+@dispatchable
 def identity(input: Any, name: str | None = None) -> Tensor:
     """A tensor with the value of `input`."""
     return identity_op(input, name=name)  # type: ignore[no-any-return]

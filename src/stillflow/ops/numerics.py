@@ -19,6 +19,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.control import group, with_dependencies
 from stillflow.ops.deprecated import renamed_argument
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.samples import Bad, Sample
 
 check_numerics_op = op(
@@ -68,6 +69,7 @@ def check_numerics_samples() -> Iterator[Any]:
 
 
 @export("debugging.check_numerics", "check_numerics")
+@dispatchable
 def check_numerics(tensor: Any, message: Any, name: str | None = None) -> Tensor:
     """`tensor` unchanged; running it fails if it holds an infinity or NaN.
 

@@ -25,6 +25,7 @@ from stillflow.ops.arrays.matrix_diag import (
 )
 from stillflow.ops.arrays.shape import rank, reshape, shape
 from stillflow.ops.arrays.slicing import slice_, slice_helper
+from stillflow.ops.dispatch import dispatchable
 
 # ---- Diagonals. TF 1.15 builds the first versions of the ops, which know the main diagonal only.
 
@@ -50,6 +51,7 @@ def matrix_diag(
 
 
 @export("linalg.diag_part", "matrix_diag_part")
+@dispatchable
 def matrix_diag_part(
     input: Any, name: str = "diag_part", k: Any = 0, padding_value: Any = 0
 ) -> Tensor:

@@ -22,6 +22,7 @@ from stillflow.ops.arrays.sequences import range as range
 from stillflow.ops.arrays.sequences import range_op as range_op
 from stillflow.ops.arrays.shape import reshape, shape_internal
 from stillflow.ops.constants import constant, shape_as_tensor
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import ints, is_object, torch_type
 from stillflow.ops.samples import Bad, Sample
 
@@ -256,6 +257,7 @@ def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Te
 
 
 @export("zeros_like")
+@dispatchable
 def zeros_like(
     tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:
@@ -278,6 +280,7 @@ def zeros_like(
 
 
 @export("ones_like")
+@dispatchable
 def ones_like(
     tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:

@@ -30,6 +30,7 @@ from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.sequences import range, range_op
 from stillflow.ops.arrays.shape import expand_dims, reshape, shape, size
 from stillflow.ops.arrays.slicing import slice_helper
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import moving
 from stillflow.ops.samples import Bad, Sample
 
@@ -400,6 +401,7 @@ def gather_v2_samples() -> Iterator[Any]:
 
 
 @export("gather")
+@dispatchable
 def gather(
     params: Any,
     indices: Any,
@@ -434,6 +436,7 @@ def gather(
 
 
 @export("batch_gather")
+@dispatchable
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
     """Slices of `params` at `indices`, whose dimensions but the last belong to those of `params`.
 

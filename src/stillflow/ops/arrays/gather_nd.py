@@ -27,6 +27,7 @@ from stillflow.ops.arrays.sequences import range_op
 from stillflow.ops.arrays.shape import expand_dims, rank, reshape, shape, squeeze
 from stillflow.ops.arrays.slicing import slice_helper
 from stillflow.ops.arrays.splitting import unstack
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import moving
 from stillflow.ops.samples import Bad, Sample
 
@@ -150,6 +151,7 @@ def gather_nd_samples() -> Iterator[Any]:
 
 
 @export("gather_nd", "manip.gather_nd")
+@dispatchable
 def gather_nd(
     params: Any, indices: Any, name: str | None = None, batch_dims: Any = 0
 ) -> Tensor:

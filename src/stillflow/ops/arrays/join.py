@@ -22,6 +22,7 @@ from stillflow.ops.arrays.shape import expand_dims
 from stillflow.ops.arrays.splitting import split as split
 from stillflow.ops.arrays.splitting import unstack as unstack
 from stillflow.ops.control import identity
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import either, index_tensor, int_array, ints
 from stillflow.ops.samples import Bad, Sample
 
@@ -173,6 +174,7 @@ def concat_samples() -> Iterator[Any]:
 
 
 @export("concat")
+@dispatchable
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     """Joins tensors along an existing dimension.
 

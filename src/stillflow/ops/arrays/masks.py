@@ -24,9 +24,11 @@ from stillflow.ops.arrays.shape import expand_dims, rank, reshape, shape, squeez
 from stillflow.ops.arrays.slicing import slice_helper
 from stillflow.ops.arrays.tile import tile
 from stillflow.ops.constants import constant
+from stillflow.ops.dispatch import dispatchable
 
 
 @export("boolean_mask")
+@dispatchable
 def boolean_mask(
     tensor: Any, mask: Any, name: str = "boolean_mask", axis: int | None = None
 ) -> Tensor:

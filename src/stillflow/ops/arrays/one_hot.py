@@ -16,6 +16,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import is_object
 from stillflow.ops.samples import Bad, Sample
 
@@ -124,6 +125,7 @@ def one_hot_samples() -> Iterator[Any]:
 
 
 @export("one_hot")
+@dispatchable
 def one_hot(
     indices: Any,
     depth: Any,

@@ -18,6 +18,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_like import is_dense_tensor_like
 from stillflow.ops.constants import constant
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import either
 from stillflow.ops.samples import Bad, Sample
 
@@ -108,6 +109,7 @@ def pack_samples() -> Iterator[Any]:
 
 
 @export("stack")
+@dispatchable
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     """Stacks tensors of one shape along a new dimension.
 

@@ -20,6 +20,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.broadcast import broadcast_gradient_args_op
 from stillflow.ops.arrays.fill import zeros, zeros_like
 from stillflow.ops.arrays.shape import reshape, shape
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import is_object, moving
 from stillflow.ops.samples import Bad, Sample
 
@@ -223,6 +224,7 @@ def where_samples() -> Iterator[Any]:
 
 
 @export("where")
+@dispatchable
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """Elements of `x` where the condition holds, of `y` elsewhere; or the positions where it holds.
 

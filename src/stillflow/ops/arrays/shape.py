@@ -27,6 +27,7 @@ from stillflow.ops.arrays.broadcast import (
 from stillflow.ops.arrays.broadcast import broadcast_to as broadcast_to
 from stillflow.ops.constants import constant
 from stillflow.ops.deprecated import renamed_argument
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import either, int_array, ints, torch_type
 from stillflow.ops.samples import Bad, Sample
 
@@ -190,6 +191,7 @@ def shape_n(
 
 
 @export("size")
+@dispatchable
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
     """The number of elements of a tensor; a constant where it is known now.
 
@@ -220,6 +222,7 @@ def size_internal(
 
 
 @export("rank")
+@dispatchable
 def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of dimensions of a tensor; a constant where it is known now."""
     return rank_internal(input, name)
@@ -445,6 +448,7 @@ def expand_dims_samples() -> Iterator[Any]:
 
 
 @export("expand_dims")
+@dispatchable
 def expand_dims(
     input: Any, axis: Any = None, name: str | None = None, dim: Any = None
 ) -> Tensor:
@@ -539,6 +543,7 @@ def squeeze_samples() -> Iterator[Any]:
 
 
 @export("squeeze")
+@dispatchable
 def squeeze(
     input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None
 ) -> Tensor:

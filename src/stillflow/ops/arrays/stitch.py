@@ -23,6 +23,7 @@ from stillflow.ops.arrays.rows import change_rows
 from stillflow.ops.arrays.sequences import range as range_of
 from stillflow.ops.arrays.shape import reshape, shape
 from stillflow.ops.arrays.slicing import slice_helper
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.samples import Bad, Sample
 
 # ---- DynamicPartition
@@ -113,6 +114,7 @@ def dynamic_partition_samples() -> Iterator[Any]:
 
 
 @export("dynamic_partition")
+@dispatchable
 def dynamic_partition(
     data: Any, partitions: Any, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:

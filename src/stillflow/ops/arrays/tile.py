@@ -14,6 +14,7 @@ from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import either, ints
 from stillflow.ops.samples import Bad, Sample
 
@@ -117,6 +118,7 @@ def tile_samples() -> Iterator[Any]:
 
 
 @export("tile", "manip.tile")
+@dispatchable
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     """Repeats a tensor along each of its dimensions.
 
