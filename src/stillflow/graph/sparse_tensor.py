@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.composite_tensor import CompositeTensor
-from stillflow.graph.constant_value import partial_shape
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.static_value import constant_value_as_shape
 from stillflow.graph.tensor_like import TensorLike
-from stillflow.graph.tensor_shape import Dimension, TensorShape, shape_from_dims
+from stillflow.graph.tensor_shape import Dimension, TensorShape
 
 if TYPE_CHECKING:
     from stillflow.graph.dtypes import DType
@@ -80,7 +80,7 @@ class SparseTensor(TensorLike, CompositeTensor):
     @property
     def shape(self) -> TensorShape:
         """The static shape of the whole tensor, as far as `dense_shape` is known."""
-        return shape_from_dims(partial_shape(self._dense_shape))
+        return constant_value_as_shape(self._dense_shape)
 
     def get_shape(self) -> TensorShape:
         """See `shape`."""

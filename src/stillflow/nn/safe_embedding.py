@@ -23,7 +23,8 @@ from stillflow.ops.arrays.tile import tile
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import greater, greater_equal, logical_and
 from stillflow.ops.math.reductions import reduce_prod
-from stillflow.ops.sparse import sparse_fill_empty_rows, sparse_reshape, sparse_retain
+from stillflow.ops.sparse.rearranging import sparse_reshape, sparse_retain
+from stillflow.ops.sparse.reshaping import sparse_fill_empty_rows
 from stillflow.variables.resource_variable import BaseResourceVariable
 
 

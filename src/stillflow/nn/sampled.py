@@ -46,7 +46,7 @@ def _mask_hits(
     labels: Tensor, sampled: Tensor, num_true: int, num_sampled: int, logits: Tensor
 ) -> Tensor:
     """Logits with those of sampled classes that are an example's own made very small."""
-    from stillflow.ops.sparse import sparse_to_dense_op
+    from stillflow.ops.sparse.dense import sparse_to_dense_op
 
     indices, ids, weights = compute_accidental_hits(labels, sampled, num_true=num_true)
     row = reshape(indices, [-1, 1])

@@ -91,8 +91,8 @@ class Tracer:
             return False
         if card.value_part is not None and op.type != "Const":
             known = card.value_part(node)
-            if known is not None:
-                outputs: Sequence[Any] = known if isinstance(known, (list, tuple)) else [known]
+            outputs: Sequence[Any] = known if isinstance(known, (list, tuple)) else [known]
+            if all(array is not None for array in outputs):
                 self.settle(op, [facts.resources.from_array(a) for a in outputs], guard)
                 return True
         if op.type == "Const":

@@ -15,6 +15,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.sparse.rows import check_rows
 
 Sets = dict[tuple[int, ...], set[Any]]
 
@@ -81,19 +82,7 @@ def _sparse_sets(indices: Any, values: Any, shape: Any) -> tuple[tuple[int, ...]
     size = tuple(shape.tolist())
     groups = _require_groups(size)
     if rows.size:
-        outside = (rows < 0) | (rows >= np.array(size))
-        if outside.any():
-            row = int(np.argmax(outside.any(1)))
-            raise ValueError(
-                f"indices[{row}] = [{','.join(map(str, rows[row]))}] is out of bounds: "
-                f"need 0 <= index < [{','.join(map(str, size))}]"
-            )
-        before = [tuple(row) for row in rows.tolist()]
-        for row in range(1, len(before)):
-            if before[row - 1] >= before[row]:
-                fault = "repeated" if before[row - 1] == before[row] else "out of order"
-                where = ",".join(map(str, before[row]))
-                raise ValueError(f"indices[{row}] = [{where}] is {fault}")
+        check_rows(indices, size)
     sets: Sets = {}
     for row, item in zip(rows.tolist(), _array(values).tolist(), strict=True):
         sets.setdefault(tuple(row[:-1]), set()).add(item)

@@ -1,0 +1,25 @@
+"""What functions of sparse tensors accept as one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph.sparse_tensor import SparseTensor, SparseTensorValue
+
+
+def as_sparse(value: Any) -> SparseTensor:
+    """A sparse tensor from itself or its value.
+
+    Raises:
+      TypeError: if it is neither.
+    """
+    if isinstance(value, SparseTensorValue):
+        return SparseTensor.from_value(value)
+    if not isinstance(value, SparseTensor):
+        raise TypeError("Input must be a SparseTensor.")
+    return value
+
+
+def parts(sp: SparseTensor) -> tuple[Any, Any, Any]:
+    """The three tensors that ops take."""
+    return sp.indices, sp.values, sp.dense_shape

@@ -1,0 +1,355 @@
+"""Between sparse and dense tensors: to_dense, from_dense, sums and products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dims, dtypes
+from stillflow.graph.api import name_scope
+from stillflow.graph.card import op
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.graph.sparse_tensor import SparseTensor
+from stillflow.ops.arrays.fill import zeros, zeros_like
+from stillflow.ops.arrays.gather import gather
+from stillflow.ops.arrays.gather_nd import gather_nd
+from stillflow.ops.arrays.select import where_v2
+from stillflow.ops.arrays.shape import shape
+from stillflow.ops.arrays.transpose import transpose
+from stillflow.ops.constants import constant
+from stillflow.ops.math.comparison import not_equal
+from stillflow.ops.math.reductions import reduce_sum
+from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.sparse.conversion import as_sparse, parts
+from stillflow.ops.sparse.rows import check_inside, check_rows, listed, row_numbers
+
+NUMBERS = (
+    "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, "
+    "bfloat16, uint16, complex128, half, uint32, uint64}"
+)
+sparse_to_dense_op = op("""
+    SparseToDense(sparse_indices: Tindices, output_shape: Tindices, sparse_values: T,
+                  default_value: T) -> dense: T
+    validate_indices: bool = true
+    T: type
+    Tindices: {int32, int64}
+""")
+sparse_tensor_dense_add_op = op(
+    "SparseTensorDenseAdd(a_indices: Tindices, a_values: T, a_shape: Tindices, b: T) -> output: T\n"
+    f"{NUMBERS}\nTindices: {{int32, int64}}"
+)
+sparse_tensor_dense_mat_mul_op = op("""
+    SparseTensorDenseMatMul(a_indices: Tindices, a_values: T, a_shape: int64, b: T) -> product: T
+    T: type
+    Tindices: {int32, int64} = int64
+    adjoint_a: bool = false
+    adjoint_b: bool = false
+""")
+
+
+# ---- SparseToDense
+
+
+@sparse_to_dense_op.shape
+def sparse_to_dense_shape(node: Node) -> Any:
+    return node.shape_value(1)
+
+
+def _index_matrix(indices: Any, size: Any, values: Any) -> Any:
+    if indices.ndim > 2:
+        raise ValueError(
+            "sparse_indices should be a scalar, vector, or matrix, "
+            f"got shape {listed(indices.shape)}"
+        )
+    matrix = indices.reshape(-1, 1) if indices.ndim < 2 else indices
+    if size.ndim != 1:
+        raise ValueError(f"output_shape should be a vector, got shape {listed(size.shape)}")
+    if len(size) != matrix.shape[1]:
+        raise ValueError(
+            f"output_shape has incorrect number of elements: {len(size)} "
+            f"should be: {matrix.shape[1]}"
+        )
+    if values.ndim and tuple(values.shape) != (len(matrix),):
+        raise ValueError(
+            f"sparse_values has incorrect shape {listed(values.shape)}, "
+            f"should be [] or [{len(matrix)}]"
+        )
+    return matrix.long()
+
+
+@sparse_to_dense_op.kernel
+def sparse_to_dense_kernel(node: Node) -> Any:
+    validate = node.validate_indices
+
+    def run(indices: Any, size: Any, values: Any, default: Any) -> Any:
+        rows = _index_matrix(indices, size, values)
+        if default.ndim:
+            raise ValueError("default_value should be a scalar.")
+        sizes = size.tolist()
+        if validate:
+            check_rows(rows, sizes)
+        else:
+            check_inside(rows, sizes)
+        if isinstance(values, np.ndarray):
+            dense: Any = np.full(sizes, default.item(), object)
+            dense[tuple(rows.numpy().T)] = values
+            return dense
+        dense = default.expand(sizes).clone()
+        dense[tuple(rows.T)] = values
+        return dense
+
+    return run
+
+
+@sparse_to_dense_op.gradient
+def sparse_to_dense_gradient(node: Node, grad: Tensor) -> Any:
+    indices, output_shape = node.inputs[:2]
+    values_grad = gather_nd(grad, indices)
+    default_grad = reduce_sum(grad) - reduce_sum(values_grad)
+    return [zeros_like(indices), zeros_like(output_shape), values_grad, default_grad]
+
+
+@sparse_to_dense_op.samples
+def sparse_to_dense_samples() -> Iterator[Any]:
+    rows = np.array([[0, 1], [1, 0]])
+    size, values = np.array([2, 2]), np.array([1.0, 2.0], np.float32)
+    yield Sample(rows, size, values, np.float32(0))
+    yield Bad(rows[::-1].copy(), size, values, np.float32(0), match="out of order")
+    yield Bad(rows, np.array([2]), values, np.float32(0), match="incorrect number|must be")
+
+
+@export("sparse_to_dense")
+def sparse_to_dense(
+    sparse_indices: Any,
+    output_shape: Any,
+    sparse_values: Any,
+    default_value: Any = 0,
+    validate_indices: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    """A dense tensor with some elements given.
+
+    Args:
+      sparse_indices: which ones: a scalar, a vector, or a matrix of one row for each.
+      output_shape: the shape of the result.
+      sparse_values: a scalar or one value for each.
+      default_value: what all other elements are.
+      validate_indices: whether the order of the indices is checked.
+    """
+    result: Tensor = sparse_to_dense_op(
+        sparse_indices,
+        output_shape,
+        sparse_values,
+        default_value,
+        validate_indices=validate_indices,
+        name=name,
+    )
+    return result
+
+
+@export("sparse.to_dense", "sparse_tensor_to_dense")
+def sparse_tensor_to_dense(
+    sp_input: Any,
+    default_value: Any = None,
+    validate_indices: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    """The dense tensor of a sparse one, other elements being `default_value` or zero."""
+    sp_input = as_sparse(sp_input)
+    if default_value is None:
+        default_value = zeros([], dtype=sp_input.dtype)
+    return sparse_to_dense(
+        sp_input.indices, sp_input.dense_shape, sp_input.values, default_value,
+        validate_indices, name,
+    )  # fmt: skip
+
+
+@export("sparse.from_dense")
+def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
+    """The sparse tensor of the elements of a dense one that are not zero."""
+    with name_scope(name, "dense_to_sparse"):
+        tensor = convert_to_tensor(tensor)
+        indices = where_v2(not_equal(tensor, constant(0, tensor.dtype)))
+        values = gather_nd(tensor, indices)
+        return SparseTensor(indices, values, shape(tensor, out_type=dtypes.int64))
+
+
+# ---- SparseTensorDenseAdd
+
+
+@sparse_tensor_dense_add_op.shape
+def sparse_tensor_dense_add_shape(node: Node) -> Any:
+    return node.dims(3)
+
+
+@sparse_tensor_dense_add_op.kernel
+def sparse_tensor_dense_add_kernel(node: Node) -> Any:
+    def run(indices: Any, values: Any, size: Any, dense: Any) -> Any:
+        if tuple(size.tolist()) != tuple(dense.shape):
+            raise ValueError(
+                f"Dimensions of a and b must match: {listed(size)} vs. {listed(dense.shape)}"
+            )
+        rows = indices.long()
+        check_inside(rows, dense.shape)
+        return dense.index_put(tuple(rows.T), values, accumulate=True)
+
+    return run
+
+
+@sparse_tensor_dense_add_op.gradient
+def sparse_tensor_dense_add_gradient(node: Node, grad: Tensor) -> Any:
+    return [None, gather_nd(grad, node.inputs[0]), None, grad]
+
+
+# ---- SparseTensorDenseMatMul
+
+
+@sparse_tensor_dense_mat_mul_op.shape
+def sparse_tensor_dense_mat_mul_shape(node: Node) -> Any:
+    size = node.shape_value(2)
+    left = dims.with_rank(size, 2)
+    right = dims.with_rank(node.dims(3), 2)
+    inner_left, outer_left = (left[0], left[1]) if node.adjoint_a else (left[1], left[0])
+    inner_right, outer_right = (right[1], right[0]) if node.adjoint_b else (right[0], right[1])
+    dims.merge_dim(inner_left, inner_right)
+    return (outer_left, outer_right)
+
+
+@sparse_tensor_dense_mat_mul_op.kernel
+def sparse_tensor_dense_mat_mul_kernel(node: Node) -> Any:
+    adjoint_a, adjoint_b = node.adjoint_a, node.adjoint_b
+
+    def run(indices: Any, values: Any, size: Any, dense: Any) -> Any:
+        right = dense.mH if adjoint_b else dense
+        rows = indices.long()
+        left = size.tolist()
+        to, of = (1, 0) if adjoint_a else (0, 1)
+        if left[of] != right.shape[0]:
+            raise ValueError(
+                "Cannot multiply A and B because inner dimension does not match: "
+                f"{left[of]} vs. {right.shape[0]}.  Did you forget a transpose?  "
+                f"Dimensions of A: [{left[0]}, {left[1]}).  Dimensions of B: {listed(dense.shape)}"
+            )
+        _check_product(rows, left, of)
+        factors = values.conj() if adjoint_a else values
+        product = torch.zeros((left[to], right.shape[1]), dtype=dense.dtype, device=dense.device)
+        return product.index_add_(0, rows[:, to], factors[:, None] * right[rows[:, of]])
+
+    return run
+
+
+def _check_product(rows: Any, size: list[int], of: int) -> None:
+    for letter, column in (("k", of), ("m", 1 - of)):
+        numbers = rows[:, column]
+        outside = (numbers < 0) | (numbers >= size[column])
+        if bool(outside.any()):
+            row = int(outside.int().argmax())
+            raise ValueError(
+                f"{letter} ({int(numbers[row])}) from index[{row},{column}] out of bounds "
+                f"(>={size[column]})"
+            )
+
+
+@sparse_tensor_dense_mat_mul_op.gradient
+def sparse_tensor_dense_mat_mul_gradient(node: Node, grad: Tensor) -> Any:
+    indices, values, size, dense = node.inputs
+    if values.dtype.is_complex:
+        raise NotImplementedError("SparseTensorDenseMatMul op does not support complex gradients.")
+    adjoint_a, adjoint_b = node.adjoint_a, node.adjoint_b
+    dense_grad = sparse_tensor_dense_mat_mul_op(
+        indices, values, size, grad, adjoint_a=not adjoint_a
+    )
+    if adjoint_b:
+        dense_grad = transpose(dense_grad)
+    rows, columns = indices[:, 0], indices[:, 1]
+    of_grad = gather(grad, columns if adjoint_a else rows)
+    of_dense = gather(transpose(dense) if adjoint_b else dense, rows if adjoint_a else columns)
+    return [None, reduce_sum(of_grad * of_dense, axis=1), None, dense_grad]
+
+
+@sparse_tensor_dense_mat_mul_op.samples
+def sparse_tensor_dense_mat_mul_samples() -> Iterator[Any]:
+    rows, values = np.array([[0, 1], [1, 0]]), np.array([1.0, 2.0])
+    yield Sample(rows, values, np.array([2, 2]), np.array([[1.0, 2.0], [3.0, 4.0]]))
+
+
+@export("sparse.sparse_dense_matmul", "sparse.matmul", "sparse_tensor_dense_matmul")
+def sparse_tensor_dense_matmul(
+    sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
+) -> Tensor:
+    """The product of a sparse and a dense matrix.
+
+    Args:
+      sp_a: sparse, shape `[n, k]`.
+      b: dense, of the same type, shape `[k, m]`.
+      adjoint_a, adjoint_b: whether a factor is conjugated and transposed first.
+      name: of the operation.
+
+    Returns:
+      Dense, shape `[n, m]`.
+    """
+    sp_a = as_sparse(sp_a)
+    with name_scope(name, "SparseTensorDenseMatMul", [sp_a.indices, sp_a.values, b]):
+        b = convert_to_tensor(b, name="b")
+        result: Tensor = sparse_tensor_dense_mat_mul_op(
+            *parts(sp_a), b, adjoint_a=adjoint_a, adjoint_b=adjoint_b
+        )
+        return result
+
+
+# ---- SparseDenseCwiseAdd, SparseDenseCwiseMul, SparseDenseCwiseDiv
+
+
+def _divide(x: Any, y: Any) -> Any:
+    if x.is_floating_point() or x.is_complex():
+        return x / y
+    if bool((y == 0).any()):
+        raise ValueError("Integer division by zero")
+    return torch.div(x, y, rounding_mode="trunc")
+
+
+def _values_shape(node: Node) -> Any:
+    return node.dims(1)
+
+
+def _cwise_kernel(combine: Callable[[Any, Any], Any]) -> Callable[[Node], Any]:
+    def kernel(node: Node) -> Any:
+        def run(indices: Any, values: Any, size: Any, dense: Any) -> Any:
+            sizes = size.tolist()
+            fits = dense.ndim <= len(sizes) and all(
+                d in (1, s) for d, s in zip(reversed(dense.shape), reversed(sizes), strict=False)
+            )
+            if not fits:
+                raise ValueError(
+                    "SparseDenseBinaryOpShared broadcasts dense to sparse only; "
+                    f"got incompatible shapes: {listed(sizes)} vs. {listed(dense.shape)}"
+                )
+            check_inside(indices, sizes)
+            return combine(values, dense.expand(sizes).flatten()[row_numbers(indices, sizes)])
+
+        return run
+
+    return kernel
+
+
+_CWISE = {
+    "Add": lambda x, y: x + y,
+    "Mul": lambda x, y: x * y,
+    "Div": _divide,
+}
+CWISE_CARDS = {
+    name: op(
+        f"SparseDenseCwise{name}(sp_indices: int64, sp_values: T, sp_shape: int64, dense: T) "
+        f"-> output: T\n{NUMBERS}"
+    )
+    for name in _CWISE
+}
+for _name, _card in CWISE_CARDS.items():
+    _card.shape(_values_shape)
+    _card.kernel(_cwise_kernel(_CWISE[_name]))
