@@ -152,6 +152,67 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_WithSpaceToBatch": "stillflow.nn.space_to_batch:SpaceToBatch",
         "bias_add_v1": "stillflow.ops.nn.bias:bias_add_v1",
     },
+    "tensorflow.python.module.module": {"*": "stillflow.variables.module"},
+    "tensorflow.python.ops.distributions.bijector": {"*": "stillflow.distributions.bijector"},
+    "tensorflow.python.ops.distributions.kullback_leibler": {
+        "_DIVERGENCES": "stillflow.distributions.kullback_leibler:DIVERGENCES",
+        "_registered_kl": "stillflow.distributions.kullback_leibler:registered_kl",
+        "*": "stillflow.distributions.kullback_leibler",
+    },
+    "tensorflow.python.ops.distributions.distribution": {
+        "*": "stillflow.distributions.distribution",
+    },
+    "tensorflow.python.ops.distributions.identity_bijector": {
+        "*": "stillflow.distributions.bijector",
+    },
+    "tensorflow.python.ops.distributions.special_math": {
+        "*": "stillflow.distributions.special_math",
+    },
+    "tensorflow.python.ops.distributions.util": {
+        "_is_integer_like_by_dtype": "stillflow.distributions.checks:is_integer_like",
+        "_largest_integer_by_dtype": "stillflow.distributions.checks:largest_integer",
+        "_smallest_integer_by_dtype": "stillflow.distributions.checks:smallest_integer",
+        "*": "stillflow.distributions.checks stillflow.distributions.parameters"
+             " stillflow.distributions.layout",
+    },
+    "tensorflow.python.ops.linalg.linalg_impl": {"*": "stillflow.ops.linalg.decompositions"},
+    "tensorflow.python.ops.linalg.linear_operator_addition": {
+        "_AddAndReturnDiag": "stillflow.linalg.addition:AddAndReturnDiag",
+        "_AddAndReturnMatrix": "stillflow.linalg.addition:AddAndReturnMatrix",
+        "_AddAndReturnScaledIdentity": "stillflow.linalg.addition:AddAndReturnScaledIdentity",
+        "_AddAndReturnTriL": "stillflow.linalg.addition:AddAndReturnTriL",
+        "_Adder": "stillflow.linalg.addition:Adder",
+        "_Hints": "stillflow.linalg.addition:Hints",
+        "*": "stillflow.linalg.addition",
+    },
+    "tensorflow.python.ops.linalg.linear_operator_algebra": {
+        "_registered_adjoint": "stillflow.linalg.algebra:registered_adjoint",
+        "_registered_cholesky": "stillflow.linalg.algebra:registered_cholesky",
+        "_registered_inverse": "stillflow.linalg.algebra:registered_inverse",
+        "_registered_matmul": "stillflow.linalg.algebra:registered_matmul",
+        "_registered_solve": "stillflow.linalg.algebra:registered_solve",
+        "_ADJOINTS": "stillflow.linalg.algebra:_ADJOINTS",
+        "_CHOLESKY_DECOMPS": "stillflow.linalg.algebra:_CHOLESKY_DECOMPS",
+        "_INVERSES": "stillflow.linalg.algebra:_INVERSES",
+        "_MATMUL": "stillflow.linalg.algebra:_MATMUL",
+        "_SOLVE": "stillflow.linalg.algebra:_SOLVE",
+        "*": "stillflow.linalg.algebra",
+    },
+    "tensorflow.python.ops.linalg.linear_operator_circulant": {
+        "_BaseLinearOperatorCirculant":
+            "stillflow.linalg.linear_operator_circulant:_BaseLinearOperatorCirculant",
+        "*": "stillflow.linalg.linear_operator_circulant",
+    },
+    "tensorflow.python.ops.linalg.linear_operator_util": {
+        "*": "stillflow.linalg.operator_util",
+    },
+    "tensorflow.python.ops.linalg.registrations_util": {"*": "stillflow.linalg.registrations"},
+    "tensorflow.python.ops.linalg_ops": {
+        "*": "stillflow.ops.linalg.decompositions stillflow.ops.linalg.norms"
+             " stillflow.ops.linalg.least_squares",
+    },
+    "tensorflow.python.ops.signal.fft_ops": {"*": "stillflow.ops.signal.real_fourier"},
+    "tensorflow.python.ops.signal.util_ops": {"gcd": "stillflow.signal.frames:gcd"},
     "tensorflow.python.ops.partitioned_variables": {"*": "stillflow.variables.partitioned"},
     "tensorflow.python.ops.random_grad": {
         "add_leading_unit_dimensions": "stillflow.ops.random.gamma:add_leading_unit_dimensions",

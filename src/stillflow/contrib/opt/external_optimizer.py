@@ -20,6 +20,10 @@ from stillflow.platform import tf_logging as logging
 from stillflow.variables.collections import trainable_variables
 
 
+# Methods of SciPy that refuse single precision.
+_DOUBLE_ONLY = ("SLSQP", "TNC")
+
+
 def _shape(variable: Any) -> tuple[int, ...]:
     return tuple(variable.get_shape().as_list())
 
@@ -199,7 +203,10 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
     ) -> Any:
         def loss_and_gradient(vector: Any) -> tuple[Any, Any]:
             loss, gradient = loss_grad_func(vector)
-            return loss, gradient.astype("float64")
+            return float(loss), gradient.astype(np.float64)
+
+        def in_double(function: Any) -> Any:
+            return lambda vector: np.asarray(function(vector), np.float64)
 
         options = dict(optimizer_kwargs)
         given = {
@@ -207,7 +214,7 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
             "callback": step_callback,
             "method": options.pop("method", self._DEFAULT_METHOD),
             "constraints": [
-                {"type": kind, "fun": function, "jac": gradient}
+                {"type": kind, "fun": in_double(function), "jac": in_double(gradient)}
                 for kind, functions, grads in (
                     ("eq", equality_funcs, equality_grad_funcs),
                     ("ineq", inequality_funcs, inequality_grad_funcs),
@@ -226,7 +233,10 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
                 )
         import scipy.optimize
 
-        result = scipy.optimize.minimize(loss_and_gradient, initial_val, **given, **options)
+        start = initial_val
+        if str(given["method"]).upper() in _DOUBLE_ONLY:
+            start = initial_val.astype(np.float64)
+        result = scipy.optimize.minimize(loss_and_gradient, start, **given, **options)
         lines = [
             "Optimization terminated with:",
             f"  Message: {result.message}",
