@@ -54,7 +54,8 @@ def main() -> None:
     arguments = parser.parse_args()
     symbols = list(json.loads(arguments.api.read_text()))
     used = json.loads(arguments.usage.read_text())["symbols"]
-    symbols += [row["symbol"] for row in used if row["symbol"].startswith(("tf.estimator.", "tf.compat.v2."))]
+    symbols += [row["symbol"] for row in used
+                if row["symbol"].startswith(("tf.estimator.", "tf.compat.v2."))]
     TARGET.write_text(render(symbols), encoding="ascii")
 
 

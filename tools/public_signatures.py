@@ -57,7 +57,7 @@ def describe(obj: object) -> str:
 
 def constructor(cls: type) -> object:
     """The function whose arguments are the class's; its first one is left out by signature_text."""
-    if getattr(cls, "__signature__", None) is not None:  # a class whose metaclass decides what is made
+    if getattr(cls, "__signature__", None) is not None:  # its metaclass decides what is made
         return cls
     for base in cls.__mro__:
         for name in ("__init__", "__new__"):
