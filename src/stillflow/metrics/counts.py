@@ -1,0 +1,179 @@
+"""How often a yes or a no was right, and the precision and recall that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from stillflow.graph import dtypes
+from stillflow.graph.api import control_dependencies
+from stillflow.graph.export import export
+from stillflow.metrics.alignment import align_bool
+from stillflow.metrics.variables import Pair, collect, metric_variable, read, value_and_update
+from stillflow.ops.arrays.select import where
+from stillflow.ops.arrays.shape import rank
+from stillflow.ops.checks.ranks import assert_rank_in
+from stillflow.ops.checks.types import assert_type
+from stillflow.ops.math.binary import multiply
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.comparison import equal, greater, logical_and
+from stillflow.ops.math.division import div
+from stillflow.ops.math.reductions import reduce_sum
+from stillflow.variables.state_ops import assign_add
+from stillflow.variables.variable_scope import variable_scope
+
+# What labels and predictions are where each count grows.
+_CONDITIONS = {
+    "true_positives": (True, True),
+    "true_negatives": (False, False),
+    "false_positives": (False, True),
+    "false_negatives": (True, False),
+}
+
+
+def count_condition(
+    values: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+) -> Pair:
+    """How many of all values are True.
+
+    Args:
+      values: bool, of any shape.
+      weights: a scalar, or of the rank of `values`; 1 by default.
+      metrics_collections, updates_collections: where the results are added.
+
+    Raises:
+      TypeError: if `values` are not bool.
+      ValueError: if the rank of `weights` is known and does not fit.
+    """
+    assert_type(values, dtypes.bool)
+    count = metric_variable([], dtypes.float32, name="count")
+    values = cast(values, dtypes.float32)
+    if weights is not None:
+        with control_dependencies((assert_rank_in(weights, (0, rank(values))),)):
+            weights = cast(weights, dtypes.float32)
+            values = multiply(values, weights)
+    value = read(count, metrics_collections)
+    update = assign_add(count, reduce_sum(values))
+    return value, collect(updates_collections, update)
+
+
+def _counter(which: str, said: str) -> Callable[..., Pair]:
+    def counter(
+        labels: Any,
+        predictions: Any,
+        weights: Any = None,
+        metrics_collections: Any = None,
+        updates_collections: Any = None,
+        name: str | None = None,
+    ) -> Pair:
+        with variable_scope(name, which, (predictions, labels, weights)):
+            predictions, labels, weights = align_bool(predictions, labels, weights)
+            label, prediction = _CONDITIONS[which]
+            holds = logical_and(equal(labels, label), equal(predictions, prediction))
+            return count_condition(holds, weights, metrics_collections, updates_collections)
+
+    counter.__name__ = counter.__qualname__ = which
+    counter.__doc__ = f"""How often {said}.
+
+    Args:
+      labels: the truth, cast to bool, of any shape.
+      predictions: of the shape of `labels`, cast to bool.
+      weights: a scalar, or of the rank of `labels`; 1 by default.
+      metrics_collections, updates_collections: where the results are added.
+      name: of the variables' scope.
+
+    Returns:
+      The count, a float32 scalar, and the operation that updates it.
+
+    Raises:
+      ValueError: if the shapes do not fit.
+    """
+    return counter
+
+
+true_positives = export("metrics.true_positives")(
+    _counter("true_positives", "the truth is yes and the prediction is yes")
+)
+true_negatives = export("metrics.true_negatives")(
+    _counter("true_negatives", "the truth is no and the prediction is no")
+)
+false_positives = export("metrics.false_positives")(
+    _counter("false_positives", "the truth is no but the prediction is yes")
+)
+false_negatives = export("metrics.false_negatives")(
+    _counter("false_negatives", "the truth is yes but the prediction is no")
+)
+
+
+def _ratio(count: Any, others: Any, name: str | None) -> Any:
+    """`count / (count + others)`, 0 if both are 0."""
+    return where(greater(count + others, 0), div(count, count + others), 0, name)
+
+
+@export("metrics.precision")
+def precision(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Pair:
+    """How many of the predictions that are yes are right, 0 to 1.
+
+    Args:
+      labels: the truth, cast to bool, of any shape.
+      predictions: of the shape of `labels`, cast to bool.
+      weights: a scalar, or of the rank of `labels`; 1 by default.
+      metrics_collections, updates_collections: where the results are added.
+      name: of the variables' scope.
+
+    Returns:
+      The share, a float32 scalar, and the operation that updates it.
+
+    Raises:
+      ValueError: if the shapes do not fit.
+    """
+    with variable_scope(name, "precision", (predictions, labels, weights)):
+        predictions, labels, weights = align_bool(predictions, labels, weights)
+        hits, add_hits = true_positives(labels, predictions, weights)
+        others, add_others = false_positives(labels, predictions, weights)
+        return value_and_update(
+            _ratio, (hits, others), (add_hits, add_others), metrics_collections, updates_collections
+        )
+
+
+@export("metrics.recall")
+def recall(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Pair:
+    """How many of the labels that are yes were predicted, 0 to 1.
+
+    Args:
+      labels: the truth, cast to bool, of any shape.
+      predictions: of the shape of `labels`, cast to bool.
+      weights: a scalar, or of the rank of `labels`; 1 by default.
+      metrics_collections, updates_collections: where the results are added.
+      name: of the variables' scope.
+
+    Returns:
+      The share, a float32 scalar, and the operation that updates it.
+
+    Raises:
+      ValueError: if the shapes do not fit.
+    """
+    with variable_scope(name, "recall", (predictions, labels, weights)):
+        predictions, labels, weights = align_bool(predictions, labels, weights)
+        hits, add_hits = true_positives(labels, predictions, weights)
+        others, add_others = false_negatives(labels, predictions, weights)
+        return value_and_update(
+            _ratio, (hits, others), (add_hits, add_others), metrics_collections, updates_collections
+        )

@@ -1,0 +1,78 @@
+"""What all metrics share: the variables they add up in, and the pair that they give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stillflow.graph.api import add_to_collections
+from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.fill import zeros
+from stillflow.ops.control import identity
+from stillflow.ops.math.binary import maximum
+from stillflow.ops.math.division import div_no_nan
+from stillflow.variables.base import VariableAggregation, VariableSynchronization
+from stillflow.variables.creation import create_variable
+
+Pair = tuple[Tensor, Tensor]
+
+
+def metric_variable(
+    shape: Any, dtype: Any, validate_shape: bool = True, name: str | None = None
+) -> Any:
+    """A variable of zeros among the local and the metric variables.
+
+    Args:
+      shape, dtype: of the variable.
+      validate_shape: whether its shape is fixed.
+      name: of the variable.
+    """
+    return create_variable(
+        initial_value=lambda: zeros(shape, dtype),
+        trainable=False,
+        collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES],
+        validate_shape=validate_shape,
+        synchronization=VariableSynchronization.ON_READ,
+        aggregation=VariableAggregation.SUM,
+        name=name,
+    )
+
+
+def collect(collections: Any, value: Any) -> Any:
+    """Adds `value` to the collections, if there are any, and gives it back."""
+    if collections:
+        add_to_collections(collections, value)
+    return value
+
+
+def read(variable: Any, collections: Any) -> Tensor:
+    """The variable's value, collected."""
+    value: Tensor = collect(collections, identity(variable))
+    return value
+
+
+def value_and_update(
+    compute: Callable[..., Any],
+    variables: Sequence[Any],
+    updates: Sequence[Any],
+    metrics_collections: Any,
+    updates_collections: Any,
+    names: tuple[str | None, str | None] = ("value", "update_op"),
+) -> Pair:
+    """The metric of what the variables hold and of what their updates leave in them.
+
+    Args:
+      compute: makes the metric of one value per variable, and of the node's name.
+      variables, updates: in the order of the arguments of `compute`.
+      metrics_collections, updates_collections: where the two results are added.
+      names: of their nodes.
+    """
+    value = collect(metrics_collections, compute(*variables, names[0]))
+    update = collect(updates_collections, compute(*updates, names[1]))
+    return value, update
+
+
+def mean_of(total: Any, count: Any, name: str | None) -> Tensor:
+    """`total / count`, 0 where nothing was counted."""
+    return div_no_nan(total, maximum(count, 0), name=name)
