@@ -9,10 +9,10 @@ import numpy as np
 
 from stillflow import errors
 from stillflow.graph.api import name_scope
-from stillflow.graph.constant_value import constant_value
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
+from stillflow.graph.static_value import static_value
 from stillflow.ops.control import no_op
 from stillflow.ops.control_flow.asserts import Assert
 from stillflow.ops.math import comparison
@@ -21,7 +21,7 @@ from stillflow.ops.math.unary import abs as abs_
 
 
 def _text(item: Any) -> str:
-    value = constant_value(item) if isinstance(item, Tensor) else None
+    value = static_value(item) if isinstance(item, Tensor) else None
     return str(item if value is None else value)
 
 
@@ -50,7 +50,7 @@ def _binary(
             if message is not None:
                 data = [message, *data]
             condition = reduce_all(function(x, y))
-            known_x, known_y = constant_value(x), constant_value(y)
+            known_x, known_y = static_value(x), static_value(y)
             known = known_x is not None and known_y is not None
             if known and not np.all(static(known_x, known_y)):
                 text = "\n".join(_text(item) for item in data)
