@@ -14,6 +14,7 @@ from stillflow.graph.conversion import convert_n_to_tensor, convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.ops.constants import constant
+from stillflow.ops.control_flow.case import case
 from stillflow.ops.control_flow.cond import cond
 from stillflow.ops.math.binary import add, minimum, multiply, pow
 from stillflow.ops.math.cast import cast
@@ -92,8 +93,6 @@ class PiecewiseConstantDecay(_Schedule):
             raise ValueError("The length of boundaries should be 1 less than the length of values")
 
     def __call__(self, step: Any) -> Tensor:
-        from stillflow.ops.control_flow.case import case
-
         with name_scope(self.name or "PiecewiseConstant"):
             bounds = convert_n_to_tensor(self.boundaries)
             values = convert_n_to_tensor(self.values)
