@@ -11,6 +11,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 
 # These modules build on this one, hence the late look-up.
+broadcasts: Any = LazyModule("stillflow.ops.arrays.broadcast")
 shapes: Any = LazyModule("stillflow.ops.arrays.shape")
 reductions: Any = LazyModule("stillflow.ops.math.reductions")
 
@@ -70,26 +71,12 @@ def broadcast_targets(x: Tensor, y: Tensor, grad: Any) -> tuple[Target, Target]:
     key = (x._dims, y._dims)
     if key not in cache:
         shapes.broadcast_gradient_args_op(x._dims, y._dims)
-        cache[key] = broadcast_axes(*key)
+        cache[key] = tuple(map(tuple, broadcasts.reduced_axes(*key)))
     rx, ry = cache[key]
     return (
         Target(x._dims, rx, x._dims != grad._dims),
         Target(y._dims, ry, y._dims != grad._dims),
     )
-
-
-def broadcast_axes(
-    x: tuple[int, ...], y: tuple[int, ...]
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The axes of the result over which the gradients of inputs of these shapes are summed."""
-    if x == y:
-        return (), ()
-    rank = max(len(x), len(y))
-    first, second = [
-        tuple([axis for axis, size in enumerate((1,) * (rank - len(shape)) + shape) if size == 1])
-        for shape in (x, y)
-    ]
-    return first, second
 
 
 def same_known_shapes(x: Tensor, y: Tensor, grad: Any) -> bool:

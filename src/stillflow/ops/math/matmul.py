@@ -392,17 +392,20 @@ def matmul(
             )
         a = conj(a) if adjoint_a else a
         b = conj(b) if adjoint_b else b
-        transposes_ = {
+        flags = {
             "transpose_a": adjoint_a or transpose_a, "transpose_b": adjoint_b or transpose_b,
         }  # fmt: skip
-        if not _wants_sparse(a.dtype, b.dtype, a_is_sparse or b_is_sparse):
-            return mat_mul_op(a, b, name=scope, **transposes_)
-        product = sparse_mat_mul_op(
-            a, b, a_is_sparse=a_is_sparse, b_is_sparse=b_is_sparse, name=scope, **transposes_
-        )
-        if a.dtype == b.dtype == dtypes.bfloat16:
-            product = cast(product, dtypes.bfloat16)
-        return product
+        if _wants_sparse(a.dtype, b.dtype, a_is_sparse or b_is_sparse):
+            flags.update(a_is_sparse=a_is_sparse, b_is_sparse=b_is_sparse)
+            return _sparse_product(a, b, scope, flags)
+        return mat_mul_op(a, b, name=scope, **flags)
+
+
+def _sparse_product(a: Tensor, b: Tensor, name: str, flags: dict[str, bool]) -> Tensor:
+    product = sparse_mat_mul_op(a, b, name=name, **flags)
+    if a.dtype == b.dtype == dtypes.bfloat16:
+        product = cast(product, dtypes.bfloat16)
+    return product
 
 
 def _wants_sparse(a: Any, b: Any, hinted: bool) -> bool:
