@@ -94,7 +94,8 @@ def zero_where_empty(combine: Combine) -> Combine:
     def combined(data: Any, ids: Any, rows: int) -> Any:
         out = combine(data, ids, rows)
         empty = _counts(ids, rows) == 0
-        return torch.where(_as_column(empty, out), torch.zeros((), dtype=out.dtype), out)
+        zero = torch.zeros((), dtype=out.dtype, device=out.device)
+        return torch.where(_as_column(empty, out), zero, out)
 
     return combined
 

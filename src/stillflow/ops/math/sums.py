@@ -18,7 +18,7 @@ from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.ops.control import identity
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.cast import cast
-from stillflow.ops.math.kernels import ANY_NUMBER, NUMPY_TYPES, through_numpy
+from stillflow.ops.math.kernels import ANY_NUMBER, NUMPY_TYPES, no_kernel, through_numpy
 from stillflow.ops.samples import Bad, Sample
 
 sequences: Any = LazyModule("stillflow.ops.arrays.sequences")
@@ -58,6 +58,8 @@ def _add_all(first: Any, second: Any, *others: Any) -> Any:
 
 
 def _sum_kernel(node: Node) -> Any:
+    if node.T == dtypes.variant:
+        raise no_kernel(node)
     if node.N == 1:
         return node.same(0)
     if node.T in NUMPY_TYPES:
