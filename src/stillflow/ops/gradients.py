@@ -26,6 +26,7 @@ from stillflow.ops.arrays.fill import fill, zeros, zeros_like
 from stillflow.ops.arrays.shape import shape
 from stillflow.ops.constants import constant
 from stillflow.ops.control import identity, tuple_
+from stillflow.ops.control_flow.gradients import zeros_like_outside_loop
 from stillflow.ops.gradient_sums import aggregate
 
 _TRAINABLE = (
@@ -314,8 +315,6 @@ class Backprop:
 
 def zeros_outside_loop(op: Operation, index: int) -> Any:
     """Zeros like an output; in a branch that was not taken they do not exist either."""
-    from stillflow.ops.control_flow.gradients import zeros_like_outside_loop
-
     return zeros_like_outside_loop(op, index)
 
 

@@ -1,4 +1,4 @@
-"""`tf.case`: the first of several branches whose predicate is true."""
+"""`tf.case`: the first of several branches whose condition holds."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow.graph import dtypes
-from stillflow.graph.api import name_scope
+from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.export import export
-from stillflow.graph.graph import get_default_graph
-from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.packing import stack
 from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.asserts import Assert
@@ -32,45 +31,43 @@ def case(
     strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """What the function gives that belongs to the first true predicate.
+    """The result of the first function whose condition holds when the graph runs.
 
     Args:
-      pred_fn_pairs: pairs of a Boolean scalar tensor and a function of no arguments, or a
-        dictionary of them.
-      default: the function for the case that none is true; without one that is an error when run.
-      exclusive: whether it is an error when run that several are true.
-      strict: whether lists of one item are given as lists.
+      pred_fn_pairs: pairs of a scalar boolean tensor and a function, in a list, tuple or dict.
+      default: called if no condition holds; without it, one must.
+      exclusive: whether it is an error if several conditions hold.
+      strict: whether lists and tuples of one element stay as they are.
       name: of the scope.
 
     Raises:
-      TypeError: if an argument is of the wrong kind.
+      TypeError: if the pairs are of other types.
+      ValueError: if the functions give different structures.
     """
     predicates, actions = _checked(pred_fn_pairs, exclusive, name)
     with name_scope(name, "case", [predicates]):
         if default is None:
-            default = _last_action(predicates, actions)
-            predicates, actions = predicates[:-1], actions[:-1]
-        chosen = default
+            predicates, actions, default = _last_as_default(predicates, actions)
+        result = default
         for predicate, action in zip(reversed(predicates), reversed(actions), strict=True):
-            chosen = functools.partial(
-                cond, predicate, true_fn=action, false_fn=chosen, strict=strict
+            result = functools.partial(
+                cond, predicate, true_fn=action, false_fn=result, strict=strict
             )
         if not exclusive:
-            return chosen()
-        check = _at_most(predicates, 1, "Input error: exclusive=True")
-        with get_default_graph().control_dependencies([check]):
-            return chosen()
+            return result()
+        with control_dependencies([_at_most(predicates, 1, "Input error: exclusive=True")]):
+            return result()
 
 
-def _checked(pairs: Any, exclusive: bool, name: str) -> tuple[list[Tensor], list[Action]]:
+def _checked(pairs: Any, exclusive: bool, name: str) -> tuple[Sequence[Any], Sequence[Action]]:
     if not isinstance(pairs, (list, tuple, dict)):
         raise TypeError("fns must be a list, tuple, or dict")
     if isinstance(pairs, collections.OrderedDict):
         pairs = list(pairs.items())
     elif isinstance(pairs, dict):
-        pairs = sorted(pairs.items(), key=lambda item: item[0].name)
+        pairs = sorted(pairs.items(), key=lambda pair: pair[0].name)
         if not exclusive:
-            logging.warning(
+            logging.warn(
                 "%s: An unordered dictionary of predicate/fn pairs was provided, but "
                 "exclusive=False. The order of conditional tests is deterministic but not "
                 "guaranteed.",
@@ -79,45 +76,42 @@ def _checked(pairs: Any, exclusive: bool, name: str) -> tuple[list[Tensor], list
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise TypeError("Each entry in pred_fn_pairs must be a 2-tuple")
-        predicate, action = pair
-        if not isinstance(predicate, Tensor):
-            raise TypeError(f"pred must be a Tensor, got: {predicate}")
-        if predicate.dtype != dtypes.bool:
-            raise TypeError(f"pred must be Tensor of type bool: {predicate.name}")
-        if not callable(action):
-            raise TypeError(f"fn for pred {predicate.name} must be callable.")
-    return [predicate for predicate, _ in pairs], [action for _, action in pairs]
+        pred, function = pair
+        if not isinstance(pred, Tensor):
+            raise TypeError(f"pred must be a Tensor, got: {pred}")
+        if pred.dtype != dtypes.bool:
+            raise TypeError(f"pred must be Tensor of type bool: {pred.name}")
+        if not callable(function):
+            raise TypeError(f"fn for pred {pred.name} must be callable.")
+    predicates, actions = zip(*pairs, strict=True)
+    return predicates, actions
 
 
-def _last_action(predicates: Sequence[Tensor], actions: Sequence[Action]) -> Action:
-    """The last action, as the one that is left if all other predicates are false."""
-    number = len(predicates) - 1
-
-    def action() -> Any:
-        others = (
-            f"Implementation error: selected default action #{number} was called, but some of "
-            "other predicates are True: "
-        )
-        message = (
-            "Input error: None of conditions evaluated as True:",
-            stack(predicates, name="preds_c"),
-        )
-        checks = [
-            _at_most(predicates[:number], 0, others),
-            Assert(predicates[number], data=message),
-        ]
-        with get_default_graph().control_dependencies(checks):
-            return actions[number]()
-
-    return action
-
-
-def _at_most(predicates: Sequence[Tensor], count: int, message: str) -> Operation:
-    """An assertion that at most `count` predicates are true."""
-    stacked = stack(predicates, name="preds_c")
-    true = reduce_sum(cast(stacked, dtypes.int32), name="num_true_conds")
-    condition = less_equal(true, constant(count, name="n_true_conds"))
+def _at_most(predicates: Sequence[Any], n: int, message: str) -> Any:
+    together = stack(predicates, name="preds_c")
+    count = reduce_sum(cast(together, dtypes.int32), name="num_true_conds")
+    holds = less_equal(count, constant(n, name="n_true_conds"))
     names = ", ".join(getattr(predicate, "name", "?") for predicate in predicates)
-    data = [f"{message}: more than {count} conditions ({names}) evaluated as True:", stacked]
-    result: Operation = Assert(condition, data=data, summarize=len(predicates))
-    return result
+    text = f"{message}: more than {n} conditions ({names}) evaluated as True:"
+    return Assert(holds, [text, together], summarize=len(predicates))
+
+
+def _last_as_default(
+    predicates: Sequence[Any], actions: Sequence[Action]
+) -> tuple[Sequence[Any], Sequence[Action], Action]:
+    """Makes the last action the default; it checks that its own condition holds."""
+    *others, last = predicates
+    *other_actions, action = actions
+
+    def default() -> Any:
+        text = (
+            f"Implementation error: selected default action #{len(others)} was called, "
+            "but some of other predicates are True: "
+        )
+        data = ["Input error: None of conditions evaluated as True:"]
+        shown = stack(predicates, name="preds_c")
+        checks = [_at_most(others, 0, text), Assert(last, [*data, shown])]
+        with control_dependencies(checks):
+            return action()
+
+    return others, other_actions, default

@@ -1,0 +1,153 @@
+"""`tf.custom_gradient`: functions that say what their gradient is."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from stillflow import nest
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.gradient_registry import RegisterGradient, gradient_function
+from stillflow.graph.graph import get_default_graph
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.control import identity, identity_n
+from stillflow.platform import tf_logging as logging
+from stillflow.variables.resource_variable import is_resource_variable
+from stillflow.variables.variable_scope import get_variable_scope
+
+_VARIABLES = ("VariableV2", "VarHandleOp")
+_numbers = itertools.count()
+
+
+@export("custom_gradient")
+def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes a function use a gradient of its own.
+
+    Args:
+      f: takes tensors; gives the result and a function that takes the gradients of the result
+        and gives those of the arguments. If `f` uses variables, that function also takes
+        `variables` and gives a second list, of their gradients.
+
+    Returns:
+      A function of the same arguments that gives the result.
+
+    Raises:
+      TypeError: when called, if variables are used that are no resource variables, or the
+        gradient function does not take them.
+    """
+
+    @functools.wraps(f)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            raise ValueError(
+                "The custom_gradient decorator currently supports keywords "
+                "arguments only when eager execution is enabled."
+            )
+        return _call(f, [convert_to_tensor(arg) for arg in args])
+
+    return decorated
+
+
+def _call(f: Callable[..., Any], args: list[Tensor]) -> Any:
+    name = f"CustomGradient-{next(_numbers)}"
+    before = _all_variables()
+    result, grad_fn = f(*args)
+    for variable in _all_variables() - before:
+        if not is_resource_variable(variable):
+            raise TypeError(
+                "All variables used by a function wrapped with @custom_gradient must be "
+                "`ResourceVariable`s. Ensure that no `variable_scope` is created with "
+                "`use_resource=False`."
+            )
+    variables = _variables_between(args, result)
+    _check_signature(grad_fn, variables)
+    flat = nest.flatten(result)
+
+    @RegisterGradient(name)
+    def gradient(_: Operation, *grads: Any) -> list[Any]:
+        outer = grads[: len(flat)]
+        if not variables:
+            return [None] * len(flat) + nest.flatten(grad_fn(*outer))
+        of_args, of_variables = grad_fn(*outer, variables=variables)
+        if len(of_variables) != len(variables):
+            raise ValueError(
+                "Must return gradient for each variable from @custom_gradient grad_fn."
+            )
+        return [None] * len(flat) + nest.flatten(of_args) + list(of_variables)
+
+    handles = [getattr(variable, "handle", variable) for variable in variables]
+    with get_default_graph().gradient_override_map({"IdentityN": name}):
+        tensors = identity_n([*flat, *args, *handles])
+    return nest.pack_sequence_as(result, tensors[: len(flat)])
+
+
+def _all_variables() -> set[Any]:
+    scope = get_variable_scope()
+    return {*scope.global_variables(), *scope.local_variables()}
+
+
+def _check_signature(grad_fn: Callable[..., Any], variables: list[Any]) -> None:
+    spec = inspect.getfullargspec(grad_fn)
+    takes = "variables" in spec.args or "variables" in spec.kwonlyargs or bool(spec.varkw)
+    if variables and not takes:
+        raise TypeError(
+            "If using @custom_gradient with a function that uses variables, then grad_fn must "
+            "accept a keyword argument 'variables'."
+        )
+    if takes and not variables:
+        if not get_variable_scope().use_resource:
+            raise TypeError(
+                "If using @custom_gradient with a function that uses variables, the enclosing "
+                "variable scope must have use_resource=True."
+            )
+        logging.warn(
+            "@custom_gradient grad_fn has 'variables' in signature, but no ResourceVariables "
+            "were used on the forward pass."
+        )
+
+
+def _variables_between(args: list[Tensor], result: Any) -> list[Any]:
+    """The trainable variables that the result depends on, not counting what lies behind args."""
+    ends = nest.flatten(nest.map_structure(identity, result))
+    stop = {arg.op for arg in args}
+    seen: dict[Operation, None] = {}
+    pending = [end.op for end in ends]
+    while pending:
+        op = pending.pop()
+        if op in seen or op in stop:
+            continue
+        seen[op] = None
+        if op.type in _VARIABLES or _passes_gradients(op):
+            pending.extend(tensor.op for tensor in op.inputs)
+    trainable = {
+        variable.op: variable
+        for variable in get_default_graph().get_collection("variables")
+        if variable.trainable
+    }
+    return [trainable[op] for op in seen if op in trainable]
+
+
+def _passes_gradients(op: Operation) -> bool:
+    try:
+        return gradient_function(op) is not None
+    except LookupError:
+        return False
+
+
+@export("grad_pass_through")
+def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes a function hand gradients on as if it were the identity."""
+
+    @custom_gradient
+    def call(*args: Any, **kwargs: Any) -> Any:
+        def grad(*grads: Any, **options: Any) -> Any:
+            variables = options.get("variables")
+            return grads if variables is None else (grads, [None] * len(variables))
+
+        return f(*args, **kwargs), grad
+
+    return functools.wraps(f)(call)
