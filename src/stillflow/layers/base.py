@@ -186,11 +186,15 @@ class Layer(base_layer.Layer):
                 )  # fmt: skip
                 if regularizer and _is_new(variable, existing):
                     self._regularize_weight(name, variable, regularizer)
-        if trainable and not any(variable is other for other in trainable_variables()):
-            # A getter made it one that is not trained.
+        if trainable:
+            self._move_frozen(variable, count)
+        return variable
+
+    def _move_frozen(self, variable: Any, count: int) -> None:
+        """Keeps a variable with the non-trainable ones if a getter has made it one of them."""
+        if not any(variable is other for other in trainable_variables()):
             self._non_trainable_weights += self._trainable_weights[count:]
             del self._trainable_weights[count:]
-        return variable
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """Calls the layer in its variable scope.

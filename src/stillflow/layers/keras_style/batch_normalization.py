@@ -93,10 +93,9 @@ class BatchNormalization(Layer):
         self.gamma_regularizer = regularizer_of(gamma_regularizer)
         self.beta_constraint = constraint_of(beta_constraint)
         self.gamma_constraint = constraint_of(gamma_constraint)
-        self.renorm, self.virtual_batch_size = renorm, virtual_batch_size
-        self.adjustment = adjustment
-        self.fused = True if fused is None else fused
-        self.supports_masking = True
+        self.renorm, self.adjustment = renorm, adjustment
+        self.virtual_batch_size = virtual_batch_size
+        self.fused, self.supports_masking = True if fused is None else fused, True
         self.trainable = trainable
         if renorm:
             self.renorm_clipping = renorm_clipping or {}
