@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-all demo lint api bench conformance clean
+.PHONY: help test test-all demo lint tables bench conformance clean
 
 help: ## show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,9 +32,12 @@ lint: $(VENV)/installed-dev ## style, types, layers, budgets, generated files
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/check_budgets.py
 	$(BIN)/python tools/make_api.py --check
+	$(BIN)/python tools/readme_tables.py --check
 
-api: $(VENV)/installed-test ## write the table of public names anew
+tables: $(VENV)/installed-test ## write anew: public names, known gaps, the README's coverage table
 	$(BIN)/python tools/make_api.py
+	$(BIN)/python tools/coverage_table.py --write-gaps
+	$(BIN)/python tools/readme_tables.py
 
 bench: $(VENV)/installed-test ## benchmarks, side by side with whatever peers are installed
 	$(BIN)/python -m benchmarks --out $(OUT)/benchmarks.json $(ARGS)

@@ -90,6 +90,8 @@ def main() -> int:
         records = json.loads(arguments.benchmarks.read_text())["records"]
         text = replace(text, "benchmarks", benchmarks(records))
     if arguments.check:
+        if text != before:
+            print("readme_tables: README.md is stale; run make tables", file=sys.stderr)
         return text != before
     README.write_text(text, encoding="utf-8")
     return 0
