@@ -11,13 +11,13 @@ from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Tensor
 from stillflow.losses.reduction import Reduction, compute_weighted_loss
 from stillflow.losses.regression import require_both
-from stillflow.losses.weights import squeeze_either
 from stillflow.nn.losses import sigmoid_cross_entropy_with_logits
 from stillflow.ops.arrays.shape import rank, shape, squeeze
 from stillflow.ops.control import stop_gradient
 from stillflow.ops.control_flow.cond import cond
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import equal
+from stillflow.ops.math.confusion import remove_squeezable_dimensions
 from stillflow.ops.nn.cross_entropy import (
     softmax_cross_entropy_with_logits_v2,
     sparse_softmax_cross_entropy_with_logits,
@@ -111,7 +111,7 @@ def softmax_cross_entropy(
 
 def _squeezed(labels: Any, logits: Any, weights: Any) -> tuple[Any, Any, Any]:
     """Labels of one rank less than logits, and weights that fit them."""
-    labels, logits = squeeze_either(labels, logits, expected_rank_diff=1)
+    labels, logits = remove_squeezable_dimensions(labels, logits, expected_rank_diff=1)
     weights = convert_to_tensor(weights)
     if labels.shape.ndims is not None and weights.shape.ndims is not None:
         if weights.shape.ndims - labels.shape.ndims == 1:

@@ -10,7 +10,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.fill import ones_like
 from stillflow.ops.arrays.join import concat
-from stillflow.ops.arrays.shape import expand_dims, rank, shape, size, squeeze
+from stillflow.ops.arrays.shape import expand_dims, rank, shape, size
 from stillflow.ops.control import no_op
 from stillflow.ops.control_flow.asserts import Assert
 from stillflow.ops.control_flow.cond import cond
@@ -110,34 +110,3 @@ def broadcast_weights(weights: Any, values: Any) -> Tensor:
             return weights
         with control_dependencies([assert_broadcastable(weights, values)]):
             return multiply(weights, ones_like(values), name=scope)
-
-
-def squeeze_either(
-    labels: Any, predictions: Any, expected_rank_diff: int = 0, name: str | None = None
-) -> tuple[Tensor, Tensor]:
-    """Drops the last dimension of the one whose rank is one too high.
-
-    Args:
-      labels, predictions: tensors.
-      expected_rank_diff: by how much the rank of `predictions` should exceed that of `labels`.
-    """
-    with name_scope(name, "remove_squeezable_dimensions", [labels, predictions]):
-        predictions = convert_to_tensor(predictions)
-        labels = convert_to_tensor(labels)
-        if labels.shape.ndims is not None and predictions.shape.ndims is not None:
-            excess = predictions.shape.ndims - labels.shape.ndims - expected_rank_diff
-            if excess == 1:
-                predictions = squeeze(predictions, [-1])
-            elif excess == -1:
-                labels = squeeze(labels, [-1])
-            return labels, predictions
-        difference = rank(predictions) - rank(labels)
-        predictions = _squeeze_if(predictions, expected_rank_diff + 1, difference)
-        labels = _squeeze_if(labels, expected_rank_diff - 1, difference)
-        return labels, predictions
-
-
-def _squeeze_if(tensor: Tensor, wanted: int, difference: Tensor) -> Any:
-    if tensor.shape.ndims is not None and not tensor.shape.dims[-1].is_compatible_with(1):
-        return tensor
-    return cond(equal(wanted, difference), lambda: squeeze(tensor, [-1]), lambda: tensor)

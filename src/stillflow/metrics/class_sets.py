@@ -59,9 +59,10 @@ def expand_labels(labels: Any, predictions: Tensor) -> Any:
     with name_scope(None, "expand_labels", (labels, predictions)) as scope:
         labels = convert_to_tensor_or_sparse_tensor(labels)
         if isinstance(labels, SparseTensor):
+            actual = rank(predictions)
             wanted: Any = size(labels.dense_shape) + 1  # type: ignore[operator]
             return cond(
-                equal(rank(predictions), wanted),
+                equal(actual, wanted),
                 lambda: rearranging.sparse_reshape(
                     labels, shape=concat((labels.dense_shape, (1,)), 0), name=scope
                 ),
