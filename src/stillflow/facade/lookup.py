@@ -46,6 +46,8 @@ def resolve(public: str) -> Any:
             value = getattr(value, part)
         except AttributeError:
             return MISSING
+        if type(value).__module__ == "stillflow.facade.served":
+            return MISSING  # the import system bound an internal module where nothing public is
     return value
 
 
