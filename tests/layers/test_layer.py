@@ -176,6 +176,16 @@ def test_variables_of_a_frozen_scope_are_not_trainable_weights():
     assert layer.non_trainable_weights == [layer.factor]
 
 
+def test_variables_of_layers_in_a_function_are_made_outside_of_it():
+    outside, function = tf.get_default_graph(), tf.Graph()
+    function._building_function = True
+    with function.as_default():
+        layer = Scale()
+        layer(tf.placeholder(tf.float32, []))
+    assert layer.factor.graph is outside
+    assert layer.trainable_weights == [layer.factor]
+
+
 def test_keras_style_layers_share_nothing_by_name():
     with tf.layers.experimental.keras_style_scope():
         layers = [tf.layers.Dense(1, name="same") for _ in range(2)]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from stillflow.graph.export import export
-from stillflow.graph.graph import Graph, get_default_graph
+from stillflow.graph.graph import Graph, get_default_graph, initial_graph
 from stillflow.graph.operation import Operation, Tensor
 
 
@@ -142,11 +142,11 @@ def get_collection_ref(key: Any) -> list[Any]:
 @export("init_scope")
 @contextlib.contextmanager
 def init_scope() -> Iterator[None]:
-    """A scope outside control flow and control dependencies, keeping the name scope."""
-    graph = get_default_graph()
-    scope = graph.get_name_scope()
+    """A scope outside functions, control flow and control dependencies, keeping the name scope."""
+    scope = get_default_graph().get_name_scope()
     scope = scope + "/" if scope else ""
-    with graph.control_dependencies(None), graph.name_scope(scope or None):
+    graph = initial_graph()
+    with graph.as_default(), graph.control_dependencies(None), graph.name_scope(scope or None):
         yield
 
 

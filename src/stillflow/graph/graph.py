@@ -325,12 +325,22 @@ _global_graph: Graph | None = None
 @export("get_default_graph")
 def get_default_graph() -> Graph:
     """The graph that ops are added to now, in this thread."""
+    return _default.stack[-1] if _default.stack else _global_default_graph()
+
+
+def _global_default_graph() -> Graph:
     global _global_graph
-    if _default.stack:
-        return _default.stack[-1]
     if _global_graph is None:
         _global_graph = Graph()
     return _global_graph
+
+
+def initial_graph() -> Graph:
+    """The graph that variables are made in: the innermost default one that is no function's."""
+    for graph in reversed(_default.stack):
+        if not graph.building_function:
+            return graph
+    return _global_default_graph()
 
 
 def has_default_graph() -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 from stillflow import nest
 from stillflow.graph import dtypes
 from stillflow.graph.api import get_collection_ref, name_scope
 from stillflow.graph.export import export
+from stillflow.graph.graph import initial_graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Tensor
 from stillflow.layers import base_layer
@@ -166,7 +168,7 @@ class Layer(base_layer.Layer):
                 use_resource=use_resource, **options,
             )  # fmt: skip
         trainable = check_synchronization(synchronization, trainable) and self.trainable
-        existing = set(global_variables()) if regularizer else set()
+        existing = set(_in_initial_graph(global_variables)) if regularizer else set()
         self._set_scope(None)
         count = len(self._trainable_weights)
         reuse = self.built or self._reuse
@@ -192,7 +194,7 @@ class Layer(base_layer.Layer):
 
     def _move_frozen(self, variable: Any, count: int) -> None:
         """Keeps a variable with the non-trainable ones if a getter has made it one of them."""
-        if not any(variable is other for other in trainable_variables()):
+        if not any(variable is other for other in _in_initial_graph(trainable_variables)):
             self._non_trainable_weights += self._trainable_weights[count:]
             del self._trainable_weights[count:]
 
@@ -234,6 +236,12 @@ class Layer(base_layer.Layer):
                 value = copy.deepcopy(value, memo)
             setattr(result, key, value)
         return result
+
+
+def _in_initial_graph(collected: Callable[[], list[Any]]) -> list[Any]:
+    """The variables of the graph that variables are made in."""
+    with initial_graph().as_default():
+        return collected()
 
 
 def _refuse(what: str, value: Any) -> None:
