@@ -153,6 +153,17 @@ OBJECTS: dict[str, dict[str, str]] = {
         "bias_add_v1": "stillflow.ops.nn.bias:bias_add_v1",
     },
     "tensorflow.python.module.module": {"*": "stillflow.variables.module"},
+    "tensorflow.python.ops.distributions.beta": {"*": "stillflow.distributions.beta"},
+    "tensorflow.python.ops.distributions.exponential": {"*": "stillflow.distributions.gamma"},
+    "tensorflow.python.ops.distributions.gamma": {"*": "stillflow.distributions.gamma"},
+    "tensorflow.python.ops.distributions.laplace": {"*": "stillflow.distributions.laplace"},
+    "tensorflow.python.ops.distributions.normal": {"*": "stillflow.distributions.normal"},
+    "tensorflow.python.ops.distributions.student_t": {"*": "stillflow.distributions.student_t"},
+    "tensorflow.python.ops.distributions.bernoulli": {"*": "stillflow.distributions.bernoulli"},
+    "tensorflow.python.ops.distributions.categorical": {"*": "stillflow.distributions.categorical"},
+    "tensorflow.python.ops.distributions.dirichlet": {"*": "stillflow.distributions.dirichlet"},
+    "tensorflow.python.ops.distributions.uniform": {"*": "stillflow.distributions.uniform"},
+    "tensorflow.python.ops.distributions.multinomial": {"*": "stillflow.distributions.multinomial"},
     "tensorflow.python.ops.distributions.bijector": {"*": "stillflow.distributions.bijector"},
     "tensorflow.python.ops.distributions.kullback_leibler": {
         "_DIVERGENCES": "stillflow.distributions.kullback_leibler:DIVERGENCES",
@@ -199,6 +210,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.linalg.algebra",
     },
     "tensorflow.python.ops.linalg.linear_operator_circulant": {
+        "_to_complex": "stillflow.linalg.linear_operator_circulant:to_complex",
         "_BaseLinearOperatorCirculant":
             "stillflow.linalg.linear_operator_circulant:_BaseLinearOperatorCirculant",
         "*": "stillflow.linalg.linear_operator_circulant",

@@ -20,6 +20,7 @@ from stillflow.ops.arrays.fill import zeros_like
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.shape import expand_dims, reshape, shape
 from stillflow.ops.arrays.transpose import matrix_transpose
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.linalg.bands import matrix_band_part
 from stillflow.ops.math.complex import real
 from stillflow.ops.math.matmul import matmul
@@ -428,6 +429,7 @@ def matrix_exponential_kernel(node: Node) -> Any:
 
 
 @export("linalg.cholesky", "cholesky")
+@dispatchable
 def cholesky(input: Any, name: str | None = None) -> Tensor:
     """The lower-triangular factor L of Hermitian positive-definite matrices: `L @ L^H`."""
     result: Tensor = cholesky_op(input, name=name)
@@ -435,6 +437,7 @@ def cholesky(input: Any, name: str | None = None) -> Tensor:
 
 
 @export("linalg.det", "matrix_determinant")
+@dispatchable
 def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
     """The determinants of square matrices."""
     result: Tensor = matrix_determinant_op(input, name=name)
@@ -448,6 +451,7 @@ def log_matrix_determinant(input: Any, name: str | None = None) -> Any:
 
 
 @export("linalg.logdet")
+@dispatchable
 def logdet(matrix: Any, name: str | None = None) -> Any:
     """The logarithm of the determinant of Hermitian positive-definite matrices."""
     from stillflow.graph.api import name_scope
@@ -461,6 +465,7 @@ def logdet(matrix: Any, name: str | None = None) -> Any:
 
 
 @export("linalg.adjoint")
+@dispatchable
 def adjoint_public(matrix: Any, name: str | None = None) -> Tensor:
     """The conjugate transpose of matrices."""
     from stillflow.graph.api import name_scope
@@ -471,6 +476,7 @@ def adjoint_public(matrix: Any, name: str | None = None) -> Tensor:
 
 
 @export("linalg.inv", "matrix_inverse")
+@dispatchable
 def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The inverses of square matrices, or of their adjoints."""
     result: Tensor = matrix_inverse_op(input, adjoint=adjoint, name=name)

@@ -12,6 +12,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.linalg.bands import matrix_band_part
 from stillflow.ops.linalg.decompositions import check_invertible, in_float32
 from stillflow.ops.math.matmul import matmul
@@ -154,6 +155,7 @@ def matrix_solve_ls_samples() -> Any:
 
 
 @export("linalg.solve", "matrix_solve")
+@dispatchable
 def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     """Solves `matrix @ x = rhs`, or with the adjoint of `matrix`.
 

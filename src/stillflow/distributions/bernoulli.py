@@ -1,0 +1,103 @@
+"""The Bernoulli distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow.distributions.checks import embed_check_integer_casting_closed
+from stillflow.distributions.distribution import NOT_REPARAMETERIZED, ScalarDistribution
+from stillflow.distributions.kullback_leibler import RegisterKL, moved
+from stillflow.distributions.parameters import get_logits_and_probs
+from stillflow.graph.dtypes import int32
+from stillflow.graph.export import export
+
+
+@export("distributions.Bernoulli")
+class Bernoulli(ScalarDistribution):
+    """Distributions of zero and one.
+
+    Args:
+      logits: log-odds of one, or
+      probs: probabilities of one.
+      dtype: of samples.
+      validate_args: whether the graph checks parameters and events.
+      allow_nan_stats: see `Distribution`.
+      name: of the scope.
+
+    Raises:
+      ValueError: if both or none of `logits` and `probs` are given.
+    """
+
+    _parameter_names = ("logits",)
+
+    @moved
+    def __init__(
+        self,
+        logits: Any = None,
+        probs: Any = None,
+        dtype: Any = int32,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Bernoulli",
+    ) -> None:
+        parameters = dict(locals())
+        with tf.name_scope(name) as scope:
+            self._logits, self._probs = get_logits_and_probs(
+                logits=logits, probs=probs, validate_args=validate_args, name=scope
+            )
+        super().__init__(
+            dtype=dtype,
+            reparameterization_type=NOT_REPARAMETERIZED,
+            validate_args=validate_args,
+            allow_nan_stats=allow_nan_stats,
+            parameters=parameters,
+            graph_parents=[self._logits, self._probs],
+            name=scope,
+        )
+
+    @property
+    def logits(self) -> Any:
+        """The log-odds of one."""
+        return self._logits
+
+    @property
+    def probs(self) -> Any:
+        """The probabilities of one."""
+        return self._probs
+
+    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+        shape = tf.concat([[n], self.batch_shape_tensor()], 0)
+        drawn = tf.random_uniform(shape, seed=seed, dtype=self.probs.dtype)
+        return tf.cast(tf.less(drawn, self.probs), self.dtype)
+
+    def _log_prob(self, event: Any) -> Any:
+        if self.validate_args:
+            event = embed_check_integer_casting_closed(event, target_dtype=tf.bool)
+        logits = self.logits
+        event = tf.cast(event, logits.dtype)
+        known = event.shape.is_fully_defined() and logits.shape.is_fully_defined()
+        if not (known and event.shape == logits.shape):
+            # The cross entropy does not broadcast.
+            logits, event = tf.ones_like(event) * logits, tf.ones_like(logits) * event
+        return -tf.nn.sigmoid_cross_entropy_with_logits(labels=event, logits=logits)
+
+    def _entropy(self) -> Any:
+        return -self.logits * (tf.sigmoid(self.logits) - 1) + tf.nn.softplus(-self.logits)
+
+    def _mean(self) -> Any:
+        return tf.identity(self.probs)
+
+    def _variance(self) -> Any:
+        return self._mean() * (1.0 - self.probs)
+
+    def _mode(self) -> Any:
+        return tf.cast(self.probs > 0.5, self.dtype)
+
+
+@RegisterKL(Bernoulli, Bernoulli)
+def _kl_bernoulli_bernoulli(a: Any, b: Any, name: str | None = None) -> Any:
+    with tf.name_scope(name, "kl_bernoulli_bernoulli", values=[a.logits, b.logits]):
+        of_zero = tf.nn.softplus(-b.logits) - tf.nn.softplus(-a.logits)
+        of_one = tf.nn.softplus(b.logits) - tf.nn.softplus(a.logits)
+        return tf.sigmoid(a.logits) * of_zero + tf.sigmoid(-a.logits) * of_one

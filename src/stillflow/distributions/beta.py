@@ -1,0 +1,212 @@
+"""The beta distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution
+from stillflow.distributions.kullback_leibler import RegisterKL, moved
+from stillflow.distributions.parameters import gen_new_seed
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.ops.control import with_dependencies
+from stillflow.util.deprecation import deprecated
+
+
+@export("distributions.Beta")
+class Beta(ScalarDistribution):
+    """Beta distributions, over `[0, 1]`: how likely shares of ones and zeros are.
+
+    Args:
+      concentration1: of ones.
+      concentration0: of zeros.
+      validate_args: whether the graph checks parameters and samples.
+      allow_nan_stats: see `Distribution`.
+      name: of the scope.
+
+    Raises:
+      TypeError: if the parameters are of different or no floating-point types.
+    """
+
+    _parameter_names = ("concentration1", "concentration0")
+
+    @moved
+    def __init__(
+        self,
+        concentration1: Any = None,
+        concentration0: Any = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Beta",
+    ) -> None:
+        parameters = dict(locals())
+        with tf.name_scope(name, values=[concentration1, concentration0]) as scope:
+            self._concentration1 = _checked_concentration(
+                convert_to_tensor(concentration1, name="concentration1"), validate_args
+            )
+            self._concentration0 = _checked_concentration(
+                convert_to_tensor(concentration0, name="concentration0"), validate_args
+            )
+            tf.debugging.assert_same_float_dtype([self._concentration1, self._concentration0])
+            self._total_concentration = self._concentration1 + self._concentration0
+        super().__init__(
+            dtype=self._total_concentration.dtype,
+            validate_args=validate_args,
+            allow_nan_stats=allow_nan_stats,
+            reparameterization_type=FULLY_REPARAMETERIZED,
+            parameters=parameters,
+            graph_parents=[
+                self._concentration1,
+                self._concentration0,
+                self._total_concentration,
+            ],
+            name=scope,
+        )
+
+    @property
+    def concentration1(self) -> Any:
+        """The concentration of ones."""
+        return self._concentration1
+
+    @property
+    def concentration0(self) -> Any:
+        """The concentration of zeros."""
+        return self._concentration0
+
+    @property
+    def total_concentration(self) -> Any:
+        """The sum of both concentrations."""
+        return self._total_concentration
+
+    def _batch_shape_tensor(self) -> Any:
+        return tf.shape(self.total_concentration)
+
+    def _batch_shape(self) -> Any:
+        return self.total_concentration.shape
+
+    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+        total = self.total_concentration
+        ones = tf.ones_like(total, dtype=self.dtype) * self.concentration1
+        zeros = tf.ones_like(total, dtype=self.dtype) * self.concentration0
+        first = tf.random_gamma(shape=[n], alpha=ones, dtype=self.dtype, seed=seed)
+        second = tf.random_gamma(
+            shape=[n], alpha=zeros, dtype=self.dtype, seed=gen_new_seed(seed, "beta")
+        )
+        return first / (first + second)
+
+    def _log_prob(self, x: Any) -> Any:
+        return self._log_unnormalized_prob(x) - self._log_normalization()
+
+    def _prob(self, x: Any) -> Any:
+        return tf.exp(self._log_prob(x))
+
+    def _log_cdf(self, x: Any) -> Any:
+        return tf.log(self._cdf(x))
+
+    def _cdf(self, x: Any) -> Any:
+        return tf.betainc(self.concentration1, self.concentration0, x)
+
+    def _log_unnormalized_prob(self, x: Any) -> Any:
+        if self.validate_args:
+            checks = [
+                tf.assert_positive(x, message="sample must be positive"),
+                tf.assert_less(
+                    x, tf.ones([], self.dtype), message="sample must be less than `1`."
+                ),
+            ]
+            x = with_dependencies(checks, x)
+        return tf.math.xlogy(self.concentration1 - 1.0, x) + (
+            self.concentration0 - 1.0
+        ) * tf.log1p(-x)
+
+    def _log_normalization(self) -> Any:
+        return (
+            tf.lgamma(self.concentration1)
+            + tf.lgamma(self.concentration0)
+            - tf.lgamma(self.total_concentration)
+        )
+
+    def _entropy(self) -> Any:
+        return (
+            self._log_normalization()
+            - (self.concentration1 - 1.0) * tf.digamma(self.concentration1)
+            - (self.concentration0 - 1.0) * tf.digamma(self.concentration0)
+            + ((self.total_concentration - 2.0) * tf.digamma(self.total_concentration))
+        )
+
+    def _mean(self) -> Any:
+        return self._concentration1 / self._total_concentration
+
+    def _variance(self) -> Any:
+        return self._mean() * (1.0 - self._mean()) / (1.0 + self.total_concentration)
+
+    def _mode(self) -> Any:
+        mode = (self.concentration1 - 1.0) / (self.total_concentration - 2.0)
+        if self.allow_nan_stats:
+            defined = tf.logical_and(self.concentration1 > 1.0, self.concentration0 > 1.0)
+            return self._where_defined(defined, mode)
+        checks = [
+            tf.assert_less(
+                tf.ones([], dtype=self.dtype),
+                getattr(self, name),
+                message=f"Mode undefined for {name} <= 1.",
+            )
+            for name in self._parameter_names
+        ]
+        return with_dependencies(checks, mode)
+
+
+def _checked_concentration(concentration: Any, validate_args: bool) -> Any:
+    if not validate_args:
+        return concentration
+    message = "Concentration parameter must be positive."
+    return with_dependencies([tf.assert_positive(concentration, message=message)], concentration)
+
+
+class BetaWithSoftplusConcentration(Beta):
+    """Beta distributions of softplus of both concentrations."""
+
+    @deprecated(
+        "2019-01-01",
+        "Use `tfd.Beta(tf.nn.softplus(concentration1), tf.nn.softplus(concentration2))` instead.",
+        warn_once=True,
+    )
+    def __init__(
+        self,
+        concentration1: Any,
+        concentration0: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "BetaWithSoftplusConcentration",
+    ) -> None:
+        parameters = dict(locals())
+        with tf.name_scope(name, values=[concentration1, concentration0]) as scope:
+            super().__init__(
+                concentration1=tf.nn.softplus(concentration1, name="softplus_concentration1"),
+                concentration0=tf.nn.softplus(concentration0, name="softplus_concentration0"),
+                validate_args=validate_args,
+                allow_nan_stats=allow_nan_stats,
+                name=scope,
+            )
+        self._parameters = parameters
+
+
+@RegisterKL(Beta, Beta)
+def _kl_beta_beta(d1: Any, d2: Any, name: str | None = None) -> Any:
+    names = ("concentration1", "concentration0", "total_concentration")
+    values = [getattr(d, parameter) for d in (d1, d2) for parameter in names]
+
+    def term(parameter: str) -> Any:
+        first, second = getattr(d1, parameter), getattr(d2, parameter)
+        return tf.digamma(first) * (second - first)
+
+    with tf.name_scope(name, "kl_beta_beta", values=values):
+        normalizations = d2._log_normalization() - d1._log_normalization()
+        return (
+            normalizations
+            - term("concentration1")
+            - term("concentration0")
+            + term("total_concentration")
+        )
+

@@ -1,0 +1,175 @@
+"""The categorical distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow.distributions.checks import (
+    embed_check_categorical_event_shape,
+    embed_check_integer_casting_closed,
+)
+from stillflow.distributions.distribution import NOT_REPARAMETERIZED, ScalarDistribution
+from stillflow.distributions.kullback_leibler import RegisterKL, moved
+from stillflow.distributions.parameters import get_logits_and_probs
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dtypes import int32
+from stillflow.graph.export import export
+from stillflow.graph.tensor_shape import TensorShape, dimension_value
+
+
+def _broadcast_event_and_params(event: Any, params: Any, base_dtype: Any) -> tuple[Any, Any]:
+    """Broadcasts events `[...]` and parameters `[..., K]` against each other."""
+    if event.dtype.is_floating:
+        # Integers may be given as numbers of `self.dtype`.
+        event = tf.cast(event, dtype=tf.int32)
+    elif not event.dtype.is_integer:
+        raise TypeError(f"`value` should have integer `dtype` or `self.dtype` ({base_dtype})")
+    known = (
+        params.shape.ndims is not None
+        and params.shape[:-1].is_fully_defined()
+        and event.shape.is_fully_defined()
+    )
+    if not known or params.shape[:-1] != event.shape:
+        params *= tf.ones_like(event[..., tf.newaxis], dtype=params.dtype)
+        sizes = tf.shape(params)[:-1]
+        event *= tf.ones(sizes, dtype=event.dtype)
+        if params.shape.ndims is not None:
+            event.set_shape(TensorShape(params.shape[:-1]))
+    return event, params
+
+
+@export("distributions.Categorical")
+class Categorical(ScalarDistribution):
+    """Distributions of classes.
+
+    Args:
+      logits: `[..., K]`, unnormalized log-probabilities, or
+      probs: `[..., K]`, probabilities.
+      dtype: of samples.
+      validate_args: whether the graph checks parameters and events.
+      allow_nan_stats: see `Distribution`.
+      name: of the scope.
+
+    Raises:
+      ValueError: if both or none of `logits` and `probs` are given.
+    """
+
+    @moved
+    def __init__(
+        self,
+        logits: Any = None,
+        probs: Any = None,
+        dtype: Any = int32,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Categorical",
+    ) -> None:
+        parameters = dict(locals())
+        with tf.name_scope(name, values=[logits, probs]) as scope:
+            self._logits, self._probs = get_logits_and_probs(
+                logits=logits,
+                probs=probs,
+                validate_args=validate_args,
+                multidimensional=True,
+                name=scope,
+            )
+            if validate_args:
+                self._logits = embed_check_categorical_event_shape(self._logits)
+            self._set_sizes(self._logits.shape.with_rank_at_least(1))
+        super().__init__(
+            dtype=dtype,
+            reparameterization_type=NOT_REPARAMETERIZED,
+            validate_args=validate_args,
+            allow_nan_stats=allow_nan_stats,
+            parameters=parameters,
+            graph_parents=[self._logits, self._probs],
+            name=scope,
+        )
+
+    def _set_sizes(self, static: Any) -> None:
+        if static.ndims is not None:
+            self._batch_rank: Any = convert_to_tensor(
+                static.ndims - 1, dtype=tf.int32, name="batch_rank"
+            )
+        else:
+            with tf.name_scope(name="batch_rank"):
+                self._batch_rank = tf.rank(self._logits) - 1
+        shape = tf.shape(self._logits, name="logits_shape")
+        classes = dimension_value(static[-1])
+        if classes is not None:
+            self._event_size: Any = convert_to_tensor(classes, dtype=tf.int32, name="event_size")
+        else:
+            with tf.name_scope(name="event_size"):
+                self._event_size = shape[self._batch_rank]
+        if static[:-1].is_fully_defined():
+            self._batch_shape_val: Any = tf.constant(
+                static[:-1].as_list(), dtype=tf.int32, name="batch_shape"
+            )
+        else:
+            with tf.name_scope(name="batch_shape"):
+                self._batch_shape_val = shape[:-1]
+
+    @property
+    def event_size(self) -> Any:
+        """The number of classes as a tensor."""
+        return self._event_size
+
+    @property
+    def logits(self) -> Any:
+        """The unnormalized log-probabilities."""
+        return self._logits
+
+    @property
+    def probs(self) -> Any:
+        """The probabilities."""
+        return self._probs
+
+    def _batch_shape_tensor(self) -> Any:
+        return tf.identity(self._batch_shape_val)
+
+    def _batch_shape(self) -> Any:
+        return self.logits.shape[:-1]
+
+    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+        logits = self.logits
+        if logits.shape.ndims != 2:
+            logits = tf.reshape(logits, [-1, self.event_size])
+        dtype = tf.int64 if self.dtype.size > 4 else tf.int32
+        draws = tf.multinomial(logits, n, seed=seed, output_dtype=dtype)
+        draws = tf.transpose(draws)
+        draws = tf.reshape(draws, tf.concat([[n], self.batch_shape_tensor()], 0))
+        return tf.cast(draws, self.dtype)
+
+    def _event_and(self, k: Any, params: Any) -> tuple[Any, Any]:
+        k = convert_to_tensor(k, name="k")
+        if self.validate_args:
+            k = embed_check_integer_casting_closed(k, target_dtype=tf.int32)
+        return _broadcast_event_and_params(k, params, base_dtype=self.dtype.base_dtype)
+
+    def _cdf(self, k: Any) -> Any:
+        k, probs = self._event_and(k, self.probs)
+        rows = tf.reshape(probs, (-1, self._event_size))
+        classes = tf.reshape(k, [-1])
+        mask = tf.sequence_mask(classes, self._event_size)
+        below = tf.where(mask, rows, tf.zeros_like(rows))
+        return tf.reshape(tf.reduce_sum(below, axis=-1), tf.shape(k))
+
+    def _log_prob(self, k: Any) -> Any:
+        k, logits = self._event_and(k, self.logits)
+        return -tf.nn.sparse_softmax_cross_entropy_with_logits(labels=k, logits=logits)
+
+    def _entropy(self) -> Any:
+        return -tf.reduce_sum(tf.nn.log_softmax(self.logits) * self.probs, axis=-1)
+
+    def _mode(self) -> Any:
+        mode = tf.cast(tf.argmax(self.logits, axis=self._batch_rank), self.dtype)
+        mode.set_shape(self.batch_shape)
+        return mode
+
+
+@RegisterKL(Categorical, Categorical)
+def _kl_categorical_categorical(a: Any, b: Any, name: str | None = None) -> Any:
+    with tf.name_scope(name, "kl_categorical_categorical", values=[a.logits, b.logits]):
+        difference = tf.nn.log_softmax(a.logits) - tf.nn.log_softmax(b.logits)
+        return tf.reduce_sum(tf.nn.softmax(a.logits) * difference, axis=-1)

@@ -1,0 +1,120 @@
+"""Counts of classes whose probabilities are Dirichlet distributed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow.distributions.checks import (
+    embed_check_categorical_event_shape,
+    embed_check_nonnegative_integer_form,
+)
+from stillflow.distributions.dirichlet import OverClasses
+from stillflow.distributions.distribution import NOT_REPARAMETERIZED
+from stillflow.distributions.kullback_leibler import moved
+from stillflow.distributions.parameters import gen_new_seed, log_combinations
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.ops.control import with_dependencies
+
+
+@export("distributions.DirichletMultinomial")
+class DirichletMultinomial(OverClasses):
+    """Counts of classes in draws with probabilities that are Dirichlet distributed.
+
+    Args:
+      total_count: how many draws.
+      concentration: `[..., K]`.
+      validate_args: whether the graph checks parameters and counts.
+      allow_nan_stats: see `Distribution`.
+      name: of the scope.
+    """
+
+    @moved
+    def __init__(
+        self,
+        total_count: Any,
+        concentration: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "DirichletMultinomial",
+    ) -> None:
+        parameters = dict(locals())
+        with tf.name_scope(name, values=[total_count, concentration]) as scope:
+            self._total_count = convert_to_tensor(total_count, name="total_count")
+            if validate_args:
+                self._total_count = embed_check_nonnegative_integer_form(self._total_count)
+            self._concentration = self._checked_concentration(
+                convert_to_tensor(concentration, name="concentration"), validate_args
+            )
+            self._total_concentration = tf.reduce_sum(self._concentration, -1)
+        super().__init__(
+            dtype=self._concentration.dtype,
+            validate_args=validate_args,
+            allow_nan_stats=allow_nan_stats,
+            reparameterization_type=NOT_REPARAMETERIZED,
+            parameters=parameters,
+            graph_parents=[self._total_count, self._concentration],
+            name=scope,
+        )
+
+    @property
+    def total_count(self) -> Any:
+        """How many draws."""
+        return self._total_count
+
+    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+        draws_per_sample = tf.cast(self.total_count, dtype=tf.int32)
+        classes = self.event_shape_tensor()[0]
+        gamma = tf.random_gamma(
+            shape=[n], alpha=self.concentration, dtype=self.dtype, seed=seed
+        )
+        draws = tf.multinomial(
+            logits=tf.reshape(tf.log(gamma), shape=[-1, classes]),
+            num_samples=draws_per_sample,
+            seed=gen_new_seed(seed, salt="dirichlet_multinomial"),
+        )
+        counts = tf.reduce_sum(tf.one_hot(draws, depth=classes), -2)
+        shape = tf.concat([[n], self.batch_shape_tensor(), [classes]], 0)
+        return tf.cast(tf.reshape(counts, shape), self.dtype)
+
+    def _log_prob(self, counts: Any) -> Any:
+        counts = self._checked_sample(counts)
+        ordered = tf.lbeta(self.concentration + counts) - tf.lbeta(self.concentration)
+        return ordered + log_combinations(self.total_count, counts)
+
+    def _prob(self, counts: Any) -> Any:
+        return tf.exp(self._log_prob(counts))
+
+    def _mean(self) -> Any:
+        return self.total_count * (
+            self.concentration / self.total_concentration[..., tf.newaxis]
+        )
+
+    def _variance(self) -> Any:
+        scale = self._variance_scale_term()
+        x = scale * self._mean()
+        return x * (self.total_count * scale - x)
+
+    def _variance_scale_term(self) -> Any:
+        total = self.total_concentration[..., tf.newaxis]
+        return tf.sqrt((1.0 + total / self.total_count) / (1.0 + total))
+
+    def _checked_concentration(self, concentration: Any, validate_args: bool) -> Any:
+        if not validate_args:
+            return concentration
+        concentration = embed_check_categorical_event_shape(concentration)
+        message = "Concentration parameter must be positive."
+        check = tf.assert_positive(concentration, message=message)
+        return with_dependencies([check], concentration)
+
+    def _checked_sample(self, counts: Any) -> Any:
+        if not self.validate_args:
+            return counts
+        counts = embed_check_nonnegative_integer_form(counts)
+        check = tf.assert_equal(
+            self.total_count,
+            tf.reduce_sum(counts, -1),
+            message="counts last-dimension must sum to `self.total_count`",
+        )
+        return with_dependencies([check], counts)

@@ -1,0 +1,534 @@
+"""The base class of distributions."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import stillflow as tf
+from stillflow.distributions import kullback_leibler
+from stillflow.distributions.kullback_leibler import moved
+from stillflow.distributions.layout import pick_vector
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export, export_value
+from stillflow.graph.static_value import static_value
+from stillflow.graph.tensor_like import is_tensor
+from stillflow.graph.tensor_shape import TensorShape, as_shape
+
+
+@export("distributions.ReparameterizationType")
+class ReparameterizationType:
+    """Whether samples are differentiable in the parameters; instances equal only themselves.
+
+    Args:
+      rep_type: shown in messages.
+    """
+
+    @moved
+    def __init__(self, rep_type: str) -> None:
+        self._rep_type = rep_type
+
+    def __repr__(self) -> str:
+        return f"<Reparameteriation Type: {self._rep_type}>"
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    __hash__ = object.__hash__
+
+
+def _reparameterization(name: str) -> ReparameterizationType:
+    # Not the constructor, which warns of its deprecation.
+    kind = object.__new__(ReparameterizationType)
+    kind._rep_type = name
+    return kind
+
+
+FULLY_REPARAMETERIZED = _reparameterization("FULLY_REPARAMETERIZED")
+NOT_REPARAMETERIZED = _reparameterization("NOT_REPARAMETERIZED")
+export_value("distributions.FULLY_REPARAMETERIZED", FULLY_REPARAMETERIZED)
+export_value("distributions.NOT_REPARAMETERIZED", NOT_REPARAMETERIZED)
+
+
+@export("distributions.Distribution")
+class Distribution:
+    """A batch of independent distributions of one family.
+
+    Subclasses define `_sample_n`, `_log_prob`, `_mean` ... of what they support. A sample has the
+    shape `sample_shape + batch_shape + event_shape`.
+
+    Args:
+      dtype: of samples.
+      reparameterization_type: `FULLY_REPARAMETERIZED` or `NOT_REPARAMETERIZED`.
+      validate_args: whether the graph checks parameters and arguments.
+      allow_nan_stats: whether undefined statistics are NaN; else running fails.
+      parameters: the arguments of the subclass's constructor.
+      graph_parents: the tensors that this is made from.
+      name: of the scope of the methods.
+
+    Raises:
+      ValueError: if a graph parent is no tensor.
+    """
+
+    @moved
+    def __init__(
+        self,
+        dtype: Any,
+        reparameterization_type: ReparameterizationType,
+        validate_args: bool,
+        allow_nan_stats: bool,
+        parameters: dict[str, Any] | None = None,
+        graph_parents: list[Any] | None = None,
+        name: str | None = None,
+    ) -> None:
+        graph_parents = [] if graph_parents is None else graph_parents
+        for i, parent in enumerate(graph_parents):
+            if parent is None or not is_tensor(parent):
+                raise ValueError(f"Graph parent item {i} is not a Tensor; {parent}.")
+        if not name or name[-1] != "/":
+            with tf.name_scope(name or type(self).__name__) as scope:
+                name = scope
+        self._dtype = dtype
+        self._reparameterization_type = reparameterization_type
+        self._allow_nan_stats = allow_nan_stats
+        self._validate_args = validate_args
+        self._parameters = parameters or {}
+        self._graph_parents = graph_parents
+        self._name: str = name
+
+    # ---- what it was made with
+
+    @classmethod
+    def param_shapes(cls, sample_shape: Any, name: str = "DistributionParamShapes") -> Any:
+        """The shapes of parameters, by name, that give samples of `sample_shape`."""
+        with tf.name_scope(name, values=[sample_shape]):
+            return cls._param_shapes(sample_shape)
+
+    @classmethod
+    def param_static_shapes(cls, sample_shape: Any) -> dict[str, TensorShape]:
+        """`param_shapes` as static shapes.
+
+        Raises:
+          ValueError: if `sample_shape` is not fully known.
+        """
+        if isinstance(sample_shape, TensorShape):
+            if not sample_shape.is_fully_defined():
+                raise ValueError("TensorShape sample_shape must be fully defined")
+            sample_shape = sample_shape.as_list()
+        shapes = {}
+        for name, shape in cls.param_shapes(sample_shape).items():
+            known = static_value(shape)
+            if known is None:
+                raise ValueError(
+                    "sample_shape must be a fully-defined TensorShape or list/tuple"
+                )
+            shapes[name] = TensorShape(known)
+        return shapes
+
+    @classmethod
+    def _param_shapes(cls, sample_shape: Any) -> Any:
+        raise NotImplementedError("_param_shapes not implemented")
+
+    @property
+    def name(self) -> str:
+        """The scope of the methods."""
+        return self._name
+
+    @property
+    def dtype(self) -> Any:
+        """The type of samples."""
+        return self._dtype
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The arguments that the constructor was given."""
+        return {
+            name: value
+            for name, value in self._parameters.items()
+            if not name.startswith("__") and name != "self"
+        }
+
+    @property
+    def reparameterization_type(self) -> ReparameterizationType:
+        """Whether samples are differentiable in the parameters."""
+        return self._reparameterization_type
+
+    @property
+    def allow_nan_stats(self) -> bool:
+        """Whether undefined statistics are NaN."""
+        return self._allow_nan_stats
+
+    @property
+    def validate_args(self) -> bool:
+        """Whether the graph checks parameters and arguments."""
+        return self._validate_args
+
+    def copy(self, **override_parameters_kwargs: Any) -> Distribution:
+        """Another of this kind, with some of the constructor's arguments replaced."""
+        return type(self)(**dict(self.parameters, **override_parameters_kwargs))
+
+    # ---- shapes
+
+    def _missing(self, what: str) -> NotImplementedError:
+        return NotImplementedError(f"{what} is not implemented: {type(self).__name__}")
+
+    def _batch_shape_tensor(self) -> Any:
+        raise self._missing("batch_shape_tensor")
+
+    def _batch_shape(self) -> Any:
+        return TensorShape(None)
+
+    def _event_shape_tensor(self) -> Any:
+        raise self._missing("event_shape_tensor")
+
+    def _event_shape(self) -> Any:
+        return TensorShape(None)
+
+    def _shape_tensor(self, static: Any, name: str, dynamic: Callable[[], Any]) -> Any:
+        if static.is_fully_defined():
+            return convert_to_tensor(static.as_list(), dtype=tf.int32, name=name)
+        return dynamic()
+
+    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Any:
+        """The shape of the batch as a tensor."""
+        with self._name_scope(name):
+            return self._shape_tensor(self.batch_shape, "batch_shape", self._batch_shape_tensor)
+
+    @property
+    def batch_shape(self) -> TensorShape:
+        """The static shape of the batch of distributions."""
+        return as_shape(self._batch_shape())
+
+    def event_shape_tensor(self, name: str = "event_shape_tensor") -> Any:
+        """The shape of an event as a tensor."""
+        with self._name_scope(name):
+            return self._shape_tensor(self.event_shape, "event_shape", self._event_shape_tensor)
+
+    @property
+    def event_shape(self) -> TensorShape:
+        """The static shape of one event of one distribution."""
+        return as_shape(self._event_shape())
+
+    def is_scalar_event(self, name: str = "is_scalar_event") -> Any:
+        """Whether the event shape is `[]`, as a tensor."""
+        with self._name_scope(name):
+            scalar = self._is_scalar(self.event_shape, self.event_shape_tensor)
+            return convert_to_tensor(scalar, name="is_scalar_event")
+
+    def is_scalar_batch(self, name: str = "is_scalar_batch") -> Any:
+        """Whether the batch shape is `[]`, as a tensor."""
+        with self._name_scope(name):
+            scalar = self._is_scalar(self.batch_shape, self.batch_shape_tensor)
+            return convert_to_tensor(scalar, name="is_scalar_batch")
+
+    def _is_scalar(self, static: Any, dynamic: Callable[[], Any]) -> Any:
+        if static.ndims is not None:
+            return static.ndims == 0
+        shape = dynamic()
+        if shape.shape.ndims is not None and shape.shape.dims[0].value is not None:
+            return shape.shape.as_list() == [0]
+        return tf.equal(tf.shape(shape)[0], 0)
+
+    # ---- samples
+
+    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+        raise self._missing("sample_n")
+
+    def _call_sample_n(self, sample_shape: Any, seed: Any, name: str, **kwargs: Any) -> Any:
+        with self._name_scope(name, values=[sample_shape]):
+            shape = convert_to_tensor(sample_shape, dtype=tf.int32, name="sample_shape")
+            shape, count = self._as_vector(shape, "sample_shape")
+            samples = self._sample_n(count, seed, **kwargs)
+            rest = tf.shape(samples)[1:]
+            samples = tf.reshape(samples, tf.concat([shape, rest], 0))
+            return self._set_sample_static_shape(samples, shape)
+
+    def sample(self, sample_shape: Any = (), seed: Any = None, name: str = "sample") -> Any:
+        """Samples of shape `sample_shape + batch_shape + event_shape`."""
+        return self._call_sample_n(sample_shape, seed, name)
+
+    def _as_vector(self, x: Any, name: str) -> tuple[Any, Any]:
+        """A sample shape, which may be a scalar, as a vector, and its number of samples."""
+        known = static_value(x)
+        if known is None:
+            count = tf.reduce_prod(x)
+        else:
+            count = np.prod(known, dtype=x.dtype.as_numpy_dtype)
+        rank = x.shape.ndims
+        if rank is None:
+            rank = tf.rank(x)
+            vector = pick_vector(tf.equal(rank, 0), np.array([1], np.int32), tf.shape(x))
+            x = tf.reshape(x, vector)
+        elif rank == 0:
+            if known is None:
+                x = tf.reshape(x, [1])
+            else:
+                x = convert_to_tensor(np.array([known], x.dtype.as_numpy_dtype), name=name)
+        elif rank != 1:
+            raise ValueError("Input is neither scalar nor vector.")
+        return x, count
+
+    def _set_sample_static_shape(self, x: Any, sample_shape: Any) -> Any:
+        """Tells samples what is known of their shape from its three parts."""
+        sample = TensorShape(static_value(sample_shape))
+        rank, samples = x.shape.ndims, sample.ndims
+        batch, event = self.batch_shape.ndims, self.event_shape.ndims
+        if rank is None and None not in (samples, batch, event):
+            rank = samples + batch + event
+            x.set_shape([None] * rank)
+        if rank is None:
+            return x
+        if samples is not None:
+            x.set_shape(sample.concatenate([None] * (rank - samples)))
+        if event is not None:
+            x.set_shape(TensorShape([None] * (rank - event)).concatenate(self.event_shape))
+        if batch is None:
+            return x
+        if samples is None and event is not None:
+            samples = rank - batch - event
+        elif event is None and samples is not None:
+            event = rank - batch - samples
+        if samples is not None and event is not None:
+            before = TensorShape([None] * samples).concatenate(self.batch_shape)
+            x.set_shape(before.concatenate([None] * event))
+        return x
+
+    # ---- probabilities: each by itself, or by way of another
+
+    def _log_prob(self, value: Any) -> Any:
+        raise self._missing("log_prob")
+
+    def _prob(self, value: Any) -> Any:
+        raise self._missing("prob")
+
+    def _log_cdf(self, value: Any) -> Any:
+        raise self._missing("log_cdf")
+
+    def _cdf(self, value: Any) -> Any:
+        raise self._missing("cdf")
+
+    def _log_survival_function(self, value: Any) -> Any:
+        raise self._missing("log_survival_function")
+
+    def _survival_function(self, value: Any) -> Any:
+        raise self._missing("survival_function")
+
+    def _quantile(self, value: Any) -> Any:
+        raise self._missing("quantile")
+
+    def _of_value(
+        self, value: Any, name: str, direct: Callable[..., Any], other: Callable[..., Any], kw: Any
+    ) -> Any:
+        with self._name_scope(name, values=[value]):
+            value = convert_to_tensor(value, name="value", preferred_dtype=self.dtype)
+            return _either(lambda: direct(value, **kw), lambda: other(value, **kw))
+
+    def _call_log_prob(self, value: Any, name: str, **kwargs: Any) -> Any:
+        return self._of_value(
+            value, name, self._log_prob, lambda x, **kw: tf.log(self._prob(x, **kw)), kwargs
+        )
+
+    def _call_prob(self, value: Any, name: str, **kwargs: Any) -> Any:
+        return self._of_value(
+            value, name, self._prob, lambda x, **kw: tf.exp(self._log_prob(x, **kw)), kwargs
+        )
+
+    def _call_log_cdf(self, value: Any, name: str, **kwargs: Any) -> Any:
+        return self._of_value(
+            value, name, self._log_cdf, lambda x, **kw: tf.log(self._cdf(x, **kw)), kwargs
+        )
+
+    def _call_cdf(self, value: Any, name: str, **kwargs: Any) -> Any:
+        return self._of_value(
+            value, name, self._cdf, lambda x, **kw: tf.exp(self._log_cdf(x, **kw)), kwargs
+        )
+
+    def _call_log_survival_function(self, value: Any, name: str, **kwargs: Any) -> Any:
+        return self._of_value(
+            value,
+            name,
+            self._log_survival_function,
+            lambda x, **kw: tf.log1p(-self.cdf(x, **kw)),
+            kwargs,
+        )
+
+    def _call_survival_function(self, value: Any, name: str, **kwargs: Any) -> Any:
+        return self._of_value(
+            value, name, self._survival_function, lambda x, **kw: 1.0 - self.cdf(x, **kw), kwargs
+        )
+
+    def _call_quantile(self, value: Any, name: str, **kwargs: Any) -> Any:
+        with self._name_scope(name, values=[value]):
+            value = convert_to_tensor(value, name="value", preferred_dtype=self.dtype)
+            return self._quantile(value, **kwargs)
+
+    def log_prob(self, value: Any, name: str = "log_prob") -> Any:
+        """The logarithm of the density or probability mass."""
+        return self._call_log_prob(value, name)
+
+    def prob(self, value: Any, name: str = "prob") -> Any:
+        """The density or probability mass."""
+        return self._call_prob(value, name)
+
+    def log_cdf(self, value: Any, name: str = "log_cdf") -> Any:
+        """The logarithm of `cdf`."""
+        return self._call_log_cdf(value, name)
+
+    def cdf(self, value: Any, name: str = "cdf") -> Any:
+        """The probability of samples up to `value`."""
+        return self._call_cdf(value, name)
+
+    def log_survival_function(self, value: Any, name: str = "log_survival_function") -> Any:
+        """The logarithm of `survival_function`."""
+        return self._call_log_survival_function(value, name)
+
+    def survival_function(self, value: Any, name: str = "survival_function") -> Any:
+        """The probability of samples above `value`."""
+        return self._call_survival_function(value, name)
+
+    def quantile(self, value: Any, name: str = "quantile") -> Any:
+        """What samples stay below with probability `value`."""
+        return self._call_quantile(value, name)
+
+    # ---- statistics
+
+    def _entropy(self) -> Any:
+        raise self._missing("entropy")
+
+    def _mean(self) -> Any:
+        raise self._missing("mean")
+
+    def _variance(self) -> Any:
+        raise self._missing("variance")
+
+    def _stddev(self) -> Any:
+        raise self._missing("stddev")
+
+    def _covariance(self) -> Any:
+        raise self._missing("covariance")
+
+    def _mode(self) -> Any:
+        raise self._missing("mode")
+
+    def entropy(self, name: str = "entropy") -> Any:
+        """Shannon's entropy in nats."""
+        with self._name_scope(name):
+            return self._entropy()
+
+    def mean(self, name: str = "mean") -> Any:
+        """The mean."""
+        with self._name_scope(name):
+            return self._mean()
+
+    def variance(self, name: str = "variance") -> Any:
+        """The variance of each element."""
+        with self._name_scope(name):
+            return _either(self._variance, lambda: tf.square(self._stddev()))
+
+    def stddev(self, name: str = "stddev") -> Any:
+        """The standard deviation of each element."""
+        with self._name_scope(name):
+            return _either(self._stddev, lambda: tf.sqrt(self._variance()))
+
+    def covariance(self, name: str = "covariance") -> Any:
+        """The covariance of the elements of an event."""
+        with self._name_scope(name):
+            return self._covariance()
+
+    def mode(self, name: str = "mode") -> Any:
+        """The most probable value."""
+        with self._name_scope(name):
+            return self._mode()
+
+    # ---- against another distribution
+
+    def _cross_entropy(self, other: Any) -> Any:
+        return kullback_leibler.cross_entropy(
+            self, other, allow_nan_stats=self.allow_nan_stats
+        )
+
+    def cross_entropy(self, other: Any, name: str = "cross_entropy") -> Any:
+        """The cross entropy with `other`."""
+        with self._name_scope(name):
+            return self._cross_entropy(other)
+
+    def _kl_divergence(self, other: Any) -> Any:
+        return kullback_leibler.kl_divergence(
+            self, other, allow_nan_stats=self.allow_nan_stats
+        )
+
+    def kl_divergence(self, other: Any, name: str = "kl_divergence") -> Any:
+        """The Kullback-Leibler divergence from `other`."""
+        with self._name_scope(name):
+            return self._kl_divergence(other)
+
+    def __str__(self) -> str:
+        batch = f", batch_shape={self.batch_shape}" if self.batch_shape.ndims is not None else ""
+        event = f", event_shape={self.event_shape}" if self.event_shape.ndims is not None else ""
+        return (
+            f'tfp.distributions.{type(self).__name__}("{self.name}"{batch}{event}, '
+            f"dtype={self.dtype.name})"
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"<tfp.distributions.{type(self).__name__} '{self.name}' "
+            f"batch_shape={self.batch_shape} event_shape={self.event_shape} "
+            f"dtype={self.dtype.name}>"
+        )
+
+    @contextlib.contextmanager
+    def _name_scope(self, name: str | None = None, values: Any = None) -> Iterator[str]:
+        with tf.name_scope(self.name):
+            with tf.name_scope(name, values=[*(values or []), *self._graph_parents]) as scope:
+                yield scope
+
+
+def _either(direct: Callable[[], Any], other: Callable[[], Any]) -> Any:
+    """`direct()`, or `other()` if it is not implemented; its error if neither is."""
+    try:
+        return direct()
+    except NotImplementedError as error:
+        try:
+            return other()
+        except NotImplementedError:
+            raise error from None
+
+
+class ScalarDistribution(Distribution):
+    """A distribution of scalars whose parameters broadcast against each other."""
+
+    _parameter_names: tuple[str, ...] = ()
+
+    @classmethod
+    def _param_shapes(cls, sample_shape: Any) -> Any:
+        shape = convert_to_tensor(sample_shape, dtype=tf.int32)
+        return dict.fromkeys(cls._parameter_names, shape)
+
+    def _batch_shape_tensor(self) -> Any:
+        shapes = [tf.shape(getattr(self, name)) for name in self._parameter_names]
+        result = shapes[-1]
+        for shape in shapes[-2::-1]:
+            result = tf.broadcast_dynamic_shape(shape, result)
+        return result
+
+    def _batch_shape(self) -> Any:
+        shapes = [getattr(self, name).shape for name in self._parameter_names]
+        result = shapes[0]
+        for shape in shapes[1:]:
+            result = tf.broadcast_static_shape(result, shape)
+        return result
+
+    def _event_shape_tensor(self) -> Any:
+        return tf.constant([], dtype=tf.int32)
+
+    def _event_shape(self) -> Any:
+        return TensorShape([])
+
+    def _where_defined(self, defined: Any, value: Any) -> Any:
+        """`value`, NaN where `defined` is false."""
+        nan = np.array(np.nan, dtype=self.dtype.as_numpy_dtype)
+        return tf.where_v2(defined, value, tf.fill(self.batch_shape_tensor(), nan, name="nan"))

@@ -1,0 +1,250 @@
+"""The gamma and the exponential distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import stillflow as tf
+from stillflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution
+from stillflow.distributions.kullback_leibler import RegisterKL, moved
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.ops.control import with_dependencies
+from stillflow.util.deprecation import deprecated
+
+
+@export("distributions.Gamma")
+class Gamma(ScalarDistribution):
+    """Gamma distributions, with density proportional to `x^(concentration - 1) exp(-rate x)`.
+
+    Args:
+      concentration: shape parameters.
+      rate: inverse scales.
+      validate_args: whether the graph checks that both are positive.
+      allow_nan_stats: see `Distribution`.
+      name: of the scope.
+
+    Raises:
+      TypeError: if the parameters are of different or no floating-point types.
+    """
+
+    _parameter_names: tuple[str, ...] = ("concentration", "rate")
+
+    @moved
+    def __init__(
+        self,
+        concentration: Any,
+        rate: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Gamma",
+    ) -> None:
+        parameters = dict(locals())
+        with tf.name_scope(name, values=[concentration, rate]) as scope:
+            checks = []
+            if validate_args:
+                checks = [tf.assert_positive(concentration), tf.assert_positive(rate)]
+            with tf.control_dependencies(checks):
+                self._concentration = tf.identity(concentration, name="concentration")
+                self._rate = tf.identity(rate, name="rate")
+                tf.debugging.assert_same_float_dtype([self._concentration, self._rate])
+        super().__init__(
+            dtype=self._concentration.dtype,
+            validate_args=validate_args,
+            allow_nan_stats=allow_nan_stats,
+            reparameterization_type=FULLY_REPARAMETERIZED,
+            parameters=parameters,
+            graph_parents=[self._concentration, self._rate],
+            name=scope,
+        )
+
+    @property
+    def concentration(self) -> Any:
+        """The shape parameters."""
+        return self._concentration
+
+    @property
+    def rate(self) -> Any:
+        """The inverse scales."""
+        return self._rate
+
+    def _batch_parameters(self) -> tuple[Any, Any]:
+        return self.concentration, self.rate
+
+    def _batch_shape_tensor(self) -> Any:
+        first, second = self._batch_parameters()
+        return tf.broadcast_dynamic_shape(tf.shape(first), tf.shape(second))
+
+    def _batch_shape(self) -> Any:
+        first, second = self._batch_parameters()
+        return tf.broadcast_static_shape(first.shape, second.shape)
+
+    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+        return tf.random_gamma(
+            shape=[n], alpha=self.concentration, beta=self.rate, dtype=self.dtype, seed=seed
+        )
+
+    def _log_prob(self, x: Any) -> Any:
+        return self._log_unnormalized_prob(x) - self._log_normalization()
+
+    def _cdf(self, x: Any) -> Any:
+        x = self._checked_sample(x)
+        return tf.igamma(self.concentration, self.rate * x)
+
+    def _log_unnormalized_prob(self, x: Any) -> Any:
+        x = self._checked_sample(x)
+        return tf.math.xlogy(self.concentration - 1.0, x) - self.rate * x
+
+    def _log_normalization(self) -> Any:
+        return tf.lgamma(self.concentration) - self.concentration * tf.log(self.rate)
+
+    def _entropy(self) -> Any:
+        return (
+            self.concentration
+            - tf.log(self.rate)
+            + tf.lgamma(self.concentration)
+            + ((1.0 - self.concentration) * tf.digamma(self.concentration))
+        )
+
+    def _mean(self) -> Any:
+        return self.concentration / self.rate
+
+    def _variance(self) -> Any:
+        return self.concentration / tf.square(self.rate)
+
+    def _stddev(self) -> Any:
+        return tf.sqrt(self.concentration) / self.rate
+
+    def _mode(self) -> Any:
+        mode = (self.concentration - 1.0) / self.rate
+        if self.allow_nan_stats:
+            nan = tf.fill(
+                self.batch_shape_tensor(),
+                np.array(np.nan, dtype=self.dtype.as_numpy_dtype),
+                name="nan",
+            )
+            return tf.where_v2(self.concentration > 1.0, mode, nan)
+        check = tf.assert_less(
+            tf.ones([], self.dtype),
+            self.concentration,
+            message="mode not defined when any concentration <= 1",
+        )
+        return with_dependencies([check], mode)
+
+    def _checked_sample(self, x: Any) -> Any:
+        tf.debugging.assert_same_float_dtype(tensors=[x], dtype=self.dtype)
+        if not self.validate_args:
+            return x
+        return with_dependencies([tf.assert_positive(x)], x)
+
+
+class GammaWithSoftplusConcentrationRate(Gamma):
+    """Gamma distributions of softplus of both parameters."""
+
+    @deprecated(
+        "2019-01-01",
+        "Use `tfd.Gamma(tf.nn.softplus(concentration), tf.nn.softplus(rate))` instead.",
+        warn_once=True,
+    )
+    def __init__(
+        self,
+        concentration: Any,
+        rate: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "GammaWithSoftplusConcentrationRate",
+    ) -> None:
+        parameters = dict(locals())
+        with tf.name_scope(name, values=[concentration, rate]) as scope:
+            super().__init__(
+                concentration=tf.nn.softplus(concentration, name="softplus_concentration"),
+                rate=tf.nn.softplus(rate, name="softplus_rate"),
+                validate_args=validate_args,
+                allow_nan_stats=allow_nan_stats,
+                name=scope,
+            )
+        self._parameters = parameters
+
+
+@export("distributions.Exponential")
+class Exponential(Gamma):
+    """Exponential distributions, with density `rate exp(-rate x)`.
+
+    Args:
+      rate: inverse means.
+      validate_args: whether the graph checks that they are positive.
+      allow_nan_stats: see `Distribution`.
+      name: of the scope.
+    """
+
+    _parameter_names = ("rate",)
+
+    @moved
+    def __init__(
+        self,
+        rate: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Exponential",
+    ) -> None:
+        parameters = dict(locals())
+        with tf.name_scope(name, values=[rate]) as scope:
+            self._rate = convert_to_tensor(rate, name="rate")
+        super().__init__(
+            concentration=tf.ones([], dtype=self._rate.dtype),
+            rate=self._rate,
+            allow_nan_stats=allow_nan_stats,
+            validate_args=validate_args,
+            name=scope,
+        )
+        self._parameters = parameters
+        self._graph_parents += [self._rate]
+
+    def _log_survival_function(self, value: Any) -> Any:
+        return self._log_prob(value) - tf.log(self._rate)
+
+    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+        shape = tf.concat([[n], tf.shape(self._rate)], 0)
+        # Without zero, whose logarithm is infinite.
+        drawn = tf.random_uniform(
+            shape,
+            minval=np.finfo(self.dtype.as_numpy_dtype).tiny,
+            maxval=1.0,
+            seed=seed,
+            dtype=self.dtype,
+        )
+        return -tf.log(drawn) / self._rate
+
+
+class ExponentialWithSoftplusRate(Exponential):
+    """Exponential distributions of rates `softplus(rate)`."""
+
+    @deprecated("2019-01-01", "Use `tfd.Exponential(tf.nn.softplus(rate)).", warn_once=True)
+    def __init__(
+        self,
+        rate: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "ExponentialWithSoftplusRate",
+    ) -> None:
+        parameters = dict(locals())
+        with tf.name_scope(name, values=[rate]) as scope:
+            positive = tf.nn.softplus(rate, name="softplus_rate")
+            super().__init__(positive, validate_args, allow_nan_stats, scope)
+        self._parameters = parameters
+
+
+@RegisterKL(Gamma, Gamma)
+def _kl_gamma_gamma(g0: Any, g1: Any, name: str | None = None) -> Any:
+    parameters = [g0.concentration, g0.rate, g1.concentration, g1.rate]
+    with tf.name_scope(name, "kl_gamma_gamma", values=parameters):
+        return (
+            ((g0.concentration - g1.concentration) * tf.digamma(g0.concentration))
+            + tf.lgamma(g1.concentration)
+            - tf.lgamma(g0.concentration)
+            + g1.concentration * tf.log(g0.rate)
+            - g1.concentration * tf.log(g1.rate)
+            + g0.concentration * (g1.rate / g0.rate - 1.0)
+        )

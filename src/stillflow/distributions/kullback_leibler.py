@@ -1,0 +1,104 @@
+"""Kullback-Leibler divergences, by the classes of two distributions."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import stillflow as tf
+from stillflow.graph.export import export
+from stillflow.util.deprecation import deprecated
+
+DIVERGENCES: dict[tuple[type, type], Callable[..., Any]] = {}
+
+# Marks everything in `tf.distributions`.
+moved = deprecated(
+    "2019-01-01",
+    "The TensorFlow Distributions library has moved to TensorFlow Probability "
+    "(https://github.com/tensorflow/probability). You should update all references to use "
+    "`tfp.distributions` instead of `tf.distributions`.",
+    warn_once=True,
+)
+
+
+def registered_kl(type_a: type, type_b: type) -> Callable[..., Any] | None:
+    """The divergence registered for the nearest base classes, or None."""
+    found, nearest = None, 0
+    for steps_a, base_a in enumerate(inspect.getmro(type_a)):
+        for steps_b, base_b in enumerate(inspect.getmro(type_b)):
+            candidate = DIVERGENCES.get((base_a, base_b))
+            if candidate is not None and (found is None or steps_a + steps_b < nearest):
+                found, nearest = candidate, steps_a + steps_b
+    return found
+
+
+@export("distributions.kl_divergence")
+@moved
+def kl_divergence(
+    distribution_a: Any, distribution_b: Any, allow_nan_stats: bool = True, name: str | None = None
+) -> Any:
+    """The Kullback-Leibler divergence of two distributions.
+
+    Args:
+      distribution_a: the distribution that the expectation is over.
+      distribution_b: the other.
+      allow_nan_stats: whether NaN may come out; else running fails on it.
+
+    Raises:
+      NotImplementedError: if none is registered for their classes.
+    """
+    function = registered_kl(type(distribution_a), type(distribution_b))
+    if function is None:
+        raise NotImplementedError(
+            "No KL(distribution_a || distribution_b) registered for distribution_a type "
+            f"{type(distribution_a).__name__} and distribution_b type "
+            f"{type(distribution_b).__name__}"
+        )
+    with tf.name_scope("KullbackLeibler"):
+        divergence = function(distribution_a, distribution_b, name=name)
+        if allow_nan_stats:
+            return divergence
+        divergence = tf.identity(divergence, name="kl")
+        fine = tf.logical_not(tf.reduce_any(tf.is_nan(divergence)))
+        message = (
+            f"KL calculation between {distribution_a.name} and {distribution_b.name} returned NaN "
+            "values (and was called with allow_nan_stats=False). Values:"
+        )
+        with tf.control_dependencies([tf.Assert(fine, [message, divergence])]):
+            return tf.identity(divergence, name="checked_kl")
+
+
+@moved
+def cross_entropy(
+    ref: Any, other: Any, allow_nan_stats: bool = True, name: str | None = None
+) -> Any:
+    """The cross entropy of two distributions: the entropy of `ref` and its divergence."""
+    with tf.name_scope(name, "cross_entropy"):
+        return ref.entropy() + kl_divergence(ref, other, allow_nan_stats=allow_nan_stats)
+
+
+@export("distributions.RegisterKL")
+class RegisterKL:
+    """A decorator that registers the divergence of two classes of distributions.
+
+    Raises:
+      TypeError: if what is decorated is not callable.
+      ValueError: if the classes have a divergence already.
+    """
+
+    @moved
+    def __init__(self, dist_cls_a: type, dist_cls_b: type) -> None:
+        self._key = (dist_cls_a, dist_cls_b)
+
+    def __call__(self, kl_fn: Callable[..., Any]) -> Callable[..., Any]:
+        if not callable(kl_fn):
+            raise TypeError(f"kl_fn must be callable, received: {kl_fn}")
+        if self._key in DIVERGENCES:
+            a, b = self._key
+            raise ValueError(
+                f"KL({a.__name__} || {b.__name__}) has already been registered to: "
+                f"{DIVERGENCES[self._key]}"
+            )
+        DIVERGENCES[self._key] = kl_fn
+        return kl_fn

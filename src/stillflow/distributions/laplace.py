@@ -1,0 +1,138 @@
+"""The Laplace distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import stillflow as tf
+from stillflow.distributions import special_math
+from stillflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution
+from stillflow.distributions.kullback_leibler import moved
+from stillflow.graph.export import export
+from stillflow.util.deprecation import deprecated
+
+
+@export("distributions.Laplace")
+class Laplace(ScalarDistribution):
+    """Laplace distributions, with density `exp(-|x - loc| / scale) / (2 scale)`.
+
+    Args:
+      loc: means.
+      scale: mean absolute deviations.
+      validate_args: whether the graph checks that `scale` is positive.
+      allow_nan_stats: see `Distribution`.
+      name: of the scope.
+
+    Raises:
+      TypeError: if the parameters are of different or no floating-point types.
+    """
+
+    _parameter_names = ("loc", "scale")
+
+    @moved
+    def __init__(
+        self,
+        loc: Any,
+        scale: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Laplace",
+    ) -> None:
+        parameters = dict(locals())
+        with tf.name_scope(name, values=[loc, scale]) as scope:
+            with tf.control_dependencies([tf.assert_positive(scale)] if validate_args else []):
+                self._loc = tf.identity(loc, name="loc")
+                self._scale = tf.identity(scale, name="scale")
+                tf.debugging.assert_same_float_dtype([self._loc, self._scale])
+            super().__init__(
+                dtype=self._loc.dtype,
+                reparameterization_type=FULLY_REPARAMETERIZED,
+                validate_args=validate_args,
+                allow_nan_stats=allow_nan_stats,
+                parameters=parameters,
+                graph_parents=[self._loc, self._scale],
+                name=scope,
+            )
+
+    @property
+    def loc(self) -> Any:
+        """The means."""
+        return self._loc
+
+    @property
+    def scale(self) -> Any:
+        """The mean absolute deviations."""
+        return self._scale
+
+    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+        shape = tf.concat([[n], self.batch_shape_tensor()], 0)
+        number = self.dtype.as_numpy_dtype
+        # Without -1, whose logarithm below would be infinite.
+        drawn = tf.random_uniform(
+            shape=shape,
+            minval=np.nextafter(number(-1.0), number(0.0)),
+            maxval=1.0,
+            dtype=self.dtype,
+            seed=seed,
+        )
+        return self.loc - self.scale * tf.sign(drawn) * tf.log1p(-tf.abs(drawn))
+
+    def _log_prob(self, x: Any) -> Any:
+        unnormalized = -tf.abs(self._z(x))
+        return unnormalized - (math.log(2.0) + tf.log(self.scale))
+
+    def _prob(self, x: Any) -> Any:
+        return tf.exp(self._log_prob(x))
+
+    def _log_cdf(self, x: Any) -> Any:
+        return special_math.log_cdf_laplace(self._z(x))
+
+    def _log_survival_function(self, x: Any) -> Any:
+        return special_math.log_cdf_laplace(-self._z(x))
+
+    def _cdf(self, x: Any) -> Any:
+        z = self._z(x)
+        return 0.5 + 0.5 * tf.sign(z) * (1.0 - tf.exp(-tf.abs(z)))
+
+    def _entropy(self) -> Any:
+        scale = self.scale + tf.zeros_like(self.loc)
+        return math.log(2.0) + 1.0 + tf.log(scale)
+
+    def _mean(self) -> Any:
+        return self.loc + tf.zeros_like(self.scale)
+
+    def _stddev(self) -> Any:
+        return math.sqrt(2.0) * self.scale + tf.zeros_like(self.loc)
+
+    def _median(self) -> Any:
+        return self._mean()
+
+    def _mode(self) -> Any:
+        return self._mean()
+
+    def _z(self, x: Any) -> Any:
+        return (x - self.loc) / self.scale
+
+
+class LaplaceWithSoftplusScale(Laplace):
+    """Laplace distributions of mean absolute deviations `softplus(scale)`."""
+
+    @deprecated(
+        "2019-01-01", "Use `tfd.Laplace(loc, tf.nn.softplus(scale)) instead.", warn_once=True
+    )
+    def __init__(
+        self,
+        loc: Any,
+        scale: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "LaplaceWithSoftplusScale",
+    ) -> None:
+        parameters = dict(locals())
+        with tf.name_scope(name, values=[loc, scale]) as scope:
+            positive = tf.nn.softplus(scale, name="softplus_scale")
+            super().__init__(loc, positive, validate_args, allow_nan_stats, scope)
+        self._parameters = parameters

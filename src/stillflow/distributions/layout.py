@@ -1,0 +1,196 @@
+"""Moving dimensions of samples, batches and events about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import stillflow as tf
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.static_value import static_value
+from stillflow.graph.tensor_shape import TensorShape, dimension_at_index, dimension_value
+
+
+def rotate_transpose(x: Any, shift: Any, name: str = "rotate_transpose") -> Any:
+    """Moves the last `shift` dimensions to the front, or the first `-shift` to the end.
+
+    Args:
+      x: a tensor.
+      shift: an integer scalar.
+
+    Raises:
+      TypeError: if `shift` is no integer.
+    """
+    with tf.name_scope(name, values=[x, shift]):
+        x = convert_to_tensor(x, name="x")
+        shift = convert_to_tensor(shift, name="shift")
+        tf.assert_integer(shift)
+        known, rank = static_value(shift), x.shape.ndims
+        if rank is not None and known is not None:
+            if rank < 2:
+                return x
+            # The sign of the shift decides the direction, as it does for np.roll.
+            known = np.sign(known) * (abs(known) % rank)
+            if known == 0:
+                return x
+            return tf.transpose(x, perm=np.roll(np.arange(rank), known))
+        rank = tf.rank(x)
+        shift = tf.where_v2(
+            tf.less(shift, 0), tf.mod(-shift, rank), rank - tf.mod(shift, rank)
+        )
+        first = tf.range(0, shift)
+        last = tf.range(shift, rank)
+        return tf.transpose(x, perm=tf.concat([last, first], 0))
+
+
+def pick_vector(
+    cond: Any, true_vector: Any, false_vector: Any, name: str = "pick_vector"
+) -> Any:
+    """One of two vectors, which may have different lengths, by a boolean scalar.
+
+    Raises:
+      TypeError: if `cond` is not boolean or the vectors' types differ.
+    """
+    with tf.name_scope(name, values=(cond, true_vector, false_vector)):
+        cond = convert_to_tensor(cond, name="cond")
+        if cond.dtype != tf.bool:
+            raise TypeError(f"{cond}.dtype={cond.dtype} which is not {tf.bool}")
+        known = static_value(cond)
+        if known is not None:
+            return true_vector if known else false_vector
+        first = convert_to_tensor(true_vector, name="true_vector")
+        second = convert_to_tensor(false_vector, name="false_vector")
+        if first.dtype != second.dtype:
+            raise TypeError(
+                f"{first}.dtype={first.dtype} does not match {second}.dtype={second.dtype}"
+            )
+        length = tf.shape(first)[0]
+        both = tf.concat([first, second], 0)
+        start, count = [tf.where_v2(cond, 0, length)], [tf.where(cond, length, -1)]
+        return tf.slice(both, start, count)
+
+
+def prefer_static_value(x: Any) -> Any:
+    """The value of a tensor if it is known, else the tensor."""
+    known = static_value(x)
+    return x if known is None else known
+
+
+def prefer_static_rank(x: Any) -> Any:
+    """The rank, as a number if it is known."""
+    return prefer_static_value(tf.rank(x))
+
+
+def prefer_static_shape(x: Any) -> Any:
+    """The shape, as an array if it is known."""
+    return prefer_static_value(tf.shape(x))
+
+
+def prefer_static_broadcast_shape(
+    shape1: Any, shape2: Any, name: str = "prefer_static_broadcast_shape"
+) -> Any:
+    """The shape that two shapes broadcast to, static if both are known.
+
+    Raises:
+      ValueError: for a `TensorShape` that is partly known with one that is a tensor.
+    """
+    with tf.name_scope(name, values=[shape1, shape2]):
+
+        def tensor(x: Any) -> Any:
+            return convert_to_tensor(x, name="shape", dtype=tf.int32)
+
+        def static(x: Any) -> Any:
+            if isinstance(x, TensorShape):
+                return x
+            known = static_value(tensor(x))
+            return None if known is None else TensorShape(known)
+
+        def dynamic(x: Any) -> Any:
+            if not isinstance(x, TensorShape):
+                return tensor(x)
+            if x.is_fully_defined():
+                return tensor(x.as_list())
+            raise ValueError("Cannot broadcast from partially defined `TensorShape`.")
+
+        first, second = static(shape1), static(shape2)
+        if first is not None and second is not None:
+            return tf.broadcast_static_shape(first, second)
+        return tf.broadcast_dynamic_shape(dynamic(shape1), dynamic(shape2))
+
+
+def dimension_size(x: Any, axis: int) -> Any:
+    """The size along an axis, as a number if it is known."""
+    size = dimension_value(x.shape.with_rank_at_least(np.abs(axis))[axis])
+    return tf.shape(x)[axis] if size is None else size
+
+
+def same_dynamic_shape(a: Any, b: Any) -> Any:
+    """Whether two tensors have the same shape, as a tensor."""
+    a, b = convert_to_tensor(a, name="a"), convert_to_tensor(b, name="b")
+
+    def all_equal() -> Any:
+        # Concatenated both ways, shapes of different ranks could be compared as well.
+        return tf.reduce_all(
+            tf.equal(
+                tf.concat([tf.shape(a), tf.shape(b)], 0), tf.concat([tf.shape(b), tf.shape(a)], 0)
+            )
+        )
+
+    return tf.cond(tf.equal(tf.rank(a), tf.rank(b)), all_equal, lambda: tf.constant(False))
+
+
+def pad(
+    x: Any,
+    axis: Any,
+    front: bool = False,
+    back: bool = False,
+    value: Any = 0,
+    count: Any = 1,
+    name: str | None = None,
+) -> Any:
+    """Pads one axis at its front, its back or both.
+
+    Args:
+      x: a tensor.
+      axis: an integer scalar.
+      front: whether to pad there.
+      back: whether to pad there.
+      value: what to pad with.
+      count: how many.
+
+    Raises:
+      TypeError: if `count` is no integer.
+      ValueError: if neither end is to be padded.
+    """
+    with tf.name_scope(name, "pad", [x, value, count]):
+        x = convert_to_tensor(x, name="x")
+        value = convert_to_tensor(value, dtype=x.dtype, name="value")
+        count = convert_to_tensor(count, name="count")
+        if not count.dtype.is_integer:
+            raise TypeError(f"`count.dtype` (`{count.dtype.name}`) must be `int`-like.")
+        if not front and not back:
+            raise ValueError("At least one of `front`, `back` must be `True`.")
+        rank = tf.rank(x, name="ndims") if x.shape.ndims is None else x.shape.ndims
+        axis = convert_to_tensor(axis, name="axis")
+        known = static_value(axis)
+        final_shape = None
+        if known is None:
+            axis = tf.where_v2(axis < 0, rank + axis, axis)
+        else:
+            axis = rank + known if known < 0 else known
+            if known >= 0 or x.shape.ndims is not None:
+                final_shape = _padded_shape(x, int(axis), static_value(count), front + back)
+        ends = tf.stack([axis if front else -1, axis if back else -1])
+        paddings = tf.one_hot(indices=ends, depth=rank, axis=0, on_value=count, dtype=tf.int32)
+        x = tf.pad(x, paddings=paddings, constant_values=value)
+        if final_shape is not None:
+            x.set_shape(final_shape)
+        return x
+
+
+def _padded_shape(x: Any, axis: int, count: Any, ends: int) -> Any:
+    size: Any = None
+    if count is not None:
+        size = dimension_at_index(x.shape, axis) + int(count) * ends
+    return x.shape[:axis].concatenate(TensorShape([size]).concatenate(x.shape[axis + 1 :]))

@@ -1,0 +1,147 @@
+"""The normal distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import stillflow as tf
+from stillflow.distributions import special_math
+from stillflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution
+from stillflow.distributions.kullback_leibler import RegisterKL, moved
+from stillflow.graph.export import export
+from stillflow.util.deprecation import deprecated
+
+
+@export("distributions.Normal")
+class Normal(ScalarDistribution):
+    """Normal distributions.
+
+    Args:
+      loc: means.
+      scale: standard deviations.
+      validate_args: whether the graph checks that `scale` is positive.
+      allow_nan_stats: see `Distribution`.
+      name: of the scope.
+
+    Raises:
+      TypeError: if the parameters are of different or no floating-point types.
+    """
+
+    _parameter_names = ("loc", "scale")
+
+    @moved
+    def __init__(
+        self,
+        loc: Any,
+        scale: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Normal",
+    ) -> None:
+        parameters = dict(locals())
+        with tf.name_scope(name, values=[loc, scale]) as scope:
+            with tf.control_dependencies([tf.assert_positive(scale)] if validate_args else []):
+                self._loc = tf.identity(loc, name="loc")
+                self._scale = tf.identity(scale, name="scale")
+                tf.debugging.assert_same_float_dtype([self._loc, self._scale])
+        super().__init__(
+            dtype=self._scale.dtype,
+            reparameterization_type=FULLY_REPARAMETERIZED,
+            validate_args=validate_args,
+            allow_nan_stats=allow_nan_stats,
+            parameters=parameters,
+            graph_parents=[self._loc, self._scale],
+            name=scope,
+        )
+
+    @property
+    def loc(self) -> Any:
+        """The means."""
+        return self._loc
+
+    @property
+    def scale(self) -> Any:
+        """The standard deviations."""
+        return self._scale
+
+    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+        shape = tf.concat([[n], self.batch_shape_tensor()], 0)
+        drawn = tf.random_normal(
+            shape=shape, mean=0.0, stddev=1.0, dtype=self.loc.dtype, seed=seed
+        )
+        return drawn * self.scale + self.loc
+
+    def _log_prob(self, x: Any) -> Any:
+        unnormalized = -0.5 * tf.square(self._z(x))
+        return unnormalized - (0.5 * math.log(2.0 * math.pi) + tf.log(self.scale))
+
+    def _log_cdf(self, x: Any) -> Any:
+        return special_math.log_ndtr(self._z(x))
+
+    def _cdf(self, x: Any) -> Any:
+        return special_math.ndtr(self._z(x))
+
+    def _log_survival_function(self, x: Any) -> Any:
+        return special_math.log_ndtr(-self._z(x))
+
+    def _survival_function(self, x: Any) -> Any:
+        return special_math.ndtr(-self._z(x))
+
+    def _entropy(self) -> Any:
+        # Multiplied by ones, it has the shape of the batch.
+        scale = self.scale * tf.ones_like(self.loc)
+        return 0.5 * math.log(2.0 * math.pi * math.e) + tf.log(scale)
+
+    def _mean(self) -> Any:
+        return self.loc * tf.ones_like(self.scale)
+
+    def _quantile(self, p: Any) -> Any:
+        return self._inv_z(special_math.ndtri(p))
+
+    def _stddev(self) -> Any:
+        return self.scale * tf.ones_like(self.loc)
+
+    def _mode(self) -> Any:
+        return self._mean()
+
+    def _z(self, x: Any) -> Any:
+        with tf.name_scope("standardize", values=[x]):
+            return (x - self.loc) / self.scale
+
+    def _inv_z(self, z: Any) -> Any:
+        with tf.name_scope("reconstruct", values=[z]):
+            return z * self.scale + self.loc
+
+
+class NormalWithSoftplusScale(Normal):
+    """Normal distributions of standard deviations `softplus(scale)`."""
+
+    @deprecated(
+        "2019-01-01", "Use `tfd.Normal(loc, tf.nn.softplus(scale)) instead.", warn_once=True
+    )
+    def __init__(
+        self,
+        loc: Any,
+        scale: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "NormalWithSoftplusScale",
+    ) -> None:
+        parameters = dict(locals())
+        with tf.name_scope(name, values=[scale]) as scope:
+            positive = tf.nn.softplus(scale, name="softplus_scale")
+            super().__init__(loc, positive, validate_args, allow_nan_stats, scope)
+        self._parameters = parameters
+
+
+@RegisterKL(Normal, Normal)
+def _kl_normal_normal(a: Any, b: Any, name: str | None = None) -> Any:
+    with tf.name_scope(name, "kl_normal_normal", [a.loc, b.loc]):
+        one = tf.constant(1, dtype=a.dtype)
+        two = tf.constant(2, dtype=a.dtype)
+        half = tf.constant(0.5, dtype=a.dtype)
+        variance_a, variance_b = tf.square(a.scale), tf.square(b.scale)
+        ratio = variance_a / variance_b
+        distance = tf.squared_difference(a.loc, b.loc) / (two * variance_b)
+        return distance + half * (ratio - one - tf.log(ratio))

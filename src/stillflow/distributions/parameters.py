@@ -1,0 +1,330 @@
+"""What distributions compute from their parameters."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import stillflow as tf
+from stillflow.distributions.checks import embed_check_categorical_event_shape
+from stillflow.distributions.layout import dimension_size, prefer_static_rank
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.tensor_shape import dimension_value
+from stillflow.ops.control import with_dependencies
+
+
+def get_logits_and_probs(
+    logits: Any = None,
+    probs: Any = None,
+    multidimensional: bool = False,
+    validate_args: bool = False,
+    name: str = "get_logits_and_probs",
+    dtype: Any = None,
+) -> tuple[Any, Any]:
+    """Log-odds and probabilities, given one of them.
+
+    Args:
+      logits: log-odds, or unnormalized log-probabilities if `multidimensional`.
+      probs: probabilities.
+      multidimensional: whether the last dimension is that of classes.
+      validate_args: whether the graph checks them.
+
+    Raises:
+      TypeError: if they are not of a floating-point type.
+      ValueError: if both or none are given.
+    """
+    with tf.name_scope(name, values=[probs, logits]):
+        if (probs is None) == (logits is None):
+            raise ValueError("Must pass probs or logits, but not both.")
+        if probs is None:
+            logits = _floating(logits, "logits", dtype)
+            if not multidimensional:
+                return logits, tf.sigmoid(logits, name="probs")
+            if validate_args:
+                logits = embed_check_categorical_event_shape(logits)
+            return logits, tf.nn.softmax(logits, name="probs")
+        probs = _floating(probs, "probs", dtype)
+        if validate_args:
+            probs = _checked_probabilities(probs, multidimensional)
+        with tf.name_scope("logits"):
+            if multidimensional:
+                return tf.log(probs), probs
+            return tf.log(probs) - tf.log1p(-1.0 * probs), probs
+
+
+def _floating(value: Any, name: str, dtype: Any) -> Any:
+    value = convert_to_tensor(value, name=name, dtype=dtype)
+    if not value.dtype.is_floating:
+        raise TypeError(f"{name} must having floating type.")
+    return value
+
+
+def _checked_probabilities(probs: Any, multidimensional: bool) -> Any:
+    with tf.name_scope("validate_probs"):
+        one = tf.constant(1.0, probs.dtype)
+        checks = [tf.assert_non_negative(probs)]
+        if multidimensional:
+            probs = embed_check_categorical_event_shape(probs)
+            total = tf.reduce_sum(probs, -1)
+            checks.append(tf.debugging.assert_near(
+                total, one, message="probs does not sum to 1."
+            ))
+        else:
+            checks.append(tf.assert_less_equal(
+                probs, one, message="probs has components greater than 1."
+            ))
+        return with_dependencies(checks, probs)
+
+
+def log_combinations(n: Any, counts: Any, name: str = "log_combinations") -> Any:
+    """The logarithm of the multinomial coefficient of `n` over `counts` `[..., K]`."""
+    with tf.name_scope(name, values=[n, counts]):
+        n = convert_to_tensor(n, name="n")
+        counts = convert_to_tensor(counts, name="counts")
+        total = tf.lgamma(n + 1)
+        redundant = tf.reduce_sum(tf.lgamma(counts + 1), axis=[-1])
+        return total - redundant
+
+
+def matrix_diag_transform(
+    matrix: Any, transform: Callable[[Any], Any] | None = None, name: str | None = None
+) -> Any:
+    """Matrices with `transform` of their diagonals in place of those."""
+    with tf.name_scope(name, "matrix_diag_transform", [matrix]):
+        matrix = convert_to_tensor(matrix, name="matrix")
+        if transform is None:
+            return matrix
+        return tf.matrix_set_diag(matrix, transform(tf.matrix_diag_part(matrix)))
+
+
+def gen_new_seed(seed: Any, salt: str) -> int | None:
+    """Another seed, from a seed and a word."""
+    if seed is None:
+        return None
+    digest = hashlib.md5((str(seed) + salt).encode("utf-8"), usedforsecurity=False).hexdigest()
+    return int(digest[:8], 16) & 0x7FFFFFFF
+
+
+def fill_triangular(x: Any, upper: bool = False, name: str | None = None) -> Any:
+    """Triangular matrices whose elements are the vectors `[..., N (N + 1) / 2]`, in a spiral.
+
+    Raises:
+      ValueError: if the length of the vectors is of no such form.
+    """
+    with tf.name_scope(name, "fill_triangular", values=[x]):
+        x = convert_to_tensor(x, name="x")
+        batch = x.shape.with_rank_at_least(1)[:-1]
+        count: Any = dimension_value(x.shape[-1])
+        if count is not None:
+            root = np.sqrt(0.25 + 2.0 * np.int32(count)) - 0.5
+            if root != np.floor(root):
+                raise ValueError(
+                    f"Input right-most shape ({count}) does not correspond to a triangular matrix."
+                )
+            n: Any = np.int32(root)
+            static = batch.concatenate([n, n])
+        else:
+            count = tf.shape(x)[-1]
+            n = tf.cast(tf.sqrt(0.25 + tf.cast(2 * count, dtype=tf.float32)), dtype=tf.int32)
+            static = batch.concatenate([None, None])
+        rank = prefer_static_rank(x)
+        if upper:
+            parts = [x, tf.reverse(x[..., n:], axis=[rank - 1])]
+        else:
+            parts = [x[..., n:], tf.reverse(x, axis=[rank - 1])]
+        if static.is_fully_defined():
+            sizes = static.as_list()
+        else:
+            sizes = tf.concat([tf.shape(x)[:-1], [n, n]], axis=0)
+        x = tf.reshape(tf.concat(parts, axis=-1), sizes)
+        x = tf.linalg.band_part(
+            x, num_lower=(0 if upper else -1), num_upper=(-1 if upper else 0)
+        )
+        x.set_shape(static)
+        return x
+
+
+def fill_triangular_inverse(x: Any, upper: bool = False, name: str | None = None) -> Any:
+    """The vectors that `fill_triangular` makes triangular matrices of."""
+    with tf.name_scope(name, "fill_triangular_inverse", values=[x]):
+        x = convert_to_tensor(x, name="x")
+        batch = x.shape.with_rank_at_least(2)[:-2]
+        n: Any = dimension_value(x.shape[-1])
+        if n is not None:
+            n = np.int32(n)
+            count: Any = np.int32((n * (n + 1)) // 2)
+            static = batch.concatenate([count])
+        else:
+            n = tf.shape(x)[-1]
+            count = (n * (n + 1)) // 2
+            static = batch.concatenate([None])
+        rank = prefer_static_rank(x)
+        if upper:
+            first, triangle = x[..., 0, :], x[..., 1:, :]
+        else:
+            first = tf.reverse(x[..., -1, :], axis=[rank - 2])
+            triangle = x[..., :-1, :]
+        turned = tf.reverse(tf.reverse(triangle, axis=[rank - 1]), axis=[rank - 2])
+        both = triangle + turned
+        sizes = tf.concat([tf.shape(x)[:-2], [n * (n - 1)]], axis=0)
+        rest = tf.reshape(both, sizes)
+        y = tf.concat([first, rest[..., : count - n]], axis=-1)
+        y.set_shape(static)
+        return y
+
+
+def tridiag(
+    below: Any = None, diag: Any = None, above: Any = None, name: str | None = None
+) -> Any:
+    """Matrices with the given diagonals, at least one.
+
+    Raises:
+      ValueError: if none is given.
+    """
+
+    def padded(x: Any) -> Any:
+        zero = tf.zeros(tf.concat([tf.shape(x)[:-1], [1]], axis=0), dtype=x.dtype)
+        return tf.concat([zero, x, zero], axis=-1)
+
+    with tf.name_scope(name, "tridiag", [below, diag, above]):
+        parts = []
+        if below is not None:
+            below = convert_to_tensor(below, name="below")
+            parts.append(tf.matrix_diag(padded(below))[..., :-1, 1:])
+        if diag is not None:
+            parts.append(tf.matrix_diag(convert_to_tensor(diag, name="diag")))
+        if above is not None:
+            above = convert_to_tensor(above, name="above")
+            parts.append(tf.matrix_diag(padded(above))[..., 1:, :-1])
+        if not parts:
+            raise ValueError("Must specify at least one of `below`, `diag`, `above`.")
+        return functools.reduce(lambda a, b: a + b, parts)
+
+
+def reduce_weighted_logsumexp(
+    logx: Any,
+    w: Any = None,
+    axis: Any = None,
+    keep_dims: bool = False,
+    return_sign: bool = False,
+    name: str | None = None,
+) -> Any:
+    """`log(abs(sum(w * exp(logx))))`, and the sum's sign if asked for."""
+    with tf.name_scope(name, "reduce_weighted_logsumexp", [logx, w]):
+        logx = convert_to_tensor(logx, name="logx")
+        if w is None:
+            result = tf.reduce_logsumexp(logx, axis=axis, keepdims=keep_dims)
+            return (result, tf.ones_like(result)) if return_sign else result
+        w = convert_to_tensor(w, dtype=logx.dtype, name="w")
+        logs = logx + tf.log(tf.abs(w))
+        largest = tf.reduce_max(logs, axis=axis, keepdims=True)
+        # Infinities would become NaN when they are subtracted.
+        largest = tf.where_v2(tf.is_inf(largest), tf.zeros_like(largest), largest)
+        scaled = tf.sign(w) * tf.exp(logs - largest)
+        total = tf.reduce_sum(scaled, axis=axis, keepdims=keep_dims)
+        if not keep_dims:
+            largest = tf.squeeze(largest, axis)
+        sign = tf.sign(total)
+        result = largest + tf.log(sign * total)
+        return (result, sign) if return_sign else result
+
+
+def softplus_inverse(x: Any, name: str | None = None) -> Any:
+    """The inverse of softplus, precise for small and large numbers."""
+    with tf.name_scope(name, "softplus_inverse", values=[x]):
+        x = convert_to_tensor(x, name="x")
+        threshold = np.log(np.finfo(x.dtype.as_numpy_dtype).eps) + 2.0
+        small = tf.less(x, np.exp(threshold))
+        large = tf.greater(x, -threshold)
+        log_x, unchanged = tf.log(x), x
+        # The branch not taken must not give NaN to gradients.
+        x = tf.where_v2(tf.logical_or(small, large), tf.ones_like(x), x)
+        y = x + tf.log(-tf.expm1(-x))
+        return tf.where_v2(small, log_x, tf.where_v2(large, unchanged, y))
+
+
+def process_quadrature_grid_and_probs(
+    quadrature_grid_and_probs: Any, dtype: Any, validate_args: bool, name: str | None = None
+) -> tuple[Any, Any]:
+    """A grid and normalized probabilities; by default of Gauss-Hermite quadrature, degree 8.
+
+    Raises:
+      ValueError: if their lengths are known to differ.
+    """
+    with tf.name_scope(name, "process_quadrature_grid_and_probs", [quadrature_grid_and_probs]):
+        if quadrature_grid_and_probs is None:
+            points, weights = np.polynomial.hermite.hermgauss(deg=8)
+            points = points.astype(dtype.as_numpy_dtype)
+            weights = weights.astype(dtype.as_numpy_dtype)
+            weights /= np.linalg.norm(weights, ord=1, keepdims=True)
+            grid = convert_to_tensor(points, name="grid", dtype=dtype)
+            return grid, convert_to_tensor(weights, name="probs", dtype=dtype)
+        given_grid, given_probs = tuple(quadrature_grid_and_probs)
+        grid = convert_to_tensor(given_grid, name="grid", dtype=dtype)
+        probs: Any = convert_to_tensor(given_probs, name="unnormalized_probs", dtype=dtype)
+        probs /= tf.norm(probs, ord=1, axis=-1, keepdims=True, name="probs")
+        lengths = [
+            dimension_value(x.shape.with_rank_at_least(1)[-1]) for x in (probs, grid)
+        ]
+        message = (
+            "`quadrature_grid_and_probs` must be a `tuple` of same-length zero-th-dimension "
+            "`Tensor`s"
+        )
+        if None not in lengths:
+            if lengths[0] != lengths[1]:
+                raise ValueError(f"{message} (saw lengths {lengths[0]}, {lengths[1]})")
+        elif validate_args:
+            sizes = dimension_size(probs, axis=-1), dimension_size(grid, axis=-1)
+            with tf.control_dependencies([tf.assert_equal(*sizes, message=message)]):
+                return tf.identity(grid), tf.identity(probs)
+        return grid, probs
+
+
+def parent_frame_arguments() -> dict[str, Any]:
+    """The arguments of the function that calls this, by name, keyword arguments among them."""
+    frame = inspect.stack()[1][0]
+    names, positional, keywords, values = inspect.getargvalues(frame)
+    local = dict(values)
+    local.pop(positional, {})  # type: ignore[call-overload]
+    extra = local.pop(keywords, {})  # type: ignore[call-overload]
+    return {**{name: local[name] for name in names}, **extra}
+
+
+class AppendDocstring:
+    """A decorator that adds a note to a function's docstring.
+
+    Args:
+      additional_note: the note.
+      kwargs_dict: descriptions of keyword arguments by name.
+
+    Raises:
+      ValueError: if a name has blanks or a description several lines.
+    """
+
+    def __init__(
+        self, additional_note: str = "", kwargs_dict: dict[str, str] | None = None
+    ) -> None:
+        self._note = additional_note
+        if kwargs_dict:
+            bullets = []
+            for key in sorted(kwargs_dict):
+                value = kwargs_dict[key].lstrip()
+                if any(letter.isspace() for letter in key):
+                    raise ValueError(f'Parameter name "{key}" contains whitespace.')
+                if "\n" in value:
+                    raise ValueError(f'Parameter description for "{key}" contains newlines.')
+                bullets.append(f"*  `{key}`: {value}")
+            self._note += "\n\n##### `kwargs`:\n\n" + "\n".join(bullets)
+
+    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(fn)
+        def same(*args: Any, **kwargs: Any) -> Any:
+            return fn(*args, **kwargs)
+
+        same.__doc__ = self._note if same.__doc__ is None else f"{same.__doc__}\n{self._note}"
+        return same

@@ -1,0 +1,191 @@
+"""The normal distribution function, its logarithm and its inverse; that of Laplace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import stillflow as tf
+from stillflow.graph.conversion import convert_to_tensor
+
+# Below the first, `log_ndtr` is computed by a series; above the second, by `-ndtr(-x)`.
+LOGNDTR_FLOAT64_LOWER = np.array(-20, np.float64)
+LOGNDTR_FLOAT32_LOWER = np.array(-10, np.float32)
+LOGNDTR_FLOAT64_UPPER = np.array(8, np.float64)
+LOGNDTR_FLOAT32_UPPER = np.array(5, np.float32)
+
+# Rational approximations of the inverse normal distribution function, from the Cephes library:
+# coefficients of numerators and denominators, highest power first.
+_CENTRAL = (
+    [-5.99633501014107895267e1, 9.80010754185999661536e1, -5.66762857469070293439e1,
+     1.39312609387279679503e1, -1.23916583867381258016e0],
+    [1.0, 1.95448858338141759834e0, 4.67627912898881538453e0, 8.63602421390890590575e1,
+     -2.25462687854119370527e2, 2.00260212380060660359e2, -8.20372256168333339912e1,
+     1.59056225126211695515e1, -1.18331621121330003142e0],
+)
+_TAIL = (
+    [4.05544892305962419923e0, 3.15251094599893866154e1, 5.71628192246421288162e1,
+     4.40805073893200834700e1, 1.46849561928858024014e1, 2.18663306850790267539e0,
+     -1.40256079171354495875e-1, -3.50424626827848203418e-2, -8.57456785154685413611e-4],
+    [1.0, 1.57799883256466749731e1, 4.53907635128879210584e1, 4.13172038254672030440e1,
+     1.50425385692907503408e1, 2.50464946208309415979e0, -1.42182922854787788574e-1,
+     -3.80806407691578277194e-2, -9.33259480895457427372e-4],
+)
+_FAR_TAIL = (
+    [3.23774891776946035970e0, 6.91522889068984211695e0, 3.93881025292474443415e0,
+     1.33303460815807542389e0, 2.01485389549179081538e-1, 1.23716634817820021358e-2,
+     3.01581553508235416007e-4, 2.65806974686737550832e-6, 6.23974539184983293730e-9],
+    [1.0, 6.02427039364742014255e0, 3.67983563856160859403e0, 1.37702099489081330271e0,
+     2.16236993594496635890e-1, 1.34204006088543189037e-2, 3.28014464682127739104e-4,
+     2.89247864745380683936e-6, 6.79019408009981274425e-9],
+)
+
+
+def _float(value: Any, name: str) -> Any:
+    value = convert_to_tensor(value, name=name)
+    if value.dtype.as_numpy_dtype not in (np.float32, np.float64):
+        raise TypeError(
+            f"{name}.dtype={value.dtype} is not handled, see docstring for supported types."
+        )
+    return value
+
+
+def ndtr(x: Any, name: str = "ndtr") -> Any:
+    """The standard normal distribution function of float32 or float64.
+
+    Raises:
+      TypeError: for other types.
+    """
+    with tf.name_scope(name, values=[x]):
+        return _ndtr(_float(x, "x"))
+
+
+def _ndtr(x: Any) -> Any:
+    scale = tf.constant(0.5 * np.sqrt(2.0), dtype=x.dtype, name="half_sqrt_2")
+    w = x * scale
+    z = tf.abs(w)
+    near = tf.less(z, scale)
+    by_erf = 1.0 + tf.erf(w)
+    tails = tf.where_v2(tf.greater(w, 0.0), 2.0 - tf.erfc(z), tf.erfc(z))
+    return 0.5 * tf.where_v2(near, by_erf, tails)
+
+
+def ndtri(p: Any, name: str = "ndtri") -> Any:
+    """The inverse of `ndtr`.
+
+    Raises:
+      TypeError: for other types than float32 and float64.
+    """
+    with tf.name_scope(name, values=[p]):
+        return _ndtri(_float(p, "p"))
+
+
+def _polynomial(x: Any, coefficients: list[float]) -> Any:
+    """The polynomial of `x`, by Horner's rule."""
+    numbers = np.array(coefficients, x.dtype.as_numpy_dtype)
+    result = tf.zeros_like(x)
+    for number in numbers:
+        result = number + result * x
+    return result
+
+
+def _ratio(x: Any, coefficients: tuple[list[float], list[float]]) -> Any:
+    numerator, denominator = coefficients
+    return _polynomial(x, numerator) / _polynomial(x, denominator)
+
+
+def _ndtri(p: Any) -> Any:
+    # By symmetry only the lower half is approximated.
+    mirrored = tf.where_v2(p > -np.expm1(-2.0), 1.0 - p, p)
+    half = tf.fill(tf.shape(p), np.array(0.5, p.dtype.as_numpy_dtype))
+    safe = tf.where_v2(mirrored <= 0.0, half, mirrored)
+    w = safe - 0.5
+    squared = w**2
+    central = w + w * squared * _ratio(squared, _CENTRAL)
+    central *= -np.sqrt(2.0 * np.pi)
+    z = tf.sqrt(-2.0 * tf.log(safe))
+    leading = z - tf.log(z) / z
+    far = leading - _ratio(1.0 / z, _FAR_TAIL) / z
+    tail = leading - _ratio(1.0 / z, _TAIL) / z
+    x = tf.where_v2(safe > np.exp(-2.0), central, tf.where_v2(z >= 8.0, far, tail))
+    x = tf.where_v2(p > 1.0 - np.exp(-2.0), x, -x)
+    infinity = tf.fill(tf.shape(p), tf.constant(np.inf, dtype=p.dtype))
+    return tf.where_v2(p <= 0.0, -infinity, tf.where_v2(p >= 1.0, infinity, x))
+
+
+def log_ndtr(x: Any, series_order: int = 3, name: str = "log_ndtr") -> Any:
+    """The logarithm of `ndtr`, precise far below zero.
+
+    Args:
+      x: float32 or float64.
+      series_order: terms of the asymptotic series, 0 to 30.
+
+    Raises:
+      TypeError: for other types.
+      ValueError: for other numbers of terms.
+    """
+    if not isinstance(series_order, int):
+        raise TypeError("series_order must be a Python integer.")
+    if series_order < 0:
+        raise ValueError("series_order must be non-negative.")
+    if series_order > 30:
+        raise ValueError("series_order must be <= 30.")
+    with tf.name_scope(name, values=[x]):
+        x = convert_to_tensor(x, name="x")
+        if x.dtype.as_numpy_dtype == np.float64:
+            lower, upper = LOGNDTR_FLOAT64_LOWER, LOGNDTR_FLOAT64_UPPER
+        elif x.dtype.as_numpy_dtype == np.float32:
+            lower, upper = LOGNDTR_FLOAT32_LOWER, LOGNDTR_FLOAT32_UPPER
+        else:
+            raise TypeError(f"x.dtype={x.dtype} is not supported.")
+        return tf.where_v2(
+            tf.greater(x, upper),
+            -_ndtr(-x),
+            tf.where_v2(
+                tf.greater(x, lower),
+                tf.log(_ndtr(tf.maximum(x, lower))),
+                _log_ndtr_far_below(tf.minimum(x, lower), series_order),
+            ),
+        )
+
+
+def _log_ndtr_far_below(x: Any, series_order: int) -> Any:
+    log_scale = -0.5 * tf.square(x) - tf.log(-x) - 0.5 * np.log(2.0 * np.pi)
+    return log_scale + tf.log(_asymptotic_series(x, series_order))
+
+
+def _asymptotic_series(x: Any, order: int) -> Any:
+    dtype = x.dtype.as_numpy_dtype
+    if order <= 0:
+        return np.array(1, dtype)
+    squared = tf.square(x)
+    sums = [tf.zeros_like(x), tf.zeros_like(x)]
+    power = squared
+    for n in range(1, order + 1):
+        double_factorial = np.prod(np.arange(2 * n - 1, 1, -2))
+        sums[n % 2] += np.array(double_factorial, dtype) / power
+        power *= squared
+    return 1.0 + sums[0] - sums[1]
+
+
+def erfinv(x: Any, name: str = "erfinv") -> Any:
+    """The inverse of the error function.
+
+    Raises:
+      TypeError: for other types than float32 and float64.
+    """
+    with tf.name_scope(name, values=[x]):
+        x = _float(x, "x")
+        return ndtri((x + 1.0) / 2.0) / np.sqrt(2)
+
+
+def log_cdf_laplace(x: Any, name: str = "log_cdf_laplace") -> Any:
+    """The logarithm of Laplace's distribution function."""
+    with tf.name_scope(name, values=[x]):
+        x = convert_to_tensor(x, name="x")
+        lower = -np.log(2.0) + x
+        # The absolute value keeps the branch that is not taken from overflowing.
+        decay = tf.exp(-tf.abs(x))
+        upper = tf.log1p(-0.5 * decay)
+        return tf.where_v2(x < 0.0, lower, upper)

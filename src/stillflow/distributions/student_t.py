@@ -1,0 +1,179 @@
+"""Student's t distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import stillflow as tf
+from stillflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution
+from stillflow.distributions.kullback_leibler import moved
+from stillflow.distributions.parameters import gen_new_seed
+from stillflow.graph.export import export
+from stillflow.ops.control import with_dependencies
+from stillflow.util.deprecation import deprecated
+
+
+@export("distributions.StudentT")
+class StudentT(ScalarDistribution):
+    """Student's t distributions, moved and scaled.
+
+    Args:
+      df: degrees of freedom.
+      loc: medians.
+      scale: what the standard distribution is multiplied by.
+      validate_args: whether the graph checks that `df` is positive.
+      allow_nan_stats: see `Distribution`.
+      name: of the scope.
+
+    Raises:
+      TypeError: if the parameters are of different or no floating-point types.
+    """
+
+    _parameter_names = ("df", "loc", "scale")
+
+    @moved
+    def __init__(
+        self,
+        df: Any,
+        loc: Any,
+        scale: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "StudentT",
+    ) -> None:
+        parameters = dict(locals())
+        with tf.name_scope(name, values=[df, loc, scale]) as scope:
+            with tf.control_dependencies([tf.assert_positive(df)] if validate_args else []):
+                self._df = tf.identity(df, name="df")
+                self._loc = tf.identity(loc, name="loc")
+                self._scale = tf.identity(scale, name="scale")
+                tf.debugging.assert_same_float_dtype((self._df, self._loc, self._scale))
+        super().__init__(
+            dtype=self._scale.dtype,
+            reparameterization_type=FULLY_REPARAMETERIZED,
+            validate_args=validate_args,
+            allow_nan_stats=allow_nan_stats,
+            parameters=parameters,
+            graph_parents=[self._df, self._loc, self._scale],
+            name=scope,
+        )
+
+    @property
+    def df(self) -> Any:
+        """The degrees of freedom."""
+        return self._df
+
+    @property
+    def loc(self) -> Any:
+        """The medians."""
+        return self._loc
+
+    @property
+    def scale(self) -> Any:
+        """What the standard distribution is multiplied by."""
+        return self._scale
+
+    def _batch_ones(self) -> Any:
+        return tf.ones(self.batch_shape_tensor(), dtype=self.dtype)
+
+    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+        # A normal number over the root of a chi-squared one per degree of freedom.
+        shape = tf.concat([[n], self.batch_shape_tensor()], 0)
+        normal = tf.random_normal(shape, dtype=self.dtype, seed=seed)
+        df = self.df * self._batch_ones()
+        gamma = tf.random_gamma(
+            [n],
+            0.5 * df,
+            beta=0.5,
+            dtype=self.dtype,
+            seed=gen_new_seed(seed, salt="student_t"),
+        )
+        return normal * tf.rsqrt(gamma / df) * self.scale + self.loc
+
+    def _log_prob(self, x: Any) -> Any:
+        y = (x - self.loc) / self.scale
+        unnormalized = -0.5 * (self.df + 1.0) * tf.log1p(y**2.0 / self.df)
+        return unnormalized - self._log_normalization()
+
+    def _log_normalization(self) -> Any:
+        return (
+            tf.log(tf.abs(self.scale))
+            + 0.5 * tf.log(self.df)
+            + 0.5 * np.log(np.pi)
+            + tf.lgamma(0.5 * self.df)
+            - tf.lgamma(0.5 * (self.df + 1.0))
+        )
+
+    def _cdf(self, x: Any) -> Any:
+        y = (x - self.loc) / tf.abs(self.scale)
+        share = self.df / (y**2.0 + self.df)
+        lower = 0.5 * tf.betainc(0.5 * self.df, 0.5, share)
+        return tf.where_v2(tf.less(y, 0.0), lower, 1.0 - lower)
+
+    def _entropy(self) -> Any:
+        ones = self._batch_ones()[..., tf.newaxis]
+        df = ones * self.df[..., tf.newaxis]
+        halves = tf.concat([df, ones], -1) / 2.0
+        return (
+            tf.log(tf.abs(self.scale))
+            + 0.5 * tf.log(self.df)
+            + tf.lbeta(halves)
+            + 0.5
+            * (self.df + 1.0)
+            * (tf.digamma(0.5 * (self.df + 1.0)) - tf.digamma(0.5 * self.df))
+        )
+
+    def _where_df_above_one(self, value: Any, what: str) -> Any:
+        if self.allow_nan_stats:
+            nan = np.array(np.nan, dtype=self.dtype.as_numpy_dtype)
+            above = tf.greater(self.df, self._batch_ones())
+            return tf.where_v2(above, value, tf.fill(self.batch_shape_tensor(), nan, name="nan"))
+        check = tf.assert_less(
+            tf.ones([], dtype=self.dtype),
+            self.df,
+            message=f"{what} not defined for components of df <= 1",
+        )
+        return with_dependencies([check], value)
+
+    def _mean(self) -> Any:
+        return self._where_df_above_one(self.loc * self._batch_ones(), "mean")
+
+    def _variance(self) -> Any:
+        # The branch that is not taken must not divide by zero.
+        above_two = tf.greater(self.df, 2.0)
+        denominator = tf.where_v2(above_two, self.df - 2.0, tf.ones_like(self.df))
+        variance = self._batch_ones() * tf.square(self.scale) * self.df / denominator
+        infinity = np.array(np.inf, dtype=self.dtype.as_numpy_dtype)
+        finite = self.df > tf.fill(self.batch_shape_tensor(), 2.0)
+        infinite = tf.fill(self.batch_shape_tensor(), infinity, name="inf")
+        return self._where_df_above_one(tf.where_v2(finite, variance, infinite), "variance")
+
+    def _mode(self) -> Any:
+        return tf.identity(self.loc)
+
+
+class StudentTWithAbsDfSoftplusScale(StudentT):
+    """Student's t distributions of `floor(abs(df))` and `softplus(scale)`."""
+
+    @deprecated(
+        "2019-01-01",
+        "Use `tfd.StudentT(tf.floor(tf.abs(df)), loc, tf.nn.softplus(scale)) instead.",
+        warn_once=True,
+    )
+    def __init__(
+        self,
+        df: Any,
+        loc: Any,
+        scale: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "StudentTWithAbsDfSoftplusScale",
+    ) -> None:
+        parameters = dict(locals())
+        with tf.name_scope(name, values=[df, scale]) as scope:
+            whole = tf.floor(tf.abs(df))
+            positive = tf.nn.softplus(scale, name="softplus_scale")
+            super().__init__(whole, loc, positive, validate_args, allow_nan_stats, scope)
+        self._parameters = parameters

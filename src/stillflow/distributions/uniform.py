@@ -1,0 +1,106 @@
+"""The uniform distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import stillflow as tf
+from stillflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution
+from stillflow.distributions.kullback_leibler import moved
+from stillflow.graph.export import export
+
+
+@export("distributions.Uniform")
+class Uniform(ScalarDistribution):
+    """Uniform distributions over `[low, high)`.
+
+    Args:
+      low: lower ends.
+      high: upper ends.
+      validate_args: whether the graph checks that `low < high`.
+      allow_nan_stats: see `Distribution`.
+      name: of the scope.
+
+    Raises:
+      TypeError: if the parameters are of different or no floating-point types.
+    """
+
+    _parameter_names = ("low", "high")
+
+    @moved
+    def __init__(
+        self,
+        low: Any = 0.0,
+        high: Any = 1.0,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Uniform",
+    ) -> None:
+        parameters = dict(locals())
+        with tf.name_scope(name, values=[low, high]) as scope:
+            checks = []
+            if validate_args:
+                message = "uniform not defined when low >= high."
+                checks = [tf.assert_less(low, high, message=message)]
+            with tf.control_dependencies(checks):
+                self._low = tf.identity(low, name="low")
+                self._high = tf.identity(high, name="high")
+                tf.debugging.assert_same_float_dtype([self._low, self._high])
+        super().__init__(
+            dtype=self._low.dtype,
+            reparameterization_type=FULLY_REPARAMETERIZED,
+            validate_args=validate_args,
+            allow_nan_stats=allow_nan_stats,
+            parameters=parameters,
+            graph_parents=[self._low, self._high],
+            name=scope,
+        )
+
+    @property
+    def low(self) -> Any:
+        """The lower ends."""
+        return self._low
+
+    @property
+    def high(self) -> Any:
+        """The upper ends."""
+        return self._high
+
+    def range(self, name: str = "range") -> Any:
+        """`high - low`."""
+        with self._name_scope(name):
+            return self.high - self.low
+
+    def _sample_n(self, n: Any, seed: Any = None) -> Any:
+        shape = tf.concat([[n], self.batch_shape_tensor()], 0)
+        drawn = tf.random_uniform(shape=shape, dtype=self.dtype, seed=seed)
+        return self.low + self.range() * drawn
+
+    def _prob(self, x: Any) -> Any:
+        x = x * tf.ones(self.batch_shape_tensor(), dtype=x.dtype)
+        nan = tf.is_nan(x)
+        outside = tf.logical_or(x < self.low, x >= self.high)
+        zeros = tf.zeros_like(x)
+        inside = tf.ones_like(x) / self.range()
+        return tf.where_v2(nan, x, tf.where_v2(outside, zeros, inside))
+
+    def _cdf(self, x: Any) -> Any:
+        shape = tf.broadcast_dynamic_shape(tf.shape(x), self.batch_shape_tensor())
+        zeros = tf.zeros(shape, dtype=self.dtype)
+        ones = tf.ones(shape, dtype=self.dtype)
+        share = (x * ones - self.low) / self.range()
+        not_above = tf.where_v2(x < self.low, zeros, share)
+        return tf.where_v2(x >= self.high, ones, not_above)
+
+    def _entropy(self) -> Any:
+        return tf.log(self.range())
+
+    def _mean(self) -> Any:
+        return (self.low + self.high) / 2.0
+
+    def _variance(self) -> Any:
+        return tf.square(self.range()) / 12.0
+
+    def _stddev(self) -> Any:
+        return self.range() / math.sqrt(12.0)

@@ -1,0 +1,1 @@
+"""tf.linalg: matrices known by their structure, `LinearOperator`s; compositions over dense ops."""

@@ -1,0 +1,485 @@
+"""The base class of matrices that are known by their structure."""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import stillflow as tf
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_like import is_tensor
+from stillflow.graph.tensor_shape import Dimension, TensorShape, dimension_at_index, dimension_value
+from stillflow.linalg import algebra, operator_util
+from stillflow.linalg.linear_operator_dispatch import register_operators
+from stillflow.platform import tf_logging
+from stillflow.variables.module import Module
+
+_SLOW = (
+    "Using (possibly slow) default implementation of {}.  Requires conversion to a dense matrix"
+)
+_CUBIC = " and O(N^3) operations."
+
+
+def _warn_slow(what: str, end: str = _CUBIC) -> None:
+    tf_logging.warn(_SLOW.format(what) + end)
+
+
+@export("linalg.LinearOperator")
+class LinearOperator(Module, metaclass=abc.ABCMeta):
+    """A batch of matrices `[..., M, N]` that may never be written out.
+
+    Subclasses define `_shape`, `_shape_tensor` and `_matmul`, and whatever they can do better than
+    by way of the dense matrix.
+
+    Args:
+      dtype: of the elements, and of what the operator is applied to.
+      graph_parents: the tensors that it is made from.
+      is_non_singular: hints of what the user knows, None for nothing: it has an inverse,
+      is_self_adjoint: it equals its conjugate transpose,
+      is_positive_definite: the real part of `x^H A x` is positive for all x that are not zero,
+      is_square: it has as many rows as columns.
+      name: of the operator, and of the scope of its methods.
+
+    Raises:
+      ValueError: if hints contradict each other, or a graph parent is no tensor.
+    """
+
+    def __init__(
+        self,
+        dtype: Any,
+        graph_parents: list[Any] | None = None,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str | None = None,
+    ) -> None:
+        if is_positive_definite:
+            if is_non_singular is False:
+                raise ValueError("A positive definite matrix is always non-singular.")
+            is_non_singular = True
+        if is_non_singular:
+            if is_square is False:
+                raise ValueError("A non-singular matrix is always square.")
+            is_square = True
+        if is_self_adjoint:
+            if is_square is False:
+                raise ValueError("A self-adjoint matrix is always square.")
+            is_square = True
+        self._is_square_set_or_implied_by_hints = is_square
+        graph_parents = [] if graph_parents is None else graph_parents
+        for i, parent in enumerate(graph_parents):
+            if parent is None or not (operator_util.is_ref(parent) or is_tensor(parent)):
+                raise ValueError(f"Graph parent item {i} is not a Tensor; {parent}.")
+        self._dtype = tf.as_dtype(dtype).base_dtype if dtype else dtype
+        self._graph_parents = graph_parents
+        self._is_non_singular = is_non_singular
+        self._is_self_adjoint = is_self_adjoint
+        self._is_positive_definite = is_positive_definite
+        self._name = name or type(self).__name__
+
+    @contextlib.contextmanager
+    def _name_scope(self, name: str | None = None) -> Iterator[str]:
+        full = self.name if name is None else f"{self.name}/{name}"
+        with tf.name_scope(full) as scope:
+            yield scope
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the elements."""
+        return self._dtype
+
+    @property
+    def name(self) -> str:
+        """The name that was given, or the class's."""
+        return self._name
+
+    @property
+    def graph_parents(self) -> list[Any]:
+        """The tensors that the operator is made from."""
+        return self._graph_parents
+
+    @property
+    def is_non_singular(self) -> bool | None:
+        """The hint whether there is an inverse."""
+        return self._is_non_singular
+
+    @property
+    def is_self_adjoint(self) -> bool | None:
+        """The hint whether this equals its adjoint."""
+        return self._is_self_adjoint
+
+    @property
+    def is_positive_definite(self) -> bool | None:
+        """The hint whether this is positive definite."""
+        return self._is_positive_definite
+
+    @property
+    def is_square(self) -> Any:
+        """Whether there are as many rows as columns, by hint or by shape."""
+        by_shape = self.domain_dimension == self.range_dimension
+        hint = self._is_square_set_or_implied_by_hints
+        if hint is False and by_shape:
+            raise ValueError("User set is_square hint to False, but the operator was square.")
+        return by_shape if hint is None else hint
+
+    # ---- shapes
+
+    @abc.abstractmethod
+    def _shape(self) -> Any:
+        raise NotImplementedError("_shape is not implemented.")
+
+    @abc.abstractmethod
+    def _shape_tensor(self) -> Any:
+        raise NotImplementedError("_shape_tensor is not implemented.")
+
+    @property
+    def shape(self) -> TensorShape:
+        """The static shape `[..., M, N]`."""
+        return self._shape()  # type: ignore[no-any-return]
+
+    def shape_tensor(self, name: str = "shape_tensor") -> Tensor:
+        """The shape as a tensor."""
+        with self._name_scope(name):
+            if self.shape.is_fully_defined():
+                return operator_util.shape_tensor(self.shape.as_list())  # type: ignore[no-any-return]
+            return self._shape_tensor()  # type: ignore[no-any-return]
+
+    @property
+    def batch_shape(self) -> TensorShape:
+        """The static shape without rows and columns."""
+        return self.shape[:-2]  # type: ignore[no-any-return]
+
+    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
+        """The shape without rows and columns as a tensor."""
+        with self._name_scope(name):
+            if self.batch_shape.is_fully_defined():
+                return operator_util.shape_tensor(  # type: ignore[no-any-return]
+                    self.batch_shape.as_list(), name="batch_shape"
+                )
+            return self.shape_tensor()[:-2]  # type: ignore[index,no-any-return]
+
+    @property
+    def tensor_rank(self) -> int | None:
+        """The static rank."""
+        with self._name_scope("tensor_rank"):
+            return self.shape.ndims
+
+    def tensor_rank_tensor(self, name: str = "tensor_rank_tensor") -> Tensor:
+        """The rank as a tensor."""
+        with self._name_scope(name):
+            rank = self.tensor_rank
+            return tf.size(self.shape_tensor()) if rank is None else convert_to_tensor(rank)
+
+    @property
+    def domain_dimension(self) -> Any:
+        """The number of columns."""
+        dims = self.shape.dims
+        return Dimension(None) if dims is None else dims[-1]
+
+    def domain_dimension_tensor(self, name: str = "domain_dimension_tensor") -> Tensor:
+        """The number of columns as a tensor."""
+        return self._size_tensor(name, -1)
+
+    @property
+    def range_dimension(self) -> Any:
+        """The number of rows."""
+        dims = self.shape.dims
+        return dims[-2] if dims else Dimension(None)
+
+    def range_dimension_tensor(self, name: str = "range_dimension_tensor") -> Tensor:
+        """The number of rows as a tensor."""
+        return self._size_tensor(name, -2)
+
+    def _size_tensor(self, name: str, axis: int) -> Tensor:
+        with self._name_scope(name):
+            size = dimension_value(self.domain_dimension if axis == -1 else self.range_dimension)
+            if size is not None:
+                return convert_to_tensor(size)
+            return self.shape_tensor()[axis]  # type: ignore[index,no-any-return]
+
+    # ---- assertions
+
+    def _assert_non_singular(self) -> Any:
+        _warn_slow("assert_non_singular")
+        if self._can_use_cholesky():
+            return self.assert_positive_definite()
+        values = tf.linalg.svd(self.to_dense(), compute_uv=False)
+        condition = tf.reduce_max(values, axis=-1) / tf.reduce_min(values, axis=-1)
+        return tf.debugging.assert_less(
+            condition,
+            self._max_condition_number_to_be_non_singular(),
+            message="Singular matrix up to precision epsilon.",
+        )
+
+    def _max_condition_number_to_be_non_singular(self) -> Any:
+        with tf.name_scope("max_nonsingular_condition_number"):
+            epsilon = np.finfo(self.dtype.as_numpy_dtype).eps
+            sizes = [
+                100.0,
+                tf.cast(self.range_dimension_tensor(), self.dtype),
+                tf.cast(self.domain_dimension_tensor(), self.dtype),
+            ]
+            return 1.0 / (tf.cast(tf.reduce_max(sizes), self.dtype) * epsilon)
+
+    def assert_non_singular(self, name: str = "assert_non_singular") -> Any:
+        """An op that fails if there is no inverse."""
+        with self._name_scope(name):
+            return self._assert_non_singular()
+
+    def _assert_positive_definite(self) -> Any:
+        _warn_slow("assert_positive_definite")
+        if not self.is_self_adjoint:
+            raise NotImplementedError("assert_positive_definite is not implemented.")
+        diagonal = tf.matrix_diag_part(tf.linalg.cholesky(self.to_dense()))
+        return tf.debugging.assert_positive(diagonal, message="Matrix was not positive definite.")
+
+    def assert_positive_definite(self, name: str = "assert_positive_definite") -> Any:
+        """An op that fails if this is not positive definite."""
+        with self._name_scope(name):
+            return self._assert_positive_definite()
+
+    def _assert_self_adjoint(self) -> Any:
+        dense = self.to_dense()
+        _warn_slow("assert_self_adjoint", ".")
+        return tf.debugging.assert_equal(
+            dense, tf.linalg.adjoint(dense), message="Matrix was not equal to its adjoint."
+        )
+
+    def assert_self_adjoint(self, name: str = "assert_self_adjoint") -> Any:
+        """An op that fails if this is not its own adjoint."""
+        with self._name_scope(name):
+            return self._assert_self_adjoint()
+
+    def _check_input_dtype(self, arg: Any) -> None:
+        if arg.dtype.base_dtype != self.dtype:
+            raise TypeError(
+                f"Expected argument to have dtype {self.dtype}.  Found: {arg.dtype} in tensor {arg}"
+            )
+
+    # ---- products
+
+    @abc.abstractmethod
+    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+        raise NotImplementedError("_matmul is not implemented.")
+
+    def _pair(self, other: Any, adjoint: bool, adjoint_arg: bool, label: str) -> tuple[Any, Any]:
+        """Both operators, transposed as asked for, if they fit together."""
+        left = self.adjoint() if adjoint else self
+        right = other.adjoint() if adjoint_arg else other
+        rows, columns = right.range_dimension, left.domain_dimension
+        if rows is not None and columns is not None and rows != columns:
+            raise ValueError(
+                f"Operators are incompatible. Expected `{label}` to have dimension {columns} but "
+                f"got {rows}."
+            )
+        return left, right
+
+    def _argument(self, value: Any, name: str, own_axis: int, axis: int) -> Any:
+        """An argument as a tensor, if its size along `axis` is this operator's along `own_axis`."""
+        value = convert_to_tensor(value, name=name)
+        self._check_input_dtype(value)
+        own = dimension_at_index(self.shape, own_axis)
+        own.assert_is_compatible_with(value.shape[axis])
+        return value
+
+    def matmul(
+        self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul"
+    ) -> Any:
+        """The product with matrices.
+
+        Args:
+          x: a tensor `[..., N, R]` or another operator.
+          adjoint: whether the adjoint of this is applied.
+          adjoint_arg: whether to the adjoint of `x`.
+
+        Returns:
+          `[..., M, R]`, or an operator.
+        """
+        if isinstance(x, LinearOperator):
+            left, right = self._pair(x, adjoint, adjoint_arg, "x")
+            with self._name_scope(name):
+                return algebra.matmul(left, right)
+        with self._name_scope(name):
+            x = self._argument(x, "x", -2 if adjoint else -1, -1 if adjoint_arg else -2)
+            return self._matmul(x, adjoint=adjoint, adjoint_arg=adjoint_arg)
+
+    def _matvec(self, x: Any, adjoint: bool = False) -> Any:
+        return tf.squeeze(self.matmul(tf.expand_dims(x, axis=-1), adjoint=adjoint), axis=-1)
+
+    def matvec(self, x: Any, adjoint: bool = False, name: str = "matvec") -> Tensor:
+        """The product with vectors `[..., N]`."""
+        with self._name_scope(name):
+            x = self._argument(x, "x", -2 if adjoint else -1, -1)
+            return self._matvec(x, adjoint=adjoint)  # type: ignore[no-any-return]
+
+    # ---- determinants
+
+    def _determinant(self) -> Any:
+        _warn_slow("determinant")
+        if self._can_use_cholesky():
+            return tf.exp(self.log_abs_determinant())
+        return tf.linalg.det(self.to_dense())
+
+    def _check_determinant(self) -> None:
+        if self.is_square is False:
+            raise NotImplementedError(
+                "Determinant not implemented for an operator that is expected to not be square."
+            )
+
+    def determinant(self, name: str = "det") -> Tensor:
+        """The determinants, of the batch's shape."""
+        self._check_determinant()
+        with self._name_scope(name):
+            return self._determinant()  # type: ignore[no-any-return]
+
+    def _log_abs_determinant(self) -> Any:
+        _warn_slow("determinant")
+        if self._can_use_cholesky():
+            diagonal = tf.matrix_diag_part(tf.linalg.cholesky(self.to_dense()))
+            return 2 * tf.reduce_sum(tf.log(diagonal), axis=[-1])
+        return tf.linalg.slogdet(self.to_dense())[1]
+
+    def log_abs_determinant(self, name: str = "log_abs_det") -> Tensor:
+        """The logarithms of the absolute determinants."""
+        self._check_determinant()
+        with self._name_scope(name):
+            return self._log_abs_determinant()  # type: ignore[no-any-return]
+
+    # ---- solving
+
+    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+        if self.is_square is False:
+            raise NotImplementedError("Solve is not yet implemented for non-square operators.")
+        _warn_slow("solve")
+        rhs = tf.linalg.adjoint(rhs) if adjoint_arg else rhs
+        if self._can_use_cholesky():
+            factor = tf.linalg.cholesky(self.to_dense())
+            return operator_util.cholesky_solve_with_broadcast(factor, rhs)
+        return operator_util.matrix_solve_with_broadcast(self.to_dense(), rhs, adjoint=adjoint)
+
+    def solve(
+        self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "solve"
+    ) -> Any:
+        """The solution X of `A X = rhs`.
+
+        Args:
+          rhs: a tensor `[..., M, R]` or another operator.
+          adjoint: whether the adjoint of this is solved with.
+          adjoint_arg: whether for the adjoint of `rhs`.
+
+        Raises:
+          NotImplementedError: if this is known not to be square or to be singular.
+        """
+        for hint, wrong in ((self.is_non_singular, "be singular"),
+                            (self.is_square, "not be square")):
+            if hint is False:
+                raise NotImplementedError(
+                    f"Exact solve not implemented for an operator that is expected to {wrong}."
+                )
+        if isinstance(rhs, LinearOperator):
+            left, right = self._pair(rhs, adjoint, adjoint_arg, "rhs")
+            with self._name_scope(name):
+                return algebra.solve(left, right)
+        with self._name_scope(name):
+            rhs = self._argument(rhs, "rhs", -1 if adjoint else -2, -1 if adjoint_arg else -2)
+            return self._solve(rhs, adjoint=adjoint, adjoint_arg=adjoint_arg)
+
+    def _solvevec(self, rhs: Any, adjoint: bool = False) -> Any:
+        return tf.squeeze(self.solve(tf.expand_dims(rhs, axis=-1), adjoint=adjoint), axis=-1)
+
+    def solvevec(self, rhs: Any, adjoint: bool = False, name: str = "solve") -> Tensor:
+        """The solution x of `A x = rhs` for vectors `[..., M]`."""
+        with self._name_scope(name):
+            rhs = self._argument(rhs, "rhs", -1 if adjoint else -2, -1)
+            return self._solvevec(rhs, adjoint=adjoint)  # type: ignore[no-any-return]
+
+    # ---- other operators and tensors
+
+    def adjoint(self, name: str = "adjoint") -> LinearOperator:
+        """The conjugate transpose, itself if it is its own."""
+        if self.is_self_adjoint is True:
+            return self
+        with self._name_scope(name):
+            return algebra.adjoint(self)  # type: ignore[no-any-return]
+
+    H = property(adjoint, None)
+
+    def inverse(self, name: str = "inverse") -> LinearOperator:
+        """The inverse.
+
+        Raises:
+          ValueError: if there is known to be none.
+        """
+        for hint, wrong in ((self.is_square, "non square"), (self.is_non_singular, "singular")):
+            if hint is False:
+                raise ValueError(
+                    f"Cannot take the Inverse: This operator represents a {wrong} matrix."
+                )
+        with self._name_scope(name):
+            return algebra.inverse(self)  # type: ignore[no-any-return]
+
+    def cholesky(self, name: str = "cholesky") -> LinearOperator:
+        """The Cholesky factor.
+
+        Raises:
+          ValueError: if this is not known to be self-adjoint and positive definite.
+        """
+        if not self._can_use_cholesky():
+            raise ValueError(
+                "Cannot take the Cholesky decomposition: Not a positive definite self adjoint "
+                "matrix."
+            )
+        with self._name_scope(name):
+            return algebra.cholesky(self)  # type: ignore[no-any-return]
+
+    def _to_dense(self) -> Any:
+        known = self.batch_shape.is_fully_defined()
+        batch = self.batch_shape if known else self.batch_shape_tensor()
+        size = dimension_value(self.domain_dimension)
+        if size is None:
+            size = self.domain_dimension_tensor()
+        return self.matmul(tf.eye(num_rows=size, batch_shape=batch, dtype=self.dtype))
+
+    def to_dense(self, name: str = "to_dense") -> Tensor:
+        """The matrices written out."""
+        with self._name_scope(name):
+            return self._to_dense()  # type: ignore[no-any-return]
+
+    def _diag_part(self) -> Any:
+        return tf.matrix_diag_part(self.to_dense())
+
+    def diag_part(self, name: str = "diag_part") -> Tensor:
+        """The diagonals."""
+        with self._name_scope(name):
+            return self._diag_part()  # type: ignore[no-any-return]
+
+    def _trace(self) -> Any:
+        return tf.reduce_sum(self.diag_part(), axis=-1)
+
+    def trace(self, name: str = "trace") -> Tensor:
+        """The sums of the diagonals."""
+        with self._name_scope(name):
+            return self._trace()  # type: ignore[no-any-return]
+
+    def _add_to_tensor(self, x: Any) -> Any:
+        return self.to_dense() + x  # type: ignore[operator]
+
+    def add_to_tensor(self, x: Any, name: str = "add_to_tensor") -> Tensor:
+        """The sum with matrices."""
+        with self._name_scope(name):
+            x = convert_to_tensor(x, name="x")
+            self._check_input_dtype(x)
+            return self._add_to_tensor(x)  # type: ignore[no-any-return]
+
+    def _can_use_cholesky(self) -> Any:
+        return self.is_self_adjoint and self.is_positive_definite
+
+
+register_operators(LinearOperator)

@@ -1,0 +1,319 @@
+"""Circulant matrices, which Fourier transforms make diagonal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import stillflow as tf
+from stillflow.distributions.layout import rotate_transpose
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dtypes import complex64
+from stillflow.graph.export import export
+from stillflow.graph.tensor_shape import TensorShape
+from stillflow.linalg import operator_util
+from stillflow.linalg.linear_operator import LinearOperator
+
+_TRANSFORMS = {1: "fft", 2: "fft2d", 3: "fft3d"}
+
+
+def to_complex(x: Any) -> Any:
+    """`x` as complex numbers of its precision."""
+    if x.dtype.is_complex:
+        return x
+    return tf.cast(x, tf.complex128 if x.dtype == tf.float64 else tf.complex64)
+
+
+class _BaseLinearOperatorCirculant(LinearOperator):
+    """Circulant matrices whose blocks are circulant again, down to a depth."""
+
+    def __init__(
+        self,
+        spectrum: Any,
+        block_depth: int,
+        input_output_dtype: Any = complex64,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = True,
+        name: str = "LinearOperatorCirculant",
+    ) -> None:
+        self._name = name
+        depths = sorted(_TRANSFORMS)
+        if block_depth not in depths:
+            raise ValueError(f"Expected block_depth to be in {depths}.  Found: {block_depth}.")
+        self._block_depth = block_depth
+        with tf.name_scope(name, values=[spectrum]):
+            self._spectrum = self._checked_spectrum(spectrum)
+            if not self.spectrum.dtype.is_complex:
+                if is_self_adjoint is False:
+                    raise ValueError(
+                        "A real spectrum always corresponds to a self-adjoint operator."
+                    )
+                is_self_adjoint = True
+            if is_square is False:
+                raise ValueError("A [[nested] block] circulant operator is always square.")
+            self._block_shape_tensor = tf.shape(self.spectrum)[-block_depth:]
+            self._spectrum_complex = to_complex(self.spectrum)
+            self._abs_spectrum = tf.abs(self.spectrum)
+            self._conj_spectrum = tf.conj(self._spectrum_complex)
+            super().__init__(
+                dtype=tf.as_dtype(input_output_dtype),
+                graph_parents=[self.spectrum],
+                is_non_singular=is_non_singular,
+                is_self_adjoint=is_self_adjoint,
+                is_positive_definite=is_positive_definite,
+                is_square=True,
+                name=name,
+            )
+
+    def _checked_spectrum(self, spectrum: Any) -> Any:
+        spectrum = convert_to_tensor(spectrum, name="spectrum")
+        if spectrum.shape.ndims is not None and spectrum.shape.ndims < self.block_depth:
+            raise ValueError(
+                f"Argument spectrum must have at least {self.block_depth} dimensions.  Found: "
+                f"{spectrum}"
+            )
+        return spectrum
+
+    @property
+    def block_depth(self) -> int:
+        """How deep circulant blocks are nested."""
+        return self._block_depth
+
+    def block_shape_tensor(self) -> Any:
+        """The sizes of the nested blocks as a tensor."""
+        return self._block_shape_tensor
+
+    @property
+    def block_shape(self) -> Any:
+        """The static sizes of the nested blocks."""
+        return self.spectrum.shape[-self.block_depth :]
+
+    @property
+    def spectrum(self) -> Any:
+        """The eigenvalues, `[..., sizes of the nested blocks]`."""
+        return self._spectrum
+
+    # ---- transforms
+
+    def _to_blocks(self, matrix: Any) -> Any:
+        """Columns `[..., N, R]` as `[R, ..., sizes of the nested blocks]`."""
+        vectors = rotate_transpose(matrix, shift=1)
+        if vectors.shape.is_fully_defined() and self.block_shape.is_fully_defined():
+            sizes: Any = vectors.shape[:-1].concatenate(self.block_shape)
+        else:
+            sizes = tf.concat((tf.shape(vectors)[:-1], self.block_shape_tensor()), 0)
+        return tf.reshape(vectors, sizes)
+
+    def _to_columns(self, blocks: Any) -> Any:
+        depth = self.block_depth
+        if blocks.shape.is_fully_defined():
+            known = blocks.shape.as_list()
+            sizes: Any = [*known[:-depth], np.prod(known[-depth:])]
+        else:
+            whole = tf.shape(blocks)
+            outer, inner = whole[:-depth], whole[-depth:]
+            sizes = tf.concat((outer, [tf.reduce_prod(inner)]), 0)
+        return rotate_transpose(tf.reshape(blocks, sizes), shift=-1)
+
+    def _fft(self, x: Any) -> Any:
+        return getattr(tf.signal, _TRANSFORMS[self.block_depth])(to_complex(x))
+
+    def _ifft(self, x: Any) -> Any:
+        return getattr(tf.signal, "i" + _TRANSFORMS[self.block_depth])(to_complex(x))
+
+    def convolution_kernel(self, name: str = "convolution_kernel") -> Any:
+        """What this convolves with: the inverse transform of the spectrum."""
+        with self._name_scope(name):
+            return tf.cast(self._ifft(self._spectrum_complex), self.dtype)
+
+    # ---- shapes and assertions
+
+    def _shape(self) -> Any:
+        sizes = self._spectrum.shape
+        inner = sizes[-self.block_depth :]
+        count = np.prod(inner.as_list()) if inner.is_fully_defined() else None
+        return sizes[: -self.block_depth].concatenate(TensorShape([count, count]))
+
+    def _shape_tensor(self) -> Any:
+        sizes = tf.shape(self._spectrum)
+        batch, inner = sizes[: -self.block_depth], sizes[-self.block_depth :]
+        count = tf.reduce_prod(inner)
+        return tf.concat((batch, [count, count]), 0)
+
+    def assert_hermitian_spectrum(self, name: str = "assert_hermitian_spectrum") -> Any:
+        """An op that fails if the matrix is not real."""
+        epsilon = np.finfo(self.dtype.real_dtype.as_numpy_dtype).eps
+        with self._name_scope(name):
+            limit = epsilon * self.domain_dimension_tensor()  # type: ignore[operator]
+            imaginary = tf.imag(self.convolution_kernel())
+            return tf.debugging.assert_less(
+                tf.abs(imaginary), limit, message="Spectrum was not Hermitian"
+            )
+
+    def _assert_non_singular(self) -> Any:
+        return operator_util.assert_no_entries_with_modulus_zero(
+            self.spectrum, message="Singular operator:  Spectrum contained zero values."
+        )
+
+    def _assert_positive_definite(self) -> Any:
+        return tf.debugging.assert_positive(
+            tf.real(self.spectrum),
+            message="Not positive definite:  Real part of spectrum was not all positive.",
+        )
+
+    def _assert_self_adjoint(self) -> Any:
+        return operator_util.assert_zero_imag_part(
+            self.spectrum,
+            message="Not self-adjoint:  The spectrum contained non-zero imaginary part.",
+        )
+
+    # ---- products and solutions
+
+    def _broadcast(self, x: Any, spectrum: Any) -> tuple[Any, Any]:
+        column = tf.concat((self.batch_shape_tensor(), [-1, 1]), axis=0)
+        x, columns = operator_util.broadcast_matrix_batch_dims((x, tf.reshape(spectrum, column)))
+        batch = tf.shape(x)[:-2]
+        sizes = tf.concat((batch, self.block_shape_tensor()), axis=0)
+        return x, tf.reshape(columns, sizes)
+
+    def _spectrum_of(self, adjoint: bool) -> Any:
+        return self._conj_spectrum if adjoint else self._spectrum_complex
+
+    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+        x = tf.linalg.adjoint(x) if adjoint_arg else x
+        spectrum = self._spectrum_of(adjoint)
+        x, spectrum = self._broadcast(tf.cast(x, spectrum.dtype), spectrum)
+        transformed = self._fft(self._to_blocks(x))
+        result = self._to_columns(self._ifft(spectrum * transformed))
+        return tf.cast(result, self.dtype)
+
+    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+        rhs = tf.linalg.adjoint(rhs) if adjoint_arg else rhs
+        rhs, spectrum = self._broadcast(rhs, self._spectrum_of(adjoint))
+        transformed = self._fft(self._to_blocks(rhs))
+        result = self._to_columns(self._ifft(transformed / spectrum))
+        return tf.cast(result, self.dtype)
+
+    @property
+    def _inner_axes(self) -> list[int]:
+        return [-(i + 1) for i in range(self.block_depth)]
+
+    def _determinant(self) -> Any:
+        return tf.cast(tf.reduce_prod(self.spectrum, axis=self._inner_axes), self.dtype)
+
+    def _log_abs_determinant(self) -> Any:
+        return tf.cast(
+            tf.reduce_sum(tf.log(self._abs_spectrum), axis=self._inner_axes), self.dtype
+        )
+
+    def _diag_part(self) -> Any:
+        if self.shape.is_fully_defined():
+            shape: Any = self.shape[:-1]
+            size = self.domain_dimension.value
+        else:
+            shape = self.shape_tensor()[:-1]  # type: ignore[index]
+            size = self.domain_dimension_tensor()
+        ones = tf.ones(shape, dtype=self.dtype)
+        value = self.trace() / tf.cast(size, self.dtype)  # type: ignore[operator]
+        return value[..., tf.newaxis] * ones
+
+    def _trace(self) -> Any:
+        # The trace is the sum of the eigenvalues.
+        if self.spectrum.shape.is_fully_defined():
+            rank = self.spectrum.shape.ndims
+            axes: Any = np.arange(rank - self.block_depth, rank, dtype=np.int32)
+        else:
+            rank = tf.rank(self.spectrum)
+            axes = tf.range(rank - self.block_depth, rank)
+        real = tf.reduce_sum(tf.real(self.spectrum), axis=axes)
+        if not self.dtype.is_complex:
+            return tf.cast(real, self.dtype)
+        if self.is_self_adjoint:
+            imaginary = tf.zeros_like(real)
+        else:
+            imaginary = tf.reduce_sum(tf.imag(self.spectrum), axis=axes)
+        return tf.cast(tf.complex(real, imaginary), self.dtype)
+
+
+class _OfDepth(_BaseLinearOperatorCirculant):
+    """Circulant matrices of the depth that the class fixes.
+
+    Args:
+      spectrum: `[..., sizes of the nested blocks]`, the eigenvalues.
+      input_output_dtype: of what this is applied to.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: see `LinearOperator`.
+      name: of the operator.
+
+    Raises:
+      ValueError: for too few dimensions, or hints that cannot be.
+    """
+
+    _depth = 1
+
+    def _init(self, spectrum: Any, dtype: Any, hints: tuple[Any, ...], name: str) -> None:
+        _BaseLinearOperatorCirculant.__init__(
+            self, spectrum, self._depth, dtype, *hints, name=name
+        )
+
+
+@export("linalg.LinearOperatorCirculant")
+class LinearOperatorCirculant(_OfDepth):
+    """A batch of circulant matrices; `spectrum` is `[..., N]`."""
+
+    _depth = 1
+
+    def __init__(
+        self,
+        spectrum: Any,
+        input_output_dtype: Any = complex64,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = True,
+        name: str = "LinearOperatorCirculant",
+    ) -> None:
+        hints = (is_non_singular, is_self_adjoint, is_positive_definite, is_square)
+        self._init(spectrum, input_output_dtype, hints, name)
+
+
+@export("linalg.LinearOperatorCirculant2D")
+class LinearOperatorCirculant2D(_OfDepth):
+    """A batch of block circulant matrices; `spectrum` is `[..., N0, N1]`."""
+
+    _depth = 2
+
+    def __init__(
+        self,
+        spectrum: Any,
+        input_output_dtype: Any = complex64,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = True,
+        name: str = "LinearOperatorCirculant2D",
+    ) -> None:
+        hints = (is_non_singular, is_self_adjoint, is_positive_definite, is_square)
+        self._init(spectrum, input_output_dtype, hints, name)
+
+
+@export("linalg.LinearOperatorCirculant3D")
+class LinearOperatorCirculant3D(_OfDepth):
+    """A batch of nested block circulant matrices; `spectrum` is `[..., N0, N1, N2]`."""
+
+    _depth = 3
+
+    def __init__(
+        self,
+        spectrum: Any,
+        input_output_dtype: Any = complex64,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = True,
+        name: str = "LinearOperatorCirculant3D",
+    ) -> None:
+        hints = (is_non_singular, is_self_adjoint, is_positive_definite, is_square)
+        self._init(spectrum, input_output_dtype, hints, name)

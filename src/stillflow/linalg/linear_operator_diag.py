@@ -1,0 +1,121 @@
+"""Diagonal matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow.graph.export import export
+from stillflow.linalg import operator_util
+from stillflow.linalg.linear_operator import LinearOperator
+
+
+@export("linalg.LinearOperatorDiag")
+class LinearOperatorDiag(LinearOperator):
+    """A batch of square diagonal matrices.
+
+    Args:
+      diag: `[..., N]`, the diagonals.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: see `LinearOperator`.
+      name: of the operator.
+
+    Raises:
+      ValueError: for a scalar, or hints that cannot be.
+    """
+
+    def __init__(
+        self,
+        diag: Any,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str = "LinearOperatorDiag",
+    ) -> None:
+        with tf.name_scope(name, values=[diag]):
+            self._diag = operator_util.convert_nonref_to_tensor(diag, name="diag")
+            if self._diag.shape.ndims is not None and self._diag.shape.ndims < 1:
+                raise ValueError(
+                    f"Argument diag must have at least 1 dimension.  Found: {self._diag}"
+                )
+            if not self._diag.dtype.is_complex:
+                if is_self_adjoint is False:
+                    raise ValueError("A real diagonal operator is always self adjoint.")
+                is_self_adjoint = True
+            if is_square is False:
+                raise ValueError("Only square diagonal operators currently supported.")
+            super().__init__(
+                dtype=self._diag.dtype,
+                graph_parents=[self._diag],
+                is_non_singular=is_non_singular,
+                is_self_adjoint=is_self_adjoint,
+                is_positive_definite=is_positive_definite,
+                is_square=True,
+                name=name,
+            )
+
+    @property
+    def diag(self) -> Any:
+        """The diagonals."""
+        return self._diag
+
+    def _shape(self) -> Any:
+        return self._diag.shape.concatenate(self._diag.shape[-1:])
+
+    def _shape_tensor(self) -> Any:
+        sizes = tf.shape(self._diag)
+        return tf.concat((sizes, [sizes[-1]]), 0)
+
+    def _assert_non_singular(self) -> Any:
+        return operator_util.assert_no_entries_with_modulus_zero(
+            self._diag, message="Singular operator:  Diagonal contained zero values."
+        )
+
+    def _assert_positive_definite(self) -> Any:
+        message = (
+            "Diagonal operator had diagonal entries with non-positive real part, thus was not "
+            "positive definite."
+            if self.dtype.is_complex
+            else "Real diagonal operator had non-positive diagonal entries, thus was not positive "
+            "definite."
+        )
+        return tf.debugging.assert_positive(tf.real(self._diag), message=message)
+
+    def _assert_self_adjoint(self) -> Any:
+        return operator_util.assert_zero_imag_part(
+            self._diag,
+            message="This diagonal operator contained non-zero imaginary values.   Thus it was not "
+            "self-adjoint.",
+        )
+
+    def _entries(self, adjoint: bool) -> Any:
+        return tf.conj(self._diag) if adjoint else self._diag
+
+    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+        entries = self._entries(adjoint)
+        x = tf.linalg.adjoint(x) if adjoint_arg else x
+        return tf.expand_dims(entries, -1) * x
+
+    def _matvec(self, x: Any, adjoint: bool = False) -> Any:
+        return self._entries(adjoint) * x
+
+    def _determinant(self) -> Any:
+        return tf.reduce_prod(self._diag, axis=[-1])
+
+    def _log_abs_determinant(self) -> Any:
+        result = tf.reduce_sum(tf.log(tf.abs(self._diag)), axis=[-1])
+        return tf.cast(result, dtype=self.dtype) if self.dtype.is_complex else result
+
+    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+        entries = self._entries(adjoint)
+        rhs = tf.linalg.adjoint(rhs) if adjoint_arg else rhs
+        return rhs * tf.expand_dims(1.0 / entries, -1)
+
+    def _to_dense(self) -> Any:
+        return tf.matrix_diag(self._diag)
+
+    def _diag_part(self) -> Any:
+        return self.diag
+
+    def _add_to_tensor(self, x: Any) -> Any:
+        return tf.matrix_set_diag(x, self._diag + tf.matrix_diag_part(x))

@@ -1,0 +1,99 @@
+"""What functions of matrices do with operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import stillflow as tf
+from stillflow.ops.dispatch import NOT_SUPPORTED, register
+
+
+def _adjoint(matrix: Any, name: str | None = None) -> Any:
+    return matrix.adjoint(name)
+
+
+def _cholesky(input: Any, name: str | None = None) -> Any:
+    return input.cholesky(name)
+
+
+def _diag_part(
+    input: Any, name: str = "diag_part", k: Any = 0, padding_value: Any = 0
+) -> Any:
+    return input.diag_part(name)
+
+
+def _det(input: Any, name: str | None = None) -> Any:
+    return input.determinant(name)
+
+
+def _inv(input: Any, adjoint: bool = False, name: str | None = None) -> Any:
+    inverse = input.inverse(name)
+    return inverse.adjoint() if adjoint else inverse
+
+
+def _logdet(matrix: Any, name: str | None = None) -> Any:
+    if matrix.is_positive_definite and matrix.is_self_adjoint:
+        return matrix.log_abs_determinant(name)
+    raise ValueError("Expected matrix to be self-adjoint positive definite.")
+
+
+def _matmul(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: str | None = None,
+) -> Any:
+    if transpose_a or transpose_b:
+        raise ValueError("Transposing not supported at this time.")
+    if a_is_sparse or b_is_sparse:
+        raise ValueError("Sparse methods not supported at this time.")
+    if hasattr(a, "matmul"):
+        return a.matmul(b, adjoint=adjoint_a, adjoint_arg=adjoint_b, name=name)
+    product = b.matmul(a, adjoint=not adjoint_b, adjoint_arg=not adjoint_a, name=name)
+    return tf.linalg.adjoint(product)
+
+
+def _solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Any:
+    if not hasattr(matrix, "solve"):
+        raise ValueError(
+            "Passing in `matrix` as a Tensor and `rhs` as a LinearOperator is not supported."
+        )
+    return matrix.solve(rhs, adjoint=adjoint, name=name)
+
+
+def _trace(x: Any, name: str | None = None) -> Any:
+    return x.trace(name)
+
+
+_FUNCTIONS = {
+    "adjoint": _adjoint,
+    "cholesky": _cholesky,
+    "diag_part": _diag_part,
+    "det": _det,
+    "inv": _inv,
+    "logdet": _logdet,
+    "matmul": _matmul,
+    "solve": _solve,
+    "trace": _trace,
+}
+
+
+def register_operators(kind: type) -> None:
+    """Makes the functions of matrices in `tf.linalg` take operators, objects of class `kind`."""
+    for name, function in _FUNCTIONS.items():
+        register(getattr(tf.linalg, name), _handler(function, kind))
+
+
+def _handler(function: Callable[..., Any], kind: type) -> Callable[..., Any]:
+    def handler(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not any(isinstance(value, kind) for value in (*args, *kwargs.values())):
+            return NOT_SUPPORTED
+        return function(*args, **kwargs)
+
+    return handler

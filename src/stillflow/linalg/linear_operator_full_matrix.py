@@ -1,0 +1,148 @@
+"""Matrices written out, and triangular ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.linalg import operator_util
+from stillflow.linalg.linear_operator import LinearOperator
+
+
+@export("linalg.LinearOperatorFullMatrix")
+class LinearOperatorFullMatrix(LinearOperator):
+    """A batch of matrices without structure.
+
+    Args:
+      matrix: `[..., M, N]`, real or complex.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: see `LinearOperator`.
+      name: of the operator.
+
+    Raises:
+      TypeError: for other types.
+      ValueError: for fewer than two dimensions.
+    """
+
+    def __init__(
+        self,
+        matrix: Any,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str = "LinearOperatorFullMatrix",
+    ) -> None:
+        with tf.name_scope(name, values=[matrix]):
+            self._matrix = operator_util.convert_nonref_to_tensor(matrix, name="matrix")
+            self._check_matrix(self._matrix)
+            super().__init__(
+                dtype=self._matrix.dtype,
+                graph_parents=[self._matrix],
+                is_non_singular=is_non_singular,
+                is_self_adjoint=is_self_adjoint,
+                is_positive_definite=is_positive_definite,
+                is_square=is_square,
+                name=name,
+            )
+
+    def _check_matrix(self, matrix: Any) -> None:
+        allowed = [tf.float16, tf.float32, tf.float64, tf.complex64, tf.complex128]
+        matrix = convert_to_tensor(matrix, name="matrix")
+        if matrix.dtype not in allowed:
+            raise TypeError(
+                f"Argument matrix must have dtype in {allowed}.  Found: {matrix.dtype}"
+            )
+        if matrix.shape.ndims is not None and matrix.shape.ndims < 2:
+            raise ValueError(
+                f"Argument matrix must have at least 2 dimensions.  Found: {matrix}"
+            )
+
+    def _shape(self) -> Any:
+        return self._matrix.shape
+
+    def _shape_tensor(self) -> Any:
+        return tf.shape(self._matrix)
+
+    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+        return tf.matmul(self._matrix, x, adjoint_a=adjoint, adjoint_b=adjoint_arg)
+
+    def _to_dense(self) -> Any:
+        return self._matrix
+
+
+@export("linalg.LinearOperatorLowerTriangular")
+class LinearOperatorLowerTriangular(LinearOperator):
+    """A batch of square lower-triangular matrices.
+
+    Args:
+      tril: `[..., N, N]`; what is above the diagonal is not looked at.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: see `LinearOperator`.
+      name: of the operator.
+
+    Raises:
+      ValueError: for fewer than two dimensions or `is_square=False`.
+    """
+
+    def __init__(
+        self,
+        tril: Any,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str = "LinearOperatorLowerTriangular",
+    ) -> None:
+        if is_square is False:
+            raise ValueError("Only square lower triangular operators supported at this time.")
+        with tf.name_scope(name, values=[tril]):
+            self._tril = operator_util.convert_nonref_to_tensor(tril, name="tril")
+            if self._tril.shape.ndims is not None and self._tril.shape.ndims < 2:
+                raise ValueError(
+                    f"Argument tril must have at least 2 dimensions.  Found: {self._tril}"
+                )
+            super().__init__(
+                dtype=self._tril.dtype,
+                graph_parents=[self._tril],
+                is_non_singular=is_non_singular,
+                is_self_adjoint=is_self_adjoint,
+                is_positive_definite=is_positive_definite,
+                is_square=True,
+                name=name,
+            )
+
+    def _get_tril(self) -> Any:
+        return tf.linalg.band_part(self._tril, -1, 0)
+
+    def _get_diag(self) -> Any:
+        return tf.matrix_diag_part(self._tril)
+
+    def _shape(self) -> Any:
+        return self._tril.shape
+
+    def _shape_tensor(self) -> Any:
+        return tf.shape(self._tril)
+
+    def _assert_non_singular(self) -> Any:
+        return operator_util.assert_no_entries_with_modulus_zero(
+            self._get_diag(), message="Singular operator:  Diagonal contained zero values."
+        )
+
+    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+        return tf.matmul(self._get_tril(), x, adjoint_a=adjoint, adjoint_b=adjoint_arg)
+
+    def _determinant(self) -> Any:
+        return tf.reduce_prod(self._get_diag(), axis=[-1])
+
+    def _log_abs_determinant(self) -> Any:
+        return tf.reduce_sum(tf.log(tf.abs(self._get_diag())), axis=[-1])
+
+    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+        rhs = tf.linalg.adjoint(rhs) if adjoint_arg else rhs
+        return operator_util.matrix_triangular_solve_with_broadcast(
+            self._get_tril(), rhs, lower=True, adjoint=adjoint
+        )
+
+    def _to_dense(self) -> Any:
+        return self._get_tril()

@@ -1,0 +1,115 @@
+"""Reflections at a hyperplane."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow import errors
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.linalg import operator_util
+from stillflow.linalg.linear_operator import LinearOperator
+
+
+@export("linalg.LinearOperatorHouseholder")
+class LinearOperatorHouseholder(LinearOperator):
+    """A batch of reflections `I - 2 v v^H`, v of length one.
+
+    Args:
+      reflection_axis: `[..., N]`, of any length, normal to the hyperplanes.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: see `LinearOperator`.
+      name: of the operator.
+
+    Raises:
+      ValueError: for a scalar, or hints that cannot be.
+    """
+
+    def __init__(
+        self,
+        reflection_axis: Any,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str = "LinearOperatorHouseholder",
+    ) -> None:
+        with tf.name_scope(name, values=[reflection_axis]):
+            axis = operator_util.convert_nonref_to_tensor(reflection_axis, name="reflection_axis")
+            self._reflection_axis = axis
+            if axis.shape.ndims is not None and axis.shape.ndims < 1:
+                raise ValueError(
+                    f"Argument reflection_axis must have at least 1 dimension.  Found: {axis}"
+                )
+            if is_self_adjoint is False:
+                raise ValueError("A Householder operator is always self adjoint.")
+            if is_positive_definite is True:
+                raise ValueError("A Householder operator is always non-positive definite.")
+            if is_square is False:
+                raise ValueError("A Householder operator is always square.")
+            super().__init__(
+                dtype=axis.dtype,
+                graph_parents=[axis],
+                is_non_singular=is_non_singular,
+                is_self_adjoint=True,
+                is_positive_definite=False,
+                is_square=True,
+                name=name,
+            )
+
+    @property
+    def reflection_axis(self) -> Any:
+        """The normals of the hyperplanes, as they were given."""
+        return self._reflection_axis
+
+    def _shape(self) -> Any:
+        sizes = self._reflection_axis.shape
+        return sizes.concatenate(sizes[-1:])
+
+    def _shape_tensor(self) -> Any:
+        sizes = tf.shape(self._reflection_axis)
+        return tf.concat((sizes, [sizes[-1]]), 0)
+
+    def _assert_non_singular(self) -> Any:
+        return tf.no_op("assert_non_singular")
+
+    def _assert_positive_definite(self) -> Any:
+        raise errors.InvalidArgumentError(
+            None, None, "Householder operators are always non-positive definite."
+        )
+
+    def _assert_self_adjoint(self) -> Any:
+        return tf.no_op("assert_self_adjoint")
+
+    def _normal(self, axis: Any) -> Any:
+        return axis / tf.linalg.norm(axis, axis=-1, keepdims=True)
+
+    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+        # A reflection is its own adjoint and inverse.
+        axis = convert_to_tensor(self.reflection_axis)
+        x = tf.linalg.adjoint(x) if adjoint_arg else x
+        normal = self._normal(axis)[..., tf.newaxis]
+        along = tf.matmul(normal, x, adjoint_a=True)
+        return x - 2 * normal * along
+
+    def _trace(self) -> Any:
+        trace = tf.cast(self.domain_dimension_tensor() - 2, self.dtype)  # type: ignore[operator]
+        return trace * tf.ones(shape=self.batch_shape_tensor(), dtype=self.dtype)
+
+    def _determinant(self) -> Any:
+        return -tf.ones(shape=self.batch_shape_tensor(), dtype=self.dtype)
+
+    def _log_abs_determinant(self) -> Any:
+        return tf.zeros(shape=self.batch_shape_tensor(), dtype=self.dtype)
+
+    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+        return self._matmul(rhs, adjoint, adjoint_arg)
+
+    def _to_dense(self) -> Any:
+        normal = self._normal(self.reflection_axis)[..., tf.newaxis]
+        matrix = -2 * tf.matmul(normal, normal, adjoint_b=True)
+        return tf.matrix_set_diag(matrix, 1.0 + tf.matrix_diag_part(matrix))
+
+    def _diag_part(self) -> Any:
+        normal = self._normal(self.reflection_axis)
+        return 1.0 - 2 * normal * tf.conj(normal)

@@ -1,0 +1,299 @@
+"""The identity, and multiples of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.static_value import static_value
+from stillflow.graph.tensor_shape import TensorShape, dimension_value
+from stillflow.linalg import operator_util
+from stillflow.linalg.linear_operator import LinearOperator
+from stillflow.linalg.size_checks import checked
+from stillflow.ops.control import with_dependencies
+
+
+def broadcast_to_batch(operator: Any, x: Any) -> Any:
+    """`x`, with zeros added that have the operator's batch shape if it brings dimensions in."""
+    if operator._batch_shape_arg is None:
+        return x
+    special = operator.batch_shape.concatenate([1, 1])
+    common = tf.broadcast_static_shape(x.shape, special)
+    if special.is_fully_defined():
+        if common == x.shape:
+            return x
+        return x + tf.zeros(shape=special, dtype=operator.dtype)
+    sizes = tf.concat((operator.batch_shape_tensor(), [1, 1]), 0)
+    return x + tf.zeros(shape=sizes, dtype=operator.dtype)
+
+
+def smaller_side(operator: Any) -> int | None:
+    """The static length of the diagonal."""
+    sides = dimension_value(operator.domain_dimension), dimension_value(operator.range_dimension)
+    return None if None in sides else min(sides)
+
+
+def smaller_side_tensor(operator: Any) -> Any:
+    """The length of the diagonal as a tensor."""
+    return tf.reduce_min(operator.shape_tensor()[-2:])
+
+
+def diagonal_shape(operator: Any) -> Any:
+    """The shape of the diagonals."""
+    if operator.shape.is_fully_defined():
+        return operator.batch_shape.concatenate([smaller_side(operator)])
+    return tf.concat([operator.batch_shape_tensor(), [smaller_side_tensor(operator)]], axis=0)
+
+
+class _Identity(LinearOperator):
+    """What both kinds of identity share."""
+
+    _assert_proper_shapes: bool
+
+    def _set_rows(self, num_rows: Any) -> None:
+        self._num_rows = operator_util.shape_tensor(num_rows, name="num_rows")
+        self._num_rows_static = static_value(self._num_rows)
+        self._num_rows = checked(
+            self._num_rows, self._num_rows_static, "num_rows", 0, self._assert_proper_shapes
+        )
+
+    def _proper(self, x: Any) -> Any:
+        """`x`, checked by the graph to fit if that was asked for."""
+        if not self._assert_proper_shapes:
+            return x
+        return with_dependencies(
+            [operator_util.assert_compatible_matrix_dimensions(self, x)], x
+        )
+
+    def _ones_diag(self) -> Any:
+        return tf.ones(shape=diagonal_shape(self), dtype=self.dtype)
+
+    def _times_size(self, multiplier: Any) -> Any:
+        known = self.batch_shape.is_fully_defined()
+        batch = self.batch_shape if known else self.batch_shape_tensor()
+        ones = tf.ones(shape=batch, dtype=self.dtype)
+        size: Any = smaller_side(self)
+        if size is None:
+            size = tf.cast(smaller_side_tensor(self), self.dtype)
+        return size * ones if multiplier is None else multiplier * size * ones
+
+    def _add_to_diagonal(self, mat: Any, name: str, value: Any) -> Any:
+        with self._name_scope(name):
+            value = value()
+            mat = convert_to_tensor(mat, name="mat")
+            return tf.matrix_set_diag(mat, value + tf.matrix_diag_part(mat))
+
+
+@export("linalg.LinearOperatorIdentity")
+class LinearOperatorIdentity(_Identity):
+    """A batch of identity matrices.
+
+    Args:
+      num_rows: how many rows and columns.
+      batch_shape: by default `[]`.
+      dtype: of what this is applied to, float32 by default.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: must all be true.
+      assert_proper_shapes: whether the graph checks sizes.
+      name: of the operator.
+
+    Raises:
+      TypeError: if sizes are no integers or variables.
+      ValueError: if sizes are negative or of a wrong rank, or a hint is false.
+    """
+
+    def __init__(
+        self,
+        num_rows: Any,
+        batch_shape: Any = None,
+        dtype: Any = None,
+        is_non_singular: bool | None = True,
+        is_self_adjoint: bool | None = True,
+        is_positive_definite: bool | None = True,
+        is_square: bool | None = True,
+        assert_proper_shapes: bool = False,
+        name: str = "LinearOperatorIdentity",
+    ) -> None:
+        dtype = tf.as_dtype(dtype or tf.float32)
+        self._assert_proper_shapes = assert_proper_shapes
+        with tf.name_scope(name):
+            for hint, word in (
+                (is_self_adjoint, "self adjoint"),
+                (is_non_singular, "non-singular"),
+                (is_positive_definite, "positive-definite"),
+                (is_square, "square"),
+            ):
+                if not hint:
+                    raise ValueError(f"An identity operator is always {word}.")
+            super().__init__(
+                dtype=dtype,
+                is_non_singular=is_non_singular,
+                is_self_adjoint=is_self_adjoint,
+                is_positive_definite=is_positive_definite,
+                is_square=is_square,
+                name=name,
+            )
+            operator_util.assert_not_ref_type(num_rows, "num_rows")
+            operator_util.assert_not_ref_type(batch_shape, "batch_shape")
+            self._set_rows(num_rows)
+            self._batch_shape_arg = None
+            if batch_shape is not None:
+                batch = operator_util.shape_tensor(batch_shape, name="batch_shape_arg")
+                self._batch_shape_static = static_value(batch)
+                self._batch_shape_arg = checked(
+                    batch, self._batch_shape_static, "batch_shape", 1, assert_proper_shapes
+                )
+
+    def _shape(self) -> Any:
+        matrix = TensorShape((self._num_rows_static, self._num_rows_static))
+        if self._batch_shape_arg is None:
+            return matrix
+        return TensorShape(self._batch_shape_static).concatenate(matrix)
+
+    def _shape_tensor(self) -> Any:
+        matrix = tf.stack((self._num_rows, self._num_rows), axis=0)
+        if self._batch_shape_arg is None:
+            return matrix
+        return tf.concat((self._batch_shape_arg, matrix), 0)
+
+    def _assert_non_singular(self) -> Any:
+        return tf.no_op("assert_non_singular")
+
+    def _assert_positive_definite(self) -> Any:
+        return tf.no_op("assert_positive_definite")
+
+    def _assert_self_adjoint(self) -> Any:
+        return tf.no_op("assert_self_adjoint")
+
+    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+        x = tf.linalg.adjoint(x) if adjoint_arg else x
+        return broadcast_to_batch(self, self._proper(x))
+
+    def _determinant(self) -> Any:
+        return tf.ones(shape=self.batch_shape_tensor(), dtype=self.dtype)
+
+    def _log_abs_determinant(self) -> Any:
+        return tf.zeros(shape=self.batch_shape_tensor(), dtype=self.dtype)
+
+    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+        return self._matmul(rhs, adjoint_arg=adjoint_arg)
+
+    def _trace(self) -> Any:
+        return self._times_size(None)
+
+    def _diag_part(self) -> Any:
+        return self._ones_diag()
+
+    def add_to_tensor(self, mat: Any, name: str = "add_to_tensor") -> Any:
+        """The sum with matrices."""
+        return self._add_to_diagonal(mat, name, lambda: 1)
+
+
+@export("linalg.LinearOperatorScaledIdentity")
+class LinearOperatorScaledIdentity(_Identity):
+    """A batch of identity matrices times numbers.
+
+    Args:
+      num_rows: how many rows and columns.
+      multiplier: the numbers, of the batch's shape.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: see `LinearOperator`.
+      assert_proper_shapes: whether the graph checks sizes.
+      name: of the operator.
+
+    Raises:
+      TypeError: if `num_rows` is no integer or a variable.
+      ValueError: if it is negative or no scalar, or hints cannot be.
+    """
+
+    def __init__(
+        self,
+        num_rows: Any,
+        multiplier: Any,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = True,
+        assert_proper_shapes: bool = False,
+        name: str = "LinearOperatorScaledIdentity",
+    ) -> None:
+        self._assert_proper_shapes = assert_proper_shapes
+        with tf.name_scope(name, values=[multiplier, num_rows]):
+            self._multiplier = operator_util.convert_nonref_to_tensor(
+                multiplier, name="multiplier"
+            )
+            if not self._multiplier.dtype.is_complex:
+                if is_self_adjoint is False:
+                    raise ValueError("A real diagonal operator is always self adjoint.")
+                is_self_adjoint = True
+            if not is_square:
+                raise ValueError("A ScaledIdentity operator is always square.")
+            operator_util.assert_not_ref_type(num_rows, "num_rows")
+            super().__init__(
+                dtype=self._multiplier.dtype.base_dtype,
+                is_non_singular=is_non_singular,
+                is_self_adjoint=is_self_adjoint,
+                is_positive_definite=is_positive_definite,
+                is_square=is_square,
+                name=name,
+            )
+            self._set_rows(num_rows)
+            self._num_rows_cast_to_dtype = tf.cast(self._num_rows, self.dtype)
+            self._num_rows_cast_to_real_dtype = tf.cast(self._num_rows, self.dtype.real_dtype)
+
+    @property
+    def multiplier(self) -> Any:
+        """The numbers on the diagonals."""
+        return self._multiplier
+
+    def _shape(self) -> Any:
+        matrix = TensorShape((self._num_rows_static, self._num_rows_static))
+        return self.multiplier.shape.concatenate(matrix)
+
+    def _shape_tensor(self) -> Any:
+        matrix = tf.stack((self._num_rows, self._num_rows), axis=0)
+        return tf.concat((tf.shape(self.multiplier), matrix), 0)
+
+    def _assert_non_singular(self) -> Any:
+        return tf.debugging.assert_positive(
+            tf.abs(self.multiplier), message="LinearOperator was singular"
+        )
+
+    def _assert_positive_definite(self) -> Any:
+        return tf.debugging.assert_positive(
+            tf.real(self.multiplier), message="LinearOperator was not positive definite."
+        )
+
+    def _assert_self_adjoint(self) -> Any:
+        imaginary = tf.imag(self.multiplier)
+        return tf.debugging.assert_equal(
+            tf.zeros_like(imaginary), imaginary, message="LinearOperator was not self-adjoint"
+        )
+
+    def _multiplier_matrix(self, conjugate: bool) -> Any:
+        matrix = tf.expand_dims(tf.expand_dims(self.multiplier, -1), -1)
+        return tf.conj(matrix) if conjugate else matrix
+
+    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+        x = tf.linalg.adjoint(x) if adjoint_arg else x
+        return self._proper(x) * self._multiplier_matrix(conjugate=adjoint)
+
+    def _determinant(self) -> Any:
+        return self.multiplier**self._num_rows_cast_to_dtype
+
+    def _log_abs_determinant(self) -> Any:
+        return self._num_rows_cast_to_real_dtype * tf.log(tf.abs(self.multiplier))
+
+    def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+        rhs = tf.linalg.adjoint(rhs) if adjoint_arg else rhs
+        return self._proper(rhs) / self._multiplier_matrix(conjugate=adjoint)
+
+    def _trace(self) -> Any:
+        return self._times_size(self.multiplier)
+
+    def _diag_part(self) -> Any:
+        return self._ones_diag() * self.multiplier[..., tf.newaxis]
+
+    def add_to_tensor(self, mat: Any, name: str = "add_to_tensor") -> Any:
+        """The sum with matrices."""
+        return self._add_to_diagonal(mat, name, lambda: tf.expand_dims(self.multiplier, -1))

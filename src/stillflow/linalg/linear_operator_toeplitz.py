@@ -1,0 +1,116 @@
+"""Matrices with constant diagonals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.linalg.linear_operator import LinearOperator
+from stillflow.linalg.linear_operator_circulant import LinearOperatorCirculant
+
+
+@export("linalg.LinearOperatorToeplitz")
+class LinearOperatorToeplitz(LinearOperator):
+    """A batch of square Toeplitz matrices, applied as parts of circulant ones twice their size.
+
+    Args:
+      col: `[..., N]`, the first columns.
+      row: `[..., N]`, the first rows; their first element is not looked at.
+      is_non_singular, is_self_adjoint, is_positive_definite, is_square: see `LinearOperator`.
+      name: of the operator.
+
+    Raises:
+      ValueError: if the sizes differ, for scalars, or `is_square=False`.
+    """
+
+    def __init__(
+        self,
+        col: Any,
+        row: Any,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str = "LinearOperatorToeplitz",
+    ) -> None:
+        with tf.name_scope(name, values=[row, col]):
+            self._row: Any = convert_to_tensor(row, name="row")
+            self._col: Any = convert_to_tensor(col, name="col")
+            self._check(self._row, self._col)
+            parts = [
+                self._col,
+                tf.zeros_like(self._col[..., 0:1]),
+                tf.reverse(self._row[..., 1:], axis=[-1]),
+            ]
+            column = tf.concat(parts, axis=-1)
+            spectrum = tf.signal.fft(_to_complex(column))
+            self._circulant = LinearOperatorCirculant(
+                spectrum, input_output_dtype=self._row.dtype
+            )
+            if is_square is False:
+                raise ValueError("Only square Toeplitz operators currently supported.")
+            super().__init__(
+                dtype=self._row.dtype,
+                graph_parents=[self._row, self._col],
+                is_non_singular=is_non_singular,
+                is_self_adjoint=is_self_adjoint,
+                is_positive_definite=is_positive_definite,
+                is_square=True,
+                name=name,
+            )
+
+    def _check(self, row: Any, col: Any) -> None:
+        for name, tensor in (("row", row), ("col", col)):
+            if tensor.shape.ndims is not None and tensor.shape.ndims < 1:
+                raise ValueError(
+                    f"Argument {name} must have at least 1 dimension.  Found: {tensor}"
+                )
+        if row.shape[-1] != col.shape[-1]:
+            raise ValueError(
+                "Expected square matrix, got row and col with mismatched dimensions."
+            )
+
+    @property
+    def col(self) -> Any:
+        """The first columns."""
+        return self._col
+
+    @property
+    def row(self) -> Any:
+        """The first rows."""
+        return self._row
+
+    def _shape(self) -> Any:
+        vector = tf.broadcast_static_shape(self.row.shape, self.col.shape)
+        return vector.concatenate(vector[-1:])
+
+    def _shape_tensor(self) -> Any:
+        vector = tf.broadcast_dynamic_shape(tf.shape(self.row), tf.shape(self.col))
+        return tf.concat((vector, [vector[-1]]), 0)
+
+    def _assert_self_adjoint(self) -> Any:
+        return tf.debugging.assert_equal(
+            self.row,
+            self.col,
+            message="row and col are not the same, and so this operator is not self-adjoint.",
+        )
+
+    def _matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
+        x = tf.linalg.adjoint(x) if adjoint_arg else x
+        longer = tf.concat([x, tf.zeros_like(x)], axis=-2)
+        result = self._circulant.matmul(longer, adjoint=adjoint, adjoint_arg=False)
+        return tf.cast(result[..., : self.domain_dimension_tensor(), :], self.dtype)  # type: ignore[misc]
+
+    def _trace(self) -> Any:
+        return tf.cast(self.domain_dimension_tensor(), dtype=self.dtype) * self.col[..., 0]
+
+    def _diag_part(self) -> Any:
+        entry = self.col[..., 0:1]
+        return entry * tf.ones([self.domain_dimension_tensor()], self.dtype)
+
+
+def _to_complex(x: Any) -> Any:
+    double = x.dtype in (tf.float64, tf.complex128)
+    return tf.cast(x, tf.complex128 if double else tf.complex64)

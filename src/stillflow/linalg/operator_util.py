@@ -1,0 +1,282 @@
+"""What operators share: checks, hints, and solvers that broadcast over batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import stillflow as tf
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.variables.base import VariableV2
+
+
+def convert_nonref_to_tensor(
+    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+) -> Any:
+    """A tensor of `value`; variables, which change, and None stay as they are.
+
+    Raises:
+      TypeError: if a variable has another type than `dtype`.
+    """
+    if value is None:
+        return None
+    if not is_ref(value):
+        return convert_to_tensor(value, dtype=dtype, preferred_dtype=dtype_hint, name=name)
+    if dtype is not None and base_dtype(dtype) != base_dtype(value.dtype):
+        wanted, found = dtype_name(base_dtype(dtype)), dtype_name(base_dtype(value.dtype))
+        raise TypeError(f'Mutable type must be of dtype "{wanted}" but is "{found}".')
+    return value
+
+
+def base_dtype(dtype: Any) -> Any:
+    """The type without reference."""
+    return tf.as_dtype(dtype).base_dtype
+
+
+def dtype_name(dtype: Any) -> str:
+    """The name of a type."""
+    return tf.as_dtype(dtype).name  # type: ignore[no-any-return]
+
+
+def is_ref(x: Any) -> bool:
+    """Whether `x` is a variable, or a module that stands for a tensor."""
+    if isinstance(x, VariableV2):
+        return True
+    return isinstance(x, tf.Module) and hasattr(x, "dtype") and hasattr(x, "shape")
+
+
+def assert_not_ref_type(x: Any, arg_name: str) -> None:
+    """Refuses variables.
+
+    Raises:
+      TypeError: if `x` is one.
+    """
+    if is_ref(x):
+        raise TypeError(f"Argument {arg_name} cannot be reference type. Found: {type(x)}")
+
+
+def assert_no_entries_with_modulus_zero(
+    x: Any, message: str | None = None, name: str = "assert_no_entries_with_modulus_zero"
+) -> Any:
+    """An op that fails where an element is zero."""
+    with tf.name_scope(name, values=[x]):
+        x = convert_to_tensor(x, name="x")
+        modulus = tf.abs(x)
+        zero = convert_to_tensor(0, dtype=x.dtype.base_dtype.real_dtype)
+        return tf.debugging.assert_less(zero, modulus, message=message)
+
+
+def assert_zero_imag_part(
+    x: Any, message: str | None = None, name: str = "assert_zero_imag_part"
+) -> Any:
+    """An op that fails where an element has an imaginary part."""
+    with tf.name_scope(name, values=[x]):
+        x = convert_to_tensor(x, name="x")
+        dtype = x.dtype.base_dtype
+        if dtype.is_floating:
+            return tf.no_op()
+        zero = convert_to_tensor(0, dtype=dtype.real_dtype)
+        return tf.debugging.assert_equal(zero, tf.imag(x), message=message)
+
+
+def assert_compatible_matrix_dimensions(operator: Any, x: Any) -> Any:
+    """An op that fails if `operator` cannot be applied to `x`."""
+    return tf.debugging.assert_equal(
+        tf.shape(x)[-2],
+        operator.domain_dimension_tensor(),
+        message="Dimensions are not compatible.  shape[-2] of argument to be the same as this "
+        "operator",
+    )
+
+
+def assert_is_batch_matrix(tensor: Any) -> None:
+    """Refuses vectors and scalars.
+
+    Raises:
+      ValueError: if `tensor` is one.
+    """
+    if tensor.shape.ndims is not None and tensor.shape.ndims < 2:
+        raise ValueError(
+            f"Expected [batch] matrix to have at least two dimensions.  Found: {tensor}"
+        )
+
+
+def shape_tensor(shape: Any, name: str | None = None) -> Any:
+    """A shape as a tensor, of int32 where it is empty."""
+    empty = isinstance(shape, (tuple, list)) and not shape
+    return convert_to_tensor(shape, dtype=tf.int32 if empty else None, name=name)
+
+
+def broadcast_matrix_batch_dims(batch_matrices: Any, name: str | None = None) -> list[Any]:
+    """Broadcasts the batch dimensions of matrices against each other.
+
+    Args:
+      batch_matrices: tensors `[..., rows, columns]`.
+    """
+    with tf.name_scope(name or "broadcast_matrix_batch_dims", values=batch_matrices):
+        tf.debugging.assert_proper_iterable(batch_matrices)
+        matrices = list(batch_matrices)
+        for i, matrix in enumerate(matrices):
+            matrices[i] = convert_to_tensor(matrix)
+            assert_is_batch_matrix(matrices[i])
+        if len(matrices) < 2:
+            return matrices
+        common = matrices[0].shape[:-2]
+        for matrix in matrices[1:]:
+            common = tf.broadcast_static_shape(common, matrix.shape[:-2])
+        if common.is_fully_defined():
+            return [_broadcast_known(matrix, common) for matrix in matrices]
+        batch = tf.shape(matrices[0])[:-2]
+        for matrix in matrices[1:]:
+            batch = tf.broadcast_dynamic_shape(batch, tf.shape(matrix)[:-2])
+        return [
+            tf.broadcast_to(matrix, tf.concat([batch, tf.shape(matrix)[-2:]], axis=0))
+            for matrix in matrices
+        ]
+
+
+def _broadcast_known(matrix: Any, batch: Any) -> Any:
+    if matrix.shape[:-2] == batch:
+        return matrix
+    whole = tf.concat([batch.as_list(), tf.shape(matrix)[-2:]], axis=0)
+    return tf.broadcast_to(matrix, whole)
+
+
+def cholesky_solve_with_broadcast(chol: Any, rhs: Any, name: str | None = None) -> Any:
+    """`cholesky_solve` for batches of different shapes."""
+    with tf.name_scope(name, "CholeskySolveWithBroadcast", [chol, rhs]):
+        chol, rhs = broadcast_matrix_batch_dims([chol, rhs])
+        return tf.linalg.cholesky_solve(chol, rhs)
+
+
+def matrix_solve_with_broadcast(
+    matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None
+) -> Any:
+    """`matrix_solve` for batches of different shapes."""
+    with tf.name_scope(name, "MatrixSolveWithBroadcast", [matrix, rhs]):
+        matrix = convert_to_tensor(matrix, name="matrix")
+        rhs = convert_to_tensor(rhs, name="rhs", dtype=matrix.dtype)
+        matrix, rhs, restore, transposed = _reshape_for_efficiency(matrix, rhs, adjoint)
+        matrix, rhs = broadcast_matrix_batch_dims([matrix, rhs])
+        return restore(tf.linalg.solve(matrix, rhs, adjoint=adjoint and not transposed))
+
+
+def matrix_triangular_solve_with_broadcast(
+    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+) -> Any:
+    """`matrix_triangular_solve` for batches of different shapes."""
+    with tf.name_scope(name, "MatrixTriangularSolve", [matrix, rhs]):
+        matrix = convert_to_tensor(matrix, name="matrix")
+        rhs = convert_to_tensor(rhs, name="rhs", dtype=matrix.dtype)
+        matrix, rhs, restore, transposed = _reshape_for_efficiency(matrix, rhs, adjoint)
+        if transposed and adjoint:
+            lower = not lower
+        matrix, rhs = broadcast_matrix_batch_dims([matrix, rhs])
+        solution = tf.linalg.triangular_solve(
+            matrix, rhs, lower=lower, adjoint=adjoint and not transposed
+        )
+        return restore(solution)
+
+
+def _unchanged(x: Any) -> Any:
+    return x
+
+
+def _reshape_for_efficiency(
+    a: Any, b: Any, adjoint: bool
+) -> tuple[Any, Any, Callable[[Any], Any], bool]:
+    """Makes batch dimensions that only `b` has further columns of it, which saves copies of `a`.
+
+    Returns:
+      `a`, transposed if it was reshaped, `b`, what turns a solution back, and whether reshaped.
+    """
+    same = (a, b, _unchanged, False)
+    if a.shape.ndims is None or b.shape.ndims is None or a.shape.ndims >= b.shape.ndims:
+        return same
+    extra = b.shape.ndims - a.shape.ndims
+    # The graph that is compared against has these nodes twice.
+    tf.shape(b)[:extra]
+    tf.shape(b)[extra:]
+    outer = b.shape[:extra]
+    if outer.is_fully_defined():
+        rows = a.shape[-2 if adjoint else -1]
+        if np.prod(outer.as_list()) < 2 or rows <= b.shape[-1]:
+            return same
+    if adjoint:
+        a = tf.linalg.adjoint(a)
+    extra_sizes, main_sizes = tf.shape(b)[:extra], tf.shape(b)[extra:]
+    order = np.concatenate((np.arange(extra, b.shape.ndims), np.arange(0, extra)), 0)
+    at_end = tf.transpose(b, perm=order)
+    squashed = tf.reshape(at_end, tf.concat((main_sizes[:-1], [-1]), 0))
+
+    def restore(y: Any) -> Any:
+        sizes = tf.concat((tf.shape(y)[:-1], [main_sizes[-1]], extra_sizes), 0)
+        return tf.transpose(tf.reshape(y, sizes), perm=np.argsort(order))
+
+    return a, squashed, restore, True
+
+
+def use_operator_or_provided_hint_unless_contradicting(
+    operator: Any, hint_attr_name: str, provided_hint_value: Any, message: str
+) -> bool | None:
+    """Joins what an operator says of itself with what the user says.
+
+    Raises:
+      ValueError: with `message`, if they contradict each other.
+    """
+    own = getattr(operator, hint_attr_name)
+    hints = (own, provided_hint_value)
+    if (own is False and provided_hint_value) or (own and provided_hint_value is False):
+        raise ValueError(message)
+    if any(hints):
+        return True
+    return False if any(hint is False for hint in hints) else None
+
+
+def common_dtype(operators: list[Any]) -> Any:
+    """The type that all operators have.
+
+    Raises:
+      TypeError: if they differ.
+    """
+    dtype = operators[0].dtype
+    if any(operator.dtype != dtype for operator in operators):
+        found = "   ".join(str((operator.name, operator.dtype)) for operator in operators)
+        raise TypeError(f"Expected all operators to have the same dtype.  Found {found}")
+    return dtype
+
+
+def graph_parents(operators: list[Any]) -> list[Any]:
+    """The tensors that operators are made from."""
+    return [parent for operator in operators for parent in operator.graph_parents]
+
+
+def implied(operators: list[Any], hint: str, given: bool | None, message: str) -> bool | None:
+    """A hint that holds for a combination if it holds for all its operators.
+
+    Raises:
+      ValueError: with `message`, if the user denies it.
+    """
+    if not all(getattr(operator, hint) for operator in operators):
+        return given
+    if given is False:
+        raise ValueError(message)
+    return True
+
+
+def broadcast_batch_shape(operators: list[Any]) -> Any:
+    """The static batch shape of a combination of operators."""
+    shape = operators[0].batch_shape
+    for operator in operators[1:]:
+        shape = tf.broadcast_static_shape(shape, operator.batch_shape)
+    return shape
+
+
+def batch_shape_by_addition(operators: list[Any]) -> Any:
+    """The batch shape of a combination, found by adding zeros."""
+    zeros = tf.zeros(shape=operators[0].batch_shape_tensor())
+    for operator in operators[1:]:
+        zeros += tf.zeros(shape=operator.batch_shape_tensor())
+    return tf.shape(zeros)

@@ -1,0 +1,43 @@
+"""Checks of sizes that operators are given as tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import stillflow as tf
+from stillflow.ops.control import with_dependencies
+
+
+def checked(value: Any, static: Any, argument: str, rank: int, assert_proper: bool) -> Any:
+    """A size (rank 0) or shape (rank 1) tensor, with assertions if asked for.
+
+    Args:
+      value: the tensor.
+      static: its value if known, else None.
+      argument: its name in messages.
+      rank: what it must have.
+      assert_proper: whether the graph checks it.
+
+    Raises:
+      TypeError: if it is no integer.
+      ValueError: if it is known to be wrong.
+    """
+    wrong_rank = f"Argument {argument} must be a {rank}-D Tensor."
+    negative = f"Argument {argument} must be non-negative."
+    if assert_proper:
+        checks = [
+            tf.debugging.assert_rank(value, rank, message=wrong_rank),
+            tf.debugging.assert_non_negative(value, message=negative),
+        ]
+        value = with_dependencies(checks, value)
+    if not value.dtype.is_integer:
+        raise TypeError(f"Argument {argument} must be integer type.  Found: {value}")
+    if static is None:
+        return value
+    if np.ndim(static) != rank:
+        raise ValueError(f"{wrong_rank}  Found: {static}")
+    if np.any(np.asarray(static) < 0):
+        raise ValueError(f"{negative}  Found: {static}")
+    return value

@@ -1,0 +1,127 @@
+"""Linear least squares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import stillflow as tf
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.linalg.decompositions import cholesky_op
+from stillflow.ops.linalg.solvers import cholesky_solve, matrix_solve_ls_op
+
+# Whole problems above this size are not kept in cache between the ops of the composition.
+_CACHE_BYTES = 256000
+
+
+def _gramian_cholesky(matrix: Any, l2_regularizer: Any, tall: bool) -> Any:
+    """The factor of the smaller Gramian, regularized."""
+    gramian = tf.matmul(matrix, matrix, adjoint_a=tall, adjoint_b=not tall)
+    if isinstance(l2_regularizer, Tensor) or l2_regularizer != 0:
+        sizes = tf.shape(matrix)
+        batch = sizes[:-2]
+        side = sizes[-1 if tall else -2]
+        identity = tf.eye(side, batch_shape=batch, dtype=matrix.dtype)
+        known = matrix.shape[-1 if tall else -2]
+        identity.set_shape(matrix.shape[:-2].concatenate([known, known]))
+        gramian += l2_regularizer * identity
+    return cholesky_op(gramian)
+
+
+def _overdetermined(matrix: Any, rhs: Any, l2_regularizer: Any) -> Any:
+    factor = _gramian_cholesky(matrix, l2_regularizer, tall=True)
+    return cholesky_solve(factor, tf.matmul(matrix, rhs, adjoint_a=True))
+
+
+def _underdetermined(matrix: Any, rhs: Any, l2_regularizer: Any) -> Any:
+    factor = _gramian_cholesky(matrix, l2_regularizer, tall=False)
+    return tf.matmul(matrix, cholesky_solve(factor, rhs), adjoint_a=True)
+
+
+def _by_shape(matrix: Any, tall: Any, wide: Any) -> Any:
+    """`tall()` if the matrices have as many rows as columns or more, else `wide()`."""
+    sides = matrix.shape[-2:]
+    if sides.is_fully_defined():
+        return tall() if sides[-2] >= sides[-1] else wide()
+    sides = tf.shape(matrix)[-2:]
+    return tf.cond(sides[-2] >= sides[-1], tall, wide)
+
+
+def _worth_composing(matrix: Any) -> bool:
+    shape = matrix.shape
+    if not shape.is_fully_defined():
+        return True
+    io_bound = shape[:-2].num_elements() > np.min(shape[-2:].as_list())
+    return not (shape.num_elements() * matrix.dtype.size > _CACHE_BYTES and io_bound)
+
+
+@export("linalg.lstsq", "matrix_solve_ls")
+def matrix_solve_ls(
+    matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, name: str | None = None
+) -> Tensor:
+    """The X that minimizes `|matrix @ X - rhs|^2 + l2_regularizer * |X|^2`.
+
+    Args:
+      matrix: `[..., M, N]`.
+      rhs: `[..., M, K]`.
+      l2_regularizer: a scalar.
+      fast: whether the normal equations are solved; else by complete orthogonal decomposition,
+        which ignores the regularizer and takes matrices without full rank.
+
+    Raises:
+      NotImplementedError: for complex128 with a regularizer.
+    """
+    matrix = convert_to_tensor(matrix, name="matrix")
+    if matrix.dtype == tf.complex128 and l2_regularizer != 0:
+        raise NotImplementedError(
+            "matrix_solve_ls is currently disabled for complex128 and l2_regularizer != 0 due to "
+            "poor accuracy."
+        )
+    if fast is False or not _worth_composing(matrix):
+        return matrix_solve_ls_op(  # type: ignore[no-any-return]
+            matrix, rhs, l2_regularizer, fast=fast, name=name
+        )
+    with tf.name_scope(name, "matrix_solve_ls", [matrix, rhs, l2_regularizer]):
+        return _by_shape(  # type: ignore[no-any-return]
+            matrix,
+            lambda: _overdetermined(matrix, rhs, l2_regularizer),
+            lambda: _underdetermined(matrix, rhs, l2_regularizer),
+        )
+
+
+def _tall_gradient(node: Node, grad: Any) -> Any:
+    a, b = node.inputs[:2]
+    x = node.outputs[0]
+    l2_regularizer = tf.cast(node.inputs[2], a.dtype.base_dtype)
+    factor = _gramian_cholesky(a, l2_regularizer, tall=True)
+    z = cholesky_solve(factor, grad)
+    product = tf.matmul(x, z, adjoint_b=True)
+    symmetric = product + tf.linalg.matrix_transpose(product)
+    grad_a = -tf.matmul(a, symmetric) + tf.matmul(b, z, adjoint_b=True)
+    return [grad_a, tf.matmul(a, z), None]
+
+
+def _wide_gradient(node: Node, grad: Any) -> Any:
+    a, b = node.inputs[:2]
+    l2_regularizer = tf.cast(node.inputs[2], a.dtype.base_dtype)
+    factor = _gramian_cholesky(a, l2_regularizer, tall=False)
+    grad_b = cholesky_solve(factor, tf.matmul(a, grad))
+    solved = cholesky_solve(factor, b)
+    first = tf.matmul(solved, a, adjoint_a=True)
+    first = -tf.matmul(grad_b, first)
+    second = grad - tf.matmul(a, grad_b, adjoint_a=True)
+    second = tf.matmul(solved, second, adjoint_b=True)
+    return [first + second, grad_b, None]
+
+
+@matrix_solve_ls_op.gradient
+def matrix_solve_ls_gradient(node: Node, grad: Any) -> Any:
+    if node.fast is False:
+        raise ValueError("Gradient not defined for fast=False")
+    return _by_shape(
+        node.inputs[0], lambda: _tall_gradient(node, grad), lambda: _wide_gradient(node, grad)
+    )

@@ -1,0 +1,201 @@
+"""Norms of vectors and matrices, ranks and pseudo-inverses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import stillflow as tf
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import dimension_value
+from stillflow.ops.linalg.decompositions import svd, svd_op
+from stillflow.util.deprecation import deprecated_args, deprecated_argument_lookup
+
+_MATRIX_NORMS = ["euclidean", "fro", 1, 2, np.inf]
+_VECTOR_NORMS = ["euclidean", 1, 2, np.inf]
+_BAD_AXIS = "'axis' must be None, an integer, or a tuple of 2 unique integers"
+
+
+def _axes(ord: Any, axis: Any) -> tuple[bool, Any]:
+    """Whether norms of matrices are asked for, and the axes as a tuple or None."""
+    if isinstance(axis, (tuple, list)) and len(axis) == 2:
+        axes = tuple(axis)
+        if not all(isinstance(number, int) for number in axes) or axes[0] == axes[1]:
+            raise ValueError(_BAD_AXIS)
+        if ord not in _MATRIX_NORMS:
+            raise ValueError(
+                f"'ord' must be a supported matrix norm in {_MATRIX_NORMS}, got {ord}"
+            )
+        return True, axes
+    if not (isinstance(axis, int) or axis is None):
+        raise ValueError(_BAD_AXIS)
+    if (not np.isreal(ord) or ord <= 0) and ord not in _VECTOR_NORMS:
+        raise ValueError(f"'ord' must be a supported vector norm, got {ord}")
+    return False, None if axis is None else (axis,)
+
+
+@export("norm", "linalg.norm")
+@deprecated_args(None, "keep_dims is deprecated, use keepdims instead", "keep_dims")
+def norm(
+    tensor: Any,
+    ord: Any = "euclidean",
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """The norm of vectors or matrices, or of all elements as one vector.
+
+    Args:
+      tensor: real or complex.
+      ord: "euclidean", "fro" (matrices only), a positive number, or `np.inf`.
+      axis: None for all elements, an integer for vectors, two for matrices.
+      keepdims: whether reduced dimensions stay, with size 1.
+      name: of the operation.
+      keep_dims: the old name of `keepdims`.
+
+    Raises:
+      ValueError: for an order or an axis that there is not.
+    """
+    keepdims = deprecated_argument_lookup("keepdims", keepdims, "keep_dims", keep_dims)
+    matrix, axes = _axes(ord, axis)
+    with tf.name_scope(name, "norm", [tensor]):
+        tensor = convert_to_tensor(tensor)
+        if ord not in ("fro", "euclidean", 2, 2.0):
+            result = _of_absolute_values(tf.abs(tensor), ord, axes, matrix)
+        elif matrix and ord in (2, 2.0):
+            result = _largest_singular_value(tensor, axes)
+        else:
+            result = tf.sqrt(tf.reduce_sum(tensor * tf.conj(tensor), axes, keepdims=True))
+        return result if keepdims else tf.squeeze(result, axes)  # type: ignore[no-any-return]
+
+
+def _largest_singular_value(tensor: Any, axes: tuple[int, ...]) -> Any:
+    rank = tf.rank(tensor)
+    positive = tf.map_fn(
+        lambda i: tf.cond(i >= 0, lambda: i, lambda: i + rank), convert_to_tensor(axes)
+    )
+    every = tf.range(rank)
+    to_end = tf.concat([tf.setdiff1d(every, positive)[0], positive], axis=0)
+    back = tf.map_fn(
+        lambda i: tf.cast(tf.squeeze(tf.where_v2(tf.equal(to_end, i))), dtype=tf.int32), every
+    )
+    values = svd_op(tf.transpose(tensor, perm=to_end), compute_uv=False)[0]
+    largest = tf.reduce_max(tf.abs(values), axis=-1, keepdims=True)
+    return tf.transpose(tf.expand_dims(largest, axis=-1), perm=back)
+
+
+def _of_absolute_values(values: Any, ord: Any, axes: Any, matrix: bool) -> Any:
+    first = None if axes is None else axes[0]
+    if ord == 1:
+        sums = tf.reduce_sum(values, first, keepdims=True)
+        return tf.reduce_max(sums, axes[-1], keepdims=True) if matrix else sums
+    if ord == np.inf:
+        if matrix:
+            values = tf.reduce_sum(values, axes[1], keepdims=True)
+        return tf.reduce_max(values, first, keepdims=True)
+    return tf.pow(tf.reduce_sum(tf.pow(values, ord), axes, keepdims=True), 1.0 / ord)
+
+
+@export("linalg.normalize")
+def normalize(
+    tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """`tensor` divided by its norm, and the norm; see `norm` for the arguments."""
+    with tf.name_scope(name, "normalize", [tensor]):
+        tensor = convert_to_tensor(tensor)
+        length = tf.cast(norm(tensor, ord, axis, keepdims=True), tensor.dtype)
+        return tensor / length, length
+
+
+def _checked_matrix(a: Any, validate_args: bool) -> Any:
+    if not a.dtype.is_floating:
+        raise TypeError(f"Input `a` must have `float`-like `dtype` (saw {a.dtype.name}).")
+    rank = a.shape.ndims
+    if rank is not None:
+        if rank < 2:
+            raise ValueError(f"Input `a` must have at least 2 dimensions (saw: {rank}).")
+    elif validate_args:
+        check = tf.debugging.assert_rank_at_least(
+            a, rank=2, message="Input `a` must have at least 2 dimensions."
+        )
+        with tf.control_dependencies([check]):
+            return tf.identity(a)
+    return a
+
+
+@export("linalg.matrix_rank")
+def matrix_rank(
+    a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None
+) -> Tensor:
+    """How many singular values of matrices are larger than `tol`.
+
+    Args:
+      a: `[..., M, N]`, real.
+      tol: by default a bound of rounding errors.
+      validate_args: whether the graph checks the rank of `a`.
+
+    Raises:
+      TypeError: for other types.
+      ValueError: for fewer than two dimensions.
+    """
+    with tf.name_scope(name or "matrix_rank"):
+        a = convert_to_tensor(a, preferred_dtype=tf.float32, name="a")
+        a = _checked_matrix(a, validate_args)
+        values = svd(a, compute_uv=False)
+        if tol is None:
+            sides = a.shape[-2:]
+            if sides.is_fully_defined():
+                longest = np.max(sides.as_list())
+            else:
+                longest = tf.reduce_max(tf.shape(a)[-2:])
+            epsilon = np.finfo(a.dtype.as_numpy_dtype).eps
+            tol = epsilon * tf.cast(longest, a.dtype) * tf.reduce_max(
+                values, axis=-1, keepdims=True
+            )
+        return tf.reduce_sum(tf.cast(values > tol, tf.int32), axis=-1)  # type: ignore[no-any-return]
+
+
+@export("linalg.pinv")
+def pinv(
+    a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None
+) -> Tensor:
+    """The Moore-Penrose pseudo-inverses of matrices.
+
+    Args:
+      a: `[..., M, N]`, real.
+      rcond: singular values below `rcond` times the largest count as zero.
+      validate_args: whether the graph checks the rank of `a`.
+
+    Raises:
+      TypeError: for other types.
+      ValueError: for fewer than two dimensions.
+    """
+    with tf.name_scope(name or "pinv"):
+        a = _checked_matrix(convert_to_tensor(a, name="a"), validate_args)
+        dtype = a.dtype.as_numpy_dtype
+        if rcond is None:
+            rcond = 10.0 * _longest_side(a, dtype) * np.finfo(dtype).eps
+        rcond = convert_to_tensor(rcond, dtype=dtype, name="rcond")
+        values, left, right = svd(a, full_matrices=False, compute_uv=True)
+        cutoff = rcond * tf.reduce_max(values, axis=-1)
+        kept = values > tf.expand_dims(cutoff, -1)
+        values = tf.where_v2(kept, values, np.array(np.inf, dtype))
+        result = tf.matmul(right / tf.expand_dims(values, -2), left, adjoint_b=True)
+        if a.shape.ndims is not None:
+            result.set_shape(a.shape[:-2].concatenate([a.shape[-1], a.shape[-2]]))
+        return result  # type: ignore[no-any-return]
+
+
+def _longest_side(a: Any, dtype: Any) -> Any:
+    sides = [
+        tf.shape(a)[axis] if dimension_value(a.shape[axis]) is None
+        else dimension_value(a.shape[axis])
+        for axis in (-2, -1)
+    ]
+    if all(isinstance(side, int) for side in sides):
+        return float(max(sides))
+    return tf.cast(tf.maximum(*sides), dtype)

@@ -1,0 +1,198 @@
+"""Fourier transforms of real signals, padded or cropped to a length, and shifts of spectra."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import stillflow as tf
+from stillflow.graph.constant_value import partial_shape
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.signal import fourier
+
+
+def _inner_sizes(x: Any, rank: int) -> Any:
+    """The sizes of the transformed dimensions if all are known."""
+    return x.shape[-rank:]
+
+
+def _forward_length(x: Any, rank: int) -> Tensor:
+    sizes = _inner_sizes(x, rank)
+    if not sizes.is_fully_defined():
+        return tf.shape(x)[-rank:]  # type: ignore[no-any-return]
+    return convert_to_tensor(sizes.as_list(), tf.int32)
+
+
+def _inverse_length(x: Any, rank: int) -> Tensor:
+    sizes = _inner_sizes(x, rank)
+    if not sizes.is_fully_defined():
+        lengths = tf.unstack(tf.shape(x)[-rank:])
+        lengths[-1] = tf.maximum(0, 2 * (lengths[-1] - 1))
+        return tf.stack(lengths)  # type: ignore[no-any-return]
+    lengths = sizes.as_list()
+    if lengths:
+        lengths[-1] = max(0, 2 * (lengths[-1] - 1))
+    return convert_to_tensor(lengths, tf.int32)
+
+
+def _padded(x: Any, rank: int, length: Any, inverse: bool) -> Any:
+    """`x` with zeros appended where a transform of the given length needs more."""
+    given = x._dims
+    if given is not None and 0 in given:
+        return x
+    wanted = partial_shape(length)
+    if wanted is not None and None not in wanted and given is not None:
+        inner = given[-len(wanted):] if wanted else ()
+        if None not in inner:
+            if inverse:
+                wanted = (*wanted[:-1], wanted[-1] // 2 + 1)  # type: ignore[operator]
+            missing = [
+                [0, max(w - i, 0)]  # type: ignore[operator]
+                for w, i in zip(wanted, inner, strict=False)
+            ]
+            if not any(after for _, after in missing):
+                return x
+            return tf.pad(x, [[0, 0]] * max(len(given) - len(wanted), 0) + missing)
+    return _padded_at_run_time(x, rank, length, inverse)
+
+
+def _padded_at_run_time(x: Any, rank: int, length: Any, inverse: bool) -> Any:
+    whole_rank = tf.rank(x)
+    inner = tf.shape(x)[-rank:]
+    outer = tf.zeros([tf.maximum(0, whole_rank - rank)], length.dtype)
+    if inverse:
+        length = tf.concat([length[:-1], length[-1:] // 2 + 1], 0)
+    after = tf.concat([outer, tf.maximum(0, length - inner)], 0)
+    return tf.pad(x, tf.stack([tf.zeros_like(after), after], axis=1))
+
+
+def _real_transform(card: Any, rank: int, text: str) -> Callable[..., Tensor]:
+    default_name = card.name.lower()
+    inverse = default_name.startswith("i")
+    dtype = "complex64" if inverse else "float32"
+
+    def transform(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+        with tf.name_scope(name, default_name, [input_tensor, fft_length]) as scope:
+            x = convert_to_tensor(input_tensor, getattr(tf, dtype))
+            x.shape.with_rank_at_least(rank)
+            if fft_length is not None:
+                fft_length = convert_to_tensor(fft_length, tf.int32)
+            else:
+                fft_length = (_inverse_length if inverse else _forward_length)(x, rank)
+            x = _padded(x, rank, fft_length, inverse)
+            return card(x, fft_length, name=scope)  # type: ignore[no-any-return]
+
+    transform.__name__ = transform.__qualname__ = default_name
+    transform.__doc__ = text + (
+        "\n\n    Args:\n      input_tensor: complex64 or float32.\n      fft_length: int32, one"
+        " size per dimension; the input is cropped or padded with zeros to it.\n"
+    )
+    return transform
+
+
+rfft = _real_transform(fourier.rfft_op, 1, "The spectrum of a real signal, its first half.")
+irfft = _real_transform(fourier.irfft_op, 1, "The real signal of half a spectrum.")
+rfft2d = _real_transform(fourier.rfft2d_op, 2, "`rfft` over two dimensions.")
+irfft2d = _real_transform(fourier.irfft2d_op, 2, "`irfft` over two dimensions.")
+rfft3d = _real_transform(fourier.rfft3d_op, 3, "`rfft` over three dimensions.")
+irfft3d = _real_transform(fourier.irfft3d_op, 3, "`irfft` over three dimensions.")
+export("signal.rfft", "spectral.rfft")(rfft)
+export("signal.irfft", "spectral.irfft")(irfft)
+export("signal.rfft2d", "spectral.rfft2d")(rfft2d)
+export("signal.irfft2d", "spectral.irfft2d")(irfft2d)
+export("signal.rfft3d", "spectral.rfft3d")(rfft3d)
+export("signal.irfft3d", "spectral.irfft3d")(irfft3d)
+
+
+# ---- gradients, which pad again
+
+
+def _alternating(length: Any) -> Any:
+    return tf.cast(1 - 2 * (tf.range(length) % 2), tf.complex64)
+
+
+def _extra_terms(x_shape: Any, grad: Any, is_even: Any) -> Any:
+    """What the first and last frequencies, which occur once, miss in half the inverse."""
+    first = grad[..., 0:1]
+    last = grad[..., -1:]
+    return first + is_even * last * _alternating(x_shape[-1])
+
+
+def _extra_terms_2d(x_shape: Any, grad: Any, is_even: Any) -> Any:
+    first = grad[..., 0:1]
+    rows = x_shape[-2]
+    counts = tf.tile(tf.expand_dims(tf.range(rows), 0), (rows, 1))
+    transposed = tf.transpose(counts, [1, 0])
+    waves = tf.exp(
+        -2j * np.pi * tf.cast(counts * transposed, tf.complex64) / tf.cast(rows, tf.complex64)
+    )
+    ones = tf.ones([tf.rank(first) - 2], tf.int32)
+    expanded = tf.reshape(waves, tf.concat([ones, tf.shape(waves)], 0))
+    tiled = tf.tile(expanded, tf.concat([tf.shape(first)[:-2], [1, 1]], 0))
+    total = tf.matmul(tiled, tf.conj(first))
+    term = tf.matmul(tiled, tf.conj(grad[..., -1:]))
+    columns = x_shape[-1]
+    multiples = tf.concat([tf.ones([tf.rank(grad) - 1], tf.int32), [columns]], 0)
+    term = tf.tile(term, multiples) * _alternating(columns)
+    return total + is_even * term
+
+
+def _rfft_gradient(node: Node, grad: Any, rank: int) -> Any:
+    x, length = node.inputs
+    x_shape = tf.shape(x)
+    is_even = tf.cast(1 - (length[-1] % 2), tf.complex64)  # type: ignore[index]
+    terms = (_extra_terms if rank == 1 else _extra_terms_2d)(x_shape, grad, is_even)
+    size = tf.cast(fourier.transform_size(x, rank), tf.float32)
+    inverse: Any = (irfft if rank == 1 else irfft2d)(grad, length)
+    return [0.5 * (inverse * size + tf.real(terms)), None]
+
+
+def _irfft_gradient(node: Node, grad: Any, rank: int) -> Any:
+    x, length = node.inputs
+    is_odd = tf.mod(length[-1], 2)  # type: ignore[index]
+    columns = tf.shape(x)[-1]
+    inner = 2.0 * tf.ones([columns - 2 + is_odd])
+    mask = tf.concat([[1.0], inner, tf.ones([1 - is_odd])], 0)
+    share = tf.reciprocal(tf.cast(fourier.transform_size(grad, rank), tf.float32))
+    spectrum: Any = (rfft if rank == 1 else rfft2d)(grad, length)
+    return [spectrum * tf.cast(share * mask, tf.complex64), None]
+
+
+fourier.rfft_op.gradient(partial(_rfft_gradient, rank=1))
+fourier.rfft2d_op.gradient(partial(_rfft_gradient, rank=2))
+fourier.irfft_op.gradient(partial(_irfft_gradient, rank=1))
+fourier.irfft2d_op.gradient(partial(_irfft_gradient, rank=2))
+
+
+# ---- shifts
+
+
+def _shift(x: Any, axes: Any, name: str | None, default_name: str, sign: int) -> Tensor:
+    with tf.name_scope(name, default_name) as scope:
+        x = convert_to_tensor(x)
+        shift: Any
+        if axes is None:
+            axes = tuple(range(x.shape.ndims))
+        if isinstance(axes, int):
+            shift = sign * int(x.shape[axes] // 2)
+        else:
+            shift = [sign * int(x.shape[axis] // 2) for axis in axes]
+        return tf.roll(x, shift, axes, scope)  # type: ignore[no-any-return]
+
+
+@export("signal.fftshift")
+def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+    """Moves frequency zero to the middle along `axes` (all by default)."""
+    return _shift(x, axes, name, "fftshift", 1)
+
+
+@export("signal.ifftshift")
+def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+    """The inverse of `fftshift`."""
+    return _shift(x, axes, name, "ifftshift", -1)

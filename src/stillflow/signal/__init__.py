@@ -1,0 +1,1 @@
+"""tf.signal: spectra, frames, windows, mel scales; compositions over Fourier transforms."""

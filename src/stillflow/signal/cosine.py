@@ -1,0 +1,144 @@
+"""Discrete cosine transforms and what is made of them for speech."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import stillflow as tf
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import dimension_value
+from stillflow.ops.signal.real_fourier import irfft, rfft
+
+
+def _check(x: Any, kind: Any, n: Any, axis: Any, norm: Any) -> None:
+    if axis != -1:
+        raise NotImplementedError(f"axis must be -1. Got: {axis}")
+    if n is not None and n < 1:
+        raise ValueError("n should be a positive integer or None")
+    if kind not in (1, 2, 3):
+        raise ValueError("Only Types I, II and III (I)DCT are supported.")
+    if kind == 1:
+        if norm == "ortho":
+            raise ValueError("Normalization is not supported for the Type-I DCT.")
+        if x.shape[-1] is not None and x.shape[-1] < 2:
+            raise ValueError("Type-I DCT requires the dimension to be greater than one.")
+    if norm not in (None, "ortho"):
+        raise ValueError(f"Unknown normalization. Expected None or 'ortho', got: {norm}")
+
+
+def _length(x: Any) -> Any:
+    return dimension_value(x.shape[-1]) or tf.shape(x)[-1]
+
+
+def _of_length(x: Any, n: int) -> Any:
+    """`x` cropped or padded with zeros to `n` elements."""
+    length = _length(x)
+    if n <= length:
+        return x[..., 0:n]
+    padding = [[0, 0] for _ in range(len(x.shape))]
+    padding[-1][1] = n - length
+    return tf.pad(x, paddings=convert_to_tensor(padding, dtype=tf.int32))
+
+
+def _weights(first: Any, factor: float, length: Any) -> Any:
+    """`first`, then `first * sqrt(factor)` for all other frequencies."""
+    rest = first * tf.sqrt(factor)
+    return tf.pad(tf.expand_dims(first, 0), [[0, length - 1]], constant_values=rest)
+
+
+def _waves(length: Any, sign: int) -> Any:
+    count = tf.range(length)
+    angle = (-count if sign < 0 else count) * math.pi * 0.5 / length
+    return 2.0 * tf.exp(tf.complex(0.0, angle))
+
+
+def _dct2(x: Any, length: Any, length_float: Any, norm: Any) -> Any:
+    waves = _waves(length_float, -1)
+    result = tf.real(rfft(x, fft_length=[2 * length])[..., :length] * waves)  # type: ignore[index]
+    if norm == "ortho":
+        result *= _weights(0.5 * tf.rsqrt(length_float), 2.0, length)
+    return result
+
+
+def _dct3(x: Any, length: Any, length_float: Any, norm: Any) -> Any:
+    if norm == "ortho":
+        x *= _weights(tf.sqrt(length_float), 0.5, length)
+    else:
+        x *= length_float
+    waves = _waves(length_float, 1)
+    spectrum = waves * tf.complex(x, 0.0)
+    return tf.real(irfft(spectrum, fft_length=[2 * length]))[..., :length]
+
+
+@export("signal.dct", "spectral.dct")
+def dct(
+    input: Any,
+    type: int = 2,
+    n: int | None = None,
+    axis: int = -1,
+    norm: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """The discrete cosine transform of type 1, 2 or 3 over the last dimension.
+
+    Args:
+      input: float32, `[..., samples]`.
+      n: a length to crop or pad the samples to.
+      norm: None, or "ortho" for an orthonormal transform (not for type 1).
+
+    Raises:
+      ValueError: for an unknown type or normalization, or fewer than two samples for type 1.
+      NotImplementedError: for any other axis than the last.
+    """
+    _check(input, type, n, axis, norm)
+    with tf.name_scope(name, "dct", [input]):
+        x: Any = convert_to_tensor(input, dtype=tf.float32)
+        if n is not None:
+            x = _of_length(x, n)
+        else:
+            _length(x)
+        length = _length(x)
+        length_float = tf.cast(length, tf.float32)
+        if type == 1:
+            return tf.real(rfft(tf.concat([x, x[..., -2:0:-1]], axis=-1)))
+        return (_dct2 if type == 2 else _dct3)(x, length, length_float, norm)
+
+
+@export("signal.idct", "spectral.idct")
+def idct(
+    input: Any,
+    type: int = 2,
+    n: int | None = None,
+    axis: int = -1,
+    norm: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """The inverse of `dct` up to scale: exact with `norm="ortho"`."""
+    _check(input, type, n, axis, norm)
+    return dct(input, type={1: 1, 2: 3, 3: 2}[type], n=n, axis=axis, norm=norm, name=name)
+
+
+@export("signal.mfccs_from_log_mel_spectrograms")
+def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:
+    """Mel-frequency cepstral coefficients.
+
+    Args:
+      log_mel_spectrograms: float32, `[..., num_mel_bins]`.
+
+    Raises:
+      ValueError: if there are no mel bins.
+    """
+    with tf.name_scope(name, "mfccs_from_log_mel_spectrograms", [log_mel_spectrograms]):
+        spectrograms = convert_to_tensor(log_mel_spectrograms, dtype=tf.float32)
+        dims = spectrograms._dims
+        if dims and dims[-1] is not None:
+            bins: Any = dims[-1]
+            if bins == 0:
+                raise ValueError(f"num_mel_bins must be positive. Got: {spectrograms}")
+        else:
+            bins = tf.shape(spectrograms)[-1]
+        cepstrum = dct(spectrograms, type=2)
+        return cepstrum * tf.rsqrt(tf.cast(bins, tf.float32) * 2.0)  # type: ignore[no-any-return]

@@ -1,0 +1,92 @@
+"""From linear frequencies to the mel scale."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dtypes import float32
+from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.static_value import static_value
+from stillflow.signal.frames import frame
+
+# The mel scale is mel = 1127 ln(1 + f / 700 Hz).
+_BREAK_HERTZ = 700.0
+_HIGH_Q = 1127.0
+
+
+def hertz_to_mel(frequencies_hertz: Any, name: str | None = None) -> Any:
+    """Frequencies in Hertz on the mel scale."""
+    with tf.name_scope(name, "hertz_to_mel", [frequencies_hertz]):
+        frequencies: Any = convert_to_tensor(frequencies_hertz)
+        return _HIGH_Q * tf.log(1.0 + (frequencies / _BREAK_HERTZ))
+
+
+def _check(bins: Any, rate: Any, lower: Any, upper: Any, dtype: Any) -> None:
+    if bins <= 0:
+        raise ValueError(f"num_mel_bins must be positive. Got: {bins}")
+    if rate <= 0.0:
+        raise ValueError(f"sample_rate must be positive. Got: {rate}")
+    if lower < 0.0:
+        raise ValueError(f"lower_edge_hertz must be non-negative. Got: {lower}")
+    if lower >= upper:
+        raise ValueError(f"lower_edge_hertz {lower:.1f} >= upper_edge_hertz {upper:.1f}")
+    if upper > rate / 2:
+        raise ValueError(
+            "upper_edge_hertz must not be larger than the Nyquist frequency (sample_rate / 2). "
+            f"Got: {upper} for sample_rate: {rate}"
+        )
+    if not dtype.is_floating:
+        raise ValueError(f"dtype must be a floating point type. Got: {dtype}")
+
+
+@export("signal.linear_to_mel_weight_matrix")
+def linear_to_mel_weight_matrix(
+    num_mel_bins: int = 20,
+    num_spectrogram_bins: Any = 129,
+    sample_rate: Any = 8000,
+    lower_edge_hertz: float = 125.0,
+    upper_edge_hertz: float = 3800.0,
+    dtype: Any = float32,
+    name: str | None = None,
+) -> Tensor:
+    """The matrix `[num_spectrogram_bins, num_mel_bins]` of overlapping triangles on the mel scale.
+
+    Args:
+      num_mel_bins: how many triangles.
+      num_spectrogram_bins: how many frequencies the spectrogram has, from 0 to half the rate.
+      sample_rate: samples a second, known while the graph is built.
+      lower_edge_hertz: where the lowest triangle begins.
+      upper_edge_hertz: where the highest one ends.
+
+    Raises:
+      ValueError: for edges out of order or above the Nyquist frequency, or bad numbers.
+    """
+    with tf.name_scope(name, "linear_to_mel_weight_matrix") as scope:
+        if isinstance(sample_rate, Tensor):
+            sample_rate = static_value(sample_rate)
+            if sample_rate is None:
+                raise ValueError(
+                    "`sample_rate` was a non-constant Tensor. Must be a Python float or a "
+                    "constant Tensor."
+                )
+        _check(num_mel_bins, sample_rate, lower_edge_hertz, upper_edge_hertz, dtype)
+        rate: Any = convert_to_tensor(sample_rate, dtype, name="sample_rate")
+        lower = convert_to_tensor(lower_edge_hertz, dtype, name="lower_edge_hertz")
+        upper = convert_to_tensor(upper_edge_hertz, dtype, name="upper_edge_hertz")
+        zero = convert_to_tensor(0.0, dtype)
+        nyquist = rate / 2.0
+        # Frequency zero is in no triangle.
+        linear = tf.linspace(zero, nyquist, num_spectrogram_bins)[1:]
+        bins = tf.expand_dims(hertz_to_mel(linear), 1)
+        edges = tf.linspace(hertz_to_mel(lower), hertz_to_mel(upper), num_mel_bins + 2)
+        triples = frame(edges, frame_length=3, frame_step=1)
+        start, center, end = [
+            tf.reshape(part, [1, num_mel_bins]) for part in tf.split(triples, 3, axis=1)
+        ]
+        rising = (bins - start) / (center - start)
+        falling = (end - bins) / (end - center)
+        weights = tf.maximum(zero, tf.minimum(rising, falling))
+        return tf.pad(weights, [[1, 0], [0, 0]], name=scope)  # type: ignore[no-any-return]
