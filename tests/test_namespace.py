@@ -56,6 +56,24 @@ def test_a_namespace_reached_through_compat_v1_is_the_same_module() -> None:
     assert tf.compat.v1.errors is tf.errors
 
 
+def test_compat_v2_shares_what_is_the_same_there() -> None:
+    assert tf.compat.v2.float32 is tf.float32
+    assert tf.compat.v2.errors.OpError is tf.errors.OpError
+    assert tf.compat.v2.compat.v1.float32 is tf.float32
+    assert importlib.import_module("stillflow.compat.v2") is tf.compat.v2
+    assert "float32" in dir(tf.compat.v2)
+
+
+def test_compat_v2_has_functions_of_its_own() -> None:
+    assert tf.compat.v2.Variable is not tf.Variable
+
+
+def test_compat_v2_lacks_what_the_second_generation_dropped() -> None:
+    assert "Session" not in dir(tf.compat.v2)
+    with pytest.raises(AttributeError, match=r"'Session'$"):
+        _ = tf.compat.v2.Session
+
+
 def test_dir_lists_public_names_only() -> None:
     assert {"float32", "Graph", "errors", "compat"} <= set(dir(tf))
     assert not [name for name in dir(tf) if name.startswith("_")]

@@ -30,7 +30,11 @@ _ROOT = "stillflow"
 _DYNAMIC = {"raw_ops": "stillflow.ops.raw"}
 
 # tf.compat.v1 is the whole API once more.
-_ALIASES = {"compat.v1": ""}
+_ALIASES = {"compat.v1": "", "compat.v2.compat": "compat"}
+
+# tf.compat.v2 shares most names with the API; what it has of its own is in the table.
+_V2 = "compat.v2."
+_v2_names: set[str] = set()
 
 
 def _prefixes(names: Iterable[str]) -> set[str]:
@@ -55,8 +59,10 @@ class ApiModule(ModuleType):
         path = _join(self.__api_prefix__, name)
         if path in TABLE:
             value = _load(path)
-        elif path in _NAMESPACES:
+        elif _is_namespace(path):
             value = importlib.import_module(f"{_ROOT}.{path}")
+        elif path.startswith(_V2) and _in_v2(path[len(_V2) :]) and path[len(_V2) :] in TABLE:
+            value = _load(path[len(_V2) :])
         elif name == "__all__":
             return dir(self)
         elif self.__api_prefix__ in _DYNAMIC and not name.startswith("__"):
@@ -75,17 +81,20 @@ class ApiModule(ModuleType):
             # The import system binds a submodule in its parent as soon as it is loaded.
             if path in TABLE:
                 return
-            if path in _NAMESPACES:
+            if _is_namespace(path):
                 _adopt(value, _canonical(path))
         super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
         prefix = self.__api_prefix__
         if prefix in _DYNAMIC:
-            names: list[str] = importlib.import_module(_DYNAMIC[prefix]).names()
-            return sorted(names)
+            own: list[str] = importlib.import_module(_DYNAMIC[prefix]).names()
+            return sorted(own)
         start = f"{prefix}." if prefix else ""
-        inside = {name[len(start) :].partition(".")[0] for name in (*TABLE, *_NAMESPACES)
+        names = {*TABLE, *_NAMESPACES}
+        if start.startswith(_V2):
+            names |= {_V2 + name for name in names if _in_v2(name)}
+        inside = {name[len(start) :].partition(".")[0] for name in names
                   if name.startswith(start) and name != prefix}
         return sorted(name for name in inside if name and not name.startswith("_"))
 
@@ -99,7 +108,7 @@ class NamespaceFinder:
     ) -> ModuleSpec | None:
         """Answers for `stillflow.<namespace>`; None for every other name."""
         root, _, prefix = name.partition(".")
-        if root != _ROOT or not prefix or _canonical(prefix) not in _NAMESPACES:
+        if root != _ROOT or not prefix or not _is_namespace(_canonical(prefix)):
             return None
         loader: Any = _Loader()  # not importlib.abc's: importing that is slow
         return ModuleSpec(name, loader, origin="stillflow API", is_package=True)
@@ -146,8 +155,23 @@ def _adopt(module: ModuleType, prefix: str) -> None:
 def _canonical(prefix: str) -> str:
     for alias, meant in _ALIASES.items():
         if prefix == alias or prefix.startswith(f"{alias}."):
-            return _join(meant, prefix[len(alias) + 1 :]).rstrip(".")
+            return _canonical(_join(meant, prefix[len(alias) + 1 :]).rstrip("."))
     return prefix
+
+
+def _is_namespace(path: str) -> bool:
+    plain = path[len(_V2) :]
+    return path in _NAMESPACES or (
+        path.startswith(_V2) and plain in _NAMESPACES and _in_v2(plain))
+
+
+def _in_v2(path: str) -> bool:
+    """Whether tf.compat.v2 has what tf has under this name, or a namespace of this name."""
+    if not _v2_names:
+        for line in _data("v2_names.txt").splitlines():
+            space, _, names = line.partition(":")
+            _v2_names.update(_prefixes([f"{space}."]), (_join(space, n) for n in names.split()))
+    return path in _v2_names
 
 
 def _join(prefix: str, name: str) -> str:
@@ -170,10 +194,15 @@ def _missing(prefix: str, name: str) -> str:
 def _known_to_tensorflow(prefix: str, name: str) -> bool:
     # Lines " nn: relu relu6 ", or " flags app.flags: ..." for namespaces with the same members.
     # Searched as text: a miss is rare, and often only an import's probe for a submodule.
-    import pkgutil
     import re
 
-    text = (pkgutil.get_data(_ROOT, "known_names.txt") or b"").decode("ascii")
+    text = _data("known_names.txt")
     member = rf"^[^:]* {re.escape(prefix)}(?: [^:]*)?:.* {re.escape(name)} "
     namespace = rf"^[^:]* {re.escape(_join(prefix, name))}[ :.]"
     return bool(re.search(f"{member}|{namespace}", text, re.MULTILINE))
+
+
+def _data(name: str) -> str:
+    import pkgutil
+
+    return (pkgutil.get_data(_ROOT, name) or b"").decode("ascii")
