@@ -68,9 +68,10 @@ def session_for(graph: Graph, session: Any, purpose: str) -> Any:
         session = get_default_session()
         if session is None:
             advice = "eval(session=sess)" if verb == "eval()" else "run(session=sess)"
+            colon = "" if verb == "eval()" else ":"
             raise ValueError(
                 f"Cannot {purpose} using `{verb}`: No default session is registered. Use "
-                f"`with sess.as_default()` or pass an explicit session to `{advice}`"
+                f"`with sess.as_default(){colon}` or pass an explicit session to `{advice}`"
             )
         if session.graph is not graph:
             raise ValueError(

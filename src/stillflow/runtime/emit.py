@@ -43,9 +43,6 @@ class Emitter:
         """Compiles the function from fed values (in order) to the list of fetched ones."""
         self.lines.append(f"def plan({', '.join(feeds)}):")
         wanted = [*fetches, *raw]
-        guarded = sorted({v.name for _, v in wanted if v.guard})
-        for name in guarded:
-            self.line((), f"{name} = None")
         last = self.last_uses([value.name for _, value in wanted])
         for number, step in enumerate(self.steps):
             self.step(step)
@@ -154,8 +151,7 @@ class Emitter:
         for tensor, value in fetches:
             if value.guard is None or value.guard:
                 missing = self.bind(_raise_dead(tensor.op), "u")
-                test = "True" if value.guard is None else f"{value.name} is None"
-                self.line((), f"if {test}: {missing}()")
+                self.line((), f"if not ({_exists(value)}): {missing}()")
         parts = []
         for tensor, value in fetches:
             if value.guard is None:
@@ -163,8 +159,18 @@ class Emitter:
             copy = not value.is_handle and not self.memory.is_fresh(value.roots)
             made = convert(tensor, copy)
             parts.append(value.name if made is None else f"{self.bind(made)}({value.name})")
-        parts += [value.name for _, value in raw]
+        parts += [
+            f"{value.name} if {_exists(value)} else None" if value.guard else value.name
+            for _, value in raw
+        ]
         self.line((), f"return [{', '.join(parts)}]")
+
+
+def _exists(value: Value) -> str:
+    """The test that a value was computed; what it names last is only known if the rest holds."""
+    if value.guard is None:
+        return "False"
+    return " and ".join(name if truth else f"not {name}" for name, truth in value.guard)
 
 
 def clone(value: Any) -> Any:

@@ -41,5 +41,5 @@ def dead_fetch(op: Operation) -> BaseException:
     return errors.InvalidArgumentError(
         None,
         None,
-        f"Retval[0] does not have value: '{op.name}' is in a branch that was not taken",
+        f"Retval[0] does not have value\n\t'{op.name}' is in a branch that was not taken",
     )

@@ -6,6 +6,7 @@ import collections.abc
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from stillflow.errors import InaccessibleTensorError
 from stillflow.graph.graph import Graph
 from stillflow.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from stillflow.graph.operation import Operation, Tensor
@@ -65,7 +66,12 @@ class Fetches:
                 f"Fetch argument {original!r} cannot be interpreted as a Tensor. ({error})"
             ) from None
         if not self.graph.is_fetchable(found):
-            raise ValueError(f"Operation {found.name!r} has been marked as not fetchable.")
+            op = found if isinstance(found, Operation) else found.op
+            raise InaccessibleTensorError(
+                f"Operation {op.name!r} has been marked as not fetchable. Typically this happens "
+                "when it is defined in another function or code block. Use return values,explicit "
+                "Python locals or TensorFlow collections to access it."
+            )
         if isinstance(found, Operation):
             if found not in self.targets:
                 self.targets.append(found)

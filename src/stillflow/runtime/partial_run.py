@@ -74,6 +74,8 @@ class PartialRun:
         ]  # fmt: skip
 
     def _check(self, fetches: Any, feeds: dict[Tensor, np.ndarray]) -> None:
+        if self._done.issuperset(self._fetches) and self._feeds.issubset(self._fed):
+            raise _invalid("Must run 'setup' before performing partial runs!")
         for tensor in feeds:
             if tensor not in self._feeds:
                 raise _invalid(f"The feed {tensor.name} was not specified in partial_run_setup.")

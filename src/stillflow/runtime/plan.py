@@ -16,7 +16,7 @@ from stillflow.runtime.prune import needed_ops
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.reuse import reuse
 from stillflow.runtime.trace import Tracer
-from stillflow.runtime.values import fetch_converter
+from stillflow.runtime.values import fetch_converter, fetch_fed
 
 
 def make_plan(
@@ -48,13 +48,14 @@ def make_plan(
     fetched = []
     for tensor in (*tensors, *raw):
         value = tracer.values[tensor]
-        if tensor.dtype._is_ref_dtype and value.is_handle and hasattr(
-            tracer.facts.handles.get(tensor, None), "value"
-        ):
+        state = tracer.facts.handles.get(tensor)
+        is_variable = state is None or hasattr(state, "value")
+        if tensor.dtype._is_ref_dtype and value.is_handle and is_variable:
             value = tracer.read(tensor.op, value, value.guard)
         fetched.append((tensor, value))
     for op in targets:
-        if tracer._op_guards.get(op, ()) is None and op.type != "Merge":
+        dead = tracer._op_guards.get(op, ()) is None
+        if dead and op.type != "Merge" and not tracer.failed:
             raise errors.InvalidArgumentError(
                 op.node_def, op, f"'{op.name}' is in a branch that is never taken"
             )
@@ -69,4 +70,8 @@ def make_plan(
     reuse(steps, shapes, roots, tracer.memory, kept)
     emitter = Emitter(steps, tracer.constants, tracer.memory)
     converted = len(tensors)
-    return emitter.function(names, fetched[:converted], fetched[converted:], fetch_converter)
+
+    def convert(tensor: Tensor, copy: bool) -> Any:
+        return fetch_fed if tensor in feeds else fetch_converter(tensor, copy)
+
+    return emitter.function(names, fetched[:converted], fetched[converted:], convert)

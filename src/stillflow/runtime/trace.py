@@ -26,6 +26,7 @@ class Tracer:
         self.values: dict[Tensor, Value] = {}
         self.constants: dict[str, Any] = {}
         self.buffers: list[Any] = []
+        self.failed = False  # whether a step is bound to raise, if it runs
         self._op_guards: dict[Operation, Guard] = {}
         self._predicates: dict[str, str] = {}
         self._count = 0
@@ -68,10 +69,28 @@ class Tracer:
                 self.values.setdefault(tensor, Value("dead", None))
             return
         node = PlanNode(op, self.facts)
-        self.check(op, node)
-        if self.fold(op, node, guard):
-            return
-        self.emit(op, node, guard)
+        try:
+            self.check(op, node)
+            if not self.fold(op, node, guard):
+                self.emit(op, node, guard)
+        except errors.OpError as error:
+            self.fail(op, error, guard)
+
+    def fail(self, op: Operation, error: errors.OpError, guard: Guard) -> None:
+        """Puts the error where the op would run: checks before it come first, as does a branch.
+
+        What depends on the op never runs, as in a branch that is not taken.
+        """
+
+        def refuse(*_: Any) -> None:
+            kind: Any = type(error)
+            raise kind(error.node_def, error.op, error.message)
+
+        self.failed = True
+        self._op_guards[op] = None
+        for tensor in op._outputs:
+            self.values.setdefault(tensor, Value("dead", None))
+        self.steps.append(Step("call", op, [], [], guard, refuse))
 
     def check(self, op: Operation, node: PlanNode) -> None:
         """Applies the card's shape rule to concrete shapes; what it refuses is a run-time error."""
@@ -300,8 +319,11 @@ def _switch(tracer: Tracer, op: Operation) -> None:
 
 def _merge(tracer: Tracer, op: Operation) -> None:
     """Merge takes whichever input exists."""
-    inputs = [tracer.values[tensor] for tensor in op._inputs]
-    alive = [(i, value) for i, value in enumerate(inputs) if value.guard is not None]
+    alive = []
+    for index, tensor in enumerate(op._inputs):
+        guard = tracer.values[tensor].guard
+        if guard is not None:
+            alive.append((index, tracer.argument(op, index, tensor, guard)))
     tracer._op_guards[op] = None
     if not alive:
         for tensor in op._outputs:
@@ -309,8 +331,8 @@ def _merge(tracer: Tracer, op: Operation) -> None:
         return
     guards = [value.guard or () for _, value in alive]
     common = tuple(item for item in guards[0] if all(item in guard for guard in guards))
-    output, index = tracer.name("t"), tracer.name("t")
-    guard: Guard = common
+    output, chosen = tracer.name("t"), tracer.name("t")
+    guard = common
     rest = [tuple(item for item in g if item not in common) for g in guards]
     complementary = len(rest) == 2 and all(len(r) == 1 for r in rest) and (
         rest[0][0][0] == rest[1][0][0]
@@ -323,7 +345,7 @@ def _merge(tracer: Tracer, op: Operation) -> None:
     for position, value in alive:
         roots |= value.roots
         tracer.steps.append(
-            Step("alias", op, [output, index], [value.name], value.guard, arguments=[position])
+            Step("alias", op, [output, chosen], [value.name], value.guard, arguments=[position])
         )
         if guard != common:
             assert guard is not None
@@ -333,7 +355,7 @@ def _merge(tracer: Tracer, op: Operation) -> None:
     tracer._op_guards[op] = guard
     is_handle = alive[0][1].is_handle
     tracer.set_output(op._outputs[0], Value(output, guard, roots, is_handle))
-    tracer.set_output(op._outputs[1], Value(index, guard, tracer.memory.fresh()))
+    tracer.set_output(op._outputs[1], Value(chosen, guard, tracer.memory.fresh()))
     dims = {tracer.facts.dims(op._inputs[i]) for i, _ in alive}
     tracer.facts._dims[op._outputs[0]] = dims.pop() if len(dims) == 1 else None
 

@@ -65,6 +65,11 @@ def fetch_converter(tensor: Tensor, copy: bool) -> Callable[[Any], Any] | None:
     return _fetch_copy if copy else _fetch
 
 
+def fetch_fed(value: Any) -> Any:
+    """What was fed, as an array, also if it is a scalar."""
+    return value if isinstance(value, np.ndarray) else to_array(value)
+
+
 def _fetch(value: Any) -> Any:
     try:
         array = value.numpy()
