@@ -230,6 +230,15 @@ def test_python_control_flow_on_tensors_is_refused_with_a_reason():
         Deciding()(tf.ones([1]))
 
 
+def test_what_there_is_not_yet_is_refused_by_name():
+    from stillflow.layers.policy import Policy
+
+    with pytest.raises(NotImplementedError, match=r'<Policy "mixed_float16">'):
+        Scale(dtype=Policy("mixed_float16"))(tf.ones([1], tf.float16))
+    with pytest.raises(NotImplementedError, match="Layer scale_2 is dynamic"):
+        Scale(dynamic=True)(tf.ones([1]))
+
+
 def test_configurations_make_equal_layers():
     layer = tf.layers.Conv2D(3, [2, 3], 2, "same", activation=tf.nn.relu, name="c")
     config = layer.get_config()

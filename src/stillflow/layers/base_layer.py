@@ -282,6 +282,11 @@ class Layer(Weights, Contributions, Connections):
         return outputs
 
     def _call(self, inputs: Any, args: Any, kwargs: Any) -> Any:
+        if self.dynamic:
+            raise NotImplementedError(
+                f"Layer {self.name} is dynamic: Stillflow builds graphs and runs them in sessions; "
+                "it has no eager execution"
+            )
         try:
             return self.call(inputs, *args, **kwargs)
         except OperatorNotAllowedInGraphError as error:

@@ -119,6 +119,11 @@ class Weights:
         dtype = dtypes.as_dtype(dtype or self.dtype or floatx())
         if self._dtype_policy.variable_dtype is None:
             self._dtype_policy = Policy(dtype.base_dtype.name)
+        if kwargs.get("experimental_autocast", True) and self._dtype_policy.should_cast_variables:
+            raise NotImplementedError(
+                f"Layer {self.name} has the policy {self._dtype_policy}: variables that are cast "
+                "when they are read are not supported by Stillflow yet"
+            )
         trainable = check_synchronization(synchronization, trainable)
         variable = kwargs.get("getter", make_variable)(
             name=name,
