@@ -133,12 +133,18 @@ depthwise_conv2d_native_op = op(f"""
 """)
 
 
-@depthwise_conv2d_native_op.shape
-def depthwise_conv2d_native_shape(node: Node) -> Any:
+def depthwise_output(node: Node) -> Any:
+    """The shape of a depthwise convolution of input 0 with input 1."""
     image, filter = dims.with_rank(node.dims(0), 4), dims.with_rank(node.dims(1), 4)
     windows.require_length("DepthwiseConv2D", "stride", node.strides, 4)
-    slide = Slide(tuple(node.strides), (), node.padding, (), node.data_format)
+    form = node.op.attrs.get("data_format", b"NHWC")
+    slide = Slide(tuple(node.strides), (), node.padding, (), form)
     return _output(slide, image, filter, node.planning)
+
+
+@depthwise_conv2d_native_op.shape
+def depthwise_conv2d_native_shape(node: Node) -> Any:
+    return depthwise_output(node)
 
 
 @depthwise_conv2d_native_op.kernel
