@@ -64,24 +64,23 @@ def _squeezed_if(expected: int, rank_diff: Tensor, x: Tensor) -> Tensor:
     )
 
 
-@export("math.confusion_matrix", "confusion_matrix")
-@dispatchable
+@export("compat.v2.math.confusion_matrix")
 def confusion_matrix(
     labels: Any,
     predictions: Any,
     num_classes: Any = None,
+    weights: Any = None,
     dtype: Any = dtypes.int32,
     name: str | None = None,
-    weights: Any = None,
 ) -> Tensor:
     """The matrix whose element `[i, j]` counts labels `i` that were predicted as `j`.
 
     Args:
       labels, predictions: vectors of class numbers.
       num_classes: how many classes there are; by default the largest number plus 1.
+      weights: what each prediction counts, by default 1.
       dtype: of the matrix.
       name: of the scope.
-      weights: what each prediction counts, by default 1.
 
     Raises:
       ValueError: if shapes do not fit.
@@ -112,6 +111,20 @@ def confusion_matrix(
         counts = SparseTensor(indices, values, cast(shape, dtypes.int64))
         zeros = fills.zeros(cast(shape, dtypes.int32), dtype)
         return _add_sparse(zeros, counts)
+
+
+@export("math.confusion_matrix", "confusion_matrix")
+@dispatchable
+def confusion_matrix_v1(
+    labels: Any,
+    predictions: Any,
+    num_classes: Any = None,
+    dtype: Any = dtypes.int32,
+    name: str | None = None,
+    weights: Any = None,
+) -> Tensor:
+    """`tf.compat.v2.math.confusion_matrix` with its arguments in TF 1's order."""
+    return confusion_matrix(labels, predictions, num_classes, weights, dtype, name)
 
 
 def _not_negative(x: Tensor, what: str) -> Tensor:
