@@ -64,7 +64,7 @@ class Scopes:
         self._attr_scope: dict[str, Any] = {}
         self._gradient_overrides: dict[str, str] = {}
         self._kernel_labels: dict[str, str] = {}
-        self._variable_creators: list[tuple[int, Callable[..., Any]]] = []
+        self._variable_creator_stack: list[tuple[int, Callable[..., Any]]] = []
 
     # ---- names
 
@@ -307,16 +307,15 @@ class Scopes:
 
     @contextlib.contextmanager
     def _variable_creator_scope(self, creator: Any, priority: int = 100) -> Iterator[None]:
-        old = self._variable_creators
-        self._variable_creators = sorted([*old, (priority, creator)], key=lambda item: item[0])
+        old = self._variable_creator_stack
+        new = sorted([*old, (priority, creator)], key=lambda item: item[0])
+        self._variable_creator_stack = new
         try:
             yield
         finally:
-            self._variable_creators = old
-
-    @property
-    def _variable_creator_stack(self) -> list[tuple[int, Callable[..., Any]]]:
-        return self._variable_creators
+            if self._variable_creator_stack is not new:
+                raise RuntimeError("Exiting variable_creator_scope without proper nesting.")
+            self._variable_creator_stack = old
 
 
 def _colocation_target(op: Any) -> Operation | None:

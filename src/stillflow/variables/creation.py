@@ -128,7 +128,7 @@ def create_variable_v2(
 
 def _ask_creators(default: Callable[..., Any], **kwargs: Any) -> Any:
     getter = default
-    for _, creator in get_default_graph()._variable_creators:
+    for _, creator in get_default_graph()._variable_creator_stack:
         getter = _wrap(creator, getter)
     if kwargs["aggregation"] is None:
         kwargs["aggregation"] = VariableAggregation.NONE
