@@ -134,7 +134,8 @@ def log_ndtr(x: Any, series_order: int = 3, name: str = "log_ndtr") -> Any:
     with tf.name_scope(name, values=[x]):
         x = convert_to_tensor(x, name="x")
         if x.dtype.as_numpy_dtype == np.float64:
-            lower, upper = LOGNDTR_FLOAT64_LOWER, LOGNDTR_FLOAT64_UPPER
+            lower: Any = LOGNDTR_FLOAT64_LOWER
+            upper: Any = LOGNDTR_FLOAT64_UPPER
         elif x.dtype.as_numpy_dtype == np.float32:
             lower, upper = LOGNDTR_FLOAT32_LOWER, LOGNDTR_FLOAT32_UPPER
         else:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from stillflow.graph.api import name_scope
+from stillflow.graph import dtypes
+from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.fill import ones_like, zeros_like
 from stillflow.ops.arrays.select import where
-from stillflow.ops.arrays.shape import shape
+from stillflow.ops.arrays.shape import rank, shape
+from stillflow.ops.checks.comparisons import assert_greater_equal
 from stillflow.ops.constants import constant
 from stillflow.ops.deprecated import renamed_argument
-from stillflow.ops.math.binary import add
+from stillflow.ops.math.binary import add, multiply
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import logical_and
 from stillflow.ops.math.reductions import reduce_sum
@@ -112,6 +114,28 @@ def weighted_cross_entropy_with_logits(
         return add(linear, curve, name=scope)
 
 
+def _rank_checks(loss: Tensor) -> list[Any]:
+    """What has to run first so that a loss has one value per example at least."""
+    refusal = (
+        "Invalid value passed for `per_example_loss`. Expected a tensor with at least rank 1"
+    )
+    if loss.shape.ndims == 0:
+        raise ValueError(f"{refusal}, received: {loss}")
+    if loss.shape.ndims is not None:
+        return []
+    return [assert_greater_equal(rank(loss), cast(1, dtypes.int32), message=f"{refusal}.")]
+
+
+def _weighted(loss: Tensor, weights: Any) -> Tensor:
+    """Losses times the weights of their examples, as float32."""
+    from stillflow.losses.weights import broadcast_weights
+    from stillflow.metrics.alignment import align
+
+    loss, weights = cast(loss, dtypes.float32), cast(weights, dtypes.float32)
+    loss, _, weights = align(loss, None, weights)
+    return multiply(loss, broadcast_weights(weights, loss))
+
+
 @export("nn.compute_average_loss")
 def compute_average_loss(
     per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None
@@ -122,13 +146,11 @@ def compute_average_loss(
       sample_weight: weights of the examples.
       global_batch_size: by default the number of losses, times the number of replicas.
     """
-    from stillflow.losses.weights import check_per_example_loss_rank, scale_by_sample_weight
-
     loss = convert_to_tensor(per_example_loss)
     kind = loss.dtype
-    with check_per_example_loss_rank(loss):
+    with control_dependencies(_rank_checks(loss)):
         if sample_weight is not None:
-            loss = scale_by_sample_weight(loss, sample_weight)
+            loss = _weighted(loss, sample_weight)
         loss = cast(loss, kind)
         if global_batch_size is None:
             global_batch_size = cast(shape(loss)[0] * _replicas("compute_average_loss"), kind)

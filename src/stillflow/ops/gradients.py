@@ -355,7 +355,7 @@ def _in_loop(loops: Any, op: Operation, before: bool) -> Iterator[None]:
 def _loop_state(between: Sequence[Operation], colocate: bool) -> Any:
     if not any(op.type in ("Exit", "RefExit") for op in between):
         return None
-    from stillflow.ops.control_flow.gradients import LoopState
+    from stillflow.ops.control_flow.while_gradients import LoopState
 
     return LoopState(between, colocate)
 
