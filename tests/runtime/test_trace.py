@@ -19,8 +19,9 @@ def test_a_check_that_shapes_fit_speaks_before_the_operation_that_they_do_not_fi
     fits = tf.Assert(tf.equal(tf.size(x), 3), ["x has another size"])
     with tf.control_dependencies([fits]):
         y = x + tf.ones([3])
-    with tf.Session() as session, pytest.raises(
-        tf.errors.InvalidArgumentError, match="x has another size"
+    with (
+        tf.Session() as session,
+        pytest.raises(tf.errors.InvalidArgumentError, match="x has another size"),
     ):
         session.run(y, {x: [1.0, 2.0]})
 

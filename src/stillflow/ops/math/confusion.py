@@ -59,9 +59,7 @@ def remove_squeezable_dimensions(
 def _squeezed_if(expected: int, rank_diff: Tensor, x: Tensor) -> Tensor:
     if x._dims is not None and x._dims[-1] not in (None, 1):
         return x
-    return control_flow.cond(
-        equal(expected, rank_diff), lambda: shapes.squeeze(x, [-1]), lambda: x
-    )
+    return control_flow.cond(equal(expected, rank_diff), lambda: shapes.squeeze(x, [-1]), lambda: x)
 
 
 @export("compat.v2.math.confusion_matrix")
