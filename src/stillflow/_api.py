@@ -835,6 +835,7 @@ TABLE = {
     "linalg.eigh": "ops.linalg.decompositions:self_adjoint_eig",
     "linalg.eigvalsh": "ops.linalg.decompositions:self_adjoint_eigvals",
     "linalg.einsum": "ops.math.einsum:einsum",
+    "linalg.expm": "ops.linalg.matrix_functions:matrix_exponential",
     "linalg.eye": "ops.arrays.diagonal:eye",
     "linalg.global_norm": "ops.math.clip:global_norm",
     "linalg.inv": "ops.linalg.decompositions:matrix_inverse",

@@ -60,8 +60,8 @@ def fetch_converter(tensor: Tensor, copy: bool) -> Callable[[Any], Any] | None:
         return _fetch_string_copy if copy else _fetch_string
     if dtype in (dtypes.resource, dtypes.variant):
         return None
-    if dtype == dtypes.bfloat16 or dtype.is_quantized:
-        return _fetch_exotic(dtype)
+    if dtype == dtypes.bfloat16:
+        return _fetch_bfloat16
     return _fetch_copy if copy else _fetch
 
 
@@ -93,12 +93,7 @@ def _fetch_string_copy(value: Any) -> Any:
     return value.copy() if value.ndim else value[()]
 
 
-def _fetch_exotic(dtype: DType) -> Callable[[Any], Any]:
-    def fetch(value: Any) -> Any:
-        array = to_array(value).copy()
-        array = array.view(dtype.as_numpy_dtype) if array.ndim else array.astype(
-            dtype.as_numpy_dtype
-        )
-        return array if array.ndim else array[()]
-
-    return fetch
+def _fetch_bfloat16(value: Any) -> Any:
+    kind = dtypes.bfloat16.as_numpy_dtype
+    array = to_array(value).copy()
+    return array.view(kind) if array.ndim else array.astype(kind)[()]
