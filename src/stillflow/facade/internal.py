@@ -138,6 +138,15 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_bucketize": "stillflow.ops.math.counting:bucketize",
         "*": "stillflow.ops.math.reductions",
     },
+    "tensorflow.python.ops.metrics_impl": {
+        "_at_k_name": "stillflow.metrics.class_sets:at_k_name",
+        "_confusion_matrix_at_thresholds":
+            "stillflow.metrics.confusion:confusion_matrix_at_thresholds",
+        "_count_condition": "stillflow.metrics.counts:count_condition",
+        "_remove_squeezable_dimensions": "stillflow.metrics.alignment:align",
+        "_streaming_confusion_matrix": "stillflow.metrics.classes:streaming_confusion_matrix",
+        "metric_variable": "stillflow.metrics.variables:metric_variable",
+    },
     "tensorflow.python.ops.nn": {
         "_compute_sampled_logits": "stillflow.nn.sampled:compute_sampled_logits",
     },
@@ -262,6 +271,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_all_saveable_objects": "stillflow.variables.collections:all_saveable_objects",
         "*": "stillflow.variables.base",
     },
+    "tensorflow.python.ops.weights_broadcast_ops": {"*": "stillflow.losses.weights"},
     "tensorflow.python.platform.googletest": {
         "TestCase": "absl.testing.absltest:TestCase",
         "*": "stillflow.platform.googletest absl.testing.absltest",
