@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from stillflow.graph.export import export
@@ -78,23 +79,27 @@ def auc(
         counts = confusion_matrix_at_thresholds(labels, predictions, outer, weights)
         strips = (num_thresholds if thresholds is None else len(outer)) - 1
 
-        def area(tp: Any, fn: Any, tn: Any, fp: Any, name: str) -> Any:
-            if curve == "PR" and summation_method == "careful_interpolation":
-                return _interpolated(tp, fp, fn, strips)
-            if curve == "PR" and summation_method == "trapezoidal":
-                logging.warning(
-                    "Trapezoidal rule is known to produce incorrect PR-AUCs; "
-                    'please switch to "careful_interpolation" instead.'
-                )
-            x, y = _rates(curve, tp, fn, tn, fp)
-            height = _HEIGHTS.get(summation_method)
-            if height is None:
-                raise ValueError(f"Invalid summation_method: {summation_method}")
-            width = x[:strips] - x[1:]
-            return reduce_sum(multiply(width, height(y[:strips], y[1:])), name=name)
-
+        area = partial(_area, curve, summation_method, strips)
         order = ("tp", "fn", "tn", "fp")
         return from_counts(area, order, counts, metrics_collections, updates_collections)
+
+
+def _area(
+    curve: str, method: str, strips: int, tp: Any, fn: Any, tn: Any, fp: Any, name: str
+) -> Any:
+    if curve == "PR" and method == "careful_interpolation":
+        return _interpolated(tp, fp, fn, strips)
+    if curve == "PR" and method == "trapezoidal":
+        logging.warning(
+            "Trapezoidal rule is known to produce incorrect PR-AUCs; "
+            'please switch to "careful_interpolation" instead.'
+        )
+    x, y = _rates(curve, tp, fn, tn, fp)
+    height = _HEIGHTS.get(method)
+    if height is None:
+        raise ValueError(f"Invalid summation_method: {method}")
+    width = x[:strips] - x[1:]
+    return reduce_sum(multiply(width, height(y[:strips], y[1:])), name=name)
 
 
 def _rates(curve: str, tp: Any, fn: Any, tn: Any, fp: Any) -> tuple[Any, Any]:
