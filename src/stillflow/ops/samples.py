@@ -13,17 +13,22 @@ class Sample:
     Attributes:
       args: input values (numpy arrays, numbers, lists for list arguments), in signature order.
       attrs: attributes by name.
-      grad: whether numerical gradients are compared (floating-point inputs only).
+      grad: whether numerical gradients are compared (floating-point inputs only), or the
+        positions of the outputs where they are.
       fixed: positions of inputs that are constants while shapes are inferred (axes, sizes).
     """
 
     args: tuple[Any, ...]
     attrs: dict[str, Any] = field(default_factory=dict)
-    grad: bool = True
+    grad: bool | tuple[int, ...] = True
     fixed: tuple[int, ...] = ()
 
     def __init__(
-        self, *args: Any, grad: bool = True, fixed: tuple[int, ...] = (), **attrs: Any
+        self,
+        *args: Any,
+        grad: bool | tuple[int, ...] = True,
+        fixed: tuple[int, ...] = (),
+        **attrs: Any,
     ) -> None:
         self.args, self.attrs, self.grad, self.fixed = args, attrs, grad, fixed
 

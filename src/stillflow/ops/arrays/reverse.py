@@ -82,7 +82,7 @@ def reverse_kernel(node: Node) -> Any:
 
 
 def _flip_strings(x: Any, axes: Any) -> Any:
-    return np.flip(x, tuple(axes))
+    return np.flip(x, tuple(axes)).copy()
 
 
 @reverse_v2_op.kernel

@@ -313,7 +313,11 @@ def strided_slice_grad_shape(node: Node) -> Any:
 
 
 def _spread(dy: Any, found: Resolved, dims: Sequence[int]) -> Any:
-    """A tensor of zeros but for the slice, which is `dy`."""
+    """A tensor of zeros, or empty strings, but for the slice, which is `dy`."""
+    if isinstance(dy, np.ndarray):
+        strings = np.full(dims, b"", object)
+        strings[tuple(found.index)] = np.flip(dy, found.flips) if found.flips else dy
+        return strings
     result = torch.zeros(dims, dtype=dy.dtype, device=dy.device)
     result[found.index].copy_(flip(dy, found.flips) if found.flips else dy)
     return result
@@ -329,6 +333,8 @@ def _check_dy(found: Resolved, dims: Any) -> None:
 
 def _spread_one(node: Node, found: Resolved, dims: tuple[int, ...]) -> Any:
     """The kernel where a single dimension was cut."""
+    if is_object(node, 4):
+        return None
     touched = [axis for axis, part in enumerate(found.parts) if part is not None]
     if not touched and found.plain:
         return node.same(4)

@@ -155,7 +155,7 @@ def bitcast_shape(node: Node) -> Any:
     if before > after:
         return (*shape, before // after)
     ratio = after // before
-    if node.planning and (not shape or shape[-1] != ratio):
+    if node.planning and (not shape or shape[-1] not in (None, ratio)):
         raise ValueError(
             f"Cannot bitcast from {node.T.name} to {node.type.name}: input's last dimension "
             f"must be {ratio}: shape is {dims.to_string(shape)}"

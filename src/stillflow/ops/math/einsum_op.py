@@ -18,7 +18,7 @@ einsum_op = op("""
     equation: string
     N: int >= 1
     T: type
-""")
+""", view=True)  # fmt: skip
 
 
 def parse(equation: str, count: int) -> tuple[list[str], str]:

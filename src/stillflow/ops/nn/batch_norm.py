@@ -71,6 +71,8 @@ def _train(
 
     Torch reports mean and unbiased variance through running statistics, here of momentum 1.
     """
+    if not x.numel():
+        return _train_empty(x, scale, reserve)
     count = x.numel() // max(scale.numel(), 1)
     mean, variance = torch.zeros_like(scale), torch.zeros_like(scale)
     y, saved_mean, _ = aten.native_batch_norm.default(

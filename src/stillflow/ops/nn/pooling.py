@@ -247,7 +247,7 @@ def max_pool_samples() -> Iterator[Any]:
         data_format="NCHW",
     )  # fmt: skip
     yield Sample(image, ksize=[1, 1, 1, 3], strides=[1, 1, 1, 3], padding="VALID", grad=False)
-    yield Bad(image, ksize=[1, 6, 1, 1], strides=two, padding="VALID", match="Negative dimension")
+    yield Bad(image, ksize=[1, 9, 1, 1], strides=two, padding="VALID", match="Negative dimension")
     yield Bad(image, ksize=two, strides=[1, 0, 1, 1], padding="SAME", match="Stride must be > 0")
     yield Bad(image[0], ksize=two, strides=two, padding="SAME", match="must be rank 4")
 
@@ -424,7 +424,7 @@ def avg_pool_samples() -> Iterator[Any]:
         image.transpose(0, 3, 1, 2), ksize=[1, 1, 2, 2], strides=[1, 1, 2, 1], padding="SAME",
         data_format="NCHW",
     )  # fmt: skip
-    yield Bad(image, ksize=[1, 6, 1, 1], strides=two, padding="VALID", match="Negative dimension")
+    yield Bad(image, ksize=[1, 9, 1, 1], strides=two, padding="VALID", match="Negative dimension")
 
 
 avg_pool_grad_op = op(f"""

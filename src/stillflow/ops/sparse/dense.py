@@ -23,6 +23,7 @@ from stillflow.ops.arrays.select import where_v2
 from stillflow.ops.arrays.shape import shape
 from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.constants import constant
+from stillflow.ops.kernels import as_signed
 from stillflow.ops.math.comparison import not_equal
 from stillflow.ops.math.reductions import reduce_sum
 from stillflow.ops.samples import Bad, Sample
@@ -101,7 +102,7 @@ def sparse_to_dense_kernel(node: Node) -> Any:
             dense[tuple(rows.numpy().T)] = values
             return dense
         dense = default.expand(sizes).clone()
-        dense[tuple(rows.T)] = values
+        as_signed(dense)[tuple(rows.T)] = as_signed(values)
         return dense
 
     return run
