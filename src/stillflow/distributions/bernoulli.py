@@ -7,7 +7,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.distributions.checks import embed_check_integer_casting_closed
 from stillflow.distributions.distribution import NOT_REPARAMETERIZED, ScalarDistribution
-from stillflow.distributions.kullback_leibler import RegisterKL, moved
+from stillflow.distributions.kullback_leibler import moved, register_kl
 from stillflow.distributions.parameters import get_logits_and_probs
 from stillflow.graph.dtypes import int32
 from stillflow.graph.export import export
@@ -95,7 +95,7 @@ class Bernoulli(ScalarDistribution):
         return tf.cast(self.probs > 0.5, self.dtype)
 
 
-@RegisterKL(Bernoulli, Bernoulli)
+@register_kl(Bernoulli, Bernoulli)
 def _kl_bernoulli_bernoulli(a: Any, b: Any, name: str | None = None) -> Any:
     with tf.name_scope(name, "kl_bernoulli_bernoulli", values=[a.logits, b.logits]):
         of_zero = tf.nn.softplus(-b.logits) - tf.nn.softplus(-a.logits)

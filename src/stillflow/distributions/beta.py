@@ -6,7 +6,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution
-from stillflow.distributions.kullback_leibler import RegisterKL, moved
+from stillflow.distributions.kullback_leibler import moved, register_kl
 from stillflow.distributions.parameters import gen_new_seed
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
@@ -192,7 +192,7 @@ class BetaWithSoftplusConcentration(Beta):
         self._parameters = parameters
 
 
-@RegisterKL(Beta, Beta)
+@register_kl(Beta, Beta)
 def _kl_beta_beta(d1: Any, d2: Any, name: str | None = None) -> Any:
     names = ("concentration1", "concentration0", "total_concentration")
     values = [getattr(d, parameter) for d in (d1, d2) for parameter in names]

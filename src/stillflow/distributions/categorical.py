@@ -10,7 +10,7 @@ from stillflow.distributions.checks import (
     embed_check_integer_casting_closed,
 )
 from stillflow.distributions.distribution import NOT_REPARAMETERIZED, ScalarDistribution
-from stillflow.distributions.kullback_leibler import RegisterKL, moved
+from stillflow.distributions.kullback_leibler import moved, register_kl
 from stillflow.distributions.parameters import get_logits_and_probs
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dtypes import int32
@@ -168,7 +168,7 @@ class Categorical(ScalarDistribution):
         return mode
 
 
-@RegisterKL(Categorical, Categorical)
+@register_kl(Categorical, Categorical)
 def _kl_categorical_categorical(a: Any, b: Any, name: str | None = None) -> Any:
     with tf.name_scope(name, "kl_categorical_categorical", values=[a.logits, b.logits]):
         difference = tf.nn.log_softmax(a.logits) - tf.nn.log_softmax(b.logits)

@@ -8,7 +8,7 @@ import numpy as np
 
 import stillflow as tf
 from stillflow.distributions.distribution import FULLY_REPARAMETERIZED, Distribution
-from stillflow.distributions.kullback_leibler import RegisterKL, moved
+from stillflow.distributions.kullback_leibler import moved, register_kl
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.ops.control import with_dependencies
@@ -174,7 +174,7 @@ class Dirichlet(OverClasses):
         return with_dependencies(checks, x)
 
 
-@RegisterKL(Dirichlet, Dirichlet)
+@register_kl(Dirichlet, Dirichlet)
 def _kl_dirichlet_dirichlet(d1: Any, d2: Any, name: str | None = None) -> Any:
     values = [d1.concentration, d2.concentration]
     with tf.name_scope(name, "kl_dirichlet_dirichlet", values=values):

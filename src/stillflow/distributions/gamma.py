@@ -8,7 +8,7 @@ import numpy as np
 
 import stillflow as tf
 from stillflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution
-from stillflow.distributions.kullback_leibler import RegisterKL, moved
+from stillflow.distributions.kullback_leibler import moved, register_kl
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.ops.control import with_dependencies
@@ -236,7 +236,7 @@ class ExponentialWithSoftplusRate(Exponential):
         self._parameters = parameters
 
 
-@RegisterKL(Gamma, Gamma)
+@register_kl(Gamma, Gamma)
 def _kl_gamma_gamma(g0: Any, g1: Any, name: str | None = None) -> Any:
     parameters = [g0.concentration, g0.rate, g1.concentration, g1.rate]
     with tf.name_scope(name, "kl_gamma_gamma", values=parameters):

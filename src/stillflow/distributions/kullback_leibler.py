@@ -8,7 +8,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
-from stillflow.util.deprecation import deprecated
+from stillflow.util.deprecation import deprecated, silence
 
 DIVERGENCES: dict[tuple[type, type], Callable[..., Any]] = {}
 
@@ -102,3 +102,9 @@ class RegisterKL:
             )
         DIVERGENCES[self._key] = kl_fn
         return kl_fn
+
+
+def register_kl(dist_cls_a: type, dist_cls_b: type) -> RegisterKL:
+    """`RegisterKL` for the distributions here, which nobody need be warned of."""
+    with silence():
+        return RegisterKL(dist_cls_a, dist_cls_b)

@@ -8,7 +8,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.distributions import special_math
 from stillflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution
-from stillflow.distributions.kullback_leibler import RegisterKL, moved
+from stillflow.distributions.kullback_leibler import moved, register_kl
 from stillflow.graph.export import export
 from stillflow.util.deprecation import deprecated
 
@@ -135,7 +135,7 @@ class NormalWithSoftplusScale(Normal):
         self._parameters = parameters
 
 
-@RegisterKL(Normal, Normal)
+@register_kl(Normal, Normal)
 def _kl_normal_normal(a: Any, b: Any, name: str | None = None) -> Any:
     with tf.name_scope(name, "kl_normal_normal", [a.loc, b.loc]):
         one = tf.constant(1, dtype=a.dtype)

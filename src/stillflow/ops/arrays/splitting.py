@@ -218,6 +218,22 @@ def _split_strings(value: Any, sizes: list[int], axis: int) -> Any:
     return np.split(value, np.cumsum(sizes)[:-1], axis)
 
 
+@split_v_op.value
+def split_v_value(node: Node) -> Any:
+    value, sizes, axis = node.value(0), node.value(1), node.value(2)
+    if value is None or sizes is None or axis is None or np.size(axis) != 1:
+        return None
+    if value.ndim == 0 or not -value.ndim <= int(axis) < value.ndim:
+        return None
+    sizes = sizes.tolist()
+    total = value.shape[int(axis)]
+    if sizes.count(-1) == 1:
+        sizes[sizes.index(-1)] = total - (sum(sizes) + 1)
+    if min(sizes, default=0) < 0 or sum(sizes) != total:
+        return None  # the op itself reports what is wrong when it runs
+    return np.split(value, np.cumsum(sizes)[:-1], int(axis))
+
+
 @split_v_op.kernel
 def split_v_kernel(node: Node) -> Any:
     count, part = node.num_split, either(node, torch.split, _split_strings)

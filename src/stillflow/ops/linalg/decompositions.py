@@ -177,9 +177,9 @@ matrix_inverse_op = op(f"MatrixInverse(input: T) -> output: T\nadjoint: bool = f
 matrix_inverse_op.shape(square_shape)
 
 
-def check_invertible(info: Any, numel: int) -> None:
+def check_invertible(info: Any, numel: int, what: str = "Input") -> None:
     if numel and bool(info.any()):
-        raise errors.InvalidArgumentError(None, None, "Input is not invertible.")
+        raise errors.InvalidArgumentError(None, None, f"{what} is not invertible.")
 
 
 @matrix_inverse_op.kernel
@@ -363,7 +363,7 @@ def svd_samples() -> Any:
     yield Sample(_SQUARE, compute_uv=False, grad=False)
 
 
-# ---- LU, roots
+# ---- LU
 
 lu_op = op(
     "Lu(input: T) -> (lu: T, p: output_idx_type)\n"
@@ -393,39 +393,6 @@ def lu_kernel(node: Node) -> Any:
 @lu_op.samples
 def lu_samples() -> Any:
     yield Sample(_SQUARE, grad=False)
-
-
-matrix_square_root_op = op(f"MatrixSquareRoot(input: T) -> output: T\n{_FIELD}")
-matrix_square_root_op.shape(square_shape)
-matrix_logarithm_op = op("MatrixLogarithm(input: T) -> output: T\nT: {complex64, complex128}")
-matrix_logarithm_op.shape(square_shape)
-matrix_exponential_op = op(f"MatrixExponential(input: T) -> output: T\n{_FIELD}")
-matrix_exponential_op.shape(square_shape)
-
-
-@matrix_square_root_op.kernel
-def matrix_square_root_kernel(node: Node) -> Any:
-    def run(matrix: Any) -> Any:
-        values, vectors = torch.linalg.eig(matrix)
-        result = (vectors * values.sqrt().unsqueeze(-2)) @ torch.linalg.inv(vectors)
-        return result.to(matrix.dtype) if matrix.is_complex() else result.real.contiguous()
-
-    return in_float32(run)
-
-
-@matrix_logarithm_op.kernel
-def matrix_logarithm_kernel(node: Node) -> Any:
-    def run(matrix: Any) -> Any:
-        values, vectors = torch.linalg.eig(matrix)
-        result = (vectors * values.log().unsqueeze(-2)) @ torch.linalg.inv(vectors)
-        return result.to(matrix.dtype)
-
-    return run
-
-
-@matrix_exponential_op.kernel
-def matrix_exponential_kernel(node: Node) -> Any:
-    return in_float32(torch.linalg.matrix_exp)
 
 
 @export("linalg.cholesky", "cholesky")
@@ -493,20 +460,6 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
 def lu(input: Any, output_idx_type: Any = None, name: str | None = None) -> Any:
     """LU decompositions with partial pivoting: both factors in one matrix, and permutations."""
     return lu_op(input, output_idx_type=output_idx_type, name=name)
-
-
-@export("linalg.sqrtm")
-def matrix_square_root(input: Any, name: str | None = None) -> Tensor:
-    """Matrices whose squares are `input`."""
-    result: Tensor = matrix_square_root_op(input, name=name)
-    return result
-
-
-@export("linalg.logm")
-def matrix_logarithm(input: Any, name: str | None = None) -> Tensor:
-    """The matrix logarithms of complex matrices."""
-    result: Tensor = matrix_logarithm_op(input, name=name)
-    return result
 
 
 @export("linalg.eigh", "self_adjoint_eig")

@@ -47,7 +47,7 @@ def matrix_solve_kernel(node: Node) -> Any:
 
     def solve(matrix: Any, rhs: Any) -> Any:
         result, info = torch.linalg.solve_ex(matrix.mH if transposed else matrix, rhs)
-        check_invertible(info, matrix.numel())
+        check_invertible(info, matrix.numel(), "Input matrix")
         return result.contiguous()
 
     return in_float32(solve)
@@ -84,7 +84,8 @@ def matrix_triangular_solve_kernel(node: Node) -> Any:
     lower, transposed = node.lower, node.adjoint
 
     def solve(matrix: Any, rhs: Any) -> Any:
-        check_invertible(matrix.diagonal(dim1=-2, dim2=-1) == 0, matrix.numel())
+        zeros = matrix.diagonal(dim1=-2, dim2=-1) == 0
+        check_invertible(zeros, matrix.numel(), "Input matrix")
         if transposed:
             matrix = matrix.mH
         upper = lower if transposed else not lower

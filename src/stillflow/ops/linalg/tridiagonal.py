@@ -55,16 +55,25 @@ def _dense(diagonals: Any) -> Any:
     )
 
 
-def _not_invertible() -> Exception:
-    return errors.InvalidArgumentError(None, None, "The input matrix is not invertible.")
+def _refuse(singular: bool, main: Any, pivoting: bool) -> None:
+    if not singular:
+        return
+    message = "The matrix is not invertible."
+    if main.shape[-1] == 1:
+        message = "The matrix is not invertible: it is a scalar with value zero."
+    elif not pivoting:
+        message = (
+            "The matrix is either not invertible, or requires pivoting. Try setting "
+            "partial_pivoting = True."
+        )
+    raise errors.InvalidArgumentError(None, None, message)
 
 
 def _solve_pivoting(diagonals: Any, rhs: Any) -> Any:
     if rhs.numel() == 0:
         return rhs.clone()
     result, info = torch.linalg.solve_ex(_dense(diagonals), rhs)
-    if bool(info.any()):
-        raise _not_invertible()
+    _refuse(bool(info.any()), diagonals, pivoting=True)
     return result.contiguous()
 
 
@@ -81,11 +90,7 @@ def _solve_thomas(diagonals: Any, rhs: Any) -> Any:
         if i:
             pivot = pivot - lower[..., i] * factors[-1]
             value = value - lower[..., i, None] * values[-1]
-        if bool((pivot == 0).any()):
-            raise errors.InvalidArgumentError(
-                None, None, "The first element of diagonal is zero." if i == 0 else
-                "Encountered zero pivot during elimination.",
-            ) if i == 0 else _not_invertible()
+        _refuse(bool((pivot == 0).any()), main, pivoting=False)
         factors.append(upper[..., i] / pivot)
         values.append(value / pivot[..., None])
     for i in range(count - 2, -1, -1):
@@ -168,7 +173,9 @@ def tridiagonal_mat_mul_kernel(node: Node) -> Any:
 
 def _shift(x: Any, left: bool) -> Any:
     """Rows moved by one, zeros coming in."""
-    padding = [[0, 0]] * (x.shape.ndims - 2) + [[0, 1] if left else [1, 0], [0, 0]]
+    zeros = tf.zeros((tf.rank(x) - 2, 2), dtype=tf.int32)
+    ends = tf.constant([[0, 1] if left else [1, 0], [0, 0]])
+    padding = tf.concat([zeros, ends], axis=0)
     return tf.pad(x[..., 1:, :] if left else x[..., :-1, :], padding)
 
 

@@ -43,6 +43,7 @@ def _inverse_length(x: Any, rank: int) -> Tensor:
 
 def _padded(x: Any, rank: int, length: Any, inverse: bool) -> Any:
     """`x` with zeros appended where a transform of the given length needs more."""
+    length.shape.with_rank(1)
     given = x._dims
     if given is not None and 0 in given:
         return x

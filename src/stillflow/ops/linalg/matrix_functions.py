@@ -1,0 +1,236 @@
+"""Functions of matrices: square root, logarithm, exponential."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow.graph.card import op
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.linalg.decompositions import in_float32, square_shape
+
+_FIELD = "T: {double, float, half, complex64, complex128}"
+
+matrix_square_root_op = op(f"MatrixSquareRoot(input: T) -> output: T\n{_FIELD}")
+matrix_square_root_op.shape(square_shape)
+matrix_logarithm_op = op("MatrixLogarithm(input: T) -> output: T\nT: {complex64, complex128}")
+matrix_logarithm_op.shape(square_shape)
+matrix_exponential_op = op(f"MatrixExponential(input: T) -> output: T\n{_FIELD}")
+matrix_exponential_op.shape(square_shape)
+
+
+@matrix_square_root_op.kernel
+def matrix_square_root_kernel(node: Node) -> Any:
+    def run(matrix: Any) -> Any:
+        values, vectors = torch.linalg.eig(matrix)
+        result = (vectors * values.sqrt().unsqueeze(-2)) @ torch.linalg.inv(vectors)
+        return result.to(matrix.dtype) if matrix.is_complex() else result.real.contiguous()
+
+    return in_float32(run)
+
+
+@matrix_logarithm_op.kernel
+def matrix_logarithm_kernel(node: Node) -> Any:
+    def run(matrix: Any) -> Any:
+        values, vectors = torch.linalg.eig(matrix)
+        result = (vectors * values.log().unsqueeze(-2)) @ torch.linalg.inv(vectors)
+        return result.to(matrix.dtype)
+
+    return run
+
+
+@matrix_exponential_op.kernel
+def matrix_exponential_kernel(node: Node) -> Any:
+    return in_float32(torch.linalg.matrix_exp)
+
+
+@export("linalg.sqrtm")
+def matrix_square_root(input: Any, name: str | None = None) -> Tensor:
+    """Matrices whose squares are `input`."""
+    result: Tensor = matrix_square_root_op(input, name=name)
+    return result
+
+
+@export("linalg.logm")
+def matrix_logarithm(input: Any, name: str | None = None) -> Tensor:
+    """The matrix logarithms of complex matrices."""
+    result: Tensor = matrix_logarithm_op(input, name=name)
+    return result
+
+
+# ---- the gradient of the square root
+
+
+def _kronecker(a: Any, b: Any) -> Any:
+    """The Kronecker products of square matrices of one batch."""
+    a_shape, b_shape = tf.shape(a), tf.shape(b)
+    rows_a, rows_b = a_shape[-1], b_shape[-1]
+    batch = tf.slice(a_shape, [0], [tf.subtract(tf.size(a_shape), 2)])
+    wide_a = tf.concat([batch, [rows_a], [1], [rows_a], [1]], 0)
+    wide_b = tf.concat([batch, [1], [rows_b], [1], [rows_b]], 0)
+    a, b = tf.reshape(a, wide_a), tf.reshape(b, wide_b)
+    rows = rows_a * rows_b
+    return tf.reshape(a * b, tf.concat([batch, [rows], [rows]], 0))
+
+
+@matrix_square_root_op.gradient
+def matrix_square_root_gradient(node: Node, grad: Any) -> Any:
+    # With S the root, dA = dS S + S dS: a Sylvester equation, solved as a linear system.
+    root: Any = node.outputs[0]
+    shape = tf.shape(root)
+    rows = shape[-1]
+    count = tf.reduce_prod(shape[0:-2])
+    identity = tf.reshape(tf.eye(rows, dtype=root.dtype), [-1])
+    identity = tf.reshape(tf.tile(identity, [count]), shape)
+    transposed = tf.linalg.matrix_transpose(root)
+    first = _kronecker(identity, transposed)
+    second = _kronecker(root, identity)
+    system = tf.add(first, second)
+    batch = tf.slice(shape, [0], [tf.subtract(tf.size(shape), 2)])
+    column = tf.concat([batch, [rows * rows], [1]], 0)
+    rhs = tf.reshape(tf.linalg.matrix_transpose(grad), column)
+    solution = tf.reshape(tf.linalg.solve(system, rhs), shape)
+    return tf.linalg.matrix_transpose(solution)
+
+
+# ---- the exponential
+
+# Coefficients of the numerators of Pade approximants of exp, lowest power first; those of the
+# denominators differ in the signs of odd powers (Higham, 2005).
+_PADE: dict[int, list[float]] = {
+    3: [120.0, 60.0, 12.0],
+    5: [30240.0, 15120.0, 3360.0, 420.0, 30.0],
+    7: [17297280.0, 8648640.0, 1995840.0, 277200.0, 25200.0, 1512.0, 56.0],
+    9: [17643225600.0, 8821612800.0, 2075673600.0, 302702400.0, 30270240.0, 2162160.0, 110880.0,
+        3960.0, 90.0],
+    13: [64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0,
+         129060195264000.0, 10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0,
+         40840800.0, 960960.0, 16380.0, 182.0],
+}
+# Up to which 1-norms the lower orders are exact in single and double precision, and from which
+# on matrices are halved.
+_SINGLE = ((3, 5, 7), (4.258730016922831e-1, 1.880152677804762e0), 3.925724783138660)
+_DOUBLE = (
+    (3, 5, 7, 9, 13),
+    (1.495585217958292e-2, 2.539398330063230e-1, 9.504178996162932e-1, 2.097847961257068e0),
+    5.371920351148152,
+)
+
+
+def _pade(matrix: Any, order: int) -> tuple[Any, Any]:
+    """The odd and the even part of the numerator of order below 13."""
+    b = [tf.constant(number, matrix.dtype) for number in _PADE[order]]
+    identity = _identity(matrix)
+    powers = [tf.matmul(matrix, matrix)]
+    while 2 * len(powers) < order - 1:
+        # A^4 is the square of A^2; higher ones are multiplied by A^2.
+        powers.append(tf.matmul(powers[-1], powers[0]))
+    top = len(powers)
+    odd = powers[-1]
+    even = b[2 * top] * powers[-1]
+    for i in range(top - 1, 0, -1):
+        odd = odd + b[2 * i + 1] * powers[i - 1]
+    odd = odd + b[1] * identity
+    odd = tf.matmul(matrix, odd)
+    for i in range(top - 1, 0, -1):
+        even = even + b[2 * i] * powers[i - 1]
+    return odd, even + b[0] * identity
+
+
+def _pade13(matrix: Any) -> tuple[Any, Any]:
+    b = [tf.constant(number, matrix.dtype) for number in _PADE[13]]
+    identity = _identity(matrix)
+    a2 = tf.matmul(matrix, matrix)
+    a4 = tf.matmul(a2, a2)
+    a6 = tf.matmul(a4, a2)
+    odd = (
+        tf.matmul(a6, a6 + b[11] * a4 + b[9] * a2)
+        + b[7] * a6 + b[5] * a4 + b[3] * a2 + b[1] * identity
+    )
+    odd = tf.matmul(matrix, odd)
+    high = b[12] * a6 + b[10] * a4 + b[8] * a2
+    even = tf.matmul(a6, high) + b[6] * a6 + b[4] * a4 + b[2] * a2 + b[0] * identity
+    return odd, even
+
+
+def _identity(matrix: Any) -> Any:
+    rows = tf.shape(matrix)[-2]
+    return tf.eye(rows, batch_shape=tf.shape(matrix)[:-2], dtype=matrix.dtype)
+
+
+def _by_norm(norm: Any, limits: tuple[float, ...], cases: list[Any]) -> Any:
+    """For each matrix the first case whose limit its norm is below, else the last."""
+    limit = tf.constant(limits[0], norm.dtype)
+    below = tf.less(norm, limit)
+    rest = cases[1] if len(limits) == 1 else _by_norm(norm, limits[1:], cases[1:])
+    return tf.where(below, cases[0], rest)
+
+
+def _precision(dtype: Any) -> Any:
+    if dtype in (tf.float16, tf.float32, tf.complex64):
+        return _SINGLE
+    if dtype in (tf.float64, tf.complex128):
+        return _DOUBLE
+    raise ValueError(f"tf.linalg.expm does not support matrices of type {dtype}")
+
+
+@export("linalg.expm")
+def matrix_exponential(input: Any, name: str | None = None) -> Tensor:
+    """The exponentials of square matrices, by scaling, Pade approximants and squaring.
+
+    Args:
+      input: `[..., N, N]`, real or complex.
+
+    Raises:
+      ValueError: for other types.
+    """
+    with tf.name_scope(name, "matrix_exponential", [input]):
+        matrix: Any = convert_to_tensor(input, name="input")
+        if matrix.shape[-2:] == [0, 0]:
+            return matrix  # type: ignore[no-any-return]
+        batch = matrix.shape[:-2]
+        if not batch.is_fully_defined():
+            batch = tf.shape(matrix)[:-2]
+        matrix = tf.reshape(matrix, tf.concat(([-1], tf.shape(matrix)[-2:]), axis=0))
+        norm = tf.reduce_max(
+            tf.reduce_sum(tf.abs(matrix), axis=tf.size(tf.shape(matrix)) - 2), axis=-1
+        )
+        numerator, denominator, squarings = _approximant(matrix, norm)
+        result = _square_repeatedly(
+            tf.linalg.solve(denominator, numerator), squarings, norm.dtype
+        )
+        if not matrix.shape.is_fully_defined():
+            sizes = tf.concat((batch, tf.shape(result)[-2:]), axis=0)
+            return tf.reshape(result, sizes)  # type: ignore[no-any-return]
+        return tf.reshape(  # type: ignore[no-any-return]
+            result, batch.concatenate(result.shape[-2:])
+        )
+
+
+def _approximant(matrix: Any, norm: Any) -> tuple[Any, Any, Any]:
+    """Numerator and denominator, and how often each result is to be squared."""
+    orders, limits, largest = _precision(matrix.dtype)
+    most = tf.constant(largest, norm.dtype)
+    two = tf.constant(2.0, norm.dtype)
+    squarings = tf.maximum(tf.floor(tf.log(norm / most) / tf.log(two)), 0)
+    parts = [_pade(matrix, order) for order in orders[:-1]]
+    halvings = tf.pow(tf.constant(2.0, dtype=matrix.dtype), tf.cast(squarings, matrix.dtype))
+    scaled = matrix / halvings[..., tf.newaxis, tf.newaxis]
+    parts.append(_pade13(scaled) if orders[-1] == 13 else _pade(scaled, orders[-1]))
+    odd = _by_norm(norm, limits, [part[0] for part in parts])
+    even = _by_norm(norm, limits, [part[1] for part in parts])
+    return odd + even, -odd + even, squarings
+
+
+def _square_repeatedly(result: Any, squarings: Any, dtype: Any) -> Any:
+    most = tf.reduce_max(squarings)
+
+    def squared(i: Any, r: Any) -> tuple[Any, Any]:
+        return i + 1, tf.where(tf.less(i, squarings), tf.matmul(r, r), r)
+
+    count = tf.constant(0.0, dtype)
+    return tf.while_loop(lambda i, r: tf.less(i, most), squared, [count, result])[1]
