@@ -21,10 +21,12 @@ Calling a card adds a node to the default graph. See `ops/CARDS.md` for each par
 from __future__ import annotations
 
 import importlib
+import platform
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
+from stillflow import errors
 from stillflow.graph.signature import Signature, parse
 
 Part = TypeVar("Part", bound=Callable[..., Any])
@@ -145,6 +147,19 @@ def find(op_type: str) -> Card | None:
         load_all()
         card = _cards.get(op_type)
     return card
+
+
+def unregistered(op_type: str) -> errors.NotFoundError:
+    """The error for an op type without a card, in TF's words."""
+    return errors.NotFoundError(
+        None,
+        None,
+        f"Op type not registered '{op_type}' in binary running on {platform.node()}. Make sure "
+        "the Op and Kernel are registered in the binary running in this process. Note that if "
+        "you are loading a saved graph which used ops from tf.contrib, accessing (e.g.) "
+        "`tf.contrib.resampler` should be done before importing the graph, as contrib ops are "
+        "lazily registered when the module is first accessed.",
+    )
 
 
 def load_all() -> dict[str, Card]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from stillflow.graph import attrs as attr_values
-from stillflow.graph.card import Card, find
+from stillflow.graph.card import Card, find, unregistered
 from stillflow.graph.collections import Collections
 from stillflow.graph.export import export
 from stillflow.graph.infer import infer_shapes
@@ -254,7 +254,7 @@ class Graph(Scopes, Collections):
                 raise TypeError(f"Input #{index} is not a tensor: {tensor}")
         card = find(op_type)
         if card is None:
-            raise ValueError(f"Op type not registered '{op_type}': Stillflow has no such operation")
+            raise unregistered(op_type)
         declared = card.signature.attrs
         values = {
             key: attr_values.from_proto(value, declared[key].kind if key in declared else None)

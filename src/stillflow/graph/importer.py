@@ -10,7 +10,7 @@ from typing import Any
 from stillflow.graph import attrs as attr_values
 from stillflow.graph.api import name_scope
 from stillflow.graph.build import complete_attrs, output_types
-from stillflow.graph.card import Card, find
+from stillflow.graph.card import Card, find, unregistered
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.graph import PRODUCER, Graph, get_default_graph
@@ -188,11 +188,7 @@ class Importer:
             if not node.name:
                 raise ValueError("A node of the GraphDef has no name")
             if find(node.op) is None and node.op not in self._library():
-                raise ValueError(
-                    f"Op type not registered '{node.op}' in Stillflow. Make sure that the "
-                    f"operation of node '{node.name}' is one of TensorFlow 1.15's that Stillflow "
-                    "supports."
-                )
+                raise unregistered(node.op)
             for text in node.input:
                 source = _split(text.lstrip("^"))[0]
                 if source not in self.nodes and _split(text) not in self.input_map:

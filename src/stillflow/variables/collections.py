@@ -80,6 +80,13 @@ def local_variables_initializer() -> Any:
     return variables_initializer(local_variables())
 
 
+@export("initializers.tables_initializer", "tables_initializer", "initialize_all_tables")
+def tables_initializer(name: str = "init_all_tables") -> Any:
+    """An operation that fills all lookup tables of the graph."""
+    initializers = get_collection(GraphKeys.TABLE_INITIALIZERS)
+    return group(*initializers, name=name) if initializers else no_op(name=name)
+
+
 def _variables_or_ops(var_list: Sequence[Any] | None) -> Sequence[Any]:
     if var_list is not None:
         return var_list

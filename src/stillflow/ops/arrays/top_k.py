@@ -128,8 +128,8 @@ def top_k_gradient(node: Node, grad: Any, _: Any) -> Any:
     rows = slice_helper(shape(table), 0)
     starts = range_of(0, cast(rows, dtypes.int64) * width, width)
     flat = reshape(table + cast(expand_dims(starts, -1), dtypes.int32), [-1])
-    total = [reduce_prod(in_shape)]
-    spread = scatter_nd(expand_dims(flat, -1), reshape(grad, [-1]), total)
+    places, grads = expand_dims(flat, -1), reshape(grad, [-1])
+    spread = scatter_nd(places, grads, [reduce_prod(in_shape)])
     result = [reshape(spread, in_shape), zeros([], dtype=dtypes.int32)]
     return result[: len(node.inputs)]
 
