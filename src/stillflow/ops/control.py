@@ -108,6 +108,9 @@ def identity_samples() -> Iterator[Any]:
 
 
 @stop_gradient_op.samples
+@snapshot_op.samples
+@guarantee_const_op.samples
+@prevent_gradient_op.samples
 def stop_gradient_samples() -> Iterator[Any]:
     yield Sample(np.ones((2,), np.float32), grad=False)
 
@@ -136,6 +139,11 @@ def identity_n_kernel(node: Node) -> Any:
     return node.same(0) if len(node.inputs) == 1 else lambda *values: values
 
 
+@identity_n_op.samples
+def identity_n_samples() -> Iterator[Any]:
+    yield Sample([np.ones((2,), np.float32), np.array([b"a"], object), np.int64(3)])
+
+
 @identity_n_op.gradient
 def identity_n_gradient(node: Node, *grads: Any) -> Any:
     return list(grads)
@@ -143,6 +151,11 @@ def identity_n_gradient(node: Node, *grads: Any) -> Any:
 
 deep_copy_op = op("DeepCopy(x: T) -> y: T; T: type; flags: stateful")
 deep_copy_op.shape(_same_shape)
+
+
+@deep_copy_op.samples
+def deep_copy_samples() -> Iterator[Any]:
+    yield Sample(np.ones((2, 3), np.float32))
 
 
 @deep_copy_op.kernel

@@ -14,7 +14,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.arrays.rows import change_rows
 from stillflow.ops.kernels import ints, torch_type
-from stillflow.ops.samples import Sample
+from stillflow.ops.samples import Bad, Sample
 
 _SIGNATURE = "(x: T, i: int32, v: T) -> y: T; T: type"
 inplace_update_op = op("InplaceUpdate" + _SIGNATURE)
@@ -63,6 +63,13 @@ empty_op = op(
 def empty_shape(node: Node) -> Any:
     dims_lib.with_rank(node.dims(0), 1)
     return node.shape_value(0)
+
+
+@empty_op.samples
+def empty_samples() -> Iterator[Any]:
+    yield Sample([2, 0, 3], dtype=dtypes.int16, init=True)
+    yield Sample([2], dtype=dtypes.string, init=True)
+    yield Bad([[2]], dtype=dtypes.float32, match="must be rank 1")
 
 
 @empty_op.kernel

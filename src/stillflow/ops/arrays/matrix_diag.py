@@ -296,6 +296,7 @@ matrix_set_diag_v2_op.shape(matrix_set_diag_shape)
 
 
 @matrix_diag_op.samples
+@batch_matrix_diag_op.samples
 def matrix_diag_samples() -> Iterator[Any]:
     yield Sample(np.arange(6, dtype=np.float32).reshape(2, 3))
     yield Bad(np.float32(1), match="at least rank 1")
@@ -312,6 +313,7 @@ def matrix_diag_v2_samples() -> Iterator[Any]:
 
 
 @matrix_diag_part_op.samples
+@batch_matrix_diag_part_op.samples
 def matrix_diag_part_samples() -> Iterator[Any]:
     yield Sample(np.arange(12, dtype=np.float32).reshape(2, 2, 3))
     yield Bad(np.zeros(3, np.float32), match="at least rank 2")
@@ -326,6 +328,7 @@ def matrix_diag_part_v2_samples() -> Iterator[Any]:
 
 
 @matrix_set_diag_op.samples
+@batch_matrix_set_diag_op.samples
 def matrix_set_diag_samples() -> Iterator[Any]:
     yield Sample(np.zeros((2, 3, 2), np.float32), np.ones((2, 2), np.float32))
     yield Bad(np.zeros((2, 3), np.float32), np.ones(3, np.float32), match="must be equal|match")

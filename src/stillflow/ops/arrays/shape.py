@@ -94,6 +94,12 @@ def shape_n_value(node: Node) -> Any:
     return [int_array(dims, node.out_type) for dims in all_dims]
 
 
+@shape_n_op.samples
+def shape_n_samples() -> Iterator[Any]:
+    yield Sample([np.zeros((2, 3), np.float32), np.zeros((), np.float32)])
+    yield Sample([np.zeros((4,), np.float32)], out_type=dtypes.int64)
+
+
 @shape_n_op.kernel
 def shape_n_kernel(node: Node) -> Any:
     dtype = torch_type(node.out_type)

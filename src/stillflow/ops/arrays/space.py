@@ -273,6 +273,20 @@ def batch_to_space_nd_samples() -> Iterator[Any]:
     yield Bad(x, [3], [[0, 0]], match="evenly divisible|not divisible by product")
 
 
+@space_to_batch_op.samples
+def space_to_batch_samples() -> Iterator[Any]:
+    x = np.arange(12, dtype=np.float32).reshape(1, 3, 4, 1)
+    yield Sample(x, [[1, 0], [0, 0]], block_size=2, fixed=(1,))
+    yield Bad(x, [[0, 0], [0, 0]], block_size=2, match="evenly divisible|not divisible by")
+
+
+@batch_to_space_op.samples
+def batch_to_space_samples() -> Iterator[Any]:
+    x = np.arange(24, dtype=np.float32).reshape(4, 3, 2, 1)
+    yield Sample(x, [[1, 0], [0, 2]], block_size=2, fixed=(1,))
+    yield Bad(x[:3], [[0, 0], [0, 0]], block_size=2, match="evenly divisible|not divisible by")
+
+
 # ---- Public functions
 
 
