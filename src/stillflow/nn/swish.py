@@ -8,8 +8,8 @@ from stillflow.graph.api import control_dependencies
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
-from stillflow.variables.custom_gradient import custom_gradient
 from stillflow.ops.math.unary import sigmoid
+from stillflow.variables.custom_gradient import custom_gradient
 
 
 @export("nn.swish")

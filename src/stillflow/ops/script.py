@@ -89,7 +89,8 @@ def _called(function: Callable[..., Any], args: Sequence[Any]) -> list[np.ndarra
         raise
     except Exception as error:
         text = f"{type(error).__name__}: {error}\n{traceback.format_exc()}"
-        kind: Any = next((c for types, c in _CODES if isinstance(error, types)), errors.UnknownError)
+        known = (kind for types, kind in _CODES if isinstance(error, types))
+        kind: Any = next(known, errors.UnknownError)
         raise kind(None, None, text) from error
     if result is None:
         return []

@@ -19,7 +19,6 @@ from stillflow.ops.gradients import gradients
 from stillflow.platform import tf_logging as logging
 from stillflow.variables.collections import trainable_variables
 
-
 # Methods of SciPy that refuse single precision.
 _DOUBLE_ONLY = ("SLSQP", "TNC")
 
