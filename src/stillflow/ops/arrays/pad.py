@@ -198,7 +198,8 @@ def _mirrored(size: int, before: int, after: int, offset: int) -> list[int]:
     return [*front, *range(size), *back]
 
 
-def _mirror(x: Any, paddings: Any, offset: int) -> Any:
+def mirror(x: Any, paddings: Any, offset: int) -> Any:
+    """Pads with what lies next to the edges, mirrored; an offset of 1 leaves the edge out."""
     pairs = _run_time_pairs(paddings, x)
     _check("MirrorPad", pairs, x.shape, offset)
     for axis, (before, after) in enumerate(pairs):
@@ -234,7 +235,7 @@ def _fold(grad: Any, paddings: Any, offset: int) -> Any:
 
 @mirror_pad_op.kernel
 def mirror_pad_kernel(node: Node) -> Any:
-    return node.call(moving(node.T, _mirror), *node.inputs, _offset(node))
+    return node.call(moving(node.T, mirror), *node.inputs, _offset(node))
 
 
 @mirror_pad_grad_op.kernel

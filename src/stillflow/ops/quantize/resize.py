@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +11,12 @@ from stillflow.graph import dims, dtypes
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.ops.nn.interpolation import (
+    along,
+    interpolate,
+    interpolate_integers,
+    weights,
+)
 from stillflow.ops.quantize.linear import quantized, scalars
 from stillflow.ops.samples import Bad, Sample
 
@@ -39,66 +45,6 @@ def quantized_resize_bilinear_shape(node: Node) -> Any:
     return [(image[0], *sizes, image[3]), (), ()]
 
 
-class Weights(NamedTuple):
-    """For each output along one dimension: its neighbours, and how far it is from the first."""
-
-    lower: Any
-    upper: Any
-    fraction: Any
-
-
-def weights(size: int, wanted: int, align_corners: bool, half_pixel_centers: bool) -> Weights:
-    """Where the outputs along one dimension lie among the inputs."""
-    one = np.float32(1)
-    scale = one * size / np.float32(wanted)
-    if align_corners and wanted > 1:
-        scale = one * (size - 1) / np.float32(wanted - 1)
-    place = np.arange(wanted, dtype=np.float32)
-    half = np.float32(0.5)
-    place = (place + half) * scale - half if half_pixel_centers else place * scale
-    floor = np.floor(place)
-    lower = np.maximum(floor, 0).astype(np.int64)
-    upper = np.minimum(np.ceil(place), size - 1).astype(np.int64)
-    return Weights(lower, upper, place - floor)
-
-
-def _along(parts: Weights, axis: int, bits: int | None, device: Any) -> tuple[Any, Any, Any]:
-    fraction = parts.fraction
-    if bits is not None:
-        fraction = (fraction * np.float32(1 << bits)).astype(np.int64)
-    shape = [1, 1, 1, 1]
-    shape[axis] = -1
-    lower, upper = (torch.from_numpy(places).to(device) for places in parts[:2])
-    return lower, upper, torch.from_numpy(fraction).to(device).view(shape)
-
-
-def _mix(image: Any, rows: Any, columns: Any) -> Any:
-    top, bottom = image[:, rows[0]], image[:, rows[1]]
-
-    def across(part: Any) -> Any:
-        left, right = part[:, :, columns[0]], part[:, :, columns[1]]
-        return left + (right - left) * columns[2]
-
-    start = across(top)
-    return start + (across(bottom) - start) * rows[2]
-
-
-def _mix_integers(image: Any, rows: Any, columns: Any, bits: int) -> Any:
-    """Weights are integers; divisions drop fractions."""
-    one = 1 << bits
-    top, bottom = image[:, rows[0]], image[:, rows[1]]
-
-    def across(part: Any) -> Any:
-        left, right = part[:, :, columns[0]], part[:, :, columns[1]]
-        return left * one + (right - left) * columns[2]
-
-    def divide(values: Any) -> Any:
-        return torch.div(values, one, rounding_mode="trunc")
-
-    start = across(top)
-    return divide(start + divide(across(bottom) - start) * rows[2] + one // 2)
-
-
 def _resize(
     image: Any, size: Any, low: Any, high: Any, bits: int | None, align: bool, centers: bool
 ) -> Any:
@@ -111,13 +57,13 @@ def _resize(
     if (height, width) == tuple(image.shape[1:3]):
         return image.clone(), *ends
     rows, columns = (
-        _along(weights(image.shape[axis], wanted, align, centers), axis, bits, image.device)
+        along(weights(image.shape[axis], wanted, align, centers), axis, image.device, bits)
         for axis, wanted in ((1, height), (2, width))
     )
     if bits is None:
-        return _mix(image, rows, columns), *ends
+        return interpolate(image, rows, columns), *ends
     # TF reads 32-bit numbers in single precision here, which keeps 24 bits of them.
-    mixed = _mix_integers(image.to(torch.float32).to(torch.int64), rows, columns, bits)
+    mixed = interpolate_integers(image.to(torch.float32).to(torch.int64), rows, columns, bits)
     return mixed.to(image.dtype), *ends
 
 

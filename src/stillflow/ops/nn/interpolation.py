@@ -1,0 +1,81 @@
+"""Linear interpolation of images along height and width."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stillflow.graph.lazy import torch
+
+
+class Weights(NamedTuple):
+    """For each output along one dimension: its neighbours, and how far it is from the first."""
+
+    lower: Any
+    upper: Any
+    fraction: Any
+
+
+def weights(size: int, wanted: int, align_corners: bool, half_pixel_centers: bool) -> Weights:
+    """Where the outputs along one dimension lie among the inputs.
+
+    Args:
+      size: how many inputs there are.
+      wanted: how many outputs.
+      align_corners: whether the outer outputs lie on the outer inputs.
+      half_pixel_centers: whether pixels lie at 0.5, 1.5, ..., not at 0, 1, ...
+    """
+    one, half = np.float32(1), np.float32(0.5)
+    scale = one * size / np.float32(wanted)
+    if align_corners and wanted > 1:
+        scale = one * (size - 1) / np.float32(wanted - 1)
+    place = np.arange(wanted, dtype=np.float32)
+    place = (place + half) * scale - half if half_pixel_centers else place * scale
+    floor = np.floor(place)
+    lower = np.maximum(floor, 0).astype(np.int64)
+    upper = np.minimum(np.ceil(place), size - 1).astype(np.int64)
+    return Weights(lower, upper, place - floor)
+
+
+def along(parts: Weights, axis: int, device: Any, bits: int | None = None) -> Weights:
+    """Weights as tensors that broadcast along one axis of an image.
+
+    Args:
+      bits: makes the fractions integers of so many bits.
+    """
+    fraction = parts.fraction
+    if bits is not None:
+        fraction = (fraction * np.float32(1 << bits)).astype(np.int64)
+    shape = [1, 1, 1, 1]
+    shape[axis] = -1
+    lower, upper = (torch.from_numpy(places).to(device) for places in parts[:2])
+    return Weights(lower, upper, torch.from_numpy(fraction).to(device).view(shape))
+
+
+def interpolate(image: Any, rows: Weights, columns: Weights) -> Any:
+    """An image [batch, height, width, channels] at the weighted places."""
+    top, bottom = image[:, rows.lower], image[:, rows.upper]
+
+    def across(part: Any) -> Any:
+        left, right = part[:, :, columns.lower], part[:, :, columns.upper]
+        return left + (right - left) * columns.fraction.to(image.dtype)
+
+    start = across(top)
+    return start + (across(bottom) - start) * rows.fraction.to(image.dtype)
+
+
+def interpolate_integers(image: Any, rows: Weights, columns: Weights, bits: int) -> Any:
+    """The same in integers; fractions have `bits` bits and divisions drop what is left over."""
+    one = 1 << bits
+    top, bottom = image[:, rows.lower], image[:, rows.upper]
+
+    def across(part: Any) -> Any:
+        left, right = part[:, :, columns.lower], part[:, :, columns.upper]
+        return left * one + (right - left) * columns.fraction
+
+    def divide(values: Any) -> Any:
+        return torch.div(values, one, rounding_mode="trunc")
+
+    start = across(top)
+    return divide(start + divide(across(bottom) - start) * rows.fraction + one // 2)
