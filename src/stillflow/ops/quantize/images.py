@@ -141,7 +141,8 @@ def quantized_conv2d_samples() -> Iterator[Any]:
     yield Sample(image, filter[:1, :1], *ends, strides=[1, 4, 4, 1], padding="SAME")
     yield Sample(image, filter, *_numbers(1, 2, -1, 1), strides=[1, 1, 1, 1], padding="SAME")
     plain = {"strides": [1, 1, 1, 1], "padding": "VALID"}
-    yield Bad(image, filter[:, :, :1], *ends, **plain, match="multiple of the number|same depth")
+    match = "multiple of the number of groups|same depth"
+    yield Bad(image, filter[:, :, :1], *ends, **plain, match=match)
     uneven = {"strides": [1, 1, 2, 1], "padding": "VALID"}
     yield Bad(image, filter, *ends, **uneven, match="only supports equal length strides")
 
