@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -15,29 +15,195 @@ _MANY_STEPS = 1e9
 GroupRule = Callable[..., None]
 
 
-def gradient_descent(
-    states: Sequence[Sequence[Any]], grads: Sequence[Any], *, alpha: Any
-) -> None:
+# Pieces of variables that are updated together: so many numbers stay in a processor's cache from
+# one operation of a rule to the next.
+_PIECE = 1 << 16
+
+
+def _pieces(columns: Sequence[Sequence[Any]]) -> Iterator[list[list[Any]]]:
+    """Variables, slots and gradients in batches of about `_PIECE` numbers, large ones cut up."""
+    batch: list[list[Any]] = [[] for _ in columns]
+    size = 0
+    for row in zip(*columns, strict=True):
+        count = row[0].numel()
+        parts: Any = (row,)
+        if count > _PIECE:
+            parts = zip(*(tensor.view(-1).split(_PIECE) for tensor in row), strict=True)
+        for part in parts:
+            for column, tensor in zip(batch, part, strict=True):
+                column.append(tensor)
+            size += part[0].numel()
+            if size >= _PIECE:
+                yield batch
+                batch, size = [[] for _ in columns], 0
+    if size:
+        yield batch
+
+
+def _fits(tensor: Any) -> bool:
+    return tensor.is_contiguous() and tensor.dtype in (torch.float32, torch.float64)
+
+
+def _grouped(update: GroupRule, one: Callable[..., None]) -> GroupRule:
+    """A rule for many variables, from one over lists of tensors and one for a single variable.
+
+    The first gets scalars as Python numbers, and contiguous tensors in single or double precision.
+    """
+
+    def rule(states: Sequence[Sequence[Any]], grads: Sequence[Any], **scalars: Any) -> None:
+        columns = [*states, grads]
+        if not all(_fits(tensor) for column in columns for tensor in column):
+            for *state, grad in zip(*columns, strict=True):
+                one(*state, grad=grad, **scalars)
+            return
+        numbers = {
+            name: value if isinstance(value, bool) else float(value)
+            for name, value in scalars.items()
+        }
+        if grads[0].device.type != "cpu":
+            update(*columns, **numbers)
+            return
+        for batch in _pieces(columns):
+            update(*batch, **numbers)
+
+    return rule
+
+
+def gradient_descent(states: Sequence[Sequence[Any]], grads: Sequence[Any], *, alpha: Any) -> None:
     (variables,) = states
     torch._foreach_add_(variables, grads, alpha=-float(alpha))
 
 
-def momentum(
-    states: Sequence[Sequence[Any]],
-    grads: Sequence[Any],
+def _momentum(
+    variables: Any,
+    accumulators: Any,
+    grads: Any,
     *,
-    lr: Any,
-    momentum: Any,
+    lr: float,
+    momentum: float,
     use_nesterov: bool = False,
 ) -> None:
-    variables, accumulators = states
-    rate, decay = float(lr), float(momentum)
-    torch._foreach_mul_(accumulators, decay)
+    torch._foreach_mul_(accumulators, momentum)
     torch._foreach_add_(accumulators, grads)
     if use_nesterov:
-        torch._foreach_add_(variables, grads, alpha=-rate)
-        rate *= decay
-    torch._foreach_add_(variables, accumulators, alpha=-rate)
+        torch._foreach_add_(variables, grads, alpha=-lr)
+        lr *= momentum
+    torch._foreach_add_(variables, accumulators, alpha=-lr)
+
+
+def _adagrad(
+    variables: Any, sums: Any, grads: Any, *, lr: float, update_slots: bool = True
+) -> None:
+    if update_slots:
+        torch._foreach_addcmul_(sums, grads, grads)
+    torch._foreach_addcdiv_(variables, grads, torch._foreach_sqrt(sums), -lr)
+
+
+def _average(averages: Any, values: Any, others: Any, decay: float) -> None:
+    """`averages` of the products of `values` and `others`, over time."""
+    torch._foreach_mul_(averages, decay)
+    torch._foreach_addcmul_(averages, values, others, 1 - decay)
+
+
+def _adadelta(
+    variables: Any,
+    sums: Any,
+    steps: Any,
+    grads: Any,
+    *,
+    lr: float,
+    rho: float,
+    epsilon: float,
+) -> None:
+    _average(sums, grads, grads, rho)
+    update = torch._foreach_add(steps, epsilon)
+    torch._foreach_div_(update, torch._foreach_add(sums, epsilon))
+    torch._foreach_sqrt_(update)
+    torch._foreach_mul_(update, grads)
+    torch._foreach_add_(variables, update, alpha=-lr)
+    _average(steps, update, update, rho)
+
+
+def _step_by_root(
+    variables: Any, moments: Any, grads: Any, squares: Any, lr: float, momentum: float
+) -> None:
+    """RMSProp's last part; `squares` are overwritten."""
+    torch._foreach_sqrt_(squares)
+    torch._foreach_mul_(moments, momentum)
+    torch._foreach_addcdiv_(moments, grads, squares, lr)
+    torch._foreach_sub_(variables, moments)
+
+
+def _rms_prop(
+    variables: Any,
+    squares: Any,
+    moments: Any,
+    grads: Any,
+    *,
+    lr: float,
+    rho: float,
+    momentum: float,
+    epsilon: float,
+) -> None:
+    _average(squares, grads, grads, rho)
+    above_zero = torch._foreach_add(squares, epsilon)
+    _step_by_root(variables, moments, grads, above_zero, lr, momentum)
+
+
+def _centered_rms_prop(
+    variables: Any,
+    means: Any,
+    squares: Any,
+    moments: Any,
+    grads: Any,
+    *,
+    lr: float,
+    rho: float,
+    momentum: float,
+    epsilon: float,
+) -> None:
+    _average(squares, grads, grads, rho)
+    torch._foreach_mul_(means, rho)
+    torch._foreach_add_(means, grads, alpha=1 - rho)
+    variances = torch._foreach_addcmul(squares, means, means, -1)
+    torch._foreach_add_(variances, epsilon)
+    _step_by_root(variables, moments, grads, variances, lr, momentum)
+
+
+def _ftrl(
+    variables: Any,
+    sums: Any,
+    linear: Any,
+    grads: Any,
+    *,
+    lr: float,
+    l1: float,
+    l2: float,
+    lr_power: float,
+    l2_shrinkage: float = 0.0,
+) -> None:
+    def power(values: Any) -> Any:
+        return (
+            torch._foreach_sqrt(values)
+            if lr_power == -0.5
+            else torch._foreach_pow(values, -lr_power)
+        )
+
+    old = power(sums)
+    torch._foreach_addcmul_(sums, grads, grads)
+    new = power(sums)
+    torch._foreach_sub_(old, new)
+    torch._foreach_add_(linear, grads)
+    if l2_shrinkage:
+        torch._foreach_add_(linear, variables, alpha=2 * l2_shrinkage)
+    torch._foreach_addcmul_(linear, old, variables, 1 / lr)
+    torch._foreach_div_(new, lr)
+    torch._foreach_add_(new, 2 * l2)
+    shrunk = torch._foreach_clamp_min(linear, -l1)
+    torch._foreach_clamp_max_(shrunk, l1)
+    torch._foreach_sub_(shrunk, linear)
+    torch._foreach_div_(shrunk, new)
+    torch._foreach_copy_(variables, shrunk)
 
 
 @cache
@@ -75,13 +241,15 @@ def adam(
     )  # fmt: skip
 
 
-def _fits(tensor: Any) -> bool:
-    return tensor.is_contiguous() and tensor.dtype in (torch.float32, torch.float64)
-
-
 # Rules by name, with the name of the gradient among their inputs.
 GROUP_RULES: dict[str, tuple[GroupRule, str]] = {
     "GradientDescent": (gradient_descent, "delta"),
-    "Momentum": (momentum, "grad"),
     "Adam": (adam, "grad"),
+    "Momentum": (_grouped(_momentum, rules.momentum), "grad"),
+    "Adagrad": (_grouped(_adagrad, rules.adagrad), "grad"),
+    "Adadelta": (_grouped(_adadelta, rules.adadelta), "grad"),
+    "RMSProp": (_grouped(_rms_prop, rules.rms_prop), "grad"),
+    "CenteredRMSProp": (_grouped(_centered_rms_prop, rules.centered_rms_prop), "grad"),
+    "Ftrl": (_grouped(_ftrl, rules.ftrl), "grad"),
+    "FtrlV2": (_grouped(_ftrl, rules.ftrl_v2), "grad"),
 }
