@@ -43,6 +43,7 @@ def test_a_group_is_updated_as_each_of_it_is(name, flags, dtype, monkeypatch):
         [torch.tensor(random.uniform(0.1, 1.0, shape), dtype=dtype) for shape in shapes]
         for _ in range(slots + 1)
     ]
+    torch._foreach_mul_(states[1], 0.1)  # means of gradients are below the roots of mean squares
     grads = [torch.tensor(random.uniform(-1.0, 1.0, shape), dtype=dtype) for shape in shapes]
     scalars = {key: torch.tensor(value, dtype=dtype) for key, value in SCALARS[name].items()}
     expected = [[tensor.clone() for tensor in column] for column in states]
