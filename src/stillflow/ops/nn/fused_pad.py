@@ -39,9 +39,10 @@ fused_resize_and_pad_conv2d_op = op(f"""
 
 def _padded(node: Node, image: Any, index: int) -> Any:
     """The shape after padding by input `index`."""
-    rows, columns = dims.with_rank(node.dims(index), 2)
-    dims.with_value(rows, 4)
-    dims.with_value(columns, 2)
+    shape = dims.with_rank(node.dims(index), 2)
+    if shape[0] is not None:
+        dims.with_rank(image, shape[0])
+    dims.merge(shape, (4, 2))
     paddings = node.value(index)
     if paddings is None:
         return (None,) * 4
@@ -148,14 +149,14 @@ _EDGES = np.array([[0, 0], [1, 2], [2, 0], [0, 0]], np.int32)
 
 @fused_pad_conv2d_op.samples
 def fused_pad_conv2d_samples() -> Iterator[Any]:
-    image, filter = ramp(2, 5, 4, 3), ramp(3, 2, 3, 2)
+    image, filter = ramp(1, 5, 4, 3), ramp(3, 2, 3, 2)
     for mode in ("REFLECT", "SYMMETRIC"):
         for strides, padding in (([1, 1, 1, 1], "SAME"), ([1, 2, 1, 1], "VALID")):
             attrs = {"mode": mode, "strides": strides, "padding": padding}
             yield Sample(image, _EDGES, filter, fixed=(1,), grad=False, **attrs)
     yield Bad(image, -_EDGES, filter, **attrs, match="Paddings must be non-negative")
-    yield Bad(image, _EDGES[:3], filter, **attrs, match="must be 4|rank of inputs")
-    yield Bad(image, _EDGES[:, ::-1].T.copy(), filter, **attrs, match="must be 4|must be a matrix")
+    yield Bad(image, _EDGES[:3], filter, **attrs, match="must be rank 3|rank of inputs")
+    yield Bad(image, _EDGES[:, ::-1].T.copy(), filter, **attrs, match="must be rank 2|must be a matrix")
     yield Bad(image, _EDGES[[1, 0, 0, 0]], filter, **attrs, match="spatial padding, not batches")
     yield Bad(image, _EDGES, filter[:, :, :2], **attrs, match="must be equal|the same depth")
 
