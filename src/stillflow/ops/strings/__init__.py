@@ -1,0 +1,1 @@
+"""Ops on tensors of strings. Strings are bytes."""

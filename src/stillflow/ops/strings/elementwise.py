@@ -1,0 +1,242 @@
+"""Ops that map each string on its own: case, length, Base64, hashes."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dtypes
+from stillflow.graph.card import Card, op
+from stillflow.graph.export import export
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.dispatch import dispatchable
+from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.strings.kernels import to_numbers, to_strings
+from stillflow.util.deprecation import deprecated_argument_lookup
+from stillflow.util.farmhash import fingerprints
+from stillflow.util.string_hashes import murmur64, siphash
+
+string_strip_op = op("StringStrip(input: string) -> output: string")
+string_lower_op = op('StringLower(input: string) -> output: string; encoding: string = ""')
+string_upper_op = op('StringUpper(input: string) -> output: string; encoding: string = ""')
+string_length_op = op("""
+    StringLength(input: string) -> output: int32
+    unit: {"BYTE", "UTF8_CHAR"} = "BYTE"
+""")
+encode_base64_op = op(
+    "EncodeBase64(input: string) -> output: string; pad: bool = false", differentiable=False
+)
+decode_base64_op = op("DecodeBase64(input: string) -> output: string", differentiable=False)
+string_to_hash_bucket_fast_op = op(
+    "StringToHashBucketFast(input: string) -> output: int64; num_buckets: int >= 1",
+    differentiable=False,
+)
+
+
+string_to_hash_bucket_strong_op = op(
+    """
+    StringToHashBucketStrong(input: string) -> output: int64
+    num_buckets: int >= 1
+    key: list(int)
+""",
+    differentiable=False,
+)
+string_to_hash_bucket_op = op(
+    "StringToHashBucket(string_tensor: string) -> output: int64; num_buckets: int >= 1",
+    differentiable=False,
+)
+_LEGACY_SEED = 0xDECAFCAFFE
+
+
+def same_shape(node: Node) -> Any:
+    return node.dims(0)
+
+
+def utf8_length(text: bytes) -> int:
+    """The number of characters: of bytes that do not continue one."""
+    return sum((byte & 0xC0) != 0x80 for byte in text)
+
+
+def _encode(text: bytes, pad: bool) -> bytes:
+    encoded = base64.urlsafe_b64encode(text)
+    return encoded if pad else encoded.rstrip(b"=")
+
+
+_NOT_BASE64 = bytes(
+    set(range(256))
+    - set(map(ord, map(chr, b"-_")))
+    - {byte for byte in range(128) if chr(byte).isalnum()}
+)
+
+
+def _decode(text: bytes) -> bytes:
+    if len(text) % 4 == 0 and text.endswith(b"="):
+        text = text[:-2] if text.endswith(b"==") else text[:-1]
+    if text.translate(None, _NOT_BASE64) != text:
+        raise ValueError("Invalid character found in base64.")
+    if len(text) % 4 == 1:
+        raise ValueError("Base64 string length cannot be 1 modulo 4.")
+    try:
+        return base64.urlsafe_b64decode(text + b"=" * (-len(text) % 4))
+    except binascii.Error as error:
+        raise ValueError("Invalid character found in base64.") from error
+
+
+def _check_encoding(node: Node) -> None:
+    if node.encoding not in (b"", b"utf-8"):
+        raise ValueError(
+            f"only utf-8 or '' (no encoding) is supported, received {node.encoding.decode()}"
+        )
+
+
+def _cased(change: str) -> Callable[[Node], Any]:
+    """The kernel of a change of case: of ASCII letters, or of all letters in UTF-8."""
+
+    def kernel(node: Node) -> Any:
+        _check_encoding(node)
+        if node.encoding:
+            return to_strings(lambda s: getattr(s.decode("utf-8", "replace"), change)().encode())
+        return to_strings(getattr(bytes, change))
+
+    return kernel
+
+
+def _length_kernel(node: Node) -> Any:
+    return to_numbers(len if node.unit == b"BYTE" else utf8_length, dtypes.int32)
+
+
+def _hash_kernel(node: Node) -> Any:
+    count = node.num_buckets
+    return to_numbers(lambda s: int(fingerprints([s])[0]) % count, dtypes.int64)
+
+
+def _strong_hash_kernel(node: Node) -> Any:
+    count, key = node.num_buckets, tuple(node.key)
+    if len(key) != 2:
+        raise ValueError("Key must have 2 elements")
+    return to_numbers(lambda s: siphash(s, key) % count, dtypes.int64)
+
+
+def _legacy_hash_kernel(node: Node) -> Any:
+    count = node.num_buckets
+    return to_numbers(lambda s: murmur64(s, _LEGACY_SEED) % count, dtypes.int64)
+
+
+_KERNELS: list[tuple[Card, Callable[[Node], Any]]] = [
+    (string_strip_op, lambda node: to_strings(bytes.strip)),
+    (string_lower_op, _cased("lower")),
+    (string_upper_op, _cased("upper")),
+    (string_length_op, _length_kernel),
+    (encode_base64_op, lambda node: to_strings(lambda s: _encode(s, node.pad))),
+    (decode_base64_op, lambda node: to_strings(_decode)),
+    (string_to_hash_bucket_fast_op, _hash_kernel),
+    (string_to_hash_bucket_strong_op, _strong_hash_kernel),
+    (string_to_hash_bucket_op, _legacy_hash_kernel),
+]
+for _card, _kernel in _KERNELS:
+    _card.shape(same_shape)
+    _card.kernel(_kernel)
+
+
+def _strings(*items: bytes) -> np.ndarray:
+    return np.array(items, object)
+
+
+@string_strip_op.samples
+@string_lower_op.samples
+@string_upper_op.samples
+@string_length_op.samples
+@encode_base64_op.samples
+def any_string_samples() -> Iterator[Any]:
+    yield Sample(_strings(b" aB ", "\u00e9x".encode(), b"\xff\x00"))
+    yield Sample(np.zeros((2, 0), object))
+
+
+@decode_base64_op.samples
+def decode_base64_samples() -> Iterator[Any]:
+    yield Sample(_strings(b"YWI", b"YWI=", b"-_8", b""))
+    yield Bad(_strings(b"a+/b"), match="Invalid character")
+    yield Bad(_strings(b"a"), match="cannot be 1 modulo 4")
+
+
+@string_to_hash_bucket_strong_op.samples
+def string_to_hash_bucket_strong_samples() -> Iterator[Any]:
+    yield Sample(_strings(b"a", b"", b"long" * 40), num_buckets=10, key=[1, -2])
+
+
+@string_to_hash_bucket_op.samples
+@string_to_hash_bucket_fast_op.samples
+def string_to_hash_bucket_fast_samples() -> Iterator[Any]:
+    yield Sample(_strings(b"a", b"", b"long" * 40), num_buckets=10)
+
+
+@export("string_strip", "strings.strip")
+@dispatchable
+def string_strip(input: Any, name: str | None = None) -> Tensor:
+    """Strings without the whitespace at their ends."""
+    return string_strip_op(input, name=name)
+
+
+@export("strings.lower")
+@dispatchable
+def string_lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+    """Strings in lower case: ASCII letters, or all letters if `encoding` is "utf-8"."""
+    return string_lower_op(input, encoding=encoding, name=name)
+
+
+@export("strings.upper")
+@dispatchable
+def string_upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+    """Strings in upper case: ASCII letters, or all letters if `encoding` is "utf-8"."""
+    return string_upper_op(input, encoding=encoding, name=name)
+
+
+@export("strings.length")
+@dispatchable
+def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+    """The lengths of strings in bytes, or in characters if `unit` is "UTF8_CHAR", as int32."""
+    return string_length_op(input, unit=unit, name=name)
+
+
+@export("encode_base64", "io.encode_base64")
+@dispatchable
+def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
+    """Strings in Base64 with "-" and "_", filled up with "=" if `pad`."""
+    return encode_base64_op(input, pad=pad, name=name)
+
+
+@export("decode_base64", "io.decode_base64")
+@dispatchable
+def decode_base64(input: Any, name: str | None = None) -> Tensor:
+    """The strings that were encoded in Base64 with "-" and "_"."""
+    return decode_base64_op(input, name=name)
+
+
+@export("string_to_hash_bucket_fast", "strings.to_hash_bucket_fast")
+@dispatchable
+def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
+    """The FarmHash fingerprints of strings modulo `num_buckets`, as int64."""
+    return string_to_hash_bucket_fast_op(input, num_buckets=num_buckets, name=name)
+
+
+@export("string_to_hash_bucket_strong", "strings.to_hash_bucket_strong")
+@dispatchable
+def string_to_hash_bucket_strong(
+    input: Any, num_buckets: int, key: Any, name: str | None = None
+) -> Tensor:
+    """The SipHashes of strings under a `key` of two integers modulo `num_buckets`, as int64."""
+    return string_to_hash_bucket_strong_op(input, num_buckets=num_buckets, key=key, name=name)
+
+
+@export("string_to_hash_bucket", "strings.to_hash_bucket")
+def string_to_hash_bucket(
+    string_tensor: Any = None, num_buckets: Any = None, name: str | None = None, input: Any = None
+) -> Tensor:
+    """The MurmurHashes of strings modulo `num_buckets`, as int64; `input` is another name."""
+    strings = deprecated_argument_lookup("input", input, "string_tensor", string_tensor)
+    return string_to_hash_bucket_op(strings, num_buckets=num_buckets, name=name)

@@ -1,0 +1,272 @@
+"""Parts of strings: Substr, StringSplit, StringSplitV2."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dims as dims_lib
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
+from stillflow.graph.card import op
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.graph.sparse_tensor import SparseTensor
+from stillflow.ops.dispatch import dispatchable
+from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.strings.kernels import strings_of
+from stillflow.util.deprecation import deprecated, deprecated_args, deprecated_argument_lookup
+
+substr_op = op("""
+    Substr(input: string, pos: T, len: T) -> output: string
+    T: {int32, int64}
+    unit: {"BYTE", "UTF8_CHAR"} = "BYTE"
+""")
+
+
+@substr_op.shape
+def substr_shape(node: Node) -> Any:
+    pos, length = node.dims(1), node.dims(2)
+    if pos is not None and length is not None:
+        dims_lib.with_rank(pos, len(length))
+        if pos != length:
+            raise ValueError(
+                "pos and len shapes must match: "
+                f"{dims_lib.to_string(pos)} vs. {dims_lib.to_string(length)}"
+            )
+    return dims_lib.broadcast(node.dims(0), pos)
+
+
+def _cut(units: Any, pos: int, length: int) -> Any:
+    """The slice as C++'s `substr` takes it, or None if it starts outside."""
+    start = pos + len(units) if pos < 0 else pos
+    if not 0 <= start <= len(units):
+        return None
+    return units[start:] if length < 0 else units[start : start + length]
+
+
+_CHARACTER = re.compile(rb"[\x80-\xbf]+|[^\x80-\xbf][\x80-\xbf]*")
+
+
+def _substring(text: bytes, pos: int, length: int, by_character: bool, index: int) -> bytes:
+    if not by_character:
+        found = _cut(text, pos, length)
+        if found is None:
+            shown = text.decode("utf-8", "replace")
+            raise ValueError(f"pos {pos} out of range for string b'{shown}' at index {index}")
+        return found
+    found = _cut(_CHARACTER.findall(text), pos, length)
+    if found is None:
+        raise ValueError(f"pos {pos} out of range for string at index {index}")
+    return b"".join(found)
+
+
+@substr_op.kernel
+def substr_kernel(node: Node) -> Any:
+    by_character = node.unit == b"UTF8_CHAR"
+
+    def substr(x: Any, pos: Any, length: Any) -> Any:
+        texts, starts, lengths = np.broadcast_arrays(
+            x, np.array(pos.tolist(), object), np.array(length.tolist(), object)
+        )
+        items = zip(texts.reshape(-1), starts.reshape(-1), lengths.reshape(-1))
+        cut = [_substring(*item, by_character, i) for i, item in enumerate(items)]
+        return strings_of(cut, texts.shape)
+
+    return substr
+
+
+@substr_op.samples
+def substr_samples() -> Iterator[Any]:
+    words = np.array([b"hello", "w\u00f6rld".encode()], object)
+    one, two = np.int32(1), np.int32(2)
+    yield Sample(words, one, two)
+    yield Sample(words, one, two, unit="UTF8_CHAR")
+    yield Sample(words, np.array([-3, 0], np.int64), np.array([2, 9], np.int64))
+    yield Bad(words, np.int32(10), one, match="pos 10 out of range")
+
+
+@export("strings.substr")
+@dispatchable
+def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+    """Parts of strings.
+
+    Args:
+      input: strings of any shape.
+      pos: where each part starts, counted from the end if negative; broadcast with `input`.
+      len: how long each part is at most, of the shape of `pos`.
+      unit: what is counted: "BYTE" or "UTF8_CHAR".
+    """
+    return substr_op(input, pos, len, unit=unit, name=name)
+
+
+@export("substr")
+@deprecated(None, "Use `tf.strings.substr` instead of `tf.substr`.")
+def substr_deprecated(
+    input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE"
+) -> Tensor:
+    """Parts of strings: `tf.strings.substr`."""
+    return substr(input, pos, len, name=name, unit=unit)
+
+
+# ---- StringSplit and StringSplitV2
+
+string_split_op = op(
+    """
+    StringSplit(input: string, delimiter: string) -> (indices: int64, values: string, shape: int64)
+    skip_empty: bool = true
+""",
+    differentiable=False,
+)
+string_split_v2_op = op("""
+    StringSplitV2(input: string, sep: string) -> (indices: int64, values: string, shape: int64)
+    maxsplit: int = -1
+""")
+
+
+@string_split_op.shape
+@string_split_v2_op.shape
+def string_split_shape(node: Node) -> Any:
+    if not node.planning:  # the kernels have words of their own
+        dims_lib.with_rank(node.dims(0), 1)
+        dims_lib.with_rank(node.dims(1), 0)
+    return [(None, 2), (None,), (2,)]
+
+
+def _at_delimiters(text: bytes, delimiters: bytes, skip_empty: bool) -> list[bytes]:
+    if not text:
+        return []
+    if not delimiters:
+        return [text[i : i + 1] for i in range(len(text))]
+    parts = re.split(b"[" + re.escape(delimiters) + b"]", text)
+    return [part for part in parts if part] if skip_empty else parts
+
+
+def _at_separator(text: bytes, separator: bytes, most: int) -> list[bytes]:
+    if most == 0:
+        return [text]
+    if separator:
+        return text.split(separator, max(most, -1))
+    parts = text.split(None, max(most, -1))
+    if most > 0 and len(parts) == most:
+        parts.append(b"")  # the rest is kept even where it is empty
+    return parts
+
+
+def _split_kernel(split: Callable[[bytes, bytes], list[bytes]], argument: str) -> Any:
+    def kernel(x: Any, separator: Any) -> Any:
+        arguments = (("input", x, 1, "vector"), (argument, separator, 0, "scalar"))
+        for name, value, rank, kind in arguments:
+            if value.ndim != rank:
+                given = dims_lib.to_string(value.shape)
+                raise ValueError(f"{name} must be a {kind}, got shape: {given}")
+        rows = [split(text, separator.item()) for text in x]
+        values = [part for row in rows for part in row]
+        indices = [(i, j) for i, row in enumerate(rows) for j in range(len(row))]
+        shape = (len(rows), max(map(len, rows), default=0))
+        return (
+            torch.tensor(indices, dtype=torch.int64).reshape(-1, 2),
+            strings_of(values, (len(values),)),
+            torch.tensor(shape, dtype=torch.int64),
+        )
+
+    return kernel
+
+
+@string_split_op.kernel
+def string_split_kernel(node: Node) -> Any:
+    skip = node.skip_empty
+    return _split_kernel(lambda text, by: _at_delimiters(text, by, skip), "delimiter")
+
+
+@string_split_v2_op.kernel
+def string_split_v2_kernel(node: Node) -> Any:
+    most = node.maxsplit
+    return _split_kernel(lambda text, by: _at_separator(text, by, most), "sep")
+
+
+@string_split_op.samples
+@string_split_v2_op.samples
+def string_split_samples() -> Iterator[Any]:
+    lines = np.array([b"a b", b"", b" c--d "], object)
+    for separator in (b" ", b"", b"--"):
+        yield Sample(lines, np.array(separator, object))
+    yield Bad(np.array([[b"a"]], object), np.array(b" ", object), match="rank 1|must be a vector")
+
+
+def _as_sparse(parts: Any) -> SparseTensor:
+    return SparseTensor(*parts)
+
+
+def _check_result_type(result_type: str) -> None:
+    if result_type == "RaggedTensor":
+        raise NotImplementedError("Stillflow does not support result_type='RaggedTensor'.")
+    if result_type != "SparseTensor":
+        raise ValueError("result_type must be 'RaggedTensor' or 'SparseTensor'.")
+
+
+@export("string_split")
+@deprecated_args(None, "delimiter is deprecated, please use sep instead.", "delimiter")
+def string_split(
+    source: Any,
+    sep: Any = None,
+    skip_empty: bool = True,
+    delimiter: Any = None,
+    result_type: str = "SparseTensor",
+    name: str | None = None,
+) -> SparseTensor:
+    """Splits strings at every one of the characters of `sep`.
+
+    Args:
+      source: string [n].
+      sep: scalar string, a blank by default; each byte is one split point if it is empty.
+      skip_empty: whether empty parts are left out.
+      delimiter: deprecated name of `sep`.
+      result_type: "SparseTensor".
+
+    Returns:
+      A sparse tensor [n, most parts].
+    """
+    with name_scope(name, "StringSplit", [source]):
+        sep = deprecated_argument_lookup("sep", sep, "delimiter", delimiter)
+        separator = convert_to_tensor(" " if sep is None else sep, dtype=dtypes.string)
+        strings = convert_to_tensor(source, dtype=dtypes.string)
+        _check_result_type(result_type)
+        return _as_sparse(string_split_op(strings, separator, skip_empty=skip_empty))
+
+
+@export("strings.split")
+def strings_split(
+    input: Any = None,
+    sep: Any = None,
+    maxsplit: int = -1,
+    result_type: str = "SparseTensor",
+    source: Any = None,
+    name: str | None = None,
+) -> SparseTensor:
+    """Splits strings at a separator, as Python's `str.split` does.
+
+    Args:
+      input: string [n].
+      sep: scalar string; runs of whitespace by default.
+      maxsplit: how many splits to make at most, if positive.
+      result_type: "SparseTensor".
+      source: another name of `input`.
+
+    Returns:
+      A sparse tensor [n, most parts].
+    """
+    input = deprecated_argument_lookup("input", input, "source", source)
+    with name_scope(name, "StringSplit", [input]):
+        strings = convert_to_tensor(input, dtype=dtypes.string, name="input")
+        _check_result_type(result_type)
+        if strings.shape.ndims != 1:
+            raise NotImplementedError("Stillflow splits strings of rank 1 only.")
+        separator = convert_to_tensor("" if sep is None else sep, dtype=dtypes.string)
+        return _as_sparse(string_split_v2_op(strings, separator, maxsplit=maxsplit))

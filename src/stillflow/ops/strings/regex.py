@@ -1,0 +1,275 @@
+"""Regular expressions on strings: RegexReplace, RegexFullMatch and their static forms.
+
+Patterns are RE2's. They are run by Python's `re` on text decoded from UTF-8, with ASCII classes, as
+RE2's are. What only one of the two knows is translated or refused by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dims as dims_lib
+from stillflow.graph import dtypes
+from stillflow.graph.card import op
+from stillflow.graph.export import export
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.dispatch import dispatchable
+from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.strings.elementwise import same_shape
+from stillflow.ops.strings.kernels import to_numbers, to_strings
+
+regex_replace_op = op(
+    """
+    RegexReplace(input: string, pattern: string, rewrite: string) -> output: string
+    replace_global: bool = true
+""",
+    differentiable=False,
+)
+static_regex_replace_op = op("""
+    StaticRegexReplace(input: string) -> output: string
+    pattern: string
+    rewrite: string
+    replace_global: bool = true
+""")
+regex_full_match_op = op("RegexFullMatch(input: string, pattern: string) -> output: bool")
+static_regex_full_match_op = op(
+    "StaticRegexFullMatch(input: string) -> output: bool; pattern: string"
+)
+
+_CLASSES = {
+    "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "ascii": "\\x00-\\x7f", "blank": "\\t ",
+    "cntrl": "\\x00-\\x1f\\x7f", "digit": "0-9", "graph": "!-~", "lower": "a-z",
+    "print": " -~", "punct": "!-/:-@\\[-`{-~", "space": "\\t\\n\\v\\f\\r ", "upper": "A-Z",
+    "word": "0-9A-Za-z_", "xdigit": "0-9A-Fa-f",
+}  # fmt: skip
+_TOKEN = re.compile(
+    r"\\Q(?P<quoted>.*?)(?:\\E|\Z)|\[:(?P<class>\w+):\]|\\(?P<escape>.)|"
+    r"(?P<perl>\(\?(?:<?[=!]|P=|\(|>|#))|\$(?P<end>)",
+    re.DOTALL,
+)
+
+
+def _translated(token: re.Match[str], multiline: bool) -> str:
+    kinds = token.groupdict()
+    if kinds["quoted"] is not None:
+        return re.escape(kinds["quoted"])
+    if kinds["class"] in _CLASSES:
+        return _CLASSES[kinds["class"]]
+    if kinds["perl"]:
+        raise ValueError(f"invalid perl operator: {kinds['perl']}")
+    if kinds["end"] is not None:
+        return "$" if multiline else r"\Z"
+    escape = kinds["escape"]
+    if escape == "z":
+        return r"\Z"
+    if escape in ("p", "P", "C", "X"):
+        raise ValueError(f"Stillflow does not support the escape sequence \\{escape}")
+    if escape is not None and (escape in "123456789Z"):
+        raise ValueError(f"invalid escape sequence: \\{escape}")
+    return token[0]
+
+
+def _translate(pattern: str) -> str:
+    """An RE2 pattern as one of Python's; "$" is the end of the text unless the flag m is given."""
+    multiline = re.search(r"\(\?[a-zA-Z]*m", pattern) is not None
+    pieces: list[str] = []
+    place, in_class = 0, False
+    while place < len(pattern):
+        token = _TOKEN.match(pattern, place)
+        if token is None or (in_class and token["end"] is not None):
+            char = pattern[place]
+            in_class = char != "]" if in_class else char == "["
+            pieces.append("\\[" if char == "[" and pieces and pieces[-1:] == ["["] else char)
+            place += 1
+        else:
+            pieces.append(_translated(token, multiline))
+            place = token.end()
+    return "".join(pieces)
+
+
+@lru_cache(256)
+def compiled(pattern: bytes) -> re.Pattern[str]:
+    """An RE2 pattern, compiled.
+
+    Raises:
+      ValueError: in TF's words, if RE2 refuses the pattern.
+    """
+    text = pattern.decode("utf-8", "surrogateescape")
+    try:
+        return re.compile(_translate(text), re.ASCII)
+    except re.error as error:
+        reason = str(error.msg)
+        if "unterminated subpattern" in reason or "unbalanced parenthesis" in reason:
+            reason = f"missing ): {text}"
+        elif "nothing to repeat" in reason:
+            reason = f"no argument for repetition operator: {text[error.pos or 0 :][:1]}"
+        elif "unterminated character set" in reason:
+            reason = f"missing ]: {text[error.pos or 0 :]}"
+    except ValueError as error:
+        reason = str(error)
+    raise ValueError(f"Invalid pattern: {text}, error: {reason}")
+
+
+def _rewriter(rewrite: bytes) -> Callable[[re.Match[str]], str]:
+    """The replacement of a match: backslash and digit stand for a group, two for a backslash."""
+    pieces = re.split(r"(\\.)", rewrite.decode("utf-8", "surrogateescape"), flags=re.DOTALL)
+
+    def replaced(match: re.Match[str]) -> str:
+        result = []
+        for piece in pieces:
+            if not piece.startswith("\\"):
+                result.append(piece)
+            elif piece[1:].isdigit():
+                result.append(match[int(piece[1:])] or "")
+            else:
+                result.append("\\")
+        return "".join(result)
+
+    return replaced
+
+
+def _check_rewrite(pattern: re.Pattern[str], rewrite: bytes) -> bool:
+    """Whether RE2 would take the rewrite: where it would not, strings stay as they are."""
+    escapes = re.findall(rb"\\(.?)", rewrite, re.DOTALL)
+    groups = [int(escape) for escape in escapes if escape.isdigit()]
+    known = all(escape.isdigit() or escape == b"\\" for escape in escapes)
+    return known and max(groups, default=0) <= pattern.groups
+
+
+def _replacer(pattern: bytes, rewrite: bytes, everywhere: bool) -> Callable[[bytes], bytes]:
+    expression, replaced = compiled(pattern), _rewriter(rewrite)
+    if not _check_rewrite(expression, rewrite):
+        return lambda text: text
+
+    def replace(text: bytes) -> bytes:
+        chars = text.decode("utf-8", "surrogateescape")
+        result, place, last = [], 0, -1
+        for match in expression.finditer(chars):
+            if match.start() == match.end() == last:
+                continue  # RE2 takes no empty match right behind another match
+            result += [chars[place : match.start()], replaced(match)]
+            place = last = match.end()
+            if not everywhere:
+                break
+        return "".join([*result, chars[place:]]).encode("utf-8", "surrogateescape")
+
+    return replace
+
+
+def _full_matcher(pattern: bytes) -> Callable[[bytes], bool]:
+    expression = compiled(pattern)
+    return lambda text: bool(expression.fullmatch(text.decode("utf-8", "surrogateescape")))
+
+
+def _scalar(name: str, value: Any) -> bytes:
+    if value.ndim:
+        raise ValueError(f"{name} must be scalar, but received {dims_lib.to_string(value.shape)}")
+    return value.item()
+
+
+@regex_replace_op.shape
+@regex_full_match_op.shape
+def dynamic_pattern_shape(node: Node) -> Any:
+    if not node.planning:  # the kernels have words of their own
+        for i in range(1, len(node.inputs)):
+            dims_lib.with_rank(node.dims(i), 0)
+    return node.dims(0)
+
+
+static_regex_replace_op.shape(same_shape)
+static_regex_full_match_op.shape(same_shape)
+
+
+@regex_replace_op.kernel
+def regex_replace_kernel(node: Node) -> Any:
+    everywhere = node.replace_global
+
+    def replace(x: Any, pattern: Any, rewrite: Any) -> Any:
+        given = _scalar("Pattern", pattern), _scalar("Rewrite", rewrite)
+        return to_strings(_replacer(*given, everywhere))(x)
+
+    return replace
+
+
+@static_regex_replace_op.kernel
+def static_regex_replace_kernel(node: Node) -> Any:
+    return to_strings(_replacer(node.pattern, node.rewrite, node.replace_global))
+
+
+@regex_full_match_op.kernel
+def regex_full_match_kernel(node: Node) -> Any:
+    def match(x: Any, pattern: Any) -> Any:
+        return to_numbers(_full_matcher(_scalar("Pattern", pattern)), dtypes.bool)(x)
+
+    return match
+
+
+@static_regex_full_match_op.kernel
+def static_regex_full_match_kernel(node: Node) -> Any:
+    return to_numbers(_full_matcher(node.pattern), dtypes.bool)
+
+
+def _words() -> np.ndarray:
+    return np.array([b"hello", "w\u00f6rld".encode(), b"\xff"], object)
+
+
+def _scalar_string(text: bytes) -> np.ndarray:
+    return np.array(text, object)
+
+
+@regex_replace_op.samples
+def regex_replace_samples() -> Iterator[Any]:
+    yield Sample(_words(), _scalar_string(b"([aeiou])"), _scalar_string(rb"<\1\0>"))
+    yield Sample(_words(), _scalar_string(b"l*"), _scalar_string(b"-"), replace_global=False)
+    yield Bad(_words(), _scalar_string(b"("), _scalar_string(b""), match="Invalid pattern")
+
+
+@static_regex_replace_op.samples
+def static_regex_replace_samples() -> Iterator[Any]:
+    yield Sample(_words(), pattern="l*", rewrite="-")
+    yield Sample(_words(), pattern="[[:alpha:]$]$", rewrite="\\\\")
+
+
+@regex_full_match_op.samples
+def regex_full_match_samples() -> Iterator[Any]:
+    yield Sample(_words(), _scalar_string(b"h.*"))
+
+
+@static_regex_full_match_op.samples
+def static_regex_full_match_samples() -> Iterator[Any]:
+    yield Sample(_words(), pattern="w.rld")
+
+
+@export("strings.regex_replace", "regex_replace")
+@dispatchable
+def regex_replace(
+    input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
+) -> Tensor:
+    r"""Strings with the matches of a pattern replaced.
+
+    Args:
+      input: strings of any shape.
+      pattern: regular expression in RE2's syntax, a string or a scalar tensor.
+      rewrite: the replacement; \1 to \9 stand for groups, \0 for the match.
+      replace_global: whether to replace all matches or the first alone.
+    """
+    if isinstance(pattern, (str, bytes)) and isinstance(rewrite, (str, bytes)):
+        return static_regex_replace_op(
+            input, pattern=pattern, rewrite=rewrite, replace_global=replace_global, name=name
+        )
+    return regex_replace_op(input, pattern, rewrite, replace_global=replace_global, name=name)
+
+
+@export("strings.regex_full_match")
+@dispatchable
+def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
+    """Whether a pattern in RE2's syntax matches the whole of each string, as booleans."""
+    if isinstance(pattern, (str, bytes)):
+        return static_regex_full_match_op(input, pattern=pattern, name=name)
+    return regex_full_match_op(input, pattern, name=name)
