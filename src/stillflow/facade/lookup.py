@@ -132,7 +132,8 @@ def _generated(module: str, name: str) -> Any:
 
 
 def _reexported(module: str, name: str) -> Any:
-    return _raw_op(name) if module.startswith("tensorflow.python.ops.") else MISSING
+    is_ops = module.startswith("tensorflow.python.ops.") or module.endswith(".training_ops")
+    return _raw_op(name) if is_ops else MISSING
 
 
 def _raw_op(name: str) -> Any:
