@@ -195,7 +195,9 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.distributions.checks stillflow.distributions.parameters"
              " stillflow.distributions.layout",
     },
-    "tensorflow.python.ops.linalg.linalg_impl": {"*": "stillflow.ops.linalg.decompositions"},
+    "tensorflow.python.ops.linalg.linalg_impl": {
+        "*": "stillflow.ops.linalg.decompositions stillflow.ops.linalg.matrix_functions",
+    },
     "tensorflow.python.ops.linalg.linear_operator_addition": {
         "_AddAndReturnDiag": "stillflow.linalg.addition:AddAndReturnDiag",
         "_AddAndReturnMatrix": "stillflow.linalg.addition:AddAndReturnMatrix",
@@ -230,7 +232,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.ops.linalg.registrations_util": {"*": "stillflow.linalg.registrations"},
     "tensorflow.python.ops.linalg_ops": {
         "*": "stillflow.ops.linalg.decompositions stillflow.ops.linalg.norms"
-             " stillflow.ops.linalg.least_squares",
+             " stillflow.ops.linalg.least_squares stillflow.ops.linalg.matrix_functions",
     },
     "tensorflow.python.ops.signal.fft_ops": {"*": "stillflow.ops.signal.real_fourier"},
     "tensorflow.python.ops.signal.util_ops": {"gcd": "stillflow.signal.frames:gcd"},
