@@ -29,7 +29,7 @@ demo: $(VENV)/installed-demo ## train a TF1 MNIST network on real digits, draw i
 lint: $(VENV)/installed-dev ## style, types, layers, budgets, generated files
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports --no-logo
+	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/python tools/check_budgets.py
 	$(BIN)/python tools/make_api.py --check
 	$(BIN)/python tools/readme_tables.py --check

@@ -7,17 +7,13 @@ to each of which `values[i]` is added.
 from __future__ import annotations
 
 import collections
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import graph_from_inputs
 from stillflow.graph.composite_tensor import CompositeTensor
-from stillflow.graph.constant_value import constant_value
-from stillflow.graph.conversion import convert_to_tensor, register_tensor_conversion_function
+from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_like import TensorLike, is_tensor_like
@@ -25,9 +21,6 @@ from stillflow.graph.tensor_like import TensorLike, is_tensor_like
 if TYPE_CHECKING:
     from stillflow.graph.dtypes import DType
     from stillflow.graph.graph import Graph
-
-# From this many elements on, making a dense tensor deserves a warning.
-LARGE_NUM_ELEMENTS = 100_000_000
 
 IndexedSlicesValue = collections.namedtuple(
     "IndexedSlicesValue", ["values", "indices", "dense_shape"]
@@ -157,41 +150,3 @@ def convert_n_to_tensor_or_indexed_slices(
             value = convert_to_tensor_or_indexed_slices(value, dtype, number, as_ref)
         result.append(value)
     return result
-
-
-def _to_dense(
-    value: IndexedSlices, dtype: Any = None, name: str | None = None, as_ref: bool = False
-) -> Tensor:
-    """The dense tensor that slices stand for, with a warning where it may be large."""
-    del as_ref
-    from stillflow.ops.math.segment import unsorted_segment_sum
-
-    if dtype is not None and not dtype.is_compatible_with(value.dtype):
-        raise ValueError(
-            f"Tensor conversion requested dtype {dtype.name} for IndexedSlices with dtype "
-            f"{value.dtype.name}"
-        )
-    if value.dense_shape is None:
-        raise ValueError(
-            f"Tensor conversion requested for IndexedSlices without dense_shape: {value}"
-        )
-    dense_shape = constant_value(value.dense_shape)
-    if dense_shape is None:
-        warnings.warn(
-            "Converting sparse IndexedSlices to a dense Tensor of unknown shape. "
-            "This may consume a large amount of memory.",
-            stacklevel=2,
-        )
-    elif (count := int(np.prod(dense_shape.astype(object)))) >= LARGE_NUM_ELEMENTS:
-        warnings.warn(
-            f"Converting sparse IndexedSlices to a dense Tensor with {count} "
-            "elements. This may consume a large amount of memory.",
-            stacklevel=2,
-        )
-    rows = value.dense_shape[0]  # type: ignore[index]
-    return unsorted_segment_sum(  # type: ignore[no-any-return]
-        value.values, value.indices, rows, name=name
-    )
-
-
-register_tensor_conversion_function(IndexedSlices, _to_dense)

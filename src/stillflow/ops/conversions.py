@@ -1,23 +1,31 @@
-"""How lists that hold tensors, and static shapes, become tensors.
+"""How lists that hold tensors, static shapes and slices of rows become tensors.
 
 Importing any module of ops registers these conversions.
 """
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
 from stillflow.graph import dtypes
+from stillflow.graph.constant_value import constant_value
 from stillflow.graph.conversion import constant_op, register_tensor_conversion_function
+from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.lazy import LazyModule
+from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_like import is_dense_tensor_like
 from stillflow.graph.tensor_shape import Dimension, TensorShape
 
 # Looked up when they are first needed: these modules convert tensors themselves.
 constants: Any = LazyModule("stillflow.ops.constants")
 packing: Any = LazyModule("stillflow.ops.arrays.packing")
+segment: Any = LazyModule("stillflow.ops.math.segment")
+
+# From this many elements on, making a dense tensor of slices deserves a warning.
+LARGE_NUM_ELEMENTS = 100_000_000
 
 _PLAIN = frozenset((int, float, bool, str, bytes, complex, np.ndarray, *np.sctypeDict.values()))
 
@@ -60,7 +68,41 @@ def _dimension(
     return constant_op(value.value, dtype or dtypes.int32, None, name or "shape_as_tensor")
 
 
+def _slices(
+    value: IndexedSlices, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
+    """The dense tensor that slices stand for, with a warning where it may be large."""
+    if dtype is not None and not dtype.is_compatible_with(value.dtype):
+        raise ValueError(
+            f"Tensor conversion requested dtype {dtype.name} for IndexedSlices with dtype "
+            f"{value.dtype.name}"
+        )
+    if value.dense_shape is None:
+        raise ValueError(
+            f"Tensor conversion requested for IndexedSlices without dense_shape: {value}"
+        )
+    dense_shape = constant_value(value.dense_shape)
+    if dense_shape is None:
+        warnings.warn(
+            "Converting sparse IndexedSlices to a dense Tensor of unknown shape. "
+            "This may consume a large amount of memory.",
+            stacklevel=2,
+        )
+    elif (count := int(np.prod(dense_shape.astype(object)))) >= LARGE_NUM_ELEMENTS:
+        warnings.warn(
+            f"Converting sparse IndexedSlices to a dense Tensor with {count} "
+            "elements. This may consume a large amount of memory.",
+            stacklevel=2,
+        )
+    rows: Any = value.dense_shape
+    result: Tensor = segment.unsorted_segment_sum(
+        value.values, value.indices, rows[0], name=name
+    )
+    return result
+
+
 # Lists before the conversion that takes them for constants.
 register_tensor_conversion_function((list, tuple), _list, 99)
 register_tensor_conversion_function(TensorShape, _shape)
 register_tensor_conversion_function(Dimension, _dimension)
+register_tensor_conversion_function(IndexedSlices, _slices)
