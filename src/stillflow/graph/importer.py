@@ -295,7 +295,8 @@ class Importer:
             inputs.append(None if late else self._tensor(node.name, text))
         first = next((tensor for tensor in inputs if tensor is not None), None)
         given: list[Any] = [first if tensor is None else tensor for tensor in inputs]
-        return given, controls
+        outer = self.graph._control_dependencies_for(given)
+        return given, controls + [op for op in outer if op not in controls]
 
     def _tensor(self, user: str, text: str) -> Tensor:
         key = _split(text)
