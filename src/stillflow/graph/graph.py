@@ -295,10 +295,16 @@ class Graph(Scopes, Collections):
     # ---- protos
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
-        """The graph as a `GraphDef` message."""
+        """The graph as a `GraphDef` message; all of it, whatever `from_version`, as in TF 1.15.
+
+        Args:
+          from_version: has no effect.
+          add_shapes: whether each node gets its static shapes, as `_output_shapes`.
+        """
         from stillflow.graph.graphdef import graph_def
 
-        return graph_def(self, from_version, add_shapes)
+        del from_version
+        return graph_def(self, add_shapes)
 
     def _get_function(self, name: str | bytes) -> Any:
         return self._functions.get(name.decode() if isinstance(name, bytes) else name)

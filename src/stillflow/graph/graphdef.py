@@ -41,15 +41,14 @@ def fill_node(node: Any, op: Operation, add_shapes: bool = False) -> None:
         shapes.shape.extend(tensor.shape.as_proto() for tensor in op._outputs)
 
 
-def graph_def(graph: Graph, from_version: int | None = None, add_shapes: bool = False) -> Any:
+def graph_def(graph: Graph, add_shapes: bool = False) -> Any:
     """See `Graph.as_graph_def`."""
     from stillflow.protos import GraphDef
 
     result = GraphDef()
     result.versions.CopyFrom(graph.graph_def_versions)
     for op in graph._operations:
-        if from_version is None or op._id > from_version:
-            fill_node(result.node.add(), op, add_shapes)
+        fill_node(result.node.add(), op, add_shapes)
     for function in graph._functions.values():
         result.library.function.add().CopyFrom(function.definition)
         if function.grad_func_name:
