@@ -318,6 +318,7 @@ TABLE = {
     "contrib.learn.datasets.mnist.extract_labels": "contrib.learn.datasets.mnist:extract_labels",
     "contrib.learn.datasets.mnist.load_mnist": "contrib.learn.datasets.mnist:load_mnist",
     "contrib.learn.datasets.mnist.read_data_sets": "contrib.learn.datasets.mnist:read_data_sets",
+    "contrib.nn.nth_element": "ops.arrays.top_k:nth_element",
     "contrib.opt.AdaMaxOptimizer": "contrib.opt.adamax:AdaMaxOptimizer",
     "contrib.opt.AdamGSOptimizer": "contrib.opt.adam_by_global_step:AdamGSOptimizer",
     "contrib.opt.AdamWOptimizer": "contrib.opt.weight_decay:AdamWOptimizer",

@@ -7,25 +7,26 @@ from typing import Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.export import export
+from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
 from stillflow.graph.random_seed import get_seed
-from stillflow.nn import (
-    batch_normalization,
-    conv_transpose,
-    convolution,
-    dilated_pooling,
-    embedding,
-    losses,
-    pooling,
-    sampled,
-    separable,
-)
-from stillflow.nn import moments as first_moments
 from stillflow.ops.nn import activations, conv, conv3d, cross_entropy, dilation2d, softmax
 from stillflow.ops.nn import in_top_k as top_k
 from stillflow.ops.nn.fractional_pooling import fractional_avg_pool_op, fractional_max_pool_op
 from stillflow.ops.nn.pooling_argmax import max_pool_with_argmax_op
 from stillflow.ops.nn.windows import sequence
+
+# By path, since the public functions of the package hide submodules of their names.
+batch_normalization: Any = LazyModule("stillflow.nn.batch_normalization")
+conv_transpose: Any = LazyModule("stillflow.nn.conv_transpose")
+convolution: Any = LazyModule("stillflow.nn.convolution")
+dilated_pooling: Any = LazyModule("stillflow.nn.dilated_pooling")
+embedding: Any = LazyModule("stillflow.nn.embedding")
+losses: Any = LazyModule("stillflow.nn.losses")
+pooling: Any = LazyModule("stillflow.nn.pooling")
+sampled: Any = LazyModule("stillflow.nn.sampled")
+separable: Any = LazyModule("stillflow.nn.separable")
+first_moments: Any = LazyModule("stillflow.nn.moments")
 
 
 def _nhwc_only(data_format: str) -> None:

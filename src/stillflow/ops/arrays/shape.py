@@ -123,7 +123,8 @@ def size_shape(node: Node) -> Any:
 def size_value(node: Node) -> Any:
     dims = node.dims(0)
     if dims is None or None in dims:
-        return None
+        value = node.value(0)
+        return None if value is None else int_array(value.size, node.out_type)
     return int_array(dims_lib.num_elements(dims), node.out_type)
 
 

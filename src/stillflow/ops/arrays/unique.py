@@ -85,6 +85,21 @@ def _unique(x: Any, axis: int, dtype: Any, with_counts: bool) -> Any:
     return result
 
 
+def unique_value(node: Node) -> Any:
+    x = node.value(0)
+    if x is None or x.ndim != 1 or x.dtype == object or x.size > MAX_ELEMENTS:
+        return None
+    _, first, inverse = np.unique(x, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    position = np.empty_like(order)
+    position[order] = np.arange(order.size)
+    dtype = node.out_idx.as_numpy_dtype
+    result = [x[first[order]], position[inverse].astype(dtype)]
+    if len(node.outputs) == 3:
+        result.append(np.bincount(position[inverse], minlength=order.size).astype(dtype))
+    return result
+
+
 def unique_kernel(node: Node) -> Any:
     dtype, counts = torch_type(node.out_idx), len(node.outputs) == 3
     if len(node.inputs) == 1:
@@ -128,6 +143,8 @@ for _card in (unique_op, unique_with_counts_op, unique_v2_op, unique_with_counts
     _card.shape(unique_shape)
     _card.kernel(unique_kernel)
     _card.samples(_axis_samples if _card.name.endswith("V2") else _vector_samples)
+    if not _card.name.endswith("V2"):
+        _card.value(unique_value)
 
 
 @export("unique")

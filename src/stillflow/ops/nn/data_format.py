@@ -76,6 +76,7 @@ def data_format_vec_permute_check(node: Node) -> None:
     found = node.dims(0)
     if not (node.planning and dims.is_known(found)):
         return
+    _formats(node)
     assert found is not None
     shown = dims.to_string(found)
     if len(found) not in (1, 2):
