@@ -32,31 +32,33 @@ _TYPES = {"update": "type", "min": _ORDERED, "max": _ORDERED}
 # ---- Shapes and checks
 
 
-def _rows_shape(target: Any, indices: Any, updates: Any) -> None:
-    inner = dims_lib.subshape(target, 1)
-    expected = dims_lib.concat(indices, inner)
+def _rows_check(node: Node, target: Any) -> None:
+    indices, updates = node.dims(1), node.dims(2)
+    expected = dims_lib.concat(indices, dims_lib.subshape(target, 1))
     if updates is None or updates:
         dims_lib.merge(updates, expected)
 
 
-def _ref_rows_shape(node: Node) -> Any:
-    _rows_shape(node.dims(0), node.dims(1), node.dims(2))
-    return node.dims(0)
+def _nd_check(node: Node, target: Any) -> None:
+    check_nd_dims(target, node.dims(1), node.dims(2), "input")
 
 
-def _resource_rows_shape(node: Node) -> Any:
-    _rows_shape(node.inputs[0]._handle_dims, node.dims(1), node.dims(2))
-    return []
+def _ref_shape(check: Callable[[Node, Any], None]) -> Callable[[Node], Any]:
+    def shape(node: Node) -> Any:
+        if not node.planning:  # the kernels have words of their own
+            check(node, node.dims(0))
+        return node.dims(0)
+
+    return shape
 
 
-def _ref_nd_shape(node: Node) -> Any:
-    check_nd_dims(node.dims(0), node.dims(1), node.dims(2), "input")
-    return node.dims(0)
+def _resource_shape(check: Callable[[Node, Any], None]) -> Callable[[Node], Any]:
+    def shape(node: Node) -> Any:
+        if not node.planning:
+            check(node, node.inputs[0]._handle_dims)
+        return []
 
-
-def _resource_nd_shape(node: Node) -> Any:
-    check_nd_dims(node.inputs[0]._handle_dims, node.dims(1), node.dims(2), "input")
-    return []
+    return shape
 
 
 # ---- Kernels
@@ -114,7 +116,7 @@ def _ref_card(name: str, how: str, locking: bool) -> Card:
         differentiable=False,
     )
     is_nd = name.startswith("Nd")
-    card.shape(_ref_nd_shape if is_nd else _ref_rows_shape)
+    card.shape(_ref_shape(_nd_check if is_nd else _rows_check))
     card.kernel(_kernel(scatter_into_variable if is_nd else scatter_rows, how, True))
     return card
 
@@ -126,7 +128,7 @@ def _resource_card(name: str, how: str) -> Card:
         f"dtype: {kinds}\nTindices: {{int32, int64}}\nflags: stateful",
         writes=(0,),
     )
-    card.shape(_resource_rows_shape)
+    card.shape(_resource_shape(_rows_check))
     card.kernel(_kernel(scatter_rows, how, False))
     return card
 
@@ -137,7 +139,7 @@ def _resource_nd_card(name: str, how: str) -> Card:
         "Tindices: {int32, int64}\nuse_locking: bool = true\nflags: stateful",
         writes=(0,),
     )
-    card.shape(_resource_nd_shape)
+    card.shape(_resource_shape(_nd_check))
     card.kernel(_kernel(scatter_into_variable, how, False))
     return card
 

@@ -235,7 +235,10 @@ def strided_slice_value(node: Node) -> Any:
     if value is None:
         return None
     found = known_slice(node, value.shape)
-    return None if found is None else take_array(value, found)
+    if found is None:
+        return None
+    part = take_array(value, found)
+    return part.copy() if found.flips else part  # torch has no negative strides
 
 
 def take_array(x: np.ndarray, found: Resolved) -> Any:

@@ -149,7 +149,8 @@ def _taken(entry: _Entry, axis: int, dim: int, known: bool) -> Range | None:
         return None
     start = _bound(entry.begin, entry.begin_open, False, dim, entry.stride)
     stop = _bound(entry.end, entry.end_open, True, dim, entry.stride)
-    return Range(start, entry.stride, _length(start, stop, entry.stride))
+    count = _length(start, stop, entry.stride)
+    return Range(start, entry.stride if count > 1 else 1, count)
 
 
 def check_vectors(shapes: Sequence[Any]) -> None:

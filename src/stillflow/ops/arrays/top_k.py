@@ -242,6 +242,7 @@ def nth_element_samples() -> Iterator[Any]:
     yield Bad(x, np.int32(4), match="last dimension > n|n\\+1 columns")
 
 
+@export("contrib.nn.nth_element")
 def nth_element(
     input: Any, n: Any, reverse: bool = False, name: str | None = None
 ) -> Tensor:
