@@ -1,17 +1,21 @@
-"""Steps that are cheaper together: updates of many variables, both gradients of a convolution."""
+"""Steps that are cheaper together.
+
+Updates of many variables, both gradients of a convolution, a pool and its gradient.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from stillflow.ops.nn import convolution
+from stillflow.ops.nn import convolution, pool_kernels
 from stillflow.ops.training.cards import GroupedUpdate
 from stillflow.runtime.steps import Guard, Name, Step
 
 
 def join(steps: list[Step]) -> list[Step]:
     """Applies all rules of this module."""
+    _share_maxima(steps)
     return _join_gradients(_join_updates(steps))
 
 
@@ -126,3 +130,25 @@ def _one_call(first: Step, second: Step) -> Step | None:
     outputs = [image_step.outputs[0], filter_step.outputs[0]]
     both = convolution.both_gradients
     return Step("call", first.op, outputs, names, first.guard, both, arguments)
+
+
+def _share_maxima(steps: list[Step]) -> None:
+    """Finds where the maxima of a pool stand once, not again for its gradient."""
+    pools: dict[tuple[Any, Any], Step] = {}
+    for step in steps:
+        if step.function is pool_kernels.max_pool:
+            image, geometry = step.arguments
+            if isinstance(image, Name):
+                pools[image, geometry] = step
+        elif step.function is pool_kernels.max_pool_grad:
+            image, grad, geometry = step.arguments
+            pool = pools.get((image, geometry))
+            if pool is None or pool.guard not in ((), step.guard):
+                continue
+            places = Name(f"{pool.outputs[0]}_places")
+            if len(pool.outputs) == 1:
+                pool.function = pool_kernels.max_pool_with_places
+                pool.outputs.append(places)
+            step.function = pool_kernels.max_pool_grad_at
+            step.arguments = [image, grad, places, geometry]
+            step.inputs.append(places)

@@ -31,7 +31,7 @@ class Geometry(NamedTuple):
     """How a window slides, the same for a convolution and both its gradients.
 
     A pass that merges steps may turn an `input_gradient` and a `filter_gradient` of one geometry
-    and output gradient into one `both_gradients`.
+    and output gradient into one `both_gradients`; `sizes` keeps apart what has other shapes.
     """
 
     strides: tuple[int, ...]
@@ -39,6 +39,7 @@ class Geometry(NamedTuple):
     pads: tuple[Pair, ...]
     is_channels_last: bool
     groups: int = 1
+    sizes: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())  # of the image, of the filter
 
     @property
     def padding(self) -> tuple[int, ...]:
@@ -91,10 +92,13 @@ def _geometry(slide: Slide, image: tuple[int, ...], filter: tuple[int, ...]) -> 
         padding = pads(spatial(image, form), filter, strides, slide.padding, dilations)
     channels = image[channel_axis(form)]
     groups = channels // filter[-2] if filter[-2] else 1
-    return Geometry(strides, dilations, padding, not form.startswith(b"NC"), max(groups, 1))
+    is_channels_last = not form.startswith(b"NC")
+    return Geometry(
+        strides, dilations, padding, is_channels_last, max(groups, 1), (image, filter)
+    )
 
 
-@cache
+@lru_cache(1024)
 def _torch_arguments(geometry: Geometry) -> tuple[Any, ...]:
     """What `aten.convolution` takes after its tensors."""
     count = len(geometry.strides)
@@ -112,7 +116,7 @@ def _orders(rank: int) -> tuple[tuple[int, ...], ...]:
     return channels_first(rank), channels_last(rank), filter_in, filter_out
 
 
-_unequal = cache(lambda geometry: geometry.unequal)
+_unequal = lru_cache(1024)(lambda geometry: geometry.unequal)
 
 
 def image_in(image: Any, geometry: Geometry) -> Any:

@@ -114,26 +114,33 @@ def maximum_and_index(image: Any, geometry: PoolGeometry) -> tuple[Any, Any]:
 
 def max_pool(image: Any, geometry: PoolGeometry) -> Any:
     """What MaxPool and MaxPool3D run."""
+    return max_pool_with_places(image, geometry)[0]
+
+
+def max_pool_with_places(image: Any, geometry: PoolGeometry) -> tuple[Any, Any]:
+    """A pool, and what its gradient needs to know of where the maxima stand."""
     if geometry.empty:
-        return image_out(geometry.empty_output(image_in(image, geometry)), geometry)
-    best, _ = maximum_and_index(image_in(image, geometry), geometry)
-    return image_out(_dropped(best, geometry.drop), geometry)
+        return image_out(geometry.empty_output(image_in(image, geometry)), geometry), None
+    best, places = maximum_and_index(image_in(image, geometry), geometry)
+    return image_out(_dropped(best, geometry.drop), geometry), places
 
 
 def max_pool_grad(image: Any, grad: Any, geometry: PoolGeometry) -> Any:
     """Sends every output's gradient to the first maximum in its window."""
     if geometry.empty:
         return torch.zeros_like(image)
+    _, places = maximum_and_index(image_in(image, geometry), geometry)
+    return max_pool_grad_at(image, grad, places, geometry)
+
+
+def max_pool_grad_at(image: Any, grad: Any, places: Any, geometry: PoolGeometry) -> Any:
+    """`max_pool_grad` where `max_pool_with_places` told where the maxima stand."""
+    if geometry.empty:
+        return torch.zeros_like(image)
     image = image_in(image, geometry)
-    _, index = maximum_and_index(image, geometry)
-    return max_pool_grad_at(image, grad, index, geometry)
-
-
-def max_pool_grad_at(image: Any, grad: Any, index: Any, geometry: PoolGeometry) -> Any:
-    """`max_pool_grad` where the index of every maximum is known."""
     grad = _with_dropped(image_in(grad, geometry), geometry.drop)
     if not image.is_floating_point():
-        return image_out(_scatter(image.shape, grad, index), geometry)
+        return image_out(_scatter(image.shape, grad, places), geometry)
     backward = (
         aten.max_pool2d_with_indices_backward
         if image.ndim == 4
@@ -141,7 +148,7 @@ def max_pool_grad_at(image: Any, grad: Any, index: Any, geometry: PoolGeometry) 
     ).default
     window, strides, padding = _arguments(geometry)
     ones = [1] * len(window)
-    found = backward(grad, image, window, strides, padding, ones, geometry.ceil, index)
+    found = backward(grad, image, window, strides, padding, ones, geometry.ceil, places)
     return image_out(found, geometry)
 
 
