@@ -221,6 +221,7 @@ TABLE = {
     "compat.path_to_str": "platform.compat:path_to_str",
     "compat.real_types": "platform.compat:real_types",
     "compat.v2.Variable": "variables.base:VariableV2",
+    "compat.v2.constant": "ops.constants:constant_v2",
     "compat.v2.linalg.l2_normalize": "nn.compat_v2:l2_normalize",
     "compat.v2.math.confusion_matrix": "ops.math.confusion:confusion_matrix",
     "compat.v2.math.in_top_k": "nn.compat_v2:in_top_k",

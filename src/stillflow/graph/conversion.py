@@ -169,17 +169,24 @@ def _plain(value: Any, dtype: Any, preferred: Any, name: str | None) -> Tensor:
 
 
 def constant_op(
-    value: Any, dtype: Any, shape: Any, name: str, verify_shape: bool = False
+    value: Any,
+    dtype: Any,
+    shape: Any,
+    name: str,
+    verify_shape: bool = False,
+    allow_broadcast: bool = False,
 ) -> Tensor:
-    """Adds a Const node to the default graph."""
+    """Adds a Const node to the default graph; the arguments are those of `as_array`."""
     from stillflow.graph.arrays import as_array
 
-    array = as_array(value, dtype, shape, verify_shape=verify_shape)
+    if type(value).__name__ == "TensorProto":  # says all there is to say
+        return constant_from_array(get_default_graph(), value, value.dtype, name)
+    array = as_array(value, dtype, shape, verify_shape, allow_broadcast)
     return constant_from_array(get_default_graph(), array, dtype, name)
 
 
-def constant_from_array(graph: Graph, array: np.ndarray, dtype: Any, name: str) -> Tensor:
-    """Adds a Const node holding `array`, which must not be changed afterwards."""
+def constant_from_array(graph: Graph, array: Any, dtype: Any, name: str) -> Tensor:
+    """Adds a Const node holding `array` (or a message), which must not be changed afterwards."""
     # Not `find`, which would import every family of ops for the sake of this one.
     card = importlib.import_module("stillflow.ops.constants").const_op
     if dtype is None:

@@ -140,6 +140,22 @@ def constant(
     return constant_op(value, dtype, shape, name, verify_shape)
 
 
+@export("compat.v2.constant")
+def constant_v2(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
+    """A tensor whose value stands in the graph; only a single value fills a larger shape.
+
+    Args:
+      value: a number, string, (nested) list or array.
+      dtype: element type; by default int32 or float32 for Python numbers, the array's type else.
+      shape: of the tensor, by default that of the value.
+      name: of the operation.
+
+    Raises:
+      TypeError: if the value does not fit dtype or shape.
+    """
+    return constant_op(value, dtype, shape, name, allow_broadcast=True)
+
+
 @export("placeholder")
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
     """A tensor that must be fed when it is used.
