@@ -1,0 +1,132 @@
+"""Pools and their gradients, for all ways in which a window may fit an image."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from tests.ops.nn.reference import slide
+from tests.ops.nn.running import image, run
+
+import stillflow as tf
+
+WAYS = list(itertools.product([3, 4, 7], [1, 2, 3], [1, 2, 3], ["SAME", "VALID"]))
+
+
+def maxima(x, window, stride, padding):
+    size = (window, 2)
+    return slide(x, size, stride, padding, lambda w: w.max((1, 2)), x.shape[-1], fill=-np.inf)
+
+
+def averages(x, window, stride, padding):
+    def mean(part):
+        return np.nanmean(part, (1, 2))
+
+    return slide(x, (window, 2), stride, padding, mean, x.shape[-1], fill=np.nan)
+
+
+@pytest.mark.parametrize("size,window,stride,padding", WAYS)
+def test_padding_neither_wins_nor_counts(size, window, stride, padding):
+    x = image(2, size, size + 1, 3) - 1  # all negative: padding with zeros would win
+    how = ([1, window, 2, 1], [1, stride, stride, 1], padding)
+    best, mean = run([tf.nn.max_pool(x, *how), tf.nn.avg_pool(x, *how)])
+    np.testing.assert_array_equal(best, maxima(x, window, stride, padding).astype(np.float32))
+    np.testing.assert_allclose(mean, averages(x, window, stride, padding), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("size,window,stride,padding", WAYS)
+def test_gradients_go_where_the_outputs_came_from(size, window, stride, padding):
+    x = tf.placeholder(tf.float32, [2, size, size + 1, 3])
+    how = ([1, window, 2, 1], [1, stride, stride, 1], padding)
+    best, mean = tf.nn.max_pool(x, *how), tf.nn.avg_pool(x, *how)
+    dy = tf.placeholder(tf.float32, best.shape)
+    grads = [tf.gradients(y, x, dy)[0] for y in (best, mean)]
+    values, ways = image(*x.shape.as_list()), image(*best.shape.as_list(), seed=1)
+    found = run([best, mean, *grads], {x: values, dy: ways})
+    # Pools are linear around values without ties: <dy, y> is <dx, x>.
+    for y, grad in zip(found[:2], found[2:], strict=True):
+        np.testing.assert_allclose(np.vdot(grad, values), np.vdot(ways, y), rtol=1e-4, atol=1e-5)
+    assert set(values[found[2] != 0]) <= set(found[0].ravel())
+
+
+def test_of_equal_maxima_the_first_takes_the_gradient():
+    x = tf.placeholder(tf.float32, [1, 2, 2, 1])
+    grad = tf.gradients(tf.nn.max_pool(x, 2, 2, "VALID"), x)[0]
+    found = run(grad, {x: np.ones((1, 2, 2, 1))})
+    assert found.ravel().tolist() == [1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "int16", "int8", "uint16", "float16"])
+def test_maxima_of_all_types(dtype):
+    values = np.arange(16).reshape(1, 4, 4, 1).astype(dtype)
+    y = tf.nn.max_pool(tf.constant(values), 2, 2, "VALID")
+    assert y.dtype == dtype
+    np.testing.assert_array_equal(run(y).ravel(), [5, 7, 13, 15])
+
+
+def test_maxima_along_the_channels():
+    x = image(2, 2, 3, 6)
+    y = run(tf.nn.max_pool(x, [1, 1, 1, 3], [1, 1, 1, 3], "SAME"))
+    np.testing.assert_array_equal(y, x.reshape(2, 2, 3, 2, 3).max(-1))
+    with pytest.raises(tf.errors.UnimplementedError, match="evenly divide the input depth"):
+        run(tf.nn.max_pool(x, [1, 1, 1, 4], [1, 1, 1, 4], "SAME"))
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_places_of_maxima_are_counted_in_the_image_or_in_the_batch(whole):
+    x = image(2, 4, 4, 3)
+    two = [1, 2, 2, 1]
+    y, at = run(tf.nn.max_pool_with_argmax(x, two, two, "VALID", include_batch_in_index=whole))
+    flat = x.ravel() if whole else None
+    for batch in range(2):
+        source = flat if whole else x[batch].ravel()
+        np.testing.assert_array_equal(source[at[batch]], y[batch])
+
+
+def test_windows_may_be_fed_at_run_time():
+    x = image(1, 6, 6, 1)
+    ksize, strides = tf.placeholder(tf.int32, [4]), tf.placeholder(tf.int32, [4])
+    y = tf.raw_ops.MaxPoolV2(input=x, ksize=ksize, strides=strides, padding="VALID")
+    for window in (2, 3):
+        sides = [1, window, window, 1]
+        found = run(y, {ksize: sides, strides: sides})
+        blocks = x.reshape(1, 6 // window, window, 6 // window, window, 1)
+        np.testing.assert_array_equal(found, blocks.max((2, 4)))
+
+
+def test_a_pool_of_any_dimension_may_be_dilated():
+    x = image(1, 6, 6, 1)
+    y = run(tf.nn.pool(x, [2, 2], "MAX", "VALID", dilation_rate=[2, 2]))
+    expected = slide(x, (2, 2), 1, "VALID", lambda p: p.max((1, 2)), 1, rate=2)
+    np.testing.assert_array_equal(y, expected.astype(np.float32))
+    line = image(2, 5, 3)
+    np.testing.assert_allclose(
+        run(tf.nn.pool(line, [2], "AVG", "VALID")), (line[:, 1:] + line[:, :-1]) / 2, rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize("overlapping", [False, True])
+@pytest.mark.parametrize("pool", ["max", "avg"])
+def test_fractional_pools_take_the_windows_that_they_report(pool, overlapping):
+    x = image(2, 9, 13, 2)
+    function = getattr(tf.nn, f"fractional_{pool}_pool")
+    how = {"pseudo_random": True, "overlapping": overlapping, "deterministic": True, "seed": 5}
+    y, rows, columns = run(function(x, [1.0, 1.5, 1.7, 1.0], **how))
+    assert rows[0] == columns[0] == 0 and (rows[-1], columns[-1]) == (9, 13)
+    assert set(np.diff(rows)) <= {1, 2} and set(np.diff(columns)) <= {1, 2}
+    for i, j in itertools.product(range(len(rows) - 1), range(len(columns) - 1)):
+        part = x[:, rows[i] : rows[i + 1] + overlapping, columns[j] : columns[j + 1] + overlapping]
+        expected = part.max((1, 2)) if pool == "max" else part.mean((1, 2))
+        np.testing.assert_allclose(y[:, i, j], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_dilation_adds_its_filter_before_it_takes_the_maximum():
+    x, filter = image(1, 5, 6, 2), image(2, 3, 2, seed=1)
+    y = run(tf.nn.dilation2d(x, filter, [1, 2, 1, 1], [1, 1, 1, 1], "VALID"))
+    for i, j in itertools.product(range(2), range(4)):
+        part = x[0, 2 * i : 2 * i + 2, j : j + 3] + filter
+        np.testing.assert_allclose(y[0, i, j], part.max((0, 1)), rtol=1e-6)
+    eroded = run(tf.nn.erosion2d(x, filter, [1, 1, 1, 1], [1, 1, 1, 1], "VALID"))
+    part = x[0, :2, :3] - filter[::-1, ::-1]
+    np.testing.assert_allclose(eroded[0, 0, 0], part.min((0, 1)), rtol=1e-6)
