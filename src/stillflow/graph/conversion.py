@@ -192,6 +192,8 @@ def constant_from_array(graph: Graph, array: Any, dtype: Any, name: str) -> Tens
     if dtype is None:
         dtype = dtypes.string if array.dtype == object else dtypes.as_dtype(array.dtype)
     dtype = dtypes.as_dtype(dtype).base_dtype
+    if isinstance(name, bytes):
+        name = name.decode()
     full = name[:-1] if name.endswith("/") else graph.unique_name(name)
     op = graph.add_op(card, [], {"value": array, "dtype": dtype}, [dtype], full)
     return op._outputs[0]
