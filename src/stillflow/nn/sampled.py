@@ -25,6 +25,7 @@ from stillflow.ops.random.candidates import (
     compute_accidental_hits,
     log_uniform_candidate_sampler,
 )
+from stillflow.ops.sparse.dense import sparse_to_dense_op
 
 
 def _sum_rows(x: Tensor) -> Tensor:
@@ -46,8 +47,6 @@ def _mask_hits(
     labels: Tensor, sampled: Tensor, num_true: int, num_sampled: int, logits: Tensor
 ) -> Tensor:
     """Logits with those of sampled classes that are an example's own made very small."""
-    from stillflow.ops.sparse.dense import sparse_to_dense_op
-
     indices, ids, weights = compute_accidental_hits(labels, sampled, num_true=num_true)
     row = reshape(indices, [-1, 1])
     column = reshape(cast(ids, dtypes.int32), [-1, 1])
