@@ -24,6 +24,7 @@ from stillflow.ops.math.unary import abs as abs_
 from stillflow.ops.math.unary import exp, log, log1p
 from stillflow.ops.nn.activations import relu
 from stillflow.ops.nn.cross_entropy import require_names
+from stillflow.util.deprecation import deprecated_args
 
 
 def _require_same_shape(names: str, first: Tensor, second: Tensor) -> None:
@@ -91,6 +92,7 @@ def sigmoid_cross_entropy_with_logits(
 
 
 @export("nn.weighted_cross_entropy_with_logits")
+@deprecated_args(None, "targets is deprecated, use labels instead", "targets")
 def weighted_cross_entropy_with_logits(
     labels: Any = None,
     logits: Any = None,

@@ -17,6 +17,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.random.permutation import permutation
 from stillflow.ops.random.philox import Philox
 from stillflow.ops.samples import Bad, Sample
+from stillflow.util.deprecation import deprecated
 
 _ATTRS = """
     pooling_ratio: list(float) >= 4
@@ -350,7 +351,7 @@ def fractional_avg_pool_grad_samples() -> Iterator[Any]:
 # ---- public functions
 
 
-def _public(card: Any, what: str) -> Any:
+def _public(card: Any, name: str, what: str) -> Any:
     def pool(
         value: Any,
         pooling_ratio: Sequence[float],
@@ -381,8 +382,14 @@ def _public(card: Any, what: str) -> Any:
     Returns:
       A named tuple (output, row_pooling_sequence, col_pooling_sequence).
     """
-    return pool
+    pool.__name__ = pool.__qualname__ = name
+    advice = f"`seed2` and `deterministic` args are deprecated.  Use {name}_v2."
+    return deprecated(None, advice)(pool)
 
 
-fractional_max_pool = export("nn.fractional_max_pool")(_public(fractional_max_pool_op, "Maxima"))
-fractional_avg_pool = export("nn.fractional_avg_pool")(_public(fractional_avg_pool_op, "Averages"))
+fractional_max_pool = export("nn.fractional_max_pool")(
+    _public(fractional_max_pool_op, "fractional_max_pool", "Maxima")
+)
+fractional_avg_pool = export("nn.fractional_avg_pool")(
+    _public(fractional_avg_pool_op, "fractional_avg_pool", "Averages")
+)

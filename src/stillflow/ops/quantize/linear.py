@@ -17,6 +17,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.quantize import scales
 from stillflow.ops.quantize.scales import QUANTIZED, levels, number, scalar
 from stillflow.ops.samples import Bad, Sample
+from stillflow.util.deprecation import deprecated
 
 _SIGNED = (dtypes.qint8, dtypes.qint16, dtypes.qint32)
 
@@ -224,6 +225,10 @@ def quantize(
 
 
 @export("quantize_v2")
+@deprecated(
+    "2017-10-25",
+    "`tf.quantize_v2` is deprecated, please use `tf.quantization.quantize` instead.",
+)
 def quantize_v2(
     input: Any,
     min_range: Any,
