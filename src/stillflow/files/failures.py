@@ -1,0 +1,64 @@
+"""What goes wrong with files, as the errors TensorFlow raises, each with the file's name."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from stillflow import errors
+from stillflow.files import sniff
+
+# The error of the operating system, its class and the words in which TensorFlow states it.
+_CLASSES: dict[int, type[errors.OpError]] = {
+    errno.ENOENT: errors.NotFoundError,
+    errno.ENODEV: errors.NotFoundError,
+    errno.ENXIO: errors.NotFoundError,
+    errno.ESRCH: errors.NotFoundError,
+    errno.EEXIST: errors.AlreadyExistsError,
+    errno.EPERM: errors.PermissionDeniedError,
+    errno.EACCES: errors.PermissionDeniedError,
+    errno.EROFS: errors.PermissionDeniedError,
+    errno.ENOTDIR: errors.FailedPreconditionError,
+    errno.EISDIR: errors.FailedPreconditionError,
+    errno.ENOTEMPTY: errors.FailedPreconditionError,
+    errno.EBUSY: errors.FailedPreconditionError,
+    errno.ENOSPC: errors.ResourceExhaustedError,
+    errno.EDQUOT: errors.ResourceExhaustedError,
+    errno.EMFILE: errors.ResourceExhaustedError,
+    errno.ENFILE: errors.ResourceExhaustedError,
+    errno.EFBIG: errors.ResourceExhaustedError,
+    errno.ENOMEM: errors.ResourceExhaustedError,
+    errno.EINVAL: errors.InvalidArgumentError,
+    errno.ENAMETOOLONG: errors.InvalidArgumentError,
+}
+
+
+def from_os(error: OSError, path: str) -> errors.OpError:
+    """The error that stands for one of the operating system: `path; what it said`."""
+    kind = _CLASSES.get(error.errno or 0)
+    text = f"{path}; {os.strerror(error.errno) if error.errno else error}"
+    if kind is None:
+        return errors.UnknownError(None, None, text)
+    return kind(None, None, text)
+
+
+@contextmanager
+def os_errors(path: str) -> Iterator[None]:
+    """Inside it, errors of the operating system become those of `tf.errors`, naming `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise from_os(error, path) from None
+    except (ValueError, UnicodeError) as error:  # a zero byte or a surrogate in the path
+        raise errors.InvalidArgumentError(None, None, f"{path!r}; {error}") from None
+
+
+def data_loss(what: str, path: str, offset: int | None = None) -> errors.DataLossError:
+    """A DataLossError: what is wrong, then a line that names the file, the place and a guess."""
+    place = f"in {path}" if offset is None else f"in {path} at byte {offset}"
+    guess = sniff.describe_path(path)
+    return errors.DataLossError(
+        None, None, f"{what}\n{place}" + (f"\n{path} is {guess}" if guess else "")
+    )

@@ -1,0 +1,51 @@
+"""What a file is that is not what it was taken for."""
+
+from __future__ import annotations
+
+# First bytes, and what a file is that starts so.
+_SIGNATURES: tuple[tuple[bytes, str], ...] = (
+    (b"version https://git-lfs", "a git-LFS pointer, not the file itself: run `git lfs pull`"),
+    (b"\x1f\x8b", "a gzip file: unpack it first"),
+    (b"BZh", "a bzip2 file: unpack it first"),
+    (b"\xfd7zXZ\x00", "an xz file: unpack it first"),
+    (b"PK\x03\x04", "a zip file (an archive, or weights of PyTorch)"),
+    (b"\x89HDF\r\n", "an HDF5 file (weights of Keras)"),
+    (b"\x93NUMPY", "a NumPy array"),
+    (b"\x89PNG", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"\x80\x02", "a Python pickle"),
+    (b"\x80\x03", "a Python pickle"),
+    (b"\x80\x04", "a Python pickle"),
+    (b"\x80\x05", "a Python pickle"),
+    (b"model_checkpoint_path", "the text file that lists checkpoints: name a checkpoint itself"),
+)
+
+
+def describe(head: bytes) -> str | None:
+    """Says what a file is, by its first bytes; None if nobody can tell.
+
+    Args:
+      head: The first hundred bytes or so; empty for an empty file.
+    """
+    if not head:
+        return "an empty file"
+    for start, what in _SIGNATURES:
+        if head.startswith(start):
+            return what
+    text = head.lstrip().lower()
+    if text.startswith((b"<!doctype html", b"<html", b"<head")):
+        return "an HTML page, perhaps of a download that wants to be confirmed"
+    if head[257:262] == b"ustar":
+        return "a tar archive: unpack it first"
+    if not head.strip(b"\x00"):
+        return "a file of zeros, as a download or a disk that broke off leaves it"
+    return None
+
+
+def describe_path(path: str) -> str | None:
+    """Says what the file at `path` is, or None if nobody can tell or it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return describe(file.read(512))
+    except OSError:
+        return None
