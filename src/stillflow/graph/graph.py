@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from stillflow.graph import attrs as attr_values
@@ -48,6 +48,8 @@ class Graph(Scopes, Collections):
         self._is_function = False
         self._building_function = False
         self._outer_graph: Graph | None = None
+        # Once there are loops: refuses an operation that takes a value out of one.
+        self._loop_check: Callable[[Operation], None] | None = None
 
     # ---- what is in it
 
@@ -203,6 +205,9 @@ class Graph(Scopes, Collections):
             context = self._control_flow_context
             if context is not None:
                 op._control_flow_context = context
+            if self._loop_check is not None:
+                self._loop_check(op)
+            if context is not None:
                 context.AddOp(op)
             if device and self._device_stack:
                 self._apply_devices(op)
@@ -283,9 +288,6 @@ class Graph(Scopes, Collections):
                     f"Nesting violated for default stack of {type(stack[-1])} objects"
                 )
             stack.pop()
-
-    def switch_to_thread_local(self) -> None:
-        """Scopes are kept per thread in any case; here for programs that ask for it."""
 
     def _session_for(self, session: Any, purpose: str) -> Any:
         from stillflow.graph.default_session import session_for

@@ -275,6 +275,9 @@ class Importer:
         context = graph._control_flow_context
         if context is not None:
             op._control_flow_context = context
+        if graph._loop_check is not None:
+            graph._loop_check(op)
+        if context is not None:
             context.AddOp(op)
         return op
 

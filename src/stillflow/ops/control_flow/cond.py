@@ -16,6 +16,7 @@ from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Tensor
 from stillflow.ops.control import identity
 from stillflow.ops.control_flow.contexts import CondContext
+from stillflow.ops.control_flow.flows import all_like
 from stillflow.ops.control_flow.switch import merge, switch
 
 
@@ -93,7 +94,7 @@ def _build(pred: Any, true_fn: Any, false_fn: Any, strict: bool) -> Any:
             )
     merges = [merge(pair)[0] for pair in zip(flat_false, flat_true, strict=True)]
     originals = nest.flatten(given_true, expand_composites=True)
-    merges = [_like(original, merged) for original, merged in zip(originals, merges, strict=True)]
+    merges = all_like(originals, merges)
     if context_true.outer_context is None:
         graph = get_default_graph()
         graph.add_to_collection(GraphKeys.COND_CONTEXT, context_true)
@@ -112,12 +113,6 @@ def _branch(context: CondContext, function: Any, which: str) -> tuple[Any, Any]:
     finally:
         context.Exit()
     return given, results
-
-
-def _like(original: Any, merged: Tensor) -> Any:
-    """A TensorArray is merged through its flow and becomes a TensorArray again."""
-    rebuild = getattr(original, "_with_flow", None)
-    return merged if rebuild is None else rebuild(merged)
 
 
 def _unpack_single(result: Any) -> Any:

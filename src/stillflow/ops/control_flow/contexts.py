@@ -12,6 +12,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.control_flow.flows import flow_of
 from stillflow.ops.control_flow.switch import switch_ref_or_tensor
 
 
@@ -291,13 +292,15 @@ class CondContext(ControlFlowContext):
         if self._outer_context is not None:
             self._outer_context.AddInnerOp(op)
 
+    _add_op = AddOp
+
     def output(self, value: Any) -> Tensor:
         """A branch's result as the tensor that goes into the Merge."""
         if isinstance(value, Operation):
             from stillflow.ops.control import with_dependencies
 
             return with_dependencies([value], self._pivot)
-        tensor = convert_to_tensor(getattr(value, "flow", value))
+        tensor = convert_to_tensor(flow_of(value))
         if tensor.name in self._values:
             return self._external_values.get(tensor.name, tensor)
         result = tensor

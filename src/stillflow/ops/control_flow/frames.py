@@ -1,0 +1,151 @@
+"""Entering and leaving the frame of a loop, for tensors and what is made of several tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from stillflow import nest
+from stillflow.graph.composite_tensor import CompositeTensor
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.control_flow.switch import (
+    enter_op,
+    exit_op,
+    next_iteration_op,
+    ref_enter_op,
+    ref_exit_op,
+    ref_next_iteration_op,
+)
+
+_ENTERS = frozenset({"Enter", "RefEnter"})
+_EXITS = frozenset({"Exit", "RefExit"})
+_SWITCHES = frozenset({"Switch", "RefSwitch"})
+_HAND_ON = _SWITCHES | {"Identity", "RefIdentity"}
+
+
+def tensor_or_composite(value: Any, as_ref: bool = True) -> Any:
+    """`value` as a tensor, unless it is made of several."""
+    if isinstance(value, CompositeTensor):
+        return value
+    return convert_to_tensor(value, as_ref=as_ref)
+
+
+def _componentwise(function: Callable[..., Any], value: Any) -> Any:
+    return nest.map_structure(function, value, expand_composites=True)
+
+
+def enter(
+    data: Any,
+    frame_name: str,
+    is_constant: bool = False,
+    parallel_iterations: int = 10,
+    use_input_shape: bool = True,
+    name: str | None = None,
+) -> Any:
+    """Brings `data` into the frame; its static shape too, unless the loop may change it."""
+    data = tensor_or_composite(data)
+    frame = {
+        "frame_name": frame_name,
+        "is_constant": is_constant,
+        "parallel_iterations": parallel_iterations,
+    }
+    if not isinstance(data, Tensor):
+        return _componentwise(
+            lambda part: enter(part, use_input_shape=use_input_shape, **frame), data
+        )
+    card = ref_enter_op if data.dtype._is_ref_dtype else enter_op
+    result = card(data, name=name, **frame)
+    if use_input_shape:
+        result.set_shape(data.shape)
+    return result
+
+
+def exit_(data: Any, name: str | None = None) -> Any:
+    """Hands `data` to the frame outside when the loop ends."""
+    data = tensor_or_composite(data)
+    if not isinstance(data, Tensor):
+        return _componentwise(exit_, data)
+    return (ref_exit_op if data.dtype._is_ref_dtype else exit_op)(data, name=name)
+
+
+def next_iteration(data: Any, name: str | None = None) -> Any:
+    """Hands `data` to the next iteration."""
+    data = tensor_or_composite(data)
+    if not isinstance(data, Tensor):
+        return _componentwise(next_iteration, data)
+    return (ref_next_iteration_op if data.dtype._is_ref_dtype else next_iteration_op)(
+        data, name=name
+    )
+
+
+def is_loop_enter(op: Operation) -> bool:
+    return op.type in _ENTERS
+
+
+def is_loop_exit(op: Operation) -> bool:
+    return op.type in _EXITS
+
+
+def is_switch(op: Operation) -> bool:
+    return op.type in _SWITCHES
+
+
+def is_loop_constant_enter(op: Operation) -> bool:
+    """Whether `op` brings in what is the same in every iteration."""
+    return is_loop_enter(op) and bool(op.attrs["is_constant"])
+
+
+def loop_constant_enter(value: Tensor) -> Operation | None:
+    """The Enter that `value` came through unchanged, if it is the same in every iteration."""
+    op = value.op
+    while op.type in _HAND_ON:
+        op = op._inputs[0].op
+    return op if is_loop_constant_enter(op) else None
+
+
+def is_cond_switch(op: Operation) -> bool:
+    """Whether `op` is a Switch all of whose users are in branches of a cond."""
+    if not is_switch(op):
+        return False
+    for output in op._outputs:
+        for user in output.consumers():
+            context = user._get_control_flow_context()
+            if is_loop_enter(user) and context is not None:
+                context = context.outer_context
+            if context is None or not context.IsCondContext():
+                return False
+    return True
+
+
+def is_loop_switch(op: Operation) -> bool:
+    """Whether `op` is the Switch of a loop variable."""
+    if not is_switch(op):
+        return False
+    context = op._get_control_flow_context()
+    return context is not None and context.IsWhileContext() and not is_cond_switch(op)
+
+
+def while_context(op: Operation) -> Any:
+    """The innermost loop that `op` is in, or None."""
+    context = op._get_control_flow_context()
+    return None if context is None else context.GetWhileContext()
+
+
+def is_containing(context: Any, maybe_outer: Any) -> bool:
+    """Whether `maybe_outer` is `context` or around it."""
+    while context is not maybe_outer:
+        if context is None:
+            return False
+        context = context.outer_context
+    return True
+
+
+def in_xla(op: Operation) -> bool:
+    """Whether `op` is marked for compilation."""
+    if op.attrs.get("_XlaCompile"):
+        return True
+    context = op._get_control_flow_context()
+    while context is not None and not context.IsXLAContext():
+        context = context.outer_context
+    return context is not None
