@@ -22,6 +22,7 @@ MODULES = {
     "tensorflow.python.eager.context": "stillflow.facade.eager_context",
     "tensorflow.python.framework.errors": "stillflow.errors",
     "tensorflow.python.framework.errors_impl": "stillflow.errors",
+    "tensorflow.python.framework.test_ops": "stillflow.testing.test_ops",
     "tensorflow.python.framework.test_util": "stillflow.testing.test_util",
     "tensorflow.python.platform.app": "stillflow.platform.app",
     "tensorflow.python.platform.benchmark": "stillflow.platform.benchmark",
@@ -233,6 +234,14 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.ops.linalg_ops": {
         "*": "stillflow.ops.linalg.decompositions stillflow.ops.linalg.norms"
              " stillflow.ops.linalg.least_squares stillflow.ops.linalg.matrix_functions",
+    },
+    "tensorflow.python.ops.sparse_ops": {
+        "_add_many_sparse_to_tensors_map":
+            "stillflow.ops.sparse.tensor_maps:add_many_sparse_to_tensors_map",
+        "_add_sparse_to_tensors_map": "stillflow.ops.sparse.tensor_maps:add_sparse_to_tensors_map",
+        "_take_many_sparse_from_tensors_map":
+            "stillflow.ops.sparse.tensor_maps:take_many_sparse_from_tensors_map",
+        "_DEFAULT_HASH_KEY": "stillflow.ops.sparse.crossing:DEFAULT_HASH_KEY",
     },
     "tensorflow.python.ops.signal.fft_ops": {"*": "stillflow.ops.signal.real_fourier"},
     "tensorflow.python.ops.signal.util_ops": {"gcd": "stillflow.signal.frames:gcd"},

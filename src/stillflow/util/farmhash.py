@@ -16,6 +16,7 @@ Words = np.ndarray  # uint64, one for each string
 _K0 = np.uint64(0xC3A5C85C97CB3127)
 _K1 = np.uint64(0xB492B66FBE98F273)
 _K2 = np.uint64(0x9AE16A3B2F90404F)
+_CAT = np.uint64(0xC6A4A7935BD1E995)
 _SEED = 81
 _BLOCK = 64
 _ALL_BITS = (1 << 64) - 1
@@ -59,6 +60,20 @@ def row_fingerprints(rows: np.ndarray) -> np.ndarray:
     if length <= _BLOCK:
         return _medium(rows)
     return _long(rows)
+
+
+def fingerprint_cat(first: Words, second: Words) -> Words:
+    """Fingerprints of pairs, made of their fingerprints; the order matters.
+
+    Args:
+      first: uint64 [n].
+      second: uint64 [n].
+
+    Returns:
+      uint64 [n].
+    """
+    mixed = (first ^ _CAT) ^ (_fold(second * _CAT) * _CAT)
+    return _fold(_fold(mixed * _CAT) * _CAT)
 
 
 def _word(rows: np.ndarray, offset: int) -> Words:

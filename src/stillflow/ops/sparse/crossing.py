@@ -1,0 +1,281 @@
+"""Crosses of features: every combination of one value from each column, row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dtypes
+from stillflow.graph.card import op
+from stillflow.graph.export import export
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.graph.sparse_tensor import SparseTensor
+from stillflow.graph.tensor_like import is_tensor
+from stillflow.ops.math.cast import cast
+from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.sparse.rows import listed
+from stillflow.ops.strings.kernels import strings_of
+from stillflow.util.farmhash import fingerprint_cat, fingerprints
+
+DEFAULT_HASH_KEY = 0xDECAFCAFFE
+_SEPARATOR = b"_X_"
+_WORD = 1 << 64
+
+sparse_cross_op = op(
+    """
+    SparseCross(indices: N*int64, values: [sparse_types], shapes: N*int64,
+                dense_inputs: [dense_types])
+        -> (output_indices: int64, output_values: out_type, output_shape: int64)
+    N: int >= 0
+    hashed_output: bool
+    num_buckets: int >= 0
+    hash_key: int
+    sparse_types: list({int64, string}) >= 0
+    dense_types: list({int64, string}) >= 0
+    out_type: {int64, string}
+    internal_type: {int64, string}
+""",
+    differentiable=False,
+)
+
+
+@dataclass
+class _Column:
+    """The features of a column, flat, and for each row where they start and how many there are."""
+
+    values: np.ndarray
+    starts: np.ndarray
+    counts: np.ndarray
+
+
+@sparse_cross_op.shape
+def sparse_cross_shape(node: Node) -> Any:
+    return [(None, 2), (None,), (2,)]
+
+
+@sparse_cross_op.kernel
+def sparse_cross_kernel(node: Node) -> Any:
+    count, hashed, buckets = node.N, node.out_type == dtypes.int64, node.num_buckets
+    key = np.uint64(node.hash_key % _WORD)
+
+    def cross(*inputs: Any) -> Any:
+        arrays = [x if isinstance(x, np.ndarray) else x.cpu().numpy() for x in inputs]
+        indices, values, shapes = (arrays[i * count : (i + 1) * count] for i in range(3))
+        dense = arrays[3 * count :]
+        rows = _row_count(shapes, dense)
+        _check_sparse(indices, values, shapes, rows)
+        _check_dense(dense, rows)
+        columns = [_sparse_column(*pair, rows) for pair in zip(indices, values)]
+        columns += [_dense_column(matrix) for matrix in dense]
+        sizes, places = _places(columns, rows)
+        picked = [column.values[place] for column, place in zip(columns, _picks(columns, places))]
+        made = _hashed(picked, len(places), key, buckets) if hashed else _joined(picked)
+        shape = torch.tensor([rows, int(sizes.max(initial=0))])
+        return torch.from_numpy(places), made, shape
+
+    return cross
+
+
+def _row_count(shapes: Sequence[np.ndarray], dense: Sequence[np.ndarray]) -> int:
+    if shapes:
+        if shapes[0].shape != (2,):
+            _check_shape(shapes[0], 0)
+        return int(shapes[0][0])
+    return len(dense[0]) if dense and dense[0].ndim else 0
+
+
+def _check_shape(shape: np.ndarray, place: int) -> None:
+    if shape.ndim != 1:
+        raise ValueError(
+            "Input shapes should be a std::vector but received shape "
+            f"{listed(shape.shape)} at position {place}"
+        )
+    if len(shape) != 2:
+        raise ValueError(
+            f"shape should imply a 2D tensor, but got {listed(shape.shape)} at position {place}"
+        )
+
+
+def _check_sparse(
+    indices: Sequence[np.ndarray], values: Sequence[np.ndarray], shapes: Sequence[np.ndarray],
+    rows: int,
+) -> None:  # fmt: skip
+    for place, index in enumerate(indices):
+        if index.ndim != 2:
+            raise ValueError(
+                "Input indices should be a matrix but received shape "
+                f"{listed(index.shape)} at position {place}"
+            )
+        if index.shape[1] != 2:
+            raise ValueError(
+                f"Expected D2 of index to be 2 got {index.shape[1]} at position {place}"
+            )
+    for place, value in enumerate(values):
+        if value.ndim != 1:
+            raise ValueError(
+                "Input values should be a std::vector but received shape "
+                f"{listed(value.shape)} at position {place}"
+            )
+        if len(value) != len(indices[place]):
+            raise ValueError(
+                f"Expected size of values to be {len(indices[place])} got {len(value)} "
+                f"at position {place}"
+            )
+    for place, shape in enumerate(shapes):
+        _check_shape(shape, place)
+        if shape[0] != rows:
+            raise ValueError(f"Expected batch size {rows} got {shape[0]} at position {place}")
+
+
+def _check_dense(dense: Sequence[np.ndarray], rows: int) -> None:
+    for place, matrix in enumerate(dense):
+        if matrix.ndim != 2:
+            raise ValueError(
+                "Dense inputs should be a matrix but received shape "
+                f"{listed(matrix.shape)} at position {place}"
+            )
+        if len(matrix) != rows:
+            raise ValueError(
+                f"Expected batch size {rows} got {len(matrix)} at dense tensor {place}"
+            )
+
+
+def _sparse_column(indices: np.ndarray, values: np.ndarray, rows: int) -> _Column:
+    numbers = indices[:, 0]
+    # TensorFlow walks through the rows once: what follows a smaller row number is not seen.
+    falls = np.flatnonzero(np.diff(numbers, prepend=0) < 0)
+    seen = numbers[: falls[0]] if len(falls) else numbers
+    counts = np.bincount(seen[seen < rows], minlength=rows)
+    return _Column(values, np.cumsum(counts) - counts, counts)
+
+
+def _dense_column(matrix: np.ndarray) -> _Column:
+    rows, width = matrix.shape
+    return _Column(matrix.reshape(-1), np.arange(rows) * width, np.full(rows, width))
+
+
+def _places(columns: Sequence[_Column], rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """How many crosses each row has, and [row, number in the row] of each."""
+    sizes = np.ones(rows, np.int64)
+    for column in columns:
+        sizes *= column.counts
+    numbers = np.repeat(np.arange(rows), sizes)
+    inside = np.arange(len(numbers)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return sizes, np.stack([numbers, inside], 1)
+
+
+def _picks(columns: Sequence[_Column], places: np.ndarray) -> list[np.ndarray]:
+    """Which of each column's values each cross takes; the last column's change fastest."""
+    rows, left = places[:, 0], places[:, 1].copy()
+    picks = []
+    for column in reversed(columns):
+        counts = column.counts[rows]
+        picks.append(column.starts[rows] + left % counts)
+        left //= counts
+    return picks[::-1]
+
+
+def _joined(picked: Sequence[np.ndarray]) -> np.ndarray:
+    texts = [
+        values if values.dtype == object else [b"%d" % number for number in values.tolist()]
+        for values in picked
+    ]
+    crosses = [_SEPARATOR.join(parts) for parts in zip(*texts)]
+    return strings_of(crosses, (len(crosses),))
+
+
+def _hashed(picked: Sequence[np.ndarray], count: int, key: np.uint64, buckets: int) -> Any:
+    hashes = np.full(count, key, np.uint64)
+    for values in picked:
+        words = fingerprints(values) if values.dtype == object else values.astype(np.uint64)
+        hashes = fingerprint_cat(hashes, words)
+    limit = buckets if buckets > 0 else np.iinfo(np.int64).max
+    return torch.from_numpy((hashes % np.uint64(limit)).astype(np.int64))
+
+
+@sparse_cross_op.samples
+def sparse_cross_samples() -> Iterator[Any]:
+    rows = np.array([[0, 0], [1, 0], [1, 1]], np.int64)
+    words = np.array([b"a", b"b", b"c"], object)
+    dense = np.array([[b"x", b"y"], [b"z", b"w"]], object)
+    size = np.array([2, 2], np.int64)
+    text = {"hashed_output": False, "num_buckets": 0, "hash_key": 1, "out_type": dtypes.string}
+    text["internal_type"] = dtypes.string
+    number = {**text, "hashed_output": True, "num_buckets": 100, "out_type": dtypes.int64}
+    number["internal_type"] = dtypes.int64
+    yield Sample([rows, rows], [words, words], [size, size], [dense], **text)
+    yield Sample([rows], [np.arange(3)], [size], [dense], **number)
+    yield Bad([rows], [words[:2]], [size], [], match="Expected size of values", **text)
+    yield Bad([rows], [words], [size], [dense[:1]], match="Expected batch size 2", **text)
+
+
+def _cross(
+    inputs: list[Any], hashed: bool, num_buckets: int, hash_key: int | None, name: str | None
+) -> SparseTensor:
+    if not isinstance(inputs, list):
+        raise TypeError("Inputs must be a list")
+    if not all(isinstance(item, SparseTensor) or is_tensor(item) for item in inputs):
+        raise TypeError("All inputs must be SparseTensors")
+    sparse = [item for item in inputs if isinstance(item, SparseTensor)]
+    values = [_as_feature(item.values) for item in sparse]
+    dense = [_as_feature(item) for item in inputs if not isinstance(item, SparseTensor)]
+    texts = all(item.dtype == dtypes.string for item in [*values, *dense])
+    return SparseTensor(*sparse_cross_op(
+        [item.indices for item in sparse],
+        values,
+        [item.dense_shape for item in sparse],
+        dense,
+        hashed_output=hashed,
+        num_buckets=num_buckets,
+        hash_key=hash_key or DEFAULT_HASH_KEY,
+        out_type=dtypes.int64 if hashed else dtypes.string,
+        internal_type=dtypes.string if texts else dtypes.int64,
+        name=name,
+    ))  # fmt: skip
+
+
+def _as_feature(values: Any) -> Any:
+    return values if values.dtype == dtypes.string else cast(values, dtypes.int64)
+
+
+@export("sparse.cross")
+def sparse_cross(inputs: list[Any], name: str | None = None) -> SparseTensor:
+    """Crosses of columns of features, as strings joined by ``_X_``.
+
+    Args:
+      inputs: tensors and sparse tensors [batch, features] of strings or whole numbers.
+      name: name of the operation.
+
+    Returns:
+      A sparse tensor of strings [batch, crosses]: in each row every combination of one feature
+      from each column, those of sparse inputs first.
+
+    Raises:
+      TypeError: `inputs` is not a list of tensors and sparse tensors.
+    """
+    return _cross(inputs, False, 0, None, name)
+
+
+@export("sparse.cross_hashed")
+def sparse_cross_hashed(
+    inputs: list[Any], num_buckets: int = 0, hash_key: int | None = None, name: str | None = None
+) -> SparseTensor:
+    """Crosses of columns of features, as hashes.
+
+    Args:
+      inputs: tensors and sparse tensors [batch, features] of strings or whole numbers.
+      num_buckets: values are taken modulo this number if it is above zero.
+      hash_key: what the hashes start from.
+      name: name of the operation.
+
+    Returns:
+      A sparse int64 tensor [batch, crosses].
+
+    Raises:
+      TypeError: `inputs` is not a list of tensors and sparse tensors.
+    """
+    return _cross(inputs, True, num_buckets, hash_key, name)

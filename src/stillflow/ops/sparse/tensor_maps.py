@@ -1,0 +1,273 @@
+"""Sparse tensors kept in the session under numbers: how batches of examples pass through queues."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stillflow.graph import dims
+from stillflow.graph.api import colocate_with
+from stillflow.graph.card import op
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.sparse_tensor import SparseTensor
+from stillflow.ops.sparse.conversion import as_sparse, parts
+from stillflow.ops.sparse.rows import check_inside, listed, take_rows
+
+_STORE = """
+    T: type
+    container: string = ""
+    shared_name: string = ""
+    flags: stateful
+"""
+_PARTS = "sparse_indices: int64, sparse_values: T, sparse_shape: int64"
+add_sparse_to_tensors_map_op = op(
+    f"AddSparseToTensorsMap({_PARTS}) -> sparse_handle: int64{_STORE}", keeps=(0, 1)
+)
+add_many_sparse_to_tensors_map_op = op(
+    f"AddManySparseToTensorsMap({_PARTS}) -> sparse_handles: int64{_STORE}"
+)
+take_many_sparse_from_tensors_map_op = op("""
+    TakeManySparseFromTensorsMap(sparse_handles: int64)
+        -> (sparse_indices: int64, sparse_values: dtype, sparse_shape: int64)
+    dtype: type
+    container: string = ""
+    shared_name: string = ""
+    flags: stateful
+""")
+
+
+class _Stored(NamedTuple):
+    indices: Any
+    values: Any
+    shape: list[int]
+    dtype: Any
+
+
+class TensorsMap:
+    """Sparse tensors by number; each is given out once."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._lock = threading.Lock()
+        self._count = 0
+        self._tensors: dict[int, _Stored] = {}
+
+    def add(self, tensors: list[_Stored]) -> list[int]:
+        """Keeps tensors and returns their numbers."""
+        with self._lock:
+            numbers = list(range(self._count, self._count + len(tensors)))
+            self._count += len(tensors)
+            self._tensors.update(zip(numbers, tensors))
+            return numbers
+
+    def take(self, numbers: list[int]) -> list[_Stored]:
+        """Gives tensors out and forgets them.
+
+        Raises:
+          ValueError: a number is not known (any more).
+        """
+        with self._lock:
+            taken = []
+            for number in numbers:
+                if number not in self._tensors:
+                    raise ValueError(f"Unable to find SparseTensor: {number} in map: {self.name}")
+                taken.append(self._tensors.pop(number))
+            return taken
+
+
+def _map_of(node: Node) -> TensorsMap:
+    name = node.op.attrs.get("shared_name", b"").decode() or node.name
+    found: TensorsMap = node.resource(lambda: TensorsMap(name), kind="sparse tensors map")
+    return found
+
+
+def _parts_shape(node: Node) -> None:
+    for place, rank in enumerate((2, 1, 1)):
+        dims.with_rank(node.dims(place), rank)
+
+
+@add_sparse_to_tensors_map_op.shape
+def add_sparse_to_tensors_map_shape(node: Node) -> Any:
+    _parts_shape(node)
+    return ()
+
+
+@add_sparse_to_tensors_map_op.kernel
+def add_sparse_to_tensors_map_kernel(node: Node) -> Any:
+    store, dtype = _map_of(node), node.T
+
+    def add(indices: Any, values: Any, shape: Any) -> Any:
+        _check_parts(indices, values, shape)
+        number = store.add([_Stored(indices, values, shape.tolist(), dtype)])[0]
+        return torch.tensor(number)
+
+    return add
+
+
+@add_many_sparse_to_tensors_map_op.shape
+def add_many_sparse_to_tensors_map_shape(node: Node) -> Any:
+    _parts_shape(node)
+    return (None,)
+
+
+@add_many_sparse_to_tensors_map_op.kernel
+def add_many_sparse_to_tensors_map_kernel(node: Node) -> Any:
+    store, dtype = _map_of(node), node.T
+
+    def add(indices: Any, values: Any, shape: Any) -> Any:
+        _check_parts(indices, values, shape)
+        size = shape.tolist()
+        if len(size) < 2:
+            raise ValueError(f"Rank of input SparseTensor should be > 1, but saw rank: {len(size)}")
+        check_inside(indices, size)
+        numbers = indices[:, 0]
+        order = torch.argsort(numbers, stable=True)
+        ends = torch.bincount(numbers, minlength=size[0]).cumsum(0).tolist()
+        pieces = []
+        for start, end in zip([0, *ends], ends):
+            rows = order[start:end]
+            pieces.append(_Stored(indices[rows, 1:], take_rows(values, rows), size[1:], dtype))
+        return torch.tensor(store.add(pieces), dtype=torch.int64)
+
+    return add
+
+
+def _check_parts(indices: Any, values: Any, shape: Any) -> None:
+    for kind, name, value, rank in (
+        ("indices", "a matrix", indices, 2), ("values", "a vector", values, 1),
+        ("shape", "a vector", shape, 1),
+    ):  # fmt: skip
+        if value.ndim != rank:
+            raise ValueError(
+                f"Input {kind} should be {name} but received shape {listed(value.shape)}"
+            )
+    if len(values) != len(indices):
+        raise ValueError(
+            "Number of values must match first dimension of indices. "
+            f"Got {len(values)} values, indices shape: {listed(indices.shape)}"
+        )
+    if len(shape) != indices.shape[1]:
+        raise ValueError(
+            "Number of dimensions must match second dimension of indices. "
+            f"Got {len(shape)} dimensions, indices shape: {listed(indices.shape)}"
+        )
+
+
+@take_many_sparse_from_tensors_map_op.shape
+def take_many_sparse_from_tensors_map_shape(node: Node) -> Any:
+    dims.with_rank(node.dims(0), 1)
+    return [(None, None), (None,), (None,)]
+
+
+@take_many_sparse_from_tensors_map_op.kernel
+def take_many_sparse_from_tensors_map_kernel(node: Node) -> Any:
+    store, dtype = _map_of(node), node.op.attrs["dtype"]
+
+    def take(handles: Any) -> Any:
+        if not len(handles):
+            raise ValueError(
+                "Must have at least 1 serialized SparseTensor, but input matrix has 0 rows"
+            )
+        tensors = store.take(handles.tolist())
+        _check_taken(tensors, dtype)
+        rows = [
+            torch.cat([torch.full_like(tensor.indices[:, :1], place), tensor.indices], 1)
+            if tensor.indices.shape[1]
+            else torch.full((len(tensor.indices), 1), place)
+            for place, tensor in enumerate(tensors)
+        ]
+        sizes = np.max([tensor.shape for tensor in tensors], axis=0, initial=0)
+        shape = torch.tensor([len(tensors), *sizes.tolist()], dtype=torch.int64)
+        return torch.cat(rows), _joined([tensor.values for tensor in tensors]), shape
+
+    return take
+
+
+def _check_taken(tensors: list[_Stored], dtype: Any) -> None:
+    for place, tensor in enumerate(tensors):
+        if tensor.dtype != dtype:
+            raise ValueError(
+                f"Requested SparseTensor of type {dtype.name} but "
+                f"SparseTensor[{place}].values.dtype() == {tensor.dtype.name}"
+            )
+        if len(tensor.shape) != len(tensors[0].shape):
+            raise ValueError(
+                "Inconsistent rank across SparseTensors: rank prior to "
+                f"SparseTensor[{place}] was: {len(tensors[0].shape) + 1} but rank of "
+                f"SparseTensor[{place}] is: {len(tensor.shape) + 1}"
+            )
+
+
+def _joined(values: list[Any]) -> Any:
+    if isinstance(values[0], np.ndarray):
+        return np.concatenate(values)
+    return torch.cat(values)
+
+
+# ---- Functions: internal in TF too, used by its input pipelines.
+
+
+def add_sparse_to_tensors_map(
+    sp_input: Any, container: str | None = None, shared_name: str | None = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Keeps a sparse tensor in the session.
+
+    Returns:
+      Its number, an int64 scalar.
+    """
+    return add_sparse_to_tensors_map_op(
+        *parts(as_sparse(sp_input)), container=container, shared_name=shared_name, name=name
+    )
+
+
+def add_many_sparse_to_tensors_map(
+    sp_input: Any, container: str | None = None, shared_name: str | None = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Keeps each part of a sparse tensor along its first dimension in the session.
+
+    Returns:
+      Their numbers, int64 [N].
+    """
+    return add_many_sparse_to_tensors_map_op(
+        *parts(as_sparse(sp_input)), container=container, shared_name=shared_name, name=name
+    )
+
+
+def take_many_sparse_from_tensors_map(
+    sparse_map_op: Operation, sparse_handles: Any, rank: int | None = None, name: str | None = None
+) -> SparseTensor:
+    """Sparse tensors taken back, stacked along a new first dimension.
+
+    Args:
+      sparse_map_op: the operation that gave the numbers.
+      sparse_handles: the numbers, int64 [N].
+      rank: the rank of the result, if known.
+      name: name of the operation.
+
+    Raises:
+      TypeError: `sparse_map_op` is not an operation that keeps sparse tensors.
+    """
+    if not isinstance(sparse_map_op, Operation):
+        raise TypeError("sparse_map_op be an Operation")
+    if sparse_map_op.type not in ("AddSparseToTensorsMap", "AddManySparseToTensorsMap"):
+        raise TypeError(
+            "sparse_map_op must be one of AddSparseToTensorsMap or AddSparseToTensorsMap. "
+            f"Instead, found `{sparse_map_op.type}`."
+        )
+    with colocate_with(sparse_map_op):
+        indices, values, shape = take_many_sparse_from_tensors_map_op(
+            sparse_handles,
+            dtype=sparse_map_op.get_attr("T"),
+            container=sparse_map_op.get_attr("container"),
+            shared_name=sparse_map_op.get_attr("shared_name") or sparse_map_op.name,
+            name=name,
+        )
+    indices.set_shape([None, rank])
+    shape.set_shape([rank])
+    return SparseTensor(indices, values, shape)
