@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import importlib
 import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -35,6 +35,8 @@ Part = TypeVar("Part", bound=Callable[..., Any])
 EFFECTS = ("pure", "state", "reads files", "writes files", "runs Python", "network")
 
 _cards: dict[str, Card] = {}
+# Cards of libraries that a program loads on top of TensorFlow's own ops.
+_library_cards: dict[str, Card] = {}
 
 
 class Card:
@@ -142,11 +144,25 @@ def op(text: str, **options: Any) -> Card:
 
 def find(op_type: str) -> Card | None:
     """The card of an op type, or None if Stillflow has none."""
-    card = _cards.get(op_type)
+    card = _cards.get(op_type) or _library_cards.get(op_type)
     if card is None:
         load_all()
         card = _cards.get(op_type)
     return card
+
+
+def register_library(cards: Iterable[Card]) -> dict[str, Card]:
+    """Registers the ops of a library, which `load_all` does not list; gives them by op type.
+
+    Raises:
+      ValueError: if an op has a card already.
+    """
+    found = {card.name: card for card in cards}
+    for name in found:
+        if name in _cards or name in _library_cards:
+            raise ValueError(f"op {name} has two cards")
+    _library_cards.update(found)
+    return found
 
 
 def unregistered(op_type: str) -> errors.NotFoundError:

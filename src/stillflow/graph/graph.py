@@ -38,6 +38,7 @@ class Graph(Scopes, Collections):
         self._names_in_use: dict[str, int] = {}
         self._unfetchable: set[Operation] = set()
         self._unfeedable: set[Tensor] = set()
+        self._rewired: set[Operation] = set()  # with edges changed since they were last checked
         self._functions: dict[str, Any] = {}
         self._finalized = False
         self._seed: int | None = None
@@ -190,11 +191,12 @@ class Graph(Scopes, Collections):
             self._check_not_finalized()
         if not _VALID_OP_NAME.match(name):
             raise ValueError(f"'{name}' is not a valid node name")
+        stacks = self._stacks
         with self._lock:
-            controls = self._control_dependencies_for(inputs) if self._control_stack else []
+            controls = self._control_dependencies_for(inputs) if stacks.control else []
             if self._attr_scope or self._gradient_overrides or self._kernel_labels:
                 attrs.update(self._scope_attrs(card.name, attrs))
-            op = Operation(card, self, name, inputs, attrs, output_types, controls)
+            op = Operation._of_card(card, self, name, inputs, attrs, output_types, controls)
             try:
                 infer_shapes(op)
             except Exception:
@@ -209,13 +211,13 @@ class Graph(Scopes, Collections):
                 self._loop_check(op)
             if context is not None:
                 context.AddOp(op)
-            if device and self._device_stack:
+            if device and stacks.devices:
                 self._apply_devices(op)
-            if self._colocation_stack:
+            if stacks.colocation:
                 self._apply_colocation(op)
             if self._container and card.signature.is_stateful and not attrs.get("container", b"x"):
                 attrs["container"] = self._container.encode()
-            if self._control_stack:
+            if stacks.control:
                 self._record_in_control_scopes(op)
         return op
 

@@ -16,6 +16,7 @@ from stillflow.graph.export import export
 from stillflow.graph.graph import PRODUCER, Graph, get_default_graph
 from stillflow.graph.infer import infer_shapes
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.rewiring import replace_input
 from stillflow.graph.tensor_shape import TensorShape
 
 _BACK_EDGES = ("NextIteration", "RefNextIteration")
@@ -125,7 +126,7 @@ class Importer:
         for node in order:
             self._add(node)
         for op, index, text in self.late:
-            op._update_input(index, self._tensor(op.name, text))
+            replace_input(op, index, self._tensor(op.name, text))
         self._place([self.made[node.name] for node in order])
         unused = [_join(key) for key in self.input_map if key not in self.used]
         unused = [text for text in unused if text.lstrip("^").split(":")[0] not in self.nodes]
@@ -260,7 +261,7 @@ class Importer:
         types = output_types(card, attrs)
         full = f"{self.prefix}/{node.name}" if self.prefix else node.name
         name = _free_name(graph, full)
-        op = Operation(card, graph, name, inputs, attrs, types, controls)
+        op = Operation._of_card(card, graph, name, inputs, attrs, types, controls)
         try:
             infer_shapes(op)
             _take_shapes(op, shapes)

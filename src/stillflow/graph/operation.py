@@ -26,7 +26,7 @@ Frames = list[tuple[CodeType, int]]
 def caller_frames() -> Frames:
     """The stack of the code that is building the graph, innermost first, kept cheaply."""
     frames = []
-    frame = sys._getframe(2)
+    frame = sys._getframe(3)
     while frame is not None:
         frames.append((frame.f_code, frame.f_lineno))
         frame = frame.f_back  # type: ignore[assignment]
@@ -115,12 +115,8 @@ class Tensor:
         self._dims = merge(self._dims, TensorShape(shape)._dims)
 
     def consumers(self) -> list[Operation]:
-        """The operations that take this tensor as an input."""
-        seen: dict[str, Operation] = {}
-        for consumer in self._consumers:
-            if any(item is self for item in consumer._inputs):
-                seen.setdefault(consumer.name, consumer)
-        return list(seen.values())
+        """The operations that take this tensor as an input, once for each time they do."""
+        return list(self._consumers)
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
         """Runs the graph up to this tensor in `session` (or the default one)."""
@@ -181,9 +177,56 @@ class Tensor:
 
 @export("Operation")
 class Operation:
-    """A node of a graph. Made by calling an op card or `Graph.create_op`."""
+    """A node of a graph. Usually made by calling an op card or `Graph.create_op`.
+
+    Args:
+      node_def: a `NodeDef` with its name, type, attributes and device.
+      g: the graph it becomes part of.
+      inputs: tensors.
+      output_types: types of the outputs; they follow from the op's signature.
+      control_inputs: operations or tensors that it runs after.
+      input_types: types that the inputs must be compatible with.
+      original_op: the operation it stands for.
+      op_def: has no effect: Stillflow knows the op's signature.
+
+    Raises:
+      TypeError: if an argument is of the wrong kind or the inputs are of the wrong types.
+      ValueError: if the name is not valid.
+    """
 
     def __init__(
+        self,
+        node_def: Any,
+        g: Any,
+        inputs: Any = None,
+        output_types: Any = None,
+        control_inputs: Any = None,
+        input_types: Any = None,
+        original_op: Any = None,
+        op_def: Any = None,
+    ) -> None:
+        from stillflow.graph.explicit import fill
+
+        del output_types, op_def
+        fill(self, node_def, g, inputs, control_inputs, input_types, original_op)
+
+    @classmethod
+    def _of_card(
+        cls,
+        card: Card,
+        graph: Graph,
+        name: str,
+        inputs: list[Tensor],
+        attrs: dict[str, Any],
+        output_types: Sequence[DType],
+        control_inputs: list[Operation],
+    ) -> Operation:
+        """An operation of checked parts, not yet among those of the graph."""
+        op = cls.__new__(cls)
+        op._build(card, graph, name, inputs, attrs, output_types, control_inputs)
+        return op
+
+    def _build(
         self,
         card: Card,
         graph: Graph,
@@ -221,9 +264,9 @@ class Operation:
         return self._id
 
     @property
-    def inputs(self) -> list[Tensor]:
+    def inputs(self) -> _InputList:
         """The data inputs, in the signature's order."""
-        return InputList(self._inputs)
+        return _InputList(self._inputs)
 
     @property
     def outputs(self) -> list[Tensor]:
@@ -294,12 +337,9 @@ class Operation:
         self.attrs[name] = attr_values.from_proto(value, self.attr_kind(name))
 
     def _update_input(self, index: int, tensor: Tensor) -> None:
-        old = self._inputs[index]
-        self._inputs[index] = tensor
-        tensor._consumers.append(self)
-        if not any(item is old for item in self._inputs):
-            old._consumers = [op for op in old._consumers if op is not self]
-        self.graph._changed()
+        from stillflow.graph.rewiring import update_input
+
+        update_input(self, index, tensor)
 
     def _add_control_inputs(self, ops: Sequence[Operation]) -> None:
         for op in ops:
@@ -362,11 +402,21 @@ class Operation:
         return f"<tf.Operation '{self.name}' type={self.type}>"
 
 
-class InputList(list):  # type: ignore[type-arg]
-    """An operation's inputs; comparing and printing as TF's own read-only sequence does."""
+class _InputList(tuple):  # type: ignore[type-arg]
+    """An operation's inputs; lists can be added to it and compared with it, as in TF."""
 
-    def __add__(self, other: Any) -> InputList:
-        return InputList(list(self) + list(other))
+    __slots__ = ()
 
-    def __radd__(self, other: Any) -> InputList:
-        return InputList(list(other) + list(self))
+    def __add__(self, other: Any) -> Any:
+        return list(self) + list(other)
+
+    def __radd__(self, other: Any) -> Any:
+        return list(other) + list(self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, (tuple, list)) and tuple(self) == tuple(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = tuple.__hash__

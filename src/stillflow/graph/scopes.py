@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import re
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 from stillflow.graph.device import merge_over
@@ -50,21 +52,59 @@ class ControlScope:
         return op in self._seen
 
 
+class _OfThread(threading.local):
+    """The scopes that each thread has for itself."""
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.control_flow_context: Any = None
+
+
+class _Stacks:
+    """The scopes that all threads share, until `switch_to_thread_local`."""
+
+    def __init__(self, source: _Stacks | None = None) -> None:
+        self.devices: list[Any] = [] if source is None else list(source.devices)
+        self.colocation: list[Operation | None] = [] if source is None else list(source.colocation)
+        self.control: list[ControlScope] = [] if source is None else list(source.control)
+
+
+class _StacksOfThread(threading.local, _Stacks):
+    """A copy of the shared stacks for each thread, made when the thread first looks."""
+
+
+def _held(holder: str, field: str) -> Any:
+    """A property of the graph that another object keeps, `self.<holder>.<field>`."""
+
+    def write(self: Any, value: Any) -> None:
+        setattr(getattr(self, holder), field, value)
+
+    return property(attrgetter(f"{holder}.{field}"), write)
+
+
 class Scopes:
     """The part of `Graph` that decides names, placement and ordering of new operations."""
 
+    _name_stack = _held("_of_thread", "name")
+    _control_flow_context = _held("_of_thread", "control_flow_context")
+    _device_stack = _held("_stacks", "devices")
+    _colocation_stack = _held("_stacks", "colocation")
+    _control_stack = _held("_stacks", "control")
+
     def __init__(self) -> None:
-        self._name_stack = ""
-        self._device_stack: list[Any] = []
-        self._colocation_stack: list[Operation | None] = []
-        self._control_stack: list[ControlScope] = []
-        self._control_flow_context: Any = None
+        self._of_thread = _OfThread()
+        self._stacks: _Stacks | _StacksOfThread = _Stacks()
         self._default_original_op: Operation | None = None
         self._container = ""
         self._attr_scope: dict[str, Any] = {}
         self._gradient_overrides: dict[str, str] = {}
         self._kernel_labels: dict[str, str] = {}
         self._variable_creator_stack: list[tuple[int, Callable[..., Any]]] = []
+
+    def switch_to_thread_local(self) -> None:
+        """Gives each thread its own device, colocation and control scopes from now on."""
+        if not isinstance(self._stacks, _StacksOfThread):
+            self._stacks = _StacksOfThread(self._stacks)
 
     # ---- names
 

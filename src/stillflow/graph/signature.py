@@ -182,4 +182,14 @@ def _parse_default(kind: str, is_list: bool, text: str) -> Any:
         return json.loads(text).encode()
     if kind == "float":
         return float(np.float32(text))
+    if kind == "tensor":
+        return _parse_tensor(text)
     return json.loads(text)
+
+
+def _parse_tensor(text: str) -> Any:
+    """The `TensorProto` of a scalar, written as its type and value: `int32 1`."""
+    from stillflow.graph.tensor_proto import make_tensor_proto
+
+    dtype, _, value = text.partition(" ")
+    return make_tensor_proto(json.loads(value), dtypes.as_dtype(dtype))

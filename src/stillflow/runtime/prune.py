@@ -48,6 +48,10 @@ def order(ops: set[Operation], fed: set[Tensor]) -> list[Operation]:
 
 
 def _sources(op: Operation, fed: set[Tensor]) -> list[Operation]:
+    if op.type in ("Merge", "RefMerge"):  # what comes from the iteration before closes a loop
+        kinds = ("NextIteration", "RefNextIteration")
+        data = [t.op for t in op._inputs if t not in fed and t.op.type not in kinds]
+        return data + op._control_inputs
     data = [tensor.op for tensor in op._inputs if tensor not in fed]
     return data + op._control_inputs
 
@@ -69,10 +73,11 @@ def _topological(ops: Sequence[Operation], fed: set[Tensor]) -> list[Operation]:
             if not waiting[user]:
                 heapq.heappush(ready, (user._id, user))
     if len(result) != len(ops):
-        stuck = min((op for op in ops if waiting[op]), key=lambda op: op._id)
+        stuck = [op for op in ops if waiting[op]]
         raise InvalidArgumentError(
-            stuck.node_def,
-            stuck,
-            f"The graph couldn't be sorted in topological order: {stuck.name} is part of a cycle",
+            None,
+            None,
+            f"Graph is invalid, contains a cycle with {len(stuck)} nodes, including: "
+            + ", ".join(op.name for op in stuck[:3]),
         )
     return result

@@ -13,6 +13,7 @@ from stillflow.graph import default_session
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.rewiring import check as check_rewired
 from stillflow.runtime.allocation import keep_freed_memory
 from stillflow.runtime.devices import DeviceAttributes, session_devices
 from stillflow.runtime.feeds import feed_array
@@ -208,6 +209,7 @@ class BaseSession:
 
     def _execute(self, handler: Fetches, feeds: dict[Tensor, np.ndarray]) -> list[Any]:
         if self._edition != self._graph._edition:
+            check_rewired(self._graph)
             self._plans.clear()
             self._edition = self._graph._edition
         key = (handler, *[(tensor, array.shape) for tensor, array in feeds.items()])

@@ -1,0 +1,98 @@
+"""Changes of edges of a graph that is there already, and what may be wrong with it then."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stillflow import errors
+from stillflow.graph.dims import merge, to_string
+
+if TYPE_CHECKING:
+    from stillflow.graph.graph import Graph
+    from stillflow.graph.operation import Operation, Tensor
+
+
+def update_input(op: Operation, index: int, tensor: Any) -> None:
+    """Makes `tensor` the input of `op` at a position.
+
+    Raises:
+      TypeError: if it is no tensor.
+      ValueError: if it belongs to another graph.
+      tf.errors.OutOfRangeError: if there is no such position.
+      tf.errors.InvalidArgumentError: if its static shape contradicts that of the input so far.
+    """
+    from stillflow.graph.operation import Tensor
+
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"tensor must be a Tensor: {tensor}")
+    if tensor.graph is not op.graph:
+        raise ValueError(f"{tensor} must be from the same graph as {op}.")
+    inputs = op._inputs
+    if index >= len(inputs):
+        raise errors.OutOfRangeError(
+            None,
+            None,
+            f"Cannot update edge. Input index [{index}] is greater than the number of total "
+            f"inputs [{len(inputs)}].",
+        )
+    _check_shapes(inputs[index], tensor)
+    replace_input(op, index, tensor)
+    op.graph._rewired.add(op)
+
+
+def replace_input(op: Operation, index: int, tensor: Tensor) -> None:
+    """Makes `tensor` the input of `op` at a position, without looking at it."""
+    old = op._inputs[index]
+    if old is not tensor:
+        op._inputs[index] = tensor
+        old._consumers.remove(op)
+        tensor._consumers.append(op)
+    op.graph._changed()
+
+
+def _check_shapes(old: Tensor, new: Tensor) -> None:
+    try:
+        merge(new._dims, old._dims)
+    except ValueError:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Cannot update edge, incompatible shapes: {to_string(new._dims)} and "
+            f"{to_string(old._dims)}.",
+        ) from None
+
+
+def check(graph: Graph) -> None:
+    """Refuses a graph whose edges were changed into something that cannot run.
+
+    Raises:
+      tf.errors.InvalidArgumentError: if an input has another type than its operation takes.
+    """
+    if not graph._rewired:
+        return
+    for op in graph._rewired:
+        _check_types(op)
+    graph._rewired.clear()
+
+
+def _check_types(op: Operation) -> None:
+    for index, (tensor, dtype) in enumerate(zip(op._inputs, _input_types(op), strict=False)):
+        if tensor.dtype.base_dtype != dtype:
+            raise errors.InvalidArgumentError(
+                op.node_def,
+                op,
+                f"Input {index} of node {op.name} was passed {tensor.dtype.base_dtype.name} from "
+                f"{tensor.name} incompatible with expected {dtype.name}.",
+            )
+
+
+def _input_types(op: Operation) -> list[Any]:
+    """The types that the signature of an operation asks for, by its attributes."""
+    types: list[Any] = []
+    for arg in op.card.signature.inputs:
+        if arg.type_list_attr is not None:
+            types.extend(op.attrs[arg.type_list_attr])
+            continue
+        dtype = arg.dtype if arg.dtype is not None else op.attrs[arg.type_attr or ""]
+        types.extend([dtype] * (op.attrs[arg.number_attr] if arg.number_attr else 1))
+    return types
