@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from stillflow import errors
 from stillflow.files import sniff
 
 # The error of the operating system, its class and the words in which TensorFlow states it.
-_CLASSES: dict[int, type[errors.OpError]] = {
+_CLASSES: dict[int, Callable[..., errors.OpError]] = {
     errno.ENOENT: errors.NotFoundError,
     errno.ENODEV: errors.NotFoundError,
     errno.ENXIO: errors.NotFoundError,

@@ -1,0 +1,298 @@
+"""Reading of V2 checkpoints."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import sys
+import weakref
+from collections.abc import Iterator
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stillflow import errors
+from stillflow.files import bundle_format, crc32c, sstable, tensor_types
+from stillflow.files.bundle_format import HEADER_KEY, Array, data_path, index_path
+from stillflow.files.failures import data_loss, os_errors
+from stillflow.files.slice_assembly import assemble
+from stillflow.files.tensor_slice import Shape, TensorSlice
+
+_PIECE = 1 << 20
+
+
+class Entry(NamedTuple):
+    """What the index says of one tensor, or of one part of it."""
+
+    number: int  # its type in the DataType enum
+    shape: Shape
+    shard: int
+    offset: int
+    size: int
+    crc32c: int  # masked
+    slices: tuple[TensorSlice, ...]
+
+
+class BundleReader:
+    """A checkpoint to read from; threads may share it.
+
+    The index is read at once, data as they are asked for, each tensor against its checksum.
+
+    Args:
+      prefix: The path of the index less `.index`.
+
+    Raises:
+      NotFoundError: If there is no index.
+      DataLossError: If it is damaged, or no index at all; when reading, if the data are.
+      InvalidArgumentError: If a newer version wrote it that this one must not read.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self.path = index_path(prefix)
+        with os_errors(self.path):
+            with open(self.path, "rb") as file:
+                content = file.read()
+        self._raw = dict(sstable.Table(content, self.path).items())
+        self._parsed: dict[bytes, Entry] = {}
+        header = self._read_header()
+        self.shards = header.num_shards
+        self._swap = bool(header.endianness) != (sys.byteorder == "big")
+        bundle_format.check_versions(
+            header.version, bundle_format.VERSION, bundle_format.MIN_PRODUCER
+        )
+        self._files: dict[int, tuple[int, int, str]] = {}
+
+    def keys(self) -> Iterator[bytes]:
+        """The names of all tensors, and the keys of parts, in order."""
+        return (key for key in self._raw if key != HEADER_KEY)
+
+    def tensors(self) -> dict[bytes, Entry]:
+        """All tensors by name; a tensor saved in parts is one."""
+        entries = {key: self.entry(key) for key in self.keys()}
+        parts = {part.key(key) for key, entry in entries.items() for part in entry.slices}
+        return {key: entry for key, entry in entries.items() if key not in parts}
+
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._raw
+
+    def entry(self, key: bytes) -> Entry:
+        """What the index says of a tensor.
+
+        Raises:
+          NotFoundError: If there is none of this name.
+        """
+        found = self._parsed.get(key)
+        if found is None:
+            raw = self._raw.get(key)
+            if raw is None:
+                raise errors.NotFoundError(None, None, f"Key {_text(key)} not found in checkpoint")
+            found = self._parsed[key] = self._parse(key, raw)
+        return found
+
+    def lookup(self, key: bytes) -> Array:
+        """The value of a tensor, in new memory; quantized types in their stored form."""
+        entry = self.entry(key)
+        if entry.slices:
+            return self.lookup_slice(key, TensorSlice.full(len(entry.shape)))
+        return self._read(key, entry)
+
+    def lookup_slice(self, key: bytes, part: TensorSlice) -> Array:
+        """The value of a part of a tensor, put together from the parts that were saved.
+
+        Raises:
+          InvalidArgumentError: If these do not cover it.
+        """
+        entry = self.entry(key)
+        if not entry.slices:
+            whole = TensorSlice.full(len(entry.shape))
+            if part.shape_in(entry.shape) == entry.shape:
+                return self._read(key, entry)
+            return assemble(key, entry.shape, part, [whole], lambda _: self._view(key, entry))
+
+        def stored(piece: TensorSlice) -> Array:
+            piece_key = piece.key(key)
+            found = self.entry(piece_key)
+            if found.shape != piece.shape_in(entry.shape) or found.number != entry.number:
+                raise data_loss(
+                    f"The part {piece} of {_text(key)} has the wrong shape or type", self.path
+                )
+            return self._view(piece_key, found)
+
+        return assemble(key, entry.shape, part, entry.slices, stored)
+
+    def close(self) -> None:
+        """Gives the files back."""
+        self._finalizer()
+
+    # ---- The index
+
+    def _read_header(self) -> Any:
+        from google.protobuf.message import DecodeError
+
+        from stillflow.protos import BundleHeaderProto
+
+        raw = self._raw.get(HEADER_KEY)
+        try:
+            if raw is None:
+                raise _corrupt(self.path, "failed to seek to header entry")
+            header = BundleHeaderProto.FromString(bytes(raw))
+        except DecodeError:
+            raise _corrupt(self.path, "unable to parse header") from None
+        self._descriptors: list[int] = []
+        self._finalizer = weakref.finalize(self, _close_all, self._descriptors)
+        return header
+
+    def _parse(self, key: bytes, raw: memoryview) -> Entry:
+        from google.protobuf.message import DecodeError
+
+        from stillflow.protos import BundleEntryProto
+
+        try:
+            message = BundleEntryProto.FromString(bytes(raw))
+        except DecodeError:
+            message = f"Entry for key {_text(key)} not parseable."
+            raise data_loss(message, self.path) from None
+        shape = bundle_format.shape_of(message.shape)
+        if shape is None:
+            text = " ".join(str(message.shape).split())
+            raise data_loss(f"Invalid tensor shape: {_text(key)} {text}", self.path)
+        slices = tuple(TensorSlice.from_proto(part) for part in message.slices)
+        return Entry(
+            message.dtype,
+            shape,
+            message.shard_id,
+            message.offset,
+            message.size,
+            message.crc32c,
+            slices,
+        )
+
+    # ---- The data
+
+    def _open(self, shard: int) -> tuple[int, int, str]:
+        """Descriptor, size and path of a data file."""
+        found = self._files.get(shard)
+        if found is None:
+            path = data_path(self.prefix, shard, self.shards)
+            with os_errors(path):
+                descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+                self._descriptors.append(descriptor)
+                found = self._files[shard] = descriptor, os.fstat(descriptor).st_size, path
+        return found
+
+    def _place(self, key: bytes, entry: Entry) -> tuple[int, str]:
+        """The data file of a tensor, its bounds checked before anything is allocated."""
+        count = prod(entry.shape)
+        if entry.number in (tensor_types.VARIANT, tensor_types.VARIANT - 1):
+            raise errors.UnimplementedError(
+                None,
+                None,
+                f"Restoring data type {tensor_types.name_of(entry.number)} not yet supported: "
+                f"{_text(key)} in {self.path}",
+            )
+        storage = tensor_types.STORAGE.get(entry.number)
+        if storage is None:
+            raise data_loss(f"Invalid type in bundle entry: key {_text(key)}", self.path)
+        if entry.number == tensor_types.STRING:
+            fits, words = entry.size >= count or not entry.size, f"is at least {count}"
+        else:
+            fits, words = entry.size == count * storage.itemsize, f"{count * storage.itemsize}"
+        if not fits:
+            raise data_loss(
+                f"Invalid size in bundle entry: key {_text(key)}; stored size {entry.size}; "
+                f"expected size {words}",
+                self.path,
+            )
+        if not 0 <= entry.shard < self.shards:
+            raise data_loss(f"Invalid shard in bundle entry: key {_text(key)}", self.path)
+        descriptor, size, path = self._open(entry.shard)
+        if entry.offset < 0 or entry.offset + entry.size > size:
+            raise data_loss(
+                f"{_text(key)} lies at bytes {entry.offset} to {entry.offset + entry.size} of a "
+                f"file of {size} bytes: the file is truncated, or not the one of this index",
+                path,
+                entry.offset,
+            )
+        return descriptor, path
+
+    def _read(self, key: bytes, entry: Entry) -> Array:
+        """The value of an entry, in new memory."""
+        descriptor, path = self._place(key, entry)
+        octets = np.empty(entry.size, np.uint8)
+        memory = octets.data
+        crc = position = 0
+        numbers = entry.number != tensor_types.STRING
+        while position < entry.size:
+            with os_errors(path):
+                piece = memory[position : position + _PIECE]
+                got = _read_at(descriptor, piece, entry.offset + position)
+            if not got:
+                raise data_loss(f"{_text(key)} is cut off", path, entry.offset + position)
+            if numbers:
+                crc = crc32c.extend(crc, octets[position : position + got])
+            position += got
+        return self._decode(key, entry, octets, crc, path)
+
+    def _view(self, key: bytes, entry: Entry) -> Array:
+        """The value of an entry, where it lies in the file."""
+        descriptor, path = self._place(key, entry)
+        if not entry.size:
+            return self._decode(key, entry, np.empty(0, np.uint8), 0, path)
+        start = entry.offset - entry.offset % mmap.ALLOCATIONGRANULARITY
+        with os_errors(path):
+            mapped = mmap.mmap(
+                descriptor,
+                entry.offset + entry.size - start,
+                access=mmap.ACCESS_READ,
+                offset=start,
+            )
+        octets = np.frombuffer(mapped, np.uint8)[entry.offset - start :]
+        crc = 0 if entry.number == tensor_types.STRING else crc32c.crc32c(octets)
+        return self._decode(key, entry, octets, crc, path)
+
+    def _decode(self, key: bytes, entry: Entry, octets: Array, crc: int, path: str) -> Array:
+        if entry.number == tensor_types.STRING:
+            array, crc = bundle_format.decode_strings(
+                octets.data, prod(entry.shape), path, entry.offset, self._swap
+            )
+        else:
+            array = octets.view(tensor_types.STORAGE[entry.number])
+        if crc32c.unmask(entry.crc32c) != crc:
+            raise data_loss(
+                f"Checksum does not match: stored {crc32c.unmask(entry.crc32c):08d} vs. "
+                f"calculated on the restored bytes {crc}\nof {_text(key)}",
+                path,
+                entry.offset,
+            )
+        if self._swap and array.dtype.itemsize > 1 and array.dtype != object:
+            array = array.byteswap()
+        return array.reshape(entry.shape)
+
+
+def _read_at(descriptor: int, target: memoryview, offset: int) -> int:
+    if hasattr(os, "preadv"):
+        return os.preadv(descriptor, [target], offset)
+    os.lseek(descriptor, offset, os.SEEK_SET)
+    got = os.read(descriptor, len(target))
+    target[: len(got)] = got
+    return len(got)
+
+
+def _close_all(descriptors: list[int]) -> None:
+    while descriptors:
+        os.close(descriptors.pop())
+
+
+def _corrupt(path: str, detail: str) -> errors.InternalError:
+    return errors.InternalError(
+        None,
+        None,
+        f"Unable to read file ({path}). Perhaps the file is corrupt or was produced by a newer "
+        f"version of TensorFlow with format changes ({detail})",
+    )
+
+
+def _text(key: bytes) -> str:
+    return key.decode(errors="backslashreplace")

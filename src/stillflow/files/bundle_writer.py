@@ -1,0 +1,253 @@
+"""Writing of V2 checkpoints.
+
+Nothing that a reader could see changes before everything is on the disk; then the index takes its
+name, in one step. Where a checkpoint of the same prefix stands there already, its index names the
+very data files that are to be written. So the new data first take names under another count of
+shards, which an index may give as it likes, the index that names these is put in place, and only
+then do data and index get the names that TensorFlow gives them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from stillflow import errors
+from stillflow.files import atomic, bundle_format, crc32c, sstable, tensor_types
+from stillflow.files.bundle_format import HEADER_KEY, Array, data_path, index_path
+from stillflow.files.failures import os_errors
+from stillflow.files.tensor_slice import Shape, TensorSlice
+
+# Tensors are copied, summed and written by pieces that stay in the processor's cache.
+_PIECE = 1 << 20
+
+
+class BundleWriter:
+    """Writes a checkpoint: `add` the tensors, then `finish`. Inside `with`, errors undo it all.
+
+    Args:
+      prefix: Where: the path less `.index`. Its directory is made if only that is missing.
+
+    Raises:
+      OpError: If there is no such directory, or it cannot be written to.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self._entries: dict[bytes, Any] = {}
+        self._offset = 0
+        self._waiting: list[bytes] = []  # small tensors, to be written together
+        self._waiting_size = 0
+        make_directory(os.path.dirname(prefix))
+        self._path = atomic.temporary_name(data_path(prefix, 0, 1))
+        with os_errors(self._path):
+            flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+            self._file: int | None = os.open(self._path, flags, 0o644)
+        self._piece = np.empty(_PIECE, np.uint8)
+
+    def add(self, key: bytes, array: Array, number: int) -> None:
+        """Adds a tensor.
+
+        Args:
+          key: Its name.
+          array: Its value: the stored form of quantized types, objects of bytes for strings.
+          number: Its type in the `DataType` enum.
+
+        Raises:
+          InvalidArgumentError: If the name is taken.
+        """
+        if key in self._entries:
+            raise errors.InvalidArgumentError(
+                None, None, f"Adding duplicate key: {key.decode(errors='replace')}"
+            )
+        from stillflow.protos import BundleEntryProto
+
+        entry = self._entries[key] = BundleEntryProto(dtype=number, offset=self._offset)
+        _set_shape(entry, array.shape)
+        if number == tensor_types.STRING:
+            content, crc = bundle_format.encode_strings(array)
+            self._write(content)
+            entry.size = len(content)
+        else:
+            if array.dtype != tensor_types.STORAGE.get(number):
+                raise errors.InvalidArgumentError(
+                    None, None, f"{array.dtype} does not store {tensor_types.name_of(number)}"
+                )
+            crc = self._write_numbers(np.ascontiguousarray(array))
+            entry.size = array.nbytes
+        entry.crc32c = crc32c.mask(crc)
+        self._offset += entry.size
+
+    def add_slice(
+        self, key: bytes, full_shape: Shape, part: TensorSlice, array: Array, number: int
+    ) -> None:
+        """Adds a part of the tensor `key` of shape `full_shape`; see `add`."""
+        if part.is_full or part.shape_in(full_shape) == tuple(full_shape):
+            self.add(key, array, number)
+            return
+        from stillflow.protos import BundleEntryProto
+
+        whole = self._entries.get(key)
+        if whole is None:
+            whole = self._entries[key] = BundleEntryProto(dtype=number)
+            _set_shape(whole, full_shape)
+        elif not whole.slices:
+            raise errors.InvalidArgumentError(
+                None, None, f"Adding duplicate key: {key.decode(errors='replace')}"
+            )
+        elif (whole.dtype, bundle_format.shape_of(whole.shape)) != (number, tuple(full_shape)):
+            raise errors.InvalidArgumentError(
+                None, None, f"Slices of {key.decode(errors='replace')} differ in type or shape"
+            )
+        part.to_proto(whole.slices.add())
+        self.add(part.key(key), array, number)
+
+    def finish(self) -> None:
+        """Makes the checkpoint appear."""
+        try:
+            self._flush()
+            assert self._file is not None
+            with os_errors(self._path):
+                atomic.sync_file(self._file)
+                os.close(self._file)
+                self._file = None
+            header = bundle_format.new_header(1)
+            commit(self.prefix, [self._path], header, self._entries)
+        except BaseException:
+            self.abandon()
+            raise
+
+    def abandon(self) -> None:
+        """Leaves everything as it was."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+        atomic.remove(self._path)
+
+    def __enter__(self) -> BundleWriter:
+        return self
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        if kind is None:
+            self.finish()
+        else:
+            self.abandon()
+
+    def _write_numbers(self, array: Array) -> int:
+        """Writes the bytes of an array; gives their checksum."""
+        octets = array.reshape(-1).view(np.uint8)
+        crc = 0
+        for start in range(0, octets.size, _PIECE):
+            source = octets[start : start + _PIECE]
+            # Of a copy: other threads may be training the variable meanwhile.
+            piece = self._piece[: source.size]
+            np.copyto(piece, source)
+            crc = crc32c.extend(crc, piece)
+            if octets.size > _PIECE:
+                self._flush()
+                self._write_through(piece.data)
+            else:
+                self._write(piece.tobytes())
+        return crc
+
+    def _write(self, content: bytes) -> None:
+        self._waiting.append(content)
+        self._waiting_size += len(content)
+        if self._waiting_size >= _PIECE:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._waiting:
+            content = b"".join(self._waiting)
+            self._waiting, self._waiting_size = [], 0
+            self._write_through(memoryview(content))
+
+    def _write_through(self, content: memoryview) -> None:
+        assert self._file is not None
+        with os_errors(self._path):
+            while content:
+                content = content[os.write(self._file, content) :]
+
+
+def make_directory(path: str) -> None:
+    """Makes the last component of a path if it is missing."""
+    if path and not os.path.isdir(path):
+        with os_errors(path):
+            try:
+                os.mkdir(path)
+            except FileExistsError:
+                if not os.path.isdir(path):
+                    raise NotADirectoryError(20, "Not a directory") from None
+
+
+def commit(prefix: str, paths: Sequence[str], header: Any, entries: dict[bytes, Any]) -> None:
+    """Makes finished data files the checkpoint `prefix`, at once.
+
+    Args:
+      prefix: The checkpoint; one that stands there is replaced.
+      paths: Data files, complete and on the disk, under other names; they are moved.
+      header: The `BundleHeaderProto`; its count of shards is set here.
+      entries: Key to `BundleEntryProto`, with shards as in `paths`.
+    """
+    count = len(paths)
+    old_count = _shards_of(prefix)
+    first_count = count + 1 if old_count == count else count
+    index = index_path(prefix)
+    for shard, path in enumerate(paths):
+        target = data_path(prefix, shard, first_count)
+        with os_errors(target):
+            os.replace(path, target)
+    header.num_shards = first_count
+    content = sstable.build(_sorted_items(header, entries))
+    atomic.write_file(index, content)
+    if first_count != count and _link_all(prefix, count, first_count):
+        header.num_shards = count
+        atomic.write_file(index, sstable.build(_sorted_items(header, entries)))
+    if old_count is not None:
+        for shard in range(max(old_count, first_count)):
+            for shards in {old_count, first_count} - {header.num_shards}:
+                atomic.remove(data_path(prefix, shard, shards))
+
+
+def _link_all(prefix: str, count: int, first_count: int) -> bool:
+    """Gives data files their usual names too; False where the file system has no links."""
+    for shard in range(count):
+        target = data_path(prefix, shard, count)
+        temporary = atomic.temporary_name(target)
+        try:
+            os.link(data_path(prefix, shard, first_count), temporary)
+            os.replace(temporary, target)
+        except OSError:
+            atomic.remove(temporary)
+            return False
+    return True
+
+
+def _shards_of(prefix: str) -> int | None:
+    """How many data files the checkpoint that stands at `prefix` has; None if there is none."""
+    from google.protobuf.message import DecodeError
+
+    from stillflow.protos import BundleHeaderProto
+
+    path = index_path(prefix)
+    try:
+        with open(path, "rb") as file:
+            header = sstable.Table(file.read(), path).get(HEADER_KEY)
+        return None if header is None else BundleHeaderProto.FromString(bytes(header)).num_shards
+    except (OSError, DecodeError, errors.OpError):
+        return None  # nothing that could be lost
+
+
+def _sorted_items(header: Any, entries: dict[bytes, Any]) -> Iterator[tuple[bytes, bytes]]:
+    yield HEADER_KEY, header.SerializeToString()
+    for key in sorted(entries):
+        yield key, entries[key].SerializeToString()
+
+
+def _set_shape(entry: Any, shape: Shape) -> None:
+    entry.shape.SetInParent()
+    for size in shape:
+        entry.shape.dim.add().size = size

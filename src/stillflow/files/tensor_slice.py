@@ -1,0 +1,148 @@
+"""Parts of tensors: in each dimension a start and a length, or all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from stillflow import errors
+from stillflow.files import ordered_code
+
+Shape = tuple[int, ...]
+ALL = -1
+_MAX = (1 << 63) - 1
+
+
+class TensorSlice(NamedTuple):
+    """A part of a tensor: (start, length) for each dimension; length -1 stands for all of it."""
+
+    extents: tuple[tuple[int, int], ...]
+
+    @staticmethod
+    def full(rank: int) -> TensorSlice:
+        """All of a tensor of this rank."""
+        return TensorSlice(((0, ALL),) * rank)
+
+    @staticmethod
+    def parse(text: str) -> TensorSlice:
+        """Reads `0,2:-:3,1`; InvalidArgumentError if it is no such text."""
+        return TensorSlice(tuple(_parse_extent(item, text) for item in text.split(":") if item))
+
+    @staticmethod
+    def from_proto(message: Any) -> TensorSlice:
+        """Reads a `TensorSliceProto`; InvalidArgumentError if it is out of all bounds."""
+        extents = []
+        for extent in message.extent:
+            length = extent.length if extent.HasField("length") else ALL
+            if (extent.start, length) != (0, ALL):
+                if extent.start < 0 or length <= 0:
+                    raise errors.InvalidArgumentError(
+                        None,
+                        None,
+                        "Expected non-negative start and positive length but got start = "
+                        f"{extent.start}, length = {length}",
+                    )
+                if extent.start + length > _MAX:
+                    raise errors.InvalidArgumentError(
+                        None, None, "Extent end exceeds the maximum possible size"
+                    )
+            extents.append((extent.start, length))
+        return TensorSlice(tuple(extents))
+
+    def to_proto(self, message: Any) -> None:
+        """Writes this into an empty `TensorSliceProto`."""
+        for start, length in self.extents:
+            extent = message.extent.add()
+            if length != ALL:
+                extent.start, extent.length = start, length
+
+    @property
+    def is_full(self) -> bool:
+        return all(length == ALL for _, length in self.extents)
+
+    def __str__(self) -> str:
+        return ":".join(
+            "-" if length == ALL else f"{start},{length}" for start, length in self.extents
+        )
+
+    def shape_in(self, shape: Shape) -> Shape:
+        """The shape of this part of a tensor; InternalError if it reaches outside."""
+        if len(shape) != len(self.extents):
+            raise _internal(f"Mismatching ranks: shape = {_text(shape)}, slice = {self}")
+        result = []
+        for axis, ((start, length), size) in enumerate(zip(self.extents, shape)):
+            if length != ALL and start + length > size:
+                raise _internal(
+                    f"Extent in dimension {axis} out of bounds: shape = {_text(shape)}, "
+                    f"slice = {self}"
+                )
+            result.append(size if length == ALL else length)
+        return tuple(result)
+
+    def bounds_in(self, shape: Shape) -> tuple[tuple[int, int], ...]:
+        """First and one past the last index in each dimension."""
+        return tuple(
+            (0, size) if length == ALL else (start, start + length)
+            for (start, length), size in zip(self.extents, shape)
+        )
+
+    def key(self, name: bytes) -> bytes:
+        """The key of this part of the tensor `name` in a checkpoint."""
+        parts = [ordered_code.encode_unsigned(0), ordered_code.encode_string(name)]
+        parts.append(ordered_code.encode_unsigned(len(self.extents)))
+        for start, length in self.extents:
+            parts += (ordered_code.encode_signed(start), ordered_code.encode_signed(length))
+        return b"".join(parts)
+
+
+def parse_shape_and_slice(spec: str) -> tuple[Shape, TensorSlice, Shape]:
+    """Reads `4 3 0,2:-`: the shape of the whole, the part, and the part's shape.
+
+    Raises:
+      InvalidArgumentError, InternalError: If it is no such text or the part does not fit.
+    """
+    *sizes, last = spec.split(" ")
+    if not sizes:
+        raise _invalid(f"Need least two elements in shape_and_slice specification: {spec}")
+    part = TensorSlice.parse(last)
+    try:
+        shape = tuple(int(size) for size in sizes)
+    except ValueError:
+        raise _invalid(f"Non numerical dimension in shape_and_slice: {spec}") from None
+    return shape, part, part.shape_in(shape)
+
+
+def overlap(
+    a: Sequence[tuple[int, int]], b: Sequence[tuple[int, int]]
+) -> tuple[tuple[int, int], ...] | None:
+    """What two boxes of bounds share, or None."""
+    result = tuple((max(x[0], y[0]), min(x[1], y[1])) for x, y in zip(a, b))
+    return result if all(start < end for start, end in result) else None
+
+
+def _parse_extent(item: str, text: str) -> tuple[int, int]:
+    if item == "-":
+        return 0, ALL
+    try:
+        start, length = (int(number) for number in item.split(",") if number)
+    except ValueError:
+        message = f"Expected a pair of numbers or '-' but got '{item}': string = {text}"
+        raise _invalid(message) from None
+    if start < 0 or length <= 0:
+        raise _invalid(
+            f"Expected non-negative start and positive length but got start = {start}, "
+            f"length = {length}: string = {text}"
+        )
+    return start, length
+
+
+def _text(shape: Shape) -> str:
+    return f"[{','.join(map(str, shape))}]"
+
+
+def _invalid(message: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(None, None, message)
+
+
+def _internal(message: str) -> errors.InternalError:
+    return errors.InternalError(None, None, message)
