@@ -26,6 +26,7 @@ from stillflow.ops.arrays.fill import fill, zeros, zeros_like
 from stillflow.ops.arrays.shape import shape
 from stillflow.ops.constants import constant
 from stillflow.ops.control import identity, tuple_
+from stillflow.ops.control_flow.frames import is_loop_exit, is_loop_switch, is_switch
 from stillflow.ops.control_flow.gradients import zeros_like_outside_loop
 from stillflow.ops.gradient_sums import aggregate
 
@@ -191,11 +192,11 @@ class Backprop:
         self.queue: collections.deque[Operation] = collections.deque()
         self._xs = xs
         from_ops = [x.op for x in xs]
-        self.pending, self.reachable, between = _pending_counts([y.op for y in ys], from_ops)
-        self.loops = _loop_state(between, colocate)
-        self.stop_ops = {
-            op for op in from_ops if not any(self.pending[t.op] > 0 for t in op._inputs)
-        } | {getattr(tensor, "op", tensor) for tensor in stops}
+        self._from_ops, self._stops = from_ops, stops
+        self.pending, self.reachable, self.loops = _pending_counts(
+            [y.op for y in ys], from_ops, colocate
+        )
+        self.stop_ops: set[Operation] = set()
 
     def run(self, ys: Sequence[Tensor], starts: Sequence[Any]) -> None:
         """Builds the gradients of all operations between xs and ys."""
@@ -207,7 +208,13 @@ class Backprop:
                 queued.add(y.op)
                 self.queue.append(y.op)
         if self.loops is not None:
-            self.loops.start(self, queued)
+            for result in self.loops.unused_exits(self.pending, queued):
+                if is_trainable(result):
+                    self.add(result, self.loops.zeros_for_exit(result))
+                    self.queue.append(result.op)
+        self.stop_ops = {
+            op for op in self._from_ops if not any(self.pending[t.op] > 0 for t in op._inputs)
+        } | {getattr(tensor, "op", tensor) for tensor in self._stops}
         while self.queue:
             op = self.queue.popleft()
             with colocated(op, self.colocate):
@@ -237,6 +244,7 @@ class Backprop:
         if has_grads and op not in self.stop_ops:
             function = gradient_function(op)
         with _in_loop(loops, op, before=False):
+            self._check_not_initial_value(op)
             in_grads: Sequence[Any] = [None] * len(op._inputs)
             if function is not None:
                 out_grads = self._fill_missing(op, out_grads)
@@ -248,16 +256,40 @@ class Backprop:
                     _take_shape(op, index, tensor, grad)
                 self.add(tensor, grad)
 
+    def _check_not_initial_value(self, op: Operation) -> None:
+        """Refuses to leave a loop within whose body the gradient is asked for.
+
+        Raises:
+          ValueError: if the walk has come to where the loop's variables enter the body.
+        """
+        context = op._control_flow_context
+        if not (is_switch(op) and context is not None and context.IsWhileContext()):
+            return
+        if context is not get_default_graph()._get_control_flow_context():
+            return
+        queue, visited = collections.deque([op]), set()
+        while queue:
+            current = queue.popleft()
+            if current in self._from_ops:
+                raise ValueError(
+                    "Cannot compute gradient inside while loop with respect to op "
+                    f"'{current.name}'. We do not support taking the gradient wrt or through the "
+                    "initial value of a loop variable. Gradients can be computed through loop "
+                    "invariants or wrt the input parameters to the loop body."
+                )
+            if current not in visited:
+                visited.add(current)
+                queue.extend(tensor.op for tensor in current._inputs)
+
     def _fill_missing(self, op: Operation, out_grads: list[Any]) -> list[Any]:
         """An output that the ys do not depend on has gradient zero."""
-        filled = list(out_grads)
         for i, grad in enumerate(out_grads):
             if (grad is None or grad == []) and is_trainable(op._outputs[i]):
                 if self.loops is not None:
-                    filled[i] = self.loops.zeros_like(op, i)
+                    out_grads[i] = self.loops.zeros_like(op, i)
                 else:
-                    filled[i] = zeros_outside_loop(op, i)
-        return filled
+                    out_grads[i] = zeros_like_outside_loop(op, i)
+        return out_grads
 
     def _build(self, op: Operation, function: Any, out_grads: list[Any]) -> Sequence[Any]:
         graph = get_default_graph()
@@ -283,7 +315,7 @@ class Backprop:
             ready = self.pending[source] == 0
             if self.loops is not None:
                 if not ready:
-                    ready = self.pending[source] > 0 and self.loops.is_loop_switch(source)
+                    ready = self.pending[source] > 0 and is_loop_switch(source)
                 if ready and self.loops.defer_exit(self, tensor):
                     continue
             if ready:
@@ -311,11 +343,6 @@ class Backprop:
         grad = slots[x.value_index]
         assert not isinstance(grad, list), "gradients list should have been aggregated by now."
         return grad
-
-
-def zeros_outside_loop(op: Operation, index: int) -> Any:
-    """Zeros like an output; in a branch that was not taken they do not exist either."""
-    return zeros_like_outside_loop(op, index)
 
 
 def _take_shape(op: Operation, index: int, tensor: Tensor, grad: Tensor) -> None:
@@ -352,17 +379,18 @@ def _in_loop(loops: Any, op: Operation, before: bool) -> Iterator[None]:
         loops.exit(op, before)
 
 
-def _loop_state(between: Sequence[Operation], colocate: bool) -> Any:
-    if not any(op.type in ("Exit", "RefExit") for op in between):
+def _loop_state(between: list[Operation], seen: set[Operation], colocate: bool) -> Any:
+    """The state of the loops on the way, whose other results are added to `between`; or None."""
+    if not any(is_loop_exit(op) for op in between):
         return None
     from stillflow.ops.control_flow.while_gradients import LoopState
 
-    return LoopState(between, colocate)
+    return LoopState(between, seen, colocate)
 
 
 def _pending_counts(
-    to_ops: Sequence[Operation], from_ops: Sequence[Operation]
-) -> tuple[dict[Operation, int], set[Operation], list[Operation]]:
+    to_ops: Sequence[Operation], from_ops: Sequence[Operation], colocate: bool
+) -> tuple[dict[Operation, int], set[Operation], Any]:
     """How many gradients each operation between `from_ops` and `to_ops` waits for."""
     reached: set[Operation] = set()
     queue = collections.deque(from_ops)
@@ -385,11 +413,10 @@ def _pending_counts(
             between.append(op)
             reached.discard(op)
             queue.extend(tensor.op for tensor in op._inputs)
+    loops = _loop_state(between, seen, colocate)
     pending: dict[Operation, int] = collections.defaultdict(int)
     for op in between:
         for tensor in op._inputs:
             if tensor.op in seen:
                 pending[tensor.op] += 1
-    return pending, reachable, between
-
-
+    return pending, reachable, loops

@@ -10,8 +10,16 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation
 from stillflow.ops.control_flow.contexts import output_context
 from stillflow.ops.control_flow.switch import (
+    enter_op,
+    exit_op,
+    loop_cond_op,
     merge,
     merge_op,
+    next_iteration_op,
+    ref_enter_op,
+    ref_exit_op,
+    ref_merge_op,
+    ref_next_iteration_op,
     ref_switch_op,
     switch,
     switch_op,
@@ -78,7 +86,35 @@ def merge_gradient(node: Node, grad: Any, unused: Any) -> Any:
         return [switch_ref_or_tensor(grad, pred)[1] for pred in chosen]
     pred = context.pred
     if here is not None and here.grad_state is not None:
-        from stillflow.ops.control_flow.while_gradients import recorded_predicate
-
-        pred = recorded_predicate(here, pred)
+        pred = here.grad_state.recorded_predicate(pred)
     return list(switch_ref_or_tensor(grad, pred, name="cond_grad"))
+
+
+ref_merge_op.gradient(merge_gradient)
+
+
+@enter_op.gradient
+@ref_enter_op.gradient
+def enter_gradient(node: Node, grad: Any) -> Any:
+    from stillflow.ops.control_flow.while_gradients import enter_gradient
+
+    return enter_gradient(node.op, grad)
+
+
+@exit_op.gradient
+@ref_exit_op.gradient
+def exit_gradient(node: Node, grad: Any) -> Any:
+    from stillflow.ops.control_flow.while_gradients import exit_gradient
+
+    return exit_gradient(node.op, grad)
+
+
+@next_iteration_op.gradient
+@ref_next_iteration_op.gradient
+def next_iteration_gradient(node: Node, grad: Any) -> Any:
+    return grad  # the Switch's gradient adds the NextIteration of the gradient's loop
+
+
+@loop_cond_op.gradient
+def loop_cond_gradient(node: Node, grad: Any) -> Any:
+    return None

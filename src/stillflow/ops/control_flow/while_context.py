@@ -190,8 +190,7 @@ class WhileContext(ControlFlowContext):
         return True
 
     def GetControlPivot(self) -> Tensor | None:
-        pivot = self._pivot_for_pred if self._pivot_for_body is None else self._pivot_for_body
-        return pivot  # type: ignore[no-any-return]
+        return self._pivot_for_pred if self._pivot_for_body is None else self._pivot_for_body
 
     # ---- what is added to it
 
