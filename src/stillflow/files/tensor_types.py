@@ -52,13 +52,6 @@ def name_of(number: int) -> str:
     return _TYPES[number][0] if number in _TYPES else "INVALID"
 
 
-def public_view(array: np.ndarray[Any, Any], number: int) -> np.ndarray[Any, Any]:
-    """An array as users see it: quantized types are structures of one field, as in `tf.qint8`."""
-    if number not in _QUANTIZED:
-        return array
-    return array.view(np.dtype([(name_of(number), STORAGE[number])]))
-
-
 def number_of(array: np.ndarray[Any, Any]) -> int:
     """The number of the type of an array; ValueError if checkpoints cannot hold it."""
     names = array.dtype.names

@@ -1,0 +1,49 @@
+"""The file `checkpoint`: which checkpoints a directory holds, as a text message."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from stillflow import errors
+from stillflow.files import atomic
+from stillflow.files.failures import os_errors
+
+DEFAULT_NAME = "checkpoint"
+
+
+def state_path(directory: str, name: str | None = None) -> str:
+    """The path of a directory's state file."""
+    return os.path.join(directory, DEFAULT_NAME if name is None else name)
+
+
+def write(path: str, state: Any) -> None:
+    """Writes a `CheckpointState` so that it is there as a whole or not at all."""
+    from google.protobuf import text_format
+
+    atomic.write_file(path, text_format.MessageToString(state).encode())
+
+
+def read(path: str) -> Any:
+    """The `CheckpointState` in a file as it stands there; None if there is no such file.
+
+    Raises:
+      OpError: If it cannot be read.
+      google.protobuf.text_format.ParseError: If it is no such message.
+    """
+    from google.protobuf import text_format
+
+    from stillflow.protos import CheckpointState
+
+    with os_errors(path):
+        if not os.path.exists(path):
+            return None
+        with open(path, "rb") as file:
+            content = file.read()
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        raise errors.InvalidArgumentError(None, None, f"{path} is no text: {error}") from None
+    state = CheckpointState()
+    text_format.Merge(text, state)
+    return state
