@@ -45,8 +45,19 @@ MODULES = {
 
 # Single names of the others, and the modules of ours to ask for all other names.
 OBJECTS: dict[str, dict[str, str]] = {
+    "tensorflow.python.autograph.core.ag_ctx": {"*": "stillflow.graph.autograph_status"},
     "tensorflow.python.client.session": {
         "*": "stillflow.runtime.session stillflow.runtime.fetches",
+    },
+    "tensorflow.python.eager.def_function": {"function": "stillflow.facade.eager_only:function"},
+    "tensorflow.python.eager.execution_callbacks": {
+        "ExecutionCallback": "stillflow.facade.eager_only:ExecutionCallback",
+        "errstate": "stillflow.facade.eager_only:errstate",
+        "seterr": "stillflow.facade.eager_only:seterr",
+    },
+    "tensorflow.python.eager.function": {
+        "defun": "stillflow.facade.eager_only:defun",
+        "defun_with_attributes": "stillflow.facade.eager_only:defun_with_attributes",
     },
     "tensorflow.python.framework.common_shapes": {
         "call_cpp_shape_fn": "stillflow.facade.framework_ops:call_cpp_shape_fn",
@@ -54,17 +65,21 @@ OBJECTS: dict[str, dict[str, str]] = {
         "unknown_shape": "stillflow.graph.tensor_shape:unknown_shape",
     },
     "tensorflow.python.framework.composite_tensor": {"*": "stillflow.graph.composite_tensor"},
+    "tensorflow.python.framework.config": {"*": "stillflow.runtime.settings"},
     "tensorflow.python.framework.device": {"*": "stillflow.graph.device"},
     "tensorflow.python.framework.dtypes": {"*": "stillflow.graph.dtypes"},
     "tensorflow.python.framework.indexed_slices": {"*": "stillflow.graph.indexed_slices"},
     "tensorflow.python.framework.ops": {
+        "_NodeDef": "stillflow.graph.explicit:node_def",
         "_default_graph_stack": "stillflow.graph.graph:_default",
+        "_default_session_stack": "stillflow.graph.default_session:_stack",
         "_set_call_cpp_shape_fn": "stillflow.facade.framework_ops:_set_call_cpp_shape_fn",
         "_get_graph_from_inputs": "stillflow.graph.api:graph_from_inputs",
         "get_gradient_function": "stillflow.graph.gradient_registry:gradient_function",
         "internal_convert_to_tensor": "stillflow.graph.conversion:convert_to_tensor",
         "IndexedSlicesValue": "stillflow.graph.indexed_slices:IndexedSlicesValue",
         "*": "stillflow.facade.framework_ops stillflow.facade.statistics stillflow.graph.graph"
+             " stillflow.graph.eager_mode"
              " stillflow.graph.api stillflow.graph.conversion stillflow.graph.tensor_like"
              " stillflow.graph.indexed_slices stillflow.graph.default_session",
     },
@@ -226,6 +241,10 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_BaseLinearOperatorCirculant":
             "stillflow.linalg.linear_operator_circulant:_BaseLinearOperatorCirculant",
         "*": "stillflow.linalg.linear_operator_circulant",
+    },
+    "tensorflow.python.ops.linalg.linear_operator_toeplitz": {
+        "_to_complex": "stillflow.linalg.linear_operator_circulant:to_complex",
+        "*": "stillflow.linalg.linear_operator_toeplitz",
     },
     "tensorflow.python.ops.linalg.linear_operator_util": {
         "*": "stillflow.linalg.operator_util",

@@ -20,6 +20,7 @@ from stillflow.runtime.feeds import feed_array
 from stillflow.runtime.fetches import Fetches, expand_feed, expand_feed_keys, structure_key
 from stillflow.runtime.partial_run import PartialRun
 from stillflow.runtime.resources import Resources
+from stillflow.runtime.settings import session_config
 
 # Plans per fetch structure before shapes are taken to change all the time.
 MAX_SHAPE_PLANS = 16
@@ -41,7 +42,7 @@ class BaseSession:
         self._target = _check_target(target)
         if config is not None and type(config).__name__ != "ConfigProto":
             raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
-        self._config = config
+        self._config = session_config() if config is None else config
         self._closed = False
         self._lock = threading.RLock()
         self._resources: Resources | None = None
@@ -209,7 +210,6 @@ class BaseSession:
 
     def _execute(self, handler: Fetches, feeds: dict[Tensor, np.ndarray]) -> list[Any]:
         if self._edition != self._graph._edition:
-            check_rewired(self._graph)
             self._plans.clear()
             self._edition = self._graph._edition
         key = (handler, *[(tensor, array.shape) for tensor, array in feeds.items()])
@@ -222,6 +222,7 @@ class BaseSession:
         """Makes the plan for these feed shapes; after many shapes, one for any shape."""
         from stillflow.runtime.plan import make_plan
 
+        check_rewired(self._graph)
         with self._lock:
             dims: dict[Tensor, Any] = {tensor: array.shape for tensor, array in feeds.items()}
             count = self._shape_counts.get(handler, 0)
