@@ -64,13 +64,13 @@ class BundleReader:
         )
         self._files: dict[int, tuple[int, int, str]] = {}
 
-    def keys(self) -> Iterator[bytes]:
+    def names(self) -> Iterator[bytes]:
         """The names of all tensors, and the keys of parts, in order."""
         return (key for key in self._raw if key != HEADER_KEY)
 
     def tensors(self) -> dict[bytes, Entry]:
         """All tensors by name; a tensor saved in parts is one."""
-        entries = {key: self.entry(key) for key in self.keys()}
+        entries = {key: self.entry(key) for key in self.names()}
         parts = {part.key(key) for key, entry in entries.items() for part in entry.slices}
         return {key: entry for key, entry in entries.items() if key not in parts}
 

@@ -88,7 +88,7 @@ class CheckpointReader:
             for key, tensor in self._reader.tensors.items():
                 yield key, tensor.number, tensor.shape, len(tensor.slices)
             return
-        for key in self._reader.keys():
+        for key in self._reader.names():
             entry = self._reader.entry(key)
             if not entry.slices:
                 yield key, entry.number, entry.shape, 0

@@ -1,0 +1,227 @@
+"""Checkpoints of format V2: SaveV2, RestoreV2, MergeV2Checkpoints."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from stillflow import errors
+from stillflow.files import checkpoint_reader, tensor_types
+from stillflow.files.bundle_merge import merge
+from stillflow.files.bundle_reader import BundleReader
+from stillflow.files.bundle_writer import BundleWriter
+from stillflow.files.tensor_slice import parse_shape_and_slice
+from stillflow.graph import dims as dims_lib
+from stillflow.graph.card import op
+from stillflow.graph.dtypes import DType
+from stillflow.graph.node import Node
+from stillflow.ops.io.stored import from_stored, shape_text, text, to_stored
+
+# Tensors of at least so many bytes are worth a thread when they are read.
+_LARGE = 1 << 20
+
+save_v2_op = op(
+    """
+    SaveV2(prefix: string, tensor_names: string, shape_and_slices: string, tensors: [dtypes])
+    dtypes: list(type) >= 1
+    flags: stateful
+""",
+    effect="writes files",
+    differentiable=False,
+)
+
+
+@save_v2_op.shape
+def save_v2_shape(node: Node) -> Any:
+    dims_lib.with_rank(node.dims(0), 0)
+    for index in (1, 2):
+        (size,) = dims_lib.with_rank(node.dims(index), 1)
+        dims_lib.with_value(size, len(node.inputs) - 3)
+    return []
+
+
+@save_v2_op.kernel
+def save_v2_kernel(node: Node) -> Any:
+    numbers = [tensor.dtype.base_dtype.as_datatype_enum for tensor in node.inputs[3:]]
+
+    def save(prefix: Any, names: Any, specs: Any, *tensors: Any) -> None:
+        _check_inputs(prefix, names, specs)
+        if len(names) != len(tensors):
+            raise ValueError(f"Got {len(names)} tensor names but {len(tensors)} tensors.")
+        with BundleWriter(text(prefix)) as writer:
+            for name, spec, tensor, number in zip(names, specs, tensors, numbers):
+                _add(writer, name, spec.decode(), to_stored(tensor), number)
+
+    return save
+
+
+def _add(writer: BundleWriter, name: bytes, spec: str, array: np.ndarray, number: int) -> None:
+    if not spec:
+        writer.add(name, array, number)
+        return
+    shape, part, part_shape = parse_shape_and_slice(spec)
+    check_slice(spec, part_shape, array)
+    writer.add_slice(name, shape, part, array, number)
+
+
+def check_slice(spec: str, part_shape: tuple[int, ...], array: np.ndarray) -> None:
+    """ValueError if a tensor has not the shape that its `shape_and_slice` says."""
+    if part_shape != array.shape:
+        raise ValueError(
+            "Slice in shape_and_slice specification does not match the shape of the tensor to  "
+            f"save: {spec}, tensor: {shape_text(array.shape)}"
+        )
+
+
+def _check_inputs(prefix: Any, names: Any, specs: Any) -> None:
+    if prefix.size != 1:
+        raise ValueError(f"Input prefix should have a single element, got {prefix.size} instead.")
+    if names.ndim != 1 or specs.ndim != 1:
+        raise ValueError(
+            "Input tensor_names and shape_and_slices should be an 1-D tensors, got "
+            f"{shape_text(names.shape)} and {shape_text(specs.shape)} instead."
+        )
+    if len(names) != len(specs):
+        raise ValueError(
+            "tensor_names and shape_and_slices have different number of elements: "
+            f"{len(names)} vs. {len(specs)}"
+        )
+
+
+# ---- RestoreV2
+
+restore_v2_op = op(
+    """
+    RestoreV2(prefix: string, tensor_names: string, shape_and_slices: string) -> tensors: [dtypes]
+    dtypes: list(type) >= 1
+    flags: stateful
+""",
+    effect="reads files",
+    differentiable=False,
+)
+
+
+@restore_v2_op.shape
+def restore_v2_shape(node: Node) -> Any:
+    dims_lib.with_rank(node.dims(0), 0)
+    dims_lib.merge(dims_lib.with_rank(node.dims(1), 1), dims_lib.with_rank(node.dims(2), 1))
+    specs = node.value(2)
+    count = len(node.dtypes)
+    if specs is None:
+        return [None] * count
+    if specs.size != count:
+        raise ValueError("The number of shape_and_slice doesn't match tensor outputs.")
+    return [slice_dims(spec) for spec in specs.reshape(-1)]
+
+
+def slice_dims(spec: bytes) -> Any:
+    """The shape of a part of a tensor; not known if no part is named."""
+    try:
+        return parse_shape_and_slice(spec.decode())[2] if spec else None
+    except errors.OpError as error:
+        raise ValueError(error.message) from None
+
+
+@restore_v2_op.kernel
+def restore_v2_kernel(node: Any) -> Any:
+    dtypes, device = list(node.dtypes), node.device
+
+    def restore(prefix: Any, names: Any, specs: Any) -> Any:
+        if names.size != len(dtypes):
+            raise ValueError(f"Got {names.size} tensor names, but {len(dtypes)} expected dtypes.")
+        _check_inputs(prefix, names, specs)
+        reader = checkpoint_reader.open_checkpoint(text(prefix))
+        arrays = _read_all(reader, names.tolist(), [spec.decode() for spec in specs], dtypes)
+        values = [from_stored(array, dtype, device) for array, dtype in zip(arrays, dtypes)]
+        return values[0] if len(values) == 1 else values
+
+    return restore
+
+
+def _read_all(reader: Any, names: list[bytes], specs: list[str], dtypes: list[DType]) -> list[Any]:
+    numbers = [dtype.as_datatype_enum for dtype in dtypes]
+    sizes = [0] * len(names)
+    if isinstance(reader, BundleReader):
+        _check_types(reader, names, numbers)
+        sizes = [reader.entry(name).size for name in names]
+
+    def read(index: int) -> np.ndarray:
+        return checkpoint_reader.restore(reader, names[index], specs[index], numbers[index])
+
+    large = [index for index, size in enumerate(sizes) if size >= _LARGE]
+    workers = min(len(large), os.cpu_count() or 1, 8)
+    if workers < 2:
+        return [read(index) for index in range(len(names))]
+    with ThreadPoolExecutor(workers, "restore") as pool:
+        started = {index: pool.submit(read, index) for index in large}
+        return [
+            started[index].result() if index in started else read(index)
+            for index in range(len(names))
+        ]
+
+
+def _check_types(reader: BundleReader, names: list[bytes], numbers: list[int]) -> None:
+    """Refuses tensors of other types, all in one message."""
+    wrong = []
+    for name, number in sorted(zip(names, numbers)):
+        stored = reader.entry(name).number
+        if stored != number:
+            wrong.append(
+                f"tensor_name = {name.decode(errors='replace')}; expected dtype "
+                f"{tensor_types.name_of(number)} does not equal original dtype "
+                f"{tensor_types.name_of(stored)}"
+            )
+    if wrong:
+        raise ValueError("\n".join(wrong))
+
+
+# ---- MergeV2Checkpoints
+
+merge_v2_checkpoints_op = op(
+    """
+    MergeV2Checkpoints(checkpoint_prefixes: string, destination_prefix: string)
+    delete_old_dirs: bool = true
+    flags: stateful
+""",
+    effect="writes files",
+    differentiable=False,
+)
+
+
+@merge_v2_checkpoints_op.shape
+def merge_v2_checkpoints_shape(node: Node) -> Any:
+    dims_lib.with_rank(node.dims(0), 1)
+    dims_lib.with_rank(node.dims(1), 0)
+    return []
+
+
+@merge_v2_checkpoints_op.kernel
+def merge_v2_checkpoints_kernel(node: Node) -> Any:
+    delete = node.delete_old_dirs
+
+    def run(prefixes: Any, destination: Any) -> None:
+        if prefixes.ndim != 1:
+            raise ValueError(
+                "Input checkpoint_prefixes should be an 1-D tensor, got "
+                f"{shape_text(prefixes.shape)} instead."
+            )
+        sources = [prefix.decode(errors="surrogateescape") for prefix in prefixes]
+        target = text(destination)
+        merge(sources, target)
+        if delete:
+            for directory in {os.path.dirname(source) for source in sources}:
+                if directory != os.path.dirname(target):
+                    _remove_empty(directory)
+
+    return run
+
+
+def _remove_empty(directory: str) -> None:
+    """Removes a directory if nothing is left in it."""
+    try:
+        os.rmdir(directory)
+    except OSError:
+        pass

@@ -1,0 +1,42 @@
+"""Run-time values as checkpoints store them, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stillflow.files import tensor_types
+from stillflow.graph.dtypes import DType
+from stillflow.graph.lazy import torch
+
+
+def to_stored(value: Any) -> np.ndarray:
+    """A value's elements in NumPy, in the memory of the value where that is possible."""
+    if isinstance(value, np.ndarray):  # strings
+        return value
+    value = value.detach().resolve_conj().resolve_neg().cpu()
+    if value.dtype is torch.bfloat16:
+        return value.view(torch.int16).numpy().view(tensor_types.STORAGE[14])
+    return value.numpy()
+
+
+def from_stored(array: np.ndarray, dtype: DType, device: Any) -> Any:
+    """The value whose elements are stored so. Keeps the array's memory if that is its own."""
+    if dtype.torch_name is None:
+        return array
+    if not (array.flags.writeable and array.flags.c_contiguous):
+        array = np.array(array, order="C")  # of a file's bytes; variables live on in it
+    if dtype.torch_name == "bfloat16":
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16).to(device)
+    return torch.from_numpy(array).to(device)
+
+
+def text(value: np.ndarray) -> str:
+    """The path in a string tensor of one element."""
+    return value.reshape(-1)[0].decode(errors="surrogateescape")
+
+
+def shape_text(shape: Any) -> str:
+    """A shape in the words of kernels: [2,3]."""
+    return f"[{','.join(str(int(size)) for size in shape)}]"
