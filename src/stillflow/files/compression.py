@@ -1,0 +1,146 @@
+"""Streams that zlib packs and unpacks."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from types import TracebackType
+from typing import Any
+
+from stillflow import errors
+
+_WINDOW = {"ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS + 16}
+_CHUNK = 1 << 18
+_ZLIB_ERROR = re.compile(r"Error (-\d+)[^:]*(?:: (.*))?")
+
+
+class CompressedWriter:
+    """Compresses what is written to it into a file, as TensorFlow's does, byte for byte.
+
+    Args:
+      file: where the compressed bytes go; closed with this.
+      kind: "ZLIB" or "GZIP".
+      window_bits, level, method, mem_level, strategy: zlib's.
+      flush_mode: how zlib is flushed when the input buffer is full.
+      input_size: the size of this buffer.
+
+    Raises:
+      InvalidArgumentError: If zlib takes none of that.
+    """
+
+    def __init__(
+        self,
+        file: Any,
+        kind: str,
+        window_bits: int | None = None,
+        level: int = zlib.Z_DEFAULT_COMPRESSION,
+        method: int = zlib.DEFLATED,
+        mem_level: int = 9,
+        strategy: int = zlib.Z_DEFAULT_STRATEGY,
+        flush_mode: int = zlib.Z_NO_FLUSH,
+        input_size: int = 256 << 10,
+    ) -> None:
+        bits = _WINDOW[kind] if window_bits is None else window_bits
+        try:
+            self._stream = zlib.compressobj(level, method, bits, mem_level, strategy)
+        except (ValueError, zlib.error):
+            file.close()
+            raise errors.InvalidArgumentError(
+                None, None, "deflateInit failed with status-2"
+            ) from None
+        self._file = file
+        self._flush_mode = flush_mode
+        self._input_size = input_size
+        self._waiting: list[bytes] = []
+        self._size = 0
+
+    def write(self, data: bytes) -> None:
+        """Takes some bytes."""
+        if self._size + len(data) > self._input_size:
+            self._deflate(self._flush_mode)
+        self._waiting.append(data)
+        self._size += len(data)
+        if self._size > self._input_size:
+            self._deflate(self._flush_mode)
+
+    def _deflate(self, flush_mode: int) -> None:
+        if self._waiting:
+            self._file.write(self._stream.compress(b"".join(self._waiting)))
+        if flush_mode != zlib.Z_NO_FLUSH:
+            self._file.write(self._stream.flush(flush_mode))
+        self._waiting, self._size = [], 0
+
+    def flush(self) -> None:
+        """Writes all that was taken, so that a reader can unpack it."""
+        self._deflate(zlib.Z_PARTIAL_FLUSH)
+        self._file.flush()
+
+    def close(self) -> None:
+        """Ends the compressed stream and closes the file."""
+        with self._file:
+            self._deflate(zlib.Z_FINISH)
+
+    def __del__(self) -> None:
+        try:
+            if not self._file.closed:
+                self.close()
+        except (AttributeError, OSError, ValueError, zlib.error):
+            pass  # the interpreter is ending, or the disk is full
+
+
+class DecompressedReader:
+    """Unpacks a compressed file while it is read; gzip files of several members too.
+
+    Args:
+      file: the compressed file; closed with this.
+      kind: "ZLIB" or "GZIP".
+    """
+
+    def __init__(self, file: Any, kind: str) -> None:
+        self._file = file
+        self._kind = kind
+        self._stream = zlib.decompressobj(_WINDOW[kind])
+        self._input = b""
+
+    def read(self, size: int) -> bytes:
+        """Returns up to `size` bytes, none at the end, also at the end of a stream cut off.
+
+        Raises:
+          DataLossError: If these are no compressed bytes, or damaged ones.
+        """
+        while True:
+            if not self._input:
+                self._input = self._file.read(_CHUNK)
+                if not self._input:
+                    return b""
+            if self._stream.eof:
+                if self._kind != "GZIP":
+                    return b""
+                self._stream = zlib.decompressobj(_WINDOW[self._kind])
+            try:
+                data = self._stream.decompress(self._input, size)
+            except zlib.error as error:
+                raise errors.DataLossError(None, None, _inflate_error(error)) from None
+            self._input = self._stream.unconsumed_tail or self._stream.unused_data
+            if data:
+                return data
+
+    def __enter__(self) -> DecompressedReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+
+def _inflate_error(error: zlib.error) -> str:
+    match = _ZLIB_ERROR.match(str(error))
+    if match is None:
+        return f"inflate() failed: {error}"
+    return f"inflate() failed with error {match[1]}" + (f": {match[2]}" if match[2] else "")

@@ -1,0 +1,261 @@
+"""Where a path leads: to the disk, or through fsspec to gs://, s3://, hdfs://, memory://."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any, NamedTuple, TypeAlias
+
+from stillflow import errors
+from stillflow.files.failures import os_errors
+
+_SCHEME = re.compile(r"([a-zA-Z][0-9a-zA-Z.+]*)://")
+_COPIED_AT_ONCE = 1 << 20
+
+
+class Entry(NamedTuple):
+    """What is known about a path.
+
+    Attributes:
+      length: its size in bytes.
+      mtime_nsec: when it was last changed, in nanoseconds; 0 where nobody knows.
+      is_directory: whether it is a directory.
+      mode: its permission bits, None where there are none.
+    """
+
+    length: int
+    mtime_nsec: int
+    is_directory: bool
+    mode: int | None = None
+
+
+class LocalFileSystem:
+    """The disk. Paths are given and named in errors as the caller wrote them."""
+
+    def path(self, name: str) -> str:
+        """The operating system's path of a name."""
+        return name[len("file://") :] if name.startswith("file://") else name
+
+    def open(self, name: str, mode: str) -> IO[bytes]:
+        """Opens a file, `mode` is "rb", "wb" or "ab"."""
+        with os_errors(name):
+            return open(self.path(name), mode)
+
+    def entry(self, name: str) -> Entry:
+        """What is known about a file or directory."""
+        with os_errors(name):
+            status = os.stat(self.path(name))
+        whole_seconds = int(status.st_mtime) * 1_000_000_000
+        return Entry(status.st_size, whole_seconds, stat.S_ISDIR(status.st_mode), status.st_mode)
+
+    def exists(self, name: str) -> bool:
+        """Whether there is something of that name that can be reached."""
+        with os_errors(name):
+            return os.access(self.path(name), os.F_OK)
+
+    def children(self, name: str) -> list[str]:
+        """The names of what is in a directory, sorted."""
+        with os_errors(name):
+            return sorted(os.listdir(self.path(name)))
+
+    def make_directory(self, name: str) -> None:
+        """Makes one directory; its parent has to be there."""
+        with os_errors(name):
+            os.mkdir(self.path(name))
+
+    def remove_file(self, name: str) -> None:
+        """Deletes a file."""
+        if os.path.isdir(self.path(name)):
+            raise errors.FailedPreconditionError(None, None, f"{name}; Is a directory")
+        with os_errors(name):
+            os.remove(self.path(name))
+
+    def remove_directory(self, name: str) -> None:
+        """Deletes a directory that is empty."""
+        with os_errors(name):
+            os.rmdir(self.path(name))
+
+    def rename(self, source: str, target: str) -> None:
+        """Moves a file or directory, over a file that is there."""
+        with os_errors(source):
+            os.replace(self.path(source), self.path(target))
+
+
+class RemoteFileSystem:
+    """A file system of fsspec's, with the operations and errors of the local one."""
+
+    def __init__(self, scheme: str, implementation: Any) -> None:
+        self.scheme = scheme
+        self.implementation = implementation
+
+    def path(self, name: str) -> str:
+        """The path as fsspec's file system knows it."""
+        return str(self.implementation._strip_protocol(name))
+
+    def open(self, name: str, mode: str) -> Any:
+        """Opens a file, `mode` is "rb", "wb" or "ab"."""
+        with remote_errors(name):
+            if mode == "rb" and self.implementation.isdir(self.path(name)):
+                raise errors.FailedPreconditionError(None, None, f"{name}; Is a directory")
+            return self.implementation.open(self.path(name), mode)
+
+    def entry(self, name: str) -> Entry:
+        """What is known about a file or directory."""
+        with remote_errors(name):
+            path = self.path(name)
+            info = self.implementation.info(path)
+            return Entry(
+                int(info.get("size") or 0), _changed(info), info.get("type") == "directory"
+            )
+
+    def exists(self, name: str) -> bool:
+        """Whether there is something of that name."""
+        with remote_errors(name):
+            return bool(self.implementation.exists(self.path(name)))
+
+    def children(self, name: str) -> list[str]:
+        """The names of what is in a directory, sorted."""
+        with remote_errors(name):
+            path = self.path(name).rstrip("/")
+            listed = self.implementation.ls(path, detail=False)
+        bases = {
+            str(each).rstrip("/").rpartition("/")[2]
+            for each in listed
+            if str(each).rstrip("/") != path
+        }
+        return sorted(bases - {""})
+
+    def make_directory(self, name: str) -> None:
+        """Makes one directory."""
+        with remote_errors(name):
+            self.implementation.mkdir(self.path(name), create_parents=False)
+
+    def remove_file(self, name: str) -> None:
+        """Deletes a file."""
+        if self.entry(name).is_directory:
+            raise errors.FailedPreconditionError(None, None, f"{name}; Is a directory")
+        with remote_errors(name):
+            self.implementation.rm_file(self.path(name))
+
+    def remove_directory(self, name: str) -> None:
+        """Deletes a directory that is empty."""
+        with remote_errors(name):
+            self.implementation.rmdir(self.path(name))
+
+    def rename(self, source: str, target: str) -> None:
+        """Moves a file or directory."""
+        self.entry(source)
+        with remote_errors(source):
+            self.implementation.mv(self.path(source), self.path(target), recursive=True)
+
+
+def _changed(info: dict[str, Any]) -> int:
+    for key in ("mtime", "LastModified", "last_modified", "updated", "created"):
+        value = info.get(key)
+        if isinstance(value, (int, float)):
+            return int(value) * 1_000_000_000
+        if value is not None and hasattr(value, "timestamp"):
+            return int(value.timestamp()) * 1_000_000_000
+    return 0
+
+
+# fsspec raises Python's own subclasses of OSError, most of them without a number.
+_NUMBERS: tuple[tuple[type[OSError], int], ...] = (
+    (FileNotFoundError, errno.ENOENT),
+    (FileExistsError, errno.EEXIST),
+    (IsADirectoryError, errno.EISDIR),
+    (NotADirectoryError, errno.ENOTDIR),
+    (PermissionError, errno.EACCES),
+    (TimeoutError, errno.ETIMEDOUT),
+    (ConnectionError, errno.ECONNREFUSED),
+)
+
+
+@contextmanager
+def remote_errors(name: str) -> Iterator[None]:
+    """Inside it, errors that fsspec's file systems raise become those of `tf.errors`."""
+    with os_errors(name):
+        try:
+            yield
+        except OSError as error:
+            number = next((number for kind, number in _NUMBERS if isinstance(error, kind)), None)
+            if error.errno is not None or number is None:
+                raise
+            raise OSError(number, os.strerror(number)) from error
+
+
+FileSystem: TypeAlias = LocalFileSystem | RemoteFileSystem
+_LOCAL = LocalFileSystem()
+
+
+def file_system(name: str) -> FileSystem:
+    """Finds the file system that a path belongs to.
+
+    Raises:
+      UnimplementedError: If nothing here knows the path's scheme.
+    """
+    match = _SCHEME.match(name)
+    if match is None or match[1] == "file":
+        return _LOCAL
+    return _remote(match[1].lower(), name)
+
+
+def _remote(scheme: str, name: str) -> RemoteFileSystem:
+    text = f"File system scheme '{scheme}' not implemented (file: '{name}')"
+    try:
+        import fsspec  # type: ignore[import-untyped]
+    except ImportError:
+        raise errors.UnimplementedError(
+            None, None, f"{text}\nPaths with a scheme need the package fsspec"
+        ) from None
+    if scheme not in fsspec.available_protocols():
+        raise errors.UnimplementedError(None, None, text)
+    try:
+        implementation, _ = fsspec.core.url_to_fs(name)
+    except ImportError as error:
+        raise errors.UnimplementedError(None, None, f"{text}\n{error}") from None
+    except (OSError, ValueError, TypeError) as error:
+        raise errors.UnavailableError(None, None, f"{name}; {error}") from error
+    return RemoteFileSystem(scheme, implementation)
+
+
+def name_of(path: Any) -> str:
+    """Returns a path as text.
+
+    Args:
+      path: str, bytes or an `os.PathLike`.
+
+    Raises:
+      TypeError: If it is something else.
+    """
+    if hasattr(path, "__fspath__"):
+        path = path.__fspath__()
+    if isinstance(path, bytes):
+        return os.fsdecode(path)
+    if isinstance(path, str):
+        return path
+    raise TypeError(f"Expected binary or unicode string, got {path!r}")
+
+
+def open_file(path: Any, mode: str = "rb") -> IO[bytes]:
+    """Opens a file anywhere.
+
+    Args:
+      path: its name; with a scheme if it is not on the disk.
+      mode: "rb", "wb" or "ab".
+
+    Raises:
+      OpError: If it cannot be opened.
+    """
+    name = name_of(path)
+    return file_system(name).open(name, mode)
+
+
+def copy_bytes(source: IO[bytes], target: IO[bytes]) -> None:
+    """Copies what is left of one open file to another."""
+    while chunk := source.read(_COPIED_AT_ONCE):
+        target.write(chunk)

@@ -1,0 +1,80 @@
+"""Names that match patterns such as ``data/train-*.tfrecord``."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from stillflow import errors
+from stillflow.files.filesystem import FileSystem, file_system
+
+_SPECIAL = re.compile(r"[*?\[\\]")
+
+
+def matching(pattern: str) -> list[str]:
+    """Returns the names of the files and directories that match a pattern, sorted.
+
+    Args:
+      pattern: a path in which `*`, `?`, `[abc]`, `[a-z]` and `[!a]` stand for characters of one
+        part of a path, hidden files included, and a backslash takes their meaning from them.
+
+    A pattern that begins with one of these gives names that begin with "./".
+    """
+    system = file_system(pattern)
+    special = _SPECIAL.search(pattern)
+    if special is None:
+        return [pattern] if pattern and not pattern.endswith("/") and system.exists(pattern) else []
+    start, slash, rest = pattern[:special.start()].rpartition("/")
+    *folders, last = (rest + pattern[special.start():]).split("/")
+    found = [start + slash or "./"]
+    for part in folders:
+        found = [name + "/" for folder in found for name in _inside(system, folder, part)]
+    return sorted(name for folder in found for name in _inside(system, folder, last))
+
+
+def _inside(system: FileSystem, folder: str, part: str) -> list[str]:
+    """Returns the names of what is in a folder and matches one part of a pattern."""
+    if _SPECIAL.search(part) is None:
+        name = folder + part
+        return [name] if part and system.exists(name) else []
+    expression = _expression(part)
+    try:
+        children = system.children(folder)
+    except errors.OpError:  # a file, or a directory that may not be read
+        return []
+    return [folder + child for child in children if expression.fullmatch(child)]
+
+
+@functools.lru_cache(256)
+def _expression(part: str) -> re.Pattern[str]:
+    result, position = [], 0
+    while position < len(part):
+        character = part[position]
+        position += 1
+        if character == "*":
+            result.append(".*")
+        elif character == "?":
+            result.append(".")
+        elif character == "\\" and position < len(part):
+            result.append(re.escape(part[position]))
+            position += 1
+        elif character == "[":
+            end = part.find("]", position + 1 + (part[position:position + 1] in ("!", "^")))
+            if end < 0:
+                return re.compile("(?!)")  # a bracket that nothing closes matches nothing
+            result.append(_set(part[position:end]))
+            position = end + 1
+        else:
+            result.append(re.escape(character))
+    try:
+        return re.compile("".join(result), re.DOTALL)
+    except re.error:  # [z-a]
+        return re.compile("(?!)")
+
+
+def _set(characters: str) -> str:
+    negated = characters[:1] in ("!", "^")
+    body = characters[negated:].replace("\\", "\\\\").replace("[", "\\[").replace("^", "\\^")
+    body = re.sub(r"([&~|])", r"\\\1", body)
+    body = "\\]" + body[1:] if body.startswith("]") else body
+    return f"[{'^' if negated else ''}{body}]"
