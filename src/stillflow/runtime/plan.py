@@ -16,6 +16,7 @@ from stillflow.runtime.prune import needed_ops
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.reuse import reuse
 from stillflow.runtime.trace import Tracer
+from stillflow.runtime.unused import drop_unused
 from stillflow.runtime.values import fetch_converter, fetch_fed
 
 
@@ -59,8 +60,10 @@ def make_plan(
             raise errors.InvalidArgumentError(
                 op.node_def, op, f"'{op.name}' is in a branch that is never taken"
             )
-    steps = join(tracer.steps)
     values = [value for _, value in fetched]
+    names_out = [value.name for value in values]
+    names_out += [name for value in values for name, _ in value.guard or ()]
+    steps = join(drop_unused(tracer.steps, names_out, targets))
     steps, roots = protect(steps, tracer.values, tracer.memory, values)
     kept = frozenset(root for value in values for root in value.roots)
     shapes = {

@@ -187,7 +187,9 @@ class Tracer:
             return
         shared: frozenset[int] = frozenset()
         if card.view:
-            shared = shared.union(*(value.roots for value in given.values()))
+            # Only what the kernel takes: a shape known now went into it as plain numbers.
+            taken = [given[a] for a in arguments if isinstance(a, Tensor)]
+            shared = shared.union(*(value.roots for value in taken))
         outputs = []
         for tensor in op._outputs:
             if tensor.dtype._is_ref_dtype and wants_reference(op, 0):

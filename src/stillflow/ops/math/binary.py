@@ -277,8 +277,15 @@ def _integer_pow(x: Any, y: Any) -> Any:
     return torch.pow(x, y)
 
 
+# Exponents for which multiplying and dividing gives what a power gives, sooner.
+_EASY_EXPONENTS = (-2.0, -1.0, 2.0, 3.0)
+
+
 @pow_op.kernel
 def pow_kernel(node: Node) -> Any:
+    exponent = node.value(1) if node.T.is_floating else None
+    if exponent is not None and exponent.ndim == 0 and float(exponent) in _EASY_EXPONENTS:
+        return node.call(torch.pow, node.inputs[0], float(exponent))
     return broadcasting_call(node, _integer_pow if node.T.is_integer else torch.pow)
 
 
