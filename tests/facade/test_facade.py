@@ -320,15 +320,17 @@ def later(): return nothing(1, 2)
             use()
 
 
-def test_there_is_only_graph_mode():
+def test_only_graphs_take_operations():
     from tensorflow.python import tf2
     from tensorflow.python.eager import context
 
     with context.graph_mode():
         assert not context.executing_eagerly() and context.context().in_graph_mode()
     assert not tf2.enabled()
-    with pytest.raises(stillflow.errors.UnimplementedError, match="no eager execution"):
-        context.eager_mode()
+    with context.eager_mode():
+        assert context.executing_eagerly() and not context.in_graph_mode()
+        with pytest.raises(stillflow.errors.UnimplementedError, match="no eager execution"):
+            stillflow.constant(1)
 
 
 def test_whole_modules_are_patched_where_they_are_used(monkeypatch):

@@ -1,51 +1,35 @@
-"""``tensorflow.python.eager.context``: there is one mode, the graph's."""
+"""``tensorflow.python.eager.context``: the modes, of which only the graph's runs anything."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from typing import Any
 
-from stillflow import errors
+from stillflow.graph.eager_mode import (
+    ASYNC,
+    DEVICE_PLACEMENT_EXPLICIT,
+    DEVICE_PLACEMENT_SILENT,
+    DEVICE_PLACEMENT_SILENT_FOR_INT32,
+    DEVICE_PLACEMENT_WARN,
+    SYNC,
+    eager_mode,
+    executing_eagerly,
+    graph_mode,
+)
+
+__all__ = [
+    "ASYNC", "DEVICE_PLACEMENT_EXPLICIT", "DEVICE_PLACEMENT_SILENT",
+    "DEVICE_PLACEMENT_SILENT_FOR_INT32", "DEVICE_PLACEMENT_WARN", "SYNC", "eager_mode",
+    "executing_eagerly", "graph_mode",
+]  # fmt: skip
 
 GRAPH_MODE, EAGER_MODE = 0, 1
-DEVICE_PLACEMENT_EXPLICIT = 0
-DEVICE_PLACEMENT_WARN = 1
-DEVICE_PLACEMENT_SILENT = 2
-DEVICE_PLACEMENT_SILENT_FOR_INT32 = 3
-SYNC, ASYNC = 0, 1
 
-
-def executing_eagerly() -> bool:
-    """Return False."""
-    return False
-
-
-def in_eager_mode() -> bool:
-    """Return False."""
-    return False
+in_eager_mode = executing_eagerly
 
 
 def in_graph_mode() -> bool:
-    """Return True."""
-    return True
-
-
-@contextlib.contextmanager
-def graph_mode() -> Iterator[None]:
-    """Build graphs in this context, as everywhere."""
-    yield
-
-
-def eager_mode() -> Any:
-    """Refuse to run operations as they are called.
-
-    Raises:
-      UnimplementedError: always.
-    """
-    raise errors.UnimplementedError(
-        None, None, "Stillflow builds graphs and runs them in sessions; it has no eager execution"
-    )
+    """Return whether operations are added to a graph."""
+    return not executing_eagerly()
 
 
 def num_gpus() -> int:
@@ -74,6 +58,18 @@ class Context:
     in_graph_mode = staticmethod(in_graph_mode)
     num_gpus = staticmethod(num_gpus)
 
+    @property
+    def device_name(self) -> None:
+        """The device of eager execution: none."""
+
+    @property
+    def scope_name(self) -> str:
+        """The name scope of eager execution."""
+        from stillflow.graph.graph import get_default_graph
+
+        name = get_default_graph().get_name_scope()
+        return name + "/" if name else ""
+
 
 _context = Context()
 
@@ -81,3 +77,11 @@ _context = Context()
 def context() -> Context:
     """Return the context."""
     return _context
+
+
+def __getattr__(name: str) -> Any:
+    from stillflow.runtime import settings  # not before it is needed: it reads the devices
+
+    if name.startswith("_") or not hasattr(settings, name):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(settings, name)

@@ -6,7 +6,10 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+from stillflow.graph import api, dtypes
 from stillflow.graph import graph as graphs
+from stillflow.graph.composite_tensor import CompositeTensor
+from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.operation import Tensor
 
 
@@ -49,9 +52,40 @@ class EagerTensor(Tensor):
     """A tensor that has a value at once; there are none."""
 
 
-def executing_eagerly_outside_functions() -> bool:
-    """Return False."""
-    return False
+class name_scope_v2:  # noqa: N801 - TensorFlow's name
+    """A name scope that can be entered again, each time as a scope of its own."""
+
+    def __init__(self, name: str) -> None:
+        if not name:
+            raise ValueError("name_scope name must be a non-empty string.")
+        self._name = name
+        self._entered: list[Any] = []
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def __enter__(self) -> str:
+        scope = api.name_scope(self._name)
+        name = scope.__enter__()
+        self._entered.append(scope)
+        return name
+
+    def __exit__(self, *details: Any) -> None:
+        self._entered.pop().__exit__(*details)
+
+
+def convert_to_tensor_or_composite(value: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """Return `value` as a tensor, or as a composite tensor if it is or becomes one."""
+    if isinstance(value, CompositeTensor):
+        own: Any = getattr(value, "dtype", None)
+        if dtype is not None and not dtypes.as_dtype(dtype).is_compatible_with(own):
+            raise ValueError(
+                f"Tensor conversion requested dtype {dtypes.as_dtype(dtype).name} for Tensor "
+                f"with dtype {own.name}: {str(value)!r}"
+            )
+        return value
+    return convert_to_tensor(value, dtype, name, accepted_result_types=(Tensor, CompositeTensor))
 
 
 def has_default_graph() -> bool:
@@ -79,7 +113,7 @@ def strip_name_scope(name: str, export_scope: str | None) -> str:
         return name
     mark, rest = _marked(name)
     prefix = export_scope.rstrip("/") + "/"
-    return mark + rest.removeprefix(prefix)
+    return mark + rest[len(prefix):].lstrip("/") if rest.startswith(prefix) else name
 
 
 def prepend_name_scope(name: str, import_scope: str | None) -> str:

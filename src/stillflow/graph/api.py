@@ -7,7 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from stillflow.graph.export import export
-from stillflow.graph.graph import Graph, get_default_graph, initial_graph
+from stillflow.graph.graph import (
+    Graph,
+    get_default_graph,
+    initial_graph,
+    innermost_devices,
+)
 from stillflow.graph.operation import Operation, Tensor
 
 
@@ -146,7 +151,13 @@ def init_scope() -> Iterator[None]:
     scope = get_default_graph().get_name_scope()
     scope = scope + "/" if scope else ""
     graph = initial_graph()
+    devices = innermost_devices()
     with graph.as_default(), graph.control_dependencies(None), graph.name_scope(scope or None):
-        yield
+        old = graph._device_stack
+        graph._device_stack = devices
+        try:
+            yield
+        finally:
+            graph._device_stack = old
 
 

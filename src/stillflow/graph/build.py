@@ -40,6 +40,8 @@ def apply(card: Card, inputs: Sequence[Any], attrs: dict[str, Any], name: str | 
             f"{card.name} takes {len(signature.inputs)} inputs, not {len(inputs)}: "
             f"{', '.join(arg.name for arg in signature.inputs)}"
         )
+    if card.deprecation is not None:
+        check_deprecation(card, graph.graph_def_versions.producer)
     declared = signature.attrs
     old = graph._name_stack
     stack, scope = graph._enter_name_scope(name or card.name)
@@ -60,6 +62,21 @@ def apply(card: Card, inputs: Sequence[Any], attrs: dict[str, Any], name: str | 
     finally:
         graph._name_stack = old
     return results(op)
+
+
+def check_deprecation(card: Card, producer: int) -> None:
+    """Refuses an op that graphs of this version must not have any more.
+
+    Raises:
+      NotImplementedError: if so.
+    """
+    assert card.deprecation is not None
+    version, explanation = card.deprecation
+    if producer >= version:
+        raise NotImplementedError(
+            f"Op {card.name} is not available in GraphDef version {producer}. It has been removed "
+            f"in version {version}. {explanation}."
+        )
 
 
 def _with_references(graph: Graph, signature: Signature, tensors: list[Tensor]) -> Any:
@@ -93,8 +110,9 @@ def graph_of(values: Sequence[Any]) -> Graph:
             if item.op.graph is not default:
                 if default._building_function:
                     return default
-                if first is None and item.op.graph is not default:
-                    return _check_same_graph(values, item)
+                if first is not None:
+                    raise ValueError(f"{item} must be from the same graph as {first}.")
+                return _check_same_graph(values, item)
             elif first is None:
                 first = item
     return default

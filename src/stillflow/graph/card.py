@@ -48,6 +48,7 @@ class Card:
       keeps: positions of inputs whose memory the op holds on to after it ran (Assign).
       view: whether an output may share memory with an input.
       effect: one of `EFFECTS`; by default "state" where the signature says stateful, else "pure".
+      deprecation: the version of graphs from which on the op is gone, and what TF says about it.
       differentiable: False where gradients stop silently, as TF's `NotDifferentiable` ops do.
     """
 
@@ -60,6 +61,7 @@ class Card:
         view: bool = False,
         effect: str | None = None,
         differentiable: bool = True,
+        deprecation: tuple[int, str] | None = None,
     ) -> None:
         self.name = text.strip().partition("(")[0].strip()
         self.text = text
@@ -67,6 +69,7 @@ class Card:
         self.keeps = tuple(keeps)
         self.view = view
         self.differentiable = differentiable
+        self.deprecation = deprecation
         self._effect = effect
         self.shape_part: Callable[..., Any] | None = None
         self.check_part: Callable[..., Any] | None = None

@@ -13,7 +13,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph, get_default_graph
-from stillflow.graph.operation import Tensor
+from stillflow.graph.operation import Operation, Tensor
 
 ConversionFunction = Callable[..., Any]
 
@@ -99,7 +99,7 @@ def convert_to_tensor(
     ctx: Any = None,
 ) -> Tensor:
     """See `convert_to_tensor_public`; with `as_ref`, a variable gives its reference."""
-    del accepted_result_types, ctx
+    del ctx
     if dtype is not None and type(dtype) is not DType:
         dtype = dtypes.as_dtype(dtype)
     kind = type(value)
@@ -131,6 +131,11 @@ def convert_to_tensor(
             result = function(value, dtype=dtype, name=name, as_ref=as_ref)
         if result is NotImplemented:
             continue
+        if not isinstance(result, accepted_result_types or Tensor):
+            raise RuntimeError(
+                f"{_prefix(name)}Conversion function {function!r} for type {base} returned "
+                f"non-Tensor: {result!r}"
+            )
         _check_result(result, dtype, base, function, name)
         return result
     if isinstance(value, Tensor):
@@ -146,11 +151,6 @@ def _prefix(name: str | None) -> str:
 
 
 def _check_result(result: Any, dtype: Any, base: Any, function: Any, name: str | None) -> None:
-    if not isinstance(result, Tensor):
-        raise RuntimeError(
-            f"{_prefix(name)}Conversion function {function!r} for type {base} returned "
-            f"non-Tensor: {result!r}"
-        )
     if dtype is not None and not dtype.is_compatible_with(result.dtype):
         raise RuntimeError(
             f"{_prefix(name)}Conversion function {function!r} for type {base} returned "
@@ -227,4 +227,14 @@ def convert_n_to_tensor(
     ]
 
 
+def _operation_conversion(
+    value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
+    raise TypeError(
+        f"Can't convert Operation '{value.name}' to Tensor "
+        f"(target dtype={dtype!r}, name={name!r}, as_ref={as_ref!r})"
+    )
+
+
+register_tensor_conversion_function(Operation, _operation_conversion)
 register_tensor_conversion_function((list, tuple, object), constant_conversion, 200)

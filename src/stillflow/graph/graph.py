@@ -194,7 +194,7 @@ class Graph(Scopes, Collections):
         stacks = self._stacks
         with self._lock:
             controls = self._control_dependencies_for(inputs) if stacks.control else []
-            if self._attr_scope or self._gradient_overrides or self._kernel_labels:
+            if self._attr_scope_map or self._gradient_overrides or self._kernel_labels:
                 attrs.update(self._scope_attrs(card.name, attrs))
             op = Operation._of_card(card, self, name, inputs, attrs, output_types, controls)
             try:
@@ -330,6 +330,7 @@ class _DefaultGraphs(threading.local):
 
 _default = _DefaultGraphs()
 _global_graph: Graph | None = None
+make_global_graph: Callable[[], Graph] = Graph  # what the default graph is to be
 
 
 @export("get_default_graph")
@@ -341,7 +342,7 @@ def get_default_graph() -> Graph:
 def _global_default_graph() -> Graph:
     global _global_graph
     if _global_graph is None:
-        _global_graph = Graph()
+        _global_graph = make_global_graph()
     return _global_graph
 
 
@@ -351,6 +352,14 @@ def initial_graph() -> Graph:
         if not graph.building_function:
             return graph
     return _global_default_graph()
+
+
+def innermost_devices() -> list[Any]:
+    """The innermost device scopes among the default graphs up to the initial one."""
+    for graph in reversed(_default.stack):
+        if graph._device_stack or not graph.building_function:
+            return graph._device_stack
+    return _global_default_graph()._device_stack
 
 
 def has_default_graph() -> bool:

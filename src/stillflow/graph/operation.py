@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from stillflow.errors import OperatorNotAllowedInGraphError
 from stillflow.graph import attrs as attr_values
+from stillflow.graph.autograph_status import Status, control_status_ctx
+from stillflow.graph.code_location import CodeLocation, device_text
 from stillflow.graph.device import canonical
 from stillflow.graph.dims import merge
 from stillflow.graph.dtypes import DType
@@ -34,10 +36,22 @@ def caller_frames() -> Frames:
 
 
 def _not_in_graph(task: str) -> TypeError:
-    return OperatorNotAllowedInGraphError(
-        f"{task} is not allowed in Graph execution. Use Eager execution or decorate this function "
-        "with @tf.function."
-    )
+    status = control_status_ctx().status
+    if status is Status.ENABLED:
+        why = (
+            ": AutoGraph did not convert this function. Try decorating it directly with "
+            "@tf.function."
+        )
+    elif status is Status.DISABLED:
+        why = (
+            ": AutoGraph is disabled in this function. Try decorating it directly with "
+            "@tf.function."
+        )
+    else:
+        why = (
+            " in Graph execution. Use Eager execution or decorate this function with @tf.function."
+        )
+    return OperatorNotAllowedInGraphError(f"{task} is not allowed{why}")
 
 
 @export("Tensor")
@@ -70,6 +84,10 @@ class Tensor:
     @property
     def _dtype(self) -> DType:
         return self.dtype
+
+    @property
+    def _value_index(self) -> int:
+        return self.value_index
 
     @property
     def name(self) -> str:
@@ -248,8 +266,8 @@ class Operation:
         self._values: list[Any] | None = None
         self._original_op: Operation | None = None
         self._control_flow_context: Any = None
-        self._device_code_locations: Any = None
-        self._colocation_code_locations: Any = None
+        self._device_scopes: tuple[CodeLocation, ...] = ()
+        self._colocation_scopes: tuple[CodeLocation, ...] = ()
         self._gradient_function: Any = None
         self._id = 0
         self._outputs = [Tensor(self, i, dtype) for i, dtype in enumerate(output_types)]
@@ -307,6 +325,19 @@ class Operation:
 
     def _set_control_flow_context(self, context: Any) -> None:
         self._control_flow_context = context
+
+    @property
+    def _device_assignments(self) -> list[CodeLocation]:
+        """The device scopes it was made in, innermost first."""
+        return [
+            CodeLocation(device_text(scope.obj), scope.filename, scope.lineno)
+            for scope in reversed(self._device_scopes)
+        ]
+
+    @property
+    def _colocation_dict(self) -> dict[str, CodeLocation]:
+        """Where it was said what it is colocated with, by that operation's name."""
+        return {scope.obj.name: scope.copy_metadata() for scope in self._colocation_scopes}
 
     def colocation_groups(self) -> list[bytes]:
         """The `loc:@name` groups this operation is placed with."""
@@ -389,7 +420,11 @@ class Operation:
     def _traceback(self) -> Any:
         return self.traceback
 
-    traceback_with_start_lines = traceback
+    @property
+    def traceback_with_start_lines(self) -> list[tuple[str, int, str, str | None, int]]:
+        """Like `traceback`, with the line where each function begins."""
+        starts = [code.co_firstlineno for code, _ in reversed(self._frames)]
+        return [(*frame, start) for frame, start in zip(self.traceback, starts, strict=True)]
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
         """Runs the graph up to this operation in `session` (or the default one)."""

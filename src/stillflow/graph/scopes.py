@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
+from stillflow.graph.attrs import from_proto
+from stillflow.graph.code_location import CodeLocation, entered_here
 from stillflow.graph.device import merge_over
 from stillflow.graph.operation import Operation, Tensor
 
@@ -64,8 +66,8 @@ class _Stacks:
     """The scopes that all threads share, until `switch_to_thread_local`."""
 
     def __init__(self, source: _Stacks | None = None) -> None:
-        self.devices: list[Any] = [] if source is None else list(source.devices)
-        self.colocation: list[Operation | None] = [] if source is None else list(source.colocation)
+        self.devices: list[CodeLocation] = [] if source is None else list(source.devices)
+        self.colocation: list[CodeLocation] = [] if source is None else list(source.colocation)
         self.control: list[ControlScope] = [] if source is None else list(source.control)
 
 
@@ -96,7 +98,7 @@ class Scopes:
         self._stacks: _Stacks | _StacksOfThread = _Stacks()
         self._default_original_op: Operation | None = None
         self._container = ""
-        self._attr_scope: dict[str, Any] = {}
+        self._attr_scope_map: dict[str, Any] = {}
         self._gradient_overrides: dict[str, str] = {}
         self._kernel_labels: dict[str, str] = {}
         self._variable_creator_stack: list[tuple[int, Callable[..., Any]]] = []
@@ -147,17 +149,20 @@ class Scopes:
     @contextlib.contextmanager
     def device(self, device_name_or_function: Any) -> Iterator[None]:
         """Places operations made inside: a device string, a function of the op, or None."""
-        self._device_stack.append(device_name_or_function)
-        old = self._device_stack
+        scope = entered_here(device_name_or_function)
+        self._device_stack.append(scope)
         try:
             yield
         finally:
-            if self._device_stack is not old:
+            stack = self._device_stack
+            if not stack or stack[-1] is not scope:
                 raise RuntimeError("Exiting device scope without proper scope nesting.")
-            self._device_stack.pop()
+            stack.pop()
 
     def _apply_devices(self, op: Operation) -> None:
-        for spec in reversed(self._device_stack):
+        op._device_scopes = tuple(self._device_stack)
+        for scope in reversed(self._device_stack):
+            spec = scope.obj
             if spec is None:
                 break
             if callable(spec):
@@ -167,7 +172,7 @@ class Scopes:
 
     @property
     def _device_functions_outer_to_inner(self) -> list[Any]:
-        return list(self._device_stack)
+        return [scope.obj for scope in self._device_stack]
 
     def _get_control_flow_context(self) -> Any:
         return self._control_flow_context
@@ -194,7 +199,7 @@ class Scopes:
         if ignore_existing:
             self._colocation_stack = []
         if target is not None:
-            self._colocation_stack.append(target)
+            self._colocation_stack.append(entered_here(target))
         try:
             yield
         finally:
@@ -214,9 +219,9 @@ class Scopes:
 
     def _apply_colocation(self, op: Operation) -> None:
         groups: set[bytes] = set()
-        for other in self._colocation_stack:
-            if other is None:
-                continue
+        op._colocation_scopes = tuple(self._colocation_stack)
+        for scope in self._colocation_stack:
+            other = scope.obj
             groups.update(other.colocation_groups())
             if other.device:
                 op._device = other.device
@@ -292,17 +297,20 @@ class Scopes:
             self._default_original_op = old
 
     @contextlib.contextmanager
-    def _attr_scope_map(self, attr_map: dict[str, Any]) -> Iterator[None]:
-        old = dict(self._attr_scope)
-        for key, value in attr_map.items():
-            if value is None:
-                self._attr_scope.pop(key, None)
-            else:
-                self._attr_scope[key] = value
+    def _attr_scope(self, attr_map: dict[str, Any]) -> Iterator[None]:
+        """Gives operations made inside attributes: values, `AttrValue`s, functions of the type."""
+        if not isinstance(attr_map, dict):
+            raise TypeError(
+                "attr_map must be a dictionary mapping strings to "
+                "attr_value_pb2.AttrValue protocol buffers"
+            )
+        old = self._attr_scope_map
+        new = {**old, **attr_map}
+        self._attr_scope_map = {key: value for key, value in new.items() if value is not None}
         try:
             yield
         finally:
-            self._attr_scope = old
+            self._attr_scope_map = old
 
     @contextlib.contextmanager
     def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:
@@ -336,9 +344,9 @@ class Scopes:
     def _scope_attrs(self, op_type: str, given: dict[str, Any]) -> dict[str, Any]:
         """Attributes that the surrounding scopes add to a new operation."""
         added: dict[str, Any] = {}
-        for key, value in self._attr_scope.items():
+        for key, value in self._attr_scope_map.items():
             if key not in given:
-                added[key] = value(op_type) if callable(value) else value
+                added[key] = _attr_value(value(op_type) if callable(value) else value)
         if op_type in self._kernel_labels:
             added["_kernel"] = self._kernel_labels[op_type].encode()
         if op_type in self._gradient_overrides:
@@ -356,6 +364,11 @@ class Scopes:
             if self._variable_creator_stack is not new:
                 raise RuntimeError("Exiting variable_creator_scope without proper nesting.")
             self._variable_creator_stack = old
+
+
+def _attr_value(value: Any) -> Any:
+    """An attribute as it is kept inside of graphs."""
+    return from_proto(value, None) if type(value).__name__ == "AttrValue" else value
 
 
 def _colocation_target(op: Any) -> Operation | None:

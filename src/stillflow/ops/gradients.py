@@ -363,7 +363,7 @@ def _scope_of(op: Operation) -> Iterator[None]:
         yield
         return
     attrs = {"_XlaCompile": True, "_XlaScope": op.attrs.get("_XlaScope", b"")}
-    with get_default_graph()._attr_scope_map(attrs):
+    with get_default_graph()._attr_scope(attrs):
         yield
 
 

@@ -67,17 +67,6 @@ def main(argv: Any = None) -> None:
     absltest.main(argv=argv)
 
 
-@export("executing_eagerly")
-def executing_eagerly() -> bool:
-    """Whether operations run as they are called: never in a TF1 graph program."""
-    return False
-
-
-@export("disable_eager_execution")
-def disable_eager_execution() -> None:
-    """Makes graphs the way programs are written, which they are."""
-
-
 @export("test.assert_equal_graph_def")
 def assert_equal_graph_def(
     actual: Any, expected: Any, checkpoint_v2: bool = False, hash_table_shared_name: bool = False

@@ -124,7 +124,11 @@ DevicePlacementOp() -> device: string; flags: stateful
 """
 
 _cards = register_library(
-    Card(line, effect="state" if "resource: resource" in line else None)
+    Card(
+        line,
+        effect="state" if "resource: resource" in line else None,
+        deprecation=(8, "For reasons") if line == "Old()" else None,
+    )
     for line in _SIGNATURES.strip().splitlines()
 )
 _LABELS = ("default", "overload_1", "overload_2")

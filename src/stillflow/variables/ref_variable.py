@@ -76,7 +76,7 @@ class RefVariable(RefScatterMethods, Variable):
     ) -> None:
         graph = get_default_graph()
         if callable(initial_value):
-            with graph._attr_scope_map({"_class": [f"loc:@{scope[:-1]}".encode()]}):
+            with graph._attr_scope({"_class": [f"loc:@{scope[:-1]}".encode()]}):
                 with name_scope("Initializer"), graph.device(None):
                     value = convert_to_tensor(initial_value(), name="initial_value", dtype=dtype)
                 self._variable = _make_state(scope, value, validate, shape)

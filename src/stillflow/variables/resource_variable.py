@@ -284,7 +284,7 @@ class ResourceVariable(BaseResourceVariable):
         graph = get_default_graph()
         name = scope[:-1]
         self._handle_name = name + ":0"
-        with graph._attr_scope_map({"_class": [f"loc:@{name}".encode()]}):
+        with graph._attr_scope({"_class": [f"loc:@{name}".encode()]}):
             with name_scope("Initializer"), graph.device(None):
                 made = initial_value() if callable(initial_value) else initial_value
                 value = convert_to_tensor(made, name="initial_value", dtype=dtype)

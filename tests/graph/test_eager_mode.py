@@ -1,0 +1,49 @@
+"""Asking for eager execution: graphs go on working, anything else is refused by name."""
+
+from __future__ import annotations
+
+import pytest
+
+import stillflow as tf
+
+
+@pytest.fixture
+def eager():
+    tf.reset_default_graph()
+    tf.enable_eager_execution()
+    yield
+    tf.disable_eager_execution()
+
+
+def test_explicit_graphs_work_where_eager_execution_was_enabled(eager):
+    assert tf.executing_eagerly()
+    with tf.Graph().as_default(), tf.Session() as session:
+        assert not tf.executing_eagerly()
+        assert session.run(tf.constant(1) + 1) == 2
+    assert tf.executing_eagerly()
+
+
+def test_operations_outside_graphs_are_refused_by_name(eager):
+    with pytest.raises(tf.errors.UnimplementedError, match="Const would run eagerly"):
+        tf.constant(1)
+
+
+def test_enabling_eager_execution_twice_is_no_error(eager):
+    tf.enable_eager_execution()
+    assert tf.executing_eagerly()
+
+
+def test_wrong_arguments_are_refused():
+    with pytest.raises(TypeError, match=r"config must be a tf\.ConfigProto"):
+        tf.enable_eager_execution(config=1)
+    with pytest.raises(ValueError, match="device_policy must be one of"):
+        tf.enable_eager_execution(device_policy="explicit")
+    with pytest.raises(ValueError, match="execution_mode must be one of"):
+        tf.enable_eager_execution(execution_mode=7)
+
+
+def test_eager_execution_is_for_the_start_of_a_program():
+    tf.reset_default_graph()
+    tf.constant(1)
+    with pytest.raises(ValueError, match="must be called at program startup"):
+        tf.enable_eager_execution()
