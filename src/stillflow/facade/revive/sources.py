@@ -19,7 +19,7 @@ from types import CodeType, ModuleType
 from typing import TYPE_CHECKING
 
 from stillflow.facade import revive
-from stillflow.facade.revive import py2builtins, runtime
+from stillflow.facade.revive import indexing, py2builtins, runtime
 from stillflow.facade.say import say
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ def _translated(source: bytes, path: str) -> CodeType:
     tree = rewrite.Modules({**MODULES, **_TRANSLATED}).visit(rewrite.Methods().visit(tree))
     if not python2.has_future(text, "division"):
         tree = rewrite.Division().visit(tree)
+    tree = _indexed(tree, path)
     say(f"{path} is written in Python 2; it is translated as it is loaded")
     return _with_names(tree, path)
 
@@ -111,7 +112,19 @@ def _completed(code: CodeType, source: bytes, path: str) -> CodeType:
         tree = rewrite.Methods().visit(tree)
     if _OLD_IMPORT.search(source):
         tree = rewrite.Modules(MODULES).visit(tree)
-    return _with_names(tree, path)
+    return _with_names(_indexed(tree, path), path)
+
+
+def _indexed(tree: ast.Module, path: str) -> ast.Module:
+    """Repair uses of arrays that NumPy does not allow any more."""
+    repaired = indexing.rewritten(tree)
+    if repaired is None:
+        return tree
+    from stillflow.facade.revive import rewrite
+
+    say(f"{path} is written for an older NumPy; it is repaired as it is loaded")
+    rewrite.import_first(repaired, {_HERE + "indexing": indexing.HELPERS})
+    return repaired
 
 
 def _with_names(tree: ast.Module, path: str) -> CodeType:
@@ -132,7 +145,10 @@ def _with_names(tree: ast.Module, path: str) -> CodeType:
 def _suspicious(code: CodeType) -> bool:
     """Return whether code mentions anything that was Python 2's; cheap, and rarely true."""
     suspects = runtime.METHODS.keys() | MODULES.keys() | set(py2builtins.__all__)
-    return any(not suspects.isdisjoint(part.co_names) for part in _parts(code))
+    return any(
+        not suspects.isdisjoint(part.co_names) or indexing.suspicious(part)
+        for part in _parts(code)
+    )
 
 
 def _prints(code: CodeType) -> bool:

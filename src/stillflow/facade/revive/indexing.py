@@ -1,0 +1,116 @@
+"""Arrays indexed by lists of slices, and ``np.reshape(a, newshape=...)``, both gone from NumPy.
+
+Old NumPy took a list with a slice in it for a tuple: ``index = [slice(None)] * 3``, ``a[index]``.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from types import CodeType
+from typing import Any
+
+AS_INDEX, RESHAPE = "__stillflow_as_index__", "__stillflow_reshape__"
+# {name in rewritten code: name in this module}
+HELPERS = {AS_INDEX: "as_index", RESHAPE: "reshape"}
+_GROWING = ("append", "insert", "extend")
+
+
+def as_index(index: Any) -> Any:
+    """Return an index as NumPy takes it now: a tuple if it is a list with slices or the like."""
+    if type(index) is list and any(
+        item is None or item is Ellipsis or isinstance(item, slice) for item in index
+    ):
+        return tuple(index)
+    return index
+
+
+def reshape(owner: Any, *args: Any, newshape: Any, **options: Any) -> Any:
+    """Call ``owner.reshape``; NumPy's own takes the shape by its old name."""
+    if getattr(owner, "__name__", "") != "numpy":
+        return owner.reshape(*args, newshape=newshape, **options)
+    if args:
+        return owner.reshape(args[0], newshape, *args[1:], **options)
+    return owner.reshape(options.pop("a"), newshape, **options)
+
+
+def suspicious(code: CodeType) -> bool:
+    """Return whether code, the nested functions left out, mentions either; cheap."""
+    return "slice" in code.co_names or any(
+        type(constant) is tuple and "newshape" in constant for constant in code.co_consts
+    )
+
+
+def rewritten(tree: ast.Module) -> ast.Module | None:
+    """Return a module's tree after its repair, None if it needs none."""
+    names = set(_lists_of_slices(tree))
+    repair = _Repair(names)
+    tree = repair.visit(tree)
+    return ast.fix_missing_locations(tree) if repair.changed else None
+
+
+def _lists_of_slices(tree: ast.Module) -> Iterator[str]:
+    """Find the names that stand for lists with slices somewhere in a module."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if node.value is not None and _has_slices(node.value):
+                yield from (target.id for target in targets if isinstance(target, ast.Name))
+            elif _is_slice(node.value):
+                for target in targets:
+                    if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+                        yield target.value.id
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            grown = node.func.value
+            if (
+                node.func.attr in _GROWING
+                and isinstance(grown, ast.Name)
+                and any(_is_slice(item) or _has_slices(item) for item in node.args)
+            ):
+                yield grown.id
+
+
+def _is_slice(node: ast.AST | None) -> bool:
+    return (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "slice"
+    )
+
+
+def _has_slices(node: ast.AST) -> bool:
+    """Return whether an expression makes a list with slices in it."""
+    if isinstance(node, ast.List):
+        return any(_is_slice(item) for item in node.elts)
+    if isinstance(node, ast.ListComp):
+        return _is_slice(node.elt)
+    if isinstance(node, ast.BinOp):
+        return _has_slices(node.left) or _has_slices(node.right)
+    return False
+
+
+class _Repair(ast.NodeTransformer):
+    def __init__(self, names: set[str]) -> None:
+        self.names = names
+        self.changed = False
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        self.generic_visit(node)
+        index = node.slice
+        if _has_slices(index) or (isinstance(index, ast.Name) and index.id in self.names):
+            node.slice = self._call(AS_INDEX, [index], [], index)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        function = node.func
+        if not isinstance(function, ast.Attribute) or function.attr != "reshape":
+            return node
+        if all(keyword.arg != "newshape" for keyword in node.keywords):
+            return node
+        return self._call(RESHAPE, [function.value, *node.args], node.keywords, node)
+
+    def _call(
+        self, helper: str, args: list[ast.expr], keywords: list[ast.keyword], old: ast.expr
+    ) -> ast.Call:
+        self.changed = True
+        call = ast.Call(ast.Name(helper, ast.Load()), args, keywords)
+        return ast.copy_location(call, old)

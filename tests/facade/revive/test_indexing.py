@@ -1,0 +1,69 @@
+"""Programs written for a NumPy that took lists of slices for tuples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stillflow.facade import revive
+from stillflow.facade.revive import indexing, sources
+
+
+@pytest.fixture(autouse=True)
+def old_world(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(revive, "active", lambda: True)
+
+
+def run(source: str) -> dict[str, Any]:
+    scope: dict[str, Any] = {"np": np}
+    exec(sources.compiled(source.encode(), "program.py"), scope)
+    return scope
+
+
+@pytest.mark.parametrize("made", [
+    "index = [slice(None)] * 2\nindex[1] = slice(0, 1)",
+    "index = []\nindex.append(slice(None))\nindex.append(slice(0, 1))",
+    "index = [slice(0, size) for size in (2, 1)]",
+    "index = [None, None]\nindex[0] = slice(None)\nindex[1] = slice(0, 1)",
+    "index = [slice(None)] + [slice(0, 1)]",
+])  # fmt: skip
+def test_a_list_of_slices_is_a_tuple(made: str) -> None:
+    scope = run(f"a = np.arange(4).reshape(2, 2)\n{made}\nb = a[index].copy()\na[index] = 7\n")
+    assert scope["b"].tolist() == [[0], [2]]
+    assert scope["a"].tolist() == [[7, 1], [7, 3]]
+
+
+def test_functions_and_literals_are_repaired_too() -> None:
+    scope = run("def f(a):\n    i = [slice(1, 2), 0]\n    return a[i], a[[slice(None), 1]]\n")
+    first, second = scope["f"](np.arange(4).reshape(2, 2))
+    assert first.tolist() == [2]
+    assert second.tolist() == [1, 3]
+
+
+def test_other_indices_stay_as_they_are() -> None:
+    source = "i = [slice(1)]\ni = [1, 0]\na = np.arange(3)[i]\nd = {'k': 1}\ni = 'k'\nv = d[i]\n"
+    scope = run(source)
+    assert scope["a"].tolist() == [1, 0]
+    assert scope["v"] == 1
+
+
+def test_reshape_knows_its_old_argument() -> None:
+    scope = run("a = np.reshape(np.arange(4), newshape=(2, 2))\n"
+                "b = np.reshape(a=np.arange(4), newshape=[4, 1], order='F')\n")  # fmt: skip
+    assert scope["a"].shape == (2, 2)
+    assert scope["b"].shape == (4, 1)
+
+
+def test_the_reshape_of_others_keeps_its_arguments() -> None:
+    scope = run("class C:\n    def reshape(self, newshape):\n        return newshape\n"
+                "x = C().reshape(newshape=3)\n")  # fmt: skip
+    assert scope["x"] == 3
+
+
+def test_ordinary_code_is_left_alone() -> None:
+    import ast
+
+    tree = ast.parse("x = [1, 2]\ny = x[0]\nz = slice(1)\nw = a[z]\n")
+    assert indexing.rewritten(tree) is None
