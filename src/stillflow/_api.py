@@ -1570,6 +1570,8 @@ TABLE = {
     "summary.Summary": "protos:Summary",
     "summary.SummaryDescription": "protos:SummaryDescription",
     "summary.TaggedRunMetadata": "protos:TaggedRunMetadata",
+    "summary.histogram": "ops.summary.numbers:histogram",
+    "summary.scalar": "ops.summary.numbers:scalar",
     "svd": "ops.linalg.decompositions:svd",
     "sysconfig.CXX11_ABI_FLAG": "version:CXX11_ABI_FLAG",
     "sysconfig.MONOLITHIC_BUILD": "version:MONOLITHIC_BUILD",

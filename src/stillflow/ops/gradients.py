@@ -336,9 +336,9 @@ class Backprop:
             if unconnected is UnconnectedGradients.NONE:
                 return None
             if x.dtype == dtypes.resource:
-                from stillflow.ops.variables.resource import variable_shape_op
+                from stillflow.ops.variables.resource import variable_shape
 
-                return zeros(variable_shape_op(x), dtype=x._handle_dtype)  # type: ignore[attr-defined]
+                return zeros(variable_shape(x), dtype=x._handle_dtype)  # type: ignore[attr-defined]
             return zeros_like(x)
         grad = slots[x.value_index]
         assert not isinstance(grad, list), "gradients list should have been aggregated by now."

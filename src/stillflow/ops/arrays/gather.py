@@ -288,14 +288,10 @@ def gather_gradient(node: Node, grad: Any) -> Any:
 
 @resource_gather_op.gradient
 def resource_gather_gradient(node: Node, grad: Any) -> Any:
-    from stillflow.ops.constants import constant
-    from stillflow.ops.variables.resource import variable_shape_op
+    from stillflow.ops.variables.resource import variable_shape
 
     handle, indices = node.inputs
-    dims = handle._handle_dims
-    known = dims_lib.is_known(dims)
-    params_shape = constant(list(dims or ()), dtypes.int32) if known else variable_shape_op(handle)
-    return [_rows_gradient(grad, indices, params_shape), None]
+    return [_rows_gradient(grad, indices, variable_shape(handle)), None]
 
 
 @gather_v2_op.gradient

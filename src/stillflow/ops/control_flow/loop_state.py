@@ -43,6 +43,7 @@ class LoopGradState:
 
     def __init__(self, forward_context: Any, outer_grad_state: LoopGradState | None) -> None:
         self.outer_grad_state = outer_grad_state
+        self.forward_context = forward_context
         self.history: dict[str, Tensor] = {}
         self.switches: dict[Operation, Any] = {}
         self.unused_exits: list[Tensor] = []
@@ -52,12 +53,11 @@ class LoopGradState:
         self._forward_sync: Operation | None = None
         self._grad_sync: Operation | None = None
         if outer_grad_state is None:
-            outer = forward_context.outer_context
+            outer: Any = forward_context.outer_context
         else:
             outer = outer_grad_state.forward_context
         with forward_context._graph.as_default(), inside(outer):
             count, self.forward_index = add_forward_counter(forward_context, outer_grad_state)
-        self.forward_context = forward_context
         if outer_grad_state is None:
             with inside(outer):
                 self.grad_context = self._make_context()

@@ -64,9 +64,7 @@ def _type_spec(variable: CompositeTensor, shape: Any) -> Any:
         ) from None
 
 
-def set_shape_invariants(
-    inputs: Sequence[Tensor], enters: Sequence[Tensor], shapes: Any
-) -> None:
+def set_shape_invariants(inputs: Sequence[Tensor], enters: Sequence[Tensor], shapes: Any) -> None:
     """Gives what enters the loop the promised shapes.
 
     Raises:

@@ -84,8 +84,14 @@ ref_exit_op = op("RefExit(data: &T) -> output: &T; T: type")
 next_iteration_op = op("NextIteration(data: T) -> output: T; T: type", view=True)
 ref_next_iteration_op = op("RefNextIteration(data: &T) -> output: &T; T: type")
 loop_cond_op = op("LoopCond(input: bool) -> output: bool")
-for _card in (exit_op, ref_exit_op, next_iteration_op, ref_next_iteration_op, loop_cond_op):
+for _card in (exit_op, ref_exit_op, next_iteration_op, ref_next_iteration_op):
     _card.shape(_same)
+
+
+@loop_cond_op.shape
+def loop_cond_shape(node: Node) -> Any:
+    dims.with_rank(node.dims(0), 0)
+    return ()
 
 
 def _enter_shape(node: Node) -> Any:

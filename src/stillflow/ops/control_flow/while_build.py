@@ -39,9 +39,7 @@ def build_loop(
     return_same_structure: bool,
 ) -> Any:
     """Builds a loop in `context`; gives what the loop variables are when it ends."""
-    tensors = [
-        tensor_or_composite(flow_of(item), as_ref=False) for item in nest.flatten(loop_vars)
-    ]
+    tensors = [tensor_or_composite(flow_of(item), as_ref=False) for item in nest.flatten(loop_vars)]
     if shape_invariants is None:
         shape_invariants = nest.map_structure(shape_invariant, tensors)
     tensors = nest.flatten(tensors, expand_composites=True)
@@ -88,8 +86,7 @@ def _build(
     ]
     if len(merged) != len(flat):
         raise ValueError(
-            "Number of inputs and outputs of body must match loop_vars: "
-            f"{len(merged)}, {len(flat)}"
+            f"Number of inputs and outputs of body must match loop_vars: {len(merged)}, {len(flat)}"
         )
     for tensor, following in zip(merged, flat, strict=True):
         add_back_edge(tensor, following)
@@ -103,9 +100,7 @@ def _hand_on(tensor: Tensor) -> Tensor:
     return ref_identity_op(tensor) if tensor.dtype._is_ref_dtype else identity(tensor)
 
 
-def _enter_all(
-    context: WhileContext, tensors: list[Tensor], shape_invariants: Any
-) -> list[Tensor]:
+def _enter_all(context: WhileContext, tensors: list[Tensor], shape_invariants: Any) -> list[Tensor]:
     context._values = {tensor.name for tensor in tensors}
     outer = context.outer_context
     real = tensors if outer is None else [outer.AddValue(tensor) for tensor in tensors]

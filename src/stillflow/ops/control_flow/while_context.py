@@ -289,9 +289,7 @@ class WhileContext(ControlFlowContext):
 
         with get_default_graph().control_dependencies(None):
             self.Enter()
-            inside = [
-                identity(control._outputs[0]).op for control in outside if control._outputs
-            ]
+            inside = [identity(control._outputs[0]).op for control in outside if control._outputs]
             self.Exit()
         op._add_control_inputs(inside)
 

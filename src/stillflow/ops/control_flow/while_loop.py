@@ -77,9 +77,7 @@ def while_loop(
         context = WhileContext(maximum_iterations, parallel_iterations, back_prop, swap_memory)
         if context.outer_context is None:  # contexts inside others are written with these
             get_default_graph().add_to_collection(GraphKeys.WHILE_CONTEXT, context)
-        result = build_loop(
-            context, cond, body, loop_vars, shape_invariants, return_same_structure
-        )
+        result = build_loop(context, cond, body, loop_vars, shape_invariants, return_same_structure)
         return result if maximum_iterations is None else result[1]
 
 

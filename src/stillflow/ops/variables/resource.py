@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow import errors
-from stillflow.graph import dims
+from stillflow.graph import dims, dtypes
 from stillflow.graph.card import op
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
@@ -220,3 +220,18 @@ def resource_count_up_to_kernel(node: Node) -> Any:
 def handle_shape(handle: Tensor) -> TensorShape:
     """The static shape of the variable behind a handle."""
     return TensorShape(handle._handle_dims)
+
+
+# What control flow hands on is not looked through.
+_CONTROL_FLOW = frozenset({"Enter", "Exit", "Merge", "NextIteration", "Switch"})
+
+
+def variable_shape(handle: Tensor, out_type: Any = dtypes.int32) -> Tensor:
+    """The shape of the variable behind a handle: a constant if it is known."""
+    from stillflow.ops.constants import constant
+
+    known = handle._handle_dims
+    if known is None or None in known or handle.op.type in _CONTROL_FLOW:
+        result: Tensor = variable_shape_op(handle, out_type=out_type)
+        return result
+    return constant(list(known), dtype=out_type)

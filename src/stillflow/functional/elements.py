@@ -1,0 +1,64 @@
+"""What mapping, folding and scanning have in common: elements, their number, their structure."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from stillflow import nest
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import Dimension, TensorShape, dimension_value
+from stillflow.ops.arrays.shape import shape
+from stillflow.variables.variable_scope import get_variable_scope
+
+
+class Structure:
+    """Packs flat lists like a template: any nested structure, or a single value."""
+
+    def __init__(self, template: Any) -> None:
+        self.template = template
+        self.is_sequence = nest.is_sequence(template)
+
+    def flatten(self, value: Any) -> list[Any]:
+        return nest.flatten(value) if self.is_sequence else [value]
+
+    def pack(self, flat: Sequence[Any]) -> Any:
+        return nest.pack_sequence_as(self.template, flat) if self.is_sequence else flat[0]
+
+
+@contextlib.contextmanager
+def variables_cached_once() -> Iterator[None]:
+    """Variables made inside are read once, not in every iteration of a loop."""
+    scope = get_variable_scope()
+    mine = scope.caching_device is None
+    if mine:
+        scope.set_caching_device(lambda op: op.device)
+    try:
+        yield
+    finally:
+        if mine:
+            scope.set_caching_device(None)
+
+
+def as_tensors(elements: Sequence[Any]) -> list[Tensor]:
+    return [convert_to_tensor(element, name="elem") for element in elements]
+
+
+def size_of(element: Tensor) -> Any:
+    """The size of the first dimension: a number if it is known and not 0, else a tensor."""
+    return dimension_value(element.shape[0]) or shape(element)[0]
+
+
+def set_static_size(results: Sequence[Tensor], elements: Sequence[Tensor]) -> None:
+    """Results have as many elements as there are.
+
+    Raises:
+      ValueError: if the elements have different numbers of elements.
+    """
+    sizes = [dimension_value(element.shape.with_rank_at_least(1)[0]) for element in elements]
+    for size in sizes[1:]:
+        Dimension(sizes[0]).merge_with(Dimension(size))
+    for result in results:
+        result.set_shape(TensorShape([sizes[0]]).concatenate(result.shape[1:]))
