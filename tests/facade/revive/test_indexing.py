@@ -49,19 +49,6 @@ def test_other_indices_stay_as_they_are() -> None:
     assert scope["v"] == 1
 
 
-def test_reshape_knows_its_old_argument() -> None:
-    scope = run("a = np.reshape(np.arange(4), newshape=(2, 2))\n"
-                "b = np.reshape(a=np.arange(4), newshape=[4, 1], order='F')\n")  # fmt: skip
-    assert scope["a"].shape == (2, 2)
-    assert scope["b"].shape == (4, 1)
-
-
-def test_the_reshape_of_others_keeps_its_arguments() -> None:
-    scope = run("class C:\n    def reshape(self, newshape):\n        return newshape\n"
-                "x = C().reshape(newshape=3)\n")  # fmt: skip
-    assert scope["x"] == 3
-
-
 def test_ordinary_code_is_left_alone() -> None:
     import ast
 

@@ -180,3 +180,13 @@ def test_distutils_helpers(tmp_path):
 def test_cgi_headers():
     cgi = importlib.import_module("stillflow.facade.revive.old_cgi")
     assert cgi.parse_header("text/html; charset=utf-8") == ("text/html", {"charset": "utf-8"})
+
+
+def test_reshape_takes_the_shape_by_its_old_name(launcher):  # noqa: F811
+    out, said = launcher.program("""\
+        import numpy as np
+        print(np.reshape(np.arange(4), newshape=(2, 2)).tolist())
+        print(np.reshape(a=[1, 2], newshape=[2, 1], order="F").tolist(), np.reshape([1], -1))
+        """)
+    assert out == "[[0, 1], [2, 3]]\n[[1], [2]] [1]\n"
+    assert not said

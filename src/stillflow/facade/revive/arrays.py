@@ -1,4 +1,8 @@
-"""``np.load`` reads arrays of Python objects, as it did before NumPy 1.16.3."""
+"""Functions of NumPy that take what they used to take.
+
+``np.load`` reads arrays of Python objects, as it did before NumPy 1.16.3; ``np.reshape`` takes the
+shape as ``newshape``, which NumPy 2.4 has dropped.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +17,24 @@ _REFUSAL = "allow_pickle=False"
 
 def activate() -> None:
     """Patch NumPy when it is imported."""
-    after_import("numpy", _patch)
+    after_import("numpy", _patch_load)
+    after_import("numpy", _patch_reshape)
 
 
-def _patch(numpy: Any) -> None:
+def _patch_reshape(numpy: Any) -> None:
+    plain = numpy.reshape
+
+    @functools.wraps(plain)
+    def reshape(*args: Any, **options: Any) -> Any:
+        if "newshape" in options:
+            array = args[0] if args else options.pop("a")
+            return plain(array, options.pop("newshape"), *args[1:], **options)
+        return plain(*args, **options)
+
+    numpy.reshape = reshape
+
+
+def _patch_load(numpy: Any) -> None:
     plain = numpy.load
 
     @functools.wraps(plain)

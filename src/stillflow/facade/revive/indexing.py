@@ -1,4 +1,4 @@
-"""Arrays indexed by lists of slices, and ``np.reshape(a, newshape=...)``, both gone from NumPy.
+"""Arrays indexed by lists of slices, which NumPy refuses since 1.23.
 
 Old NumPy took a list with a slice in it for a tuple: ``index = [slice(None)] * 3``, ``a[index]``.
 """
@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import Any
 
-AS_INDEX, RESHAPE = "__stillflow_as_index__", "__stillflow_reshape__"
+AS_INDEX = "__stillflow_as_index__"
 # {name in rewritten code: name in this module}
-HELPERS = {AS_INDEX: "as_index", RESHAPE: "reshape"}
+HELPERS = {AS_INDEX: "as_index"}
 _GROWING = ("append", "insert", "extend")
 
 
@@ -25,20 +25,9 @@ def as_index(index: Any) -> Any:
     return index
 
 
-def reshape(owner: Any, *args: Any, newshape: Any, **options: Any) -> Any:
-    """Call ``owner.reshape``; NumPy's own takes the shape by its old name."""
-    if getattr(owner, "__name__", "") != "numpy":
-        return owner.reshape(*args, newshape=newshape, **options)
-    if args:
-        return owner.reshape(args[0], newshape, *args[1:], **options)
-    return owner.reshape(options.pop("a"), newshape, **options)
-
-
 def suspicious(code: CodeType) -> bool:
-    """Return whether code, the nested functions left out, mentions either; cheap."""
-    return "slice" in code.co_names or any(
-        type(constant) is tuple and "newshape" in constant for constant in code.co_consts
-    )
+    """Return whether code, the nested functions left out, may make slices; cheap."""
+    return "slice" in code.co_names
 
 
 def rewritten(tree: ast.Module) -> ast.Module | None:
@@ -96,21 +85,7 @@ class _Repair(ast.NodeTransformer):
         self.generic_visit(node)
         index = node.slice
         if _has_slices(index) or (isinstance(index, ast.Name) and index.id in self.names):
-            node.slice = self._call(AS_INDEX, [index], [], index)
+            self.changed = True
+            call = ast.Call(ast.Name(AS_INDEX, ast.Load()), [index], [])
+            node.slice = ast.copy_location(call, index)
         return node
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
-        function = node.func
-        if not isinstance(function, ast.Attribute) or function.attr != "reshape":
-            return node
-        if all(keyword.arg != "newshape" for keyword in node.keywords):
-            return node
-        return self._call(RESHAPE, [function.value, *node.args], node.keywords, node)
-
-    def _call(
-        self, helper: str, args: list[ast.expr], keywords: list[ast.keyword], old: ast.expr
-    ) -> ast.Call:
-        self.changed = True
-        call = ast.Call(ast.Name(helper, ast.Load()), args, keywords)
-        return ast.copy_location(call, old)
