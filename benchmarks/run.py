@@ -9,6 +9,7 @@ Every (program, implementation) of every round runs in a fresh process; rounds a
 from __future__ import annotations
 
 import argparse
+import compileall
 import json
 import os
 import platform
@@ -38,6 +39,7 @@ def main(argv: list[str] | None = None) -> int:
     load = busy()
     if load:
         print(f"the machine is busy ({load}): its ratios are not worth quoting", file=sys.stderr)
+    compile_sources()
     for turn in range(options.rounds):
         for program in programs:
             for name in rotated(names, turn):
@@ -127,11 +129,17 @@ def run_child(program: str, name: str, options: argparse.Namespace) -> dict[str,
 
 
 def environment(gpu: bool) -> dict[str, str]:
-    """Quiet, and on the CPU unless the GPU is asked for."""
+    """Quiet, with bytecode kept, and on the CPU unless the GPU is asked for."""
     settings = {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_USE_LEGACY_KERAS": "1"}
     if not gpu:
         settings.update(CUDA_VISIBLE_DEVICES="", JAX_PLATFORMS="cpu")
-    return {**os.environ, **settings}
+    inherited = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    return {**inherited, **settings}
+
+
+def compile_sources() -> None:
+    """Makes the bytecode that pip makes when it installs a package, as it did for the peers."""
+    compileall.compile_dir(ROOT / "src" / "stillflow", quiet=1)
 
 
 def busy() -> str:
