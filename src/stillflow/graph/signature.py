@@ -188,8 +188,13 @@ def _parse_default(kind: str, is_list: bool, text: str) -> Any:
 
 
 def _parse_tensor(text: str) -> Any:
-    """The `TensorProto` of a scalar, written as its type and value: `int32 1`."""
+    """The `TensorProto` of a scalar or of small integers, written `int32 1`, `uint8 [255, 0]`."""
     from stillflow.graph.tensor_proto import make_tensor_proto
 
-    dtype, _, value = text.partition(" ")
-    return make_tensor_proto(json.loads(value), dtypes.as_dtype(dtype))
+    name, _, written = text.partition(" ")
+    dtype, value = dtypes.as_dtype(name), json.loads(written)
+    proto = make_tensor_proto(value, dtype)
+    if isinstance(value, list):  # TensorFlow's own default has them one by one
+        proto.ClearField("tensor_content")
+        proto.int_val[:] = value
+    return proto

@@ -1,0 +1,1 @@
+"""The ops that turn tensors into serialized `tf.summary.Summary` messages."""

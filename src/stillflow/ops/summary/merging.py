@@ -1,0 +1,102 @@
+"""Summaries put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from stillflow import errors
+from stillflow.graph.api import get_collection, name_scope
+from stillflow.graph.card import op
+from stillflow.graph.export import export
+from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.summary.kernels import serialized
+from stillflow.ops.summary.names import clean_tag, collect
+from stillflow.protos import Summary
+
+merge_summary_op = op(
+    """
+    MergeSummary(inputs: N*string) -> summary: string
+    N: int >= 1
+""",
+    differentiable=False,
+)
+
+
+@merge_summary_op.shape
+def merge_summary_shape(node: Node) -> Any:
+    return ()
+
+
+@merge_summary_op.kernel
+def merge_summary_kernel(node: Node) -> Any:
+    def merge(*inputs: Any) -> Any:
+        merged = Summary()
+        tags: set[str] = set()
+        for content in (item for value in inputs for item in value.reshape(-1)):
+            try:
+                summary = Summary.FromString(content)
+            except DecodeError:
+                raise errors.InvalidArgumentError(
+                    None, None, "Could not parse one of the summary inputs"
+                ) from None
+            for value in summary.value:
+                if value.tag and value.tag in tags:
+                    raise errors.InvalidArgumentError(
+                        None, None, f"Duplicate tag {value.tag} found in summary inputs"
+                    )
+                tags.add(value.tag)
+            merged.value.extend(summary.value)
+        return serialized(merged)
+
+    return merge
+
+
+@merge_summary_op.samples
+def merge_summary_samples() -> Iterator[Sample | Bad]:
+    one = Summary(value=[Summary.Value(tag="a", simple_value=1)]).SerializeToString()
+    two = Summary(value=[Summary.Value(tag="b", simple_value=2)]).SerializeToString()
+    yield Sample([np.array(one, object), np.array([two], object)])
+
+
+@export("summary.merge")
+def merge(
+    inputs: Any, collections: Sequence[str] | None = None, name: str | None = None
+) -> Tensor:
+    """One summary of several.
+
+    Args:
+      inputs: serialized summaries, strings; their tags have to differ.
+      collections: the graph collections to add it to; none by default.
+      name: of the operation.
+
+    Returns:
+      A string: a serialized `tf.summary.Summary`.
+    """
+    name = clean_tag(name)
+    with name_scope(name, "Merge", inputs):
+        return collect(merge_summary_op(inputs, name=name), collections, ())
+
+
+@export("summary.merge_all")
+def merge_all(
+    key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None
+) -> Tensor | None:
+    """One summary of all in a graph collection.
+
+    Args:
+      key: the collection.
+      scope: a regular expression that the names of those meant begin with.
+      name: of the operation.
+
+    Returns:
+      A string: a serialized `tf.summary.Summary`; None if there are no summaries.
+    """
+    summaries = get_collection(key, scope=scope)
+    return merge(summaries, name=name) if summaries else None

@@ -1,0 +1,56 @@
+"""Names and tags of summaries, and the collections they are kept in."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from stillflow.graph.api import add_to_collection, name_scope
+from stillflow.graph.graph_keys import GraphKeys
+from stillflow.platform import tf_logging as logging
+
+_ILLEGAL = re.compile(r"[^-/\w\.]")
+
+
+def collect(
+    summary: Any, collections: Sequence[str] | None, default: Sequence[str] = (GraphKeys.SUMMARIES,)
+) -> Any:
+    """Adds a summary to collections, by default to that of all summaries, and returns it."""
+    for key in default if collections is None else collections:
+        add_to_collection(key, summary)
+    return summary
+
+
+def clean_tag(name: str | None) -> str | None:
+    """Returns a name with "_" in place of characters that names of operations cannot have."""
+    if name is None:
+        return None
+    cleaned = _ILLEGAL.sub("_", name).lstrip("/")
+    if cleaned != name:
+        logging.info(f"Summary name {name} is illegal; using {cleaned} instead.")
+    return cleaned
+
+
+@contextlib.contextmanager
+def summary_scope(
+    name: str | None, family: str | None = None, default_name: str | None = None,
+    values: Any = None,
+) -> Iterator[tuple[str, str]]:
+    """Enters the name scope of a summary.
+
+    Args:
+      name: the summary's name.
+      family: what the tag begins with, the heading it is shown under.
+      default_name: the name if there is none.
+      values: the tensors that it is made of.
+
+    Yields:
+      The tag and the scope. Both are unique: the tag is the scope's full name, after the family.
+    """
+    name, family = clean_tag(name), clean_tag(family)
+    base = name if family is None else f"{family}/{name}"
+    with name_scope(base, default_name, values) as scope:
+        path = scope.rstrip("/")
+        yield path if family is None else f"{family}/{path}", scope
