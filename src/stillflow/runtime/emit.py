@@ -30,6 +30,8 @@ class Emitter:
         self.memory = memory
         self.lines: list[str] = []
         self.ops: dict[int, Operation] = {}  # source line -> operation
+        self.filename = f"<plan {next(_numbers)}>"
+        self.depth = 1  # of the code that is being written
         self._open: Guard = ()
         self._bound = 0
 
@@ -48,10 +50,13 @@ class Emitter:
             self.step(step)
             self.free(step, number, last)
         self.results(fetches, raw, convert)
-        filename = f"<plan {next(_numbers)}>"
-        source = "\n".join(self.lines)
-        exec(compile(source, filename, "exec"), self.globals)
-        return guard_errors(self.globals["plan"], self.ops, filename)
+        return guard_errors(self.build("plan"), self.ops, self.filename)
+
+    def build(self, name: str) -> Callable[..., Any]:
+        """Compiles what was written: the function of that name."""
+        exec(compile("\n".join(self.lines), self.filename, "exec"), self.globals)
+        function: Callable[..., Any] = self.globals[name]
+        return function
 
     def last_uses(self, kept: Sequence[str]) -> dict[str, int]:
         last: dict[str, int] = {}
@@ -76,10 +81,10 @@ class Emitter:
             shared += 1
         for depth in range(shared, len(guard)):
             name, value = guard[depth]
-            indent = "    " * (depth + 1)
+            indent = "    " * (depth + self.depth)
             self.lines.append(f"{indent}if {'' if value else 'not '}{name}:")
         self._open = guard
-        self.lines.append("    " * (len(guard) + 1) + text)
+        self.lines.append("    " * (len(guard) + self.depth) + text)
         if op is not None:
             self.ops[len(self.lines)] = op
 
@@ -103,6 +108,11 @@ class Emitter:
             self.line(step.guard, f"{step.outputs[0]} = {call}", step.op)
         else:
             self.line(step.guard, f"{', '.join(step.outputs)} = {call}", step.op)
+
+    def loop(self, step: Step) -> None:
+        code, *step.arguments = step.arguments
+        step.function = code.compile()
+        self.call(step)
 
     def argument(self, value: Any) -> str:
         if isinstance(value, Name):
@@ -180,7 +190,7 @@ def clone(value: Any) -> Any:
 
 _WRITERS: dict[str, Callable[[Emitter, Step], None]] = {
     "call": Emitter.call, "read": Emitter.read, "copy": Emitter.copy, "bool": Emitter.boolean,
-    "alias": Emitter.alias, "flag": Emitter.flag,
+    "alias": Emitter.alias, "flag": Emitter.flag, "loop": Emitter.loop,
 }  # fmt: skip
 
 

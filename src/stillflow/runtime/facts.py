@@ -15,6 +15,7 @@ from stillflow.graph.constant_value import Dims, partial_shape
 from stillflow.graph.infer import as_dims
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.containers import Containers
 
 if TYPE_CHECKING:
     from stillflow.runtime.resources import Resources
@@ -30,6 +31,7 @@ class Facts:
         self.values: dict[Tensor, Any] = {}  # run-time values: torch tensors, string arrays
         self.handles: dict[Tensor, Any] = {}  # references and resources known before the run
         self._arrays: dict[Tensor, np.ndarray] = {}
+        self.containers = Containers()
 
     def dims(self, tensor: Tensor) -> Dims:
         found = self._dims.get(tensor, _UNSEEN)

@@ -10,6 +10,7 @@ from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.emit import Emitter
 from stillflow.runtime.facts import Facts
+from stillflow.runtime.frames import find_frames, has_loops
 from stillflow.runtime.joins import join
 from stillflow.runtime.ownership import protect
 from stillflow.runtime.prune import needed_ops
@@ -27,6 +28,7 @@ def make_plan(
     feeds: dict[Tensor, Dims],
     raw: Sequence[Tensor] = (),
     skip: Collection[Operation] = (),
+    emitter: type[Emitter] = Emitter,
 ) -> Callable[..., list[Any]]:
     """Compiles a function from fed values, in the order of `feeds`, to fetched numpy values.
 
@@ -37,6 +39,7 @@ def make_plan(
       feeds: fed tensors with the shapes that the plan may rely on.
       raw: tensors whose run-time values are returned after the fetched ones, as they are.
       skip: operations that ran before and are not to run again.
+      emitter: what writes the function.
 
     Raises:
       tf.errors.OpError: if the graph cannot run with these shapes.
@@ -45,7 +48,7 @@ def make_plan(
     facts = Facts(resources, feeds)
     tracer = Tracer(facts)
     names = [tracer.feed(tensor) for tensor in feeds]
-    tracer.run(ops)
+    tracer.run(find_frames(ops, feeds).units if has_loops(ops) else ops)
     fetched = []
     for tensor in (*tensors, *raw):
         value = tracer.values[tensor]
@@ -71,10 +74,10 @@ def make_plan(
         for tensor, value in tracer.values.items()
     }
     reuse(steps, shapes, roots, tracer.memory, kept)
-    emitter = Emitter(steps, tracer.constants, tracer.memory)
+    writer = emitter(steps, tracer.constants, tracer.memory)
     converted = len(tensors)
 
     def convert(tensor: Tensor, copy: bool) -> Any:
         return fetch_fed if tensor in feeds else fetch_converter(tensor, copy)
 
-    return emitter.function(names, fetched[:converted], fetched[converted:], convert)
+    return writer.function(names, fetched[:converted], fetched[converted:], convert)

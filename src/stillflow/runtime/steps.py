@@ -28,7 +28,8 @@ class Step:
     """One line of the emitted function.
 
     Kinds: "call" runs a kernel; "read" takes a variable's tensor out of its reference; "copy"
-    clones; "bool" makes a Python bool of a predicate; "alias" and "flag" serve Merge.
+    clones; "bool" makes a Python bool of a predicate; "alias" and "flag" serve Merge;
+    "loop" runs a `while`, which is its first argument.
     """
 
     kind: str

@@ -8,8 +8,10 @@ from typing import Any
 from stillflow import errors
 from stillflow.graph.node import Call, Handle
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime import containers
 from stillflow.runtime.facts import Facts, PlanNode
 from stillflow.runtime.failures import as_op_error
+from stillflow.runtime.frames import Frame
 from stillflow.runtime.steps import Guard, Memory, Name, Step, Value
 
 # Results up to this size are kept in the plan; larger ones are computed when needed.
@@ -27,6 +29,7 @@ class Tracer:
         self.constants: dict[str, Any] = {}
         self.buffers: list[Any] = []
         self.failed = False  # whether a step is bound to raise, if it runs
+        self.held: set[int] = set()  # memory that a stack or array holds on to
         self._op_guards: dict[Operation, Guard] = {}
         self._predicates: dict[str, str] = {}
         self._count = 0
@@ -40,15 +43,24 @@ class Tracer:
         self.values[tensor] = value
         return value.name
 
-    def run(self, ops: Sequence[Operation]) -> None:
-        for op in ops:
-            if all(tensor in self.values for tensor in op._outputs) and op._outputs:
-                continue  # every output is fed
-            special = _SPECIAL.get(op.type)
-            if special is not None:
-                special(self, op)
-            else:
-                self.plain(op)
+    def run(self, units: Sequence[Operation | Frame]) -> None:
+        for unit in units:
+            self.one(unit)
+
+    def one(self, unit: Operation | Frame) -> None:
+        """Traces an operation, or a whole loop."""
+        if isinstance(unit, Frame):
+            from stillflow.runtime.loops import trace_loop
+
+            trace_loop(self, unit)
+            return
+        if all(tensor in self.values for tensor in unit._outputs) and unit._outputs:
+            return  # every output is fed
+        special = _SPECIAL.get(unit.type)
+        if special is not None:
+            special(self, unit)
+        else:
+            self.plain(unit)
 
     # ---- one operation
 
@@ -61,6 +73,11 @@ class Tracer:
             guard = both(guard, self._op_guards.get(control, ()))
         self._op_guards[op] = guard
         return guard
+
+    def trigger_guard(self, guards: Sequence[Guard]) -> Guard:
+        """When a ControlTrigger runs that waits for what runs under `guards`."""
+        del guards
+        return ()
 
     def plain(self, op: Operation) -> None:
         guard = self.guard_of(op)
@@ -220,8 +237,9 @@ class Tracer:
     def buffer_id(self, value: Value) -> int:
         """The number of the variable behind a handle; -1 where it is known only at run time."""
         handle = self.constants.get(value.name)
-        if handle is None:
-            return -1
+        return -1 if handle is None else self.buffer_number(handle)
+
+    def buffer_number(self, handle: Any) -> int:
         for number, buffer in enumerate(self.buffers):
             if buffer is handle:
                 return number
@@ -372,7 +390,14 @@ def _read_variable(tracer: Tracer, op: Operation) -> None:
     tracer.set_output(op._outputs[0], tracer.read(op, tracer.values[op._inputs[0]], guard))
 
 
+def _control_trigger(tracer: Tracer, op: Operation) -> None:
+    """ControlTrigger runs after its control inputs, whether or not those ran."""
+    guards = [tracer._op_guards.get(control, ()) for control in op._control_inputs]
+    tracer._op_guards[op] = tracer.trigger_guard([g for g in guards if g is not None])
+
+
 _SPECIAL: dict[str, Any] = {
-    "ReadVariableOp": _read_variable,
+    "ReadVariableOp": _read_variable, "ControlTrigger": _control_trigger,
+    **containers.TRACED,
     "Switch": _switch, "RefSwitch": _switch, "Merge": _merge, "RefMerge": _merge,
 }  # fmt: skip

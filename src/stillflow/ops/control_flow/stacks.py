@@ -1,0 +1,134 @@
+"""Stacks: where the forward pass of a loop leaves what its backward pass needs."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from stillflow import errors
+from stillflow.graph.card import op
+from stillflow.graph.dtypes import DType
+from stillflow.graph.node import Node
+from stillflow.ops.kernels import type_of
+
+_counter = itertools.count()
+
+
+class StackStore:
+    """A stack during a run; it keeps tensors as they are, without copies."""
+
+    __slots__ = ("closed", "dtype", "max_size", "name", "values")
+
+    def __init__(self, name: str, dtype: DType, max_size: int = -1) -> None:
+        self.name = f"{name}_{next(_counter)}"
+        self.dtype = dtype
+        self.max_size = max_size
+        self.values: list[Any] = []
+        self.closed = False
+
+    def check_open(self) -> None:
+        if self.closed:
+            raise _refuse(f"Stack[{self.name}] has already been closed.")
+
+    def push(self, value: Any) -> Any:
+        """Puts a value on top; gives it back.
+
+        Raises:
+          InvalidArgumentError: if the stack is full or closed.
+        """
+        values = self.values
+        if self.closed or 0 <= self.max_size <= len(values):
+            self.check_open()
+            raise _refuse(f"Stack[{self.name}] overflowed its max_size ({self.max_size})")
+        values.append(value)
+        return value
+
+    def pop(self) -> Any:
+        """Takes the value on top.
+
+        Raises:
+          InvalidArgumentError: if there is none or the stack is closed.
+        """
+        if not self.values:
+            self.check_open()
+            raise _refuse(f"Stack[{self.name}] is empty when calling Pop().")
+        return self.values.pop()
+
+    def close(self) -> None:
+        self.values.clear()
+        self.closed = True
+
+
+def _refuse(message: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(None, None, message)
+
+
+def _push(node: Node) -> Any:
+    dtype = node.dtype(1)
+
+    def push(stack: StackStore, value: Any) -> Any:
+        if stack.dtype != dtype:
+            actual = type_of(value).name
+            raise _refuse(f"Must have type {stack.dtype.name} but got {actual}")
+        return stack.push(value)
+
+    return push
+
+
+def _new(node: Node, max_size: Any = -1) -> StackStore:
+    name = node.stack_name.decode() or node.name
+    return StackStore(name, node.elem_type, int(max_size))
+
+
+def _stack_kernel(node: Node) -> Any:
+    return lambda *size: _new(node, *size)
+
+
+# Version 2 hands stacks on as resources, version 1 as references to strings.
+_FLAGS = "flags: stateful"
+stack_v2_op = op(
+    f'StackV2(max_size: int32) -> handle: resource\nelem_type: type\nstack_name: string = ""\n'
+    f"{_FLAGS}",
+    differentiable=False,
+)
+stack_op = op(
+    f'Stack() -> handle: &string\nelem_type: type\nstack_name: string = ""\n{_FLAGS}',
+    differentiable=False,
+)
+stack_push_v2_op = op(
+    f"StackPushV2(handle: resource, elem: T) -> output: T\nT: type\n"
+    f"swap_memory: bool = false\n{_FLAGS}",
+    view=True,
+    differentiable=False,
+)
+stack_push_op = op(
+    "StackPush(handle: &string, elem: T) -> output: T\nT: type\nswap_memory: bool = false",
+    view=True,
+    differentiable=False,
+    effect="state",
+)
+stack_pop_v2_op = op(
+    f"StackPopV2(handle: resource) -> elem: elem_type\nelem_type: type\n{_FLAGS}",
+    view=True,
+    differentiable=False,
+)
+stack_pop_op = op(
+    "StackPop(handle: &string) -> elem: elem_type\nelem_type: type",
+    view=True,
+    differentiable=False,
+    effect="state",
+)
+stack_close_v2_op = op(f"StackCloseV2(handle: resource)\n{_FLAGS}", differentiable=False)
+stack_close_op = op("StackClose(handle: &string)", differentiable=False, effect="state")
+
+for _card in (stack_op, stack_v2_op):
+    _card.shape(lambda node: (2,))
+    _card.kernel(_stack_kernel)
+for _card in (stack_push_op, stack_push_v2_op):
+    _card.shape(lambda node: node.dims(1))
+    _card.kernel(_push)
+for _card in (stack_pop_op, stack_pop_v2_op):
+    _card.shape(lambda node: None)
+    _card.kernel(lambda node: node.call(StackStore.pop, node.inputs[0]))
+for _card in (stack_close_op, stack_close_v2_op):
+    _card.kernel(lambda node: node.call(StackStore.close, node.inputs[0]))

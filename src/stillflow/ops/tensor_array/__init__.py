@@ -1,0 +1,1 @@
+"""TensorArrays: the ops, what they keep during a run, and `tf.TensorArray`."""

@@ -1,0 +1,390 @@
+"""The ops on TensorArrays in their three versions.
+
+Version 3 hands arrays on as resources, version 2 as strings, version 1 as references to strings;
+what they do is the same. Versions 1 and 2 live on in graphs of old programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from stillflow.graph import dims, dtypes
+from stillflow.graph.card import Card, op
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.ops.tensor_array import whole
+from stillflow.ops.tensor_array.store import ArrayStore
+
+_HANDLES = {"": "&string", "V2": "string", "V3": "resource"}
+VERSIONS = tuple(_HANDLES)
+
+# Cards by op type: versions of one op share everything but the type of their handle.
+cards: dict[str, Card] = {}
+
+
+def _versions(text: str, differentiable: bool = False, versions: Any = VERSIONS) -> list[Card]:
+    """Makes the cards of an op; `{V}` and `{H}` in its signature are version and handle type."""
+    made = []
+    for version in versions:
+        signature = text.replace("{V}", version).replace("{H}", _HANDLES[version])
+        if version == "V3":
+            signature += "\nflags: stateful"
+        # Elements that are read are the array's own memory, not copies of it.
+        card = op(signature, view=True, effect="state", differentiable=differentiable)
+        cards[card.name] = card
+        made.append(card)
+    return made
+
+
+def _dims_of(node: Node, attr: str) -> Any:
+    return node.op.attrs[attr]._dims
+
+
+def _check_handle(node: Node) -> None:
+    """A handle is a vector of two, whatever it holds."""
+    if node.op._inputs[0].dtype._is_ref_dtype:
+        return  # version 1 does not look
+    rank_one = dims.with_rank(node.dims(0), 1)
+    if rank_one is not None:
+        dims.with_value(rank_one[0], 2)
+
+
+def _element(node: Node) -> Any:
+    """What the handle tells of the elements: (known, dims)."""
+    handle = node.op._inputs[0]
+    return handle._handle_dtype is not None, handle._handle_dims
+
+
+def _scalars(*positions: int) -> Callable[[Node], None]:
+    def check(node: Node) -> None:
+        _check_handle(node)
+        for position in positions:
+            dims.with_rank(node.dims(position), 0)
+
+    return check
+
+
+# ---- making arrays
+
+_MAKING = (
+    ("V3", """TensorArrayV3(size: int32) -> (handle: resource, flow: float)
+        dtype: type
+        element_shape: shape = ?
+        dynamic_size: bool = false
+        clear_after_read: bool = true
+        identical_element_shapes: bool = false
+        tensor_array_name: string = ""
+        flags: stateful"""),
+    ("V2", """TensorArrayV2(size: int32) -> handle: string
+        dtype: type
+        element_shape: shape = ?
+        dynamic_size: bool = false
+        clear_after_read: bool = true
+        tensor_array_name: string = ""
+        flags: stateful"""),
+    ("", """TensorArray(size: int32) -> handle: &string
+        dtype: type
+        dynamic_size: bool = false
+        clear_after_read: bool = true
+        tensor_array_name: string = ""
+        element_shape: shape = ?
+        flags: stateful"""),
+)  # fmt: skip
+
+
+def _array_shape(node: Node) -> Any:
+    handle = node.outputs[0]
+    if handle.dtype._is_ref_dtype:
+        return None
+    dims.with_rank(node.dims(0), 0)
+    if handle.dtype != dtypes.resource:
+        return (2,)
+    element = _dims_of(node, "element_shape")
+    if dims.is_known(element) or node.identical_element_shapes:
+        handle._handle_dims, handle._handle_dtype = element, node.op.attrs["dtype"]
+    return [(2,), ()]
+
+
+def _flow() -> Any:
+    return torch.zeros((), dtype=torch.float32)
+
+
+def _array_kernel(node: Node) -> Any:
+    attrs = node.op.attrs
+    make = partial(
+        ArrayStore.numbered, node.tensor_array_name.decode() or node.name, node.op.attrs["dtype"]
+    )
+    rest = (
+        _dims_of(node, "element_shape"), node.dynamic_size, node.clear_after_read,
+        attrs.get("identical_element_shapes", False),
+    )  # fmt: skip
+    if len(node.outputs) == 1:
+        return lambda size: make(int(size), *rest)
+    flow = _flow()
+    return lambda size: (make(int(size), *rest), flow)
+
+
+for _version, _text in _MAKING:
+    _card = cards[f"TensorArray{_version}"] = op(_text, differentiable=False)
+    _card.shape(_array_shape)
+    _card.kernel(_array_kernel)
+
+_GRADS = (
+    "V3(handle: resource, flow_in: float) -> (grad_handle: resource, flow_out: float)",
+    (
+        "WithShape(handle: resource, flow_in: float, shape_to_prepend: int32)"
+        " -> (grad_handle: resource, flow_out: float)"
+    ),
+    "V2(handle: string, flow_in: float) -> grad_handle: string",
+    "(handle: string, flow_in: float) -> grad_handle: &string",
+)
+
+
+def _grad_shape(node: Node) -> Any:
+    handle = node.outputs[0]
+    if handle.dtype._is_ref_dtype:
+        return None
+    _check_handle(node)
+    if handle.dtype != dtypes.resource:
+        return (2,)
+    known, element = _element(node)
+    if known:
+        handle._handle_dtype = node.inputs[0]._handle_dtype
+        handle._handle_dims = element
+        if len(node.inputs) > 2:
+            lead = node.dims(2)
+            known_rank = lead is not None and lead[0] is not None and element is not None
+            handle._handle_dims = (None,) * lead[0] + element if known_rank else None
+    return [(2,), ()]
+
+
+def _grad_kernel(node: Node) -> Any:
+    source = node.source
+    if len(node.outputs) == 1:
+        return lambda store, flow: store.gradient(source)
+    constant = _flow()
+
+    def gradient(store: ArrayStore, flow: Any, lead: Any = None) -> Any:
+        shape = None if lead is None else tuple(lead.tolist())
+        return store.gradient(source, shape), constant
+
+    return gradient
+
+
+for _text in _GRADS:
+    _card = op(f"TensorArrayGrad{_text}\nsource: string\nflags: stateful", differentiable=False)
+    cards[_card.name] = _card
+    _card.shape(_grad_shape)
+    _card.kernel(_grad_kernel)
+
+
+# ---- single elements
+
+
+def _write_shape(node: Node) -> Any:
+    _scalars(1, 3)(node)
+    known, element = _element(node)
+    if known:
+        dims.merge(element, node.dims(2))
+    return ()
+
+
+def _write_kernel(node: Node) -> Any:
+    dtype = node.dtype(2)
+
+    def write(store: ArrayStore, index: Any, value: Any, flow: Any) -> Any:
+        if store.dtype is not dtype:
+            store.check(dtype, "is trying to write dtype")
+        store.write(int(index), value)
+        return flow
+
+    return write
+
+
+def _read_shape(node: Node) -> Any:
+    _scalars(1, 2)(node)
+    known, element = _element(node)
+    return element if known else None
+
+
+def _read_kernel(node: Node) -> Any:
+    dtype = node.op.attrs["dtype"]
+
+    def read(store: ArrayStore, index: Any, flow: Any) -> Any:
+        if store.dtype is not dtype:
+            store.check(dtype)
+        return store.read(int(index))
+
+    return read
+
+
+write_ops = _versions(
+    "TensorArrayWrite{V}(handle: {H}, index: int32, value: T, flow_in: float) -> flow_out: float\n"
+    "T: type",
+    differentiable=True,
+)
+read_ops = _versions(
+    "TensorArrayRead{V}(handle: {H}, index: int32, flow_in: float) -> value: dtype\ndtype: type",
+    differentiable=True,
+)
+for _card in write_ops:
+    _card.shape(_write_shape if _card.name != "TensorArrayWrite" else lambda node: None)
+    _card.kernel(_write_kernel)
+for _card in read_ops:
+    _card.shape(_read_shape if _card.name != "TensorArrayRead" else lambda node: None)
+    _card.kernel(_read_kernel)
+
+
+# ---- whole arrays
+
+
+def _gather_shape(node: Node) -> Any:
+    _scalars(2)(node)
+    indices = dims.with_rank(node.dims(1), 1)
+    known, element = _element(node)
+    return dims.concat(indices, element if known else _dims_of(node, "element_shape"))
+
+
+def _gather_kernel(node: Node) -> Any:
+    dtype, element = node.op.attrs["dtype"], _dims_of(node, "element_shape")
+
+    def gather(store: ArrayStore, indices: Any, flow: Any) -> Any:
+        return whole.gather(store, indices.tolist(), dtype, element)
+
+    return gather
+
+
+def _scatter_shape(node: Node) -> Any:
+    _scalars(3)(node)
+    indices = dims.with_rank(node.dims(1), 1)
+    value, _ = dims.merge_prefix(node.dims(2), indices)
+    known, element = _element(node)
+    if known and value is not None:
+        dims.merge(element, value[1:])
+    return ()
+
+
+def _scatter_kernel(node: Node) -> Any:
+    dtype = node.dtype(2)
+
+    def scatter(store: ArrayStore, indices: Any, value: Any, flow: Any) -> Any:
+        whole.scatter(store, indices.tolist(), value, dtype)
+        return flow
+
+    return scatter
+
+
+def _concat_shape(node: Node) -> Any:
+    _scalars(1)(node)
+    return [None, (None,)]
+
+
+def _concat_kernel(node: Node) -> Any:
+    dtype, element = node.op.attrs["dtype"], _dims_of(node, "element_shape_except0")
+    return lambda store, flow: whole.concat(store, dtype, element)
+
+
+def _split_shape(node: Node) -> Any:
+    _scalars(3)(node)
+    dims.with_rank(node.dims(2), 1)
+    return ()
+
+
+def _split_kernel(node: Node) -> Any:
+    dtype = node.dtype(1)
+
+    def split(store: ArrayStore, value: Any, lengths: Any, flow: Any) -> Any:
+        whole.split(store, value, lengths.tolist(), dtype)
+        return flow
+
+    return split
+
+
+def _size_shape(node: Node) -> Any:
+    _check_handle(node)
+    return ()
+
+
+def _size_kernel(node: Node) -> Any:
+    return lambda store, flow: torch.tensor(store.size(), dtype=torch.int32)
+
+
+def _close_kernel(node: Node) -> Any:
+    return node.call(ArrayStore.close, node.inputs[0])
+
+
+gather_ops = _versions(
+    "TensorArrayGather{V}(handle: {H}, indices: int32, flow_in: float) -> value: dtype\n"
+    "dtype: type\nelement_shape: shape = ?",
+    differentiable=True,
+)
+scatter_ops = _versions(
+    "TensorArrayScatter{V}(handle: {H}, indices: int32, value: T, flow_in: float) -> "
+    "flow_out: float\nT: type",
+    differentiable=True,
+)
+concat_ops = _versions(
+    "TensorArrayConcat{V}(handle: {H}, flow_in: float) -> (value: dtype, lengths: int64)\n"
+    "dtype: type\nelement_shape_except0: shape = ?",
+    differentiable=True,
+)
+split_ops = _versions(
+    "TensorArraySplit{V}(handle: {H}, value: T, lengths: int64, flow_in: float) -> "
+    "flow_out: float\nT: type",
+    differentiable=True,
+)
+size_ops = _versions("TensorArraySize{V}(handle: {H}, flow_in: float) -> size: int32")
+close_ops = _versions("TensorArrayClose{V}(handle: {H})")
+
+for _made, _shape, _kernel in (
+    (gather_ops, _gather_shape, _gather_kernel),
+    (scatter_ops, _scatter_shape, _scatter_kernel),
+    (concat_ops, _concat_shape, _concat_kernel),
+    (split_ops, _split_shape, _split_kernel),
+    (size_ops, _size_shape, _size_kernel),
+):
+    for _card in _made:
+        unknown: Any = [None, None] if _made is concat_ops else None
+        old = _card.name[-2:] not in ("V2", "V3")
+        _card.shape(partial(lambda value, node: value, unknown) if old else _shape)
+        _card.kernel(_kernel)
+for _card in close_ops:
+    _card.kernel(_close_kernel)
+
+
+# ---- what only version 1 has
+
+
+def _pack_kernel(node: Node) -> Any:
+    dtype, element = node.op.attrs["dtype"], _dims_of(node, "element_shape")
+
+    def pack(store: ArrayStore, flow: Any) -> Any:
+        return whole.gather(store, list(range(store.whole_size())), dtype, element)
+
+    return pack
+
+
+def _unpack_kernel(node: Node) -> Any:
+    dtype = node.dtype(1)
+
+    def unpack(store: ArrayStore, value: Any, flow: Any) -> Any:
+        whole.unpack(store, value, dtype)
+        return flow
+
+    return unpack
+
+
+(pack_op,) = _versions(
+    "TensorArrayPack(handle: {H}, flow_in: float) -> value: dtype\n"
+    "dtype: type\nelement_shape: shape = ?",
+    versions=("",),
+)
+(unpack_op,) = _versions(
+    "TensorArrayUnpack(handle: {H}, value: T, flow_in: float) -> flow_out: float\nT: type",
+    versions=("",),
+)
+for _card, _kernel in ((pack_op, _pack_kernel), (unpack_op, _unpack_kernel)):
+    _card.shape(lambda node: None)
+    _card.kernel(_kernel)

@@ -1,0 +1,307 @@
+"""What a TensorArray is during a run: a list of tensors, each written once.
+
+Elements are kept as they are, without copies. A gradient array sums what is written to one place,
+and reads as zeros where nothing was written.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from stillflow import errors
+from stillflow.graph import dims as shapes
+from stillflow.graph import dtypes
+from stillflow.graph.dims import Dims, to_string
+from stillflow.graph.dtypes import DType
+from stillflow.graph.lazy import torch
+from stillflow.ops.kernels import torch_type
+
+# What became of an element.
+ABSENT, WRITTEN, READ, CLEARED = range(4)
+
+_counter = itertools.count()
+_MESSAGE_NAMES = {"float16": "half", "float32": "float", "float64": "double"}
+
+
+def refuse(message: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(None, None, message)
+
+
+def type_name(dtype: DType) -> str:
+    """A type as the messages of kernels name it."""
+    return _MESSAGE_NAMES.get(dtype.name, dtype.name)
+
+
+class ArrayStore:
+    """The elements of one TensorArray.
+
+    Args:
+      name: shown in messages.
+      dtype: the type of the elements.
+      size: how many there are.
+      element_dims: what is known of their shape.
+      dynamic_size: whether writing beyond the end makes the array longer.
+      clear_after_read: whether an element is given up when it is read.
+      identical: whether all elements have the same shape.
+    """
+
+    __slots__ = (
+        "cleared_after_read", "closed", "dtype", "dynamic", "element", "exact", "grads",
+        "identical", "is_grad", "marked_size", "name", "no_grads", "own", "shapes", "states",
+        "values",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        dtype: DType,
+        size: int,
+        element_dims: Dims,
+        dynamic_size: bool = False,
+        clear_after_read: bool = True,
+        identical: bool = False,
+    ) -> None:
+        if size < 0:
+            raise refuse("Size should be >= 0.")
+        self.name = name
+        self.dtype = dtype
+        self.dynamic = dynamic_size
+        self.cleared_after_read = clear_after_read
+        self.identical = identical
+        self.values: list[Any] = [None] * size
+        self.shapes: list[Any] = [()] * size
+        self.states = bytearray(size)
+        self.closed = False
+        self.is_grad = False
+        self.no_grads = False
+        self.marked_size = -1
+        self.own: set[int] = set()  # elements whose memory is this array's alone
+        self.grads: dict[bytes, ArrayStore] = {}
+        self.set_element(element_dims)
+
+    @classmethod
+    def numbered(cls, name: str, *args: Any) -> ArrayStore:
+        """An array under a name that no other has."""
+        return cls(f"{name}_{next(_counter)}", *args)
+
+    # Old graphs have references to arrays; what is behind one is the array itself.
+    value = property(lambda self: self)
+
+    def set_element(self, element_dims: Dims) -> None:
+        self.element = element_dims
+        self.exact = element_dims if shapes.is_known(element_dims) else None
+
+    def check(self, dtype: DType, task: str = "requested dtype") -> None:
+        """Refuses another element type than the array's."""
+        if dtype is not self.dtype and dtype != self.dtype:
+            raise refuse(
+                f"TensorArray dtype is {type_name(self.dtype)} but Op {task} {type_name(dtype)}."
+            )
+
+    def check_open(self) -> None:
+        if self.closed:
+            raise refuse(f"TensorArray {self.name} has already been closed.")
+
+    def size(self) -> int:
+        self.check_open()
+        return len(self.values)
+
+    def whole_size(self) -> int:
+        """How many elements packing or concatenating the array takes."""
+        self.check_open()
+        return self.marked_size if self.is_grad else len(self.values)
+
+    def close(self) -> None:
+        """Gives up all elements."""
+        self.values, self.states, self.shapes = [], bytearray(), []
+        self.closed = True
+
+    # ---- writing
+
+    def write(self, index: int, value: Any) -> None:
+        """Puts a value into place `index`.
+
+        Raises:
+          InvalidArgumentError: if there is no such place, it is taken, or the shape does not fit.
+        """
+        states = self.states
+        if 0 <= index < len(states) and not states[index] and value.shape == self.exact:
+            self.values[index] = value
+            self.shapes[index] = self.exact
+            states[index] = WRITTEN
+            return
+        self.check_open()
+        if index < 0 or (not self.dynamic and index >= len(states)):
+            raise refuse(
+                f"TensorArray {self.name}: Tried to write to index {index} but array is not "
+                f"resizeable and size is: {len(states)}"
+            )
+        if index >= len(states):
+            self._grow(index + 1)
+        shape = tuple(value.shape)
+        self._check_shape(index, shape)
+        state = self.states[index]
+        if state >= READ or (state and not self.is_grad):
+            reason = "read" if state >= READ else "written to"
+            raise self._cannot_write(index, f"it has already been {reason}.")
+        if state:
+            self._add(index, value, shape)
+            return
+        self.values[index] = value
+        self.shapes[index] = shape
+        self.states[index] = WRITTEN
+
+    def _cannot_write(self, index: int, reason: str) -> errors.InvalidArgumentError:
+        return refuse(
+            f"TensorArray {self.name}: Could not write to TensorArray index {index} because "
+            f"{reason}"
+        )
+
+    def _grow(self, size: int) -> None:
+        more = size - len(self.values)
+        self.values += [None] * more
+        self.shapes += [()] * more
+        self.states += bytes(more)
+
+    def _check_shape(self, index: int, shape: tuple[int, ...]) -> None:
+        if not shapes.is_compatible(self.element, shape):
+            raise self._cannot_write(
+                index,
+                f"the value shape is {to_string(shape)} which is incompatible with the "
+                f"TensorArray's inferred element shape: {to_string(self.element)} (consider "
+                "setting infer_shape=False).",
+            )
+        if self.identical and self.exact is None:
+            self.set_element(shape)
+
+    def _add(self, index: int, value: Any, shape: tuple[int, ...]) -> None:
+        """Sums what is written to the same place of a gradient array."""
+        if shape != self.shapes[index]:
+            raise refuse(
+                f"TensorArray {self.name}: Could not aggregate to TensorArray index {index} "
+                f"because the existing shape is {to_string(self.shapes[index])} but the new "
+                f"input shape is {to_string(shape)}."
+            )
+        before = self.values[index]
+        if before is None or not prod(shape):
+            self.values[index] = value
+            return
+        if index in self.own:
+            before.add_(value)
+        else:  # what was written first is someone else's
+            self.values[index] = before + value
+            self.own.add(index)
+        self.no_grads = True
+
+    def write_many(self, indices: Sequence[int], values: Sequence[Any]) -> None:
+        write = self.write
+        for index, value in zip(indices, values, strict=True):
+            write(index, value)
+
+    # ---- reading
+
+    def read(self, index: int) -> Any:
+        """The value at place `index`; zeros where a gradient was never written.
+
+        Raises:
+          InvalidArgumentError: if there is no such element, or it was cleared.
+        """
+        states = self.states
+        if 0 <= index < len(states) and (states[index] == WRITTEN or states[index] == READ):
+            value = self.values[index]
+            if value is not None:
+                return self._read(index, value)
+        return self._read_absent(index)
+
+    def _read(self, index: int, value: Any) -> Any:
+        if self.cleared_after_read:
+            self.values[index] = None
+            self.states[index] = CLEARED
+        else:
+            self.states[index] = READ
+        self.own.discard(index)  # who reads it may keep it
+        return value
+
+    def _read_absent(self, index: int) -> Any:
+        self.check_open()
+        size = len(self.values)
+        if index < 0 or (not self.is_grad and index >= size):
+            raise refuse(f"Tried to read from index {index} but array size is: {size}")
+        if index >= size or not self.states[index]:
+            shape = self._shape_of_absent(index)
+            if index >= size:
+                self._grow(index + 1)
+            for place in range(min(size, index), index + 1):
+                if not self.states[place] and (place >= size or place == index):
+                    self.shapes[place] = shape
+                    self.states[place] = WRITTEN
+        if self.states[index] == CLEARED:
+            raise refuse(
+                f"TensorArray {self.name}: Could not read index {index} twice because it was "
+                "cleared after a previous read (perhaps try setting clear_after_read = false?)."
+            )
+        value = self.values[index]
+        if value is None:
+            value = _zeros(self.shapes[index], self.dtype)
+            self.values[index] = value
+        return self._read(index, value)
+
+    def _shape_of_absent(self, index: int) -> tuple[int, ...]:
+        if self.is_grad and index < len(self.shapes) and self.shapes[index]:
+            shape: tuple[int, ...] = self.shapes[index]
+            return shape
+        if self.exact is None:
+            raise refuse(
+                f"TensorArray {self.name}: Could not read from TensorArray index {index}.  "
+                "Furthermore, the element shape is not fully defined: "
+                f"{to_string(self.element)}.  It is possible you are working with a resizeable "
+                "TensorArray and stop_gradients is not allowing the gradients to be written.  "
+                "If you set the full element_shape property on the forward TensorArray, the "
+                "proper all-zeros tensor will be returned instead of incurring this error."
+            )
+        return self.exact  # type: ignore[return-value]
+
+    # ---- gradients
+
+    def gradient(self, source: bytes, lead: tuple[int, ...] | None = None) -> ArrayStore:
+        """The array of gradients for one call of `tf.gradients`, made at first use.
+
+        Args:
+          source: names that call.
+          lead: dimensions that gradients have before those of the elements.
+        """
+        self.dynamic = False  # writing more would need more gradients
+        self.check_open()
+        if self.no_grads:
+            raise refuse(
+                f"Unable to create a gradients TensorArray for {self.name}.  Perhaps you used "
+                "the multiple_writes_aggregate flag on a previous write?  Gradient calculation "
+                "is impossible when multiple writes are performed to the same index."
+            )
+        found = self.grads.get(source)
+        if found is None:
+            found = self.grads[source] = self._new_gradient(source, lead or ())
+        return found
+
+    def _new_gradient(self, source: bytes, lead: tuple[int, ...]) -> ArrayStore:
+        element = None if self.element is None else (*lead, *self.element)
+        name = f"{self.name}@{source.decode()}"
+        grad = ArrayStore(name, self.dtype, len(self.values), element, identical=self.identical)
+        grad.is_grad = True
+        grad.marked_size = self.marked_size
+        for index, state in enumerate(self.states):
+            if state:
+                grad.shapes[index] = (*lead, *self.shapes[index])
+                grad.states[index] = WRITTEN
+        return grad
+
+
+def _zeros(shape: tuple[int, ...], dtype: DType) -> Any:
+    if dtype == dtypes.string:
+        return np.full(shape, b"", dtype=object)
+    return torch.zeros(shape, dtype=torch_type(dtype))

@@ -1,0 +1,204 @@
+"""Whole TensorArrays at once: gathered, scattered, concatenated, split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from stillflow import errors
+from stillflow.graph import dims as shapes
+from stillflow.graph import dtypes
+from stillflow.graph.dims import Dims, to_string
+from stillflow.graph.dtypes import DType
+from stillflow.graph.lazy import torch
+from stillflow.ops.kernels import moving, torch_type
+from stillflow.ops.tensor_array.store import ArrayStore, refuse
+
+
+def _empty(shape: tuple[int, ...], dtype: DType) -> Any:
+    if dtype == dtypes.string:
+        return np.empty(shape, dtype=object)
+    return torch.empty(shape, dtype=torch_type(dtype))
+
+
+def _together(values: Sequence[Any], dtype: DType, new_axis: bool) -> Any:
+    """Elements stacked, or put one after the other."""
+    if isinstance(values[0], np.ndarray):
+        return np.stack(values) if new_axis else np.concatenate(values)
+    join = torch.stack if new_axis else torch.cat
+    return moving(dtype, lambda *items: join(items), len(values))(*values)
+
+
+def gather(store: ArrayStore, indices: Sequence[int], dtype: DType, element: Dims) -> Any:
+    """Elements stacked along a new first dimension.
+
+    Raises:
+      InvalidArgumentError: if their shapes differ, or are not what `element` says.
+      UnimplementedError: if there are none and their shape is not known.
+    """
+    store.check(dtype)
+    _merge_element(store, element)
+    if not indices:
+        if not shapes.is_known(element):
+            raise _unknown_element("element shape", element, "packing")
+        return _empty((0, *element), dtype)  # type: ignore[misc]
+    values = [store.read(index) for index in indices]
+    first = tuple(values[0].shape)
+    if not shapes.is_compatible(element, first):
+        raise refuse(
+            f"TensorArray was passed element_shape {to_string(element)} which does not match the "
+            f"Tensor at index 0: {to_string(first)}"
+        )
+    for number, value in enumerate(values):
+        if value.shape != first:
+            raise refuse(
+                f"TensorArray has inconsistent shapes.  Index 0 has shape: {to_string(first)} but "
+                f"index {number} has shape: {to_string(tuple(value.shape))}"
+            )
+    return _together(values, dtype, True)
+
+
+def _merge_element(store: ArrayStore, element: Dims) -> None:
+    if not shapes.is_compatible(store.element, element):
+        raise refuse(
+            f"Incompatible shapes during merge: {to_string(store.element)} vs. {to_string(element)}"
+        )
+    if store.exact is None:
+        store.set_element(shapes.merge(store.element, element))
+
+
+def _unknown_element(what: str, element: Dims, task: str) -> errors.UnimplementedError:
+    return errors.UnimplementedError(
+        None,
+        None,
+        f"TensorArray has size zero, but {what} {to_string(element)} is not fully defined. "
+        f"Currently only static shapes are supported when {task} zero-size TensorArrays.",
+    )
+
+
+def concat(store: ArrayStore, dtype: DType, element: Dims) -> tuple[Any, Any]:
+    """All elements one after the other, and the length of each.
+
+    `element` is their shape without the first dimension.
+
+    Raises:
+      InvalidArgumentError: if shapes do not fit together.
+      UnimplementedError: if there are none and their shape is not known.
+    """
+    store.check(dtype)
+    size = store.whole_size()
+    if not size:
+        if not shapes.is_known(element):
+            raise _unknown_element("element_shape_except0", element, "concatenating")
+        return _empty((0, *element), dtype), _lengths([])  # type: ignore[misc]
+    values = [store.read(index) for index in range(size)]
+    rest: tuple[int, ...] = ()
+    for number, value in enumerate(values):
+        if not value.ndim:
+            raise refuse(
+                f"Concat saw a scalar shape at index {number} but requires at least vectors.  "
+                "Did you mean to call pack?"
+            )
+        mine = tuple(value.shape[1:])
+        if not number:
+            rest = mine
+            if not shapes.is_compatible(element, rest):
+                raise refuse(
+                    f"TensorArray was passed element_shape_except0 {to_string(element)} but index "
+                    f"0 has (excepting dimension 0) shape: {to_string(rest)} which does not match."
+                )
+        elif mine != rest:
+            raise refuse(
+                "TensorArray has inconsistent shapes.  Index 0 has (excepting dimension 0) shape: "
+                f"{to_string(rest)} but index {number} has (excepting dimension 0) shape: "
+                f"{to_string(mine)}"
+            )
+    return _together(values, dtype, False), _lengths([len(value) for value in values])
+
+
+def _lengths(lengths: list[int]) -> Any:
+    return torch.tensor(lengths, dtype=torch.int64)
+
+
+def rows(value: Any, dtype: DType) -> list[Any]:
+    """The parts of a tensor along its first dimension, as views of its memory."""
+    if isinstance(value, np.ndarray):
+        return [value[i : i + 1].reshape(value.shape[1:]) for i in range(len(value))]
+    return list(moving(dtype, torch.Tensor.unbind)(value))
+
+
+def scatter(store: ArrayStore, indices: Sequence[int], value: Any, dtype: DType) -> None:
+    """Writes the rows of `value` to the places `indices`.
+
+    Raises:
+      InvalidArgumentError: if there is not one index for each row, or one is too large.
+    """
+    store.check(dtype, "is trying to write dtype")
+    if not value.ndim:
+        raise refuse("Input value for unpack must be at least a vector but received shape: []")
+    if len(indices) != len(value):
+        raise refuse(
+            f"Expected len(indices) == values.shape[0], but saw: {len(indices)} vs. {len(value)}"
+        )
+    largest = max(indices, default=-1)
+    size = store.size()
+    if store.dynamic:
+        size = max(size, largest + 1)
+    if largest >= size:
+        raise refuse(f"Max scatter index must be < array size ({largest} vs. {size})")
+    store.write_many(indices, rows(value, dtype))
+
+
+def unpack(store: ArrayStore, value: Any, dtype: DType) -> None:
+    """Writes the rows of `value` to all places, as old graphs do."""
+    store.check(dtype, "is trying to write dtype")
+    if not value.ndim:
+        raise refuse("Input value for unpack must be at least a vector but received shape: []")
+    size = store.size()
+    if store.dynamic:
+        size = max(size, len(value))
+    if len(value) != size:
+        raise refuse(
+            "Input value must have first dimension equal to the array size "
+            f"({len(value)} vs. {size})"
+        )
+    _mark(store, size)
+    store.write_many(range(size), rows(value, dtype))
+
+
+def split(store: ArrayStore, value: Any, lengths: list[int], dtype: DType) -> None:
+    """Cuts `value` along its first dimension into parts of the given lengths.
+
+    Raises:
+      InvalidArgumentError: if the lengths do not add up, or there are not as many as places.
+    """
+    total = sum(lengths)
+    if not value.ndim:
+        raise refuse("Expected value to be at least a vector, but received shape: []")
+    if total != len(value):
+        raise refuse(
+            "Expected sum of lengths to be equal to values.shape[0], but sum of lengths is "
+            f"{total} and value's shape is: {to_string(tuple(value.shape))}"
+        )
+    size = store.size()
+    if store.dynamic:
+        size = max(size, len(lengths))
+    if size != len(lengths):
+        raise refuse(
+            "TensorArray's size is not equal to the size of lengths "
+            f"({size} vs. {len(lengths)}), and the TensorArray is not marked as dynamically "
+            "resizeable"
+        )
+    store.check(dtype, "is trying to write dtype")
+    _mark(store, size)
+    start = 0
+    for index, length in enumerate(lengths):
+        store.write(index, value[start : start + length])
+        start += length
+
+
+def _mark(store: ArrayStore, size: int) -> None:
+    if not store.is_grad:
+        store.marked_size = size

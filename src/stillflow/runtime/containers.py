@@ -1,0 +1,187 @@
+"""What is known, before the run, of what stacks and tensor arrays will hold.
+
+The backward pass of a loop takes from stacks what the forward pass put there. Where that is known
+(a shape, mostly), the backward pass's own shape arithmetic folds as if there were no stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from stillflow.graph.constant_value import Dims
+from stillflow.graph.dims import relax
+from stillflow.graph.operation import Operation, Tensor
+
+if TYPE_CHECKING:
+    from stillflow.runtime.trace import Tracer
+
+_HAND_ON = frozenset({"Enter", "RefEnter", "Identity", "RefIdentity", "Switch", "RefSwitch"})
+_PUSHES = frozenset({"StackPush", "StackPushV2"})
+_CONTAINERS = frozenset({"Stack", "StackV2", "TensorArray", "TensorArrayV2", "TensorArrayV3"})
+
+# A stack, or an array with the name of its gradient ("" for the array itself).
+Key = tuple[Operation, bytes]
+
+
+class Containers:
+    """Shapes and values of the elements of each stack and array, as traced so far."""
+
+    def __init__(self) -> None:
+        self._elements: dict[Key, Dims] = {}
+        self._values: dict[Key, Any] = {}
+        self._pushed: dict[Key, frozenset[Operation]] = {}
+
+    def save(self) -> tuple[dict[Key, Any], ...]:
+        return dict(self._elements), dict(self._values), dict(self._pushed)
+
+    def restore(self, saved: tuple[dict[Key, Any], ...]) -> None:
+        """Forgets what was recorded after `save`."""
+        self._elements, self._values, self._pushed = (dict(part) for part in saved)
+
+    def record(self, key: Key, dims: Dims) -> None:
+        known = self._elements.get(key, dims)
+        self._elements[key] = relax(known, dims)
+
+    def elements(self, key: Key) -> Dims:
+        return self._elements.get(key)
+
+    def push(self, key: Key, op: Operation, dims: Dims, value: Any) -> None:
+        self.record(key, dims)
+        self._pushed[key] = self._pushed.get(key, frozenset()) | {op}
+        if value is not None:
+            self._values[key] = value
+
+    def settled(self, key: Key) -> bool:
+        """Whether all operations that push to a stack were traced."""
+        return self._pushed.get(key, frozenset()).issuperset(_pushes(key[0]._outputs[0]))
+
+    def value(self, key: Key) -> Any:
+        """What a stack holds if that is always the same and known, else None."""
+        return self._values.get(key)
+
+
+def container_of(tensor: Tensor) -> Key | None:
+    """The stack or array behind a handle; None where it cannot be told."""
+    while tensor.op.type in _HAND_ON:
+        tensor = tensor.op._inputs[0]
+    op = tensor.op
+    if op.type in _CONTAINERS:
+        return op, b""
+    if op.type in ("TensorArrayGradV3", "TensorArrayGradV2", "TensorArrayGrad"):
+        source = container_of(op._inputs[0])
+        return None if source is None else (source[0], source[1] + b"/" + op.attrs["source"])
+    return None
+
+
+def _pushes(tensor: Tensor) -> Iterator[Operation]:
+    for op in tensor._consumers:
+        if op.type in _PUSHES and op._inputs[0] is tensor:
+            yield op
+        elif op.type in _HAND_ON:
+            for output in op._outputs:
+                yield from _pushes(output)
+
+
+def _hold(tracer: Tracer, handle: Tensor, held: Tensor) -> None:
+    """What an array holds must stay as it is for as long as the array is there."""
+    roots = tracer.values[held].roots
+    tracer.held.update(roots)
+    name = tracer.values[handle].name
+    for value in tracer.values.values():
+        if value.name == name:
+            value.roots |= roots
+
+
+def _push(tracer: Tracer, op: Operation) -> None:
+    handle, element = op._inputs
+    key = container_of(handle)
+    guard = tracer.guard_of(op)
+    facts = tracer.facts
+    if guard is None or key is None:
+        tracer.plain(op)
+        if guard is not None:
+            _hold(tracer, handle, element)
+        return
+    value = facts.values.get(element)
+    single = len(list(_pushes(key[0]._outputs[0]))) == 1
+    if value is not None and single:  # whoever pops it knows it too
+        facts.containers.push(key, op, facts.dims(element), value)
+        source = tracer.values[element]
+        tracer.set_output(op._outputs[0], type(source)(source.name, guard, source.roots))
+        facts._dims[op._outputs[0]] = facts.dims(element)
+        tracer.adopt_constant(element, op._outputs[0])
+        return
+    facts.containers.push(key, op, facts.dims(element), None)
+    tracer.plain(op)
+    _hold(tracer, handle, element)
+
+
+def _pop(tracer: Tracer, op: Operation) -> None:
+    key = container_of(op._inputs[0])
+    containers = tracer.facts.containers
+    guard = tracer.guard_of(op)
+    if guard is None or key is None or not containers.settled(key):
+        tracer.plain(op)
+        return
+    value = containers.value(key)
+    if value is not None:
+        tracer.settle(op, [value], guard)
+        return
+    tracer.plain(op)
+    tracer.facts._dims[op._outputs[0]] = containers.elements(key)
+
+
+def _write(position: int, drop: int | None) -> Callable[[Tracer, Operation], None]:
+    """For ops that put input `position` into an array: whole, or cut along its first dimension.
+
+    `drop` is how many dimensions elements lack, None if their shape cannot be told.
+    """
+
+    def trace(tracer: Tracer, op: Operation) -> None:
+        key = container_of(op._inputs[0])
+        tracer.plain(op)
+        if tracer.values[op._outputs[0]].guard is None:
+            return
+        if key is not None:
+            dims = tracer.facts.dims(op._inputs[position])
+            element = None if dims is None or drop is None else dims[drop:]
+            tracer.facts.containers.record(key, element)
+        _hold(tracer, op._inputs[0], op._inputs[position])
+
+    return trace
+
+
+def _read(lead: int) -> Callable[[Tracer, Operation], None]:
+    """For ops that give elements, after `lead` dimensions that count them."""
+
+    def trace(tracer: Tracer, op: Operation) -> None:
+        tracer.plain(op)
+        key = container_of(op._inputs[0])
+        tensor = op._outputs[0]
+        if key is None or not key[0].attrs.get("identical_element_shapes"):
+            return
+        dims = tracer.facts.containers.elements(key)
+        if dims is None and key[1]:  # a gradient has the shape of what it is the gradient of
+            dims = tracer.facts.containers.elements((key[0], b""))
+        if dims is not None and tracer.values[tensor].guard is not None:
+            counts = tracer.facts.dims(op._inputs[1]) if lead else ()
+            tracer.facts._dims[tensor] = (*(counts or (None,) * lead), *dims)
+
+    return trace
+
+
+TRACED: dict[str, Callable[[Tracer, Operation], None]] = {
+    **dict.fromkeys(("StackPush", "StackPushV2"), _push),
+    **dict.fromkeys(("StackPop", "StackPopV2"), _pop),
+    **dict.fromkeys(("TensorArrayWriteV3", "TensorArrayWriteV2", "TensorArrayWrite"), _write(2, 0)),
+    **dict.fromkeys(
+        ("TensorArrayScatterV3", "TensorArrayScatterV2", "TensorArrayScatter"), _write(2, 1)
+    ),
+    **dict.fromkeys(("TensorArrayReadV3", "TensorArrayReadV2", "TensorArrayRead"), _read(0)),
+    **dict.fromkeys(("TensorArrayGatherV3", "TensorArrayGatherV2", "TensorArrayGather"), _read(1)),
+}  # fmt: skip
+# A part of a value goes into every element, and its size may differ.
+TRACED["TensorArraySplitV3"] = TRACED["TensorArraySplitV2"] = TRACED["TensorArraySplit"] = _write(
+    1, None
+)

@@ -1,0 +1,197 @@
+"""The frames of loops, found from the wiring alone.
+
+A loop's operations stand between its Enter and its Exit operations. Which frame an operation runs
+in follows from its inputs: Enter opens a frame, Exit leaves it, everything else stays where its
+inputs are. Contexts of the program that built the graph are not needed, so imported graphs work.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection, Iterator, Sequence
+
+from stillflow.errors import InvalidArgumentError
+from stillflow.graph.operation import Operation, Tensor
+
+ENTERS = frozenset({"Enter", "RefEnter"})
+EXITS = frozenset({"Exit", "RefExit"})
+MERGES = frozenset({"Merge", "RefMerge"})
+NEXT_ITERATIONS = frozenset({"NextIteration", "RefNextIteration"})
+
+
+class Frame:
+    """A loop (or, without a parent, the graph outside of loops).
+
+    Attributes:
+      name: the `frame_name` of its Enter operations.
+      parent: the frame around it.
+      enters: operations that bring values in.
+      exits: operations that bring values out.
+      ops: what runs inside, without the frames inside of it.
+      units: `ops` and the frames inside, in the order in which they run.
+    """
+
+    def __init__(self, name: str, parent: Frame | None) -> None:
+        self.name = name
+        self.parent = parent
+        self.enters: list[Operation] = []
+        self.exits: list[Operation] = []
+        self.ops: list[Operation] = []
+        self.children: dict[str, Frame] = {}
+        self.units: list[Operation | Frame] = []
+
+    def child(self, name: str) -> Frame:
+        if name not in self.children:
+            self.children[name] = Frame(name, self)
+        return self.children[name]
+
+    def all_ops(self) -> Iterator[Operation]:
+        """Every operation of this loop and of those inside it."""
+        yield from (*self.enters, *self.ops, *self.exits)
+        for frame in self.children.values():
+            yield from frame.all_ops()
+
+
+def has_loops(ops: Sequence[Operation]) -> bool:
+    return any(op.type in ENTERS or op.type in NEXT_ITERATIONS for op in ops)
+
+
+def find_frames(ops: Sequence[Operation], fed: Collection[Tensor]) -> Frame:
+    """Sorts operations into frames; gives the outermost one.
+
+    Args:
+      ops: in an order in which each comes after its inputs, but for what closes a loop.
+      fed: tensors whose values come from outside.
+
+    Raises:
+      InvalidArgumentError: if an operation has inputs from different frames.
+    """
+    top = Frame("", None)
+    inside: dict[Operation, Frame] = {}
+    for op in ops:
+        sources = [source for source in _sources(op, fed) if source in inside]
+        frame = _common_frame(op, sources, inside, top)
+        if any(tensor in fed for tensor in op._inputs) and frame is not top:
+            raise _different_frames(op, op, sources[0], top, frame)
+        if op.type in ENTERS:
+            frame = frame.child(op.attrs["frame_name"].decode())
+            frame.enters.append(op)
+        elif op.type in EXITS:
+            if frame.parent is None:
+                raise InvalidArgumentError(
+                    op.node_def, op,
+                    f"{{{{node {op.name}}}}} leaves a frame that was never entered",
+                )  # fmt: skip
+            frame.exits.append(op)
+        else:
+            frame.ops.append(op)
+        inside[op] = frame
+    _check_back_edges(ops, inside)
+    _order(top, inside, fed)
+    return top
+
+
+def _sources(op: Operation, fed: Collection[Tensor]) -> Iterator[Operation]:
+    """What `op` waits for, without the edges that close loops."""
+    merge = op.type in MERGES
+    for tensor in op._inputs:
+        if tensor not in fed and not (merge and tensor.op.type in NEXT_ITERATIONS):
+            yield tensor.op
+    yield from op._control_inputs
+
+
+def _frame_after(op: Operation, inside: dict[Operation, Frame]) -> Frame:
+    """The frame that the outputs of `op` are in."""
+    frame = inside[op]
+    if op.type in EXITS:
+        assert frame.parent is not None
+        return frame.parent
+    return frame
+
+
+def _common_frame(
+    op: Operation, sources: Sequence[Operation], inside: dict[Operation, Frame], top: Frame
+) -> Frame:
+    if not sources:
+        return top
+    frame = _frame_after(sources[0], inside)
+    for source in sources[1:]:
+        other = _frame_after(source, inside)
+        if other is not frame:
+            raise _different_frames(op, source, sources[0], other, frame)
+    return frame
+
+
+def _check_back_edges(ops: Sequence[Operation], inside: dict[Operation, Frame]) -> None:
+    for op in ops:
+        if op.type not in MERGES:
+            continue
+        for tensor in op._inputs:
+            if tensor.op.type in NEXT_ITERATIONS and tensor.op in inside:
+                frame = inside[tensor.op]
+                if frame is not inside[op]:
+                    raise _different_frames(op, tensor.op, op, frame, inside[op])
+
+
+def _different_frames(
+    op: Operation, one: Operation, other: Operation, one_frame: Frame, other_frame: Frame
+) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        op.node_def,
+        op,
+        f"{{{{node {op.name}}}}} has inputs from different frames. The input "
+        f"{{{{node {one.name}}}}} is in frame '{one_frame.name}'. The input "
+        f"{{{{node {other.name}}}}} is in frame '{other_frame.name}'.",
+    )
+
+
+def _order(frame: Frame, inside: dict[Operation, Frame], fed: Collection[Tensor]) -> None:
+    """Sets `units`: a loop runs as one, after all that enters it and before all that leaves it."""
+    for inner in frame.children.values():
+        _order(inner, inside, fed)
+    number = {unit: position for position, unit in enumerate(_members(frame))}
+    waiting: dict[Operation | Frame, set[Operation | Frame]] = {}
+    users: dict[Operation | Frame, list[Operation | Frame]] = {unit: [] for unit in number}
+    for unit in number:
+        ops = unit.enters if isinstance(unit, Frame) else (unit,)
+        needs: set[Operation | Frame] = set()
+        for op in ops:
+            for source in _sources(op, fed):
+                made_by = inside.get(source)
+                if made_by is frame and source.type not in ENTERS:
+                    needs.add(source)
+                elif made_by is not None and made_by.parent is frame:
+                    needs.add(made_by)
+        waiting[unit] = needs
+        for need in needs:
+            users[need].append(unit)
+    ready = [number[unit] for unit, needs in waiting.items() if not needs]
+    heapq.heapify(ready)
+    by_number = list(number)
+    while ready:
+        unit = by_number[heapq.heappop(ready)]
+        frame.units.append(unit)
+        for user in users[unit]:
+            waiting[user].discard(unit)
+            if not waiting[user]:
+                heapq.heappush(ready, number[user])
+    if len(frame.units) != len(number):
+        raise _cycle(next(unit for unit, needs in waiting.items() if needs))
+
+
+def _members(frame: Frame) -> list[Operation | Frame]:
+    """What runs in a frame, by creation; a loop counts as created with its first Exit."""
+    keyed: list[tuple[int, int, Operation | Frame]] = [(op._id, 0, op) for op in frame.ops]
+    for inner in frame.children.values():
+        gates = inner.exits or inner.enters
+        keyed.append((min(op._id for op in gates), 1, inner))
+    return [unit for _, _, unit in sorted(keyed, key=lambda item: item[:2])]
+
+
+def _cycle(unit: Operation | Frame) -> InvalidArgumentError:
+    op = (unit.exits or unit.enters)[0] if isinstance(unit, Frame) else unit
+    return InvalidArgumentError(
+        op.node_def,
+        op,
+        f"The graph couldn't be sorted in topological order: {op.name} is part of a cycle",
+    )
