@@ -1,0 +1,274 @@
+"""The checkpoints of a directory: which there are, which is the latest, and how they go."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from stillflow import errors
+from stillflow.files import checkpoint_state
+from stillflow.files.failures import os_errors
+from stillflow.graph.export import export
+from stillflow.platform import tf_logging as logging
+from stillflow.protos import CheckpointState, SaverDef
+from stillflow.util.deprecation import deprecated
+
+
+@export("train.generate_checkpoint_state_proto")
+def generate_checkpoint_state_proto(
+    save_dir: str,
+    model_checkpoint_path: str,
+    all_model_checkpoint_paths: list[str] | None = None,
+    all_model_checkpoint_timestamps: Sequence[float] | None = None,
+    last_preserved_timestamp: float | None = None,
+) -> Any:
+    """A `CheckpointState` that lists checkpoints.
+
+    Args:
+      save_dir: Their directory; if it is relative, so are the paths written.
+      model_checkpoint_path: The latest.
+      all_model_checkpoint_paths: All that are kept, the oldest first.
+      all_model_checkpoint_timestamps: When each was made, in seconds.
+      last_preserved_timestamp: When one was last kept for good.
+
+    Raises:
+      ValueError: If there are not as many times as paths.
+    """
+    paths = all_model_checkpoint_paths if all_model_checkpoint_paths is not None else []
+    if not paths or paths[-1] != model_checkpoint_path:
+        logging.info(
+            "%s is not in all_model_checkpoint_paths. Manually adding it.", model_checkpoint_path
+        )
+        paths.append(model_checkpoint_path)
+    times = all_model_checkpoint_timestamps
+    if times and len(times) != len(paths):
+        raise ValueError(
+            "Checkpoint timestamps, if provided, must match checkpoint paths (got paths "
+            f"{paths} and timestamps {times})"
+        )
+    if not os.path.isabs(save_dir):
+        if not os.path.isabs(model_checkpoint_path):
+            model_checkpoint_path = os.path.relpath(model_checkpoint_path, save_dir)
+        for place, path in enumerate(paths):
+            if not os.path.isabs(path):
+                paths[place] = os.path.relpath(path, save_dir)
+    return CheckpointState(
+        model_checkpoint_path=model_checkpoint_path,
+        all_model_checkpoint_paths=paths,
+        all_model_checkpoint_timestamps=times,
+        last_preserved_timestamp=last_preserved_timestamp,
+    )
+
+
+@export("train.update_checkpoint_state")
+@deprecated(
+    date=None,
+    instructions="Use `tf.train.CheckpointManager` to manage checkpoints rather than manually "
+    "editing the Checkpoint proto.",
+)
+def update_checkpoint_state(
+    save_dir: str,
+    model_checkpoint_path: str,
+    all_model_checkpoint_paths: list[str] | None = None,
+    latest_filename: str | None = None,
+    all_model_checkpoint_timestamps: Sequence[float] | None = None,
+    last_preserved_timestamp: float | None = None,
+) -> None:
+    """Writes the file that lists the checkpoints of a directory.
+
+    Args:
+      save_dir: The directory.
+      latest_filename: The file's name, "checkpoint" by default.
+      model_checkpoint_path, all_model_checkpoint_paths, all_model_checkpoint_timestamps,
+        last_preserved_timestamp: As for `generate_checkpoint_state_proto`.
+
+    Raises:
+      RuntimeError: If a checkpoint has the name of that file.
+    """
+    update_checkpoint_state_internal(
+        save_dir,
+        model_checkpoint_path,
+        all_model_checkpoint_paths=all_model_checkpoint_paths,
+        latest_filename=latest_filename,
+        all_model_checkpoint_timestamps=all_model_checkpoint_timestamps,
+        last_preserved_timestamp=last_preserved_timestamp,
+    )
+
+
+def update_checkpoint_state_internal(
+    save_dir: str,
+    model_checkpoint_path: str,
+    all_model_checkpoint_paths: list[str] | None = None,
+    latest_filename: str | None = None,
+    save_relative_paths: bool = False,
+    all_model_checkpoint_timestamps: Sequence[float] | None = None,
+    last_preserved_timestamp: float | None = None,
+) -> None:
+    """As `update_checkpoint_state`; with `save_relative_paths`, paths are those from there."""
+    target = checkpoint_state.state_path(save_dir, latest_filename)
+    given = model_checkpoint_path
+    if save_relative_paths:
+        model_checkpoint_path = _relative(model_checkpoint_path, save_dir)
+        paths = all_model_checkpoint_paths or []
+        all_model_checkpoint_paths = [_relative(path, save_dir) for path in paths]
+    state = generate_checkpoint_state_proto(
+        save_dir,
+        model_checkpoint_path,
+        all_model_checkpoint_paths=all_model_checkpoint_paths,
+        all_model_checkpoint_timestamps=all_model_checkpoint_timestamps,
+        last_preserved_timestamp=last_preserved_timestamp,
+    )
+    if target == state.model_checkpoint_path:
+        raise RuntimeError(
+            f"Save path '{given}' conflicts with path used for checkpoint state.  Please use a "
+            "different save path."
+        )
+    checkpoint_state.write(target, state)
+
+
+def _relative(path: str, directory: str) -> str:
+    return os.path.relpath(path, directory) if os.path.isabs(path) else path
+
+
+@export("train.get_checkpoint_state")
+def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None) -> Any:
+    """The `CheckpointState` of a directory, with whole paths; None if there is none to be read.
+
+    Args:
+      checkpoint_dir: The directory.
+      latest_filename: The name of its state file, "checkpoint" by default.
+
+    Raises:
+      ValueError: If the file names no checkpoint.
+    """
+    from google.protobuf.text_format import ParseError
+
+    checkpoint_dir = os.fspath(checkpoint_dir)
+    path = checkpoint_state.state_path(checkpoint_dir, latest_filename)
+    try:
+        state = checkpoint_state.read(path)
+    except (errors.OpError, ParseError) as error:
+        logging.warning("%s: %s", type(error).__name__, error)
+        logging.warning("%s: Checkpoint ignored", path)
+        return None
+    if state is None:
+        return None
+    if not state.model_checkpoint_path:
+        raise ValueError("Invalid checkpoint state loaded from " + checkpoint_dir)
+    if not os.path.isabs(state.model_checkpoint_path):
+        state.model_checkpoint_path = os.path.join(checkpoint_dir, state.model_checkpoint_path)
+    for place, listed in enumerate(state.all_model_checkpoint_paths):
+        if not os.path.isabs(listed):
+            state.all_model_checkpoint_paths[place] = os.path.join(checkpoint_dir, listed)
+    return state
+
+
+def _matching(pattern: str) -> list[str]:
+    """The files a pattern names; brackets of a plain path mean themselves."""
+    if os.path.exists(pattern):
+        return [pattern]
+    with os_errors(pattern):
+        return sorted(glob.glob(pattern))
+
+
+def _checkpoint_file(prefix: str, version: int) -> str:
+    """The file that makes `prefix` a checkpoint of this format."""
+    return prefix + ".index" if version == SaverDef.V2 else prefix
+
+
+@export("train.latest_checkpoint")
+def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
+    """The latest checkpoint of a directory, by its state file; None if there is none.
+
+    Args:
+      checkpoint_dir: The directory.
+      latest_filename: The name of its state file, "checkpoint" by default.
+    """
+    state = get_checkpoint_state(checkpoint_dir, latest_filename)
+    if state and state.model_checkpoint_path:
+        if checkpoint_exists_internal(state.model_checkpoint_path):
+            return str(state.model_checkpoint_path)
+        logging.error("Couldn't match files for checkpoint %s", state.model_checkpoint_path)
+    return None
+
+
+def checkpoint_exists_internal(checkpoint_prefix: str) -> bool:
+    """Whether there is a checkpoint of either format."""
+    return bool(
+        _matching(_checkpoint_file(checkpoint_prefix, SaverDef.V2)) or _matching(checkpoint_prefix)
+    )
+
+
+@export("train.checkpoint_exists")
+@deprecated(date=None, instructions="Use standard file APIs to check for files with this prefix.")
+def checkpoint_exists(checkpoint_prefix: str) -> bool:
+    """Whether there is a checkpoint of either format.
+
+    Args:
+      checkpoint_prefix: What `Saver.save` has given back.
+    """
+    return checkpoint_exists_internal(checkpoint_prefix)
+
+
+@export("train.get_checkpoint_mtimes")
+@deprecated(date=None, instructions="Use standard file utilities to get mtimes.")
+def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
+    """When checkpoints were written, in seconds; those that do not exist are left out."""
+    return checkpoint_mtimes(checkpoint_prefixes)
+
+
+def checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
+    """As `get_checkpoint_mtimes`."""
+    times = []
+    for prefix in checkpoint_prefixes:
+        found = _matching(_checkpoint_file(prefix, SaverDef.V2)) or _matching(prefix)
+        if found:
+            times.append(os.stat(found[0]).st_mtime_ns / 1e9)
+    return times
+
+
+@export("train.remove_checkpoint")
+@deprecated(date=None, instructions="Use standard file APIs to delete files with this prefix.")
+def remove_checkpoint(
+    checkpoint_prefix: str,
+    checkpoint_format_version: int = SaverDef.V2,
+    meta_graph_suffix: str = "meta",
+) -> None:
+    """Deletes the files of a checkpoint.
+
+    Args:
+      checkpoint_prefix: The checkpoint.
+      checkpoint_format_version: Its format.
+      meta_graph_suffix: How the file of its graph ends.
+    """
+    delete_checkpoint(checkpoint_prefix, checkpoint_format_version, meta_graph_suffix)
+
+
+def delete_checkpoint(
+    checkpoint_prefix: str,
+    checkpoint_format_version: int = SaverDef.V2,
+    meta_graph_suffix: str = "meta",
+) -> None:
+    """As `remove_checkpoint`."""
+    _delete(meta_graph_filename(checkpoint_prefix, meta_graph_suffix))
+    if checkpoint_format_version == SaverDef.V2:
+        # The index first: without it the rest is no checkpoint, with it all has to be there.
+        _delete(checkpoint_prefix + ".index")
+        _delete(checkpoint_prefix + ".data-?????-of-?????")
+    else:
+        _delete(checkpoint_prefix)
+
+
+def _delete(pattern: str) -> None:
+    for path in _matching(pattern):
+        with os_errors(path):
+            os.remove(path)
+
+
+def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:
+    """The file that holds the graph of a checkpoint."""
+    base = re.sub(r"-[\d\?]+-of-\d+$", "", checkpoint_filename)
+    return f"{base}.{meta_graph_suffix}"

@@ -1,0 +1,312 @@
+"""What checkpoints hold: variables, their parts, and other objects that know their tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from stillflow.graph.api import device
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.device import DeviceSpec
+from stillflow.graph.dtypes import DType
+from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.shape import reshape
+from stillflow.ops.control import identity
+from stillflow.variables.base import VariableV2
+from stillflow.variables.partitioned import PartitionedVariable
+from stillflow.variables.ref_variable import RefVariable
+from stillflow.variables.resource_variable import BaseResourceVariable, is_resource_variable
+from stillflow.variables.state_ops import assign
+
+VARIABLE_VALUE_KEY = "VARIABLE_VALUE"
+_REFERENCE_OPS = ("Variable", "VariableV2", "AutoReloadVariable")
+_VARIABLE_OPS = (*_REFERENCE_OPS, "VarHandleOp", "ReadVariableOp")
+
+
+class SaveSpec:
+    """One tensor to be saved.
+
+    Args:
+      tensor: The tensor, or a function that makes it.
+      slice_spec: Which part of a larger tensor it is, as `SaveSliceInfo.spec` writes it, or "".
+      name: The name in the checkpoint.
+      dtype, device: The type and the device, needed where `tensor` is a function.
+    """
+
+    def __init__(
+        self, tensor: Any, slice_spec: Any, name: str, dtype: Any = None, device: Any = None
+    ) -> None:
+        self._tensor = tensor
+        self.slice_spec = slice_spec
+        self.name = name
+        if callable(tensor):
+            if dtype is None or device is None:
+                raise AssertionError(
+                    "When passing a callable `tensor` to a SaveSpec, an explicit dtype and device "
+                    "must be provided."
+                )
+            self.dtype: DType = dtype
+            self.device: str = device
+        else:
+            self.dtype, self.device = tensor.dtype, tensor.device
+
+    @property
+    def tensor(self) -> Any:
+        """The tensor; one made by a function is new each time."""
+        return self._tensor() if callable(self._tensor) else self._tensor
+
+
+class SaveableObject:
+    """Something that checkpoints hold, as one or several tensors.
+
+    Args:
+      op: What it is, for instance a variable; nothing is saved twice.
+      specs: Its tensors, all on one device.
+      name: Its name.
+    """
+
+    def __init__(self, op: Any, specs: Sequence[SaveSpec], name: str) -> None:
+        self.op = op
+        self.specs = specs
+        self.name = name
+
+    @property
+    def optional_restore(self) -> bool:
+        """Whether a checkpoint may lack it."""
+        return False
+
+    @property
+    def device(self) -> str:
+        """Where its tensors are."""
+        return self.specs[0].device
+
+    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
+        """Builds what gives it its saved state.
+
+        Args:
+          restored_tensors: What was read, for each of `specs`.
+          restored_shapes: Shapes to give these first, or None.
+
+        Returns:
+          An operation.
+        """
+        raise ValueError("Calling an abstract method.")
+
+
+class ReferenceVariableSaveable(SaveableObject):
+    """A reference variable."""
+
+    def __init__(self, var: Any, slice_spec: Any, name: str) -> None:
+        super().__init__(var, [SaveSpec(var, slice_spec, name, dtype=var.dtype)], name)
+
+    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
+        """Assigns what was read."""
+        (tensor,) = restored_tensors
+        if restored_shapes is not None:
+            tensor = reshape(tensor, restored_shapes[0])
+        known = restored_shapes is None and self.op.get_shape().is_fully_defined()
+        return assign(self.op, tensor, validate_shape=known)
+
+
+class ResourceVariableSaveable(SaveableObject):
+    """A resource variable, or the tensor that reads one."""
+
+    def __init__(self, var: Any, slice_spec: Any, name: str) -> None:
+        self._var_device = var.device
+        self._var_shape = var.shape
+        if isinstance(var, Tensor):
+            self.handle_op = var.op.inputs[0]
+            tensor: Any = var
+        elif is_resource_variable(var):
+            self.handle_op = var.handle
+            tensor = _reader(var)
+        else:
+            raise ValueError(
+                f"Saveable is neither a resource variable nor a read operation. Got: {var!r}"
+            )
+        spec = SaveSpec(tensor, slice_spec, name, dtype=var.dtype, device=var.device)
+        super().__init__(var, [spec], name)
+
+    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
+        """Assigns what was read, on the variable's device."""
+        from stillflow.ops.variables.resource import assign_variable_op
+
+        (tensor,) = restored_tensors
+        if restored_shapes is not None:
+            tensor = reshape(tensor, restored_shapes[0])
+        with device(self._var_device):
+            tensor = identity(tensor)
+            value = convert_to_tensor(tensor)
+            self._var_shape.assert_is_compatible_with(value.shape)
+            return assign_variable_op(self.handle_op, value)
+
+
+def _reader(variable: Any) -> Callable[[], Tensor]:
+    """A function that adds a read of the variable, and a copy of it on the CPU."""
+
+    def read() -> Tensor:
+        with device(variable.device):
+            value = variable.read_value()
+            with device("/device:CPU:0"):
+                return identity(value)
+
+    return read
+
+
+def set_cpu0(device_string: str) -> str:
+    """The first CPU of the machine that a device belongs to."""
+    spec = DeviceSpec.from_string(device_string)
+    return spec.replace(device_type="CPU", device_index=0).to_string()
+
+
+def _is_trackable(item: Any) -> bool:
+    """Whether an object tells what of it belongs into a checkpoint, other than a variable."""
+    return hasattr(item, "_gather_saveables_for_checkpoint") and not isinstance(item, VariableV2)
+
+
+def saveable_objects_for_op(op: Any, name: str) -> Iterator[SaveableObject]:
+    """The saveables that a variable, a list of its parts, or another object consists of.
+
+    Args:
+      op: The object.
+      name: Its name in the checkpoint.
+
+    Raises:
+      TypeError: If the name is no string, or a tensor is not a variable's.
+      ValueError: If parts do not belong together.
+    """
+    if not isinstance(name, str):
+        raise TypeError(
+            "names_to_saveables must be a dict mapping string names to trackable operations. Name "
+            f"is not a string: {name}"
+        )
+    if isinstance(op, SaveableObject):
+        yield op
+    elif isinstance(op, (list, tuple, PartitionedVariable)):
+        yield from _saveable_parts(list(op), name)
+    elif _is_trackable(op):
+        for attribute, factory in op._gather_saveables_for_checkpoint().items():
+            full = name if attribute == VARIABLE_VALUE_KEY else f"{name}_{attribute}"
+            made = factory(full) if callable(factory) else factory
+            yield from saveable_objects_for_op(made, made.name)
+    elif isinstance(op, BaseResourceVariable):
+        yield ResourceVariableSaveable(op._graph_element, "", name)
+    else:
+        variable = convert_to_tensor(op, as_ref=True)
+        if not _is_of_variable(variable):
+            raise TypeError(
+                "names_to_saveables must be a dict mapping string names to Tensors/Variables. Not "
+                f"a variable: {variable}"
+            )
+        kind = _saveable_kind(variable)
+        yield kind(variable, "", name)
+
+
+def _saveable_parts(parts: list[Any], name: str) -> Iterator[SaveableObject]:
+    slice_name = None
+    for variable in parts:
+        if not isinstance(variable, VariableV2):
+            raise ValueError(f"Slices must all be Variables: {variable}")
+        info = variable._save_slice_info
+        if not info:
+            raise ValueError(f"Slices must all be slices: {variable}")
+        if slice_name is None:
+            slice_name = info.full_name
+        elif slice_name != info.full_name:
+            raise ValueError(
+                f"Slices must all be from the same tensor: {slice_name} != {info.full_name}"
+            )
+        yield _saveable_kind(variable)(variable, info.spec, name)
+
+
+def _saveable_kind(variable: Any) -> Callable[[Any, Any, str], SaveableObject]:
+    if variable.op.type in _REFERENCE_OPS:
+        return ReferenceVariableSaveable
+    return ResourceVariableSaveable
+
+
+def _is_of_variable(tensor: Any) -> bool:
+    return isinstance(tensor, Tensor) and tensor.op.type in _VARIABLE_OPS
+
+
+def op_list_to_dict(op_list: Any, convert_variable_to_tensor: bool = True) -> dict[str, Any]:
+    """Variables and other saveables by the names they get in a checkpoint.
+
+    Args:
+      op_list: A list, tuple or set of variables, their parts, saveables.
+      convert_variable_to_tensor: Whether variables that are not parts are given as tensors.
+
+    Returns:
+      A dict; parts of one variable are a list under its name.
+
+    Raises:
+      TypeError: If something is no such thing.
+      ValueError: If two of them have one name.
+    """
+    if not isinstance(op_list, (list, tuple, set)):
+        raise TypeError(f"Variables to save should be passed in a dict or a list: {op_list}")
+    result: dict[str, Any] = {}
+    # Reads of resource variables may be added, so the order decides what graph is built.
+    for var in sorted(op_list, key=lambda item: item.name):
+        if isinstance(var, SaveableObject):
+            result[var.name] = var
+        elif isinstance(var, PartitionedVariable):
+            _add_named(result, var.name, var)
+        elif isinstance(var, VariableV2) and var._save_slice_info:
+            _add_part(result, var)
+        elif _is_trackable(var) and not isinstance(var, (BaseResourceVariable, RefVariable)):
+            factories = var._gather_saveables_for_checkpoint().values()
+            made = [factory() if callable(factory) else factory for factory in factories]
+            result.update(op_list_to_dict(made))
+        else:
+            if convert_variable_to_tensor:
+                var = _as_tensor(var)
+            reads = var.op.type == "ReadVariableOp"
+            _add_named(result, (var.op.inputs[0].op if reads else var.op).name, var)
+    return result
+
+
+def _as_tensor(var: Any) -> Tensor:
+    if isinstance(var, BaseResourceVariable):
+        tensor = var._graph_element
+    else:
+        tensor = convert_to_tensor(var, as_ref=True)
+    if not _is_of_variable(tensor):
+        raise TypeError(f"Variable to save is not a Variable: {tensor}")
+    return tensor
+
+
+def _add_named(result: dict[str, Any], name: str, var: Any) -> None:
+    if name in result:
+        raise ValueError(f"At least two variables have the same name: {name}")
+    result[name] = var
+
+
+def _add_part(result: dict[str, Any], var: Any) -> None:
+    name = var._save_slice_info.full_name
+    known = result.setdefault(name, [])
+    if not isinstance(known, list):
+        raise ValueError(f"Mixing slices and non-slices with the same name: {name}")
+    known.append(var)
+
+
+def validate_and_slice_inputs(names_to_saveables: Any) -> list[SaveableObject]:
+    """The saveables of a dict or list of what to save, in the order of their names.
+
+    Raises:
+      TypeError: If something cannot be saved.
+      ValueError: If something is to be saved twice.
+    """
+    if not isinstance(names_to_saveables, dict):
+        names_to_saveables = op_list_to_dict(names_to_saveables)
+    saveables: list[SaveableObject] = []
+    seen: set[int] = set()
+    for name, op in sorted(names_to_saveables.items(), key=lambda item: item[0]):
+        for saveable in saveable_objects_for_op(op, name):
+            if id(saveable.op) in seen:
+                raise ValueError(
+                    f"The same saveable will be restored with two names: {saveable.name}"
+                )
+            saveables.append(saveable)
+            seen.add(id(saveable.op))
+    return saveables
