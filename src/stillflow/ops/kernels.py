@@ -23,6 +23,13 @@ def torch_type(dtype: DType) -> Any:
     return getattr(torch, dtype.base_dtype.torch_name or "none")
 
 
+def type_of(value: Any) -> DType:
+    """The type of a run-time value: a torch tensor, or an array of strings."""
+    if isinstance(value, np.ndarray):
+        return dtypes.as_dtype(value.dtype)
+    return dtypes.as_dtype(str(value.dtype).removeprefix("torch."))
+
+
 def is_object(node: Node, index: int = 0) -> bool:
     """Whether an input's values are numpy object arrays: strings."""
     return node.dtype(index) == dtypes.string

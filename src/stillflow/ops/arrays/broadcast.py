@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
+from stillflow.graph.constant_value import MAX_ELEMENTS
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
@@ -58,7 +60,10 @@ def _incompatible(source: Sequence[Any], target: Sequence[Any]) -> str:
 @broadcast_to_op.value
 def broadcast_to_value(node: Node) -> Any:
     value, dims = node.value(0), node.out_dims()
-    if value is None or dims is None or None in dims or node.value(1) is None:
+    wanted = node.value(1)
+    if value is None or wanted is None or dims is None or None in dims:
+        return None
+    if min(wanted.ravel(), default=0) < 0 or prod(dims) > MAX_ELEMENTS:  # type: ignore[arg-type]
         return None
     return np.broadcast_to(value, dims) if _broadcastable(value.shape, dims) else None
 

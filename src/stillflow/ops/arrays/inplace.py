@@ -29,10 +29,14 @@ def _same_shape(node: Node) -> Any:
 def _kernel(how: str) -> Callable[[Node], Any]:
     def kernel(node: Node) -> Any:
         def change(x: Any, i: Any, v: Any) -> Any:
+            if i.ndim != 1:
+                raise ValueError(f"i must be a vector. {dims_lib.to_string(tuple(i.shape))}")
+            if len(i) and not len(x):
+                raise ValueError(f"i[0] = {int(i[0])} names a row, but x has none")
             if tuple(v.shape[1:]) != tuple(x.shape[1:]) or i.shape[0] != v.shape[0]:
                 raise ValueError("i and x shape doesn't match at index 0")
             result = x.copy() if isinstance(x, np.ndarray) else x.clone()
-            rows = i.long() % max(1, x.shape[0])
+            rows = i.long() % max(1, len(x))
             flat = v.reshape(v.shape[0], -1) if v.shape[0] else v.reshape(0, 1)
             change_rows(result.reshape(x.shape[0], flat.shape[1]), rows, flat, how)
             return result

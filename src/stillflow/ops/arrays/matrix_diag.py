@@ -55,7 +55,12 @@ def _range(k: list[int]) -> tuple[int, int]:
         raise ValueError(
             f"diag_index must have only one or two elements, received {len(k)} elements."
         )
-    return k[0], k[-1]
+    lower, upper = k[0], k[-1]
+    if lower > upper:
+        raise ValueError(
+            f"lower_diag_index must not be larger than upper_diag_index: {lower} > {upper}"
+        )
+    return lower, upper
 
 
 def _known_range(node: Node, index: int) -> tuple[int, int] | None:
@@ -65,15 +70,10 @@ def _known_range(node: Node, index: int) -> tuple[int, int] | None:
     value = node.value(index)
     if value is None:
         return None
-    lower, upper = _range(value.ravel().tolist())
-    if lower > upper:
-        if node.planning:
-            raise ValueError(
-                "lower_diag_index must not be larger than upper_diag_index: "
-                f"{lower} > {upper}"
-            )
+    k = value.ravel().tolist()
+    if len(k) == 2 and k[0] > k[1] and not node.planning:
         raise ValueError("lower_diag_index is greater than upper_diag_index")
-    return lower, upper
+    return _range(k)
 
 
 def _check_bounds(lower: int, upper: int, rows: int, columns: int) -> None:

@@ -17,7 +17,8 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.dispatch import dispatchable
-from stillflow.ops.kernels import is_object
+from stillflow.ops.kernels import is_object, type_of
+from stillflow.ops.memory import require_room
 from stillflow.ops.samples import Bad, Sample
 
 one_hot_op = op(
@@ -65,6 +66,7 @@ def _known_depth(node: Node) -> int | None:
 def _mark(indices: Any, depth: int, axis: int, on_value: Any, off_value: Any) -> Any:
     """Fills with `off_value` and puts `on_value` at the indices; others than [0, depth) count
     nowhere."""
+    require_room((*indices.shape, depth), type_of(on_value))
     position = indices.ndim if axis == -1 else axis
     where = indices.long().unsqueeze(position)
     classes = torch.arange(depth, device=indices.device)
@@ -88,6 +90,9 @@ def one_hot_kernel(node: Node) -> Any:
             return node.call(_mark_ones, indices, int(depth), axis, getattr(torch, node.T.name))
 
     def mark(indices: Any, depth: Any, on_value: Any, off_value: Any) -> Any:
+        if depth.ndim:
+            given = dims_lib.to_string(tuple(depth.shape))
+            raise ValueError(f"depth must be a scalar, but got: {given}")
         count = int(depth)
         if count < 0:
             raise ValueError(f"depth must be non-negative, got: {count}")
@@ -105,6 +110,7 @@ def one_hot_kernel(node: Node) -> Any:
 
 def _mark_ones(indices: Any, depth: int, axis: int, dtype: Any) -> Any:
     """The usual case: ones among zeros."""
+    require_room((*indices.shape, depth), dtypes.as_dtype(str(dtype).removeprefix("torch.")))
     position = indices.ndim if axis == -1 else axis
     classes = torch.arange(depth, dtype=indices.dtype, device=indices.device)
     if position == indices.ndim:

@@ -66,16 +66,26 @@ def _windows(size: int, window: int, stride: int, padding: bytes) -> tuple[int, 
     return count, max(0, (count - 1) * stride + window - size)
 
 
+_SINGULAR = {"strides": "Stride", "rates": "Dilation rate"}
+
+
 def patches_shape(node: Node) -> Any:
     spatial = 2 if node.op.type == "ExtractImagePatches" else 3
     dims = dims_lib.with_rank(node.dims(0), spatial + 2)
     rates = _rates(node)
-    for what, given in (("ksizes", node.ksizes), ("stride", node.strides), ("rates", rates)):
+    for what, name, given in (
+        ("ksizes", "ksizes", node.ksizes), ("strides", "stride", node.strides),
+        ("rates", "rates", rates),
+    ):  # fmt: skip
         if len(given) != spatial + 2:
             raise ValueError(
-                f"{node.op.type} requires the {what} attribute to contain {spatial + 2} values, "
+                f"{node.op.type} requires the {name} attribute to contain {spatial + 2} values, "
                 f"but got: {len(given)}"
             )
+        if min(given) <= 0:
+            if node.planning or what == "ksizes":
+                raise ValueError(f"{what} is out of range.")
+            raise ValueError(f"{_SINGULAR[what]} must be > 0, but got {min(given)}")
     depth = dims_lib.multiply(dims[-1], prod(node.ksizes[1:-1]))
     inner: list[int | None] = [None] * spatial
     if None not in dims[1:-1]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,11 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.gather import in_range
 from stillflow.ops.arrays.shape import reshape, shape_internal
 from stillflow.ops.arrays.slicing import slice_helper
 from stillflow.ops.kernels import ints, torch_type
+from stillflow.ops.memory import require_room
 from stillflow.ops.samples import Bad, Sample
 
 # ---- LowerBound, UpperBound
@@ -142,6 +145,9 @@ def unravel_index_kernel(node: Node) -> Any:
                 raise ValueError(
                     f"Input dims cannot be negative. Got dim = {size} at index {axis}"
                 )
+        require_room(sizes, dtypes.bool)
+        if not in_range(indices, prod(sizes)):
+            raise ValueError(f"index is out of bound as with dims {sizes}")
         result, inner = [], 1
         for size in reversed(sizes):
             result.append(torch.div(indices % (inner * size), inner, rounding_mode="trunc"))

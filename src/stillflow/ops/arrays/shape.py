@@ -29,6 +29,7 @@ from stillflow.ops.constants import constant
 from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import either, int_array, ints, torch_type
+from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 
 # ---- Shape, ShapeN, Size, Rank
@@ -261,6 +262,7 @@ reshape_op = op(
 @reshape_op.shape
 def reshape_shape(node: Node) -> Any:
     if node.planning:
+        checked_rank(node, 1, 1, "sizes input must be 1-D, not ")
         dims, wanted = node.dims(0), node.value(1)
         if wanted is not None and dims is not None and None not in dims:
             return resolve_shape(dims, wanted.ravel().tolist())
@@ -438,7 +440,14 @@ def expand_dims_kernel(node: Node) -> Any:
     axis = node.value(1)
     if axis is not None:
         return node.call(expand, node.inputs[0], int(axis.ravel()[0]))
-    return lambda x, axis: expand(x, _insertion(ints(axis)[0], x.ndim, True))
+
+    def run(x: Any, axis: Any) -> Any:
+        axes = ints(axis)
+        if len(axes) != 1:
+            raise ValueError("'dim' must be a tensor with a single value")
+        return expand(x, _insertion(axes[0], x.ndim, True))
+
+    return run
 
 
 @expand_dims_op.gradient

@@ -24,6 +24,7 @@ from stillflow.ops.arrays.sequences import range as range_of
 from stillflow.ops.arrays.shape import reshape, shape
 from stillflow.ops.arrays.slicing import slice_helper
 from stillflow.ops.dispatch import dispatchable
+from stillflow.ops.memory import require_room
 from stillflow.ops.samples import Bad, Sample
 
 # ---- DynamicPartition
@@ -157,7 +158,7 @@ def stitch_shape(node: Node) -> Any:
 
 
 def stitch_kernel(node: Node) -> Any:
-    count = node.N
+    count, dtype = node.N, node.T
 
     def stitch(*inputs: Any) -> Any:
         indices, data = inputs[:count], inputs[count:]
@@ -172,6 +173,7 @@ def stitch_kernel(node: Node) -> Any:
                 top = max(top, int(index.max()))
         inner = tuple(data[0].shape[indices[0].ndim :])
         width = prod(inner)
+        require_room((top + 1, *inner), dtype)
         if isinstance(data[0], np.ndarray):
             merged = np.full((top + 1, width), b"", object)
         else:

@@ -60,7 +60,7 @@ def _nonzero(function: Callable[..., Any]) -> Callable[..., Any]:
     """A numpy function of two arrays that refuses a zero among integer divisors."""
 
     def run(x: Any, y: Any) -> Any:
-        if y.dtype.kind in "iu" and not y.all():
+        if y.dtype.kind in "iu" and x.size and not y.all():
             raise ZeroDivisionError
         return function(x, y)
 
@@ -84,7 +84,7 @@ def _checked(divide: Callable[..., Any], opposite: bool) -> Callable[..., Any]:
     """
 
     def run(x: Any, y: Any) -> Any:
-        if not torch.all(y):
+        if not torch.all(y) and x.numel():
             raise invalid("Integer division by zero")
         minus = y == -1
         if not torch.any(minus):
@@ -102,7 +102,7 @@ def _divide_integers(
     if node.T in NUMPY_TYPES:
 
         def in_numpy_checked(x: Any, y: Any) -> Any:
-            if not y.all():
+            if not y.all() and x.size:
                 raise invalid("Integer division by zero")
             return in_numpy(x, y)
 

@@ -10,8 +10,9 @@ import numpy as np
 from stillflow.graph.dims import to_string
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
-from stillflow.ops.kernels import torch_type
+from stillflow.ops.kernels import torch_type, type_of
 from stillflow.ops.math.kernels import NUMPY_TYPES, invalid, through_numpy
+from stillflow.ops.memory import require_room
 
 # f(data, ids, rows): combines `data[i]` into row `ids[i]` of a tensor with that many rows.
 Combine = Callable[[Any, Any, int], Any]
@@ -145,7 +146,9 @@ def sorted_segments(combine: Combine) -> Callable[[Any, Any], Any]:
             raise invalid("segment_ids should be a vector.")
         if ids.shape[0] != data.shape[0]:
             raise invalid("segment_ids should be the same size as dimension 0 of input.")
-        return combine(data, ids, check_sorted(ids))
+        rows = check_sorted(ids)
+        require_room((rows, *data.shape[1:]), type_of(data))
+        return combine(data, ids, rows)
 
     return run
 
@@ -167,6 +170,7 @@ def unsorted_segments(combine: Combine) -> Callable[[Any, Any, Any], Any]:
             raise invalid(f"Input num_segments == {rows} must not be negative.")
         suffix = data.shape[ids.dim() :]
         flat = ids.reshape(-1)
+        require_room((rows, *suffix), type_of(data))
         data = data.reshape(-1, *suffix) if ids.dim() != 1 else data
         if flat.numel():
             low, high = torch.aminmax(flat)

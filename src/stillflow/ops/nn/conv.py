@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.graph import dims
+from stillflow.graph import dims, dtypes
 from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.shape import shape, shape_n
 from stillflow.ops.deprecated import renamed_argument
+from stillflow.ops.memory import require_room
 from stillflow.ops.nn import convolution as kernels
 from stillflow.ops.nn import windows
 from stillflow.ops.nn.convolution import Slide
@@ -229,6 +230,7 @@ def check_backprop(label: str, slide: Slide, image: Any, filter: Any, grad: Any)
 
 def given_shape(node: Node, index: int, rank: int) -> Any:
     """The shape rule of an output whose shape input number `index` says."""
+    dims.with_rank(node.dims(index), 1)
     sizes = node.shape_value(index)
     return (None,) * rank if sizes is None else dims.with_rank(sizes, rank)
 
@@ -240,10 +242,13 @@ def _target(node: Node, index: int, like: bool) -> Any:
 
 def target_now(value: Any, like: bool = False) -> tuple[int, ...]:
     """The shape of a gradient, read while the plan runs."""
+    if not like and value.ndim != 1:
+        raise ValueError("shape must be a vector of {int32,int64}, got shape []")
     sizes = tuple(value.shape) if like else tuple(value.tolist())
     for axis, size in enumerate(sizes):
         if size < 0:
             raise ValueError(f"Dimension {axis} of input_sizes must be >= 0")
+    require_room(sizes, dtypes.half)
     return sizes
 
 

@@ -200,8 +200,23 @@ def zeros(like: Any, shape: Sequence[int]) -> Any:
     return like.new_zeros(tuple(shape))
 
 
+def _result_shape(image: Sequence[int], filter: Sequence[int], geometry: Geometry) -> Any:
+    first = 1 if geometry.is_channels_last else 2
+    sizes = [
+        (size + before + after - (width - 1) * dilation - 1) // stride + 1
+        for size, width, stride, dilation, (before, after) in zip(
+            image[first:], filter, geometry.strides, geometry.dilations, geometry.pads
+        )
+    ]
+    if geometry.is_channels_last:
+        return (image[0], *sizes, filter[-1])
+    return (image[0], filter[-1], *sizes)
+
+
 def convolution(image: Any, filter: Any, geometry: Geometry) -> Any:
     """What Conv2D and Conv3D run."""
+    if not image.numel():
+        return zeros(image, _result_shape(image.shape, filter.shape, geometry))
     return image_out(convolve(image_in(image, geometry), filter_in(filter), geometry), geometry)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,6 +15,8 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.kernels import type_of
+from stillflow.ops.memory import require_room
 from stillflow.ops.random.permutation import permutation
 from stillflow.ops.random.philox import Philox
 from stillflow.ops.samples import Bad, Sample
@@ -68,6 +71,8 @@ def _spans(sequence: Any, size: int, overlapping: bool) -> tuple[list[int], list
     edges = [int(edge) for edge in sequence]
     if edges and min(edges) < 0:
         raise ValueError(f"Pooling sequence values must not be negative, got {edges}")
+    if len(edges) < 2 or edges[-1] > size or any(a >= b for a, b in itertools.pairwise(edges)):
+        raise ValueError(f"Pooling sequence {edges} does not ascend to {size}")
     stops = [min(edge if overlapping else edge - 1, size - 1) for edge in edges[1:]]
     return edges[:-1], stops
 
@@ -101,7 +106,18 @@ def _max(image: Any, rows: Any, columns: Any, overlapping: bool) -> tuple[Any, A
     return best, where
 
 
+def _require_windows(shape: Sequence[int], grad: Any, rows: Any, columns: Any) -> None:
+    """Refuses a gradient that is not that of a pool of `shape` with these windows."""
+    expected = (shape[0], len(rows) - 1, len(columns) - 1, shape[3])
+    if tuple(grad.shape) != expected:
+        raise ValueError(
+            f"out_backprop of shape {dims.to_string(tuple(grad.shape))} does not go with the "
+            f"pooling sequences, which make {dims.to_string(expected)}"
+        )
+
+
 def _max_grad(image: Any, grad: Any, rows: Any, columns: Any, overlapping: bool) -> Any:
+    _require_windows(image.shape, grad, rows, columns)
     _, where = _max(image, rows, columns, overlapping)
     batch, height, width, depth = image.shape
     start = torch.arange(batch, device=image.device)[:, None, None, None] * (height * width)
@@ -142,6 +158,7 @@ def _counts(rows: Any, columns: Any, like: Any) -> Any:
 def _avg_grad(
     shape: Sequence[int], grad: Any, rows: Any, columns: Any, overlapping: bool
 ) -> Any:
+    _require_windows(shape, grad, rows, columns)
     row_spans = _spans(rows, shape[1], overlapping)
     column_spans = _spans(columns, shape[2], overlapping)
     wide = grad.double()
@@ -160,6 +177,8 @@ def fractional_pool_shape(node: Node) -> Any:
         raise ValueError("pooling_ratio field must specify 4 dimensions")
     output = []
     for axis, (size, ratio) in enumerate(zip(image, node.pooling_ratio)):
+        if not ratio >= 1:
+            raise ValueError(f"pooling_ratio must be >= 1, but is {ratio:g} for dimension {axis}")
         found = None if size is None else _output_size(size, ratio)
         if found is not None and found < 0:
             raise ValueError(f"Size computed for dim {axis} is negative: {found}")
@@ -330,6 +349,11 @@ def fractional_avg_pool_grad_kernel(node: Node) -> Any:
 
     def spread(sizes: Any, grad: Any, rows: Any, columns: Any) -> Any:
         shape = sizes.tolist()
+        if len(shape) != 4:
+            raise ValueError(
+                "original input tensor shape must be1-dimensional and 4 elements"
+            )
+        require_room(shape, type_of(grad))
         for size, name in zip(shape, ("Batch", "Rows", "Columns", "Depth")):
             if size == 0:
                 raise ValueError(f"{name} dimension of input must not be 0")

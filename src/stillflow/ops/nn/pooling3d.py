@@ -136,7 +136,12 @@ max_pool3d_grad_grad_op.gradient(_second(max_pool3d_grad_op))
 
 @max_pool3d_grad_op.shape
 def max_pool3d_grad_shape(node: Node) -> Any:
-    return dims.with_rank(node.dims(0), 5)
+    image = dims.with_rank(node.dims(0), 5)
+    if node.planning:
+        pooled = pool3d_shape(node)
+        dims.merge(node.dims(1), pooled)
+        dims.merge(node.dims(2), pooled)
+    return image
 
 
 def _max_pool3d_grad(image: Any, grad: Any, geometry: PoolGeometry) -> Any:

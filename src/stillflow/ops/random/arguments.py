@@ -12,6 +12,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, dimension_value
 from stillflow.ops.arrays import packing as packing  # lists of tensors become tensors
+from stillflow.ops.memory import require_room
 
 
 def checked_rank(node: Node, index: int, rank: int, running: str) -> tuple[Dim, ...]:
@@ -47,9 +48,16 @@ def shape_argument(node: Node, index: int = 0) -> Dims:
 
 
 def shape_sizes(node: Node, index: int = 0) -> tuple[int, ...] | None:
-    """The sizes that input `index` stands for if they are known when the plan is made."""
+    """The sizes that input `index` stands for if they are known when the plan is made.
+
+    Raises:
+      ResourceExhaustedError: if no memory holds so much.
+    """
     sizes = node.shape_value(index)
-    return sizes if sizes is not None and None not in sizes else None  # type: ignore[return-value]
+    if sizes is None or None in sizes:
+        return None
+    require_room(sizes, dtypes.half)  # type: ignore[arg-type]
+    return sizes  # type: ignore[return-value]
 
 
 def read_sizes(shape: Any) -> tuple[int, ...]:
@@ -57,11 +65,13 @@ def read_sizes(shape: Any) -> tuple[int, ...]:
 
     Raises:
       ValueError: if one is negative.
+      ResourceExhaustedError: if no memory holds so much.
     """
     sizes = tuple(shape.tolist())
     for size in sizes:
         if size < 0:
             raise ValueError(f"Dimension {size} must be >= 0")
+    require_room(sizes, dtypes.half)
     return sizes
 
 

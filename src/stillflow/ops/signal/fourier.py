@@ -104,6 +104,10 @@ def _check_sizes(given: Any, lengths: list[int], forward: bool) -> None:
     for i, length in enumerate(lengths):
         least = length if forward or i < rank - 1 else length // 2 + 1
         axis = len(given) - rank + i
+        if length < 0:
+            raise errors.InvalidArgumentError(
+                None, None, f"fft_length[{i}] must be >= 0, but got: {length}"
+            )
         if given[axis] != 0 and given[axis] < least:
             raise errors.InvalidArgumentError(
                 None, None, f"Input dimension {axis} must have length of at least {least} "

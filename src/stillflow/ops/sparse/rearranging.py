@@ -28,10 +28,18 @@ from stillflow.ops.control import identity
 from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.reductions import reduce_max
+from stillflow.ops.memory import require_room
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.sparse.conversion import as_sparse, parts
 from stillflow.ops.sparse.dense import NUMBERS
-from stillflow.ops.sparse.rows import joined, listed, row_numbers, take_rows
+from stillflow.ops.sparse.rows import (
+    check_inside,
+    check_parts,
+    joined,
+    listed,
+    row_numbers,
+    take_rows,
+)
 
 sparse_reorder_op = op("""
     SparseReorder(input_indices: int64, input_values: T, input_shape: int64)
@@ -166,6 +174,12 @@ def sparse_reshape_value(node: Node) -> Any:
 @sparse_reshape_op.kernel
 def sparse_reshape_kernel(node: Node) -> Any:
     def run(indices: Any, size: Any, wanted: Any) -> Any:
+        if indices.shape[1] != len(size):
+            raise ValueError(
+                f"Input shape has {len(size)} dimensions, but indices have "
+                f"{indices.shape[1]} columns"
+            )
+        require_room(size.tolist(), dtypes.bool, touched=False)
         sizes = _resolved(size.tolist(), wanted.tolist())
         places = row_numbers(indices, size.tolist())
         columns = []
@@ -318,7 +332,11 @@ def sparse_split_kernel(node: Node) -> Any:
 
     def run(axis: Any, indices: Any, values: Any, size: Any) -> Any:
         sizes = size.tolist()
+        if axis.ndim and len(axis) != 1:
+            raise ValueError("Input split_dim should be a scalar")
         axis = int(axis)
+        check_parts(indices, values, size)
+        require_room(sizes, dtypes.bool, touched=False)
         if not 0 <= axis < len(sizes):
             raise ValueError(
                 f"Input split_dim should be between 0 and rank ({len(sizes)}), got {axis}"
@@ -328,6 +346,7 @@ def sparse_split_kernel(node: Node) -> Any:
                 "Input num_split should be between 1 and the splitting dimension size "
                 f"({sizes[axis]}), got {count}"
             )
+        check_inside(indices, sizes)
         each, more = divmod(sizes[axis], count)
         results, begin = [], 0
         for part in range(count):
@@ -425,6 +444,8 @@ def sparse_concat_kernel(node: Node) -> Any:
 
     def run(*inputs: Any) -> Any:
         indices, values, shapes = inputs[:count], inputs[count:-count], inputs[-count:]
+        for each in zip(indices, values, shapes, strict=True):
+            check_parts(*each)
         sizes = [size.tolist() for size in shapes]
         axis = _check_concat(sizes, concat_dim)
         moved, begin = [], 0

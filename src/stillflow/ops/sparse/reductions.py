@@ -19,7 +19,7 @@ from stillflow.ops.math import reductions as dense
 from stillflow.ops.math.cast import cast
 from stillflow.ops.sparse.conversion import parts
 from stillflow.ops.sparse.dense import NUMBERS
-from stillflow.ops.sparse.rows import row_numbers
+from stillflow.ops.sparse.rows import check_inside, check_parts, row_numbers
 
 _INPUTS = "(input_indices: int64, input_values: T, input_shape: int64, reduction_axes: int32)"
 _SPARSE = "(output_indices: int64, output_values: T, output_shape: int64)"
@@ -76,7 +76,9 @@ def _kernel(combine: Callable[..., Any], sparse: bool) -> Callable[[Node], Any]:
         keep_dims = node.keep_dims
 
         def run(indices: Any, values: Any, size: Any, axes: Any) -> Any:
+            check_parts(indices, values, size)
             sizes = size.tolist()
+            check_inside(indices, sizes)
             reduced = _axes(axes, len(sizes))
             kept = [axis for axis in range(len(sizes)) if axis not in reduced]
             rows = indices[:, kept]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.graph import dtypes
+from stillflow.graph import dims, dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
@@ -19,6 +19,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor, is_sparse
 from stillflow.graph.static_value import static_value
 from stillflow.ops.arrays.fill import fill, ones, ones_like, zeros
+from stillflow.ops.arrays.gather import in_range
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.select import where_v2
@@ -31,11 +32,12 @@ from stillflow.ops.control import identity, with_dependencies
 from stillflow.ops.math.binary import add, maximum, minimum
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.reductions import reduce_max
+from stillflow.ops.memory import require_room
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.sparse.conversion import as_sparse, parts
 from stillflow.ops.sparse.dense import sparse_tensor_to_dense
 from stillflow.ops.sparse.rearranging import sparse_reorder
-from stillflow.ops.sparse.rows import take_rows
+from stillflow.ops.sparse.rows import check_parts, listed, take_rows
 
 sparse_fill_empty_rows_op = op("""
     SparseFillEmptyRows(indices: int64, values: T, dense_shape: int64, default_value: T)
@@ -55,7 +57,13 @@ sparse_fill_empty_rows_grad_op = op("""
 
 @sparse_fill_empty_rows_op.shape
 def sparse_fill_empty_rows_shape(node: Node) -> Any:
-    rows, size = node.dims(0), node.shape_value(2)
+    rows, values = dims.with_rank(node.dims(0), 2), dims.with_rank(node.dims(1), 1)
+    size = node.shape_value(2)
+    if not node.planning:
+        length = dims.with_rank(node.dims(2), 1)
+        dims.with_rank(node.dims(3), 0)
+        dims.merge_dim(rows[0], values[0])
+        dims.merge_dim(rows[1], length[0])
     return [
         (None, rows[1] if rows else None),
         (None,),
@@ -67,8 +75,14 @@ def sparse_fill_empty_rows_shape(node: Node) -> Any:
 @sparse_fill_empty_rows_op.kernel
 def sparse_fill_empty_rows_kernel(node: Node) -> Any:
     def run(indices: Any, values: Any, size: Any, default: Any) -> Any:
+        check_parts(indices, values, size)
+        if default.ndim:
+            raise ValueError(f"default_value must be a scalar, saw: {listed(default.shape)}")
+        if not len(size):
+            raise ValueError("Dense shape cannot be empty.")
         count, given = int(size[0]), len(indices)
         rows = indices[:, 0]
+        require_room([count], dtypes.int64)
         if count == 0 and given:
             raise ValueError(
                 f"Received SparseTensor with dense_shape[0] = 0 but indices.shape[0] = {given}"
@@ -113,12 +127,23 @@ def sparse_fill_empty_rows_samples() -> Iterator[Any]:
 
 @sparse_fill_empty_rows_grad_op.shape
 def sparse_fill_empty_rows_grad_shape(node: Node) -> Any:
-    return [node.dims(0), ()]
+    if node.planning:
+        return [node.dims(0), ()]
+    dims.with_rank(node.dims(1), 1)
+    return [dims.with_rank(node.dims(0), 1), ()]
 
 
 @sparse_fill_empty_rows_grad_op.kernel
 def sparse_fill_empty_rows_grad_kernel(node: Node) -> Any:
     def run(places: Any, grad: Any) -> Any:
+        for name, value in (("reverse_index_map", places), ("grad_values", grad)):
+            if value.ndim != 1:
+                raise ValueError(f"{name} must be a vector, saw: {listed(value.shape)}")
+        if not in_range(places, len(grad)):
+            wrong = int(places[(places < 0) | (places >= len(grad))][0])
+            raise ValueError(
+                f"Elements in reverse index must be in [0, {len(grad)}) but got {wrong}"
+            )
         taken = grad[places]
         rest = torch.ones(len(grad), dtype=torch.bool, device=grad.device)
         rest[places] = False

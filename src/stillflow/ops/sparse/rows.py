@@ -25,6 +25,33 @@ def row_numbers(indices: Any, shape: Sequence[int]) -> Any:
     return (indices * torch.from_numpy(strides).to(indices.device)).sum(1)
 
 
+def check_parts(indices: Any, values: Any, size: Any) -> None:
+    """Refuses the parts of a sparse tensor whose shapes do not go together.
+
+    Raises:
+      ValueError: saying which.
+    """
+    if indices.ndim != 2:
+        raise ValueError(
+            f"Input indices should be a matrix but received shape {listed(indices.shape)}"
+        )
+    if values.ndim != 1:
+        raise ValueError(
+            f"Input values should be a vector but received shape {listed(values.shape)}"
+        )
+    if size.ndim != 1:
+        raise ValueError(f"Input shape should be a vector but received shape {listed(size.shape)}")
+    if len(indices) != len(values):
+        raise ValueError(
+            "indices and values rows (indexing dimension) must match. "
+            f"(indices = {len(indices)}, values = {len(values)})"
+        )
+    if indices.shape[1] != len(size):
+        raise ValueError(
+            f"Input shape has {len(size)} dimensions, but indices have {indices.shape[1]} columns"
+        )
+
+
 def check_inside(indices: Any, shape: Sequence[int]) -> None:
     """Refuses rows outside a shape.
 

@@ -14,6 +14,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
+from stillflow.ops.memory import require_room
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.sparse.rows import check_rows
 
@@ -168,6 +169,7 @@ def sparse_to_sparse_shape(node: Node) -> Any:
 def set_size_kernel(node: Node) -> Any:
     def run(indices: Any, values: Any, shape: Any) -> Any:
         groups, sets = _sparse_sets(indices, values, shape)
+        require_room(groups, dtypes.int32)
         sizes = np.zeros(groups, np.int32)
         for place, members in sets.items():
             sizes[place] = len(members)

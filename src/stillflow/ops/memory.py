@@ -1,0 +1,54 @@
+"""Refusing results that no memory holds, before any memory is touched.
+
+An operating system grants more memory than it has and ends the process that uses it; so what
+cannot fit is refused by its size, in the words of TF's allocator.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cache
+from math import prod
+
+from stillflow.errors import ResourceExhaustedError
+from stillflow.graph import dims as dims_lib
+from stillflow.graph.dtypes import DType
+
+_LARGEST = 2**63 - 1
+_IN_CPP = {"float16": "half", "float32": "float", "float64": "double"}
+
+
+@cache
+def machine_memory() -> int:
+    """The bytes of memory that the machine has; where it does not say, more than any needs."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return _LARGEST
+
+
+def require_room(dims: Sequence[int], dtype: DType, *, touched: bool = True) -> None:
+    """Refuses a tensor that is larger than the machine's memory.
+
+    Args:
+      dims: of the tensor.
+      dtype: of its elements.
+      touched: False for a tensor that is only counted, never made: a sparse one's dense form.
+
+    Raises:
+      ResourceExhaustedError: if the machine cannot hold it.
+      ValueError: if its elements cannot even be counted.
+    """
+    count = prod(dims)
+    if count > _LARGEST:
+        shape = dims_lib.to_string(tuple(dims))
+        raise ValueError(f"Shape {shape} would have more than 2**63 - 1 elements")
+    if touched and count > 1 << 20 and count * dtype.size > machine_memory():
+        shape, name = dims_lib.to_string(tuple(dims)), _IN_CPP.get(dtype.name, dtype.name)
+        raise ResourceExhaustedError(
+            None,
+            None,
+            f"OOM when allocating tensor with shape{shape} and type {name} on "
+            "/job:localhost/replica:0/task:0/device:CPU:0 by allocator cpu",
+        )
