@@ -177,6 +177,8 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_WithSpaceToBatch": "stillflow.nn.space_to_batch:SpaceToBatch",
         "bias_add_v1": "stillflow.ops.nn.bias:bias_add_v1",
     },
+    "tensorflow.python.lib.io.file_io": {"*": "stillflow.files.gfile stillflow.files.file_io"},
+    "tensorflow.python.lib.io.tf_record": {"*": "stillflow.files.records"},
     "tensorflow.python.module.module": {"*": "stillflow.variables.module"},
     "tensorflow.python.ops.distributions.beta": {"*": "stillflow.distributions.beta"},
     "tensorflow.python.ops.distributions.exponential": {"*": "stillflow.distributions.gamma"},
@@ -264,6 +266,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.python.ops.signal.fft_ops": {"*": "stillflow.ops.signal.real_fourier"},
     "tensorflow.python.ops.signal.util_ops": {"gcd": "stillflow.signal.frames:gcd"},
+    "tensorflow.python.ops.summary_op_util": {"*": "stillflow.ops.summary.names"},
     "tensorflow.python.ops.partitioned_variables": {"*": "stillflow.variables.partitioned"},
     "tensorflow.python.ops.random_grad": {
         "add_leading_unit_dimensions": "stillflow.ops.random.gamma:add_leading_unit_dimensions",
@@ -309,6 +312,17 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.platform.test": {
         "mock": "unittest.mock",
         "*": "stillflow.platform.googletest stillflow.testing.environment",
+    },
+    "tensorflow.python.pywrap_tensorflow": {
+        "EventsWriter": "stillflow.files.events:EventsWriter",
+        "FileStatistics": "stillflow.files.gfile:FileStatistics",
+    },
+    "tensorflow.python.summary.plugin_asset": {"*": "stillflow.summary.plugin_asset"},
+    "tensorflow.python.summary.writer.event_file_writer": {
+        "*": "stillflow.summary.event_file_writer",
+    },
+    "tensorflow.python.summary.writer.writer": {
+        "*": "stillflow.summary.writer stillflow.summary.event_file_writer",
     },
     "tensorflow.python.training.moving_averages": {"*": "stillflow.train.moving_averages"},
     "tensorflow.python.training.optimizer": {

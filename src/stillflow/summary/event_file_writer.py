@@ -1,0 +1,191 @@
+"""Events on their way to a file: a thread writes them, the program goes on."""
+
+from __future__ import annotations
+
+import atexit
+import collections
+import os
+import threading
+import time
+import weakref
+from typing import Any
+
+from stillflow.files import gfile
+from stillflow.files.events import EventsWriter
+from stillflow.files.filesystem import name_of
+from stillflow.platform import tf_logging as logging
+
+# Who adds events waits only when this much has piled up, and more than `max_queue` events.
+_PILE = 64 << 20
+
+
+class EventFileWriter:
+    """Writes events into a file in a directory.
+
+    Args:
+      logdir: the directory; made if it is not there.
+      max_queue: how many events may wait, whatever their size.
+      flush_secs: how long events may wait to be seen by others, in seconds.
+      filename_suffix: what the file's name ends with.
+    """
+
+    def __init__(
+        self, logdir: Any, max_queue: int = 10, flush_secs: float = 120,
+        filename_suffix: str | None = None,
+    ) -> None:
+        self._logdir = name_of(logdir)
+        if not gfile.is_directory(self._logdir):
+            gfile.recursive_create_dir(self._logdir)
+        self._events = EventsWriter(os.path.join(self._logdir, "events"))
+        if filename_suffix:
+            self._events.InitWithSuffix(filename_suffix)
+        self._max_queue = max_queue
+        self._flush_secs = flush_secs
+        self._closed = False
+        self._start()
+        _open.add(self)
+
+    def _start(self) -> None:
+        self._pile = _Pile(self._max_queue)
+        self._worker = threading.Thread(
+            target=_write, args=(self._pile, self._events, self._flush_secs), daemon=True,
+            name="stillflow-events",
+        )
+        self._worker.start()
+
+    def get_logdir(self) -> str:
+        """Returns the directory."""
+        return self._logdir
+
+    def reopen(self) -> None:
+        """Takes events again after `close`, into a new file; does nothing if not closed."""
+        if self._closed:
+            self._start()
+            self._closed = False
+
+    def add_event(self, event: Any) -> None:
+        """Adds an `Event`; does nothing if closed."""
+        if not self._closed:
+            self._pile.add(event.SerializeToString(), self._worker)
+
+    def flush(self) -> None:
+        """Waits until all events are with the operating system.
+
+        Raises:
+          OpError: If some could not be written.
+        """
+        self._pile.wait(self._worker)
+        if not self._closed:
+            self._events.Flush()
+
+    def close(self) -> None:
+        """Writes what is left and closes the file.
+
+        Raises:
+          OpError: If some events could not be written.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        self._pile.end()
+        self._worker.join()
+        self._events.Close()
+        self._pile.complain()
+
+
+_open: weakref.WeakSet[EventFileWriter] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """Writes what programs have left open when they end."""
+    for writer in list(_open):
+        try:
+            writer.close()
+        except Exception as error:
+            logging.error(f"Events in {writer.get_logdir()} are lost: {error}")
+
+
+class _Pile:
+    """Serialized events that wait to be written."""
+
+    def __init__(self, max_queue: int) -> None:
+        self._max_queue = max_queue
+        self._changed = threading.Condition()
+        self._events: collections.deque[bytes] = collections.deque()
+        self._size = 0
+        self._unwritten = 0
+        self._ended = False
+        self._error: Exception | None = None
+
+    def add(self, event: bytes, worker: threading.Thread) -> None:
+        with self._changed:
+            while self._size > _PILE and len(self._events) >= self._max_queue > 0:
+                if not worker.is_alive():  # in a child process
+                    return
+                self._changed.wait(1)
+            self._events.append(event)
+            self._size += len(event)
+            self._unwritten += 1
+            self._changed.notify_all()
+
+    def end(self) -> None:
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+    def wait(self, worker: threading.Thread) -> None:
+        """Waits until everything is written."""
+        with self._changed:
+            while self._unwritten and worker.is_alive():
+                self._changed.wait(1)
+        self.complain()
+
+    def complain(self) -> None:
+        """Raises, once, what went wrong while writing."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def take(self, timeout: float) -> list[bytes] | None:
+        """Returns the events that wait, after `timeout` seconds none; None after the end."""
+        with self._changed:
+            if not self._events and not self._ended:
+                self._changed.wait(timeout)
+            events = list(self._events)
+            self._events.clear()
+            self._size = 0
+            return None if self._ended and not events else events
+
+    def written(self, count: int, error: Exception | None) -> None:
+        with self._changed:
+            self._unwritten -= count
+            if error is not None and self._error is None:
+                self._error = error
+            self._changed.notify_all()
+
+
+def _write(pile: _Pile, writer: EventsWriter, flush_secs: float) -> None:
+    """Writes events as they come: the work of the thread."""
+    # The first event is shown at once, later ones after `flush_secs`.
+    next_flush, waiting, told = 0.0, False, False
+    while True:
+        timeout = max(0.01, next_flush - time.monotonic()) if waiting else 3600.0
+        events = pile.take(timeout)
+        if events is None:
+            return
+        error: Exception | None = None
+        try:
+            for event in events:
+                writer.write_serialized(event)
+            waiting = waiting or bool(events)
+            if waiting and time.monotonic() >= next_flush:
+                waiting = False
+                next_flush = time.monotonic() + flush_secs
+                writer.Flush()
+        except Exception as caught:  # a full disk: the program goes on without its log
+            error = caught
+            if not told:
+                logging.error(f"Events cannot be written: {caught}")
+                told = True
+        pile.written(len(events), error)

@@ -1,0 +1,258 @@
+"""tf.summary.FileWriter: summaries, graphs and logs of sessions, as events in a file."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import warnings
+from types import TracebackType
+from typing import Any
+
+from stillflow._export import export
+from stillflow.files import gfile
+from stillflow.files.events import read_events
+from stillflow.graph.graph import Graph, get_default_graph
+from stillflow.platform import tf_logging as logging
+from stillflow.protos import Event, GraphDef, MetaGraphDef, Summary, TaggedRunMetadata
+from stillflow.summary.event_file_writer import EventFileWriter
+from stillflow.summary.plugin_asset import get_all_plugin_assets
+
+_PLUGINS = "plugins"
+
+
+class SummaryToEventTransformer:
+    """Makes events of what it is given, and hands them to a writer of events.
+
+    Args:
+      event_writer: an `EventFileWriter`, or anything with its methods.
+      graph: a `Graph` to write at once.
+      graph_def: an old form of `graph`.
+    """
+
+    def __init__(self, event_writer: Any, graph: Any = None, graph_def: Any = None) -> None:
+        self.event_writer = event_writer
+        self._session_run_tags: set[str] = set()
+        self._seen_summary_tags: set[str] = set()
+        if graph is not None or graph_def is not None:
+            from stillflow.train.meta_graph_export import create_meta_graph_def
+
+            self.add_graph(graph=graph, graph_def=graph_def)
+            message = graph.as_graph_def(add_shapes=True) if isinstance(graph, Graph) else graph
+            self.add_meta_graph(create_meta_graph_def(graph_def=graph_def or message))
+
+    def add_summary(self, summary: Any, global_step: Any = None) -> None:
+        """Adds a summary.
+
+        Args:
+          summary: a `Summary`, or one serialized, as running a summary operation gives it. The
+            metadata of a tag are written the first time only.
+          global_step: the training step.
+        """
+        if isinstance(summary, bytes):
+            summary = Summary.FromString(summary)
+        for value in summary.value:
+            if value.tag in self._seen_summary_tags:
+                value.ClearField("metadata")
+            else:
+                self._seen_summary_tags.add(value.tag)
+        self._add_event(Event(summary=summary), global_step)
+
+    def add_session_log(self, session_log: Any, global_step: Any = None) -> None:
+        """Adds a `SessionLog`: that training began, ended or wrote a checkpoint."""
+        self._add_event(Event(session_log=session_log), global_step)
+
+    def add_graph(self, graph: Any, global_step: Any = None, graph_def: Any = None) -> None:
+        """Adds a graph.
+
+        Args:
+          graph: a `Graph`.
+          global_step: the training step.
+          graph_def: an old form of `graph`, which may also be a `GraphDef`.
+
+        Raises:
+          ValueError: If both are given.
+          TypeError: If what is given is neither.
+        """
+        if graph is not None and graph_def is not None:
+            raise ValueError(
+                "Please pass only graph, or graph_def (deprecated), but not both."
+            )
+        given = graph if graph is not None else graph_def
+        if isinstance(given, Graph):
+            if given is graph_def:
+                logging.warning(
+                    "When passing a `Graph` object, please use the `graph` named argument instead "
+                    "of `graph_def`."
+                )
+            self._write_plugin_assets(given)
+            given = given.as_graph_def(add_shapes=True)
+        elif isinstance(given, GraphDef):
+            logging.warning(
+                "Passing a `GraphDef` to the SummaryWriter is deprecated. Pass a `Graph` object "
+                "instead, such as `sess.graph`."
+            )
+        else:
+            raise TypeError(
+                "The passed graph must be an instance of `Graph` or the deprecated `GraphDef`"
+            )
+        self._add_event(Event(graph_def=given.SerializeToString()), global_step)
+
+    def _write_plugin_assets(self, graph: Graph) -> None:
+        for asset in get_all_plugin_assets(graph):
+            folder = os.path.join(self.event_writer.get_logdir(), _PLUGINS, asset.plugin_name)
+            gfile.recursive_create_dir(folder)
+            for name, content in asset.assets().items():
+                gfile.write_string_to_file(os.path.join(folder, name), content)
+
+    def add_meta_graph(self, meta_graph_def: Any, global_step: Any = None) -> None:
+        """Adds a `MetaGraphDef`.
+
+        Raises:
+          TypeError: If it is something else.
+        """
+        if not isinstance(meta_graph_def, MetaGraphDef):
+            raise TypeError(
+                f"meta_graph_def must be type MetaGraphDef, saw type: {type(meta_graph_def)}"
+            )
+        event = Event(meta_graph_def=meta_graph_def.SerializeToString())
+        self._add_event(event, global_step)
+
+    def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
+        """Adds the `RunMetadata` of one session run.
+
+        Args:
+          run_metadata: the message.
+          tag: its name, not used before.
+          global_step: the training step.
+
+        Raises:
+          ValueError: If the tag was used before.
+        """
+        if tag in self._session_run_tags:
+            raise ValueError("The provided tag was already used for this event type")
+        self._session_run_tags.add(tag)
+        tagged = TaggedRunMetadata(tag=tag, run_metadata=run_metadata.SerializeToString())
+        self._add_event(Event(tagged_run_metadata=tagged), global_step)
+
+    def _add_event(self, event: Any, step: Any) -> None:
+        event.wall_time = time.time()
+        if step is not None:
+            event.step = int(step)
+        self.event_writer.add_event(event)
+
+
+@export("summary.FileWriter")
+class FileWriter(SummaryToEventTransformer):
+    """Writes events into a file, by a thread of its own; usable in a `with` block.
+
+    Args:
+      logdir: the directory of the file; TensorBoard is pointed at it.
+      graph: a `Graph` to write at once.
+      max_queue: how many events may wait, whatever their size.
+      flush_secs: how long events may wait to be seen by others, in seconds.
+      graph_def: an old form of `graph`.
+      filename_suffix: what the file's name ends with.
+      session: not supported.
+
+    Raises:
+      NotImplementedError: If a session is given.
+    """
+
+    def __init__(
+        self,
+        logdir: Any,
+        graph: Any = None,
+        max_queue: int = 10,
+        flush_secs: float = 120,
+        graph_def: Any = None,
+        filename_suffix: str | None = None,
+        session: Any = None,
+    ) -> None:
+        if session is not None:
+            raise NotImplementedError(
+                "tf.summary.FileWriter(session=...), which writes through operations of "
+                "tf.contrib.summary, is not supported by Stillflow"
+            )
+        self._closed = False
+        writer = EventFileWriter(logdir, max_queue, flush_secs, filename_suffix)
+        super().__init__(writer, graph, graph_def)
+
+    def __enter__(self) -> FileWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def get_logdir(self) -> str:
+        """Returns the directory."""
+        return str(self.event_writer.get_logdir())
+
+    def _warn_if_closed(self) -> None:
+        if self._closed:
+            warnings.warn(
+                "Attempting to use a closed FileWriter. The operation will be a noop unless the "
+                "FileWriter is explicitly reopened.",
+                stacklevel=3,
+            )
+
+    def _add_event(self, event: Any, step: Any) -> None:
+        self._warn_if_closed()
+        super()._add_event(event, step)
+
+    def add_event(self, event: Any) -> None:
+        """Adds an `Event` as it is."""
+        self._warn_if_closed()
+        self.event_writer.add_event(event)
+
+    def flush(self) -> None:
+        """Waits until all events can be seen by others."""
+        self._warn_if_closed()
+        self.event_writer.flush()
+
+    def close(self) -> None:
+        """Writes what is left and closes the file."""
+        self.event_writer.close()
+        self._closed = True
+
+    def reopen(self) -> None:
+        """Takes events again after `close`, into a new file; does nothing if not closed."""
+        self.event_writer.reopen()
+        self._closed = False
+
+
+@export("summary.FileWriterCache")
+class FileWriterCache:
+    """One `FileWriter` for each directory."""
+
+    _cache: dict[str, FileWriter] = {}
+    _lock = threading.RLock()
+
+    @staticmethod
+    def clear() -> None:
+        """Closes and forgets all writers."""
+        with FileWriterCache._lock:
+            for item in FileWriterCache._cache.values():
+                item.close()
+            FileWriterCache._cache = {}
+
+    @staticmethod
+    def get(logdir: Any) -> FileWriter:
+        """Returns the writer of a directory; makes it, with the default graph, if there is none."""
+        with FileWriterCache._lock:
+            if logdir not in FileWriterCache._cache:
+                FileWriterCache._cache[logdir] = FileWriter(logdir, graph=get_default_graph())
+            return FileWriterCache._cache[logdir]
+
+
+@export("train.summary_iterator")
+def summary_iterator(path: Any) -> Any:
+    """Yields the `Event` messages of an event file.
+
+    Raises:
+      DataLossError: If a checksum is wrong, or a record is no event.
+    """
+    yield from read_events(path)
