@@ -129,6 +129,9 @@ class Emitter:
         if step.copies:
             self.line(step.guard, f"{target} = clone({target})", step.op)
 
+    def number(self, step: Step) -> None:
+        self.line(step.guard, f"{step.outputs[0]} = {step.arguments[0]}", step.op)
+
     def copy(self, step: Step) -> None:
         self.line(step.guard, f"{step.outputs[0]} = clone({step.inputs[0]})", step.op)
 
@@ -191,6 +194,7 @@ def clone(value: Any) -> Any:
 _WRITERS: dict[str, Callable[[Emitter, Step], None]] = {
     "call": Emitter.call, "read": Emitter.read, "copy": Emitter.copy, "bool": Emitter.boolean,
     "alias": Emitter.alias, "flag": Emitter.flag, "loop": Emitter.loop,
+    "number": Emitter.number,
 }  # fmt: skip
 
 

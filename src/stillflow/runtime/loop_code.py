@@ -16,6 +16,7 @@ from stillflow.runtime.joins import join
 from stillflow.runtime.loop_wiring import LoopVariable, Unstructured
 from stillflow.runtime.ownership import protect
 from stillflow.runtime.reuse import reuse
+from stillflow.runtime.scalars import BOXES, GLOBALS, keep_scalars
 from stillflow.runtime.steps import Step, Value
 from stillflow.runtime.unused import drop_unused
 
@@ -47,6 +48,8 @@ class LoopCode:
         self.truth = tracer.truth
         self.predicate = None if self.truth is not None else tracer.predicate_name
         self.constants: dict[LoopVariable, str] = {}  # variables that start as constants
+        self.unboxed: dict[str, str] = {}  # variables that are numbers -> what makes them such
+        self.carried: dict[LoopVariable, str] = {}  # new values that are written out
         self.next = {variable: self._next(variable) for variable in variables}
         leaving = [tracer.values[op._inputs[0]] for op in tracer.loop.frame.exits]
         self.leaving = [value for value in leaving if value.guard is not None]
@@ -83,6 +86,7 @@ class LoopCode:
         if self.predicate is not None:
             wanted.append(self.predicate)
         self._sort(drop_unused(tracer.steps, wanted, ()))
+        keep_scalars(self)
         for part in PARTS:
             self.parts[part] = join(self.parts[part])
         ordered = [step for part in PARTS for step in self.parts[part]]
@@ -179,7 +183,10 @@ class LoopEmitter(Emitter):
         self.lines.append(f"def loop({', '.join([*code.tracer.parameters, *starts])}):")
         for variable, constant in code.constants.items():
             self.put(f"{names[variable]} = {constant}")
-        self.globals.update(interrupt=current_interrupt)
+        for name, kind in code.unboxed.items():
+            self.put(f"{name} = {kind}({name})")
+        self.globals.update(interrupt=current_interrupt, **GLOBALS)
+        self.globals.update({f"boxes_{name}": boxes for name, boxes in BOXES.items()})
         self.put("halt = interrupt()")
         used = {name for step in self.steps for name in step.inputs}
         used.update(value.name for value in code.next.values() if value is not None)
@@ -225,7 +232,7 @@ class LoopEmitter(Emitter):
         code = self.code
         names = code.tracer.current
         pairs = [
-            (names[v], "None" if value is None else value.name)
+            (names[v], "None" if value is None else code.carried.get(v, value.name))
             for v, value in code.next.items()
             if value is None or value.name != names[v]
         ]

@@ -29,7 +29,7 @@ class Step:
 
     Kinds: "call" runs a kernel; "read" takes a variable's tensor out of its reference; "copy"
     clones; "bool" makes a Python bool of a predicate; "alias" and "flag" serve Merge;
-    "loop" runs a `while`, which is its first argument.
+    "loop" runs a `while`, which is its first argument; "number" computes a Python number.
     """
 
     kind: str
