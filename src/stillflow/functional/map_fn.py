@@ -66,8 +66,10 @@ def map_fn(
             values = fn(inputs.pack([array.read(i) for array in arrays]))
             nest.assert_same_structure(dtype or elems, values)
             flat_values = outputs.flatten(values)
-            written = zip(results, flat_values, strict=False)
-            return i + 1, [array.write(i, value) for array, value in written]
+            written = [
+                array.write(i, value) for array, value in zip(results, flat_values, strict=False)
+            ]
+            return i + 1, written
 
         _, arrays_out = tf.while_loop(
             lambda i, _: i < n,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from stillflow.graph.card import find
+from stillflow.graph.card import find, load_all
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation
@@ -73,6 +73,8 @@ def gradient_function(op: Operation) -> Callable[..., Any] | None:
     card = op.card if op_type == op.type else find(op_type)
     if card is None and name is not None:
         raise LookupError(f"gradient registry has no entry for: {op_type}")
+    if card is not None and card.gradient_part is None and card.differentiable:
+        load_all()  # it may stand in a module of its own
     if card is None or (card.gradient_part is None and card.differentiable):
         raise LookupError(
             f"No gradient defined for operation '{op.name}' (op type: {op.type})"

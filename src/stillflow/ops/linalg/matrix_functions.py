@@ -131,11 +131,11 @@ def _pade(matrix: Any, order: int) -> tuple[Any, Any]:
         powers.append(tf.matmul(powers[-1], powers[0]))
     top = len(powers)
     odd = powers[-1]
-    even = b[2 * top] * powers[-1]
     for i in range(top - 1, 0, -1):
         odd = odd + b[2 * i + 1] * powers[i - 1]
     odd = odd + b[1] * identity
     odd = tf.matmul(matrix, odd)
+    even = b[2 * top] * powers[-1]
     for i in range(top - 1, 0, -1):
         even = even + b[2 * i] * powers[i - 1]
     return odd, even + b[0] * identity
@@ -215,8 +215,8 @@ def _approximant(matrix: Any, norm: Any) -> tuple[Any, Any, Any]:
     """Numerator and denominator, and how often each result is to be squared."""
     orders, limits, largest = _precision(matrix.dtype)
     most = tf.constant(largest, norm.dtype)
-    two = tf.constant(2.0, norm.dtype)
-    squarings = tf.maximum(tf.floor(tf.log(norm / most) / tf.log(two)), 0)
+    halvings_needed = tf.log(norm / most) / tf.log(tf.constant(2.0, norm.dtype))
+    squarings = tf.maximum(tf.floor(halvings_needed), 0)
     parts = [_pade(matrix, order) for order in orders[:-1]]
     halvings = tf.pow(tf.constant(2.0, dtype=matrix.dtype), tf.cast(squarings, matrix.dtype))
     scaled = matrix / halvings[..., tf.newaxis, tf.newaxis]

@@ -160,8 +160,8 @@ def variable_shape_shape(node: Node) -> Any:
 @variable_shape_op.value
 def variable_shape_value(node: Node) -> Any:
     known = node.inputs[0]._handle_dims
-    if known is None or None in known:
-        return None
+    if known is None or None in known or not node.planning:
+        return None  # TF does not look at it either while the graph is built
     import numpy as np
 
     return np.array(known, dtype=node.out_type.as_numpy_dtype)
