@@ -170,6 +170,9 @@ def _matching(pattern: str) -> list[str]:
     """The files a pattern names; brackets of a plain path mean themselves."""
     if os.path.exists(pattern):
         return [pattern]
+    parent = os.path.dirname(pattern)
+    if parent and not glob.has_magic(parent) and not os.path.isdir(parent):
+        raise errors.NotFoundError(None, None, f"{parent}; No such file or directory")
     with os_errors(pattern):
         return sorted(glob.glob(pattern))
 

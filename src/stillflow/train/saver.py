@@ -21,7 +21,7 @@ from stillflow.platform import tf_logging as logging
 from stillflow.protos import SaverDef
 from stillflow.runtime.session import BaseSession as SessionInterface
 from stillflow.train import checkpoint_management
-from stillflow.train import global_step as global_step_lib
+from stillflow.train.global_step import global_step as value_of_step
 from stillflow.train.saver_builder import BaseSaverBuilder, BulkSaverBuilder
 from stillflow.variables.collections import all_saveable_objects
 
@@ -323,7 +323,7 @@ class Saver:
                 )
             return save_path
         if not isinstance(global_step, compat.integral_types):
-            global_step = global_step_lib.global_step(sess, global_step)
+            global_step = value_of_step(sess, global_step)
         digits = f"{global_step:08d}" if self._pad_step_number else str(int(global_step))
         return f"{save_path}-{digits}"
 
