@@ -47,6 +47,7 @@ MODULES = {
 OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.autograph.core.ag_ctx": {"*": "stillflow.graph.autograph_status"},
     "tensorflow.python.client.session": {
+        "_DeviceAttributes": "stillflow.runtime.devices:DeviceAttributes",
         "*": "stillflow.runtime.session stillflow.runtime.fetches",
     },
     "tensorflow.python.eager.def_function": {"function": "stillflow.facade.eager_only:function"},

@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 class _Stack(threading.local):
     def __init__(self) -> None:
         self.sessions: list[Any] = []
-        self.enforce_nesting = True
+
+    def get_default(self) -> Any:
+        """The session entered last, or None."""
+        return self.sessions[-1] if self.sessions else None
+
+    def reset(self) -> None:
+        """Forgets all sessions."""
+        self.sessions = []
 
 
 _stack = _Stack()
@@ -25,7 +32,7 @@ _stack = _Stack()
 @export("get_default_session")
 def get_default_session() -> Any:
     """The session entered last in this thread, or None."""
-    return _stack.sessions[-1] if _stack.sessions else None
+    return _stack.get_default()
 
 
 @contextlib.contextmanager
@@ -35,12 +42,9 @@ def default_session(session: Any) -> Iterator[Any]:
     try:
         yield session
     finally:
-        if not _stack.enforce_nesting:
-            if session in _stack.sessions:
-                _stack.sessions.remove(session)
-        elif _stack.sessions and _stack.sessions[-1] is session:
+        if _stack.sessions and _stack.sessions[-1] is session:
             _stack.sessions.pop()
-        else:
+        elif _stack.sessions:
             raise AssertionError(
                 f"Nesting violated for default stack of {type(session)} objects"
             )
@@ -48,7 +52,6 @@ def default_session(session: Any) -> Iterator[Any]:
 
 def push(session: Any) -> None:
     """Makes `session` the default until `remove`, whatever the order (InteractiveSession)."""
-    _stack.enforce_nesting = False
     _stack.sessions.append(session)
 
 

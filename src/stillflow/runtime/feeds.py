@@ -26,14 +26,12 @@ def feed_array(graph: Graph, tensor: Tensor, value: Any) -> np.ndarray:
         )
     dtype = tensor.dtype.base_dtype
     kind = dtype.as_numpy_dtype
-    if type(value) is int and dtype.is_integer and not dtype.is_quantized:
-        limits = np.iinfo(kind)
-        if not limits.min <= value <= limits.max:
-            raise TypeError(
-                f"Type of feed value {value} with type {type(value)} is not compatible with "
-                f"Tensor type {kind}. Try explicitly setting the type of the feed tensor to a "
-                "larger type (e.g. int64)."
-            )
+    if isinstance(value, int) and not _holds(kind, value):
+        raise TypeError(
+            f"Type of feed value {value} with type {type(value)} is not compatible with "
+            f"Tensor type {kind}. Try explicitly setting the type of the feed tensor to a "
+            "larger type (e.g. int64)."
+        )
     if dtype == dtypes.string:
         array = _strings(value)
     elif kind is None:
@@ -49,6 +47,18 @@ def feed_array(graph: Graph, tensor: Tensor, value: Any) -> np.ndarray:
     if graph._unfeedable and not graph.is_feedable(tensor):
         raise ValueError(f"Tensor {tensor} may not be fed.")
     return array
+
+
+def _holds(kind: Any, value: int) -> bool:
+    """Whether numbers of a numpy type can be this integer; strings cannot."""
+    if kind is object:
+        return False
+    if kind is None or np.dtype(kind).names:
+        return True
+    try:
+        return bool(np.dtype(kind).type(value).item() == value)
+    except OverflowError:
+        return False
 
 
 def _compatible(dims: tuple[int | None, ...], shape: tuple[int, ...]) -> bool:

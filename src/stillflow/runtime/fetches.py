@@ -15,6 +15,7 @@ from stillflow.graph.sparse_tensor import SparseTensor, SparseTensorValue
 # Types with their own way of being fetched: (type, expand, contract). Later entries win.
 _expansions: list[tuple[type, Callable[..., Any], Callable[..., Any]]] = []
 _feed_expansions: list[tuple[type, Callable[..., Any]]] = []
+_partial_feed_expansions: list[tuple[type, Callable[[Any], list[Any]]]] = []
 
 
 def register_expansion(
@@ -32,6 +33,31 @@ def register_expansion(
     _expansions.insert(0, (kind, fetch, None))  # type: ignore[arg-type]
     if feed is not None:
         _feed_expansions.insert(0, (kind, feed))
+
+
+def register_session_run_conversion_functions(
+    tensor_type: type,
+    fetch_function: Callable[[Any], tuple[list[Any], Callable[[list[Any]], Any]]],
+    feed_function: Callable[[Any, Any], list[tuple[Any, Any]]] | None = None,
+    feed_function_for_partial_run: Callable[[Any], list[Any]] | None = None,
+) -> None:
+    """Registers how objects of a type are fetched and fed, as TF's session module has it.
+
+    Args:
+      tensor_type: the type.
+      fetch_function: gives the elements to fetch and what makes the result of their values.
+      feed_function: gives pairs of elements and values of what is fed.
+      feed_function_for_partial_run: gives the elements that will be fed.
+
+    Raises:
+      ValueError: if a base of the type was registered before.
+    """
+    for kind, _, _ in _expansions:
+        if issubclass(tensor_type, kind):
+            raise ValueError(f"{tensor_type} has already been registered so ignore it.")
+    register_expansion(tensor_type, fetch_function, feed_function)
+    if feed_function_for_partial_run is not None:
+        _partial_feed_expansions.insert(0, (tensor_type, feed_function_for_partial_run))
 
 
 class Fetches:
@@ -141,6 +167,9 @@ def expand_feed(key: Any, value: Any) -> list[tuple[Any, Any]]:
 
 def expand_feed_keys(key: Any) -> list[Any]:
     """The single elements behind a key that may be fed."""
+    for kind, expand_key in _partial_feed_expansions:
+        if isinstance(key, kind):
+            return expand_key(key)
     for kind, expand, _ in _expansions:
         if isinstance(key, kind):
             return expand(key)[0]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from stillflow import errors
+from stillflow import errors, nest
 from stillflow.graph import default_session
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph, get_default_graph
@@ -19,6 +20,7 @@ from stillflow.runtime.devices import DeviceAttributes, session_devices
 from stillflow.runtime.feeds import feed_array
 from stillflow.runtime.fetches import Fetches, expand_feed, expand_feed_keys, structure_key
 from stillflow.runtime.partial_run import PartialRun
+from stillflow.runtime.placement import Placement
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.settings import session_config
 
@@ -49,7 +51,12 @@ class BaseSession:
         self._fetches: dict[Any, Fetches] = {}
         self._plans: dict[Any, Any] = {}
         self._shape_counts: dict[Any, int] = {}
-        self._edition = self._graph._edition
+        self._edition = -1
+        self._placement = Placement(self._graph, self._config)
+        self._traced: Any = None  # made when a run is to be traced
+        self._measures_costs = bool(
+            self._config is not None and self._config.graph_options.build_cost_model
+        )
         self._partial_runs: dict[Any, PartialRun] = {}
 
     @property
@@ -60,7 +67,9 @@ class BaseSession:
     @property
     def graph_def(self) -> Any:
         """The graph as a `GraphDef`."""
-        return self._graph.as_graph_def()
+        config = self._config
+        shapes = config is not None and config.graph_options.infer_shapes
+        return self._graph.as_graph_def(add_shapes=shapes)
 
     @property
     def sess_str(self) -> Any:
@@ -100,10 +109,14 @@ class BaseSession:
         """
         if self._closed or not self._graph._by_name:
             self._check_open()
-        del options, run_metadata
         handler = self._handler(fetches)
         feeds = self._feeds(feed_dict) if feed_dict else {}
-        values = self._execute(handler, feeds)
+        if options is None and run_metadata is None and not self._measures_costs:
+            return handler.build(self._execute(handler, feeds))
+        _check_options(options, run_metadata)
+        values = self._traced_runs().run(
+            lambda: self._execute(handler, feeds), handler, feeds, options, run_metadata
+        )
         return handler.build(values)
 
     def make_callable(
@@ -132,6 +145,27 @@ class BaseSession:
             return self.run(fetches, dict(zip(keys, values, strict=True)), options, run_metadata)
 
         del handler
+        return call
+
+    def _make_callable_from_options(self, callable_options: Any) -> Callable[..., list[Any]]:
+        """A function of the fed values, in order, as a `CallableOptions` message describes it."""
+        feeds, fetches = list(callable_options.feed), list(callable_options.fetch)
+        targets = list(callable_options.target)
+        options = callable_options.run_options
+
+        def call(*values: Any, run_metadata: Any = None) -> list[Any]:
+            if len(values) != len(feeds):
+                raise errors.InvalidArgumentError(
+                    None, None, f"Expected {len(feeds)} feed values, but got {len(values)}"
+                )
+            found = self.run(
+                [*fetches, *targets],
+                dict(zip(feeds, values, strict=True)),
+                None if run_metadata is None else options,
+                run_metadata,
+            )
+            return found[: len(fetches)]
+
         return call
 
     def list_devices(self) -> list[DeviceAttributes]:
@@ -194,7 +228,7 @@ class BaseSession:
             if type(key) is Tensor and key.op.graph is self._graph:
                 feeds[key] = feed_array(self._graph, key, value)
                 continue
-            for element, part in expand_feed(key, value):
+            for element, part in _feed_pairs(key, value):
                 tensor = self._feed_tensor(element)
                 feeds[tensor] = feed_array(self._graph, tensor, part)
         return feeds
@@ -210,19 +244,35 @@ class BaseSession:
 
     def _execute(self, handler: Fetches, feeds: dict[Tensor, np.ndarray]) -> list[Any]:
         if self._edition != self._graph._edition:
-            self._plans.clear()
-            self._edition = self._graph._edition
+            self._take_changes()
         key = (handler, *[(tensor, array.shape) for tensor, array in feeds.items()])
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plan_for(key, handler, feeds)
         return plan(*feeds.values())
 
+    def _take_changes(self) -> None:
+        """Drops plans of the graph as it was, checks what was added to it."""
+        edition = self._graph._edition
+        self._plans.clear()
+        if self._traced is not None:
+            self._traced.forget()
+        check_rewired(self._graph)
+        self._placement.place_new()
+        self._edition = edition
+
+    def _traced_runs(self) -> Any:
+        if self._traced is None:
+            from stillflow.runtime.run_metadata import TracedRuns
+
+            self._traced = TracedRuns(self._get_resources(), self._placement, self._config)
+        return self._traced
+
     def _plan_for(self, key: Any, handler: Fetches, feeds: dict[Tensor, np.ndarray]) -> Any:
         """Makes the plan for these feed shapes; after many shapes, one for any shape."""
         from stillflow.runtime.plan import make_plan
 
-        check_rewired(self._graph)
+        self._placement.place_pruned(handler.tensors, handler.targets, feeds)
         with self._lock:
             dims: dict[Tensor, Any] = {tensor: array.shape for tensor, array in feeds.items()}
             count = self._shape_counts.get(handler, 0)
@@ -243,6 +293,24 @@ class BaseSession:
             keep_freed_memory()
             self._resources = Resources(_cpu, from_array)
         return self._resources
+
+
+def _feed_pairs(key: Any, value: Any) -> Iterator[tuple[Any, Any]]:
+    """A feed as pairs of a single element and its value; tuples of keys take tuples of values."""
+    if isinstance(key, tuple):
+        for inner, part in nest.flatten_dict_items({key: value}).items():
+            yield from expand_feed(inner, part)
+    else:
+        yield from expand_feed(key, value)
+
+
+def _check_options(options: Any, run_metadata: Any) -> None:
+    for name, value, kind in (
+        ("options", options, "RunOptions"),
+        ("run_metadata", run_metadata, "RunMetadata"),
+    ):
+        if value is not None and type(value).__name__ != kind:
+            raise TypeError(f"{name} must be a tf.{kind}, but got {type(value)}")
 
 
 def _check_target(target: Any) -> bytes:
@@ -286,6 +354,11 @@ class Session(BaseSession):
         self._contexts: list[Any] = []
 
     def __enter__(self) -> Session:
+        if self._contexts:
+            raise RuntimeError(
+                "Session context managers are not re-entrant. Use `Session.as_default()` if you "
+                "want to enter a session multiple times."
+            )
         contexts = [self._graph.as_default(), self.as_default()]
         for context in contexts:
             context.__enter__()
@@ -316,12 +389,28 @@ class Session(BaseSession):
 
 @export("InteractiveSession")
 class InteractiveSession(BaseSession):
-    """A session that is the default one from its construction until it is closed."""
+    """A session that is the default one from its construction until it is closed.
+
+    Only what a run needs is placed, so that a mistake in the graph can be worked around.
+    """
+
+    _active_session_count = 0
+    _count_lock = threading.Lock()
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
-        super().__init__(target, graph, config)
+        super().__init__(target, graph, _interactive(config))
         self._explicit_graph = graph
         self._graph_context: Any = None
+        self._explicitly_closed = False
+        with InteractiveSession._count_lock:
+            if InteractiveSession._active_session_count > 0:
+                warnings.warn(
+                    "An interactive session is already active. This can cause out-of-memory "
+                    "errors in some cases. You must explicitly call `InteractiveSession.close()` "
+                    "to release resources held by the other session(s).",
+                    stacklevel=2,
+                )
+            InteractiveSession._active_session_count += 1
         if graph is not None:
             self._graph_context = graph.as_default()
             self._graph_context.__enter__()
@@ -330,7 +419,25 @@ class InteractiveSession(BaseSession):
     def close(self) -> None:
         """Frees the session's state; the default session is the one before again."""
         super().close()
+        with InteractiveSession._count_lock:
+            if self._explicitly_closed:
+                return
+            self._explicitly_closed = True
+            InteractiveSession._active_session_count -= 1
         default_session.remove(self)
         if self._graph_context is not None:
             self._graph_context.__exit__(None, None, None)
             self._graph_context = None
+
+
+def _interactive(config: Any) -> Any:
+    """The `ConfigProto` of a session that places only what it runs."""
+    from stillflow.protos import ConfigProto
+
+    if config is not None and not isinstance(config, ConfigProto):
+        return config  # which is refused
+    made = ConfigProto()
+    if config is not None:
+        made.CopyFrom(config)
+    made.graph_options.place_pruned_graph = True
+    return made

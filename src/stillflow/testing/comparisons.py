@@ -32,7 +32,14 @@ class Comparisons:
     def _GetNdArray(self, a: Any) -> np.ndarray:
         if isinstance(a, Tensor) or is_tensor_like(a):
             a = self.evaluate(a)
-        return a if isinstance(a, np.ndarray) else np.array(a)
+        if isinstance(a, np.ndarray):
+            return a
+        try:
+            return np.array(a)
+        except ValueError:  # nested to different depths
+            ragged = np.empty(len(a), dtype=object)
+            ragged[:] = a
+            return ragged
 
     def assertNear(self, f1: float, f2: float, err: float, msg: Any = None) -> None:
         """Two numbers are within `err`."""

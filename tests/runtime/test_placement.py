@@ -1,0 +1,83 @@
+"""Where operations are placed, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+import stillflow as tf
+from stillflow.runtime import devices, placement
+from stillflow.runtime.placement import Placement
+
+CPU, GPU = (f"/job:localhost/replica:0/task:0/device:{kind}:0" for kind in ("CPU", "GPU"))
+
+
+def placed(device, config=None, names=(CPU,), monkeypatch=None):
+    """The device of an operation, in a session that has devices of these names."""
+    if monkeypatch is not None:
+        there = [devices.DeviceAttributes(name, "?", 0, 1) for name in names]
+        monkeypatch.setattr(placement, "session_devices", lambda config: there)
+    graph = tf.Graph()
+    with graph.as_default(), tf.device(device):
+        op = tf.constant(1.0, name="a").op
+    return Placement(graph, config).device_of(op)
+
+
+@pytest.mark.parametrize(
+    "device", ["", "/cpu:0", "/job:localhost", "/replica:0/task:0/cpu:*", "/device:XLA_CPU:0"]
+)
+def test_devices_that_are_there_are_taken(device):
+    assert placed(device) == CPU
+
+
+@pytest.mark.parametrize("device", ["/gpu:3", "/job:worker", "/task:1/cpu:0", "/cpu:1"])
+def test_devices_that_are_not_there_are_refused(device):
+    with pytest.raises(tf.errors.InvalidArgumentError) as raised:
+        placed(device)
+    text = raised.value.message
+    assert text.startswith("Cannot assign a device for operation a: {{node a}} was explicitly")
+    assert f"available devices are [ {CPU} ]" in text
+    assert ("CUDA is not enabled" in text) == (device == "/gpu:3")
+
+
+def test_soft_placement_gives_way_in_the_device_but_not_in_the_job():
+    soft = tf.ConfigProto(allow_soft_placement=True)
+    assert placed("/gpu:3", soft) == placed("/cpu:7", soft) == CPU
+    with pytest.raises(tf.errors.InvalidArgumentError, match="assigned to /job:worker/device:GPU"):
+        placed("/job:worker/gpu:0", soft)
+
+
+def test_several_devices_are_told_apart(monkeypatch):
+    assert placed("/gpu:0", names=(CPU, GPU), monkeypatch=monkeypatch) == GPU
+    assert placed("/device:GPU:*", names=(CPU, GPU), monkeypatch=monkeypatch) == GPU
+    assert placed("/cpu:0", names=(CPU, GPU), monkeypatch=monkeypatch) == CPU
+
+
+def test_the_whole_graph_is_placed_unless_only_what_runs_is_asked_for():
+    graph = tf.Graph()
+    with graph.as_default():
+        good = tf.constant(1.0)
+        with tf.device("/cpu:9"):
+            bad = tf.constant(2.0)
+    with tf.Session(graph=graph) as session:
+        for _ in range(2):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="Cannot assign a device"):
+                session.run(good)
+    pruned = tf.ConfigProto()
+    pruned.graph_options.place_pruned_graph = True
+    with tf.Session(graph=graph, config=pruned) as session:
+        assert session.run(good) == 1.0
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Cannot assign a device"):
+            session.run(bad)
+
+
+def test_placements_are_logged_once(capfd):
+    with tf.Graph().as_default(), tf.device("/cpu:0"):
+        a = tf.constant(1.0, name="a")
+        with tf.Session(config=tf.ConfigProto(log_device_placement=True)) as session:
+            session.run(a)
+            session.run(tf.add(a, a, name="b"))
+    assert capfd.readouterr().err.splitlines() == [
+        "Device mapping: no known devices.",
+        f"a: (Const): {CPU}",
+        f"b: (Add): {CPU}",
+    ]

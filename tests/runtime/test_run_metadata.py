@@ -1,0 +1,117 @@
+"""What traced runs tell: times by operation, the graph that ran, costs."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import stillflow as tf
+from stillflow.protos import CallableOptions
+
+TRACE = {"trace_level": tf.RunOptions.FULL_TRACE}
+
+
+@pytest.fixture
+def session():
+    with tf.Graph().as_default(), tf.Session() as session:
+        yield session
+
+
+def model():
+    x = tf.placeholder(tf.float32, [None, 4], name="x")
+    return x, tf.nn.relu(tf.matmul(x, tf.ones([4, 2]), name="product") - 1.0, name="out")
+
+
+def test_a_trace_has_the_times_and_outputs_of_operations(session):
+    x, out = model()
+    metadata = tf.RunMetadata()
+    value = session.run(out, {x: np.ones([3, 4])}, tf.RunOptions(**TRACE), metadata)
+    assert value.tolist() == [[3.0, 3.0]] * 3
+    (device,) = metadata.step_stats.dev_stats
+    assert device.device == "/job:localhost/replica:0/task:0/device:CPU:0"
+    stats = {node.node_name: node for node in device.node_stats}
+    product = stats["product"]
+    assert product.timeline_label == "product = MatMul(x, ones)"
+    described = product.output[0].tensor_description
+    assert [dim.size for dim in described.shape.dim] == [3, 2]
+    assert described.allocation_description.requested_bytes == 3 * 2 * 4
+    starts = [node.all_start_nanos for node in device.node_stats]
+    assert starts == sorted(starts) and all(n.all_end_rel_micros >= 1 for n in device.node_stats)
+
+
+def test_metadata_is_emptied_where_nothing_is_asked_for(session):
+    x, out = model()
+    metadata = tf.RunMetadata()
+    feeds = {x: np.ones([1, 4])}
+    session.run(out, feeds, tf.RunOptions(**TRACE), metadata)
+    session.run(out, feeds, run_metadata=metadata)
+    assert not metadata.HasField("step_stats")
+    session.run(out, feeds, tf.RunOptions(**TRACE))  # nowhere to tell it
+
+
+def test_partition_graphs_hold_what_ran(session):
+    x, out = model()
+    tf.constant(1.0, name="unused")
+    metadata = tf.RunMetadata()
+    options = tf.RunOptions(output_partition_graphs=True)
+    session.run(out, {x: np.ones([1, 4])}, options, metadata)
+    (part,) = metadata.partition_graphs
+    names = {node.name for node in part.node}
+    assert {"product", "out"} <= names and "unused" not in names
+    assert all(node.device for node in part.node)
+
+
+def test_costs_are_measured_every_so_often():
+    config = tf.ConfigProto(graph_options=tf.GraphOptions(build_cost_model=3))
+    with tf.Graph().as_default(), tf.Session(config=config) as session:
+        x, out = model()
+        for step in range(6):
+            metadata = tf.RunMetadata()
+            session.run(out, {x: np.ones([1, 4])}, run_metadata=metadata)
+            assert metadata.HasField("cost_graph") == (step % 3 == 2)
+        nodes = {node.name: node for node in metadata.cost_graph.node}
+        source = nodes["out"].input_info[0].preceding_node
+        assert nodes["product"].output_info[0].size == 8
+        assert nodes["sub"].id == source
+
+
+def test_traced_runs_of_several_threads_keep_apart(session):
+    x, out = model()
+    counts = []
+
+    def run(size):
+        for _ in range(20):
+            metadata = tf.RunMetadata()
+            session.run(out, {x: np.ones([size, 4])}, tf.RunOptions(**TRACE), metadata)
+            counts.append(len(metadata.step_stats.dev_stats[0].node_stats))
+
+    threads = [threading.Thread(target=run, args=(size,)) for size in (1, 1, 2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(counts)) == 1 and len(counts) == 60
+
+
+def test_callables_made_of_options_take_metadata(session):
+    x = tf.placeholder(tf.float32, name="x")
+    y = tf.add(x, 1.0, name="y")
+    options = CallableOptions(feed=[x.name], fetch=[y.name], target=[y.op.name])
+    options.run_options.trace_level = tf.RunOptions.FULL_TRACE
+    function = session._make_callable_from_options(options)
+    metadata = tf.RunMetadata()
+    assert function(1.0) == [2.0]
+    assert function(2.0, run_metadata=metadata) == [3.0]
+    assert len(metadata.step_stats.dev_stats) == 1
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Expected 1 feed values, but got 0"):
+        function()
+
+
+def test_options_of_other_types_are_refused(session):
+    x = tf.constant(1.0)
+    with pytest.raises(TypeError, match=r"options must be a tf\.RunOptions"):
+        session.run(x, options=3)
+    with pytest.raises(TypeError, match=r"run_metadata must be a tf\.RunMetadata"):
+        session.run(x, run_metadata={})

@@ -1,0 +1,116 @@
+"""Sessions: feeding, fetching, nesting, what they refuse."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import stillflow as tf
+from stillflow.graph import default_session
+from stillflow.runtime.fetches import register_session_run_conversion_functions
+
+
+@pytest.fixture
+def session():
+    with tf.Graph().as_default(), tf.Session() as session:
+        yield session
+
+
+def test_nested_tuples_of_tensors_are_fed_at_once(session):
+    a, b, c = (tf.placeholder(tf.float32) for _ in range(3))
+    total = a + 10.0 * b + 100.0 * c
+    assert session.run(total, {((a,), b): ((1.0,), 2.0), c: 3.0}) == 321.0
+    with pytest.raises(ValueError):
+        session.run(total, {(a, b): 1.0, c: 3.0})
+
+
+@pytest.mark.parametrize(
+    "dtype, value", [(tf.string, 1), (tf.bool, 2), (tf.uint8, 300), (tf.float16, 4097)]
+)
+def test_integers_that_a_type_cannot_hold_are_refused(session, dtype, value):
+    x = tf.placeholder(dtype)
+    with pytest.raises(TypeError, match=f"Type of feed value {value} with type <class 'int'> is"):
+        session.run(tf.identity(x), {x: value})
+
+
+def test_integers_that_a_type_holds_are_taken(session):
+    pairs = ((tf.bool, True), (tf.uint8, 255), (tf.float16, 4096), (tf.int64, -(2**63)))
+    for dtype, value in pairs:
+        x = tf.placeholder(dtype)
+        assert session.run(tf.identity(x), {x: value}) == value
+
+
+def test_types_of_ones_own_are_fetched_and_fed(session):
+    class Pair:
+        def __init__(self):
+            self.first, self.second = tf.constant(1.0), tf.constant(2.0)
+
+    def register():
+        register_session_run_conversion_functions(
+            Pair,
+            lambda pair: ([pair.first, pair.second], sum),
+            lambda pair, value: [(pair.first, value)],
+            lambda pair: [pair.first],
+        )
+
+    register()
+    with pytest.raises(ValueError, match="has already been registered"):
+        register()
+    pair = Pair()
+    assert session.run(pair) == 3.0
+    assert session.run(pair, {pair: 5.0}) == 7.0
+    handle = session.partial_run_setup([pair.second], [pair])
+    assert session.partial_run(handle, pair.second, {pair: 5.0}) == 2.0
+
+
+def test_a_session_is_entered_once():
+    with tf.Graph().as_default(), tf.Session() as session:
+        with pytest.raises(RuntimeError, match="not re-entrant"):
+            session.__enter__()
+        with session.as_default(), session.as_default():
+            assert tf.get_default_session() is session
+
+
+def test_default_sessions_are_left_in_order():
+    with tf.Graph().as_default():
+        outer, inner = tf.Session().as_default(), tf.Session().as_default()
+    outer.__enter__()
+    inner.__enter__()
+    with pytest.raises(AssertionError, match="Nesting violated"):
+        outer.__exit__(None, None, None)
+    default_session._stack.reset()
+    assert tf.get_default_session() is None
+
+
+def test_a_second_interactive_session_is_warned_of():
+    with tf.Graph().as_default(), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        tf.InteractiveSession().close()
+        first = tf.InteractiveSession()
+        assert not caught
+        second = tf.InteractiveSession()
+        assert "An interactive session is already active" in str(caught[0].message)
+        second.close()
+        first.close()
+        first.close()
+
+
+def test_an_interactive_session_places_what_it_runs():
+    with tf.Graph().as_default():
+        session = tf.InteractiveSession()
+        with tf.device("/cpu:9"):
+            bad = tf.constant(1.0)
+        assert tf.constant(2.0).eval() == 2.0
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Cannot assign a device"):
+            bad.eval()
+        session.close()
+
+
+def test_the_graph_comes_with_shapes_if_the_config_says_so():
+    config = tf.ConfigProto(graph_options=tf.GraphOptions(infer_shapes=True))
+    with tf.Graph().as_default():
+        tf.constant(np.ones([2, 3]))
+        assert "_output_shapes" in tf.Session(config=config).graph_def.node[0].attr
+        assert "_output_shapes" not in tf.Session().graph_def.node[0].attr
