@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
@@ -24,6 +23,7 @@ from stillflow.ops.arrays.shape import reshape, shape_internal
 from stillflow.ops.constants import constant, shape_as_tensor
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import ints, is_object, torch_type
+from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 
 # Larger constants are made by an operation, so that graphs stay small.
@@ -40,8 +40,8 @@ fill_op = op("""
 
 @fill_op.shape
 def fill_shape(node: Node) -> Any:
-    dims_lib.with_rank(node.dims(0), 1)
-    dims_lib.with_rank(node.dims(1), 0)
+    checked_rank(node, 0, 1, "dims must be a vector, got shape ")
+    checked_rank(node, 1, 0, "value must be a scalar, got shape ")
     sizes = node.value(0)
     if sizes is not None and (sizes < 0).any():
         if node.planning:

@@ -24,6 +24,7 @@ from stillflow.ops.arrays.splitting import unstack as unstack
 from stillflow.ops.control import identity
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import either, index_tensor, int_array, ints
+from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 
 # ---- ConcatV2, Concat
@@ -50,11 +51,13 @@ def _parts(node: Node) -> tuple[int, range]:
 
 def concat_shape(node: Node) -> Any:
     axis_index, positions = _parts(node)
-    dims_lib.with_rank(node.dims(axis_index), 0)
+    name = "axis" if node.op.type == "ConcatV2" else "concat_dim"
+    refusal = f"{name} tensor should be a scalar integer, but got shape "
+    checked_rank(node, axis_index, 0, refusal)
     axis = node.value(axis_index)
     parts = [node.dims(index) for index in positions]
     if axis is None:
-        return _some_rank(parts)
+        return None if node.planning else _some_rank(parts)
     if node.planning and all(dims_lib.is_known(dims) for dims in parts):
         return joined_shape(parts, int(axis))  # type: ignore[arg-type]
     return _merged(parts, int(axis))

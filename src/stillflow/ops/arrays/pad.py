@@ -10,6 +10,7 @@ import numpy as np
 from stillflow.errors import InternalError
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
+from stillflow.graph.dims import Dims
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
@@ -43,6 +44,8 @@ mirror_pad_grad_op = op("MirrorPadGrad(input: T, paddings: Tpaddings) -> output:
 
 
 def pad_shape(node: Node) -> Any:
+    if node.planning:
+        _check_ranks(node.dims(0), node.dims(1))
     rows, columns = dims_lib.with_rank(node.dims(1), 2)
     dims_lib.with_value(columns, 2)
     dims, value = node.dims(0), node.value(1)
@@ -68,6 +71,21 @@ def pad_shape(node: Node) -> Any:
     return result
 
 
+def _check_ranks(dims: Dims, paddings: Dims) -> None:
+    """Refuses what is no matrix of paddings for the input, in the words of TF's kernels."""
+    if paddings is None:
+        return
+    if len(paddings) != 2 or paddings[1] != 2:
+        raise ValueError(
+            f"paddings must be a matrix with 2 columns: {dims_lib.to_string(paddings)}"
+        )
+    if dims is not None and paddings[0] not in (None, len(dims)):
+        raise ValueError(
+            "The first dimension of paddings must be the rank of inputs"
+            f"{dims_lib.to_string(paddings)} {dims_lib.to_string(dims)}"
+        )
+
+
 def _check(kind: str, pairs: Pairs, dims: Sequence[int | None], offset: int) -> None:
     """Refuses paddings in the words of TF's kernels."""
     for (before, after), dim in zip(pairs, dims, strict=True):
@@ -91,14 +109,7 @@ def _offset(node: Node) -> int:
 
 
 def _run_time_pairs(paddings: Any, x: Any) -> Pairs:
-    if paddings.ndim != 2 or paddings.shape[1] != 2:
-        shape_text = dims_lib.to_string(tuple(paddings.shape))
-        raise ValueError(f"paddings must be a matrix with 2 columns: {shape_text}")
-    if paddings.shape[0] != x.ndim:
-        raise ValueError(
-            "The first dimension of paddings must be the rank of inputs"
-            f"{dims_lib.to_string(tuple(paddings.shape))} {dims_lib.to_string(tuple(x.shape))}"
-        )
+    _check_ranks(tuple(x.shape), tuple(paddings.shape))
     return paddings.tolist()  # type: ignore[no-any-return]
 
 

@@ -19,6 +19,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.kernels import torch_type
+from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 
 _TYPES = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
@@ -26,7 +27,10 @@ _TYPES = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 
 def _check_scalars(node: Node, names: tuple[str, ...]) -> None:
     for index, name in enumerate(names):
-        dims_lib.in_context(f" for '{name}'", dims_lib.with_rank, node.dims(index), 0)
+        refusal = f"{name} must be a scalar, not shape "
+        dims_lib.in_context(
+            "" if node.planning else f" for '{name}'", checked_rank, node, index, 0, refusal
+        )
 
 
 # ---- Range

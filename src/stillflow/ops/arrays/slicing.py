@@ -14,6 +14,7 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
+from stillflow.graph.dims import Dims
 from stillflow.graph.export import export, export_value
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
@@ -56,6 +57,8 @@ slice_op = op(
 @slice_op.shape
 def slice_shape(node: Node) -> Any:
     dims = node.dims(0)
+    if node.planning:
+        _check_vectors(dims, node.dims(1), node.dims(2))
     begin_dims = dims_lib.with_rank(node.dims(1), 1)
     size_dims = dims_lib.with_rank(node.dims(2), 1)
     sizes = node.value(2)
@@ -72,6 +75,16 @@ def slice_shape(node: Node) -> Any:
         return _slice_dims(dims, start, sizes.tolist())
     partial = node.shape_value(2)
     return partial if partial is not None else dims_lib.unknown(dims_lib.rank(dims))
+
+
+def _check_vectors(dims: Dims, begin: Dims, size: Dims) -> None:
+    if dims is None or begin is None or size is None:
+        return
+    if len(begin) != 1 or len(size) != 1 or {begin[0], size[0]} - {len(dims), None}:
+        raise ValueError(
+            f"Expected begin and size arguments to be 1-D tensors of size {len(dims)}, but got "
+            f"shapes {dims_lib.to_string(begin)} and {dims_lib.to_string(size)} instead."
+        )
 
 
 def _slice_dims(dims: Any, begin: Any, sizes: Sequence[int]) -> Any:

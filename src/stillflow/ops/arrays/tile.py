@@ -16,6 +16,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import either, ints
+from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 
 tile_op = op("""
@@ -27,6 +28,8 @@ tile_op = op("""
 
 @tile_op.shape
 def tile_shape(node: Node) -> Any:
+    if node.planning:
+        checked_rank(node, 1, 1, "Expected multiples to be 1-D, but got shape ")
     dims, multiples = node.dims(0), node.shape_value(1)
     value = node.value(1)
     if node.planning and value is not None and dims_lib.is_known(dims):

@@ -26,6 +26,7 @@ from stillflow.ops.constants import constant
 from stillflow.ops.kernels import as_signed
 from stillflow.ops.math.comparison import not_equal
 from stillflow.ops.math.reductions import reduce_sum
+from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.sparse.conversion import as_sparse, parts
 from stillflow.ops.sparse.rows import check_inside, check_rows, listed, row_numbers
@@ -59,6 +60,8 @@ sparse_tensor_dense_mat_mul_op = op("""
 
 @sparse_to_dense_op.shape
 def sparse_to_dense_shape(node: Node) -> Any:
+    if node.planning:
+        checked_rank(node, 1, 1, "output_shape should be a vector, got shape ")
     return node.shape_value(1)
 
 
