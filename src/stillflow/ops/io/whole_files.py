@@ -1,0 +1,148 @@
+"""Ops on whole files: ReadFile, WriteFile, MatchingFiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stillflow import errors
+from stillflow.files import gfile
+from stillflow.files.failures import os_errors
+from stillflow.files.filesystem import open_file
+from stillflow.files.matching import matching
+from stillflow.graph import dims as dims_lib
+from stillflow.graph.card import op
+from stillflow.graph.export import export
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.io.stored import shape_text, text
+from stillflow.ops.strings.kernels import strings_of
+
+read_file_op = op(
+    "ReadFile(filename: string) -> contents: string", effect="reads files", differentiable=False
+)
+write_file_op = op(
+    """
+    WriteFile(filename: string, contents: string)
+    flags: stateful
+""",
+    effect="writes files",
+    differentiable=False,
+)
+matching_files_op = op(
+    "MatchingFiles(pattern: string) -> filenames: string", effect="reads files",
+    differentiable=False,
+)
+
+
+def _scalar(value: Any, what: str) -> None:
+    if value.ndim:
+        raise errors.InvalidArgumentError(
+            None, None, f"{what} tensor must be scalar, but had shape: {shape_text(value.shape)}"
+        )
+
+
+@read_file_op.shape
+def read_file_shape(node: Node) -> Any:
+    if not node.planning:
+        dims_lib.with_rank(node.dims(0), 0)
+    return ()
+
+
+@read_file_op.kernel
+def read_file_kernel(node: Node) -> Any:
+    def read(filename: Any) -> Any:
+        _scalar(filename, "Input filename")
+        path = text(filename)
+        with open_file(path) as file, os_errors(path):
+            return strings_of([file.read()], ())
+
+    return read
+
+
+@write_file_op.shape
+def write_file_shape(node: Node) -> Any:
+    if not node.planning:
+        dims_lib.with_rank(node.dims(0), 0)
+        dims_lib.with_rank(node.dims(1), 0)
+    return []
+
+
+@write_file_op.kernel
+def write_file_kernel(node: Node) -> Any:
+    def write(filename: Any, contents: Any) -> None:
+        _scalar(filename, "Input filename")
+        _scalar(contents, "Contents")
+        path = text(filename)
+        folder = path.rpartition("/")[0]
+        if folder and not gfile.file_exists(folder):
+            gfile.recursive_create_dir(folder)
+        with open_file(path, "wb") as file, os_errors(path):
+            file.write(contents[()])
+            file.flush()
+
+    return write
+
+
+@matching_files_op.shape
+def matching_files_shape(node: Node) -> Any:
+    if not node.planning:
+        dims_lib.with_rank_at_most(node.dims(0), 1)
+    return (None,)
+
+
+@matching_files_op.kernel
+def matching_files_kernel(node: Node) -> Any:
+    def match(pattern: Any) -> Any:
+        if pattern.ndim > 1:
+            raise errors.InvalidArgumentError(
+                None, None,
+                "Input patterns tensor must be scalar or vector, but had shape: "
+                f"{shape_text(pattern.shape)}",
+            )
+        names = [name for each in pattern.reshape(-1) for name in matching(text(np.array(each)))]
+        found = sorted(name.encode(errors="surrogateescape") for name in names)
+        return strings_of(found, (len(found),))
+
+    return match
+
+
+@export("io.read_file", "read_file")
+def read_file(filename: Any, name: str | None = None) -> Tensor:
+    """The contents of a file.
+
+    Args:
+      filename: a string.
+      name: of the operation.
+
+    Returns:
+      A string.
+    """
+    return read_file_op(filename, name=name)  # type: ignore[no-any-return]
+
+
+@export("io.write_file", "write_file")
+def write_file(filename: Any, contents: Any, name: str | None = None) -> Operation:
+    """The operation that writes a file, and makes the directories that it is in.
+
+    Args:
+      filename: a string.
+      contents: a string.
+      name: of the operation.
+    """
+    return write_file_op(filename, contents, name=name)  # type: ignore[no-any-return]
+
+
+@export("io.matching_files", "matching_files")
+def matching_files(pattern: Any, name: str | None = None) -> Tensor:
+    """The names of the files that match, sorted.
+
+    Args:
+      pattern: a pattern or a vector of them, as `tf.io.gfile.glob` takes them.
+      name: of the operation.
+
+    Returns:
+      Strings, a vector.
+    """
+    return matching_files_op(pattern, name=name)  # type: ignore[no-any-return]
