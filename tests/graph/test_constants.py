@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import stillflow as tf
 from stillflow.graph import dtypes
 from stillflow.graph.arrays import as_array
 from stillflow.graph.tensor_proto import (
@@ -295,3 +296,9 @@ def test_conversions_do_not_warn():
         as_array([1e39, 1.0])
         as_array(np.array([1e39]), dtypes.float32)
         as_array(1e10, dtypes.float16)
+
+
+def test_a_constant_without_a_name_is_named_after_its_op():
+    with tf.Graph().as_default():
+        assert tf.constant(1, name=None).op.name == "Const"
+        assert tf.constant(1, name="").op.name == "Const_1"

@@ -137,7 +137,7 @@ def constant(
       TypeError: if the value does not fit dtype, or not `shape` under `verify_shape`.
       ValueError: if the value has more elements than `shape`.
     """
-    return constant_op(value, dtype, shape, name, verify_shape)
+    return constant_op(value, dtype, shape, name or "Const", verify_shape)
 
 
 @export("compat.v2.constant")
