@@ -14,23 +14,35 @@ import torch
 
 from stillflow.runtime.steps import Memory, Name, Step
 
+aten = torch.ops.aten
+
 # Below this, allocating is cheaper than asking.
 MIN_ELEMENTS = 1 << 13
 
-# Functions that may write into their first argument, with the methods that do; and whether the
-# first two arguments may change places.
+# Functions that may write into their first argument (slopes: the gradient), with the methods that
+# do; and whether the first two arguments may change places.
 _IN_PLACE: dict[Any, tuple[str, bool]] = {
     torch.add: ("add_", True), torch.mul: ("mul_", True), torch.sub: ("sub_", False),
     torch.div: ("div_", False), torch.relu: ("relu_", False), torch.neg: ("neg_", False),
     torch.exp: ("exp_", False), torch.sqrt: ("sqrt_", False), torch.rsqrt: ("rsqrt_", False),
     torch.tanh: ("tanh_", False), torch.sigmoid: ("sigmoid_", False),
     torch.square: ("square_", False),
+    aten.threshold_backward.default: ("threshold_backward", False),
+    aten.tanh_backward.default: ("tanh_backward", False),
+    aten.sigmoid_backward.default: ("sigmoid_backward", False),
 }  # fmt: skip
+
+
+def _in_place(method: str) -> Callable[..., Any]:
+    if not method.endswith("_backward"):
+        return getattr(torch.Tensor, method)  # type: ignore[no-any-return]
+    into = getattr(aten, method).grad_input
+    return lambda grad, *others: into(grad, *others, grad_input=grad)
 
 
 @cache
 def _writer(function: Any, method: str) -> Callable[..., Any]:
-    in_place = getattr(torch.Tensor, method)
+    in_place = _in_place(method)
 
     def write(first: Any, *others: Any) -> Any:
         # A result of a kernel may be an expanded view of its own memory.
