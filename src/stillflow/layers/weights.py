@@ -129,7 +129,7 @@ class Weights:
             name=name,
             shape=() if shape is None else shape,
             dtype=dtype,
-            initializer=self._initializer(name, initializer, dtype),
+            initializer=self._initializer_of_weight(name, initializer, dtype),
             constraint=constraint_of(constraint),
             trainable=trainable,
             partitioner=partitioner,
@@ -144,7 +144,7 @@ class Weights:
         (self._trainable_weights if trainable else self._non_trainable_weights).append(variable)
         return variable
 
-    def _initializer(self, name: str | None, initializer: Any, dtype: Any) -> Any:
+    def _initializer_of_weight(self, name: str | None, initializer: Any, dtype: Any) -> Any:
         initializer = initializer_of(initializer)
         if initializer is not None:
             return initializer

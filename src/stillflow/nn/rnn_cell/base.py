@@ -1,0 +1,195 @@
+"""`tf.nn.rnn_cell.RNNCell`: what every cell is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow import nest
+from stillflow.graph import dtypes
+from stillflow.graph.constant_value import constant_value
+from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.layers.base import Layer
+from stillflow.nn.rnn_cell.sizes import zero_state_tensors
+from stillflow.platform import tf_logging
+from stillflow.variables.partitioned import PartitionedVariable
+
+ASSERT_LIKE_RNNCELL_ERROR_REGEXP = "is not an RNNCell"
+KERNEL, BIAS = "kernel", "bias"
+
+
+def _has(cell: Any, *names: str) -> bool:
+    return any(hasattr(cell, name) for name in names)
+
+
+def assert_like_rnncell(cell_name: str, cell: Any) -> None:
+    """Checks that `cell`, the argument `cell_name` of a function, has what a cell needs.
+
+    Raises:
+      TypeError: if it does not.
+    """
+    needed = (
+        (_has(cell, "output_size"), "'output_size' property is missing"),
+        (_has(cell, "state_size"), "'state_size' property is missing"),
+        (
+            _has(cell, "get_initial_state", "zero_state"),
+            "either 'zero_state' or 'get_initial_state' method is required",
+        ),
+        (callable(cell), "is not callable"),
+    )
+    missing = ", ".join(message for holds, message in needed if not holds)
+    if missing:
+        raise TypeError(f"The argument {cell_name!r} ({cell}) is not an RNNCell: {missing}.")
+
+
+def check_dtypes(*values: Any) -> None:
+    """Refuses dtypes, and structures of tensors, that are not floating-point or complex.
+
+    Raises:
+      ValueError: for any other.
+    """
+    for value in nest.flatten(list(values)):
+        dtype = getattr(value, "dtype", value)
+        if dtype is None:
+            continue
+        dtype = dtypes.as_dtype(dtype)
+        if not (dtype.is_floating or dtype.is_complex):
+            raise ValueError(
+                f"RNN cell only supports floating point inputs, but saw dtype: {dtype}"
+            )
+
+
+def warn_of_joined_state(cell: Any) -> None:
+    """Says that states that are no tuples are slow."""
+    tf_logging.warn(
+        "%s: Using a concatenated state is slower and will soon be deprecated.  Use "
+        "state_is_tuple=True.",
+        cell,
+    )
+
+
+@export("nn.rnn_cell.RNNCell", "contrib.rnn.RNNCell")
+class RNNCell(Layer):
+    """A function of an input and a state that gives an output and the next state.
+
+    A subclass defines `call(inputs, state)`, `state_size` and `output_size`: numbers or shapes, or
+    (nested) tuples of them for a state or output of several tensors.
+
+    Args:
+      trainable: whether the cell's variables are trained.
+      name: of its variable scope; one made from the class by default.
+      dtype: of its variables; that of the inputs by default.
+    """
+
+    def __init__(
+        self, trainable: bool = True, name: Any = None, dtype: Any = None, **kwargs: Any
+    ) -> None:
+        super().__init__(trainable=trainable, name=name, dtype=dtype, **kwargs)
+        self._is_tf_rnn_cell = True
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:  # type: ignore[override]
+        """The output and the next state.
+
+        Args:
+          inputs: [batch, ...] (nested) tensors of one time step.
+          state: (nested) tensors [batch, ...] as `state_size` says.
+          scope: the variable scope, or its name.
+        """
+        if scope is not None:
+            with tf.variable_scope(scope, custom_getter=self._rnn_get_variable) as scope:
+                return super().__call__(inputs, state, scope=scope)
+        if not hasattr(self, "rnncell_scope"):
+            self.rnncell_scope = tf.variable_scope(
+                tf.get_variable_scope(), custom_getter=self._rnn_get_variable
+            )
+        with self.rnncell_scope:
+            return super().__call__(inputs, state)
+
+    def _rnn_get_variable(self, getter: Any, *args: Any, **kwargs: Any) -> Any:
+        """Notes the variables that `call` makes in scopes inside the cell's."""
+        variable = getter(*args, **kwargs)
+        first = next(iter(variable)) if isinstance(variable, PartitionedVariable) else variable
+        trainable = any(first is other for other in tf.trainable_variables())
+        known = self._trainable_weights if trainable else self._non_trainable_weights
+        if all(variable is not other for other in known):
+            known.append(variable)
+        return variable
+
+    @property
+    def state_size(self) -> Any:
+        """The sizes of the state, without the batch dimension."""
+        raise NotImplementedError("Abstract method")
+
+    @property
+    def output_size(self) -> Any:
+        """The sizes of the output, without the batch dimension."""
+        raise NotImplementedError("Abstract method")
+
+    def build(self, _: Any) -> None:
+        pass
+
+    def get_initial_state(
+        self, inputs: Any = None, batch_size: Any = None, dtype: Any = None
+    ) -> Any:
+        """The zero state for a batch of inputs, or for a batch size and a dtype.
+
+        Raises:
+          ValueError: if arguments are missing or contradict each other.
+        """
+        if inputs is not None:
+            batch_size, dtype = self._of_inputs(inputs, batch_size, dtype)
+        if batch_size is None or dtype is None:
+            raise ValueError(
+                "batch_size and dtype cannot be None while constructing initial state: "
+                f"batch_size={batch_size}, dtype={dtype}"
+            )
+        return self.zero_state(batch_size, dtype)
+
+    def _of_inputs(self, inputs: Any, batch_size: Any, dtype: Any) -> tuple[Any, Any]:
+        inputs = tf.convert_to_tensor(inputs, name="inputs")
+        rows = inputs.shape.dims[0].value
+        if batch_size is not None:
+            given = constant_value(batch_size) if isinstance(batch_size, Tensor) else batch_size
+            if rows != given:
+                raise ValueError(
+                    "batch size from input tensor is different from the input param. Input "
+                    f"tensor batch: {rows}, batch_size: {batch_size}"
+                )
+        if dtype is not None and inputs.dtype != dtype:
+            raise ValueError(
+                "dtype from input tensor is different from the input param. Input tensor dtype: "
+                f"{inputs.dtype}, dtype: {dtype}"
+            )
+        return rows or tf.shape(inputs)[0], inputs.dtype
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        """A state of zeros.
+
+        Args:
+          batch_size: a number or an int32 scalar.
+          dtype: of the state.
+        """
+        with self._zero_state_scope(batch_size):
+            return zero_state_tensors(self.state_size, batch_size, dtype)
+
+    def _zero_state_scope(self, batch_size: Any) -> Any:
+        return tf.name_scope(type(self).__name__ + "ZeroState", values=[batch_size])
+
+    def _config(self, **own: Any) -> dict[str, Any]:
+        """The configuration of every cell, and a cell's own."""
+        return {**super().get_config(), **own}
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config()
+
+
+@export("contrib.rnn.LayerRNNCell")
+class LayerRNNCell(RNNCell):
+    """A cell that makes its variables in `build`, as layers do."""
+
+    def __call__(
+        self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        """The output and the next state; arguments as of `RNNCell`."""
+        return Layer.__call__(self, inputs, state, *args, scope=scope, **kwargs)

@@ -1,0 +1,242 @@
+"""Long short-term memory (Hochreiter and Schmidhuber, 1997)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import stillflow as tf
+from stillflow.graph.export import export
+from stillflow.layers.identifiers import initializer_of, serialized
+from stillflow.nn.rnn_cell.base import BIAS, KERNEL, check_dtypes, warn_of_joined_state
+from stillflow.nn.rnn_cell.simple import UnitsCell
+from stillflow.platform import tf_logging
+from stillflow.util.deprecation import deprecated
+
+_REPLACED = (
+    "This class is equivalent as tf.keras.layers.LSTMCell, and will be replaced by that in "
+    "Tensorflow 2.0."
+)
+
+
+@export("nn.rnn_cell.LSTMStateTuple", "contrib.rnn.LSTMStateTuple")
+class LSTMStateTuple(NamedTuple):
+    """The state of an LSTM cell.
+
+    Attributes:
+      c: the memory.
+      h: the output.
+    """
+
+    c: Any
+    h: Any
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of both.
+
+        Raises:
+          TypeError: if they have different ones.
+        """
+        if self.c.dtype != self.h.dtype:
+            raise TypeError(f"Inconsistent internal state: {self.c.dtype} vs {self.h.dtype}")
+        return self.c.dtype
+
+
+@export("nn.rnn_cell.BasicLSTMCell", "contrib.rnn.BasicLSTMCell")
+class BasicLSTMCell(UnitsCell):
+    """An LSTM cell without clipping, projection and peepholes.
+
+    Args:
+      num_units: the size of the memory.
+      forget_bias: added to the biases of the forget gate.
+      state_is_tuple: whether the state is an `LSTMStateTuple`, else `[c, h]` in one tensor.
+      activation: a function or its name; tanh by default.
+      reuse: whether the variables exist already.
+      name: of the variable scope.
+      dtype: of the variables; that of the inputs by default.
+    """
+
+    @deprecated(None, _REPLACED)
+    def __init__(
+        self,
+        num_units: Any,
+        forget_bias: float = 1.0,
+        state_is_tuple: bool = True,
+        activation: Any = None,
+        reuse: Any = None,
+        name: Any = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(num_units, activation, _reuse=reuse, name=name, dtype=dtype, **kwargs)
+        if not state_is_tuple:
+            warn_of_joined_state(self)
+        self._forget_bias = forget_bias
+        self._state_is_tuple = state_is_tuple
+
+    @property
+    def state_size(self) -> Any:
+        units = self._num_units
+        return LSTMStateTuple(units, units) if self._state_is_tuple else 2 * units
+
+    def build(self, inputs_shape: Any) -> None:
+        units = self._num_units
+        rows = self._checked_depth(inputs_shape) + units
+        self._kernel = self.add_weight(KERNEL, shape=[rows, 4 * units])
+        zeros = tf.zeros_initializer(dtype=self.dtype)
+        self._bias = self.add_weight(BIAS, shape=[4 * units], initializer=zeros)
+        self.built = True
+
+    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+        check_dtypes(inputs, state)
+        axis = tf.constant(1, dtype=tf.int32)
+        joined = not self._state_is_tuple
+        c, h = tf.split(value=state, num_or_size_splits=2, axis=axis) if joined else state
+        gates = tf.nn.bias_add(tf.matmul(tf.concat([inputs, h], 1), self._kernel), self._bias)
+        # input gate, new memory, forget gate, output gate
+        i, j, f, o = tf.split(value=gates, num_or_size_splits=4, axis=axis)
+        forget_bias = tf.constant(self._forget_bias, dtype=f.dtype)
+        kept = tf.multiply(c, tf.sigmoid(tf.add(f, forget_bias)))
+        new_c = tf.add(kept, tf.multiply(tf.sigmoid(i), self._activation(j)))
+        new_h = tf.multiply(self._activation(new_c), tf.sigmoid(o))
+        if joined:
+            return new_h, tf.concat([new_c, new_h], 1)
+        return new_h, LSTMStateTuple(new_c, new_h)
+
+    def get_config(self) -> dict[str, Any]:
+        return self._config(forget_bias=self._forget_bias, state_is_tuple=self._state_is_tuple)
+
+
+@export("nn.rnn_cell.LSTMCell", "contrib.rnn.LSTMCell")
+class LSTMCell(UnitsCell):
+    """An LSTM cell with optional peepholes, clipping and projection (Sak et al., 2014).
+
+    Args:
+      num_units: the size of the memory.
+      use_peepholes: whether the gates see the memory.
+      cell_clip: a limit for the memory.
+      initializer: of kernels and peepholes.
+      num_proj: the size of the projected output.
+      proj_clip: a limit for it.
+      num_unit_shards, num_proj_shards: how many parts a kernel is split into.
+      forget_bias: added to the biases of the forget gate.
+      state_is_tuple: whether the state is an `LSTMStateTuple`, else `[c, h]` in one tensor.
+      activation: a function or its name; tanh by default.
+      reuse: whether the variables exist already.
+      name: of the variable scope.
+      dtype: of the variables; that of the inputs by default.
+    """
+
+    @deprecated(None, _REPLACED)
+    def __init__(
+        self,
+        num_units: Any,
+        use_peepholes: bool = False,
+        cell_clip: float | None = None,
+        initializer: Any = None,
+        num_proj: int | None = None,
+        proj_clip: float | None = None,
+        num_unit_shards: int | None = None,
+        num_proj_shards: int | None = None,
+        forget_bias: float = 1.0,
+        state_is_tuple: bool = True,
+        activation: Any = None,
+        reuse: Any = None,
+        name: Any = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(num_units, activation, _reuse=reuse, name=name, dtype=dtype, **kwargs)
+        if not state_is_tuple:
+            warn_of_joined_state(self)
+        if num_unit_shards is not None or num_proj_shards is not None:
+            tf_logging.warn(
+                "%s: The num_unit_shards and proj_unit_shards parameters are deprecated and will "
+                "be removed in Jan 2017.  Use a variable scope with a partitioner instead.",
+                self,
+            )
+        self._use_peepholes, self._cell_clip = use_peepholes, cell_clip
+        self._initializer = initializer_of(initializer)
+        self._num_proj, self._proj_clip = num_proj, proj_clip
+        self._num_unit_shards, self._num_proj_shards = num_unit_shards, num_proj_shards
+        self._forget_bias, self._state_is_tuple = forget_bias, state_is_tuple
+        self._output_size = num_proj if num_proj else num_units
+        sizes = LSTMStateTuple(num_units, self._output_size)
+        self._state_size = sizes if state_is_tuple else sum(sizes)
+
+    @property
+    def state_size(self) -> Any:
+        return self._state_size
+
+    @property
+    def output_size(self) -> Any:
+        return self._output_size
+
+    def build(self, inputs_shape: Any) -> None:
+        units, projected = self._num_units, self._num_proj
+        rows = self._checked_depth(inputs_shape) + (units if projected is None else projected)
+        self._kernel = self._matrix(KERNEL, [rows, 4 * units], self._num_unit_shards)
+        zeros = tf.zeros_initializer
+        bias = zeros if self.dtype is None else zeros(dtype=self.dtype)
+        self._bias = self.add_weight(BIAS, shape=[4 * units], initializer=bias)
+        if self._use_peepholes:
+            for gate in "fio":
+                name = f"w_{gate}_diag"
+                peephole = self.add_weight(name, shape=[units], initializer=self._initializer)
+                setattr(self, f"_{name}", peephole)
+        if projected is not None:
+            self._proj_kernel = self._matrix(
+                f"projection/{KERNEL}", [units, projected], self._num_proj_shards
+            )
+        self.built = True
+
+    def _matrix(self, name: str, shape: list[int], shards: int | None) -> Any:
+        partitioner = None if shards is None else tf.fixed_size_partitioner(shards)
+        return self.add_weight(
+            name, shape=shape, initializer=self._initializer, partitioner=partitioner
+        )
+
+    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+        check_dtypes(inputs, state)
+        c_prev, m_prev = state if self._state_is_tuple else self._split_state(state)
+        if inputs.get_shape().with_rank(2).dims[1].value is None:
+            raise ValueError("Could not infer input size from inputs.get_shape()[-1]")
+        gates = tf.matmul(tf.concat([inputs, m_prev], 1), self._kernel)
+        gates = tf.nn.bias_add(gates, self._bias)
+        i, j, f, o = tf.split(value=gates, num_or_size_splits=4, axis=1)
+        peep = self._peep
+        forget = tf.sigmoid(peep(f + self._forget_bias, "f", c_prev))
+        kept = forget * c_prev
+        c = kept + tf.sigmoid(peep(i, "i", c_prev)) * self._activation(j)
+        if self._cell_clip is not None:
+            c = tf.clip_by_value(c, -self._cell_clip, self._cell_clip)
+        m = tf.sigmoid(peep(o, "o", c)) * self._activation(c)
+        if self._num_proj is not None:
+            m = tf.matmul(m, self._proj_kernel)
+            if self._proj_clip is not None:
+                m = tf.clip_by_value(m, -self._proj_clip, self._proj_clip)
+        return m, LSTMStateTuple(c, m) if self._state_is_tuple else tf.concat([c, m], 1)
+
+    def _peep(self, gate: Any, which: str, memory: Any) -> Any:
+        """The gate as it sees the memory."""
+        return gate + getattr(self, f"_w_{which}_diag") * memory if self._use_peepholes else gate
+
+    def _split_state(self, state: Any) -> tuple[Any, Any]:
+        units = self._num_units
+        return (
+            tf.slice(state, [0, 0], [-1, units]),
+            tf.slice(state, [0, units], [-1, self._output_size]),
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        return self._config(
+            use_peepholes=self._use_peepholes,
+            cell_clip=self._cell_clip,
+            initializer=serialized("initializers", self._initializer),
+            num_proj=self._num_proj,
+            proj_clip=self._proj_clip,
+            num_unit_shards=self._num_unit_shards,
+            num_proj_shards=self._num_proj_shards,
+            forget_bias=self._forget_bias,
+            state_is_tuple=self._state_is_tuple,
+        )

@@ -1,0 +1,162 @@
+"""Cells whose state is one tensor: the basic one and gated recurrent units."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow.graph.export import export
+from stillflow.layers.identifiers import activation_of, initializer_of, serialized
+from stillflow.layers.input_spec import InputSpec
+from stillflow.nn.rnn_cell.base import BIAS, KERNEL, LayerRNNCell, check_dtypes
+from stillflow.nn.rnn_cell.sizes import known_depth
+from stillflow.util.deprecation import deprecated
+
+
+class UnitsCell(LayerRNNCell):
+    """A cell whose output and state are vectors of `num_units`, and whose inputs are matrices."""
+
+    def __init__(self, num_units: Any, activation: Any = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        check_dtypes(self.dtype)
+        self.input_spec = InputSpec(ndim=2)
+        self._num_units = num_units
+        self._activation = activation_of(activation) if activation else tf.tanh
+
+    @property
+    def state_size(self) -> Any:
+        return self._num_units
+
+    @property
+    def output_size(self) -> Any:
+        return self._num_units
+
+    def _checked_depth(self, inputs_shape: Any) -> int:
+        depth = known_depth(inputs_shape)
+        check_dtypes(self.dtype)
+        return depth
+
+    def _config(self, **own: Any) -> dict[str, Any]:
+        return super()._config(
+            num_units=self._num_units,
+            activation=serialized("activations", self._activation),
+            reuse=self._reuse,
+            **own,
+        )
+
+
+@export("nn.rnn_cell.BasicRNNCell", "contrib.rnn.BasicRNNCell")
+class BasicRNNCell(UnitsCell):
+    """`output = state = activation(W [input, state] + b)`.
+
+    Args:
+      num_units: the size of the state.
+      activation: a function or its name; tanh by default.
+      reuse: whether the variables exist already.
+      name: of the variable scope.
+      dtype: of the variables; that of the inputs by default.
+    """
+
+    @deprecated(
+        None,
+        "This class is equivalent as tf.keras.layers.SimpleRNNCell, and will be replaced by that "
+        "in Tensorflow 2.0.",
+    )
+    def __init__(
+        self,
+        num_units: Any,
+        activation: Any = None,
+        reuse: Any = None,
+        name: Any = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(num_units, activation, _reuse=reuse, name=name, dtype=dtype, **kwargs)
+
+    def build(self, inputs_shape: Any) -> None:
+        units = self._num_units
+        rows = self._checked_depth(inputs_shape) + units
+        self._kernel = self.add_weight(KERNEL, shape=[rows, units])
+        zeros = tf.zeros_initializer(dtype=self.dtype)
+        self._bias = self.add_weight(BIAS, shape=[units], initializer=zeros)
+        self.built = True
+
+    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+        check_dtypes(inputs, state)
+        product = tf.matmul(tf.concat([inputs, state], 1), self._kernel)
+        output = self._activation(tf.nn.bias_add(product, self._bias))
+        return output, output
+
+    def get_config(self) -> dict[str, Any]:
+        return self._config()
+
+
+@export("nn.rnn_cell.GRUCell", "contrib.rnn.GRUCell")
+class GRUCell(UnitsCell):
+    """The gated recurrent unit (Cho et al., 2014).
+
+    Args:
+      num_units: the size of the state.
+      activation: a function or its name; tanh by default.
+      reuse: whether the variables exist already.
+      kernel_initializer, bias_initializer: of the variables; the biases of the gates are 1 by
+        default, that of the candidate 0.
+      name: of the variable scope.
+      dtype: of the variables; that of the inputs by default.
+    """
+
+    @deprecated(
+        None,
+        "This class is equivalent as tf.keras.layers.GRUCell, and will be replaced by that in "
+        "Tensorflow 2.0.",
+    )
+    def __init__(
+        self,
+        num_units: Any,
+        activation: Any = None,
+        reuse: Any = None,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = None,
+        name: Any = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(num_units, activation, _reuse=reuse, name=name, dtype=dtype, **kwargs)
+        self._kernel_initializer = initializer_of(kernel_initializer)
+        self._bias_initializer = initializer_of(bias_initializer)
+
+    def build(self, inputs_shape: Any) -> None:
+        rows = self._checked_depth(inputs_shape) + self._num_units
+        ones = tf.constant_initializer(1.0, dtype=self.dtype)
+        self._gate_kernel, self._gate_bias = self._affine("gates", rows, 2, ones)
+        zeros = tf.zeros_initializer(dtype=self.dtype)
+        self._candidate_kernel, self._candidate_bias = self._affine("candidate", rows, 1, zeros)
+        self.built = True
+
+    def _affine(self, name: str, rows: int, gates: int, bias: Any) -> tuple[Any, Any]:
+        columns = gates * self._num_units
+        given = self._bias_initializer
+        return (
+            self.add_weight(
+                f"{name}/{KERNEL}", shape=[rows, columns], initializer=self._kernel_initializer
+            ),
+            self.add_weight(
+                f"{name}/{BIAS}", shape=[columns], initializer=bias if given is None else given
+            ),
+        )
+
+    def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
+        check_dtypes(inputs, state)
+        gates = tf.matmul(tf.concat([inputs, state], 1), self._gate_kernel)
+        gates = tf.sigmoid(tf.nn.bias_add(gates, self._gate_bias))
+        reset, update = tf.split(value=gates, num_or_size_splits=2, axis=1)
+        candidate = tf.matmul(tf.concat([inputs, reset * state], 1), self._candidate_kernel)
+        candidate = self._activation(tf.nn.bias_add(candidate, self._candidate_bias))
+        new_state = update * state + (1 - update) * candidate
+        return new_state, new_state
+
+    def get_config(self) -> dict[str, Any]:
+        return self._config(
+            kernel_initializer=serialized("initializers", self._kernel_initializer),
+            bias_initializer=serialized("initializers", self._bias_initializer),
+        )
