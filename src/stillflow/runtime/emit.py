@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.denormals import flushed
 from stillflow.runtime.failures import as_op_error, dead_fetch, uninitialized
 from stillflow.runtime.steps import Guard, Memory, Name, Step, Value
 from stillflow.runtime.values import from_array
@@ -222,7 +223,7 @@ def guard_errors(
 
     def run(*arrays: Any) -> Any:
         try:
-            with inference():
+            with inference(), flushed:
                 return function(*[from_array(array) for array in arrays])
         except Exception as error:
             frame, op = error.__traceback__, None

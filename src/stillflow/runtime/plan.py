@@ -8,6 +8,7 @@ from typing import Any
 from stillflow import errors
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.denormals import flushed
 from stillflow.runtime.emit import Emitter
 from stillflow.runtime.facts import Facts
 from stillflow.runtime.frames import find_frames, has_loops
@@ -48,7 +49,8 @@ def make_plan(
     facts = Facts(resources, feeds)
     tracer = Tracer(facts)
     names = [tracer.feed(tensor) for tensor in feeds]
-    tracer.run(find_frames(ops, feeds).units if has_loops(ops) else ops)
+    with flushed:
+        tracer.run(find_frames(ops, feeds).units if has_loops(ops) else ops)
     fetched = []
     for tensor in (*tensors, *raw):
         value = tracer.values[tensor]

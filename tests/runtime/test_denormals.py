@@ -1,0 +1,35 @@
+"""Denormal numbers become zero while operations run, and stay what they are elsewhere."""
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stillflow as tf
+
+pytestmark = pytest.mark.skipif(
+    platform.machine() not in ("x86_64", "AMD64"), reason="processors differ in this"
+)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(), (1 << 16,)])
+def test_denormals_are_flushed_only_while_a_graph_runs(kind: Any, shape: tuple[int, ...]) -> None:
+    tiny = np.finfo(kind).tiny
+    with tf.Graph().as_default(), tf.Session() as session:
+        fed = tf.placeholder(kind, shape)
+        folded = 0.1 * tf.constant(tiny, shape=shape)
+        run = session.run([0.1 * fed, folded], {fed: np.full(shape, tiny)})
+    assert not np.any(run[0]) and not np.any(run[1])
+    assert tiny / 16 * 16 == tiny
+
+
+def test_they_are_kept_after_an_error() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(tf.reshape(tf.placeholder_with_default([1.0, 2.0], None), [3]))
+    tiny = np.finfo(np.float32).tiny
+    assert tiny / 16 * 16 == tiny
