@@ -7,7 +7,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from stillflow.facade import callers, internal, names, served
@@ -23,6 +23,7 @@ _SYNONYMS = {
 }
 _FILE = served.__file__
 _V1 = "compat.v1"
+_TOOLS = ROOT + ".python.tools."  # modules that are also run, by `-m`
 # TensorBoard imports its own stub instead of tensorflow where it finds this module of its own.
 _NO_TENSORFLOW = "tensorboard.compat.notf"
 
@@ -55,11 +56,11 @@ class Finder:
             return None
         if meant != name:
             loader = _Loader(target=meant)
-        return _spec(name, loader)
+        return _spec(name, loader, is_package=not meant.startswith(_TOOLS))
 
 
-def _spec(name: str, loader: Any) -> ModuleSpec:
-    spec = ModuleSpec(name, loader, origin=_FILE, is_package=True)
+def _spec(name: str, loader: Any, is_package: bool = True) -> ModuleSpec:
+    spec = ModuleSpec(name, loader, origin=_FILE, is_package=is_package)
     spec.has_location = True
     return spec
 
@@ -101,6 +102,14 @@ class _Loader:
             if not hasattr(meant, "__path__"):
                 meant.__path__ = []  # internal modules hang below it
             sys.modules[module.__name__] = meant
+
+    def get_code(self, name: str) -> CodeType | None:
+        """Return the code that `python -m` runs, that of our own module."""
+        from importlib.util import find_spec
+
+        spec = find_spec(self.target) if self.target else None
+        code: CodeType | None = spec.loader.get_code(self.target) if spec else None  # type: ignore[union-attr]
+        return code
 
 
 def _loader(name: str) -> _Loader | None:

@@ -31,6 +31,16 @@ MODULES = {
     "tensorflow.python.platform.sysconfig": "stillflow.platform.sysconfig",
     "tensorflow.python.platform.tf_logging": "stillflow.platform.tf_logging",
     "tensorflow.python.tf2": "stillflow.facade.tf2",
+    "tensorflow.python.training.saver": "stillflow.train.saver",
+    "tensorflow.python.tools.freeze_graph": "stillflow.tools.freeze_graph",
+    "tensorflow.python.tools.import_pb_to_tensorboard": "stillflow.tools.import_pb_to_tensorboard",
+    "tensorflow.python.tools.inspect_checkpoint": "stillflow.tools.inspect_checkpoint",
+    "tensorflow.python.tools.optimize_for_inference": "stillflow.tools.optimize_for_inference",
+    "tensorflow.python.tools.optimize_for_inference_lib":
+        "stillflow.tools.optimize_for_inference_lib",
+    "tensorflow.python.tools.saved_model_utils": "stillflow.tools.saved_model_utils",
+    "tensorflow.python.tools.strip_unused": "stillflow.tools.strip_unused",
+    "tensorflow.python.tools.strip_unused_lib": "stillflow.tools.strip_unused_lib",
     "tensorflow.python.util.all_util": "stillflow.util.all_util",
     "tensorflow.python.util.compat": "stillflow.platform.compat",
     "tensorflow.python.util.decorator_utils": "stillflow.util.decorator_utils",
@@ -50,6 +60,12 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_DeviceAttributes": "stillflow.runtime.devices:DeviceAttributes",
         "*": "stillflow.runtime.session stillflow.runtime.fetches",
     },
+    "tensorflow.python.distribute.distribute_lib": {
+        "*": "stillflow.distribute.strategy stillflow.distribute.context",
+    },
+    "tensorflow.python.distribute.distribution_strategy_context": {
+        "*": "stillflow.distribute.context",
+    },
     "tensorflow.python.eager.def_function": {"function": "stillflow.facade.eager_only:function"},
     "tensorflow.python.eager.execution_callbacks": {
         "ExecutionCallback": "stillflow.facade.eager_only:ExecutionCallback",
@@ -68,8 +84,15 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.framework.composite_tensor": {"*": "stillflow.graph.composite_tensor"},
     "tensorflow.python.framework.config": {"*": "stillflow.runtime.settings"},
     "tensorflow.python.framework.device": {"*": "stillflow.graph.device"},
-    "tensorflow.python.framework.dtypes": {"*": "stillflow.graph.dtypes"},
+    "tensorflow.python.framework.dtypes": {
+        "_TYPE_TO_STRING": "stillflow.graph.dtypes:_TYPE_TO_STRING",
+        "*": "stillflow.graph.dtypes",
+    },
     "tensorflow.python.framework.indexed_slices": {"*": "stillflow.graph.indexed_slices"},
+    "tensorflow.python.framework.graph_io": {"*": "stillflow.train.graph_io"},
+    "tensorflow.python.framework.meta_graph": {
+        "*": "stillflow.train.meta_graph stillflow.train.meta_graph_export",
+    },
     "tensorflow.python.framework.ops": {
         "_NodeDef": "stillflow.graph.explicit:node_def",
         "_default_graph_stack": "stillflow.graph.graph:_default",
@@ -80,11 +103,14 @@ OBJECTS: dict[str, dict[str, str]] = {
         "internal_convert_to_tensor": "stillflow.graph.conversion:convert_to_tensor",
         "IndexedSlicesValue": "stillflow.graph.indexed_slices:IndexedSlicesValue",
         "*": "stillflow.facade.framework_ops stillflow.facade.statistics stillflow.graph.graph"
-             " stillflow.graph.eager_mode"
+             " stillflow.graph.eager_mode stillflow.graph.collection_protos"
              " stillflow.graph.api stillflow.graph.conversion stillflow.graph.tensor_like"
              " stillflow.graph.indexed_slices stillflow.graph.default_session",
     },
     "tensorflow.python.framework.random_seed": {"*": "stillflow.graph.random_seed"},
+    "tensorflow.python.framework.smart_cond": {
+        "*": "stillflow.ops.control_flow.cond stillflow.ops.control_flow.case",
+    },
     "tensorflow.python.framework.sparse_tensor": {"*": "stillflow.graph.sparse_tensor"},
     "tensorflow.python.framework.tensor_shape": {"*": "stillflow.graph.tensor_shape"},
     "tensorflow.python.framework.tensor_spec": {"*": "stillflow.graph.tensor_spec"},
@@ -106,6 +132,9 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.layers.base_layer",
     },
     "tensorflow.python.keras.engine.input_spec": {"*": "stillflow.layers.input_spec"},
+    "tensorflow.python.keras.mixed_precision.experimental.test_util": {
+        "*": "stillflow.testing.gradient_checks",
+    },
     "tensorflow.python.layers.base": {
         "*": "stillflow.layers.base stillflow.layers.style stillflow.layers.input_spec",
     },
@@ -263,6 +292,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_add_sparse_to_tensors_map": "stillflow.ops.sparse.tensor_maps:add_sparse_to_tensors_map",
         "_take_many_sparse_from_tensors_map":
             "stillflow.ops.sparse.tensor_maps:take_many_sparse_from_tensors_map",
+        "sparse_dense_cwise_add": "stillflow.ops.sparse.arithmetic:sparse_dense_cwise_add",
         "_DEFAULT_HASH_KEY": "stillflow.ops.sparse.crossing:DEFAULT_HASH_KEY",
     },
     "tensorflow.python.ops.signal.fft_ops": {"*": "stillflow.ops.signal.real_fourier"},
@@ -323,7 +353,21 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.summary.event_file_writer",
     },
     "tensorflow.python.summary.writer.writer": {
+        "_PLUGINS_DIR": "stillflow.summary.writer:PLUGINS",
         "*": "stillflow.summary.writer stillflow.summary.event_file_writer",
+    },
+    "tensorflow.python.training.checkpoint_management": {
+        "_GetCheckpointFilename": "stillflow.files.checkpoint_state:state_path",
+        "_prefix_to_checkpoint_path": "stillflow.train.checkpoint_management:checkpoint_file",
+        "*": "stillflow.train.checkpoint_management",
+    },
+    "tensorflow.python.training.checkpoint_utils": {
+        "_set_checkpoint_initializer":
+            "stillflow.train.initial_checkpoint:set_checkpoint_initializer",
+        "*": "stillflow.train.checkpoint_utils stillflow.train.initial_checkpoint",
+    },
+    "tensorflow.python.training.experimental.loss_scale": {
+        "*": "stillflow.train.experimental.loss_scale",
     },
     "tensorflow.python.training.moving_averages": {"*": "stillflow.train.moving_averages"},
     "tensorflow.python.training.optimizer": {
@@ -332,7 +376,15 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_var_key": "stillflow.train.slots:var_key",
         "*": "stillflow.train.optimizer stillflow.train.processors",
     },
+    "tensorflow.python.training.saving.saveable_object": {"*": "stillflow.train.saveables"},
+    "tensorflow.python.training.saving.saveable_object_util": {"*": "stillflow.train.saveables"},
     "tensorflow.python.training.slot_creator": {"*": "stillflow.train.slot_creator"},
+    "tensorflow.python.training.tracking.base": {"*": "stillflow.train.tracking.base"},
+    "tensorflow.python.training.tracking.data_structures": {
+        "NoDependency": "stillflow.train.tracking.base:NoDependency",
+    },
+    "tensorflow.python.training.tracking.tracking": {"*": "stillflow.train.tracking.base"},
+    "tensorflow.python.training.tracking.util": {"*": "stillflow.train.tracking.checkpoint"},
     "tensorflow.python.training.training_util": {
         "_get_global_step_read": "stillflow.train.global_step:get_global_step_read",
         "_get_or_create_global_step_read":

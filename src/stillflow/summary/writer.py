@@ -18,7 +18,7 @@ from stillflow.protos import Event, GraphDef, MetaGraphDef, Summary, TaggedRunMe
 from stillflow.summary.event_file_writer import EventFileWriter
 from stillflow.summary.plugin_asset import get_all_plugin_assets
 
-_PLUGINS = "plugins"
+PLUGINS = "plugins"
 
 
 class SummaryToEventTransformer:
@@ -100,7 +100,7 @@ class SummaryToEventTransformer:
 
     def _write_plugin_assets(self, graph: Graph) -> None:
         for asset in get_all_plugin_assets(graph):
-            folder = os.path.join(self.event_writer.get_logdir(), _PLUGINS, asset.plugin_name)
+            folder = os.path.join(self.event_writer.get_logdir(), PLUGINS, asset.plugin_name)
             gfile.recursive_create_dir(folder)
             for name, content in asset.assets().items():
                 gfile.write_string_to_file(os.path.join(folder, name), content)

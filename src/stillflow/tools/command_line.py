@@ -1,0 +1,83 @@
+"""What the command lines of the tools share."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from stillflow.files import gfile
+from stillflow.files.file_io import FileIO
+
+
+def parser(name: str, description: str | None, *options: tuple[str, Any, str]) -> Any:
+    """Returns a parser of a tool's options.
+
+    Args:
+      name: the tool's.
+      description: what it does; the first line counts.
+      *options: (name, default, help); the default's type is that of the option. A bool may stand
+        alone or be followed by true or false.
+    """
+    result = argparse.ArgumentParser(prog=name, description=(description or "").partition("\n")[0])
+    for option, default, text in options:
+        if isinstance(default, bool):
+            result.add_argument(
+                f"--{option}", nargs="?", const=True, type=_is_true, default=default, help=text
+            )
+        else:
+            result.add_argument(f"--{option}", type=type(default), default=default, help=text)
+    return result
+
+
+def _is_true(text: str) -> bool:
+    return text.lower() == "true"
+
+
+def names(text: str) -> list[str]:
+    """Returns the names in a list with commas."""
+    return text.replace(" ", "").split(",")
+
+
+def read_message(kind: Any, path: str, binary: bool, what: str) -> Any:
+    """Returns the protobuf message in a file.
+
+    Args:
+      kind: its class.
+      path: the file.
+      binary: whether it is serialized, rather than text.
+      what: what the file is to be, for the error.
+
+    Raises:
+      IOError: If there is no such file.
+      InvalidArgumentError: If it holds no such message.
+    """
+    from google.protobuf import text_format
+    from google.protobuf.message import DecodeError
+
+    from stillflow import errors
+
+    if not gfile.file_exists(path):
+        raise OSError(f"Input {what} file '{path}' does not exist!")
+    with FileIO(path, "rb") as file:
+        content = file.read()
+    message = kind()
+    try:
+        if binary:
+            message.ParseFromString(content)
+        else:
+            text_format.Merge(content.decode(), message)
+    except (DecodeError, text_format.ParseError, UnicodeDecodeError, RecursionError) as error:
+        form = "serialized" if binary else "text"
+        raise errors.InvalidArgumentError(
+            None, None, f"{path} is no {kind.__name__} in {form} form: {error}"
+        ) from None
+    return message
+
+
+def write_message(message: Any, path: str, binary: bool) -> None:
+    """Writes a protobuf message to a file, serialized or as text."""
+    from google.protobuf import text_format
+
+    content = message.SerializeToString() if binary else text_format.MessageToString(message)
+    with FileIO(path, "wb") as file:
+        file.write(content)
