@@ -186,8 +186,9 @@ class LoopEmitter(Emitter):
         for name, kind in code.unboxed.items():
             self.put(f"{name} = {kind}({name})")
         self.globals.update(interrupt=current_interrupt, **GLOBALS)
+        self.globals["closed"] = code.tracer.facts.resources.interrupt
         self.globals.update({f"boxes_{name}": boxes for name, boxes in BOXES.items()})
-        self.put("halt = interrupt()")
+        self.put("limit = interrupt()")
         used = {name for step in self.steps for name in step.inputs}
         used.update(value.name for value in code.next.values() if value is not None)
         used.update(code.results)
@@ -218,7 +219,7 @@ class LoopEmitter(Emitter):
             self.part("end", 3)
             self.put("break")
         self.depth = 2
-        self.put("if halt.error is not None: halt.fail()")
+        self.put("if limit.error or closed.error: limit.check(); closed.check()")
         if code.parts["once"]:
             self.put("if not begun:")
             self.part("once", 3)

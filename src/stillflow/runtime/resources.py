@@ -6,7 +6,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from stillflow import errors
 from stillflow.graph.operation import Operation
+from stillflow.runtime.interrupts import Interrupt
 
 
 class Resources:
@@ -24,6 +26,7 @@ class Resources:
         self._lock = threading.RLock()  # making one object may ask for another
         self.device_of = device_of
         self.from_array = from_array
+        self.interrupt = Interrupt()
 
     def get(self, container: str, kind: str, name: str, create: Callable[[], Any]) -> Any:
         """The object of that name, made by `create` if there is none yet."""
@@ -50,7 +53,8 @@ class Resources:
                 del self._objects[key]
 
     def close(self) -> None:
-        """Closes what can be closed and forgets everything."""
+        """Stops loops that run, closes what can be closed and forgets everything."""
+        self.interrupt.error = errors.CancelledError(None, None, "Session has been closed.")
         for thing in list(self._objects.values()):
             close = getattr(thing, "close_session", None)
             if close is not None:

@@ -19,6 +19,7 @@ from stillflow.runtime.allocation import keep_freed_memory
 from stillflow.runtime.devices import DeviceAttributes, session_devices
 from stillflow.runtime.feeds import feed_array
 from stillflow.runtime.fetches import Fetches, expand_feed, expand_feed_keys, structure_key
+from stillflow.runtime.interrupts import time_limit
 from stillflow.runtime.partial_run import PartialRun
 from stillflow.runtime.placement import Placement
 from stillflow.runtime.resources import Resources
@@ -54,9 +55,9 @@ class BaseSession:
         self._edition = -1
         self._placement = Placement(self._graph, self._config)
         self._traced: Any = None  # made when a run is to be traced
-        self._measures_costs = bool(
-            self._config is not None and self._config.graph_options.build_cost_model
-        )
+        measures_costs = config is not None and config.graph_options.build_cost_model
+        self._time_limit = 0 if config is None else config.operation_timeout_in_ms
+        self._plain_runs = not measures_costs and not self._time_limit
         self._partial_runs: dict[Any, PartialRun] = {}
 
     @property
@@ -111,12 +112,14 @@ class BaseSession:
             self._check_open()
         handler = self._handler(fetches)
         feeds = self._feeds(feed_dict) if feed_dict else {}
-        if options is None and run_metadata is None and not self._measures_costs:
+        if options is None and run_metadata is None and self._plain_runs:
             return handler.build(self._execute(handler, feeds))
         _check_options(options, run_metadata)
-        values = self._traced_runs().run(
-            lambda: self._execute(handler, feeds), handler, feeds, options, run_metadata
-        )
+        limit = 0 if options is None else options.timeout_in_ms
+        with time_limit(limit or self._time_limit):
+            values = self._traced_runs().run(
+                lambda: self._execute(handler, feeds), handler, feeds, options, run_metadata
+            )
         return handler.build(values)
 
     def make_callable(

@@ -26,6 +26,9 @@ class StackStore:
         self.values: list[Any] = []
         self.closed = False
 
+    # Old graphs have references to stacks; what is behind one is the stack itself.
+    value = property(lambda self: self)
+
     def check_open(self) -> None:
         if self.closed:
             raise _refuse(f"Stack[{self.name}] has already been closed.")

@@ -15,7 +15,7 @@ from stillflow.graph.card import Card, op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.tensor_array import whole
-from stillflow.ops.tensor_array.store import ArrayStore
+from stillflow.ops.tensor_array.store import ArrayStore, refuse
 
 _HANDLES = {"": "&string", "V2": "string", "V3": "resource"}
 VERSIONS = tuple(_HANDLES)
@@ -44,8 +44,8 @@ def _dims_of(node: Node, attr: str) -> Any:
 
 def _check_handle(node: Node) -> None:
     """A handle is a vector of two, whatever it holds."""
-    if node.op._inputs[0].dtype._is_ref_dtype:
-        return  # version 1 does not look
+    if node.planning or node.op._inputs[0].dtype._is_ref_dtype:
+        return  # kernels look for themselves; version 1 does not look
     rank_one = dims.with_rank(node.dims(0), 1)
     if rank_one is not None:
         dims.with_value(rank_one[0], 2)
@@ -60,7 +60,7 @@ def _element(node: Node) -> Any:
 def _scalars(*positions: int) -> Callable[[Node], None]:
     def check(node: Node) -> None:
         _check_handle(node)
-        for position in positions:
+        for position in () if node.planning else positions:
             dims.with_rank(node.dims(position), 0)
 
     return check
@@ -113,9 +113,8 @@ def _flow() -> Any:
 
 def _array_kernel(node: Node) -> Any:
     attrs = node.op.attrs
-    make = partial(
-        ArrayStore.numbered, node.tensor_array_name.decode() or node.name, node.op.attrs["dtype"]
-    )
+    name = node.tensor_array_name.decode() or node.name
+    make = partial(ArrayStore.numbered, name, node.op.attrs["dtype"])
     rest = (
         _dims_of(node, "element_shape"), node.dynamic_size, node.clear_after_read,
         attrs.get("identical_element_shapes", False),
@@ -186,18 +185,35 @@ for _text in _GRADS:
 def _write_shape(node: Node) -> Any:
     _scalars(1, 3)(node)
     known, element = _element(node)
-    if known:
+    if known and not node.planning:
         dims.merge(element, node.dims(2))
     return ()
 
 
+def _place(index: Any) -> int:
+    """An index as a number; loops count with such."""
+    if not isinstance(index, int) and index.ndim:
+        shape = dims.to_string(tuple(index.shape))
+        raise refuse(f"TensorArray index must be scalar, but had shape: {shape}")
+    return int(index)
+
+
+def _places(indices: Any) -> list[int]:
+    if indices.ndim != 1:
+        shape = dims.to_string(tuple(indices.shape))
+        raise refuse(f"Expected indices to be a vector, but received shape: {shape}")
+    numbers: list[int] = indices.tolist()
+    return numbers
+
+
 def _write_kernel(node: Node) -> Any:
     dtype = node.dtype(2)
+    place = int if node.dims(1) == () else _place
 
     def write(store: ArrayStore, index: Any, value: Any, flow: Any) -> Any:
         if store.dtype is not dtype:
             store.check(dtype, "is trying to write dtype")
-        store.write(int(index), value)
+        store.write(place(index), value)
         return flow
 
     return write
@@ -211,11 +227,12 @@ def _read_shape(node: Node) -> Any:
 
 def _read_kernel(node: Node) -> Any:
     dtype = node.op.attrs["dtype"]
+    place = int if node.dims(1) == () else _place
 
     def read(store: ArrayStore, index: Any, flow: Any) -> Any:
         if store.dtype is not dtype:
             store.check(dtype)
-        return store.read(int(index))
+        return store.read(place(index))
 
     return read
 
@@ -242,6 +259,8 @@ for _card in read_ops:
 
 def _gather_shape(node: Node) -> Any:
     _scalars(2)(node)
+    if node.planning and dims.rank(node.dims(1)) != 1:
+        return None
     indices = dims.with_rank(node.dims(1), 1)
     known, element = _element(node)
     return dims.concat(indices, element if known else _dims_of(node, "element_shape"))
@@ -251,13 +270,15 @@ def _gather_kernel(node: Node) -> Any:
     dtype, element = node.op.attrs["dtype"], _dims_of(node, "element_shape")
 
     def gather(store: ArrayStore, indices: Any, flow: Any) -> Any:
-        return whole.gather(store, indices.tolist(), dtype, element)
+        return whole.gather(store, _places(indices), dtype, element)
 
     return gather
 
 
 def _scatter_shape(node: Node) -> Any:
     _scalars(3)(node)
+    if node.planning:
+        return ()
     indices = dims.with_rank(node.dims(1), 1)
     value, _ = dims.merge_prefix(node.dims(2), indices)
     known, element = _element(node)
@@ -270,7 +291,7 @@ def _scatter_kernel(node: Node) -> Any:
     dtype = node.dtype(2)
 
     def scatter(store: ArrayStore, indices: Any, value: Any, flow: Any) -> Any:
-        whole.scatter(store, indices.tolist(), value, dtype)
+        whole.scatter(store, _places(indices), value, dtype)
         return flow
 
     return scatter
@@ -288,7 +309,8 @@ def _concat_kernel(node: Node) -> Any:
 
 def _split_shape(node: Node) -> Any:
     _scalars(3)(node)
-    dims.with_rank(node.dims(2), 1)
+    if not node.planning:
+        dims.with_rank(node.dims(2), 1)
     return ()
 
 
@@ -296,6 +318,9 @@ def _split_kernel(node: Node) -> Any:
     dtype = node.dtype(1)
 
     def split(store: ArrayStore, value: Any, lengths: Any, flow: Any) -> Any:
+        if lengths.ndim != 1:
+            shape = dims.to_string(tuple(lengths.shape))
+            raise refuse(f"Expected lengths to be a vector, received shape: {shape}")
         whole.split(store, value, lengths.tolist(), dtype)
         return flow
 

@@ -154,6 +154,9 @@ class TensorArray:
             )  # fmt: skip
         return tensor
 
+    def mark_used(self) -> None:
+        """Does nothing: unused results are not reported."""
+
     def identity(self) -> TensorArray:
         """The same array, after everything that `control_dependencies` around this names."""
         return self._with_flow(identity(self._flow))
