@@ -60,6 +60,7 @@ class _OfThread(threading.local):
     def __init__(self) -> None:
         self.name = ""
         self.control_flow_context: Any = None
+        self.strategies: list[Any] = []  # what `tf.distribute` has entered
 
 
 class _Stacks:

@@ -162,6 +162,7 @@ def _default_creator(**kwargs: Any) -> Variable:
 def _default_creator_v2(**kwargs: Any) -> Variable:
     from stillflow.variables.resource_variable import ResourceVariable
 
+    kwargs.pop("use_resource", None)  # a creator may have said what goes without saying
     return ResourceVariable(**kwargs)
 
 

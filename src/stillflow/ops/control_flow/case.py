@@ -14,7 +14,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.packing import stack
 from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.asserts import Assert
-from stillflow.ops.control_flow.cond import cond
+from stillflow.ops.control_flow.cond import cond, smart_cond
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import less_equal
 from stillflow.ops.math.reductions import reduce_sum
@@ -44,22 +44,50 @@ def case(
       TypeError: if the pairs are of other types.
       ValueError: if the functions give different structures.
     """
-    predicates, actions = _checked(pred_fn_pairs, exclusive, name)
+    predicates, actions = _checked(pred_fn_pairs, exclusive, name, False)
+    choose = functools.partial(cond, strict=strict)
+    return _nested(choose, predicates, actions, default, exclusive, name)
+
+
+def smart_case(
+    pred_fn_pairs: Any,
+    default: Action | None = None,
+    exclusive: bool = False,
+    name: str = "smart_case",
+) -> Any:
+    """`case` whose conditions may be Python bools; those known beforehand choose right away.
+
+    Raises:
+      TypeError: if the pairs are of other types.
+    """
+    predicates, actions = _checked(pred_fn_pairs, exclusive, name, True)
+    return _nested(smart_cond, predicates, actions, default, exclusive, name)
+
+
+def _nested(
+    choose: Callable[..., Any],
+    predicates: Sequence[Any],
+    actions: Sequence[Action],
+    default: Action | None,
+    exclusive: bool,
+    name: str,
+) -> Any:
+    """The choice between two functions by `choose`, the second of which chooses among the rest."""
     with name_scope(name, "case", [predicates]):
         if default is None:
             predicates, actions, default = _last_as_default(predicates, actions)
         result = default
         for predicate, action in zip(reversed(predicates), reversed(actions), strict=True):
-            result = functools.partial(
-                cond, predicate, true_fn=action, false_fn=result, strict=strict
-            )
+            result = functools.partial(choose, predicate, true_fn=action, false_fn=result)
         if not exclusive:
             return result()
         with control_dependencies([_at_most(predicates, 1, "Input error: exclusive=True")]):
             return result()
 
 
-def _checked(pairs: Any, exclusive: bool, name: str) -> tuple[Sequence[Any], Sequence[Action]]:
+def _checked(
+    pairs: Any, exclusive: bool, name: str, allow_bools: bool
+) -> tuple[Sequence[Any], Sequence[Action]]:
     if not isinstance(pairs, (list, tuple, dict)):
         raise TypeError("fns must be a list, tuple, or dict")
     if isinstance(pairs, collections.OrderedDict):
@@ -77,6 +105,10 @@ def _checked(pairs: Any, exclusive: bool, name: str) -> tuple[Sequence[Any], Seq
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise TypeError("Each entry in pred_fn_pairs must be a 2-tuple")
         pred, function = pair
+        if allow_bools and isinstance(pred, bool):
+            if not callable(function):
+                raise TypeError(f"fn for pred {pred} must be callable.")
+            continue
         if not isinstance(pred, Tensor):
             raise TypeError(f"pred must be a Tensor, got: {pred}")
         if pred.dtype != dtypes.bool:

@@ -1,0 +1,110 @@
+"""Which strategy, and which of its replicas, operations are made for now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from stillflow.graph.export import export
+from stillflow.graph.graph import get_default_graph
+
+if TYPE_CHECKING:
+    from stillflow.distribute.strategy import ReplicaContext, Strategy
+
+
+class Mode(NamedTuple):
+    """What is current in a thread: a strategy as a whole, or one replica of it."""
+
+    strategy: Any
+    cross_replica: Any  # the strategy, or None inside of a replica
+    replica: Any  # the `ReplicaContext`, or None outside
+
+
+def cross_replica_mode(strategy: Strategy) -> Mode:
+    return Mode(strategy, strategy, None)
+
+
+def replica_mode(context: ReplicaContext) -> Mode:
+    return Mode(context.strategy, None, context)
+
+
+def current() -> Mode:
+    """The mode of this thread for the default graph."""
+    stack = get_default_graph()._of_thread.strategies
+    return stack[-1] if stack else _default_mode()
+
+
+def push(mode: Mode) -> None:
+    get_default_graph()._of_thread.strategies.append(mode)
+
+
+def pop() -> None:
+    get_default_graph()._of_thread.strategies.pop()
+
+
+_default: Mode | None = None
+
+
+def _default_mode() -> Mode:
+    global _default
+    if _default is None:
+        from stillflow.distribute.strategy import DefaultStrategy, ReplicaContext
+
+        strategy = DefaultStrategy()
+        _default = Mode(strategy, None, ReplicaContext(strategy, 0))
+    return _default
+
+
+def is_default(mode: Mode) -> bool:
+    """Whether no strategy was entered."""
+    return mode is _default_mode()
+
+
+@export("distribute.get_strategy", "contrib.distribute.get_strategy")
+def get_strategy() -> Any:
+    """The strategy whose scope is entered; the default one, with one replica, if none is."""
+    return current().strategy
+
+
+@export("distribute.has_strategy", "contrib.distribute.has_strategy")
+def has_strategy() -> bool:
+    """Whether the scope of a strategy is entered."""
+    return get_strategy() is not _default_mode().strategy
+
+
+@export("distribute.get_replica_context", "contrib.distribute.get_replica_context")
+def get_replica_context() -> Any:
+    """The `ReplicaContext` of the replica being built, None where all are."""
+    return current().replica
+
+
+@export("distribute.in_cross_replica_context", "contrib.distribute.in_cross_replica_context")
+def in_cross_replica_context() -> bool:
+    """Whether operations are made for all replicas together."""
+    return current().cross_replica is not None
+
+
+def get_cross_replica_context() -> Any:
+    """The strategy where operations are made for all of its replicas, else None."""
+    return current().cross_replica
+
+
+_entered: Any = None
+
+
+@export("distribute.experimental_set_strategy")
+def experimental_set_strategy(strategy: Any) -> None:
+    """Enters the scope of a strategy for good; None leaves the one entered so.
+
+    Raises:
+      RuntimeError: if a scope was entered by `with`.
+    """
+    global _entered
+    stack = get_default_graph()._of_thread.strategies
+    if len(stack) > 1 or (stack and _entered is None):
+        raise RuntimeError("Must not be called inside a `tf.distribute.Strategy` scope.")
+    if _entered is not None and stack:
+        _entered.__exit__(None, None, None)
+    _entered = None
+    if strategy is not None:
+        _entered = strategy.scope()
+        _entered.__enter__()

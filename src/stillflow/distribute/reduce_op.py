@@ -1,0 +1,42 @@
+"""How values of replicas become one."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from stillflow.graph.export import export
+
+
+@export("distribute.ReduceOp")
+class ReduceOp(enum.Enum):
+    """How values of replicas become one: their sum, or their mean."""
+
+    SUM = "SUM"
+    MEAN = "MEAN"
+
+    @staticmethod
+    def from_variable_aggregation(aggregation: Any) -> ReduceOp:
+        """The reduction that a `tf.VariableAggregation` stands for.
+
+        Raises:
+          ValueError: if it stands for none.
+        """
+        found = ReduceOp.__members__.get(getattr(aggregation, "name", ""))
+        if found is None:
+            raise ValueError(
+                f"Could not convert from `tf.VariableAggregation` {aggregation} "
+                "to`tf.distribute.ReduceOp` type"
+            )
+        return found
+
+
+def as_reduce_op(value: Any) -> ReduceOp:
+    """A `ReduceOp`, given as such or by name."""
+    return ReduceOp(value.upper()) if isinstance(value, str) else ReduceOp(value)
+
+
+@export("distribute.get_loss_reduction")
+def get_loss_reduction() -> ReduceOp:
+    """How losses of replicas become one: their sum, which only estimators would change."""
+    return ReduceOp.SUM

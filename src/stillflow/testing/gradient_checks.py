@@ -1,0 +1,62 @@
+"""Identities that look at, or change, the gradient that passes through them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from stillflow.graph.api import control_dependencies
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.fill import fill
+from stillflow.ops.arrays.shape import shape
+from stillflow.ops.checks.comparisons import assert_equal
+from stillflow.ops.constants import constant
+from stillflow.ops.control import identity
+from stillflow.ops.control_flow.cond import cond
+from stillflow.variables.custom_gradient import custom_gradient
+
+Identity = Callable[[Any], Tensor]
+
+
+def create_identity_with_grad_check_fn(
+    expected_gradient: Any, expected_dtype: Any = None
+) -> Identity:
+    """An identity that fails where its gradient is another than expected.
+
+    Args:
+      expected_gradient: the value of the gradient.
+      expected_dtype: its type, checked while the graph is built.
+    """
+
+    @custom_gradient
+    def checked(x: Tensor) -> Any:
+        def grad(dx: Tensor) -> Tensor:
+            if expected_dtype:
+                assert dx.dtype == expected_dtype, (
+                    f"dx.dtype should be {expected_dtype} but is: {dx.dtype}"
+                )
+            expected = convert_to_tensor(
+                expected_gradient, dtype=dx.dtype, name="expected_gradient"
+            )
+            with control_dependencies([assert_equal(dx, expected)]):
+                return identity(dx)
+
+        return identity(x), grad
+
+    return checked
+
+
+def create_identity_with_nan_gradients_fn(have_nan_gradients: Any) -> Identity:
+    """An identity whose gradient is NaN where `have_nan_gradients`, a boolean tensor, holds."""
+
+    @custom_gradient
+    def poisoned(x: Tensor) -> Any:
+        def grad(dx: Tensor) -> Any:
+            with control_dependencies([dx]):  # or the NaN could be there before the gradient
+                nan = constant(float("nan"), dtype=dx.dtype)
+            return cond(have_nan_gradients, lambda: fill(shape(dx), nan), lambda: dx)
+
+        return identity(x), grad
+
+    return poisoned
