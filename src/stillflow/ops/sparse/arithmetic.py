@@ -46,10 +46,16 @@ sparse_softmax_op = op("""
 
 
 def _check_same(a_shape: Any, b_shape: Any) -> None:
-    if a_shape.tolist() != b_shape.tolist():
+    if len(a_shape) != len(b_shape):
+        shapes = [" ".join(map(str, shape.tolist())) for shape in (a_shape, b_shape)]
         raise ValueError(
-            f"Operands' shapes do not match: got {listed(a_shape)} and {listed(b_shape)}"
+            f"Operands do not have the same ranks; got shapes: [{shapes[0]}] and [{shapes[1]}]"
         )
+    for dimension, (a, b) in enumerate(zip(a_shape.tolist(), b_shape.tolist())):
+        if a != b:
+            raise ValueError(
+                f"Operands' shapes do not match: got {a} and {b} for dimension {dimension}"
+            )
 
 
 def _side_by_side(a_rows: Any, a: Any, b_rows: Any, b: Any) -> tuple[Any, Any, Any]:
@@ -243,3 +249,9 @@ def sparse_maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTenso
 def sparse_minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
     """The smaller of two sparse tensors of one shape, what is not given being zero."""
     return _either(sparse_sparse_minimum_op, "SparseSparseMinimum", sp_a, sp_b, name)
+
+
+def sparse_dense_cwise_add(sp_t: SparseTensor, dense_t: Any) -> SparseTensor:
+    """A sparse tensor plus the values of a dense one, broadcast, where the sparse one has any."""
+    total = CWISE_CARDS["Add"](*parts(sp_t), dense_t)
+    return SparseTensor(sp_t.indices, total, sp_t.dense_shape)

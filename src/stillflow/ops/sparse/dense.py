@@ -29,7 +29,7 @@ from stillflow.ops.math.reductions import reduce_sum
 from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.sparse.conversion import as_sparse, parts
-from stillflow.ops.sparse.rows import check_inside, check_rows, listed, row_numbers
+from stillflow.ops.sparse.rows import check_inside, check_rows, first_outside, listed, row_numbers
 
 NUMBERS = (
     "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, "
@@ -200,7 +200,12 @@ def sparse_tensor_dense_add_kernel(node: Node) -> Any:
                 f"Dimensions of a and b must match: {listed(size)} vs. {listed(dense.shape)}"
             )
         rows = indices.long()
-        check_inside(rows, dense.shape)
+        outside = first_outside(rows, dense.shape)
+        if outside is not None:
+            raise ValueError(
+                f"Sparse tensor has some invalid index on dimension {outside}; "
+                f"dense tensor shape: {listed(dense.shape)}"
+            )
         return dense.index_put(tuple(rows.T), values, accumulate=True)
 
     return run

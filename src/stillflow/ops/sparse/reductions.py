@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import fmod
 from typing import Any
 
 from stillflow.graph import dtypes
@@ -52,7 +53,12 @@ def _dense_shape(node: Node) -> Any:
     size, axes = node.shape_value(2), node.value(3)
     if size is None or axes is None:
         return None
-    reduced = _axes(axes, len(size))
+    if node.planning:
+        reduced = _axes(axes, len(size))
+    elif not size:
+        raise ValueError("Number of dims in shape tensor must not be 0")
+    else:  # TF's rule does not refuse an axis, and reduces nothing if there is none.
+        reduced = {int(fmod(axis + len(size), len(size))) for axis in axes.reshape(-1).tolist()}
     if node.keep_dims:
         return tuple(1 if axis in reduced else dim for axis, dim in enumerate(size))
     return tuple(dim for axis, dim in enumerate(size) if axis not in reduced)

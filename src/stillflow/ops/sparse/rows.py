@@ -52,16 +52,21 @@ def check_parts(indices: Any, values: Any, size: Any) -> None:
         )
 
 
+def first_outside(indices: Any, shape: Sequence[int]) -> int | None:
+    """The number of the first row outside a shape, None if all are inside."""
+    limits = torch.tensor(list(shape), dtype=indices.dtype, device=indices.device)
+    outside = ((indices < 0) | (indices >= limits)).any(1)
+    return int(outside.int().argmax()) if bool(outside.any()) else None
+
+
 def check_inside(indices: Any, shape: Sequence[int]) -> None:
     """Refuses rows outside a shape.
 
     Raises:
       ValueError: naming the first one.
     """
-    limits = torch.tensor(list(shape), dtype=indices.dtype, device=indices.device)
-    outside = ((indices < 0) | (indices >= limits)).any(1)
-    if bool(outside.any()):
-        row = int(outside.int().argmax())
+    row = first_outside(indices, shape)
+    if row is not None:
         raise ValueError(
             f"indices[{row}] = {listed(indices[row])} is out of bounds: "
             f"need 0 <= index < {listed(shape)}"
