@@ -33,6 +33,7 @@ def infer_shapes(op: Operation) -> None:
     if op._inputs and op._outputs and op._inputs[0]._handle_dtype is not None:
         _pass_handle_data(op)
     if card.value_part is not None:
+        node.evaluates = False  # the numpy of cards is enough until somebody asks
         value = card.value_part(node)
         if value is not None:
             op._values = list(value) if isinstance(value, (list, tuple)) else [value]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from stillflow.graph.constant_value import Dims, constant_value, partial_shape
+from stillflow.graph.constant_value import Dims, Known, constant_value, partial_shape
+from stillflow.graph.evaluate import Evaluated, evaluated
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,13 +35,15 @@ class Node:
     Attributes of the op read as attributes of the node: `node.strides`, `node.T`.
     """
 
-    __slots__ = ("asked", "asked_shapes", "op")
+    __slots__ = ("asked", "asked_shapes", "evaluates", "op")
 
     # Whether a plan is being made: refusals are then worded as the op's kernel words them.
     planning = False
 
-    def __init__(self, op: Operation) -> None:
+    def __init__(self, op: Operation, evaluates: bool = True) -> None:
         self.op = op
+        # Whether constant expressions are computed for the sake of their value.
+        self.evaluates = evaluates
         # Inputs whose value a shape rule looked at, as it is or read as a shape.
         self.asked: list[int] = []
         self.asked_shapes: list[int] = []
@@ -73,13 +76,14 @@ class Node:
         """The value of an input where it is known now, else None."""
         if index not in self.asked:
             self.asked.append(index)
-        return constant_value(self.op._inputs[index])
+        tensor = self.op._inputs[index]
+        return evaluated(tensor) if self.evaluates else constant_value(tensor)
 
     def shape_value(self, index: int) -> Dims:
         """An integer-vector input read as a shape: None for each element not known now."""
         if index not in self.asked_shapes:
             self.asked_shapes.append(index)
-        return partial_shape(self.op._inputs[index])
+        return partial_shape(self.op._inputs[index], Evaluated if self.evaluates else Known)
 
     def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Call:
         """A kernel that is one call; input tensors among `args` stand for their run-time values."""

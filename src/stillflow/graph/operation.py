@@ -264,6 +264,7 @@ class Operation:
         self._control_outputs: list[Operation] = []
         self._device = ""
         self._values: list[Any] | None = None
+        self._varies = False  # whether it is known that the values depend on more than constants
         self._original_op: Operation | None = None
         self._control_flow_context: Any = None
         self._device_scopes: tuple[CodeLocation, ...] = ()

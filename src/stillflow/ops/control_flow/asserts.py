@@ -13,6 +13,7 @@ from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_n_to_tensor, convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
+from stillflow.graph.summarize import summarize
 from stillflow.ops.control import no_op
 from stillflow.ops.control_flow.cond import cond
 
@@ -36,7 +37,7 @@ def assert_kernel(node: Node) -> Any:
 
     def check(condition: Any, *data: Any) -> None:
         if not bool(condition):
-            parts = " ".join(f"[{summarize_value(_array(value), limit)}]" for value in data)
+            parts = " ".join(f"[{summarize(_array(value), limit)}]" for value in data)
             raise errors.InvalidArgumentError(None, None, f"assertion failed: {parts}")
 
     return check
@@ -46,51 +47,6 @@ def _array(value: Any) -> np.ndarray:
     return value if isinstance(value, np.ndarray) else value.float().numpy() if str(
         value.dtype
     ) == "torch.bfloat16" else value.cpu().numpy()
-
-
-def summarize_value(array: np.ndarray, limit: int) -> str:
-    """An array's first elements as TF prints them: `1 2 3...`, `[1 2][3 4]...`.
-
-    Args:
-      array: of any type; strings are bytes.
-      limit: how many elements to print, all if negative.
-    """
-    total = array.size
-    limit = total if limit < 0 else limit
-    if array.ndim == 0:
-        return _item(array.reshape(-1)[0]) if total else ""
-    left = [min(limit, total)]
-    text = _rows(array, left)
-    if array.ndim == 1:
-        text = text[1:-1]
-    return text + "..." if total > limit else text
-
-
-def _rows(array: np.ndarray, left: list[int]) -> str:
-    if array.ndim == 1:
-        items = []
-        for item in array:
-            if not left[0]:
-                break
-            items.append(_item(item))
-            left[0] -= 1
-        return f"[{' '.join(items)}]"
-    parts = []
-    for row in array:
-        if not left[0]:
-            break
-        parts.append(_rows(row, left))
-    return "".join(parts) if array.ndim == 2 else f"[{''.join(parts)}]"
-
-
-def _item(item: Any) -> str:
-    if isinstance(item, bytes):
-        return item.decode(errors="replace")
-    if isinstance(item, (bool, np.bool_)):
-        return str(int(item))
-    if isinstance(item, (float, np.floating)):
-        return f"{float(item):.9g}" if isinstance(item, np.float32) else f"{float(item):.17g}"
-    return str(item)
 
 
 @export("Assert", "debugging.Assert")

@@ -1,0 +1,125 @@
+"""Values of constant expressions, computed when a shape rule asks for them.
+
+TF's shape functions see the value of any input that depends on constants alone, whatever ops
+stand between. Most of those ops are integer arithmetic, which cards do in numpy as soon as the op
+is made (`card.value`); for the rest a kernel runs once, and only if somebody asks.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from stillflow.graph.constant_value import MAX_ELEMENTS, Dims, constant_value
+from stillflow.graph.dims import num_elements
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from stillflow.graph.operation import Operation, Tensor
+
+# What stands for something else in another run, or exists in some runs only.
+_NEVER = frozenset((
+    "Placeholder", "PlaceholderV2", "PlaceholderWithDefault", "Merge", "RefMerge", "Switch",
+    "RefSwitch", "Enter", "RefEnter", "Exit", "RefExit", "NextIteration", "RefNextIteration",
+    "LoopCond",
+))  # fmt: skip
+_OF_SHAPES = frozenset(("Shape", "ShapeN", "Size", "Rank"))
+
+
+def evaluated(tensor: Tensor) -> np.ndarray | None:
+    """The value of `tensor` if it depends on constants and static shapes alone, else None."""
+    op = tensor.op
+    if op._values is None and not op._varies:
+        _evaluate(op, set())
+    return constant_value(tensor)
+
+
+class Evaluated:
+    """Where `partial_shape` looks things up for shape rules."""
+
+    @staticmethod
+    def value(tensor: Tensor) -> np.ndarray | None:
+        return evaluated(tensor)
+
+    @staticmethod
+    def dims(tensor: Tensor) -> Dims:
+        return tensor._dims
+
+
+def _evaluate(op: Operation, visited: set[Operation]) -> bool:
+    """Computes the values of an operation's outputs; says whether they are known."""
+    stack = [op]
+    while stack:
+        top = stack[-1]
+        if _settled(top) or top in visited:
+            stack.pop()
+            continue
+        waiting = [] if top.type in _OF_SHAPES else _unsettled_inputs(top, visited)
+        if waiting is None:
+            visited.add(stack.pop())
+        elif waiting:
+            stack.extend(waiting)
+        else:
+            visited.add(stack.pop())
+            _compute(top)
+    return op._values is not None
+
+
+def _settled(op: Operation) -> bool:
+    """Whether it is decided that the values of `op` are known, or that they vary."""
+    if op._values is not None or op._varies:
+        return True
+    card = op.card
+    op._varies = (
+        op.type in _NEVER
+        or not card.foldable
+        or card.kernel_part is None
+        or not op._inputs
+        or any(not _is_small(tensor) for tensor in op._outputs)
+    )
+    return op._varies
+
+
+def _is_small(tensor: Tensor) -> bool:
+    if tensor.dtype.name in ("resource", "variant"):
+        return False
+    count = num_elements(tensor._dims)
+    return count is None or count <= MAX_ELEMENTS
+
+
+def _unsettled_inputs(op: Operation, visited: set[Operation]) -> list[Operation] | None:
+    """The inputs that have to be looked at first; None if one of them is not known."""
+    waiting = []
+    for tensor in op._inputs:
+        source = tensor.op
+        if source._varies:
+            op._varies = True
+            return None
+        if source._values is None:
+            if source in visited:
+                return None  # a static shape that may become known
+            waiting.append(source)
+        elif source._values[tensor.value_index] is None:
+            return None
+    return waiting
+
+
+def _compute(op: Operation) -> None:
+    """Runs the value part or, if that gives nothing, the kernel of an op with known inputs."""
+    from stillflow.graph.node import Node
+
+    if op.card.value_part is not None:
+        value = op.card.value_part(Node(op, evaluates=False))
+        if value is not None:
+            values: list[Any] = list(value) if isinstance(value, (list, tuple)) else [value]
+            if any(array is not None for array in values):
+                op._values = values
+                return
+    if op.type in _OF_SHAPES:
+        return
+    arrays = [constant_value(tensor) for tensor in op._inputs]
+    if all(array is not None and array.size <= MAX_ELEMENTS for array in arrays):
+        # Kernels are above this layer; nothing else needs them while a graph is built.
+        op._values = importlib.import_module("stillflow.runtime.constants").compute(op)
+    op._varies = op._values is None
