@@ -13,6 +13,7 @@ from stillflow.runtime.emit import Emitter
 from stillflow.runtime.failures import as_op_error
 from stillflow.runtime.interrupts import current_interrupt
 from stillflow.runtime.joins import join
+from stillflow.runtime.loop_memory import shown_variables
 from stillflow.runtime.loop_wiring import LoopVariable, Unstructured
 from stillflow.runtime.ownership import protect
 from stillflow.runtime.reuse import reuse
@@ -85,6 +86,7 @@ class LoopCode:
         wanted = [value.name for value in (*carried, *self.leaving)]
         if self.predicate is not None:
             wanted.append(self.predicate)
+        tracer.invariant -= shown_variables(tracer)
         self._sort(drop_unused(tracer.steps, wanted, ()))
         keep_scalars(self)
         for part in PARTS:

@@ -46,6 +46,27 @@ def escape(
     return lambda value: borders.outside(value.roots)
 
 
+def shown_variables(tracer: LoopTracer) -> set[str]:
+    """Parameters that are the memory of a variable which the loop changes, and show that.
+
+    What was read through a reference before the loop is such; they are no invariants.
+    """
+    assert tracer.outer is not None
+    memory = tracer.outer.memory
+    written = {number for step in tracer.steps for number in step.writes}
+    handles = [tracer.buffers[number] for number in written if number >= 0]
+    found = set()
+    for name, value in tracer.parameters.items():
+        for root in value.roots:
+            if memory.kinds[root] != "variable" or root in memory.snapshots:
+                continue
+            number = memory.buffers[root]
+            known = number >= 0 and -1 not in written
+            if written and (not known or any(tracer.outer.buffers[number] is h for h in handles)):
+                found.add(name)
+    return found
+
+
 def _own_carried(tracer: LoopTracer, code: LoopCode) -> None:
     """What is carried on may not be a variable's memory: it could change in the meantime."""
     carried = [value for value in code.next.values() if value is not None]

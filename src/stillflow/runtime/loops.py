@@ -30,6 +30,7 @@ class LoopTracer(Tracer):
     def __init__(self, facts: Facts, loop: Loop) -> None:
         super().__init__(facts)
         self.loop = loop
+        self.outer: Tracer | None = None
         self.variables = {variable.merge: variable for variable in loop.variables}
         self.parameters: dict[str, Value] = {}  # local name -> the value outside
         self.current: dict[LoopVariable, str] = {}  # the local names of what changes
@@ -217,6 +218,7 @@ def _add_step(
     outer: Tracer, tracer: LoopTracer, entered: dict[Operation, Value], guard: Guard
 ) -> None:
     loop = tracer.loop
+    tracer.outer = outer
     code = LoopCode(tracer, [v for v in loop.variables if not v.unchanged])
     starts = []
     for variable in code.variables:

@@ -13,10 +13,12 @@ from stillflow.runtime.emit import Emitter
 from stillflow.runtime.facts import Facts
 from stillflow.runtime.frames import find_frames, has_loops
 from stillflow.runtime.joins import join
+from stillflow.runtime.loop_wiring import Unstructured
 from stillflow.runtime.ownership import protect
 from stillflow.runtime.prune import needed_ops
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.reuse import reuse
+from stillflow.runtime.tokens import token_plan
 from stillflow.runtime.trace import Tracer
 from stillflow.runtime.unused import drop_unused
 from stillflow.runtime.values import fetch_converter, fetch_fed
@@ -49,8 +51,11 @@ def make_plan(
     facts = Facts(resources, feeds)
     tracer = Tracer(facts)
     names = [tracer.feed(tensor) for tensor in feeds]
-    with flushed:
-        tracer.run(find_frames(ops, feeds).units if has_loops(ops) else ops)
+    try:
+        with flushed:
+            tracer.run(find_frames(ops, feeds).units if has_loops(ops) else ops)
+    except Unstructured:
+        return token_plan(Facts(resources, feeds), ops, list(feeds), tensors, raw)
     fetched = []
     for tensor in (*tensors, *raw):
         value = tracer.values[tensor]

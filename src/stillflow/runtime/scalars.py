@@ -89,7 +89,8 @@ class _Scalars:
             constant = tracer.constants.get(name)
             if isinstance(constant, torch.Tensor) and not constant.ndim:
                 self.literals[name] = repr(constant.item())
-        self.parameters = {name for name in tracer.parameters if name in self.types}
+        steady = tracer.invariant.intersection(tracer.parameters)
+        self.parameters = {name for name in steady if name in self.types}
         names = tracer.current
         self.variables = {names[v]: v for v in code.variables if names[v] in self.types}
         self.numbers: set[str] = set()

@@ -1,0 +1,336 @@
+"""Runs graphs whose control flow no `cond` or `while_loop` would build.
+
+Every operation waits for a token on each of its inputs and sends tokens to those that use it. A
+token belongs to an iteration of a frame, and may be dead: the value of a branch not taken. Slower
+than a plan with `if` and `while`, but it takes any wiring that TensorFlow takes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from stillflow import errors
+from stillflow.graph.node import Call, Handle
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.facts import Facts, PlanNode
+from stillflow.runtime.failures import as_op_error, dead_fetch, uninitialized
+from stillflow.runtime.frames import ENTERS, EXITS, MERGES, NEXT_ITERATIONS
+from stillflow.runtime.interrupts import current_interrupt
+from stillflow.runtime.trace import wants_reference
+from stillflow.runtime.values import fetch_converter, from_array
+
+# Where a token is: the frames around it, each with the number of its iteration.
+Tag = tuple[tuple[str, int], ...]
+_SWITCHES = frozenset({"Switch", "RefSwitch"})
+
+
+class _Dead:
+    """What stands for a value that does not exist."""
+
+
+DEAD = _Dead()
+
+
+def token_plan(
+    facts: Facts,
+    ops: Sequence[Operation],
+    feeds: Sequence[Tensor],
+    fetched: Sequence[Tensor],
+    raw: Sequence[Tensor],
+) -> Callable[..., list[Any]]:
+    """A plan that runs `ops` by tokens; its arguments and results are those of other plans."""
+    kernels = {op: _kernel(op, facts) for op in ops if op.type not in _SPECIAL}
+    users = _users(ops, feeds)
+
+    def run(*arrays: Any) -> list[Any]:
+        machine = _Machine(ops, kernels, users, current_interrupt(), facts.resources.interrupt)
+        with torch.inference_mode():
+            machine.start(dict(zip(feeds, map(from_array, arrays), strict=True)))
+        results = []
+        for tensor in fetched:
+            value = machine.fetch(tensor)
+            convert = fetch_converter(tensor, True)
+            results.append(value if convert is None else convert(value))
+        return results + [machine.found.get(tensor) for tensor in raw]
+
+    return run
+
+
+def _users(ops: Sequence[Operation], feeds: Sequence[Tensor]) -> dict[Any, list[Any]]:
+    """Who takes each tensor (operation and input number), and who waits for each operation."""
+    users: dict[Any, list[Any]] = {}
+    members = set(ops)
+    for op in ops:
+        for index, tensor in enumerate(op._inputs):
+            users.setdefault(tensor, []).append((op, index))
+        for control in op._control_inputs:
+            if control in members:
+                users.setdefault(control, []).append(op)
+    del feeds
+    return users
+
+
+def _kernel(op: Operation, facts: Facts) -> Callable[..., Any]:
+    """An operation's kernel as a function of its inputs."""
+    if op.type == "Const":
+        value = facts.resources.from_array(op._values[0])  # type: ignore[index]
+        return lambda: value
+    if op.card.kernel_part is None:
+        raise errors.UnimplementedError(
+            op.node_def, op, f"Stillflow has no kernel for op {op.type} yet"
+        )
+    made = op.card.kernel_part(PlanNode(op, facts))
+    if isinstance(made, Handle):
+        return lambda: made.state
+    if isinstance(made, Call):
+        if isinstance(made.function, Handle):
+            state = made.function.state
+            return lambda: state
+        return _bound(op, made)
+    function: Callable[..., Any] = made
+    return function
+
+
+def _bound(op: Operation, call: Call) -> Callable[..., Any]:
+    def run(*inputs: Any) -> Any:
+        given = dict(zip(op._inputs, inputs, strict=True))
+        args = [given[a] if isinstance(a, Tensor) else a for a in call.args]
+        return args[0] if call.function is None else call.function(*args, **call.kwargs)
+
+    return run
+
+
+class _Frame:
+    """One running loop: how far it is, and what stays the same in it."""
+
+    def __init__(self) -> None:
+        self.iterations = 1
+        self.constants: list[tuple[Tensor, Any]] = []
+
+
+class _Waiting:
+    """What has arrived for one operation in one iteration."""
+
+    __slots__ = ("dead", "fired", "missing", "values")
+
+    def __init__(self, op: Operation) -> None:
+        self.values: list[Any] = [None] * len(op._inputs)
+        self.missing = len(op._inputs) + len(op._control_inputs)
+        self.dead = 0
+        self.fired = False
+
+
+class _Machine:
+    """One run."""
+
+    def __init__(
+        self,
+        ops: Sequence[Operation],
+        kernels: dict[Operation, Callable[..., Any]],
+        users: dict[Any, list[Any]],
+        *interrupts: Any,
+    ) -> None:
+        self.ops, self.kernels, self.users = ops, kernels, users
+        self.interrupts = interrupts
+        self.waiting: dict[tuple[Operation, Tag], _Waiting] = {}
+        self.ready: deque[tuple[Operation, Tag, list[Any], bool]] = deque()
+        self.frames: dict[Tag, dict[str, _Frame]] = {}
+        self.left: set[tuple[Operation, Tag]] = set()  # Exits that gave a value
+        self.dead_exits: dict[tuple[Operation, Tag], None] = {}
+        self.found: dict[Tensor, Any] = {}
+        self.fed: dict[Tensor, Any] = {}
+
+    def start(self, fed: dict[Tensor, Any]) -> None:
+        self.fed = fed
+        for tensor, value in fed.items():
+            self.send(tensor, value, ())
+        for op in self.ops:
+            if not op._inputs and not op._control_inputs:
+                self.ready.append((op, (), [], False))
+        while self.ready or self.leave_dead():
+            for interrupt in self.interrupts:
+                interrupt.check()
+            self.run(*self.ready.popleft())
+
+    def leave_dead(self) -> bool:
+        """When nothing else can run, Exits that gave no value tell so; says whether any did."""
+        exits = [key for key in self.dead_exits if key not in self.left]
+        self.dead_exits.clear()
+        for op, tag in exits:
+            self.left.add((op, tag))
+            self.give(op, [DEAD], tag)
+        return bool(self.ready)
+
+    def fetch(self, tensor: Tensor) -> Any:
+        value = self.found.get(tensor, DEAD)
+        if value is DEAD:
+            raise dead_fetch(tensor.op)
+        if tensor.dtype._is_ref_dtype and hasattr(value, "value"):
+            return _read(tensor.op, value)
+        return value
+
+    # ---- tokens
+
+    def send(self, tensor: Tensor, value: Any, tag: Tag) -> None:
+        if not tag:
+            self.found[tensor] = value
+        for op, index in self.users.get(tensor, ()):
+            self.arrive(op, index, value, tag)
+
+    def give(self, op: Operation, values: Sequence[Any], tag: Tag) -> None:
+        """Sends an operation's results, and word to those that wait for it."""
+        for tensor, value in zip(op._outputs, values, strict=True):
+            if tensor not in self.fed:
+                self.send(tensor, value, tag)
+        dead = bool(values) and all(value is DEAD for value in values)
+        self.tell(op, dead, tag)
+
+    def tell(self, op: Operation, dead: bool, tag: Tag) -> None:
+        for user in self.users.get(op, ()):
+            self.arrive(user, None, DEAD if dead else None, tag)
+
+    def arrive(self, op: Operation, index: int | None, value: Any, tag: Tag) -> None:
+        state = self.waiting.get((op, tag))
+        if state is None:
+            state = self.waiting[op, tag] = _Waiting(op)
+        if index is not None:
+            state.values[index] = value
+        if op.type in MERGES and index is not None:
+            self.merge(op, state, index, value, tag)
+            return
+        state.missing -= 1
+        state.dead += value is DEAD
+        if not state.missing and op.type not in MERGES:
+            dead = state.dead > 0 and op.type != "ControlTrigger"
+            del self.waiting[op, tag]
+            self.ready.append((op, tag, state.values, dead))
+
+    def merge(self, op: Operation, state: _Waiting, index: int, value: Any, tag: Tag) -> None:
+        """A Merge gives the first value that comes; it is dead when none can come."""
+        if state.fired:
+            return
+        if value is not DEAD:
+            state.fired = True
+            chosen = torch.tensor(index, dtype=torch.int32)
+            self.ready.append((op, tag, [value, chosen], False))
+            return
+        state.dead += 1
+        later = sum(tensor.op.type in NEXT_ITERATIONS for tensor in op._inputs)
+        if state.dead == len(op._inputs) - later:
+            state.fired = True
+            self.ready.append((op, tag, [DEAD, DEAD], True))
+
+    # ---- operations
+
+    def run(self, op: Operation, tag: Tag, inputs: list[Any], dead: bool) -> None:
+        special = _SPECIAL.get(op.type)
+        if special is not None:
+            special(self, op, tag, inputs, dead)
+            return
+        if dead:
+            self.give(op, [DEAD] * len(op._outputs), tag)
+            if not op._outputs:
+                self.tell(op, True, tag)
+            return
+        try:
+            values = [_argument(op, i, value) for i, value in enumerate(inputs)]
+            result = self.kernels[op](*values)
+        except Exception as error:
+            raised = as_op_error(error, op)
+            if raised is error:
+                raise
+            raise raised from error
+        if len(op._outputs) == 1:
+            result = [inputs[0] if _gives_reference(op) else result]
+        self.give(op, result if op._outputs else [], tag)
+
+
+def _gives_reference(op: Operation) -> bool:
+    """Whether an operation's output is the reference it took."""
+    return op._outputs[0].dtype._is_ref_dtype and bool(op._inputs) and wants_reference(op, 0)
+
+
+def _argument(op: Operation, index: int, value: Any) -> Any:
+    tensor = op._inputs[index]
+    if tensor.dtype._is_ref_dtype and not wants_reference(op, index) and hasattr(value, "value"):
+        return _read(op, value)
+    return value
+
+
+def _read(op: Operation, handle: Any) -> Any:
+    value = handle.value
+    if value is None:
+        raise uninitialized(op, handle.missing())
+    return value.clone() if isinstance(value, torch.Tensor) else value
+
+
+def _read_variable(
+    machine: _Machine, op: Operation, tag: Tag, inputs: list[Any], dead: bool
+) -> None:
+    machine.give(op, [DEAD if dead else _read(op, inputs[0])], tag)
+
+
+def _switch(machine: _Machine, op: Operation, tag: Tag, inputs: list[Any], dead: bool) -> None:
+    if dead:
+        machine.give(op, [DEAD, DEAD], tag)
+        return
+    data, truth = _argument(op, 0, inputs[0]), bool(inputs[1])
+    machine.give(op, [DEAD, data] if truth else [data, DEAD], tag)
+
+
+def _hand_on(machine: _Machine, op: Operation, tag: Tag, inputs: list[Any], dead: bool) -> None:
+    machine.give(op, [DEAD] * len(op._outputs) if dead else inputs[: len(op._outputs)], tag)
+
+
+def _enter(machine: _Machine, op: Operation, tag: Tag, inputs: list[Any], dead: bool) -> None:
+    name = op.attrs["frame_name"].decode()
+    frame = machine.frames.setdefault(tag, {}).setdefault(name, _Frame())
+    value = DEAD if dead else _argument(op, 0, inputs[0])
+    tensor = op._outputs[0]
+    if not op.attrs["is_constant"]:
+        machine.send(tensor, value, (*tag, (name, 0)))
+        machine.tell(op, dead, (*tag, (name, 0)))
+        return
+    frame.constants.append((tensor, value))
+    for iteration in range(frame.iterations):
+        machine.send(tensor, value, (*tag, (name, iteration)))
+        machine.tell(op, dead, (*tag, (name, iteration)))
+
+
+def _exit(machine: _Machine, op: Operation, tag: Tag, inputs: list[Any], dead: bool) -> None:
+    outside = tag[:-1]
+    if dead:
+        machine.dead_exits[op, outside] = None
+        return
+    machine.left.add((op, outside))
+    machine.give(op, inputs, outside)
+
+
+def _next_iteration(
+    machine: _Machine, op: Operation, tag: Tag, inputs: list[Any], dead: bool
+) -> None:
+    if dead:
+        return
+    outside, (name, iteration) = tag[:-1], tag[-1]
+    frame = machine.frames[outside][name]
+    inside = (*outside, (name, iteration + 1))
+    if iteration + 1 == frame.iterations:
+        frame.iterations += 1
+        for tensor, value in frame.constants:
+            machine.send(tensor, value, inside)
+            machine.tell(tensor.op, value is DEAD, inside)
+    machine.give(op, inputs, inside)
+
+
+_SPECIAL: dict[str, Callable[..., None]] = {
+    "ReadVariableOp": _read_variable, "LoopCond": _hand_on,
+    **dict.fromkeys(_SWITCHES, _switch),
+    **dict.fromkeys(MERGES, _hand_on),
+    **dict.fromkeys(ENTERS, _enter),
+    **dict.fromkeys(EXITS, _exit),
+    **dict.fromkeys(NEXT_ITERATIONS, _next_iteration),
+}  # fmt: skip
