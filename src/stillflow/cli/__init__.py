@@ -13,7 +13,18 @@ COMMANDS = {
     "enable": "make plain `python` of this environment serve tensorflow",
     "disable": "undo `enable`",
     "status": "say what `import tensorflow` means in this environment",
+    "inspect": "say what is in a checkpoint, graph, SavedModel, TFRecord file or event file",
+    "freeze_graph": "put a checkpoint's values into a graph as constants",
+    "optimize_for_inference": "make a frozen graph infer with less work",
+    "strip_unused": "remove from a graph what some of its nodes do not need",
+    "inspect_checkpoint": "print the tensors in a checkpoint",
+    "import_pb_to_tensorboard": "write a graph into an event file for TensorBoard",
 }
+# Commands that are tools of TensorFlow's.
+_TOOLS = frozenset({
+    "freeze_graph", "import_pb_to_tensorboard", "inspect_checkpoint", "optimize_for_inference",
+    "strip_unused",
+})
 
 USAGE = """\
 usage: python -m stillflow [options] program.py [arguments ...]
@@ -52,7 +63,8 @@ def main(arguments: list[str]) -> int | None:
     if not arguments:
         return wrong("name a program to run")
     if arguments[0] in COMMANDS:
-        command = importlib.import_module(f"stillflow.cli.{arguments[0]}")
+        package = "tools" if arguments[0] in _TOOLS else "cli"
+        command = importlib.import_module(f"stillflow.{package}.{arguments[0]}")
         status: int = command.main(arguments[1:])
         return status
     if arguments[0] in ("-m", "-c") and len(arguments) < 2:

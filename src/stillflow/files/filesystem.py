@@ -207,7 +207,7 @@ def file_system(name: str) -> FileSystem:
 def _remote(scheme: str, name: str) -> RemoteFileSystem:
     text = f"File system scheme '{scheme}' not implemented (file: '{name}')"
     try:
-        import fsspec  # type: ignore[import-untyped]
+        import fsspec
     except ImportError:
         raise errors.UnimplementedError(
             None, None, f"{text}\nPaths with a scheme need the package fsspec"

@@ -1,0 +1,1 @@
+"""What ``python -m stillflow inspect`` finds out about files: dicts that JSON can hold."""

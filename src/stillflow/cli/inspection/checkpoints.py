@@ -1,0 +1,58 @@
+"""Reports on checkpoints of either format."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+from stillflow import errors
+from stillflow.files import checkpoint_state, tensor_types
+from stillflow.files.checkpoint_reader import CheckpointReader
+
+Report = dict[str, Any]
+
+
+def describe_checkpoint(prefix: str, verify: bool = True) -> Report:
+    """What is in a checkpoint.
+
+    Args:
+      prefix: what the names of its files begin with.
+      verify: whether to read every tensor and compare its checksum.
+    """
+    reader = CheckpointReader(prefix)
+    shapes, types = reader.get_variable_to_shape_map(), reader.type_numbers()
+    parameters = sum(math.prod(shape) for shape in shapes.values())
+    report: Report = {
+        "format": "V2" if os.path.exists(f"{prefix}.index") else "V1",
+        "tensors": {name: f"{tensor_types.name_of(types[name])} {shapes[name]}"
+                    for name in sorted(shapes)},
+        "count": len(shapes), "parameters": parameters,
+    }
+    report["checksums"] = _verify(reader, sorted(shapes)) if verify else "not verified"
+    return report
+
+
+def _verify(reader: CheckpointReader, names: list[str]) -> str:
+    for name in names:
+        try:
+            reader.get_tensor(name)
+        except errors.OpError as error:
+            return f"damaged: {name}: {error.message}"
+    return "right"
+
+
+def describe_state(path: str) -> Report:
+    """What the file lists that tells the last checkpoints of a directory."""
+    state = checkpoint_state.read(path)
+    folder = os.path.dirname(path)
+    paths = list(state.all_model_checkpoint_paths) or [state.model_checkpoint_path]
+    return {
+        "last": state.model_checkpoint_path,
+        "checkpoints": {each: _is_there(os.path.join(folder, each)) for each in paths},
+    }
+
+
+def _is_there(prefix: str) -> str:
+    there = os.path.exists(f"{prefix}.index") or os.path.exists(prefix)
+    return "there" if there else "missing"
