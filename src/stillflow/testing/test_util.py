@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from stillflow.graph.api import device as device_scope
+from stillflow.graph.graph import Graph
 from stillflow.testing.environment import (
     assert_equal_graph_def,
     gpu_device_name,
@@ -160,6 +161,32 @@ def disable_control_flow_v2(unused_msg: str) -> Callable[[Any], Any]:
         return func
 
     return decorate
+
+
+def build_as_function_and_v1_graph(func: Any = None) -> Any:
+    """Have a test of an absl `TestCase` run under the two names TensorFlow gives it.
+
+    There one builds a function; here both build a graph of their own.
+
+    Raises:
+      ValueError: a class is decorated.
+    """
+    from absl.testing import parameterized
+
+    def decorate(test: Test) -> Test:
+        if isinstance(test, type):
+            raise ValueError("`run_in_graph_mode_and_function` only supports test methods.")
+
+        @functools.wraps(test)
+        def decorated(self: Any, unused_mode: str, *args: Any, **kwargs: Any) -> None:
+            with Graph().as_default():
+                test(self, *args, **kwargs)
+
+        modes = (("_v1_graph", "v1_graph"), ("_function", "function"))
+        named: Test = parameterized.named_parameters(*modes)(decorated)
+        return named
+
+    return decorate if func is None else decorate(func)
 
 
 def skip_if(condition: Any) -> Callable[[Test], Test]:
