@@ -163,7 +163,7 @@ class LoopEmitter(Emitter):
         super().__init__(steps, tracer.constants, tracer.memory)
         self.code = code
         self.last = self._lifetimes()
-        self.number = 0
+        self.position = 0
 
     def _lifetimes(self) -> dict[str, int]:
         """The last use of each name; what is used in another turn or later is never freed."""
@@ -256,8 +256,8 @@ class LoopEmitter(Emitter):
         self._open = ()
         for step in self.code.parts[part]:
             self.step(step)
-            self.free(step, self.number, self.last)
-            self.number += 1
+            self.free(step, self.position, self.last)
+            self.position += 1
         self._open = ()
 
     def compiled(self) -> Callable[..., Any]:
