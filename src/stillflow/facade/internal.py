@@ -31,6 +31,7 @@ MODULES = {
     "tensorflow.python.platform.sysconfig": "stillflow.platform.sysconfig",
     "tensorflow.python.platform.tf_logging": "stillflow.platform.tf_logging",
     "tensorflow.python.tf2": "stillflow.facade.tf2",
+    "tensorflow.python.training.checkpoint_management": "stillflow.train.checkpoint_management",
     "tensorflow.python.training.saver": "stillflow.train.saver",
     "tensorflow.python.tools.freeze_graph": "stillflow.tools.freeze_graph",
     "tensorflow.python.tools.import_pb_to_tensorboard": "stillflow.tools.import_pb_to_tensorboard",
@@ -355,11 +356,6 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.summary.writer.writer": {
         "_PLUGINS_DIR": "stillflow.summary.writer:PLUGINS",
         "*": "stillflow.summary.writer stillflow.summary.event_file_writer",
-    },
-    "tensorflow.python.training.checkpoint_management": {
-        "_GetCheckpointFilename": "stillflow.files.checkpoint_state:state_path",
-        "_prefix_to_checkpoint_path": "stillflow.train.checkpoint_management:checkpoint_file",
-        "*": "stillflow.train.checkpoint_management",
     },
     "tensorflow.python.training.checkpoint_utils": {
         "_set_checkpoint_initializer":

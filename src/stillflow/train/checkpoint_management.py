@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from stillflow import errors
 from stillflow.files import checkpoint_state
 from stillflow.files.failures import os_errors
 from stillflow.graph.export import export
+from stillflow.platform import compat
 from stillflow.platform import tf_logging as logging
 from stillflow.protos import CheckpointState, SaverDef
 from stillflow.util.deprecation import deprecated
@@ -177,7 +179,7 @@ def _matching(pattern: str) -> list[str]:
         return sorted(glob.glob(pattern))
 
 
-def _checkpoint_file(prefix: str, version: int) -> str:
+def checkpoint_file(prefix: str, version: int) -> str:
     """The file that makes `prefix` a checkpoint of this format."""
     return prefix + ".index" if version == SaverDef.V2 else prefix
 
@@ -201,7 +203,7 @@ def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -
 def checkpoint_exists_internal(checkpoint_prefix: str) -> bool:
     """Whether there is a checkpoint of either format."""
     return bool(
-        _matching(_checkpoint_file(checkpoint_prefix, SaverDef.V2)) or _matching(checkpoint_prefix)
+        _matching(checkpoint_file(checkpoint_prefix, SaverDef.V2)) or _matching(checkpoint_prefix)
     )
 
 
@@ -227,7 +229,7 @@ def checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
     """As `get_checkpoint_mtimes`."""
     times = []
     for prefix in checkpoint_prefixes:
-        found = _matching(_checkpoint_file(prefix, SaverDef.V2)) or _matching(prefix)
+        found = _matching(checkpoint_file(prefix, SaverDef.V2)) or _matching(prefix)
         if found:
             times.append(os.stat(found[0]).st_mtime_ns / 1e9)
     return times
@@ -275,3 +277,149 @@ def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta
     """The file that holds the graph of a checkpoint."""
     base = re.sub(r"-[\d\?]+-of-\d+$", "", checkpoint_filename)
     return f"{base}.{meta_graph_suffix}"
+
+
+@export("train.CheckpointManager", "contrib.checkpoint.CheckpointManager")
+class CheckpointManager:
+    """Saves an object again and again, and deletes what is too old.
+
+    What an earlier manager kept in the directory is taken over.
+
+    Args:
+      checkpoint: A `tf.train.Checkpoint`.
+      directory: Where; its file `checkpoint` is this manager's.
+      max_to_keep: How many are kept; None for all.
+      keep_checkpoint_every_n_hours: If given, of those that would go, one in so many hours stays.
+      checkpoint_name: What their names begin with.
+
+    Raises:
+      ValueError: If `max_to_keep` is not above 0.
+    """
+
+    def __init__(
+        self,
+        checkpoint: Any,
+        directory: Any,
+        max_to_keep: int | None,
+        keep_checkpoint_every_n_hours: float | None = None,
+        checkpoint_name: str = "ckpt",
+    ) -> None:
+        self._checkpoint = checkpoint
+        self._save_counter_assign: Any = None
+        if max_to_keep is not None and max_to_keep <= 0:
+            raise ValueError(
+                "Expected a positive integer or `None` for `max_to_max_to_keep`, got "
+                f"{max_to_keep}."
+            )
+        self._max_to_keep = max_to_keep
+        self._keep_checkpoint_every_n_hours = keep_checkpoint_every_n_hours
+        self._directory = os.fspath(directory)
+        self._checkpoint_prefix = os.path.join(self._directory, checkpoint_name)
+        now = time.time()
+        self._maybe_delete: dict[str, float] = {}
+        self._last_preserved_timestamp = now - 1.0
+        self._latest_checkpoint: str | None = None
+        self._take_over(now)
+
+    def _take_over(self, now: float) -> None:
+        state = get_checkpoint_state(self._directory)
+        if state is None:
+            return
+        self._latest_checkpoint = state.model_checkpoint_path
+        preserved = state.last_preserved_timestamp
+        if now < preserved:
+            logging.warning(
+                "time.time() returned a value %f seconds behind the last preserved checkpoint "
+                "timestamp.",
+                preserved - now,
+            )
+            preserved = now
+        self._last_preserved_timestamp = preserved
+        # What no manager has written has no times, and is never deleted.
+        for path, stamp in zip(
+            state.all_model_checkpoint_paths, state.all_model_checkpoint_timestamps
+        ):
+            if min(stamp, now) > preserved:
+                self._maybe_delete[path] = min(stamp, now)
+
+    @property
+    def latest_checkpoint(self) -> str | None:
+        """The latest checkpoint, or None."""
+        return self._latest_checkpoint
+
+    @property
+    def checkpoints(self) -> list[str]:
+        """Those that are kept, the oldest first."""
+        return list(self._maybe_delete)
+
+    @property
+    def _prefix(self) -> str:
+        return self._checkpoint_prefix
+
+    def _sweep(self) -> None:
+        """Deletes what is too old."""
+        if not self._max_to_keep:
+            return
+        while len(self._maybe_delete) > self._max_to_keep:
+            path, stamp = next(iter(self._maybe_delete.items()))
+            del self._maybe_delete[path]
+            hours = self._keep_checkpoint_every_n_hours
+            if hours and stamp - hours * 3600.0 >= self._last_preserved_timestamp:
+                self._last_preserved_timestamp = stamp
+                continue
+            try:
+                delete_checkpoint(path)
+            except Exception as error:
+                logging.warning("Ignoring: %s", str(error))
+
+    def _record_state(self) -> None:
+        paths = list(self._maybe_delete)
+        update_checkpoint_state_internal(
+            self._directory,
+            model_checkpoint_path=self._latest_checkpoint or "",
+            all_model_checkpoint_paths=paths,
+            all_model_checkpoint_timestamps=list(self._maybe_delete.values()),
+            last_preserved_timestamp=self._last_preserved_timestamp,
+            save_relative_paths=True,
+        )
+
+    def save(self, checkpoint_number: Any = None) -> str:
+        """Saves, records it, and deletes what is too old.
+
+        Args:
+          checkpoint_number: What to put into the name: an integer, variable or tensor; by default
+            how often was saved.
+
+        Returns:
+          The path of the checkpoint.
+        """
+        from stillflow.train.global_step import global_step
+        from stillflow.train.tracking.status import session_or_default
+
+        session = session_or_default(None)
+        new = self._checkpoint._save_counter is None
+        counter = self._checkpoint.save_counter
+        if new:
+            session.run(counter.initializer)
+        if self._save_counter_assign is None:
+            self._save_counter_assign = counter.assign_add(1, read_value=False)
+        session.run(self._save_counter_assign)
+        if checkpoint_number is None:
+            checkpoint_number = counter
+        if not isinstance(checkpoint_number, compat.integral_types):
+            checkpoint_number = global_step(session, checkpoint_number)
+        path = self._checkpoint.write(f"{self._prefix}-{int(checkpoint_number)}")
+        stamp = time.time()
+        self._maybe_delete.pop(path, None)
+        self._maybe_delete[path] = stamp
+        self._latest_checkpoint = path
+        # Listed before the others go: what the file names is always there.
+        self._record_state()
+        self._sweep()
+        self._record_state()
+        return str(path)
+
+
+# Old programs find these here: tensorflow.python.training.checkpoint_management is this module.
+_GetCheckpointFilename = checkpoint_state.state_path
+_prefix_to_checkpoint_path = checkpoint_file

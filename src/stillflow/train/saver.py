@@ -21,7 +21,25 @@ from stillflow.platform import tf_logging as logging
 from stillflow.protos import SaverDef
 from stillflow.runtime.session import BaseSession as SessionInterface
 from stillflow.train import checkpoint_management
+from stillflow.train.checkpoint_management import (
+    checkpoint_exists,
+    generate_checkpoint_state_proto,
+    get_checkpoint_mtimes,
+    get_checkpoint_state,
+    latest_checkpoint,
+    remove_checkpoint,
+    update_checkpoint_state,
+)
 from stillflow.train.global_step import global_step as value_of_step
+from stillflow.train.meta_graph import (
+    export_meta_graph,
+    import_meta_graph,
+    import_meta_graph_with_return_elements,
+)
+from stillflow.train.object_names import (
+    object_graph_key_mapping,
+    saver_from_object_based_checkpoint,
+)
 from stillflow.train.saver_builder import BaseSaverBuilder, BulkSaverBuilder
 from stillflow.variables.collections import all_saveable_objects
 
@@ -364,8 +382,6 @@ class Saver:
         save_debug_info: bool = False,
     ) -> Any:
         """The default graph and this saver as a `MetaGraphDef`: see the function of this name."""
-        from stillflow.train.meta_graph import export_meta_graph
-
         return export_meta_graph(
             filename=filename,
             graph_def=get_default_graph().as_graph_def(add_shapes=True),
@@ -409,10 +425,8 @@ class Saver:
 
     def _restore_objects(self, sess: Any, prefix: str, error: errors.NotFoundError) -> None:
         """Restores from a checkpoint that a `tf.train.Checkpoint` wrote, if that is what it is."""
-        from stillflow.train import object_names
-
         try:
-            names_to_keys = object_names.object_graph_key_mapping(prefix)
+            names_to_keys = object_graph_key_mapping(prefix)
         except errors.NotFoundError:
             raise _explained(error, "a Variable name or other graph key that is missing") from None
         logging.warning(
@@ -420,7 +434,7 @@ class Saver:
             "fragile, and will re-build the Saver. Instead, consider loading object-based "
             "checkpoints using tf.train.Checkpoint()."
         )
-        self._object_restore_saver = object_names.saver_from_object_based_checkpoint(
+        self._object_restore_saver = saver_from_object_based_checkpoint(
             prefix,
             var_list=self._var_list,
             builder=self._builder,
@@ -464,3 +478,25 @@ def get_saver_or_default() -> Any:
     saver = Saver(sharded=True, allow_empty=True)
     add_to_collection(GraphKeys.SAVERS, saver)
     return saver
+
+
+# Old programs find these here: tensorflow.python.training.saver is this very module.
+_get_saver_or_default = get_saver_or_default
+_import_meta_graph_with_return_elements = import_meta_graph_with_return_elements
+__all__ = [
+    "BaseSaverBuilder",
+    "BulkSaverBuilder",
+    "Saver",
+    "checkpoint_exists",
+    "export_meta_graph",
+    "generate_checkpoint_state_proto",
+    "get_checkpoint_mtimes",
+    "get_checkpoint_state",
+    "get_saver_or_default",
+    "import_meta_graph",
+    "latest_checkpoint",
+    "object_graph_key_mapping",
+    "remove_checkpoint",
+    "saver_from_object_based_checkpoint",
+    "update_checkpoint_state",
+]

@@ -1,0 +1,179 @@
+"""Objects whose parts are found again in a checkpoint by the names that lead to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from stillflow.graph.export import export
+from stillflow.variables.base import VariableV2
+from stillflow.variables.partitioned import PartitionedVariable
+from stillflow.variables.resource_variable import is_resource_variable
+
+VARIABLE_VALUE_KEY = "VARIABLE_VALUE"
+OBJECT_CONFIG_JSON_KEY = "OBJECT_CONFIG_JSON"
+OBJECT_GRAPH_PROTO_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
+
+
+class TrackableReference(NamedTuple):
+    """A part of an object."""
+
+    name: str
+    ref: Any
+
+
+class Trackable:
+    """An object with parts. Each has a name, by which it is found in a checkpoint."""
+
+    _tracked: dict[str, Any]
+    _deferred: dict[str, list[tuple[Any, int]]]  # restorations that wait for a part
+
+    def _maybe_initialize_trackable(self) -> None:
+        if "_tracked" not in self.__dict__:
+            object.__setattr__(self, "_tracked", {})
+            object.__setattr__(self, "_deferred", {})
+
+    @property
+    def _checkpoint_dependencies(self) -> list[TrackableReference]:
+        """The parts."""
+        self._maybe_initialize_trackable()
+        return [TrackableReference(name, ref) for name, ref in self._tracked.items()]
+
+    def _lookup_dependency(self, name: str) -> Any:
+        """The part of a name, or None."""
+        self._maybe_initialize_trackable()
+        return self._tracked.get(name)
+
+    def _track_trackable(self, trackable: Any, name: str, overwrite: bool = False) -> Any:
+        """Makes an object a part of this one; what a checkpoint holds for it, it gets.
+
+        Args:
+          trackable: The object.
+          name: The part's name.
+          overwrite: Whether there may be another object of this name.
+
+        Returns:
+          The object.
+
+        Raises:
+          TypeError: If it is nothing that can be saved.
+          ValueError: If there is another part of this name.
+        """
+        self._maybe_initialize_trackable()
+        if not is_trackable(trackable):
+            raise TypeError(
+                f"Trackable._track_trackable() passed type {type(trackable)}, not a Trackable."
+            )
+        known = self._tracked.get(name)
+        if known is not None and known is not trackable and not overwrite:
+            raise ValueError(
+                "Called Trackable._track_trackable() with name="
+                f"'{name}', but a Trackable with this name is already declared as a dependency. "
+                "Names must be unique (or overwrite=True)."
+            )
+        self._tracked[name] = trackable
+        if known is not trackable:
+            self._handle_deferred_dependencies(name, trackable)
+        return trackable
+
+    def _handle_deferred_dependencies(self, name: str, trackable: Any) -> None:
+        """Gives a new part what checkpoints that were restored before hold for it."""
+        self._maybe_initialize_trackable()
+        for restoration, node in self._deferred.pop(name, ()):
+            restoration.bind(trackable, node)
+
+    def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
+        """What of the object itself is saved: saveables, or functions of a name that make them."""
+        return {}
+
+
+class AutoTrackable(Trackable):
+    """An object whose attributes are its parts, as far as they can be saved."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name not in ("_tracked", "_deferred"):
+            self._maybe_initialize_trackable()
+            if isinstance(value, NoDependency):
+                super().__setattr__(name, value.value)
+                self._tracked.pop(name, None)
+            elif is_trackable(value):
+                self._track_trackable(value, name, overwrite=True)
+
+    def __delattr__(self, name: str) -> None:
+        super().__delattr__(name)
+        self._maybe_initialize_trackable()
+        self._tracked.pop(name, None)
+
+
+@export("contrib.checkpoint.NoDependency")
+class NoDependency:
+    """Assigned to an attribute, lets what is in it be no part of the object."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _is_variable(thing: Any) -> bool:
+    return isinstance(thing, (VariableV2, PartitionedVariable)) or is_resource_variable(thing)
+
+
+def is_trackable(thing: Any) -> bool:
+    """Whether an object can be a part of others, and saved with them."""
+    from stillflow.train.optimizer import Optimizer
+
+    if isinstance(thing, (Trackable, Optimizer)) or _is_variable(thing) or _is_layer(thing):
+        return True
+    if isinstance(thing, (list, tuple)):
+        return any(is_trackable(item) for item in thing)
+    if isinstance(thing, dict):
+        return any(is_trackable(item) for item in thing.values())
+    return hasattr(thing, "_gather_saveables_for_checkpoint")
+
+
+def _is_layer(thing: Any) -> bool:
+    from stillflow.layers.base_layer import Layer
+
+    return isinstance(thing, Layer)
+
+
+def parts_of(thing: Any) -> Iterator[TrackableReference]:
+    """The parts of an object, by name."""
+    from stillflow.train.optimizer import Optimizer
+
+    if isinstance(thing, Trackable):
+        yield from thing._checkpoint_dependencies
+    elif isinstance(thing, Optimizer):
+        yield from _parts_of_optimizer(thing)
+    elif isinstance(thing, (list, tuple)):
+        for place, item in enumerate(thing):
+            if is_trackable(item):
+                yield TrackableReference(str(place), item)
+    elif isinstance(thing, dict):
+        for name, item in thing.items():
+            if is_trackable(item):
+                yield TrackableReference(str(name), item)
+    elif _is_layer(thing):
+        for name, item in list(vars(thing).items()):
+            own = not name.startswith("_") or not isinstance(item, (list, tuple, dict))
+            if own and is_trackable(item):
+                yield TrackableReference(name, item)
+
+
+def _parts_of_optimizer(optimizer: Any) -> Iterator[TrackableReference]:
+    from stillflow.graph.graph import get_default_graph
+
+    graph = get_default_graph()
+    variables = getattr(optimizer, "_non_slot_dict", {})
+    for key, variable in sorted(variables.items(), key=lambda item: str(item[0][0])):
+        if getattr(variable, "graph", graph) is graph:
+            yield TrackableReference(key[0], variable)
+
+
+def saveables_of(thing: Any) -> dict[str, Any]:
+    """What of an object itself is saved; see `Trackable._gather_saveables_for_checkpoint`."""
+    gather = getattr(thing, "_gather_saveables_for_checkpoint", None)
+    if gather is not None:
+        found: dict[str, Any] = gather()
+        return found
+    return {VARIABLE_VALUE_KEY: thing} if _is_variable(thing) else {}

@@ -1,0 +1,229 @@
+"""tf.train.Checkpoint: saves objects that own variables, and finds them again by their paths."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import Any
+
+from stillflow.graph import dtypes
+from stillflow.graph.api import device
+from stillflow.graph.export import export
+from stillflow.ops.constants import constant, placeholder_with_default
+from stillflow.ops.control import with_dependencies
+from stillflow.platform import compat
+from stillflow.train import saver_builder
+from stillflow.train.checkpoint_management import update_checkpoint_state_internal
+from stillflow.train.checkpoint_utils import load_checkpoint
+from stillflow.train.saveables import SaveableObject, SaveSpec
+from stillflow.train.tracking import status as status_lib
+from stillflow.train.tracking.base import (
+    OBJECT_GRAPH_PROTO_KEY,
+    AutoTrackable,
+    NoDependency,
+    is_trackable,
+)
+from stillflow.train.tracking.object_graph import ObjectGraph
+from stillflow.train.tracking.restoration import Restoration, open_checkpoint, read_object_graph
+from stillflow.variables.base import Variable
+
+
+class _SavedGraph(SaveableObject):
+    """The description of the objects, which is saved and not restored."""
+
+    def __init__(self, content: bytes) -> None:
+        with device("/cpu:0"):
+            tensor = constant(content, dtype=dtypes.string)
+        spec = SaveSpec(tensor, "", OBJECT_GRAPH_PROTO_KEY)
+        super().__init__(tensor, [spec], OBJECT_GRAPH_PROTO_KEY)
+
+
+@export("train.Checkpoint", "contrib.eager.Checkpoint")
+class Checkpoint(AutoTrackable):
+    """Saves objects that own variables: layers, optimizers, variables, others that hold such.
+
+    Args:
+      **kwargs: The objects, by the names that stand for them in the checkpoint; attributes that
+        are set later count as well.
+
+    Raises:
+      ValueError: If one of them cannot be saved.
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__()
+        for name, thing in sorted(kwargs.items()):
+            if not is_trackable(thing) and not isinstance(thing, (list, tuple, dict)):
+                raise ValueError(
+                    "`Checkpoint` was expecting a trackable object (an object derived from "
+                    f"`TrackableBase`), got {thing}. If you believe this object should be "
+                    "trackable (i.e. it is part of the TensorFlow Python API and manages state), "
+                    "please open an issue."
+                )
+            setattr(self, name, thing)
+        self._save_counter: Any = None
+        self._save_assign_op: Any = None
+        self._prefix: Any = None
+        self._restore_cache: dict[Any, Any] = {}
+        self._save_cache: tuple[bytes, Any] | None = None
+
+    def _maybe_create_save_counter(self) -> None:
+        if self._save_counter is None:
+            with device("/cpu:0"):
+                counter = add_variable(self, name="save_counter", initializer=0, dtype=dtypes.int64)
+            self._save_counter = NoDependency(counter)
+
+    @property
+    def save_counter(self) -> Any:
+        """The variable that counts how often was saved."""
+        self._maybe_create_save_counter()
+        return self._save_counter
+
+    def _file_prefix(self) -> Any:
+        if self._prefix is None:
+            with device("/cpu:0"):
+                prefix = placeholder_with_default("model", shape=(), name="checkpoint_prefix")
+            self._prefix = NoDependency(prefix)
+        return self._prefix
+
+    def write(self, file_prefix: Any, session: Any = None) -> str:
+        """Saves under exactly this prefix, without a state file.
+
+        Args:
+          file_prefix: The prefix of the files.
+          session: The session, by default the default one.
+
+        Returns:
+          The checkpoint, for `restore`.
+        """
+        session = status_lib.session_or_default(session)
+        prefix = self._file_prefix()
+        saveables, message = ObjectGraph(self).serialize()
+        content = message.SerializeToString(deterministic=True)
+        if self._save_cache is None or self._save_cache[0] != content:
+            with device("/cpu:0"):
+                saveables = [*saveables, _SavedGraph(content)]
+                save = saver_builder.BaseSaverBuilder().save_op(prefix, saveables)
+                self._save_cache = content, with_dependencies([save], prefix)
+        path = session.run(self._save_cache[1], {prefix: os.fspath(file_prefix)})
+        return compat.as_str(path)
+
+    def save(self, file_prefix: Any, session: Any = None) -> str:
+        """Saves, numbered by `save_counter`, and writes the state file of the directory.
+
+        Args:
+          file_prefix: What the files' names begin with.
+          session: The session, by default the default one.
+
+        Returns:
+          The checkpoint, for `restore`.
+        """
+        session = status_lib.session_or_default(session)
+        if self._save_counter is None:
+            session.run(self.save_counter.initializer)
+        if self._save_assign_op is None:
+            counted = self.save_counter.assign_add(1, read_value=True)
+            self._save_assign_op = NoDependency(counted)
+        number = session.run(self._save_assign_op)
+        file_prefix = os.fspath(file_prefix)
+        path = self.write(f"{file_prefix}-{int(number)}", session=session)
+        update_checkpoint_state_internal(
+            save_dir=os.path.dirname(file_prefix),
+            model_checkpoint_path=path,
+            all_model_checkpoint_paths=[path],
+        )
+        return path
+
+    def restore(self, save_path: Any) -> Any:
+        """Prepares reading a checkpoint; objects that come later get their values too.
+
+        Args:
+          save_path: The checkpoint, of objects or one that a `Saver` wrote; None for none.
+
+        Returns:
+          A status: `run_restore_ops()` and `initialize_or_restore()` read the values,
+          `assert_consumed()` tells whether all was found.
+        """
+        if save_path is None:
+            self._maybe_create_save_counter()
+            return status_lib.InitializationOnlyStatus(self)
+        save_path = os.fspath(save_path)
+        reader, graph = open_checkpoint(save_path)
+        if graph is None:
+            names = set(reader.get_variable_to_shape_map())
+            by_name = status_lib.NameBasedSaverStatus(self, save_path, names)
+            by_name.add_to_optionally_restored(self.save_counter)
+            return by_name
+        prefix = self._file_prefix()
+        restoration = Restoration(save_path, graph, prefix, self._restore_cache)
+        self._maybe_create_save_counter()
+        restoration.start(self)
+        return status_lib.CheckpointLoadStatus(self, restoration, {prefix: save_path})
+
+
+CheckpointV1 = Checkpoint
+
+
+def add_variable(
+    trackable: Any,
+    name: str,
+    shape: Any = None,
+    dtype: Any = dtypes.float32,
+    initializer: Any = None,
+    trainable: bool = True,
+) -> Any:
+    """Makes a resource variable that is a part of an object.
+
+    Args:
+      trackable: The object.
+      name: The variable's name, and that of the part.
+      shape: Its shape, if `initializer` does not tell it.
+      dtype: Its type.
+      initializer: A value, or an initializer; by default as `tf.get_variable` has it.
+      trainable: Whether optimizers change it.
+    """
+    from stillflow.variables.initializers import GlorotUniform, Zeros
+
+    dtype = dtypes.as_dtype(dtype)
+    if initializer is None:
+        initializer = GlorotUniform() if dtype.is_floating else Zeros()
+    value: Any = initializer
+    if callable(initializer):
+        maker = initializer() if isinstance(initializer, type) else initializer
+        value = partial(maker, list(shape or []), dtype=dtype)
+
+    variable = Variable(value, name=name, dtype=dtype, trainable=trainable, use_resource=True)
+    trackable._maybe_initialize_trackable()
+    for restoration, node in trackable._deferred.get(name, ()):
+        restoration.initialize(variable, node)
+    return trackable._track_trackable(variable, name=name)
+
+
+def gather_initializers(root_trackable: Any) -> list[Any]:
+    """The initializers of all variables that an object leads to."""
+    things = ObjectGraph(root_trackable).objects
+    return [thing.initializer for thing in things if hasattr(thing, "initializer")]
+
+
+@export("contrib.checkpoint.list_objects")
+def list_objects(root_trackable: Any) -> list[Any]:
+    """The objects that an object leads to, itself first."""
+    return ObjectGraph(root_trackable).objects
+
+
+@export("contrib.checkpoint.object_metadata")
+def object_metadata(save_path: Any) -> Any:
+    """The `TrackableObjectGraph` of a checkpoint.
+
+    Raises:
+      ValueError: If it is none of objects.
+    """
+    graph = read_object_graph(load_checkpoint(save_path))
+    if graph is None:
+        raise ValueError(
+            f'The specified checkpoint "{save_path}" does not appear to be object-based (saved '
+            f'with TF2) since it is missing the key "{OBJECT_GRAPH_PROTO_KEY}". Likely it was '
+            "created with the TF1 name-based saver and does not contain an object dependency "
+            "graph."
+        )
+    return graph

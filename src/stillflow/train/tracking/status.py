@@ -1,0 +1,217 @@
+"""What `tf.train.Checkpoint.restore` gives: whether all was found, and what reads it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph.default_session import get_default_session
+from stillflow.train.tracking.object_graph import ObjectGraph
+from stillflow.train.tracking.restoration import Restoration
+
+
+def session_or_default(session: Any) -> Any:
+    """The session, or the default one.
+
+    Raises:
+      ValueError: If there is none.
+    """
+    session = session or get_default_session()
+    if session is None:
+        raise ValueError(
+            "Checkpoints of objects are saved and restored in a session: pass session=, or call "
+            "this inside `with session.as_default():`."
+        )
+    return session
+
+
+class LoadStatus:
+    """How a checkpoint and the objects of a program fit together.
+
+    Args:
+      root: The object that was restored.
+    """
+
+    def __init__(self, root: Any) -> None:
+        self._root = root
+
+    def expect_partial(self) -> LoadStatus:
+        """Says that a part of the checkpoint may stay unused."""
+        return self
+
+
+class CheckpointLoadStatus(LoadStatus):
+    """Of a checkpoint of objects."""
+
+    def __init__(self, root: Any, restoration: Restoration, feeds: dict[Any, Any]) -> None:
+        super().__init__(root)
+        self._restoration = restoration
+        self._feeds = feeds
+
+    def _objects(self) -> list[Any]:
+        return ObjectGraph(self._root).objects
+
+    def _unmatched(self) -> list[Any]:
+        self._restoration.bind_slots()
+        matched = {id(thing) for thing in self._restoration.objects.values()}
+        return [
+            thing
+            for thing in self._objects()
+            if id(thing) not in matched and not isinstance(thing, (list, tuple, dict))
+        ]
+
+    def assert_consumed(self) -> CheckpointLoadStatus:
+        """AssertionError unless everything in the checkpoint, and every object, was found."""
+        self.assert_existing_objects_matched()
+        graph = self._restoration.graph
+        for node, entry in enumerate(graph.nodes):
+            if node not in self._restoration.objects:
+                raise AssertionError(
+                    f"Unresolved object in checkpoint {_node_names(graph)[node]}: {entry}"
+                )
+        if self._restoration.unused:
+            names = _node_names(graph)
+            lines = [
+                f"{names[node]} ({self._restoration.objects[node]}): {attribute}"
+                for node, attributes in self._restoration.unused.items()
+                for attribute in attributes
+            ]
+            raise AssertionError(
+                "Unused attributes in these objects (the attributes exist in the checkpoint but "
+                "were not restored):\n" + "\n".join(lines)
+            )
+        return self
+
+    def assert_existing_objects_matched(self) -> CheckpointLoadStatus:
+        """AssertionError unless every object was found in the checkpoint."""
+        unmatched = self._unmatched()
+        if unmatched:
+            raise AssertionError(
+                "Some Python objects were not bound to checkpointed values, likely due to changes "
+                f"in the Python program: {unmatched}"
+            )
+        return self
+
+    def assert_nontrivial_match(self) -> CheckpointLoadStatus:
+        """AssertionError if nothing but the root was found."""
+        if len(self._restoration.objects) <= 1:
+            unmatched = self._unmatched()
+            if unmatched:
+                raise AssertionError(
+                    "Nothing except the root object matched a checkpointed value. Typically this "
+                    "means that the checkpoint does not match the Python program. The following "
+                    f"objects have no matching checkpointed value: {unmatched}"
+                )
+            raise AssertionError(
+                f"Nothing to load. No dependencies have been added to {self._root} yet."
+            )
+        return self
+
+    def run_restore_ops(self, session: Any = None) -> None:
+        """Reads the values of all objects that were found."""
+        self._restoration.bind_slots()
+        session_or_default(session).run(self._restoration.restore_ops, feed_dict=self._feeds)
+
+    def initialize_or_restore(self, session: Any = None) -> None:
+        """Reads them, and initializes the variables that the checkpoint lacks."""
+        session = session_or_default(session)
+        self.run_restore_ops(session=session)
+        session.run([v.initializer for v in self._unmatched() if hasattr(v, "initializer")])
+
+
+class InitializationOnlyStatus(LoadStatus):
+    """Of no checkpoint at all."""
+
+    def _refuse(self) -> Any:
+        raise AssertionError("No checkpoint specified (save_path=None); nothing is being restored.")
+
+    def assert_consumed(self) -> Any:
+        """AssertionError: there is nothing."""
+        self._refuse()
+
+    assert_existing_objects_matched = assert_nontrivial_match = assert_consumed
+
+    def run_restore_ops(self, session: Any = None) -> None:
+        """AssertionError: there is nothing."""
+        self._refuse()
+
+    def initialize_or_restore(self, session: Any = None) -> None:
+        """Initializes all variables."""
+        session = session_or_default(session)
+        things = ObjectGraph(self._root).objects
+        session.run([v.initializer for v in things if hasattr(v, "initializer")])
+
+
+class NameBasedSaverStatus(LoadStatus):
+    """Of a checkpoint that a `Saver` wrote: variables are found by their names."""
+
+    def __init__(self, root: Any, path: str, names: set[str]) -> None:
+        super().__init__(root)
+        self._path = path
+        self._names = names
+        self._optional: list[Any] = []
+
+    def add_to_optionally_restored(self, variable: Any) -> None:
+        """Says that the checkpoint may lack a variable."""
+        self._optional.append(variable)
+
+    def _variables(self) -> list[Any]:
+        things = ObjectGraph(self._root).objects
+        return [thing for thing in things if hasattr(thing, "initializer")]
+
+    def _found(self) -> list[Any]:
+        return [variable for variable in self._variables() if variable.op.name in self._names]
+
+    def assert_existing_objects_matched(self) -> NameBasedSaverStatus:
+        """AssertionError unless every variable is in the checkpoint."""
+        known = {id(variable) for variable in [*self._found(), *self._optional]}
+        for variable in self._variables():
+            if id(variable) not in known:
+                raise AssertionError(f"Object not restored: {variable}")
+        return self
+
+    def assert_consumed(self) -> NameBasedSaverStatus:
+        """AssertionError unless every variable is in the checkpoint and nothing else."""
+        self.assert_existing_objects_matched()
+        unused = self._names - {variable.op.name for variable in self._variables()}
+        if unused:
+            raise AssertionError(
+                "Some values in the checkpoint were not loaded into the model. Values with these "
+                f"names: {sorted(unused)}"
+            )
+        return self
+
+    def assert_nontrivial_match(self) -> NameBasedSaverStatus:
+        """AssertionError unless every variable is in the checkpoint."""
+        return self.assert_existing_objects_matched()
+
+    def run_restore_ops(self, session: Any = None) -> None:
+        """Reads the values of all variables that the checkpoint has."""
+        from stillflow.train.saver import Saver
+
+        found = self._found()
+        if found:
+            Saver(found).restore(session_or_default(session), self._path)
+
+    def initialize_or_restore(self, session: Any = None) -> None:
+        """Reads them, and initializes the others."""
+        session = session_or_default(session)
+        known = {id(variable) for variable in self._found()}
+        session.run([v.initializer for v in self._variables() if id(v) not in known])
+        self.run_restore_ops(session=session)
+
+
+def _node_names(graph: Any) -> dict[int, str]:
+    """The paths of nodes, as a Python program would write them."""
+    names = {0: "(root)"}
+    waiting = [0]
+    while waiting:
+        node = waiting.pop(0)
+        for child in graph.nodes[node].children:
+            if child.node_id not in names:
+                names[child.node_id] = f"{names[node]}.{child.local_name}"
+                waiting.append(child.node_id)
+        for slot in graph.nodes[node].slot_variables:
+            names.setdefault(
+                slot.slot_variable_node_id, f'{names[node]}\'s state "{slot.slot_name}"'
+            )
+    return names
