@@ -14,6 +14,7 @@ import stillflow as tf
 from stillflow import nest
 from stillflow.graph.export import export
 from stillflow.keras.utils.objects import deserialize_keras_object
+from stillflow.layers.base import Layer
 from stillflow.nn.rnn_cell.base import RNNCell, assert_like_rnncell
 
 
@@ -24,7 +25,7 @@ class CellWrapper(RNNCell):
         super().__init__(*args, **kwargs)
         assert_like_rnncell("cell", cell)
         self.cell = cell
-        if isinstance(cell, tf.layers.Layer):
+        if isinstance(cell, Layer):
             self._layers.append(cell)
 
     def _call_wrapped_cell(

@@ -1,0 +1,34 @@
+"""Layer normalization as the cells use it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+
+
+def layer_norm(inputs: Any, gain: float, shift: float, scope: str, dtype: Any) -> Any:
+    """Normalizes rows; makes the variables `gamma` and `beta` in the variable scope `scope`.
+
+    Args:
+      inputs: [batch, n].
+      gain, shift: the first values of the variables.
+      scope: the name of the scope.
+      dtype: of the variables.
+    """
+    shape = inputs.get_shape()[-1:]
+    with tf.variable_scope(scope):
+        for name, value in (("gamma", gain), ("beta", shift)):
+            initializer = tf.constant_initializer(value)
+            tf.get_variable(name, shape=shape, initializer=initializer, dtype=dtype)
+    with tf.variable_scope(scope, reuse=True):
+        own = inputs.dtype.base_dtype
+        beta = tf.get_variable("beta", shape=shape, dtype=own)
+        gamma = tf.get_variable("gamma", shape=shape, dtype=own)
+        mean, variance = tf.nn.moments(inputs, [1], keep_dims=True)
+        outputs = tf.nn.batch_normalization(
+            inputs, mean, variance, offset=beta, scale=gamma,
+            variance_epsilon=1e-3 if own == tf.float16 else 1e-12,
+        )  # fmt: skip
+        outputs.set_shape(inputs.shape)
+        return outputs

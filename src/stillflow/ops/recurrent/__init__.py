@@ -1,0 +1,1 @@
+"""Operations for recurrent networks: blocks of cells, decoding, connectionist losses."""

@@ -1,0 +1,104 @@
+"""A gated recurrent unit in one operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dims
+from stillflow.graph.card import op
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.ops.samples import Bad, Sample
+
+_INPUTS = "x: T, h_prev: T, w_ru: T, w_c: T, b_ru: T, b_c: T"
+
+gru_block_cell_op = op(f"""
+    GRUBlockCell({_INPUTS}) -> (r: T, u: T, c: T, h: T)
+    T: {{float}}
+""")
+
+
+@gru_block_cell_op.check
+def gru_block_cell_check(node: Node) -> None:
+    x, h_prev, w_ru, w_c, b_ru, b_c = (node.dims(k) for k in range(6))
+    (batch, inputs), (rows, cells) = dims.with_rank(x, 2), dims.with_rank(h_prev, 2)
+    dims.merge_dim(batch, rows)
+    dims.merge(w_ru, (dims.add(inputs, cells), dims.multiply(cells, 2)))
+    dims.merge(w_c, (dims.add(inputs, cells), cells))
+    dims.merge(b_ru, (dims.multiply(cells, 2),))
+    dims.merge(b_c, (cells,))
+
+
+@gru_block_cell_op.shape
+def gru_block_cell_shape(node: Node) -> Any:
+    (batch, _), (_, cells) = dims.with_rank(node.dims(0), 2), dims.with_rank(node.dims(1), 2)
+    return [(batch, cells)] * 4
+
+
+@gru_block_cell_op.kernel
+def gru_block_cell_kernel(node: Node) -> Any:
+    def run(x: Any, h: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any) -> Any:
+        gates = torch.sigmoid(torch.addmm(b_ru, torch.cat([x, h], 1), w_ru))
+        r, u = gates.chunk(2, dim=1)
+        c = torch.tanh(torch.addmm(b_c, torch.cat([x, h * r], 1), w_c))
+        return r.contiguous(), u.contiguous(), c, u * h + (1 - u) * c
+
+    return run
+
+
+@gru_block_cell_op.gradient
+def gru_block_cell_gradient(node: Node, *grads: Any) -> Any:
+    import stillflow as tf
+
+    x, h_prev, *_ = node.inputs
+    r, u, c, _ = node.outputs
+    d_x, d_h_prev, d_c, d_ru = gru_block_cell_grad_op(*node.inputs, r, u, c, grads[3])
+    w_ru_grad = tf.matmul(tf.concat([x, h_prev], 1), d_ru, transpose_a=True)
+    b_ru_grad = tf.raw_ops.BiasAddGrad(out_backprop=d_ru)
+    w_c_grad = tf.matmul(tf.concat([x, h_prev * r], 1), d_c, transpose_a=True)
+    b_c_grad = tf.raw_ops.BiasAddGrad(out_backprop=d_c)
+    return [d_x, d_h_prev, w_ru_grad, w_c_grad, b_ru_grad, b_c_grad]
+
+
+gru_block_cell_grad_op = op(f"""
+    GRUBlockCellGrad({_INPUTS}, r: T, u: T, c: T, d_h: T) -> \
+(d_x: T, d_h_prev: T, d_c_bar: T, d_r_bar_u_bar: T)
+    T: {{float}}
+""")
+
+
+@gru_block_cell_grad_op.shape
+def gru_block_cell_grad_shape(node: Node) -> Any:
+    (batch, _), (_, cells) = dims.with_rank(node.dims(0), 2), dims.with_rank(node.dims(1), 2)
+    _, both = dims.with_rank(node.dims(2), 2)
+    return [node.dims(0), (batch, cells), (batch, cells), (batch, both)]
+
+
+@gru_block_cell_grad_op.kernel
+def gru_block_cell_grad_kernel(node: Node) -> Any:
+    def run(
+        x: Any, h: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any, r: Any, u: Any, c: Any, d_h: Any
+    ) -> Any:
+        inputs = x.shape[1]
+        d_c = d_h * (1 - u) * (1 - c * c)
+        d_u = d_h * (h - c) * u * (1 - u)
+        by_candidate = d_c @ w_c.t()
+        d_hr = by_candidate[:, inputs:]
+        d_ru = torch.cat([d_hr * h * r * (1 - r), d_u], 1)
+        by_gates = d_ru @ w_ru.t()
+        d_x = by_gates[:, :inputs] + by_candidate[:, :inputs]
+        return d_x, by_gates[:, inputs:] + d_hr * r + d_h * u, d_c, d_ru
+
+    return run
+
+
+@gru_block_cell_op.samples
+def gru_block_cell_samples() -> Iterator[Any]:
+    random = np.random.RandomState(1)
+    shapes = [(2, 3), (2, 2), (5, 4), (5, 2), (4,), (2,)]
+    x, *rest = (random.uniform(-0.5, 0.5, shape).astype(np.float32) for shape in shapes)
+    yield Sample(x, *rest, grad=(3,))
+    yield Bad(x[0], *rest, match="must be rank 2")

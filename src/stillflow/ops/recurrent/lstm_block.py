@@ -1,0 +1,306 @@
+"""LSTM cells in one operation, for one time step and for a whole sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dims
+from stillflow.graph.card import op
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.samples import Bad, Sample
+
+_INPUTS = "x: T, cs_prev: T, h_prev: T, w: T, wci: T, wcf: T, wco: T, b: T"
+_GATES = "i: T, cs: T, f: T, o: T, ci: T, co: T"
+_TYPES = "T: {half, float}"
+_PEEPHOLE_GRADS = "wci_grad: T, wcf_grad: T, wco_grad: T"
+
+# Where the four parts of the weights' columns stand: input gate, memory, forget gate, output gate.
+_ICFO, _IFCO = (0, 1, 2, 3), (0, 2, 1, 3)
+
+
+class _Cell:
+    """The arithmetic of a cell, for one layout of its gates."""
+
+    def __init__(self, node: Node, order: tuple[int, ...], forget_bias: float = 0.0) -> None:
+        self.order, self.forget_bias = order, forget_bias
+        self.peephole = node.use_peephole
+        self.clip = getattr(node, "cell_clip", 0.0)
+
+    def parts(self, gates: Any) -> tuple[Any, ...]:
+        """The input gate's, memory's, forget gate's and output gate's part of columns."""
+        parts = gates.chunk(4, dim=-1)
+        return tuple(parts[i] for i in self.order)
+
+    def forward(self, gates: Any, c_prev: Any, wci: Any, wcf: Any, wco: Any) -> tuple[Any, ...]:
+        """All outputs of a step, from the gates before their activations."""
+        i, ci, f, o = self.parts(gates)
+        f = f + self.forget_bias
+        if self.peephole:
+            i, f = i + c_prev * wci, f + c_prev * wcf
+        i, ci, f = torch.sigmoid(i), torch.tanh(ci), torch.sigmoid(f)
+        cs = i * ci + f * c_prev
+        if self.clip > 0:
+            cs = cs.clamp(-self.clip, self.clip)
+        co = torch.tanh(cs)
+        o = torch.sigmoid(o + cs * wco if self.peephole else o)
+        return i, cs, f, o, ci, co, o * co
+
+    def backward(
+        self, c_prev: Any, peepholes: tuple[Any, ...], outputs: tuple[Any, ...], dc: Any, dh: Any
+    ) -> tuple[Any, Any, tuple[Any, ...]]:
+        """Gradients of the memory before, the gates and the peepholes."""
+        i, cs, f, o, ci, co = outputs
+        wci, wcf, wco = peepholes
+        do = o * (1 - o) * dh * co
+        dcs = (1 - co * co) * dh * o + dc
+        if self.peephole:
+            dcs = dcs + do * wco
+        dci = (1 - ci * ci) * dcs * i
+        df = f * (1 - f) * dcs * c_prev
+        di = i * (1 - i) * dcs * ci
+        ordered = [di, dci, df, do]
+        dgates = torch.cat([ordered[self.order.index(k)] for k in range(4)], dim=-1)
+        dc_prev = dcs * f
+        if not self.peephole:
+            return dc_prev, dgates, tuple(torch.zeros_like(w) for w in peepholes)
+        dc_prev = dc_prev + di * wci + df * wcf
+        weights = ((di * c_prev).sum(0), (df * c_prev).sum(0), (do * cs).sum(0))
+        return dc_prev, dgates, weights
+
+
+# ---- one time step
+
+lstm_block_cell_op = op(f"""
+    LSTMBlockCell({_INPUTS}) -> ({_GATES}, h: T)
+    forget_bias: float = 1
+    cell_clip: float = 3
+    use_peephole: bool = false
+    {_TYPES}
+""")
+
+
+@lstm_block_cell_op.check
+def lstm_block_cell_check(node: Node) -> None:
+    x, c_prev, h_prev, w, *peepholes, b = (node.dims(k) for k in range(8))
+    (batch, inputs), (rows, cells) = dims.with_rank(x, 2), dims.with_rank(c_prev, 2)
+    dims.merge_dim(batch, rows)
+    dims.merge(h_prev, (batch, cells))
+    dims.merge(w, (dims.add(inputs, cells), dims.multiply(cells, 4)))
+    for peephole in peepholes if node.use_peephole else ():
+        dims.merge(peephole, (cells,))
+    dims.merge(b, (dims.multiply(cells, 4),))
+
+
+@lstm_block_cell_op.shape
+def lstm_block_cell_shape(node: Node) -> Any:
+    (batch, _), (_, cells) = dims.with_rank(node.dims(0), 2), dims.with_rank(node.dims(1), 2)
+    return [(batch, cells)] * 7
+
+
+@lstm_block_cell_op.kernel
+def lstm_block_cell_kernel(node: Node) -> Any:
+    cell = _Cell(node, _ICFO, node.forget_bias)
+
+    def run(x: Any, c: Any, h: Any, w: Any, wci: Any, wcf: Any, wco: Any, b: Any) -> Any:
+        return cell.forward(torch.addmm(b, torch.cat([x, h], 1), w), c, wci, wcf, wco)
+
+    return run
+
+
+@lstm_block_cell_op.gradient
+def lstm_block_cell_gradient(node: Node, *grads: Any) -> Any:
+    import stillflow as tf
+
+    x, c_prev, h_prev, w, *_ = node.inputs
+    batch, inputs = (dim.value for dim in x.get_shape().with_rank(2).dims)
+    cells = c_prev.get_shape().with_rank(2).dims[1].value
+    if inputs is None:
+        raise ValueError("input_size from `x` should not be None.")
+    if cells is None:
+        raise ValueError("cell_size from `cs_prev` should not be None.")
+    c_prev_grad, dgates, *peepholes = lstm_block_cell_grad_op(
+        *node.inputs, *node.outputs[:6], grads[1], grads[6], use_peephole=node.use_peephole
+    )
+    rows = -1 if batch is None else batch
+    xh_grad = tf.matmul(dgates, w, transpose_b=True)
+    x_grad = tf.slice(xh_grad, (0, 0), (rows, inputs))
+    h_prev_grad = tf.slice(xh_grad, (0, inputs), (rows, cells))
+    w_grad = tf.matmul(tf.concat([x, h_prev], 1), dgates, transpose_a=True)
+    return [x_grad, c_prev_grad, h_prev_grad, w_grad, *peepholes, tf.raw_ops.BiasAddGrad(
+        out_backprop=dgates)]  # fmt: skip
+
+
+lstm_block_cell_grad_op = op(
+    f"""
+    LSTMBlockCellGrad({_INPUTS}, {_GATES}, cs_grad: T, h_grad: T) -> \
+(cs_prev_grad: T, dicfo: T, {_PEEPHOLE_GRADS})
+    use_peephole: bool
+    {_TYPES}
+"""
+)
+
+
+@lstm_block_cell_grad_op.shape
+def lstm_block_cell_grad_shape(node: Node) -> Any:
+    (batch, _), (_, cells) = dims.with_rank(node.dims(0), 2), dims.with_rank(node.dims(1), 2)
+    return [(batch, cells), (batch, dims.multiply(cells, 4)), (cells,), (cells,), (cells,)]
+
+
+@lstm_block_cell_grad_op.kernel
+def lstm_block_cell_grad_kernel(node: Node) -> Any:
+    cell = _Cell(node, _ICFO)
+
+    def run(x: Any, c: Any, h: Any, w: Any, *rest: Any) -> Any:
+        peepholes, (_, *outputs, dc, dh) = rest[:3], rest[3:]
+        dc_prev, dgates, weights = cell.backward(c, peepholes, tuple(outputs), dc, dh)
+        return dc_prev, dgates, *weights
+
+    return run
+
+
+# ---- a sequence
+
+
+def _block_check(node: Node) -> None:
+    dims.with_rank(node.dims(0), 0)
+    _, batch, inputs = dims.with_rank(node.dims(1), 3)
+    cells = dims.divide(dims.with_rank(node.dims(8), 1)[0], 4)
+    for k in (2, 3):
+        dims.merge(node.dims(k), (batch, cells))
+    dims.merge(node.dims(4), (dims.add(inputs, cells), dims.multiply(cells, 4)))
+
+
+def _block_shape(node: Node) -> Any:
+    time, batch, _ = dims.with_rank(node.dims(1), 3)
+    cells = dims.divide(dims.with_rank(node.dims(8), 1)[0], 4)
+    return [(time, batch, cells)] * 7
+
+
+def _block_forward(
+    cell: _Cell, length: Any, x: Any, c: Any, h: Any, w: Any, wci: Any, wcf: Any, wco: Any, b: Any
+) -> tuple[Any, ...]:
+    length, inputs = int(length), x.shape[2]
+    shape = (x.shape[0], *c.shape)
+    outputs = tuple(torch.zeros(shape, dtype=x.dtype, device=x.device) for _ in range(7))
+    # The inputs' part of the gates needs no loop.
+    projected = torch.matmul(x[:length], w[:inputs]) + b
+    recurrent = w[inputs:]
+    for t in range(length):
+        values = cell.forward(torch.addmm(projected[t], h, recurrent), c, wci, wcf, wco)
+        for output, value in zip(outputs, values, strict=True):
+            output[t] = value
+        c, h = values[1], values[6]
+    return outputs
+
+
+def _block_backward(cell: _Cell, length: Any, x: Any, c0: Any, h0: Any, w: Any, *rest: Any) -> Any:
+    length, inputs = int(length), x.shape[2]
+    peepholes, b, (*gates, h), (dcs, dhs) = rest[:3], rest[3], rest[4:11], rest[11:]
+    recurrent = w[inputs:].t()
+    dc, dh = torch.zeros_like(c0), torch.zeros_like(h0)
+    sums = [torch.zeros_like(p) for p in peepholes]
+    steps = torch.zeros((x.shape[0], x.shape[1], b.shape[0]), dtype=x.dtype, device=x.device)
+    for t in range(length - 1, -1, -1):
+        c_prev = gates[1][t - 1] if t else c0
+        outputs = tuple(gate[t] for gate in gates)
+        dc, dgates, weights = cell.backward(c_prev, peepholes, outputs, dc + dcs[t], dh + dhs[t])
+        dh = dgates @ recurrent
+        steps[t] = dgates
+        sums = [total + part for total, part in zip(sums, weights, strict=True)]
+    before = torch.cat([h0[None], h[: max(length - 1, 0)]])[:length]
+    xh = torch.cat([x[:length], before], 2).reshape(-1, w.shape[0])
+    flat = steps[:length].reshape(-1, b.shape[0])
+    return (steps @ w[:inputs].t(), dc, dh, xh.t() @ flat, *sums, flat.sum(0))
+
+
+def _block_kernel(order: tuple[int, ...]) -> Callable[[Node], Any]:
+    def kernel(node: Node) -> Any:
+        return partial(_block_forward, _Cell(node, order, getattr(node, "forget_bias", 0.0)))
+
+    return kernel
+
+
+def _block_grad_kernel(order: tuple[int, ...]) -> Callable[[Node], Any]:
+    return lambda node: partial(_block_backward, _Cell(node, order))
+
+
+def _block_grad_shape(node: Node) -> Any:
+    return [node.dims(k) for k in range(1, 9)]
+
+
+block_lstm_op = op(f"""
+    BlockLSTM(seq_len_max: int64, {_INPUTS}) -> ({_GATES}, h: T)
+    forget_bias: float = 1
+    cell_clip: float = 3
+    use_peephole: bool = false
+    {_TYPES}
+""")
+
+block_lstm_v2_op = op(f"""
+    BlockLSTMV2(seq_len_max: int64, {_INPUTS}) -> ({_GATES}, h: T)
+    cell_clip: float = 0
+    use_peephole: bool = false
+    {_TYPES}
+""")
+
+block_lstm_grad_op, block_lstm_grad_v2_op = (
+    op(f"""
+        {name}(seq_len_max: int64, {_INPUTS}, {_GATES}, h: T, cs_grad: T, h_grad: T) -> \
+(x_grad: T, cs_prev_grad: T, h_prev_grad: T, w_grad: T, {_PEEPHOLE_GRADS}, b_grad: T)
+        use_peephole: bool
+        {_TYPES}
+    """)
+    for name in ("BlockLSTMGrad", "BlockLSTMGradV2")
+)
+
+
+def block_lstm_gradient(node: Node, *grads: Any) -> list[Tensor | None]:
+    """Gradients of both versions; TF 1.15 differentiates the second by the first one's operation.
+
+    `BlockLSTMGrad` takes the gates in the first version's order.
+    """
+    outputs = list(node.outputs)
+    result = block_lstm_grad_op(
+        *node.inputs, *outputs, grads[1], grads[6], use_peephole=node.use_peephole
+    )
+    return [None, *result]
+
+
+for _card, _order in ((block_lstm_op, _ICFO), (block_lstm_v2_op, _IFCO)):
+    _card.check(_block_check)
+    _card.shape(_block_shape)
+    _card.kernel(_block_kernel(_order))
+    _card.gradient(block_lstm_gradient)
+for _card, _order in ((block_lstm_grad_op, _ICFO), (block_lstm_grad_v2_op, _IFCO)):
+    _card.shape(_block_grad_shape)
+    _card.kernel(_block_grad_kernel(_order))
+
+
+def _weights(inputs: int, cells: int) -> list[np.ndarray]:
+    random = np.random.RandomState(0)
+    shapes = [(inputs + cells, 4 * cells), (cells,), (cells,), (cells,), (4 * cells,)]
+    return [random.uniform(-0.5, 0.5, shape).astype(np.float32) for shape in shapes]
+
+
+@lstm_block_cell_op.samples
+def lstm_block_cell_samples() -> Iterator[Any]:
+    random = np.random.RandomState(1)
+    x, c, h = (random.randn(2, n).astype(np.float32) for n in (3, 2, 2))
+    for options in ({}, {"use_peephole": True}, {"forget_bias": 0.0, "cell_clip": -1.0}):
+        yield Sample(x, c, h, *_weights(3, 2), grad=False, **options)
+    yield Bad(x[0], c, h, *_weights(3, 2), match="must be rank 2")
+
+
+@block_lstm_op.samples
+def block_lstm_samples() -> Iterator[Any]:
+    random = np.random.RandomState(1)
+    x, c, h = (random.randn(*s).astype(np.float32) for s in ((4, 2, 3), (2, 2), (2, 2)))
+    for options in ({}, {"use_peephole": True}, {"forget_bias": 0.0, "cell_clip": -1.0}):
+        yield Sample(np.int64(3), x, c, h, *_weights(3, 2), grad=False, **options)
+    yield Bad(np.int64(3), x[0], c, h, *_weights(3, 2), match="must be rank 3")
