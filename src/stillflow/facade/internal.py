@@ -24,6 +24,7 @@ MODULES = {
     "tensorflow.python.framework.errors_impl": "stillflow.errors",
     "tensorflow.python.framework.test_ops": "stillflow.testing.test_ops",
     "tensorflow.python.framework.test_util": "stillflow.testing.test_util",
+    "tensorflow.python.ops.control_flow_util": "stillflow.facade.control_flow_util",
     "tensorflow.python.platform.app": "stillflow.platform.app",
     "tensorflow.python.platform.benchmark": "stillflow.platform.benchmark",
     "tensorflow.python.platform.flags": "stillflow.platform.flags",
@@ -128,6 +129,9 @@ OBJECTS: dict[str, dict[str, str]] = {
         "__monolithic_build__": "stillflow.version:MONOLITHIC_BUILD",
         "*": "stillflow.version",
     },
+    "tensorflow.python.grappler.tf_optimizer": {
+        "OptimizeGraph": "stillflow.facade.graph_folding:OptimizeGraph",
+    },
     "tensorflow.python.keras.engine.base_layer": {
         "Layer": "stillflow.layers.base_layer:Layer",
         "*": "stillflow.layers.base_layer",
@@ -165,8 +169,14 @@ OBJECTS: dict[str, dict[str, str]] = {
              " stillflow.ops.arrays.unique stillflow.ops.control",
     },
     "tensorflow.python.ops.control_flow_ops": {
+        "_Enter": "stillflow.ops.control_flow.frames:enter",
+        "_Identity": "stillflow.ops.control_flow.frames:hand_on",
+        "_NextIteration": "stillflow.ops.control_flow.frames:next_iteration",
+        "_SwitchRefOrTensor": "stillflow.ops.control_flow.switch:switch_ref_or_tensor",
+        "exit": "stillflow.ops.control_flow.frames:exit_",
         "with_dependencies": "stillflow.ops.control:with_dependencies",
-        "*": "stillflow.ops.control_flow.contexts stillflow.ops.control_flow.cond",
+        "*": "stillflow.ops.control_flow.contexts stillflow.ops.control_flow.cond"
+             " stillflow.ops.control_flow.switch stillflow.ops.control_flow.while_context",
     },
     "tensorflow.python.ops.embedding_ops": {
         "_embedding_lookup_and_transform":

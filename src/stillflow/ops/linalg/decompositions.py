@@ -382,6 +382,8 @@ def lu_kernel(node: Node) -> Any:
     index = getattr(torch, node.output_idx_type.torch_name)
 
     def run(matrix: Any) -> Any:
+        if not matrix.shape[-1]:
+            return matrix.clone(), matrix.new_zeros(matrix.shape[:-1], dtype=index)
         packed, pivots, info = torch.linalg.lu_factor_ex(matrix)
         check_invertible(info, matrix.numel())
         permutation, _, _ = torch.lu_unpack(packed, pivots, unpack_data=False)
@@ -393,6 +395,7 @@ def lu_kernel(node: Node) -> Any:
 @lu_op.samples
 def lu_samples() -> Any:
     yield Sample(_SQUARE, grad=False)
+    yield Sample(np.zeros([2, 0, 0], np.float32), grad=False)
 
 
 @export("linalg.cholesky", "cholesky")
