@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from stillflow.graph.device import canonical_name
+from stillflow.graph.export import export
 
 
 @cache
@@ -51,12 +52,14 @@ class DeviceAttributes:
         )
 
 
-def session_devices(config: Any) -> list[DeviceAttributes]:
-    """The devices of a session with this `ConfigProto` (or None)."""
+LOCAL = "/job:localhost/replica:0/task:0/device:"
+
+
+def session_devices(config: Any, prefix: str = LOCAL) -> list[DeviceAttributes]:
+    """The devices of a session with this `ConfigProto` (or None), named below `prefix`."""
     counts = dict(config.device_count) if config is not None else {}
     cpus = counts.get("CPU", 1) or 1
     gpus = min(gpu_count(), counts.get("GPU", gpu_count()))
-    prefix = "/job:localhost/replica:0/task:0/device:"
     devices = [DeviceAttributes(f"{prefix}CPU:{i}", "CPU", 256 << 20, i + 1) for i in range(cpus)]
     for i in range(gpus):
         import torch
@@ -64,3 +67,11 @@ def session_devices(config: Any) -> list[DeviceAttributes]:
         memory = torch.cuda.get_device_properties(i).total_memory
         devices.append(DeviceAttributes(f"{prefix}GPU:{i}", "GPU", memory, cpus + i + 1))
     return devices
+
+
+@export("config.experimental_list_devices")
+def list_device_names() -> list[str]:
+    """The names of the devices that a session without a `ConfigProto` has."""
+    from stillflow.runtime.settings import session_config
+
+    return [device.name for device in session_devices(session_config())]

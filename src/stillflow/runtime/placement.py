@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -11,7 +11,7 @@ from stillflow import errors
 from stillflow.graph.device import DeviceSpecV2, canonical_name
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.devices import session_devices
+from stillflow.runtime.devices import DeviceAttributes
 from stillflow.runtime.prune import needed_ops
 
 # Devices of XLA stand beside those they compute on.
@@ -29,11 +29,14 @@ class Placement:
     Args:
       graph: the graph that a session runs.
       config: its `ConfigProto`, or None.
+      list_devices: gives its devices.
     """
 
-    def __init__(self, graph: Graph, config: Any) -> None:
+    def __init__(
+        self, graph: Graph, config: Any, list_devices: Callable[[], list[DeviceAttributes]]
+    ) -> None:
         self._graph = graph
-        self._config = config
+        self._list_devices = list_devices
         self._soft = bool(config is not None and config.allow_soft_placement)
         self._log = bool(config is not None and config.log_device_placement)
         self._pruned = bool(config is not None and config.graph_options.place_pruned_graph)
@@ -91,7 +94,7 @@ class Placement:
     def devices(self) -> list[str]:
         """The full names of the session's devices."""
         if not self._devices:
-            self._devices = [device.name for device in session_devices(self._config)]
+            self._devices = [device.name for device in self._list_devices()]
             if self._log:
                 self._say_devices()
         return self._devices

@@ -15,6 +15,7 @@ from stillflow.graph.export import export
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.rewiring import check as check_rewired
+from stillflow.runtime import local_servers
 from stillflow.runtime.allocation import keep_freed_memory
 from stillflow.runtime.devices import DeviceAttributes, session_devices
 from stillflow.runtime.feeds import feed_array
@@ -33,7 +34,7 @@ class BaseSession:
     """What `Session` and `InteractiveSession` share.
 
     Args:
-      target: must be empty: the program runs in this process.
+      target: empty, or that of a `tf.train.Server` of this process, which then keeps the state.
       graph: what to run; the default graph if None.
       config: a `ConfigProto`.
     """
@@ -43,9 +44,10 @@ class BaseSession:
             raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
         self._graph = get_default_graph() if graph is None else graph
         self._target = _check_target(target)
+        self._server = local_servers.find(self._target)
         if config is not None and type(config).__name__ != "ConfigProto":
             raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
-        self._config = session_config() if config is None else config
+        self._config = self._default_config() if config is None else config
         self._closed = False
         self._lock = threading.RLock()
         self._resources: Resources | None = None
@@ -53,12 +55,15 @@ class BaseSession:
         self._plans: dict[Any, Any] = {}
         self._shape_counts: dict[Any, int] = {}
         self._edition = -1
-        self._placement = Placement(self._graph, self._config)
+        self._placement = Placement(self._graph, self._config, self.list_devices)
         self._traced: Any = None  # made when a run is to be traced
         measures_costs = config is not None and config.graph_options.build_cost_model
         self._time_limit = 0 if config is None else config.operation_timeout_in_ms
         self._plain_runs = not measures_costs and not self._time_limit
         self._partial_runs: dict[Any, PartialRun] = {}
+
+    def _default_config(self) -> Any:
+        return session_config() if self._server is None else self._server.config
 
     @property
     def graph(self) -> Graph:
@@ -173,7 +178,9 @@ class BaseSession:
 
     def list_devices(self) -> list[DeviceAttributes]:
         """The devices this session can place operations on."""
-        return session_devices(self._config)
+        if self._server is None:
+            return session_devices(self._config)
+        return session_devices(self._config, self._server.device_prefix)
 
     def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
         """Declares what the steps of a partial run will fetch and feed; gives its handle.
@@ -291,11 +298,18 @@ class BaseSession:
 
     def _get_resources(self) -> Resources:
         if self._resources is None:
-            from stillflow.runtime.values import from_array
-
             keep_freed_memory()
-            self._resources = Resources(_cpu, from_array)
+            if self._server is None:
+                self._resources = _no_resources()
+            else:
+                self._resources = self._server.resources(_no_resources)
         return self._resources
+
+
+def _no_resources() -> Resources:
+    from stillflow.runtime.values import from_array
+
+    return Resources(_cpu, from_array)
 
 
 def _feed_pairs(key: Any, value: Any) -> Iterator[tuple[Any, Any]]:
@@ -321,23 +335,13 @@ def _check_target(target: Any) -> bytes:
 
     Raises:
       TypeError: if it is no string.
-      tf.errors.NotFoundError: if it names a remote runtime.
     """
     if not isinstance(target, (str, bytes)):
         hint = ""
         if type(target).__name__ == "ConfigProto":
             hint = ' Did you do "Session(config)" instead of "Session(config=config)"?'
         raise TypeError(f"target must be a string, but got {type(target)}.{hint}")
-    name = target if isinstance(target, bytes) else target.encode()
-    if name:
-        text = name.decode(errors="replace")
-        raise errors.NotFoundError(
-            None,
-            None,
-            f'No session factory registered for the given session options: {{target: "{text}"}} '
-            "Stillflow runs sessions in this process only; remote targets are not supported yet.",
-        )
-    return name
+    return target if isinstance(target, bytes) else target.encode()
 
 
 def _cpu(op: Operation) -> str:
@@ -379,15 +383,19 @@ class Session(BaseSession):
 
     @staticmethod
     def reset(target: str, containers: list[str] | None = None, config: Any = None) -> None:
-        """Clears resource containers of a remote target; there are none in this process.
+        """Forgets what a server keeps in some containers, or all of it.
 
         Raises:
-          tf.errors.UnimplementedError: for any target.
+          tf.errors.NotFoundError: if there is no server of that target in this process.
+          tf.errors.UnimplementedError: for the empty target, which is no server.
         """
-        del containers, config
-        raise errors.UnimplementedError(
-            None, None, f"Session.reset of target {target!r} is not supported by Stillflow yet"
-        )
+        del config
+        server = local_servers.find(_check_target(target))
+        if server is None:
+            raise errors.UnimplementedError(
+                None, None, "Session.reset of sessions without a server is not supported yet"
+            )
+        server.reset(containers)
 
 
 @export("InteractiveSession")

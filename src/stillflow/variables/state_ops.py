@@ -68,6 +68,11 @@ def init_variable(v: Any, init: Any, name: str = "init") -> Tensor:
 
 
 @export("is_variable_initialized")
+def is_initialized(variable: Any) -> Tensor:
+    """Whether a variable has a value when the graph runs."""
+    return is_variable_initialized(variable)
+
+
 def is_variable_initialized(ref: Any, name: str | None = None) -> Tensor:
     """Whether a variable has a value when the graph runs."""
     result: Tensor

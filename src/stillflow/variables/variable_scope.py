@@ -16,6 +16,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export, export_value
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
+from stillflow.platform import tf_logging as logging
 from stillflow.variables.base import VariableAggregation, VariableSynchronization
 from stillflow.variables.store import VariableStore
 
@@ -552,10 +553,36 @@ class variable_scope:  # noqa: N801 - the public name
 @export("variable_op_scope")
 @contextlib.contextmanager
 def variable_op_scope(
-    values: Any, name_or_scope: Any, default_name: str | None = None, **settings: Any
+    values: Any,
+    name_or_scope: Any,
+    default_name: str | None = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    custom_getter: Any = None,
+    reuse: Any = None,
+    dtype: Any = None,
+    use_resource: bool | None = None,
+    constraint: Any = None,
 ) -> Iterator[VariableScope]:
     """The older spelling of `variable_scope`."""
+    logging.warn(
+        "tf.variable_op_scope(values, name, default_name) is deprecated, use "
+        "tf.variable_scope(name, default_name, values)"
+    )
     with variable_scope(
-        name_or_scope, default_name=default_name, values=values, **settings
+        name_or_scope,
+        default_name=default_name,
+        values=values,
+        initializer=initializer,
+        regularizer=regularizer,
+        caching_device=caching_device,
+        partitioner=partitioner,
+        custom_getter=custom_getter,
+        reuse=reuse,
+        dtype=dtype,
+        use_resource=use_resource,
+        constraint=constraint,
     ) as scope:
         yield scope

@@ -1,0 +1,54 @@
+"""Libraries of compiled operations, which only TensorFlow itself can load."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from stillflow import errors
+from stillflow.graph.export import export
+
+
+def _refuse(path: Any) -> None:
+    """Refuses a library: one that is not there as such, any other as made for TensorFlow.
+
+    Raises:
+      tf.errors.NotFoundError, tf.errors.UnimplementedError: always one of these.
+    """
+    name = os.fspath(path)
+    if not os.path.exists(name):
+        raise errors.NotFoundError(
+            None, None, f"{name}: cannot open shared object file: No such file or directory"
+        )
+    raise errors.UnimplementedError(
+        None,
+        None,
+        f"{name} holds operations compiled for TensorFlow, which Stillflow cannot run. Write them "
+        "as op cards, or with tf.py_func and tf.custom_gradient.",
+    )
+
+
+@export("load_op_library")
+def load_op_library(library_filename: Any) -> Any:
+    """Refuses to load a library of operations.
+
+    Args:
+      library_filename: the library's path.
+
+    Raises:
+      tf.errors.NotFoundError: if it is not there.
+      tf.errors.UnimplementedError: if it is.
+    """
+    _refuse(library_filename)
+
+
+@export("load_file_system_library")
+def load_file_system_library(library_filename: Any) -> None:
+    """Refuses to load a library that adds a file system; see `load_op_library`."""
+    _refuse(library_filename)
+
+
+@export("load_library")
+def load_library(library_location: Any) -> None:
+    """Refuses to load a library, or those of a folder; see `load_op_library`."""
+    _refuse(library_location)

@@ -1,0 +1,107 @@
+"""Servers of this process: what sessions of one target share."""
+
+from __future__ import annotations
+
+import pytest
+
+import stillflow as tf
+from stillflow.protos import ServerDef
+
+
+def test_sessions_of_a_server_share_variables_until_they_are_reset():
+    server = tf.train.Server.create_local_server()
+    assert server.target.startswith("grpc://localhost:")
+    with tf.Graph().as_default():
+        v = tf.Variable(1.0, name="v")
+        with tf.Session(server.target) as session:
+            session.run(v.initializer)
+            session.run(v.assign_add(2.0))
+        with tf.Session(server.target) as session:
+            assert session.run(v) == 3.0
+        with tf.Session() as session, pytest.raises(tf.errors.FailedPreconditionError):
+            session.run(v)
+        tf.Session.reset(server.target)
+        with tf.Session(server.target) as session:
+            with pytest.raises(tf.errors.FailedPreconditionError):
+                session.run(v)
+
+
+def test_containers_are_reset_one_by_one():
+    server = tf.train.Server.create_local_server()
+    with tf.Graph().as_default(), tf.Session(server.target) as session:
+        with tf.container("kept"):
+            kept = tf.Variable(1.0)
+        with tf.container("gone"):
+            gone = tf.Variable(2.0)
+        session.run([kept.initializer, gone.initializer])
+    tf.Session.reset(server.target, ["gone"])
+    with tf.Session(server.target, graph=kept.graph) as session:
+        assert session.run(kept) == 1.0
+        with pytest.raises(tf.errors.FailedPreconditionError):
+            session.run(gone)
+
+
+def test_random_streams_belong_to_sessions():
+    server = tf.train.Server.create_local_server()
+    with tf.Graph().as_default():
+        x = tf.random_uniform([], seed=3)
+        with tf.Session(server.target) as one, tf.Session(server.target) as other:
+            assert one.run(x) == other.run(x)
+
+
+def test_devices_are_named_after_the_task():
+    server = tf.train.Server({"worker": {2: "localhost:0"}})
+    assert (server.server_def.job_name, server.server_def.task_index) == ("worker", 2)
+    with tf.Graph().as_default(), tf.Session(server.target) as session:
+        with tf.device("/job:worker/task:2/cpu:0"):
+            assert session.run(tf.constant(1)) == 1
+        names = [device.name for device in session.list_devices()]
+        assert names[0] == "/job:worker/replica:0/task:2/device:CPU:0"
+        with tf.device("/job:ps"), pytest.raises(tf.errors.InvalidArgumentError, match="job:ps"):
+            session.run(tf.constant(1))
+
+
+def test_the_servers_config_is_that_of_sessions_without_one():
+    config = tf.ConfigProto(graph_options=tf.GraphOptions(infer_shapes=True))
+    server = tf.train.Server.create_local_server(config)
+    with tf.Graph().as_default():
+        tf.constant(1.0)
+        graph_def = tf.Session(server.target).graph_def
+        assert "_output_shapes" in graph_def.node[0].attr
+        own = tf.Session(server.target, config=tf.ConfigProto())
+        assert "_output_shapes" not in own.graph_def.node[0].attr
+
+
+def test_a_server_is_there_once_it_was_started():
+    server = tf.train.Server.create_local_server(start=False)
+    with tf.Graph().as_default():
+        with pytest.raises(tf.errors.NotFoundError, match="No session factory registered"):
+            tf.Session(server.target)
+        server.start()
+        tf.Session(server.target).close()
+
+
+def test_definitions_are_completed_or_refused():
+    cluster = tf.train.ClusterSpec({"a": ["localhost:0"], "b": ["localhost:0"]})
+    with pytest.raises(ValueError, match="Must specify an explicit `job_name`"):
+        tf.train.Server(cluster)
+    with pytest.raises(ValueError, match="Must specify an explicit `task_index`"):
+        tf.train.Server({"a": ["localhost:0", "localhost:0"]}, job_name="a")
+    with pytest.raises(TypeError, match="Could not convert `server_or_cluster_def`"):
+        tf.train.Server(3)
+    with pytest.raises(tf.errors.UnimplementedError, match="a cluster of 2 tasks"):
+        tf.train.Server(cluster, job_name="a")
+    definition = ServerDef(protocol="grpc", job_name="a", task_index=0)
+    definition.cluster.CopyFrom(tf.train.ClusterSpec({"a": ["localhost:0"]}).as_cluster_def())
+    assert tf.train.Server(definition).server_def == definition
+
+
+def test_a_port_is_taken_once():
+    port = tf.train.Server.create_local_server().target.rpartition(":")[2]
+    with pytest.raises(tf.errors.UnknownError, match="Could not start gRPC server"):
+        tf.train.Server({"a": [f"localhost:{port}"]})
+
+
+def test_a_session_creator_has_to_create():
+    with pytest.raises(TypeError, match="abstract"):
+        tf.train.SessionCreator()
