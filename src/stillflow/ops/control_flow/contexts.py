@@ -334,6 +334,26 @@ class CondContext(ControlFlowContext):
         return original, result if isinstance(result, (list, tuple)) else [result]
 
 
+class XLAControlFlowContext(ControlFlowContext):
+    """The base of contexts whose operations are compiled together."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._name = "XLAControlFlowContext"
+
+    def to_control_flow_context_def(self, context_def: Any, export_scope: Any = None) -> None:
+        pass  # it is not written to MetaGraphs
+
+    def IsXLAContext(self) -> bool:
+        return True
+
+    def AddOp(self, op: Operation) -> None:
+        pass
+
+    def AddValue(self, val: Tensor) -> Tensor:
+        return val
+
+
 def output_context(op: Operation) -> Any:
     """The context that an operation's outputs are in: for a loop's Exit, the one outside."""
     context = op._get_control_flow_context()

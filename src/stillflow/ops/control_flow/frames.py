@@ -9,6 +9,7 @@ from stillflow import nest
 from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.control import identity, ref_identity_op
 from stillflow.ops.control_flow.switch import (
     enter_op,
     exit_op,
@@ -40,6 +41,7 @@ def enter(
     frame_name: str,
     is_constant: bool = False,
     parallel_iterations: int = 10,
+    use_ref: bool = True,
     use_input_shape: bool = True,
     name: str | None = None,
 ) -> Any:
@@ -52,9 +54,10 @@ def enter(
     }
     if not isinstance(data, Tensor):
         return _componentwise(
-            lambda part: enter(part, use_input_shape=use_input_shape, **frame), data
+            lambda part: enter(part, use_ref=use_ref, use_input_shape=use_input_shape, **frame),
+            data,
         )
-    card = ref_enter_op if data.dtype._is_ref_dtype else enter_op
+    card = ref_enter_op if use_ref and data.dtype._is_ref_dtype else enter_op
     result = card(data, name=name, **frame)
     if use_input_shape:
         result.set_shape(data.shape)
@@ -77,6 +80,14 @@ def next_iteration(data: Any, name: str | None = None) -> Any:
     return (ref_next_iteration_op if data.dtype._is_ref_dtype else next_iteration_op)(
         data, name=name
     )
+
+
+def hand_on(data: Any, name: str | None = None) -> Any:
+    """The same as `data`; a reference stays one."""
+    data = tensor_or_composite(data)
+    if not isinstance(data, Tensor):
+        return _componentwise(hand_on, data)
+    return (ref_identity_op if data.dtype._is_ref_dtype else identity)(data, name=name)
 
 
 def is_loop_enter(op: Operation) -> bool:

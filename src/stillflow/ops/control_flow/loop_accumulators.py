@@ -29,6 +29,16 @@ def inside(context: Any) -> Iterator[None]:
         context.Exit()
 
 
+@contextlib.contextmanager
+def outside(context: Any) -> Iterator[None]:
+    """Leaves `context`, which is current, and comes back to it."""
+    context.Exit()
+    try:
+        yield
+    finally:
+        context.Enter()
+
+
 def _enter(context: Any, value: Tensor, name: str, use_input_shape: bool = True) -> Tensor:
     entered: Tensor = enter(
         value,
@@ -97,9 +107,8 @@ def add_accumulator(context: Any, op: Operation, grad: Tensor) -> Tensor:
     """The sum over all iterations of the gradient of `op`, the Enter of a loop invariant."""
     from stillflow.ops.math.binary import add
 
-    context.Exit()
-    start = _zeros_like_invariant(context, op, grad)
-    context.Enter()
+    with outside(context):
+        start = _zeros_like_invariant(context, op, grad)
     context.AddName(start.name)
     entered = _enter(context, start, "b_acc")
     context.loop_enters.append(entered)
@@ -139,9 +148,8 @@ def add_slices_accumulator(context: Any, op: Operation, grad: IndexedSlices) -> 
     from stillflow.ops.arrays.join import concat
     from stillflow.ops.math.binary import maximum
 
-    context.Exit()
-    starts = _empty_slices(context, op, grad)
-    context.Enter()
+    with outside(context):
+        starts = _empty_slices(context, op, grad)
     for start in (starts[1], starts[0], *starts[2:]):
         context.AddName(start.name)
     # The slices grow, so that their shapes are not those they enter with.

@@ -20,6 +20,7 @@ from stillflow.ops.control_flow.loop_accumulators import (
     add_backprop_counter,
     add_forward_counter,
     inside,
+    outside,
 )
 from stillflow.ops.control_flow.switch import switch_ref_or_tensor
 from stillflow.ops.control_flow.while_context import WhileContext
@@ -223,9 +224,8 @@ class LoopGradState:
         if current.op.type == "Const":
             real = constant(constant_value(current), dtype=current.dtype)
         else:
-            self.grad_context.Exit()
-            history = state.remember(current)
-            self.grad_context.Enter()
+            with outside(self.grad_context):
+                history = state.remember(current)
             real = state.recall(history, current)
             if state is not self:
                 real = self.grad_context.AddValue(real)
@@ -236,9 +236,8 @@ class LoopGradState:
         """The predicate of a cond in the loop, as it was in the iteration the gradient is at."""
         real = self.history.get(pred.name)
         if real is None:
-            self.grad_context.Exit()
-            history = self.remember(pred)
-            self.grad_context.Enter()
+            with outside(self.grad_context):
+                history = self.remember(pred)
             real = self.recall(history, pred)
             self.history[pred.name] = real
         return real

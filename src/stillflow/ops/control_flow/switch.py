@@ -65,10 +65,9 @@ ref_select_op = op(
 @ref_select_op.shape
 def ref_select_shape(node: Node) -> Any:
     dims.with_rank(node.dims(0), 0)
-    result = node.dims(1)
-    for index in range(2, len(node.inputs)):
-        result = dims.relax(result, node.dims(index))
-    return result
+    first, *others = [node.dims(index) for index in range(1, len(node.inputs))]
+    known = dims.is_known(first) and all(other == first for other in others)
+    return first if known else None
 
 
 @ref_select_op.kernel

@@ -12,11 +12,12 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Tensor
-from stillflow.ops.control import identity, ref_identity_op
+from stillflow.ops.control import identity
 from stillflow.ops.control_flow.flows import all_like, flow_of, is_tensor_array
 from stillflow.ops.control_flow.frames import (
     enter,
     exit_,
+    hand_on,
     is_loop_constant_enter,
     next_iteration,
     tensor_or_composite,
@@ -74,7 +75,7 @@ def _build(
     condition = convert_to_tensor(pred(*_packed(loop_vars, merged)))
     context._pivot = loop_cond_op(condition, name="LoopCond")
     switched = [switch_ref_or_tensor(tensor, context._pivot) for tensor in merged]
-    inside = [_hand_on(true_side) for _, true_side in switched]
+    inside = [hand_on(true_side) for _, true_side in switched]
     context._pivot_for_body = inside[0]
     packed = _packed(loop_vars, inside)
     result = _call_body(body, packed)
@@ -94,10 +95,6 @@ def _build(
     context._loop_exits = exits
     context.ExitResult(exits)
     return result, exits
-
-
-def _hand_on(tensor: Tensor) -> Tensor:
-    return ref_identity_op(tensor) if tensor.dtype._is_ref_dtype else identity(tensor)
 
 
 def _enter_all(context: WhileContext, tensors: list[Tensor], shape_invariants: Any) -> list[Tensor]:

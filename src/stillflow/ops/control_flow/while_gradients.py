@@ -24,6 +24,7 @@ from stillflow.ops.control_flow.loop_accumulators import (
     add_accumulator,
     add_slices_accumulator,
     inside,
+    outside,
 )
 from stillflow.ops.control_flow.loop_state import LoopGradState
 from stillflow.ops.control_flow.switch import merge, switch_ref_or_tensor
@@ -185,9 +186,8 @@ class LoopState:
                 result = switch_ref_or_tensor(result, pred)[1 - context.branch]
             return result
         shape = self._shape_in_loop(op, value, context, dead_branch)
-        state.grad_context.Exit()
-        history = state.remember(shape, dead_branch)
-        state.grad_context.Enter()
+        with outside(state.grad_context):
+            history = state.remember(shape, dead_branch)
         return zeros(state.recall(history, shape, dead_branch), value.dtype)
 
     def _shape_in_loop(
