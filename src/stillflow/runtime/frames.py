@@ -56,6 +56,14 @@ def has_loops(ops: Sequence[Operation]) -> bool:
     return any(op.type in ENTERS or op.type in NEXT_ITERATIONS for op in ops)
 
 
+def inner_ops(ops: Sequence[Operation], fed: Collection[Tensor]) -> set[Operation]:
+    """Those of `ops` whose outputs are inside a loop."""
+    if not has_loops(ops):
+        return set()
+    frames = find_frames(ops, fed).children.values()
+    return {op for frame in frames for op in frame.all_ops() if op not in frame.exits}
+
+
 def find_frames(ops: Sequence[Operation], fed: Collection[Tensor]) -> Frame:
     """Sorts operations into frames; gives the outermost one.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from stillflow import errors
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.frames import inner_ops
 from stillflow.runtime.prune import needed_ops
 
 
@@ -46,7 +47,9 @@ class PartialRun:
             op for op in needed_ops(fetches.tensors, fetches.targets, known)
             if op not in self._executed
         ]  # fmt: skip
-        keep = self._used_later(set(ops), known)
+        # A loop is left as a whole; if a later step needs more of it, it runs again.
+        inside = inner_ops(ops, known)
+        keep = [t for t in self._used_later(set(ops), known) if t.op not in inside]
         fetched = [tensor for tensor in fetches.tensors if tensor not in known]
         plan = make_plan(
             resources,
@@ -58,7 +61,7 @@ class PartialRun:
         )
         results = plan(*known.values())
         self._values.update(zip(keep, results[len(fetched) :], strict=True))
-        self._executed.update(ops)
+        self._executed.update(op for op in ops if op not in inside)
         self._done.update(fetches.tensors, fetches.targets)
         found = dict(zip(fetched, results, strict=False))
         return [found[t] if t in found else _to_numpy(t, known[t]) for t in fetches.tensors]

@@ -152,6 +152,9 @@ class _Scalars:
     # ---- the new steps
 
     def _number_step(self, step: Step) -> Step | None:
+        if step.kind == "bool" and step.inputs[0] in self.numbers - self.parameters:
+            name = step.inputs[0]
+            return Step("number", step.op, step.outputs, [name], step.guard, arguments=[name])
         text = self._text(step) if step.outputs and step.outputs[0] in self.numbers else None
         if text is None or step.op is None:
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from stillflow import errors
@@ -210,8 +211,9 @@ class Tracer:
         outputs = []
         for tensor in op._outputs:
             if tensor.dtype._is_ref_dtype and wants_reference(op, 0):
-                # The op gives back the reference it took.
-                self.set_output(tensor, given[op._inputs[0]])
+                # The op gives back the reference it took, but only where it runs.
+                taken_reference = given[op._inputs[0]]
+                self.set_output(tensor, replace(taken_reference, guard=guard))
                 self.adopt_constant(op._inputs[0], tensor)
                 outputs.append("_")
                 continue
