@@ -194,6 +194,12 @@ class FileIO:
             with os_errors(self._resolved()):
                 writer.close()
 
+    def __del__(self) -> None:
+        try:
+            self.close()
+        except Exception:
+            pass  # never opened, or the interpreter is ending
+
     def seekable(self) -> bool:
         """Returns True."""
         return True

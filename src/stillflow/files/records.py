@@ -146,7 +146,8 @@ class TFRecordWriter:
         self._waiting: list[bytes] = []
         self._size = 0
         self._file: Any = open_file(self._path, "wb")
-        if arguments["kind"]:
+        self._compressed = bool(arguments["kind"])
+        if self._compressed:
             self._file = compression.CompressedWriter(self._file, **arguments)
 
     def write(self, record: bytes) -> None:
@@ -175,7 +176,11 @@ class TFRecordWriter:
         """Writes the records that are waiting."""
         waiting, self._waiting, self._size = self._waiting, [], 0
         with os_errors(self._path):
-            self._file.write(b"".join(waiting))
+            if self._compressed:  # piece by piece: where zlib flushes depends on it
+                for piece in waiting:
+                    self._file.write(piece)
+            else:
+                self._file.write(b"".join(waiting))
 
     def _header(self, length: int) -> bytes:
         encoded = _LENGTH.pack(length)
