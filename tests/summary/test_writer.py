@@ -1,0 +1,203 @@
+"""tf.summary.FileWriter and what belongs to it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from pathlib import Path
+
+import pytest
+
+import stillflow as tf
+from stillflow import errors
+from stillflow.summary import event_file_writer, plugin_asset
+
+
+@pytest.fixture(autouse=True)
+def _graph():
+    with tf.Graph().as_default():
+        yield
+
+
+def events(folder):
+    """All events in a directory."""
+    paths = sorted(Path(folder).glob("events*"))
+    return [event for path in paths for event in tf.train.summary_iterator(str(path))]
+
+
+def summary(value=1.0, tag="t"):
+    return tf.Summary(value=[tf.Summary.Value(tag=tag, simple_value=value)])
+
+
+def test_everything_that_can_be_added(tmp_path):
+    tf.constant(1.0, name="c")
+    graph = tf.get_default_graph()
+    with tf.summary.FileWriter(str(tmp_path / "new" / "logs"), graph) as writer:
+        writer.add_summary(summary(), 1)
+        writer.add_summary(summary().SerializeToString(), tf.constant(2).name and 2)
+        writer.add_session_log(tf.SessionLog(status=tf.SessionLog.START), 3)
+        writer.add_run_metadata(tf.RunMetadata(), "run", 4)
+        writer.add_event(tf.Event(step=5, wall_time=1))
+        writer.add_graph(graph)
+        writer.add_meta_graph(tf.MetaGraphDef(), 6)
+        assert writer.get_logdir() == str(tmp_path / "new" / "logs")
+    found = events(tmp_path / "new" / "logs")
+    assert [(event.WhichOneof("what"), event.step) for event in found] == [
+        ("file_version", 0), ("graph_def", 0), ("meta_graph_def", 0), ("summary", 1),
+        ("summary", 2), ("session_log", 3), ("tagged_run_metadata", 4), (None, 5),
+        ("graph_def", 0), ("meta_graph_def", 6),
+    ]
+    assert abs(found[3].wall_time - time.time()) < 60
+    written = tf.GraphDef.FromString(found[1].graph_def)
+    assert written.node[0].attr["_output_shapes"].list.shape[0].dim == []
+    meta = tf.MetaGraphDef.FromString(found[2].meta_graph_def)
+    assert meta.graph_def == written
+    assert [op.name for op in meta.meta_info_def.stripped_op_list.op] == ["Const"]
+
+
+def test_a_file_is_made_with_the_first_event(tmp_path):
+    with tf.summary.FileWriter(str(tmp_path)) as writer:
+        writer.flush()
+        assert not list(tmp_path.iterdir())
+        writer.add_summary(summary())
+        writer.flush()
+        assert len(events(tmp_path)) == 2
+
+
+def test_metadata_are_written_with_the_first_value_of_a_tag(tmp_path):
+    metadata = tf.SummaryMetadata(display_name="shown")
+    with tf.summary.FileWriter(str(tmp_path)) as writer:
+        for _ in range(2):
+            value = tf.Summary.Value(tag="a", simple_value=1, metadata=metadata)
+            writer.add_summary(tf.Summary(value=[value]))
+    assert [event.summary.value[0].HasField("metadata") for event in events(tmp_path)[1:]] == [
+        True, False]
+
+
+def test_events_are_written_as_they_were_when_they_were_added(tmp_path):
+    event = tf.Event(step=1)
+    with tf.summary.FileWriter(str(tmp_path)) as writer:
+        writer.add_event(event)
+        event.step = 2
+    assert events(tmp_path)[1].step == 1
+
+
+def test_a_closed_writer_warns_and_can_be_reopened(tmp_path):
+    writer = tf.summary.FileWriter(str(tmp_path), filename_suffix=".one")
+    writer.add_summary(summary(), 1)
+    writer.close()
+    writer.close()
+    with pytest.warns(UserWarning, match="Attempting to use a closed FileWriter"):
+        writer.add_summary(summary(), 2)
+    writer.reopen()
+    writer.reopen()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        time.sleep(1.1)  # a file's name tells the second
+        writer.add_summary(summary(), 3)
+    writer.close()
+    assert [event.step for event in events(tmp_path) if event.HasField("summary")] == [1, 3]
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_what_is_refused(tmp_path):
+    writer = tf.summary.FileWriter(str(tmp_path))
+    with pytest.raises(TypeError, match="must be an instance of `Graph`"):
+        writer.add_graph("graph")
+    with pytest.raises(ValueError, match="pass only graph, or graph_def"):
+        writer.add_graph(tf.get_default_graph(), graph_def=tf.GraphDef())
+    with pytest.raises(TypeError, match="meta_graph_def must be type MetaGraphDef"):
+        writer.add_meta_graph("meta")
+    writer.add_run_metadata(tf.RunMetadata(), "tag")
+    with pytest.raises(ValueError, match="tag was already used"):
+        writer.add_run_metadata(tf.RunMetadata(), "tag")
+    with pytest.raises(NotImplementedError, match="session"):
+        tf.summary.FileWriter(str(tmp_path), session=object())
+    writer.close()
+
+
+def test_one_writer_for_each_directory(tmp_path):
+    cache = tf.summary.FileWriterCache
+    first = cache.get(str(tmp_path))
+    assert cache.get(str(tmp_path)) is first
+    assert cache.get(str(tmp_path / "other")) is not first
+    cache.clear()
+    assert cache.get(str(tmp_path)) is not first
+    cache.clear()
+
+
+def test_adding_does_not_wait_for_the_disk(tmp_path, monkeypatch):
+    gate = threading.Event()
+    writer = event_file_writer.EventFileWriter(str(tmp_path), max_queue=1)
+    write = writer._events.write_serialized
+    monkeypatch.setattr(
+        writer._events, "write_serialized", lambda event: (gate.wait(20), write(event))
+    )
+    start = time.monotonic()
+    for step in range(1000):
+        writer.add_event(tf.Event(step=step))
+    assert time.monotonic() - start < 10
+    gate.set()
+    writer.close()
+    assert [event.step for event in events(tmp_path)[1:]] == list(range(1000))
+
+
+def test_waiting_events_are_flushed_in_time(tmp_path):
+    writer = tf.summary.FileWriter(str(tmp_path), flush_secs=0.2)
+    writer.add_summary(summary(), 1)
+    writer.add_summary(summary(), 2)
+    deadline = time.monotonic() + 20
+    while len(events(tmp_path)) < 3 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert [event.step for event in events(tmp_path)] == [0, 1, 2]
+    writer.close()
+
+
+def test_a_full_disk_is_told_once_and_does_not_stop_the_program(tmp_path, monkeypatch):
+    def full(self, event):
+        raise errors.ResourceExhaustedError(None, None, "f; No space left on device")
+
+    monkeypatch.setattr("stillflow.files.events.EventsWriter.write_serialized", full)
+    writer = tf.summary.FileWriter(str(tmp_path))
+    for step in range(20):
+        writer.add_summary(summary(), step)
+    with pytest.raises(errors.ResourceExhaustedError, match="No space left"):
+        writer.flush()
+    writer.close()
+
+
+def test_what_is_left_open_is_written_when_the_program_ends(tmp_path):
+    program = (
+        "import sys; import stillflow as tf\n"
+        "writer = tf.summary.FileWriter(sys.argv[1])\n"
+        "for step in range(50): writer.add_event(tf.Event(step=step))\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True, timeout=60,
+                   env={"PYTHONPATH": str(Path(tf.__file__).parents[1]), "PATH": ""})
+    assert [event.step for event in events(tmp_path)[1:]] == list(range(50))
+
+
+class Asset(plugin_asset.PluginAsset):
+    plugin_name = "plugin"
+
+    def assets(self):
+        return {"a.txt": "contents"}
+
+
+def test_assets_of_plugins_are_written_with_the_graph(tmp_path):
+    asset = plugin_asset.get_plugin_asset(Asset)
+    assert plugin_asset.get_plugin_asset(Asset) is asset
+    assert plugin_asset.get_all_plugin_assets() == [asset]
+    tf.summary.FileWriter(str(tmp_path), tf.get_default_graph()).close()
+    assert (tmp_path / "plugins" / "plugin" / "a.txt").read_text() == "contents"
+
+
+def test_a_description_of_a_tensor_summary():
+    node = tf.NodeDef(op="TensorSummary")
+    node.attr["description"].s = b'{"typeHint": "hint"}'
+    assert tf.summary.get_summary_description(node).type_hint == "hint"
+    with pytest.raises(ValueError, match="Can't get_summary_description on Const"):
+        tf.summary.get_summary_description(tf.NodeDef(op="Const"))
