@@ -1761,6 +1761,7 @@ TABLE = {
     "train.cosine_decay": "train.learning_rate_decay:cosine_decay",
     "train.cosine_decay_restarts": "train.learning_rate_decay:cosine_decay_restarts",
     "train.create_global_step": "train.global_step:create_global_step",
+    "train.do_quantize_training_on_graphdef": "train.quantize_training:do_quantize_training_on_graphdef",
     "train.experimental.DynamicLossScale": "train.experimental.loss_scale:DynamicLossScale",
     "train.experimental.FixedLossScale": "train.experimental.loss_scale:FixedLossScale",
     "train.experimental.LossScale": "train.experimental.loss_scale:LossScale",

@@ -343,6 +343,8 @@ OBJECTS: dict[str, dict[str, str]] = {
         "Variable": "stillflow.variables.base:VariableV2",
         "VariableAggregationV2": "stillflow.variables.base:VariableAggregation",
         "VariableV1": "stillflow.variables.base:Variable",
+        "_try_guard_against_uninitialized_dependencies":
+            "stillflow.variables.initial_values:guarded",
         "_all_saveable_objects": "stillflow.variables.collections:all_saveable_objects",
         "*": "stillflow.variables.base",
     },
@@ -358,6 +360,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.pywrap_tensorflow": {
         "EventsWriter": "stillflow.files.events:EventsWriter",
         "FileStatistics": "stillflow.files.gfile:FileStatistics",
+        "*": "stillflow.facade.pywrap",
     },
     "tensorflow.python.summary.plugin_asset": {"*": "stillflow.summary.plugin_asset"},
     "tensorflow.python.summary.writer.event_file_writer": {
