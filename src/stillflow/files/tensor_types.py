@@ -40,9 +40,8 @@ _TYPES: dict[int, tuple[str, Any]] = {
 STORAGE: dict[int, np.dtype[Any]] = {
     number: np.dtype(kind) for number, (_, kind) in _TYPES.items() if kind is not None
 }
-NUMBER_OF = {dtype: number for number, dtype in reversed(STORAGE.items())}
-
 _QUANTIZED = {11, 12, 13, 15, 16}
+NUMBER_OF = {dtype: number for number, dtype in STORAGE.items() if number not in _QUANTIZED}
 
 
 def name_of(number: int) -> str:
