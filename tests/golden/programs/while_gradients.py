@@ -318,3 +318,23 @@ def training_a_loop(tf):
     step = tf.train.GradientDescentOptimizer(0.5).minimize(loss)
     return Run({"w": w}, {x: [[0.5, -0.5], [1.0, 0.0]]}, setup=[w.initializer],
                train={"loss": loss, "step": step}, steps=5)
+
+
+@program
+def of_an_imported_loop(tf):
+    x = tf.placeholder(tf.float32, [2], name="x")
+    w = tf.constant([1.5, 2.0], name="w")
+
+    def body(i, y):
+        return i + 1, tf.cond(i < 2, lambda: y * w, lambda: tf.sin(y))
+
+    with tf.name_scope("scope"):
+        _, y = tf.while_loop(lambda i, y: i < 4, body, (0, x), maximum_iterations=9)
+    tf.identity(y, name="y")
+    tf.train.import_meta_graph(tf.train.export_meta_graph(), import_scope="again")
+    again_x, again_y = [tf.get_default_graph().get_tensor_by_name(f"again/{name}:0")
+                        for name in ("x", "y")]
+    contexts = [str(context.to_proto()) for context in
+                tf.get_collection(tf.GraphKeys.WHILE_CONTEXT)]
+    return Run({"gradient": tf.gradients(again_y, again_x)}, {again_x: [0.5, -1.0]},
+               facts={"contexts": contexts})

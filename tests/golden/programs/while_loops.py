@@ -370,8 +370,8 @@ def strings_and_bools(tf):
 @program
 def exported_and_imported(tf):
     x = tf.placeholder(tf.float32, [], name="x")
-    y = tf.while_loop(lambda y: y < 10.0, lambda y: tf.cond(y > 5.0, lambda: y + x, lambda: y * 2.0),
-                      [x])
+    y = tf.while_loop(lambda y: y < 10.0,
+                      lambda y: tf.cond(y > 5.0, lambda: y + x, lambda: y * 2.0), [x])
     graph_def = tf.get_default_graph().as_graph_def()
     again, = tf.import_graph_def(graph_def, {"x:0": tf.constant(3.0)}, [y.name], name="again")
 

@@ -116,7 +116,7 @@ def _branch(context: CondContext, function: Any, which: str) -> tuple[Any, Any]:
 
 
 def _unpack_single(result: Any) -> Any:
-    if isinstance(result, (list, tuple)) and len(result) == 1 and not hasattr(result, "_fields"):
+    if isinstance(result, (list, tuple)) and len(result) == 1:
         return result[0]
     return result
 
