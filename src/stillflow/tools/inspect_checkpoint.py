@@ -58,10 +58,10 @@ def print_tensors_in_checkpoint_file(
         print(f"# Total number of params: {total}")
     except Exception as error:
         print(error)
-        part = _PART.match(str(file_name))
-        if part:
-            print(f"\n{file_name} is one file of a checkpoint; name the checkpoint itself:\n"
-                  f"  --file_name={part[1]}")
+    part = _PART.fullmatch(str(file_name))
+    if part:
+        print(f"\n{file_name} is one file of a checkpoint; name the checkpoint itself:\n"
+              f"  --file_name={part[1]}")
 
 
 def parse_numpy_printoption(kv_str: str) -> None:

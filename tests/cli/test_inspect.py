@@ -1,0 +1,144 @@
+"""``stillflow inspect``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import stillflow as tf
+from stillflow.cli import inspect as command
+from stillflow.cli.inspection import tree
+
+RECORDED = Path(__file__).parents[1] / "files" / "recorded" / "records"
+
+
+@pytest.fixture(autouse=True)
+def _graph():
+    with tf.Graph().as_default():
+        yield
+
+
+def report(path):
+    found = command.inspect(str(path))
+    json.dumps(found)
+    return found
+
+
+@pytest.mark.parametrize(("name", "kind"), [("plain", "none"), ("zlib", "ZLIB"), ("gzip", "GZIP")])
+def test_records(name, kind):
+    found = report(RECORDED / name)
+    assert found["kind"] == "TFRecord file"
+    assert (found["compression"], found["records"], found["checksums"]) == (kind, 7, "right")
+    assert (found["smallest record"], found["largest record"]) == (0, 3000)
+
+
+def test_examples():
+    found = report(RECORDED / "examples")
+    assert found["messages"] == {"Example": 1}
+    assert found["features"]["label"] == {
+        "type": "int64", "values": "2", "records": 1, "first": -1}
+    assert found["features"]["image"]["first"] == r"\xff\x00"
+
+
+def test_sequence_examples(tmp_path):
+    message = tf.train.SequenceExample()
+    message.context.feature["length"].int64_list.value.append(2)
+    for word in (b"a", b"b"):
+        message.feature_lists.feature_list["words"].feature.add().bytes_list.value.append(word)
+    with tf.io.TFRecordWriter(str(tmp_path / "f")) as writer:
+        writer.write(message.SerializeToString())
+    found = report(tmp_path / "f")
+    assert found["messages"] == {"SequenceExample": 1}
+    assert set(found["features"]) == {"context/length", "steps/words"}
+
+
+def test_events():
+    found = report(RECORDED / "events")
+    assert found["kind"] == "event file"
+    assert found["kinds"] == {"file_version": 1, "summary": 1, "session_log": 1}
+    assert found["tags"] == {
+        "loss": {"kind": "simple_value", "count": 1, "last step": 7, "last value": 0.25}}
+    assert found["checksums"] == "right"
+
+
+def test_damage_is_told(tmp_path, capsys):
+    data = bytearray((RECORDED / "events").read_bytes())
+    data[-5] ^= 1
+    (tmp_path / "f").write_bytes(data)
+    assert "damaged: corrupted record at" in report(tmp_path / "f")["checksums"]
+    (tmp_path / "cut").write_bytes(data[:50])
+    assert "beginning of a record cut off" in report(tmp_path / "cut")["checksums"]
+    assert command.main([str(tmp_path / "f")]) == 1
+    assert "damaged" in capsys.readouterr().out
+
+
+@pytest.fixture
+def graph_def():
+    x = tf.placeholder(tf.float32, [None, 2], name="x")
+    tf.identity(tf.matmul(x, tf.constant([[1.0], [2.0]])), name="out")
+    tf.write_file("name", "contents", name="write")
+    message = tf.get_default_graph().as_graph_def()
+    message.node.add(name="strange", op="FromAnotherWorld")
+    return message
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_graphs(tmp_path, graph_def, as_text):
+    tf.train.write_graph(graph_def, str(tmp_path), "graph", as_text=as_text)
+    found = report(tmp_path / "graph")
+    assert (found["kind"], found["message"]) == ("graph", "GraphDef")
+    assert found["inputs"] == {"x": "float32 (?,2)"}
+    assert found["outputs"] == {
+        "out": "Identity", "strange": "FromAnotherWorld", "write": "WriteFile"}
+    assert found["not supported"] == {"FromAnotherWorld": 1}
+    assert found["effects"] == {"writes files": ["WriteFile"]}
+    assert found["nodes"] == len(graph_def.node)
+
+
+def test_meta_graphs_and_checkpoints(tmp_path):
+    tf.get_variable("v", [3, 4])
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        prefix = tf.train.Saver().save(sess, str(tmp_path / "model"))
+    found = report(prefix + ".meta")
+    assert (found["kind"], found["message"]) == ("graph", "MetaGraphDef")
+    assert found["variables"] == {"v": "float32 (3,4)"}
+    for path in (prefix, prefix + ".index", prefix + ".data-00000-of-00001"):
+        found = report(path)
+        assert (found["kind"], found["format"]) == ("checkpoint", "V2")
+        assert (found["count"], found["parameters"], found["checksums"]) == (1, 12, "right")
+    assert list(report(tmp_path)["checkpoints"].values()) == ["there"]
+    data = bytearray(Path(prefix + ".data-00000-of-00001").read_bytes())
+    data[3] ^= 1
+    Path(prefix + ".data-00000-of-00001").write_bytes(data)
+    assert report(prefix)["checksums"].startswith("damaged: v: ")
+
+
+def test_what_is_none_of_these(tmp_path, capsys):
+    (tmp_path / "lfs").write_text("version https://git-lfs.github.com/spec/v1\n")
+    assert "git lfs pull" in report(tmp_path / "lfs")["note"]
+    (tmp_path / "text").write_text("hello")
+    assert "is no GraphDef" in report(tmp_path / "text")["error"]
+    (tmp_path / "empty").write_text("")
+    assert report(tmp_path / "empty")["note"] == "an empty file"
+    assert "No such file" in report(tmp_path / "no")["error"]
+    assert "no SavedModel" in report(tmp_path)["note"]
+    assert command.main([str(tmp_path / "text")]) == 1
+
+
+def test_json_and_text(capsys):
+    assert command.main(["--json", str(RECORDED / "events"), str(RECORDED / "plain")]) == 0
+    assert [each["kind"] for each in json.loads(capsys.readouterr().out)] == [
+        "event file", "TFRecord file"]
+    assert command.main([str(RECORDED / "events")]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"{RECORDED / 'events'}: event file\n")
+    assert "last value 0.25" in shown
+
+
+def test_long_lists_are_cut():
+    lines = tree.lines({"many": {str(i): {"a": {}} for i in range(5)}}, limit=2)
+    assert lines[-1].strip() == "… and 3 more (--all shows them)"
+    assert len(tree.lines({"many": {str(i): i for i in range(5)}}, limit=None)) == 6
