@@ -69,7 +69,14 @@ def as_array(
             array = fast(values, dtype)
     if array is None:
         array = _convert(values, None if dtype is None else dtypes.as_dtype(dtype), sizes)
-    return array if sizes is None else _fill(array, sizes, verify_shape, allow_broadcast)
+    if sizes is None:
+        return array
+    array = _fill(array, sizes, verify_shape, allow_broadcast)
+    if not array.size and isinstance(values, (str, bytes)):
+        empty: Any = array.view(FilledArray)  # TF writes a string that fills nothing all the same
+        empty.given = _string_scalar(as_bytes(values)).reshape(1)
+        return empty  # type: ignore[no-any-return]
+    return array
 
 
 def _fast_int(value: int, dtype: Any) -> Array | None:

@@ -343,8 +343,17 @@ def complete_attrs(card: Card, attrs: dict[str, Any], inputs: Sequence[Tensor]) 
 
 def output_types(card: Card, attrs: dict[str, Any]) -> list[DType]:
     """The dtype of every output, lists spelled out."""
+    return _types(card.signature.outputs, attrs)
+
+
+def input_types(card: Card, attrs: dict[str, Any]) -> list[DType]:
+    """The dtype of every input, lists spelled out."""
+    return _types(card.signature.inputs, attrs)
+
+
+def _types(args: Sequence[Arg], attrs: dict[str, Any]) -> list[DType]:
     types: list[DType] = []
-    for arg in card.signature.outputs:
+    for arg in args:
         if arg.type_list_attr is not None:
             types.extend(attrs[arg.type_list_attr])
             continue

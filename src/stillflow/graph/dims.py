@@ -251,15 +251,19 @@ def make_dim(value: int, index: int) -> Dim:
     return value
 
 
+class InvalidSize(ValueError):
+    """A size below -1 in a shape tensor; TF tells it without saying for which op."""
+
+
 def from_values(values: list[int]) -> tuple[Dim, ...]:
     """The shape held in a shape tensor, where -1 stands for an unknown size.
 
     Raises:
-      ValueError: If a value is below -1.
+      InvalidSize: If a value is below -1.
     """
     for value in values:
         if value < -1:
-            raise ValueError(f"Invalid value in tensor used for shape: {value}")
+            raise InvalidSize(f"Invalid value in tensor used for shape: {value}")
     return tuple([None if value == -1 else int(value) for value in values])
 
 

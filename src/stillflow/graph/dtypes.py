@@ -382,6 +382,15 @@ def as_dtype(type_value: Any) -> DType:
         raise TypeError(f"Cannot convert value {type_value!r} to a TensorFlow DType.") from None
 
 
+_CPP_NAMES = {"float16": "half", "float32": "float", "float64": "double"}
+
+
+def cpp_name(dtype: Any) -> str:
+    """The name that messages of TF's C++ code give a type: "float" for float32."""
+    name, _, reference = as_dtype(dtype).name.partition("_ref")
+    return _CPP_NAMES.get(name, name) + ("_ref" if reference else "")
+
+
 def torch_name(dtype: Any) -> str:
     """Returns the name of the torch dtype that holds values of `dtype` ("int8" for qint8).
 

@@ -228,6 +228,15 @@ class Graph(Scopes, Collections):
         self._by_name[op.name] = op
         self._operations.append(op)
 
+    def _remove(self, ops: list[Operation]) -> None:
+        """Takes operations out again that nothing else uses."""
+        gone = set(ops)
+        self._operations = [op for op in self._operations if op not in gone]
+        self._edition += 1
+        for op in ops:
+            del self._by_name[op.name]
+            self._forget(op)
+
     def _forget(self, op: Operation) -> None:
         for tensor in op._inputs:
             tensor._consumers = [other for other in tensor._consumers if other is not op]

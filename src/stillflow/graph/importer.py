@@ -9,9 +9,10 @@ from typing import Any
 
 from stillflow.graph import attrs as attr_values
 from stillflow.graph.api import name_scope
-from stillflow.graph.build import complete_attrs, output_types
+from stillflow.graph.build import complete_attrs, input_types, output_types
 from stillflow.graph.card import Card, find, unregistered
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.export import export
 from stillflow.graph.graph import PRODUCER, Graph, get_default_graph
 from stillflow.graph.infer import infer_shapes
@@ -68,10 +69,8 @@ def import_graph_def(
             with name_scope("_inputs"):
                 input_map = {key: convert_to_tensor(v) for key, v in input_map.items()}
     importer = Importer(graph, graph_def, scope.rstrip("/"), input_map, producer_op_list)
-    importer.run()
-    if names is None:
-        return None
-    return [importer.element(item) for item in names]
+    found = importer.run(names or ())
+    return None if names is None else found
 
 
 def _as_graph_def(graph_def: Any) -> Any:
@@ -117,17 +116,20 @@ class Importer:
         self.producer_ops = {op.name: op for op in getattr(producer_op_list, "op", ())}
         self.late: list[tuple[Operation, int, str]] = []
 
-    def run(self) -> None:
-        """Checks everything, then adds node after node."""
+    def run(self, wanted: Sequence[str]) -> list[Any]:
+        """Checks everything, then adds node after node, all of them or none; gives `wanted`."""
         self._check_versions()
         self._check_nodes()
         order = self._order()
         self._add_functions()
-        for node in order:
-            self._add(node)
-        for op, index, text in self.late:
-            replace_input(op, index, self._tensor(op.name, text))
-        self._place([self.made[node.name] for node in order])
+        names = dict(self.graph._names_in_use)
+        try:
+            self._add_all(order)
+            found = [self.element(item) for item in wanted]
+        except Exception:
+            self.graph._remove(list(self.made.values()))
+            self.graph._names_in_use = names
+            raise
         unused = [_join(key) for key in self.input_map if key not in self.used]
         unused = [text for text in unused if text.lstrip("^").split(":")[0] not in self.nodes]
         if unused:
@@ -135,6 +137,14 @@ class Importer:
                 "Attempted to map inputs that were not found in graph_def: "
                 f"[{', '.join(unused)}]"
             )
+        return found
+
+    def _add_all(self, order: list[Any]) -> None:
+        for node in order:
+            self._add(node)
+        for op, index, text in self.late:
+            replace_input(op, index, self._tensor(op.name, text))
+        self._place([self.made[node.name] for node in order])
 
     def element(self, name: str) -> Tensor | Operation:
         """What a name of the GraphDef became."""
@@ -256,6 +266,7 @@ class Importer:
         graph = self.graph
         inputs, controls = self._inputs(card, node)
         attrs = self._attrs(card, node)
+        self._check_types(card, node, inputs, attrs)
         shapes = attrs.pop("_output_shapes", None)
         complete_attrs(card, attrs, inputs)
         types = output_types(card, attrs)
@@ -281,6 +292,22 @@ class Importer:
         if context is not None:
             context.AddOp(op)
         return op
+
+    def _check_types(
+        self, card: Card, node: Any, inputs: list[Tensor], attrs: dict[str, Any]
+    ) -> None:
+        """Refuses inputs whose types are not those that the node's attributes say."""
+        try:
+            expected = input_types(card, attrs)
+        except KeyError:
+            return  # attributes are missing; what follows from the inputs is checked later
+        for index, (tensor, dtype) in enumerate(zip(inputs, expected, strict=False)):
+            if tensor.dtype.base_dtype != dtype.base_dtype:
+                full = f"{self.prefix}/{node.name}" if self.prefix else node.name
+                raise ValueError(
+                    f"Input {index} of node {full} was passed {cpp_name(tensor.dtype)} from "
+                    f"{tensor.name} incompatible with expected {cpp_name(dtype)}."
+                )
 
     def _inputs(self, card: Card, node: Any) -> tuple[list[Tensor], list[Operation]]:
         inputs: list[Tensor | None] = []

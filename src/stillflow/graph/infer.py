@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stillflow.graph.dims import to_string
+from stillflow.graph.dims import InvalidSize, to_string
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation
 from stillflow.graph.summarize import summarize
@@ -28,6 +28,8 @@ def infer_shapes(op: Operation) -> None:
             card.check_part(node)
         if card.shape_part is not None:
             set_dims(op, card.shape_part(node))
+    except InvalidSize as error:
+        raise ValueError(str(error)) from None
     except ValueError as error:
         raise ValueError(explain(op, error)) from None
     if op._inputs and op._outputs and op._inputs[0]._handle_dtype is not None:
@@ -99,6 +101,8 @@ def explain(op: Operation, error: ValueError) -> str:
                 op.card.check_part(node)
             if op.card.shape_part is not None:
                 op.card.shape_part(node)
+        except InvalidSize as found:
+            return str(found)
         except ValueError as found:
             return describe(found, op, node)
         more = {*node.asked, *node.asked_shapes} - known

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stillflow.graph.constant_value import Dims, Known, constant_value, partial_shape
+from stillflow.graph.dims import from_values
 from stillflow.graph.evaluate import Evaluated, evaluated
 
 if TYPE_CHECKING:
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 
     from stillflow.graph.dtypes import DType
     from stillflow.graph.operation import Operation, Tensor
+
+
+# Shapes that TF puts together from what is known of each element; negative ones are not known.
+_READ_IN_PARTS = frozenset(("Shape", "ShapeN", "Pack", "Concat", "ConcatV2", "StridedSlice"))
 
 
 class Call(NamedTuple):
@@ -76,14 +81,22 @@ class Node:
         """The value of an input where it is known now, else None."""
         if index not in self.asked:
             self.asked.append(index)
-        tensor = self.op._inputs[index]
+        return self.value_now(self.op._inputs[index])
+
+    def value_now(self, tensor: Tensor) -> np.ndarray | None:
+        """The value of any tensor where it is known now."""
         return evaluated(tensor) if self.evaluates else constant_value(tensor)
 
     def shape_value(self, index: int) -> Dims:
         """An integer-vector input read as a shape: None for each element not known now."""
         if index not in self.asked_shapes:
             self.asked_shapes.append(index)
-        return partial_shape(self.op._inputs[index], Evaluated if self.evaluates else Known)
+        tensor = self.op._inputs[index]
+        if tensor.op.type not in _READ_IN_PARTS:
+            value = self.value_now(tensor)
+            if value is not None and value.ndim == 1:
+                return from_values(value.tolist())
+        return partial_shape(tensor, Evaluated if self.evaluates else Known)
 
     def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Call:
         """A kernel that is one call; input tensors among `args` stand for their run-time values."""

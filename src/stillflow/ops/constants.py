@@ -60,7 +60,7 @@ def placeholder_shape(node: Node) -> Any:
 def placeholder_kernel(node: Node) -> Any:
     dtype = node.op.attrs["dtype"]
     text = f"You must feed a value for placeholder tensor '{node.name}' with dtype "
-    text += _TYPE_WORDS.get(dtype.name, dtype.name)
+    text += dtypes.cpp_name(dtype)
     shape = node.op.attrs["shape"]
     if shape._dims:
         text += f" and shape {to_string(shape._dims)}"
@@ -70,9 +70,6 @@ def placeholder_kernel(node: Node) -> Any:
 
     return missing
 
-
-# What TF's messages call these types.
-_TYPE_WORDS = {"float32": "float", "float64": "double", "float16": "half"}
 
 placeholder_v2_op = op("""
     PlaceholderV2() -> output: dtype

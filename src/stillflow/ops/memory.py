@@ -13,10 +13,9 @@ from math import prod
 
 from stillflow.errors import ResourceExhaustedError
 from stillflow.graph import dims as dims_lib
-from stillflow.graph.dtypes import DType
+from stillflow.graph.dtypes import DType, cpp_name
 
 _LARGEST = 2**63 - 1
-_IN_CPP = {"float16": "half", "float32": "float", "float64": "double"}
 
 
 @cache
@@ -45,7 +44,7 @@ def require_room(dims: Sequence[int], dtype: DType, *, touched: bool = True) -> 
         shape = dims_lib.to_string(tuple(dims))
         raise ValueError(f"Shape {shape} would have more than 2**63 - 1 elements")
     if touched and count > 1 << 20 and count * dtype.size > machine_memory():
-        shape, name = dims_lib.to_string(tuple(dims)), _IN_CPP.get(dtype.name, dtype.name)
+        shape, name = dims_lib.to_string(tuple(dims)), cpp_name(dtype)
         raise ResourceExhaustedError(
             None,
             None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,9 @@ def _distinct_rows(rows: Any) -> tuple[Any, Any]:
     if rows.is_complex():
         rows = torch.view_as_real(rows).flatten(1)
     keys = rows[:, 0] if rows.shape[1] == 1 else rows
-    if keys.ndim == 1:
+    if not rows.shape[1]:
+        inverse = torch.zeros(len(rows), dtype=torch.int64, device=rows.device)
+    elif keys.ndim == 1:
         _, inverse = torch.unique(keys, return_inverse=True)
     else:
         _, inverse = torch.unique(keys, dim=0, return_inverse=True)
@@ -69,12 +72,7 @@ def _distinct_rows(rows: Any) -> tuple[Any, Any]:
 def _unique(x: Any, axis: int, dtype: Any, with_counts: bool) -> Any:
     strings = isinstance(x, np.ndarray)
     moved = x.swapaxes(0, axis) if axis else x
-    rows = moved.reshape(x.shape[axis], -1) if x.size else None if strings else moved
-    if not strings:
-        rows = moved.reshape(x.shape[axis], max(1, x.numel() // max(1, x.shape[axis])))
-    elif rows is None:
-        rows = np.empty((x.shape[axis], 0), object)
-    places, inverse = _distinct_rows(rows)
+    places, inverse = _distinct_rows(moved.reshape(len(moved), prod(moved.shape[1:])))
     if strings:
         y = np.take(x, places.numpy(), axis)
     else:

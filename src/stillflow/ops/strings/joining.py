@@ -21,7 +21,7 @@ from stillflow.graph.tensor_like import is_tensor
 from stillflow.ops.arrays.sequences import range as range_
 from stillflow.ops.arrays.shape import rank
 from stillflow.ops.constants import constant
-from stillflow.ops.dispatch import dispatchable
+from stillflow.ops.dispatch import NOT_SUPPORTED, dispatchable, register
 from stillflow.ops.math.reduction_kernels import reduction_shape
 from stillflow.ops.printing import as_array
 from stillflow.ops.samples import Bad, Sample
@@ -75,6 +75,17 @@ def string_join_samples() -> Iterator[Any]:
 def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = None) -> Tensor:
     """Strings of tensors of one shape (or scalars) joined elementwise by `separator`."""
     return string_join_op(inputs, separator=separator, name=name)
+
+
+def _make_tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """TF tells ragged lists from others by making tensors of them, and these stay in the graph."""
+    for item in args[0] if args else kwargs["inputs"]:
+        if isinstance(item, (list, tuple)):
+            convert_to_tensor(item)
+    return NOT_SUPPORTED
+
+
+register(string_join, _make_tensors)
 
 
 # ---- ReduceJoin
