@@ -124,29 +124,43 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
     return result
 
 
+_BETWEEN_CHECKS = 8
+
+
 def _beta_fraction(a: Any, b: Any, x: Any) -> Any:
-    """The continued fraction of the incomplete beta function, by Lentz's method."""
-    tiny = 1e-300
+    """The continued fraction of the incomplete beta function, by Lentz's method.
 
-    def guarded(value: Any) -> Any:
-        return torch.where(value.abs() < tiny, tiny, value)
-
+    Elements leave the computation as they converge: a few need hundreds of times more terms.
+    """
+    value = torch.empty_like(x)
+    places = torch.arange(len(x), device=x.device)
     c = torch.ones_like(x)
-    d = 1 / guarded(1 - (a + b) * x / (a + 1))
+    d = 1 / _not_zero(1 - (a + b) * x / (a + 1))
     result = d
     for m in range(1, _MAX_TERMS):
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        d = 1 / guarded(1 + even * d)
-        c = guarded(1 + even / c)
+        d = 1 / _not_zero(1 + even * d)
+        c = _not_zero(1 + even / c)
         result = result * d * c
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-        d = 1 / guarded(1 + odd * d)
-        c = guarded(1 + odd / c)
+        d = 1 / _not_zero(1 + odd * d)
+        c = _not_zero(1 + odd / c)
         step = d * c
         result = result * step
-        if torch.all((step - 1).abs() <= 4 * _EPSILON):
+        if m % _BETWEEN_CHECKS:
+            continue
+        going = (step - 1).abs() > 4 * _EPSILON  # NaN stays NaN
+        value[places[~going]] = result[~going]
+        a, b, x, c, d, result, places = (part[going] for part in (a, b, x, c, d, result, places))
+        if not len(places):
             break
-    return result
+    value[places] = result
+    return value
+
+
+def _not_zero(value: Any) -> Any:
+    tiny = 1e-300
+    return torch.where(value.abs() < tiny, tiny, value)
 
 
 # ---- derivatives of the digamma function
