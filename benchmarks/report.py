@@ -1,0 +1,127 @@
+"""From raw measurements to a table of ratios."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+STEP_PROGRAMS = {
+    "softmax_regression": ("softmax regression", 0.35),
+    "mlp_adam": ("MLP + Adam", 0.6),
+    "mnist_cnn": ("MNIST CNN", 0.38),
+    "resnet20": ("ResNet-20", 0.25),
+    "transformer": ("transformer", 0.7),
+}
+
+# Loops of the graph; the peers without graphs would write others.
+LOOP_PROGRAMS = {
+    "while_counter": ("while_loop, 10,000 turns", 0.5),
+    "map_rows": ("map_fn, 1,000 rows", 0.5),
+    "dynamic_rnn": ("LSTM by dynamic_rnn", 0.55),
+}
+
+
+class Row(NamedTuple):
+    """One line of the table: which number of which program, the ratio aimed at, who has none."""
+
+    title: str
+    program: str | None
+    key: str
+    goal: float | None = None
+    leaves_out: tuple[str, ...] = ()
+
+
+class Ratio(NamedTuple):
+    """Median over rounds, and the lowest and highest round."""
+
+    median: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.median:.2f} ({self.low:.2f}-{self.high:.2f})"
+
+
+def rows() -> list[Row]:
+    """Everything that is measured, in the order of the table."""
+    result = [
+        Row("import", None, "import", 0.25),
+        Row("graph construction, ResNet-20", "resnet20", "build", 0.5, ("torch", "jax")),
+        Row("Session.run, scalar add", "scalar_add", "step", 0.25),
+    ]
+    steps = STEP_PROGRAMS.items()
+    result += [Row(f"step, {title}", program, "step", goal) for program, (title, goal) in steps]
+    result += [Row(f"step, {title}", program, "step", goal, ("torch", "jax"))
+               for program, (title, goal) in LOOP_PROGRAMS.items()]
+    result += [Row(f"initialisation, {title}", program, "initialise", None, ("torch", "jax"))
+               for program, (title, _) in steps]
+    result += [Row(f"first step, {title}", program, "first_step", 1.0)
+               for program, (title, _) in steps]
+    result += [Row(f"import to first step, {title}", program, "start")
+               for program, (title, _) in steps]
+    return [*result, Row("peak memory, ResNet-20", "resnet20", "peak_memory", 1.0)]
+
+
+def number_of(records: list[dict[str, Any]], row: Row, name: str, turn: int) -> float | None:
+    """One implementation's number in one round; the import is measured by every program."""
+    if name in row.leaves_out:
+        return None
+    found = [
+        record[row.key]
+        for record in records
+        if record["implementation"] == name
+        and record["round"] == turn
+        and row.program in (None, record["program"])
+        and row.key in record
+    ]
+    return statistics.median(found) if found else None
+
+
+def ratio(records: list[dict[str, Any]], row: Row, name: str, reference: str) -> Ratio | None:
+    """An implementation against the reference, round by round."""
+    ratios = []
+    for turn in sorted({record["round"] for record in records}):
+        mine = number_of(records, row, name, turn)
+        theirs = number_of(records, row, reference, turn)
+        if mine is not None and theirs:
+            ratios.append(mine / theirs)
+    return Ratio(statistics.median(ratios), min(ratios), max(ratios)) if ratios else None
+
+
+def table(records: list[dict[str, Any]], names: list[str], reference: str) -> Iterator[str]:
+    """Lines of the table: ratios to the reference, smaller is better."""
+    others = [name for name in names if name != reference]
+    heads = "".join(f"  {name:<17}" for name in others)
+    yield f"{'ratio to ' + reference:<40} {'goal':>5}{heads}".rstrip()
+    for row in rows():
+        cells = [ratio(records, row, name, reference) for name in others]
+        if any(cells):
+            goal = "" if row.goal is None else str(row.goal)
+            texts = "".join(f"  {'-' if cell is None else str(cell):<17}" for cell in cells)
+            yield f"{row.title:<40} {goal:>5}{texts}".rstrip()
+
+
+def missed_goals(records: list[dict[str, Any]], name: str, reference: str) -> Iterator[str]:
+    """Goals that an implementation does not reach."""
+    for row in rows():
+        found = ratio(records, row, name, reference)
+        if row.goal is not None and found is not None and found.median > row.goal:
+            yield f"{row.title}: {found}, goal {row.goal}"
+
+
+def different_losses(
+    records: list[dict[str, Any]], name: str, reference: str, tolerance: float = 1e-3
+) -> Iterator[str]:
+    """Programs whose first losses are not the reference's: they would not do the same work."""
+    losses = {
+        (record["program"], record["implementation"]): record["losses"]
+        for record in records
+        if "losses" in record
+    }
+    for (program, implementation), mine in sorted(losses.items()):
+        theirs = losses.get((program, reference))
+        if implementation != name or theirs is None:
+            continue
+        if any(not abs(a - b) <= tolerance * max(1.0, abs(b)) for a, b in zip(mine, theirs)):
+            yield f"{program}: losses of {name} {mine}, of {reference} {theirs}"
