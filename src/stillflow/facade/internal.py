@@ -58,10 +58,14 @@ MODULES = {
 # Single names of the others, and the modules of ours to ask for all other names.
 OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.autograph.core.ag_ctx": {"*": "stillflow.graph.autograph_status"},
+    "tensorflow.python.client.device_lib": {
+        "list_local_devices": "stillflow.runtime.devices:list_local_devices",
+    },
     "tensorflow.python.client.session": {
         "_DeviceAttributes": "stillflow.runtime.devices:DeviceAttributes",
         "*": "stillflow.runtime.session stillflow.runtime.fetches",
     },
+    "tensorflow.python.client.timeline": {"*": "stillflow.runtime.timeline"},
     "tensorflow.python.distribute.distribute_lib": {
         "*": "stillflow.distribute.strategy stillflow.distribute.context",
     },
@@ -77,6 +81,9 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.eager.function": {
         "defun": "stillflow.facade.eager_only:defun",
         "defun_with_attributes": "stillflow.facade.eager_only:defun_with_attributes",
+    },
+    "tensorflow.python.framework.c_api_util": {
+        "ScopedTFStatus": "stillflow.facade.pywrap:ScopedTFStatus",
     },
     "tensorflow.python.framework.common_shapes": {
         "call_cpp_shape_fn": "stillflow.facade.framework_ops:call_cpp_shape_fn",
@@ -182,7 +189,13 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_embedding_lookup_and_transform":
             "stillflow.nn.embedding:embedding_lookup_and_transform",
     },
-    "tensorflow.python.ops.gradient_checker_v2": {"*": "stillflow.testing.gradient_checker_v2"},
+    "tensorflow.python.ops.gradients_impl": {
+        "_hessian_vector_product": "stillflow.ops.hessians:hessian_vector_product",
+    },
+    "tensorflow.python.ops.gradient_checker_v2": {
+        "_to_numpy": "stillflow.testing.gradient_checker_v2:to_numpy",
+        "*": "stillflow.testing.gradient_checker_v2",
+    },
     "tensorflow.python.ops.init_ops": {
         "_assert_float_dtype": "stillflow.variables.initializers:float_dtype",
         "_compute_fans": "stillflow.variables.initializers:compute_fans",

@@ -27,7 +27,7 @@ from stillflow.ops.arrays.shape import shape
 from stillflow.ops.constants import constant
 from stillflow.ops.control import identity, tuple_
 from stillflow.ops.control_flow.frames import is_loop_exit, is_loop_switch, is_switch
-from stillflow.ops.control_flow.gradients import zeros_like_outside_loop
+from stillflow.ops.control_flow.gradients import zeros_dtype, zeros_like_outside_loop
 from stillflow.ops.gradient_sums import aggregate
 
 _TRAINABLE = (
@@ -338,7 +338,7 @@ class Backprop:
             if x.dtype == dtypes.resource:
                 from stillflow.ops.variables.resource import variable_shape
 
-                return zeros(variable_shape(x), dtype=x._handle_dtype)  # type: ignore[attr-defined]
+                return zeros(variable_shape(x), dtype=zeros_dtype(x))  # type: ignore[no-any-return]
             return zeros_like(x)
         grad = slots[x.value_index]
         assert not isinstance(grad, list), "gradients list should have been aggregated by now."

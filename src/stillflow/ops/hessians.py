@@ -1,4 +1,4 @@
-"""`tf.hessians`: second derivatives, one row of the matrix after another."""
+"""`tf.hessians`: second derivatives, one row of the matrix after another, or times a vector."""
 
 from __future__ import annotations
 
@@ -58,3 +58,20 @@ def _hessian(gradient: Any, x: Any) -> Tensor:
     size = tf.shape(x)
     result: Tensor = tf.reshape(rows.stack(), tf.concat((size, size), 0))
     return result
+
+
+def hessian_vector_product(ys: Any, xs: list[Any], v: list[Any]) -> list[Any]:
+    """The products of the second derivatives of `ys` by `xs` with `v`, without a matrix.
+
+    Raises:
+      ValueError: if `xs` and `v` are of different lengths.
+    """
+    if len(v) != len(xs):
+        raise ValueError("xs and v must have the same length.")
+    first = gradients(ys, xs)
+    products = [
+        tf.multiply(gradient, tf.stop_gradient(factor))
+        for gradient, factor in zip(first, v, strict=True)
+        if gradient is not None
+    ]
+    return gradients(products, xs)

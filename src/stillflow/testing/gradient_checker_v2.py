@@ -12,6 +12,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.default_session import get_default_session
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlicesValue
+from stillflow.graph.operation import Tensor
 from stillflow.ops.constants import placeholder
 from stillflow.ops.gradients import gradients
 
@@ -28,6 +29,13 @@ def _dense(value: Any) -> np.ndarray:
             result[index] += row
         return result
     return np.asarray(value)
+
+
+def to_numpy(value: Any) -> Any:
+    """What a fetch or a tensor is as an array; anything else as it is."""
+    if isinstance(value, Tensor):
+        return get_default_session().run(value)
+    return _dense(value) if isinstance(value, IndexedSlicesValue) else value
 
 
 class _Function:

@@ -7,7 +7,7 @@ from typing import Any
 from stillflow.graph import dtypes
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.node import Node
-from stillflow.graph.operation import Operation
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.control_flow.contexts import output_context
 from stillflow.ops.control_flow.switch import (
     enter_op,
@@ -27,6 +27,13 @@ from stillflow.ops.control_flow.switch import (
 )
 
 
+def zeros_dtype(tensor: Tensor) -> Any:
+    """The type of zeros like `tensor`, or like the variable it is a handle of, as far as known."""
+    if tensor.dtype != dtypes.resource:
+        return tensor.dtype.base_dtype
+    return tensor._handle_dtype or dtypes.float32
+
+
 def zeros_like_outside_loop(op: Operation, index: int) -> Any:
     """Zeros like output number `index`, made only in the branch where the output exists."""
     from stillflow.ops.arrays.fill import zeros, zeros_like
@@ -39,14 +46,14 @@ def zeros_like_outside_loop(op: Operation, index: int) -> Any:
     context = op._get_control_flow_context() if op.type in ("Switch", "RefSwitch") else None
     if context is None:
         if is_resource:
-            return zeros(variable_shape_op(value), dtype=value._handle_dtype)
+            return zeros(variable_shape_op(value), dtype=zeros_dtype(value))
         return zeros_like(value, optimize=False)
     other = switch(op.inputs[0], context.pred)[1 - context.branch]
     pivot = identity(other)
     graph = get_default_graph()
     if is_resource:
         with graph.control_dependencies([pivot]):
-            return zeros(variable_shape_op(other), dtype=value._handle_dtype)
+            return zeros(variable_shape_op(other), dtype=zeros_dtype(value))
     size = shape_internal(other, optimize=False)
     with graph.control_dependencies([pivot]):
         return zeros(size, dtype=value.dtype.base_dtype)
