@@ -80,8 +80,9 @@ def context() -> Context:
 
 
 def __getattr__(name: str) -> Any:
-    from stillflow.runtime import settings  # not before it is needed: it reads the devices
+    from stillflow.runtime import devices, settings  # not before a program asks for devices
 
-    if name.startswith("_") or not hasattr(settings, name):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(settings, name)
+    for module in () if name.startswith("_") else (settings, devices):
+        if hasattr(module, name):
+            return getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -70,8 +70,42 @@ def session_devices(config: Any, prefix: str = LOCAL) -> list[DeviceAttributes]:
 
 
 @export("config.experimental_list_devices")
-def list_device_names() -> list[str]:
+def list_devices() -> list[str]:
     """The names of the devices that a session without a `ConfigProto` has."""
     from stillflow.runtime.settings import session_config
 
     return [device.name for device in session_devices(session_config())]
+
+
+def list_local_devices(session_config: Any = None) -> list[Any]:
+    """The devices of this process as `DeviceAttributes` messages.
+
+    Args:
+      session_config: the `ConfigProto` of the session that would have them, or None.
+    """
+    from stillflow.protos import DeviceAttributes as Message
+
+    found = []
+    for device in session_devices(session_config, "/device:"):
+        found.append(
+            Message(
+                name=device.name,
+                device_type=device.device_type,
+                memory_limit=device.memory_limit_bytes,
+                incarnation=device.incarnation,
+                physical_device_desc=_description(device),
+            )
+        )
+    return found
+
+
+def _description(device: DeviceAttributes) -> str:
+    if device.device_type != "GPU":
+        return ""
+    import torch
+
+    index = int(device.name.rpartition(":")[2])
+    known = torch.cuda.get_device_properties(index)
+    return (
+        f"device: {index}, name: {known.name}, compute capability: {known.major}.{known.minor}"
+    )

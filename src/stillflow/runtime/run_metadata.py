@@ -29,7 +29,7 @@ class Run(NamedTuple):
     op: Operation
     start: int
     end: int
-    outputs: tuple[Any, ...]  # (dtype name, shape, bytes), or None for what is no array
+    outputs: tuple[Any, ...]  # (dtype name, shape, bytes, allocator), or None for what is no array
 
 
 class Recorder:
@@ -79,9 +79,10 @@ def _now() -> int:
 def _describe(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         kind = str(value.dtype).removeprefix("torch.")
-        return kind, tuple(value.shape), value.numel() * value.element_size()
+        allocator = "cpu" if value.device.type == "cpu" else f"GPU_{value.device.index or 0}_bfc"
+        return kind, tuple(value.shape), value.numel() * value.element_size(), allocator
     if hasattr(value, "shape") and hasattr(value, "nbytes"):
-        return "string", tuple(value.shape), int(value.nbytes)
+        return "string", tuple(value.shape), int(value.nbytes), "cpu"
     return None
 
 
@@ -105,7 +106,7 @@ def step_stats(runs: Sequence[Run], placement: Placement) -> Any:
 
 def _fill_stats(stats: Any, run: Run, offset: int) -> None:
     start, length = run.start + offset, run.end - run.start
-    inputs = ", ".join(tensor.op.name for tensor in run.op._inputs)
+    inputs = ", ".join(tensor._as_node_def_input() for tensor in run.op._inputs)
     stats.node_name = run.op.name
     stats.timeline_label = f"{run.op.name} = {run.op.type}({inputs})"
     stats.scheduled_micros = stats.all_start_micros = start // 1000
@@ -116,14 +117,14 @@ def _fill_stats(stats: Any, run: Run, offset: int) -> None:
     for slot, output in enumerate(run.outputs):
         if output is None:
             continue
-        kind, shape, size = output
+        kind, shape, size, allocator = output
         described = stats.output.add(slot=slot).tensor_description
         described.dtype = dtypes.as_dtype(kind).as_datatype_enum
         described.shape.SetInParent()
         for dim in shape:
             described.shape.dim.add(size=dim)
         described.allocation_description.requested_bytes = size
-        described.allocation_description.allocator_name = "cpu"
+        described.allocation_description.allocator_name = allocator
 
 
 def partition_graphs(
@@ -171,7 +172,7 @@ def cost_graph(runs: Sequence[Run], placement: Placement) -> Any:
             info = node.output_info.add()
             if output is None:
                 continue
-            kind, shape, size = output
+            kind, shape, size, _ = output
             info.size = size
             info.dtype = dtypes.as_dtype(kind).as_datatype_enum
             info.shape.SetInParent()
