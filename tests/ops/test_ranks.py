@@ -23,6 +23,8 @@ import stillflow as tf
     (tf.sparse_to_dense, (1, 4, 7), r"output_shape should be a vector, got shape \[\]"),
     (lambda x, axis: tf.concat([x, x], axis), ([2], [0]),
      r"axis tensor should be a scalar integer, but got shape \[1\]"),
+    (lambda count: tf.raw_ops.ShardedFilespec(basename="a", num_shards=count), ([100],),
+     r"num_shards must be a scalar, got shape \[1\]"),
     (lambda x, axis: tf.concat([x, x], axis), (2, 0), r"dimensions in the range \[0, 0\)"),
 ])  # fmt: skip
 def test_fed_arguments(function: Any, arguments: tuple[Any, ...], message: str) -> None:
