@@ -255,3 +255,12 @@ def test_values_of_different_frames_do_not_meet():
         run(exit_op(one + enter_op(tf.constant(2), frame_name="two")))
     with pytest.raises(errors.InvalidArgumentError, match="has inputs from different frames"):
         run(one + tf.constant(2))
+
+
+def test_what_is_inside_a_loop_cannot_be_fetched():
+    tf.while_loop(lambda i: i < 2, lambda i: tf.add(i, 1, name="more"), [0])
+    definition = tf.get_default_graph().as_graph_def()
+    with tf.Graph().as_default():
+        tf.import_graph_def(definition, name="")
+        with pytest.raises(errors.InternalError, match="has already been set"):
+            run("while/more:0")

@@ -43,3 +43,12 @@ def dead_fetch(op: Operation) -> BaseException:
         None,
         f"Retval[0] does not have value\n\t'{op.name}' is in a branch that was not taken",
     )
+
+
+def fetched_in_loop(op: Operation) -> BaseException:
+    """The error for fetching what has a value in every iteration of a loop."""
+    return errors.InternalError(
+        op.node_def,
+        op,
+        f"Retval[0] has already been set.\n\t'{op.name}' is inside a loop; fetch what leaves it",
+    )

@@ -106,6 +106,8 @@ class LoopCode:
         tracer, unchanged = self.tracer, self.tracer.invariant
         times: dict[str, bool | None] = {}
         for step in steps:
+            if step.op is not None and step.op.type == "NoOp":
+                continue  # what it orders is in order already
             time, step.guard = tracer.when(step.guard)
             if step.kind == "alias" and times.setdefault(step.outputs[0], time) is not time:
                 raise Unstructured("a Merge joins the loop's body with what follows the loop")

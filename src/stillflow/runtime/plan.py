@@ -11,6 +11,7 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.denormals import flushed
 from stillflow.runtime.emit import Emitter
 from stillflow.runtime.facts import Facts
+from stillflow.runtime.failures import fetched_in_loop
 from stillflow.runtime.frames import find_frames, has_loops
 from stillflow.runtime.joins import join
 from stillflow.runtime.loop_wiring import Unstructured
@@ -58,7 +59,9 @@ def make_plan(
         return token_plan(Facts(resources, feeds), ops, list(feeds), tensors, raw)
     fetched = []
     for tensor in (*tensors, *raw):
-        value = tracer.values[tensor]
+        value = tracer.values.get(tensor)
+        if value is None:
+            raise fetched_in_loop(tensor.op)
         state = tracer.facts.handles.get(tensor)
         is_variable = state is None or hasattr(state, "value")
         if tensor.dtype._is_ref_dtype and value.is_handle and is_variable:

@@ -135,6 +135,8 @@ class ArrayStore:
             self.shapes[index] = self.exact
             states[index] = WRITTEN
             return
+        if self.is_grad and self._write_first(index, value):
+            return
         self.check_open()
         if index < 0 or (not self.dynamic and index >= len(states)):
             raise refuse(
@@ -155,6 +157,16 @@ class ArrayStore:
         self.values[index] = value
         self.shapes[index] = shape
         self.states[index] = WRITTEN
+
+    def _write_first(self, index: int, value: Any) -> bool:
+        """Puts the first gradient in its place, which the element's shape was kept for."""
+        fits = 0 <= index < len(self.states) and self.states[index] == WRITTEN
+        if fits and self.values[index] is None and value.shape == self.shapes[index]:
+            if self.exact is not None and self.exact != value.shape:
+                return False
+            self.values[index] = value
+            return True
+        return False
 
     def _cannot_write(self, index: int, reason: str) -> errors.InvalidArgumentError:
         return refuse(
