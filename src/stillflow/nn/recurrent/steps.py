@@ -19,9 +19,15 @@ from stillflow.ops.control_flow.cond import cond
 
 
 @contextmanager
-def recurrent_scope(scope: Any, default: str = "rnn") -> Iterator[Any]:
-    """A variable scope whose variables are read once, not in every iteration."""
-    with tf.variable_scope(scope or default) as opened:
+def recurrent_scope(scope: Any, default: str = "rnn", unique: bool = False) -> Iterator[Any]:
+    """A variable scope whose variables are read once, not in every iteration.
+
+    Args:
+      scope: the scope or its name.
+      default: the name where there is none.
+      unique: whether the default name is made unique.
+    """
+    with tf.variable_scope(*((scope, default) if unique else (scope or default,))) as opened:
         context = get_default_graph()._get_control_flow_context()
         in_loop = context is not None and context.GetWhileContext() is not None
         if not in_loop and opened.caching_device is None:

@@ -7,9 +7,8 @@ from typing import Any
 import stillflow as tf
 from stillflow import nest
 from stillflow.graph import dtypes
-from stillflow.graph.constant_value import constant_value
 from stillflow.graph.export import export
-from stillflow.graph.operation import Tensor
+from stillflow.graph.static_value import static_value
 from stillflow.layers.base import Layer
 from stillflow.nn.rnn_cell.sizes import zero_state_tensors
 from stillflow.platform import tf_logging
@@ -150,7 +149,7 @@ class RNNCell(Layer):
         inputs = tf.convert_to_tensor(inputs, name="inputs")
         rows = inputs.shape.dims[0].value
         if batch_size is not None:
-            given = constant_value(batch_size) if isinstance(batch_size, Tensor) else batch_size
+            given = static_value(batch_size, partial=True)
             if rows != given:
                 raise ValueError(
                     "batch size from input tensor is different from the input param. Input "

@@ -10,8 +10,8 @@ from typing import Any
 
 import stillflow as tf
 from stillflow import nest
-from stillflow.graph.constant_value import constant_value
 from stillflow.graph.export import export
+from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.nn.dropout import dropout_v2
 from stillflow.nn.rnn_cell.lstm import LSTMStateTuple
@@ -162,7 +162,7 @@ class DropoutWrapper(CellWrapper):
 def _probability(name: str, value: Any) -> Any:
     """A float if it is known, else a tensor."""
     tensor = tf.convert_to_tensor(value)
-    known = constant_value(tensor)
+    known = static_value(tensor)
     if known is None:
         return tensor
     if known < 0 or known > 1:

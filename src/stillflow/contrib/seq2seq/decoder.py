@@ -1,0 +1,168 @@
+"""Decoders, and the loop that runs one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow import nest
+from stillflow.graph.export import export
+from stillflow.graph.static_value import static_value
+from stillflow.graph.tensor_shape import TensorShape
+from stillflow.nn.recurrent.steps import recurrent_scope, transpose_batch_time
+from stillflow.nn.rnn_cell.sizes import zero_state_tensors
+
+
+@export("contrib.seq2seq.Decoder")
+class Decoder:
+    """What gives one element of an output sequence after another; a subclass says how."""
+
+    @property
+    def batch_size(self) -> Any:
+        """How many sequences are decoded."""
+        raise NotImplementedError
+
+    @property
+    def output_size(self) -> Any:
+        """The (nested) sizes of what a step gives, without the batch dimension."""
+        raise NotImplementedError
+
+    @property
+    def output_dtype(self) -> Any:
+        """The (nested) dtypes of what a step gives."""
+        raise NotImplementedError
+
+    def initialize(self, name: str | None = None) -> tuple[Any, Any, Any]:
+        """What is finished before the first step (bool [batch]), its inputs, and its state."""
+        raise NotImplementedError
+
+    def step(
+        self, time: Any, inputs: Any, state: Any, name: str | None = None
+    ) -> tuple[Any, Any, Any, Any]:
+        """One step: outputs, next state, next inputs, and what is finished."""
+        raise NotImplementedError
+
+    def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> tuple[Any, Any]:
+        """Outputs and state after the last step; as they are where there is no such method."""
+        raise NotImplementedError
+
+    @property
+    def tracks_own_finished(self) -> bool:
+        """Whether `step` says for all sequences whether they are finished, also anew."""
+        return False
+
+
+@export("contrib.seq2seq.dynamic_decode")
+def dynamic_decode(
+    decoder: Any,
+    output_time_major: bool = False,
+    impute_finished: bool = False,
+    maximum_iterations: Any = None,
+    parallel_iterations: int = 32,
+    swap_memory: bool = False,
+    scope: Any = None,
+    **kwargs: Any,
+) -> tuple[Any, Any, Any]:
+    """Runs a decoder until all sequences are finished.
+
+    Args:
+      decoder: a Decoder.
+      output_time_major: whether the outputs are [time, batch, ...].
+      impute_finished: whether finished sequences keep their state and give zeros.
+      maximum_iterations: int32 scalar, the most steps; None for no limit.
+      parallel_iterations, swap_memory: as for `tf.while_loop`.
+      scope: a variable scope or its name, "decoder" by default.
+
+    Returns:
+      The outputs [batch, time, ...], the last state, and the lengths int32 [batch].
+
+    Raises:
+      TypeError: if `decoder` is none.
+      ValueError: if `maximum_iterations` is no scalar.
+    """
+    if not isinstance(decoder, Decoder):
+        raise TypeError(f"Expected decoder to be type Decoder, but saw: {type(decoder)}")
+    if kwargs:
+        raise TypeError(f"dynamic_decode() got unexpected keyword arguments {sorted(kwargs)}")
+    with recurrent_scope(scope, "decoder", unique=True):
+        if maximum_iterations is not None:
+            maximum_iterations = tf.convert_to_tensor(
+                maximum_iterations, dtype=tf.int32, name="maximum_iterations"
+            )
+            if maximum_iterations.get_shape().ndims != 0:
+                raise ValueError("maximum_iterations must be a scalar")
+        finished, inputs, state = decoder.initialize()
+        body = _Body(decoder, impute_finished)
+        if maximum_iterations is not None:
+            finished = tf.logical_or(finished, maximum_iterations <= 0)
+        lengths = tf.zeros_like(finished, dtype=tf.int32)
+        time = tf.constant(0, dtype=tf.int32)
+        arrays = nest.map_structure(
+            lambda size, dtype: _array(decoder.batch_size, size, dtype),
+            decoder.output_size, decoder.output_dtype,
+        )  # fmt: skip
+        _, arrays, state, _, _, lengths = tf.while_loop(
+            lambda time, arrays, state, inputs, finished, lengths: tf.logical_not(
+                tf.reduce_all(finished)
+            ),
+            body,
+            loop_vars=(time, arrays, state, inputs, finished, lengths),
+            parallel_iterations=parallel_iterations,
+            maximum_iterations=maximum_iterations,
+            swap_memory=swap_memory,
+        )
+        outputs = nest.map_structure(lambda array: array.stack(), arrays)
+        try:
+            outputs, state = decoder.finalize(outputs, state, lengths)
+        except NotImplementedError:
+            pass
+        if not output_time_major:
+            outputs = nest.map_structure(transpose_batch_time, outputs)
+    return outputs, state, lengths
+
+
+def _array(batch_size: Any, size: Any, dtype: Any) -> Any:
+    """An array for one of the outputs."""
+    shape = None
+    if isinstance(size, TensorShape) and size.ndims != 0:
+        known = static_value(tf.convert_to_tensor(batch_size, name="batch_size"))
+        shape = TensorShape([known]).concatenate(size)
+    return tf.TensorArray(dtype=dtype, size=0, dynamic_size=True, element_shape=shape)
+
+
+class _Body:
+    """The body of the loop."""
+
+    def __init__(self, decoder: Any, impute_finished: bool) -> None:
+        self.decoder, self.impute_finished = decoder, impute_finished
+        self.zeros = nest.map_structure(
+            lambda size, dtype: zero_state_tensors(size, decoder.batch_size, dtype),
+            decoder.output_size, decoder.output_dtype,
+        )  # fmt: skip
+
+    def __call__(
+        self, time: Any, arrays: Any, state: Any, inputs: Any, finished: Any, lengths: Any
+    ) -> tuple[Any, ...]:
+        outputs, next_state, next_inputs, now_finished = self.decoder.step(time, inputs, state)
+        if not self.decoder.tracks_own_finished:
+            now_finished = tf.logical_or(now_finished, finished)
+        next_lengths = tf.where(
+            tf.logical_not(finished), tf.fill(tf.shape(lengths), time + 1), lengths
+        )
+        nest.assert_same_structure(state, next_state)
+        nest.assert_same_structure(arrays, outputs)
+        nest.assert_same_structure(inputs, next_inputs)
+        if self.impute_finished:
+            outputs = nest.map_structure(
+                lambda out, zero: tf.where(finished, zero, out), outputs, self.zeros
+            )
+
+            def keep(new: Any, old: Any) -> Any:
+                if isinstance(old, tf.TensorArray):
+                    return new
+                new.set_shape(old.shape)
+                return new if new.shape.ndims == 0 else tf.where(finished, old, new)
+
+            next_state = nest.map_structure(keep, next_state, state)
+        arrays = nest.map_structure(lambda array, out: array.write(time, out), arrays, outputs)
+        return time + 1, arrays, next_state, next_inputs, now_finished, next_lengths

@@ -1,0 +1,100 @@
+"""From scores to the weights of attention."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import stillflow as tf
+from stillflow.graph.export import export
+from stillflow.graph.tensor_shape import dimension_value
+
+
+@export("contrib.seq2seq.hardmax")
+def hardmax(logits: Any, name: str | None = None) -> Any:
+    """1 at the largest element of every row, 0 elsewhere.
+
+    Args:
+      logits: [..., n].
+      name: of the scope.
+    """
+    with tf.name_scope(name, "Hardmax", [logits]):
+        logits = tf.convert_to_tensor(logits, name="logits")
+        depth = dimension_value(logits.get_shape()[-1])
+        if depth is None:
+            depth = tf.shape(logits)[-1]
+        return tf.one_hot(tf.argmax(logits, -1), depth, dtype=logits.dtype)
+
+
+@export("contrib.seq2seq.safe_cumprod")
+def safe_cumprod(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """The cumulative product of numbers in [0, 1], by way of their logarithms.
+
+    Args:
+      x: the numbers.
+      *args, **kwargs: as for `tf.cumsum`.
+    """
+    with tf.name_scope(None, "SafeCumprod", [x]):
+        x = tf.convert_to_tensor(x, name="x")
+        tiny = np.finfo(x.dtype.as_numpy_dtype).tiny
+        return tf.exp(tf.cumsum(tf.log(tf.clip_by_value(x, tiny, 1)), *args, **kwargs))
+
+
+def _recursive(p: Any, previous: Any) -> Any:
+    batch_size = dimension_value(p.shape[0]) or tf.shape(p)[0]
+    shifted = tf.concat([tf.ones((batch_size, 1)), 1 - p[:, :-1]], 1)
+    sums = tf.scan(
+        lambda x, yz: tf.reshape(yz[0] * x + yz[1], (batch_size,)),
+        [tf.transpose(shifted), tf.transpose(previous)],
+        tf.zeros((batch_size,)),
+    )
+    return p * tf.transpose(sums)
+
+
+def _parallel(p: Any, previous: Any) -> Any:
+    passed = safe_cumprod(1 - p, axis=1, exclusive=True)
+    product = p * passed
+    return product * tf.cumsum(previous / tf.clip_by_value(passed, 1e-10, 1.0), axis=1)
+
+
+def _hard(p: Any, previous: Any) -> Any:
+    p *= tf.cumsum(previous, axis=1)
+    return p * tf.cumprod(1 - p, axis=1, exclusive=True)
+
+
+_MODES: dict[str, Callable[[Any, Any], Any]] = {
+    "recursive": _recursive, "parallel": _parallel, "hard": _hard,
+}  # fmt: skip
+
+
+@export("contrib.seq2seq.monotonic_attention")
+def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> Any:
+    """The attention that only moves forward (Raffel et al., 2017).
+
+    Args:
+      p_choose_i: [batch, time], how likely an element is chosen once it is reached.
+      previous_attention: [batch, time], of the step before.
+      mode: "recursive", slow and exact; "parallel", fast; "hard", where all probabilities are 0
+        or 1.
+
+    Raises:
+      ValueError: for another mode.
+    """
+    p_choose_i = tf.convert_to_tensor(p_choose_i, name="p_choose_i")
+    previous = tf.convert_to_tensor(previous_attention, name="previous_attention")
+    if mode not in _MODES:
+        raise ValueError("mode must be 'recursive', 'parallel', or 'hard'.")
+    return _MODES[mode](p_choose_i, previous)
+
+
+def monotonic_probabilities(
+    score: Any, previous: Any, sigmoid_noise: float, mode: str, seed: int | None = None
+) -> Any:
+    """Monotonic attention by scores, to which noise is added."""
+    if sigmoid_noise > 0:
+        noise = tf.random_normal(tf.shape(score), dtype=score.dtype, seed=seed)
+        score += sigmoid_noise * noise
+    p = tf.cast(score > 0, score.dtype) if mode == "hard" else tf.sigmoid(score)
+    return monotonic_attention(p, previous, mode)

@@ -1,0 +1,50 @@
+"""Samples of distributions, as the helpers draw them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import stillflow as tf
+
+
+def _call_sampler(sample_n: Callable[[Any], Any], sample_shape: Any) -> Any:
+    """Samples of a shape, by a function that draws a number of them."""
+    with tf.name_scope(None, "call_sampler", values=[sample_shape]):
+        sample_shape = tf.convert_to_tensor(sample_shape, dtype=tf.int32, name="sample_shape")
+        pad = tf.cast(tf.equal(tf.rank(sample_shape), 0), tf.int32)
+        padded = tf.pad(tf.shape(sample_shape), paddings=[[pad, 0]], constant_values=1)
+        sample_shape = tf.reshape(sample_shape, padded)
+        samples = sample_n(tf.reduce_prod(sample_shape))
+        event_shape = tf.shape(samples)[1:]
+        return tf.reshape(samples, tf.concat([sample_shape, event_shape], 0))
+
+
+def bernoulli_sample(
+    probs: Any, dtype: Any = tf.int32, sample_shape: Any = (), seed: int | None = None
+) -> Any:
+    """1 with the probabilities given, else 0; [*sample_shape, *shape of probs]."""
+    probs = tf.convert_to_tensor(probs, name="probs")
+    shape = tf.shape(probs)
+
+    def sample_n(n: Any) -> Any:
+        uniform = tf.random_uniform(tf.concat([[n], shape], 0), seed=seed, dtype=probs.dtype)
+        return tf.cast(tf.less(uniform, probs), dtype)
+
+    return _call_sampler(sample_n, sample_shape)
+
+
+def categorical_sample(logits: Any, dtype: Any = tf.int32, seed: int | None = None) -> Any:
+    """Classes with the probabilities that unnormalized logarithms [..., classes] say."""
+    logits = tf.convert_to_tensor(logits, name="logits")
+    classes = tf.shape(logits)[-1]
+    shape = tf.shape(logits)[:-1]
+
+    def sample_n(n: Any) -> Any:
+        flat = logits if logits.shape.ndims == 2 else tf.reshape(logits, [-1, classes])
+        wide = tf.int64 if logits.dtype.size > 4 else tf.int32
+        draws = tf.multinomial(flat, n, seed=seed, output_dtype=wide)
+        draws = tf.reshape(tf.transpose(draws), tf.concat([[n], shape], 0))
+        return tf.cast(draws, dtype)
+
+    return _call_sampler(sample_n, ())
