@@ -342,6 +342,12 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_skip_common_stack_elements": "stillflow.variables.template:without_common",
         "*": "stillflow.variables.template",
     },
+    "tensorflow.python.ops.tensor_array_grad": {
+        "_GetGradSource": "stillflow.ops.tensor_array.gradients:_source"
+    },
+    "tensorflow.python.ops.tensor_array_ops": {
+        "build_ta_with_new_flow": "stillflow.ops.tensor_array.tensor_array:build_ta_with_new_flow",
+    },
     "tensorflow.python.ops.variable_scope": {
         "_PartitionInfo": "stillflow.variables.partitioned:PartitionInfo",
         "_VariableStore": "stillflow.variables.store:VariableStore",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import numpy as np
+
 from stillflow import errors
 from stillflow.graph.card import op
 from stillflow.graph.dtypes import DType
@@ -28,6 +30,11 @@ class StackStore:
 
     # Old graphs have references to stacks; what is behind one is the stack itself.
     value = property(lambda self: self)
+    ndim = 1
+
+    def copy(self) -> np.ndarray:
+        """What a fetched handle of an old graph is: where the stack is kept, and its name."""
+        return np.array([b"_stacks", self.name.encode()], dtype=object)
 
     def check_open(self) -> None:
         if self.closed:

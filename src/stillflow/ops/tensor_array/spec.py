@@ -1,0 +1,122 @@
+"""`tf.TensorArraySpec`: the type of a TensorArray."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph import dtypes
+from stillflow.graph.export import export
+from stillflow.graph.tensor_shape import TensorShape, as_shape
+from stillflow.graph.tensor_spec import TensorSpec
+from stillflow.graph.type_spec import (
+    TypeSpec,
+    register_type_spec_from_value_converter,
+    type_spec_from_value,
+)
+from stillflow.ops.tensor_array.tensor_array import TensorArray
+
+
+@export("TensorArraySpec")
+class TensorArraySpec(TypeSpec):
+    """What a TensorArray holds: elements of which type and shape, and whether it grows."""
+
+    __slots__ = ("_dtype", "_dynamic_size", "_element_shape", "_infer_shape")
+
+    def __init__(
+        self,
+        element_shape: Any = None,
+        dtype: Any = dtypes.float32,
+        dynamic_size: bool = False,
+        infer_shape: bool = True,
+    ) -> None:
+        """Makes a type.
+
+        Args:
+          element_shape: what is known of the shape of the elements.
+          dtype: their type.
+          dynamic_size: whether the array grows.
+          infer_shape: whether all elements have the same shape.
+        """
+        self._element_shape = as_shape(element_shape)
+        self._dtype = dtypes.as_dtype(dtype)
+        self._dynamic_size = dynamic_size
+        self._infer_shape = infer_shape
+
+    @property
+    def value_type(self) -> Any:
+        return TensorArray
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Whether an array could have both types; inferring shapes does not matter."""
+        other = spec_or_value
+        if not isinstance(other, TypeSpec):
+            other = type_spec_from_value(other)
+        return (
+            isinstance(other, TensorArraySpec)
+            and self._dtype.is_compatible_with(other._dtype)
+            and self._element_shape.is_compatible_with(other._element_shape)
+            and self._dynamic_size == other._dynamic_size
+        )
+
+    def most_specific_compatible_type(self, other: Any) -> TensorArraySpec:
+        """The type of arrays of either type.
+
+        Raises:
+          ValueError: if the types are not compatible.
+        """
+        if not self.is_compatible_with(other):
+            raise ValueError("Types are not compatible")
+        return TensorArraySpec(
+            self._element_shape.most_specific_compatible_shape(other._element_shape),
+            self._dtype,
+            self._dynamic_size,
+            self._infer_shape and other._infer_shape,
+        )
+
+    @staticmethod
+    def from_value(value: Any) -> TensorArraySpec:
+        """The type of a TensorArray.
+
+        Raises:
+          TypeError: if `value` is something else.
+        """
+        if not isinstance(value, TensorArray):
+            raise TypeError(f"Expected value to be a TensorArray, but saw: {type(value)}")
+        return TensorArraySpec(
+            value.element_shape, value.dtype, value.dynamic_size, value._infer_shape
+        )
+
+    def _serialize(self) -> tuple[Any, ...]:
+        return self._element_shape, self._dtype, self._dynamic_size, self._infer_shape
+
+    @property
+    def _component_specs(self) -> Any:
+        return [TensorSpec([], dtypes.variant)]
+
+    def _to_components(self, value: Any) -> Any:
+        if not isinstance(value, TensorArray):
+            raise TypeError(f"value must be a TensorArray, but saw: {type(value)}")
+        raise _no_lists()
+
+    def _from_components(self, components: Any) -> Any:
+        raise _no_lists()
+
+    def _to_legacy_output_types(self) -> Any:
+        return self._dtype
+
+    def _to_legacy_output_shapes(self) -> Any:
+        flags = TensorShape([self._dynamic_size, self._infer_shape])
+        return flags.concatenate(self._element_shape)
+
+    def _to_legacy_output_classes(self) -> Any:
+        return TensorArray
+
+
+def _no_lists() -> NotImplementedError:
+    return NotImplementedError(
+        "TensorArrays as TensorLists (to pass them through a tf.data dataset) are not supported "
+        "by Stillflow"
+    )
+
+
+register_type_spec_from_value_converter(TensorArray, TensorArraySpec.from_value)
