@@ -91,11 +91,24 @@ class BundleReader:
             found = self._parsed[key] = self._parse(key, raw)
         return found
 
-    def lookup(self, key: bytes) -> Array:
-        """The value of a tensor, in new memory; quantized types in their stored form."""
+    def lookup(self, key: bytes, mapped: bool = False) -> Array:
+        """The value of a tensor; quantized types in their stored form.
+
+        Args:
+          key: The tensor's name.
+          mapped: Whether it may stay where it is in the file, for somebody who copies it at once:
+            pages that nobody has written to change if somebody changes the file.
+
+        Returns:
+          An array in memory of its own, or in private pages of the mapped file.
+        """
         entry = self.entry(key)
         if entry.slices:
             return self.lookup_slice(key, TensorSlice.full(len(entry.shape)))
+        if mapped and entry.size >= _PIECE:
+            view = self._view(key, entry)
+            if view.flags.aligned:
+                return view
         return self._read(key, entry)
 
     def lookup_slice(self, key: bytes, part: TensorSlice) -> Array:
@@ -242,12 +255,7 @@ class BundleReader:
             return self._decode(key, entry, np.empty(0, np.uint8), 0, path)
         start = entry.offset - entry.offset % mmap.ALLOCATIONGRANULARITY
         with os_errors(path):
-            mapped = mmap.mmap(
-                descriptor,
-                entry.offset + entry.size - start,
-                access=mmap.ACCESS_READ,
-                offset=start,
-            )
+            mapped = _map(descriptor, entry.offset + entry.size - start, start)
         octets = np.frombuffer(mapped, np.uint8)[entry.offset - start :]
         crc = 0 if entry.number == tensor_types.STRING else crc32c.crc32c(octets)
         return self._decode(key, entry, octets, crc, path)
@@ -278,6 +286,20 @@ def _read_at(descriptor: int, target: memoryview, offset: int) -> int:
     got = os.read(descriptor, len(target))
     target[: len(got)] = got
     return len(got)
+
+
+_POPULATE_READ = 22  # MADV_POPULATE_READ of Linux 5.14
+
+
+def _map(descriptor: int, size: int, start: int) -> mmap.mmap:
+    """Maps bytes of a file, all at once if that can be; who writes to them gets his own pages."""
+    mapped = mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY, offset=start)
+    if sys.platform == "linux":
+        try:
+            mapped.madvise(_POPULATE_READ)
+        except OSError:  # an older kernel: pages come one by one
+            pass
+    return mapped
 
 
 def _close_all(descriptors: list[int]) -> None:

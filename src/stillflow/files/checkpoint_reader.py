@@ -95,9 +95,20 @@ class CheckpointReader:
 
 
 def restore(
-    reader: BundleReader | V1Reader, name: bytes, shape_and_slice: str, number: int | None
+    reader: BundleReader | V1Reader,
+    name: bytes,
+    shape_and_slice: str,
+    number: int | None,
+    mapped: bool = False,
 ) -> Array:
     """What the restore ops read: a tensor, or the part `shape_and_slice` of it.
+
+    Args:
+      reader: The checkpoint.
+      name: The tensor's name.
+      shape_and_slice: The shape of the whole and which part, or "".
+      number: Its type in the `DataType` enum, if that is to be checked.
+      mapped: Whether it may stay in the file, as for `BundleReader.lookup`.
 
     Raises:
       NotFoundError: If the checkpoint lacks it.
@@ -123,6 +134,8 @@ def restore(
             f"of type {tensor_types.name_of(stored.number)} instead: tensor_name = {text}",
         )
     if not shape_and_slice:
+        if isinstance(reader, BundleReader):
+            return reader.lookup(name, mapped)
         return reader.lookup(name)
     shape, part, _ = parse_shape_and_slice(shape_and_slice)
     if shape != stored.shape:

@@ -128,20 +128,31 @@ def slice_dims(spec: bytes) -> Any:
 @restore_v2_op.kernel
 def restore_v2_kernel(node: Any) -> Any:
     dtypes, device = list(node.dtypes), node.device
+    # Assign copies what it is given, so that may stay in the file.
+    copied = [_is_copied(tensor) for tensor in node.op.outputs]
 
     def restore(prefix: Any, names: Any, specs: Any) -> Any:
         if names.size != len(dtypes):
             raise ValueError(f"Got {names.size} tensor names, but {len(dtypes)} expected dtypes.")
         _check_inputs(prefix, names, specs)
         reader = checkpoint_reader.open_checkpoint(text(prefix))
-        arrays = _read_all(reader, names.tolist(), [spec.decode() for spec in specs], dtypes)
+        arrays = _read_all(
+            reader, names.tolist(), [spec.decode() for spec in specs], dtypes, copied
+        )
         values = [from_stored(array, dtype, device) for array, dtype in zip(arrays, dtypes)]
         return values[0] if len(values) == 1 else values
 
     return restore
 
 
-def _read_all(reader: Any, names: list[bytes], specs: list[str], dtypes: list[DType]) -> list[Any]:
+def _is_copied(tensor: Any) -> bool:
+    users = tensor.consumers()
+    return bool(users) and all(user.type == "Assign" for user in users)
+
+
+def _read_all(
+    reader: Any, names: list[bytes], specs: list[str], dtypes: list[DType], copied: list[bool]
+) -> list[Any]:
     numbers = [dtype.as_datatype_enum for dtype in dtypes]
     sizes = [0] * len(names)
     if isinstance(reader, BundleReader):
@@ -149,7 +160,9 @@ def _read_all(reader: Any, names: list[bytes], specs: list[str], dtypes: list[DT
         sizes = [reader.entry(name).size for name in names]
 
     def read(index: int) -> np.ndarray:
-        return checkpoint_reader.restore(reader, names[index], specs[index], numbers[index])
+        return checkpoint_reader.restore(
+            reader, names[index], specs[index], numbers[index], copied[index]
+        )
 
     large = [index for index, size in enumerate(sizes) if size >= _LARGE]
     workers = min(len(large), os.cpu_count() or 1, 8)
