@@ -29,6 +29,17 @@ def test_names_of_operations_are_checked(name):
         tf.Operation(node_def("NoOp", name), tf.Graph())
 
 
+def test_names_are_taken_once():
+    graph = tf.Graph()
+    tf.Operation(node_def("NoOp", "a"), graph)
+    with pytest.raises(ValueError, match="Duplicate node name in graph: 'a'"):
+        tf.Operation(node_def("NoOp", "a"), graph)
+    with pytest.raises(ValueError, match="Duplicate node name in graph: 'a'"):
+        graph.create_op("NoOp", [], [], name="a/")
+    with graph.as_default():
+        assert tf.no_op(name="a").name == "a_1"
+
+
 def test_constructor_refuses_what_is_no_part_of_an_operation():
     graph = tf.Graph()
     with pytest.raises(TypeError, match="node_def needs to be a NodeDef"):

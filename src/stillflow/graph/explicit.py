@@ -54,13 +54,15 @@ def fill(
 
     Raises:
       TypeError: if an argument is of the wrong kind or the inputs are of the wrong types.
-      ValueError: if the name is not valid or the inputs' shapes are refused.
+      ValueError: if the name is not valid or taken, or the inputs' shapes are refused.
       tf.errors.NotFoundError: if there is no op of that type.
     """
     _check(message, graph, inputs)
     inputs = inputs or []
     if input_types is not None:
         _check_types(message, inputs, input_types)
+    if message.name in graph._by_name:
+        raise ValueError(f"Duplicate node name in graph: '{message.name}'")
     card = find(message.op)
     if card is None:
         raise unregistered(message.op)
@@ -82,6 +84,7 @@ def fill(
             graph._forget(op)
             raise
         graph._register(op)
+        graph._names_in_use.setdefault(op.name.lower(), 1)
         context = graph._get_control_flow_context()
         if context is not None:
             op._control_flow_context = context

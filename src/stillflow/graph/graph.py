@@ -191,6 +191,8 @@ class Graph(Scopes, Collections):
             self._check_not_finalized()
         if not _VALID_OP_NAME.match(name):
             raise ValueError(f"'{name}' is not a valid node name")
+        if name in self._by_name:
+            raise ValueError(f"Duplicate node name in graph: '{name}'")
         stacks = self._stacks
         with self._lock:
             controls = self._control_dependencies_for(inputs) if stacks.control else []
