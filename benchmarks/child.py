@@ -42,7 +42,7 @@ def measure(program: str, implementation: str, share: float) -> dict[str, Any]:
     built = source.build(module)
     result["build"] = time.perf_counter() - start
     start = time.perf_counter()
-    step = built if suffix else open_session(module, built)
+    step = built if callable(built) else open_session(module, built)
     result["initialise"] = time.perf_counter() - start
     start = time.perf_counter()
     losses = [step()]

@@ -21,6 +21,12 @@ LOOP_PROGRAMS = {
     "dynamic_rnn": ("LSTM by dynamic_rnn", 0.55),
 }
 
+# Functions without a graph; the peers read and write no such files.
+FILE_PROGRAMS = {
+    "tfrecord_write": ("20,000 TFRecords written", 0.5),
+    "tfrecord_read": ("20,000 TFRecords read", 0.5),
+}
+
 
 class Row(NamedTuple):
     """One line of the table: which number of which program, the ratio aimed at, who has none."""
@@ -54,6 +60,8 @@ def rows() -> list[Row]:
     result += [Row(f"step, {title}", program, "step", goal) for program, (title, goal) in steps]
     result += [Row(f"step, {title}", program, "step", goal, ("torch", "jax"))
                for program, (title, goal) in LOOP_PROGRAMS.items()]
+    result += [Row(title, program, "step", goal, ("torch", "jax"))
+               for program, (title, goal) in FILE_PROGRAMS.items()]
     result += [Row(f"initialisation, {title}", program, "initialise", None, ("torch", "jax"))
                for program, (title, _) in steps]
     result += [Row(f"first step, {title}", program, "first_step", 1.0)

@@ -25,7 +25,9 @@ if __package__ in (None, ""):  # started as a script
 from benchmarks import report  # noqa: E402
 from benchmarks.child import MARK  # noqa: E402
 
-PROGRAMS = ["scalar_add", *report.STEP_PROGRAMS, *report.LOOP_PROGRAMS]
+PROGRAMS = [
+    "scalar_add", *report.FILE_PROGRAMS, *report.STEP_PROGRAMS, *report.LOOP_PROGRAMS
+]
 IMPLEMENTATIONS = ["tf115", "stillflow", "tf2", "torch", "jax"]
 REFERENCE = "tf115"
 

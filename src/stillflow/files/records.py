@@ -29,7 +29,7 @@ HEADER = 12
 FOOTER = 4
 _LENGTH = struct.Struct("<Q")
 _CRC = struct.Struct("<I")
-_CHUNK = 1 << 18
+_CHUNK = 1 << 17
 _BUFFER = 1 << 16
 _FEW = 64  # up to here NumPy takes longer to start than it saves
 _KNOWN = 4096  # how many headers to remember
@@ -283,63 +283,61 @@ class Cursor:
                 return
             if len(buffer) < wanted:
                 raise data_loss(f"truncated record at {self.offset}", self.path)
-            records, wanted = self._split(buffer)
+            records, consumed, wanted = self._split(buffer)
             good = _first_difference(buffer, records)
-            whole = good == len(records)
-            if records:
-                yield records if whole else records[:good]
-            self.offset += sum(map(len, records[:good])) + good * (HEADER + FOOTER)
-            if not whole:
+            if good == len(records):
+                if records:
+                    yield records
+                self.offset += consumed
+                if not wanted:
+                    raise data_loss(f"corrupted record at {self.offset}", self.path)
+            else:
+                yield records[:good]
+                self.offset += sum(map(len, records[:good])) + good * (HEADER + FOOTER)
                 raise data_loss(f"corrupted record at {self.offset + HEADER}", self.path)
-            if not wanted:
-                raise data_loss(f"corrupted record at {self.offset}", self.path)
 
-    def _split(self, buffer: bytes) -> tuple[list[bytes], int]:
+    def _split(self, buffer: bytes) -> tuple[list[bytes], int, int]:
         """Cuts bytes into records.
 
         Returns:
-          The records that are there as a whole, and how many bytes are needed to go on: 0 if the
-          next header is damaged.
+          The records that are there as a whole, how many bytes they and what is around them take,
+          and how many bytes are needed to go on: 0 if the next header is damaged.
         """
-        known = self._known
-        records: list[bytes] = []
-        position, end, last = 0, len(buffer) - HEADER, b""
-        while position <= end:
+        known, end = self._known, len(buffer)
+        records = _alike(buffer)
+        position = len(records) * (len(records[0]) + HEADER + FOOTER) if records else 0
+        add = records.append
+        while True:
             header = buffer[position:position + HEADER]
-            if header == last:
-                alike = _alike(buffer, position, known[header])
-                records += alike
-                position += len(alike) * known[header]
-                last = b""
-                continue
             try:
                 following = position + known[header]
             except KeyError:
+                if len(header) < HEADER:
+                    return records, position, HEADER
                 size = _size(header)
                 if not size:
-                    return records, 0
+                    return records, position, 0
                 if len(known) < _KNOWN:
                     known[header] = size
                 following = position + size
-            if following > len(buffer):
-                return records, following - position
-            records.append(buffer[position + HEADER:following - FOOTER])
+            if following > end:
+                return records, position, following - position
+            add(buffer[position + HEADER:following - FOOTER])
             position = following
-            last = header
-        return records, HEADER
 
 
-def _alike(buffer: bytes, position: int, size: int) -> list[bytes]:
-    """Returns the whole records from `position` on that are as long as the one there."""
-    rows = (len(buffer) - position) // size
-    if not rows:
+def _alike(buffer: bytes) -> list[bytes]:
+    """Returns the whole records at the start that are as long as the first, if there are many."""
+    header = buffer[:HEADER]
+    size = _size(header)
+    rows = len(buffer) // size if size else 0
+    if rows < _FEW or header != buffer[size:size + HEADER]:
         return []
-    table = np.frombuffer(buffer, np.uint8, rows * size, position).reshape(rows, size)[:, :HEADER]
+    table = np.frombuffer(buffer, np.uint8, rows * size).reshape(rows, size)[:, :HEADER]
     same = (table == table[:1]).all(1)
     rows = rows if same.all() else int(same.argmin())
     record = struct.Struct(f"{HEADER}x{size - HEADER - FOOTER}s{FOOTER}x")
-    whole = memoryview(buffer)[position:position + rows * size]
-    return list(chain.from_iterable(record.iter_unpack(whole)))
+    return list(chain.from_iterable(record.iter_unpack(memoryview(buffer)[:rows * size])))
 
 
 def _size(header: bytes) -> int:
@@ -363,8 +361,9 @@ def _first_difference(buffer: bytes, records: list[bytes]) -> int:
     crcs = np.fromiter(map(google_crc32c.extend, repeat(0), records), np.uint64, count)
     masked = ((crcs >> np.uint64(15) | crcs << np.uint64(17)) + np.uint64(0xA282EAD8)).astype("<u4")
     sizes = np.fromiter(map(len, records), np.int64, count) + (HEADER + FOOTER)
-    at = (np.cumsum(sizes) - FOOTER)[:, None] + np.arange(FOOTER)
-    differs = masked != np.frombuffer(buffer, np.uint8)[at].view("<u4")[:, 0]
+    # The integer that begins at each byte; those behind the records are looked at.
+    integers = np.ndarray((len(buffer) - FOOTER + 1,), "<u4", buffer, strides=(1,))
+    differs = masked != integers[np.cumsum(sizes) - FOOTER]
     return int(differs.argmax()) if differs.any() else count
 
 
