@@ -43,6 +43,8 @@ MODULES = {
     "tensorflow.python.tools.saved_model_utils": "stillflow.tools.saved_model_utils",
     "tensorflow.python.tools.strip_unused": "stillflow.tools.strip_unused",
     "tensorflow.python.tools.strip_unused_lib": "stillflow.tools.strip_unused_lib",
+    "tensorflow.python.training.experimental.mixed_precision_global_state":
+        "stillflow.runtime.mixed_precision_state",
     "tensorflow.python.util.all_util": "stillflow.util.all_util",
     "tensorflow.python.util.compat": "stillflow.platform.compat",
     "tensorflow.python.util.decorator_utils": "stillflow.util.decorator_utils",
@@ -57,6 +59,30 @@ MODULES = {
 
 # Single names of the others, and the modules of ours to ask for all other names.
 OBJECTS: dict[str, dict[str, str]] = {
+    "tensorflow.contrib.rnn.python.ops.core_rnn_cell": {
+        "_BIAS_VARIABLE_NAME": "stillflow.nn.rnn_cell.base:BIAS",
+        "_Linear": "stillflow.contrib.rnn.linear:Linear",
+        "_WEIGHTS_VARIABLE_NAME": "stillflow.nn.rnn_cell.base:KERNEL",
+        "_linear": "stillflow.contrib.rnn.linear:linear",
+        "RNNCell": "stillflow.nn.rnn_cell.base:RNNCell",
+    },
+    "tensorflow.contrib.rnn.python.ops.lstm_ops": {
+        "_block_lstm": "stillflow.contrib.rnn.block:block_lstm",
+        "_lstm_block_cell": "stillflow.contrib.rnn.block:lstm_block_cell",
+    },
+    "tensorflow.contrib.rnn.python.ops.rnn_cell": {
+        "_Linear": "stillflow.contrib.rnn.linear:Linear",
+        "*": "stillflow.contrib.rnn.lstm stillflow.contrib.rnn.gated",
+    },
+    "tensorflow.contrib.seq2seq.python.ops.beam_search_decoder": {
+        "_beam_search_step": "stillflow.contrib.seq2seq.beam_step:beam_search_step",
+        "_check_batch_beam": "stillflow.contrib.seq2seq.beams:assert_beams",
+        "_check_static_batch_beam_maybe": "stillflow.contrib.seq2seq.beams:has_beams",
+        "_length_penalty": "stillflow.contrib.seq2seq.beam_step:length_penalty",
+        "_mask_probs": "stillflow.contrib.seq2seq.beam_step:mask_finished",
+        "*": "stillflow.contrib.seq2seq.beams",
+    },
+    "tensorflow.contrib.seq2seq.python.ops.helper": {"*": "stillflow.contrib.seq2seq.sampling"},
     "tensorflow.python.autograph.core.ag_ctx": {"*": "stillflow.graph.autograph_status"},
     "tensorflow.python.client.device_lib": {
         "list_local_devices": "stillflow.runtime.devices:list_local_devices",
@@ -318,6 +344,22 @@ OBJECTS: dict[str, dict[str, str]] = {
             "stillflow.ops.sparse.tensor_maps:take_many_sparse_from_tensors_map",
         "sparse_dense_cwise_add": "stillflow.ops.sparse.arithmetic:sparse_dense_cwise_add",
         "_DEFAULT_HASH_KEY": "stillflow.ops.sparse.crossing:DEFAULT_HASH_KEY",
+    },
+    "tensorflow.python.ops.rnn": {
+        "_best_effort_input_batch_size":
+            "stillflow.nn.recurrent.steps:best_effort_input_batch_size",
+        "_reverse_seq": "stillflow.nn.recurrent.static:reversed_sequence",
+        "_transpose_batch_time": "stillflow.nn.recurrent.steps:transpose_batch_time",
+        "*": "stillflow.nn.recurrent.dynamic stillflow.nn.recurrent.static"
+             " stillflow.nn.recurrent.raw",
+    },
+    "tensorflow.python.ops.rnn_cell_impl": {
+        "_BIAS_VARIABLE_NAME": "stillflow.nn.rnn_cell.base:BIAS",
+        "_RNNCellWrapperV1": "stillflow.nn.rnn_cell.wrappers:CellWrapper",
+        "_WEIGHTS_VARIABLE_NAME": "stillflow.nn.rnn_cell.base:KERNEL",
+        "_concat": "stillflow.nn.rnn_cell.sizes:concat",
+        "_zero_state_tensors": "stillflow.nn.rnn_cell.sizes:zero_state_tensors",
+        "*": "stillflow.nn.rnn_cell.base",
     },
     "tensorflow.python.ops.signal.fft_ops": {"*": "stillflow.ops.signal.real_fourier"},
     "tensorflow.python.ops.signal.util_ops": {"gcd": "stillflow.signal.frames:gcd"},

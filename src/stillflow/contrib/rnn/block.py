@@ -287,3 +287,45 @@ class GRUBlockCellV2(GRUBlockCell):
     """`GRUBlockCell` whose variables are named as those of `tf.nn.rnn_cell.GRUCell`."""
 
     _NAMES = ("gates/kernel", "gates/bias", "candidate/kernel", "candidate/bias")
+
+
+def lstm_block_cell(
+    x: Any, cs_prev: Any, h_prev: Any, w: Any, b: Any, wci: Any = None, wcf: Any = None,
+    wco: Any = None, forget_bias: Any = None, cell_clip: Any = None, use_peephole: Any = None,
+    name: Any = None,
+) -> Any:  # fmt: skip
+    """One time step of an LSTM; peepholes are zeros where they are not given."""
+    if wci is None:
+        size = cs_prev.get_shape().with_rank(2).dims[1].value
+        if size is None:
+            raise ValueError("cell_size from `cs_prev` should not be None.")
+        wci = wcf = wco = tf.constant(0, dtype=tf.float32, shape=[size])
+    return lstm_block_cell_op(
+        x, cs_prev, h_prev, w, wci, wcf, wco, b, forget_bias=forget_bias,
+        cell_clip=-1 if cell_clip is None else cell_clip, use_peephole=use_peephole, name=name,
+    )  # fmt: skip
+
+
+def block_lstm(
+    seq_len_max: Any, x: Any, w: Any, b: Any, cs_prev: Any = None, h_prev: Any = None,
+    wci: Any = None, wcf: Any = None, wco: Any = None, forget_bias: Any = None,
+    cell_clip: Any = None, use_peephole: Any = None, name: Any = None,
+) -> Any:  # fmt: skip
+    """An LSTM over a list of inputs; gives lists of all that the steps compute."""
+    dtype = x[0].dtype
+    batch_size = x[0].get_shape().with_rank(2).dims[0].value
+    columns = b.get_shape().with_rank(1).dims[0].value
+    if columns is None:
+        raise ValueError("`b` shape must not be None.")
+    size = columns // 4
+    zero_state = None
+    if cs_prev is None or h_prev is None:
+        zero_state = tf.constant(0, dtype=dtype, shape=[batch_size, size])
+    if wci is None:
+        wci = wcf = wco = tf.constant(0, dtype=dtype, shape=[size])
+    outputs = block_lstm_op(
+        seq_len_max, tf.stack(x), zero_state if cs_prev is None else cs_prev,
+        zero_state if h_prev is None else h_prev, w, wci, wcf, wco, b, forget_bias=forget_bias,
+        cell_clip=-1 if cell_clip is None else cell_clip, use_peephole=use_peephole, name=name,
+    )  # fmt: skip
+    return tuple(tf.unstack(output) for output in outputs)

@@ -10,9 +10,8 @@ from stillflow.contrib.seq2seq.basic_decoder import layer_output_size
 from stillflow.contrib.seq2seq.beam_step import (
     BeamSearchDecoderOutput,
     BeamSearchDecoderState,
-    Search,
     attention_probs,
-    beam_step,
+    beam_search_step,
     first_log_probs,
 )
 from stillflow.contrib.seq2seq.beams import (
@@ -155,8 +154,10 @@ class BeamSearchDecoder(Decoder):
             )
             if self._output_layer is not None:
                 outputs = self._output_layer(outputs)
-            search = Search(self._batch_size, self._beam_width, self._end_token, *self._penalties)
-            output, next_state = beam_step(search, outputs, next_cell_state, state)
+            output, next_state = beam_search_step(
+                time, outputs, next_cell_state, state, self._batch_size, self._beam_width,
+                self._end_token, *self._penalties,
+            )  # fmt: skip
             finished = next_state.finished
             next_inputs = tf.cond(
                 tf.reduce_all(finished),

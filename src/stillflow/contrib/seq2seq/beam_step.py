@@ -56,17 +56,38 @@ class Search(NamedTuple):
         return gather_beams(indices, values, self.batch_size, self.beam_width, [-1], name)
 
 
-def beam_step(
-    search: Search, logits: Any, next_cell_state: Any, state: Any
+def beam_search_step(
+    time: Any,
+    logits: Any,
+    next_cell_state: Any,
+    beam_state: Any,
+    batch_size: Any,
+    beam_width: int,
+    end_token: Any,
+    length_penalty_weight: Any,
+    coverage_penalty_weight: Any,
 ) -> tuple[BeamSearchDecoderOutput, BeamSearchDecoderState]:
     """The best continuations of all beams.
 
     Args:
-      search: what stays the same.
+      time: not used.
       logits: [batch, beams, classes].
       next_cell_state: of the cell after the step.
-      state: of the search.
+      beam_state: of the search.
+      batch_size: how many sequences are decoded.
+      beam_width: how many beams there are.
+      end_token: which finishes a sequence.
+      length_penalty_weight, coverage_penalty_weight: of the scores.
     """
+    search = Search(
+        batch_size, beam_width, end_token, length_penalty_weight, coverage_penalty_weight
+    )
+    return _step(search, logits, next_cell_state, beam_state)
+
+
+def _step(
+    search: Search, logits: Any, next_cell_state: Any, state: Any
+) -> tuple[BeamSearchDecoderOutput, BeamSearchDecoderState]:
     batch_size, width, end = search.batch_size, search.beam_width, search.end_token
     finished = state.finished
     not_finished = tf.logical_not(finished)

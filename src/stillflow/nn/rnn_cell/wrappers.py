@@ -148,7 +148,7 @@ class DeviceWrapper(CellWrapper):
 
 def function_to_config(function: Any) -> tuple[Any, str, str]:
     """A function as data, what kind of data it is, and the function's module."""
-    if isinstance(function, types.FunctionType) and function.__name__ == "<lambda>":
+    if isinstance(function, types.FunctionType):
         code = marshal.dumps(function.__code__).hex()
         cells = function.__closure__ and tuple(cell.cell_contents for cell in function.__closure__)
         return (code, function.__defaults__, cells), "lambda", function.__module__

@@ -1,0 +1,225 @@
+"""`tf.nn.ctc_loss` and its relatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow.graph.export import export
+from stillflow.graph.sparse_tensor import SparseTensor
+from stillflow.graph.tensor_shape import dimension_value
+from stillflow.ops.deprecated import renamed_argument
+from stillflow.ops.recurrent.ctc import (
+    ctc_beam_search_decoder_op,
+    ctc_greedy_decoder_op,
+    ctc_loss_op,
+)
+
+
+@export("nn.ctc_loss")
+def ctc_loss(
+    labels: Any,
+    inputs: Any = None,
+    sequence_length: Any = None,
+    preprocess_collapse_repeated: bool = False,
+    ctc_merge_repeated: bool = True,
+    ignore_longer_outputs_than_inputs: bool = False,
+    time_major: bool = True,
+    logits: Any = None,
+) -> Any:
+    """The loss of connectionist temporal classification (Graves et al., 2006).
+
+    Args:
+      labels: int32 SparseTensor [batch, labels].
+      inputs: [time, batch, classes], unnormalized logarithms; the last class is the blank.
+      sequence_length: int32 [batch], how many steps each sequence has.
+      preprocess_collapse_repeated: whether repeated labels are made one before.
+      ctc_merge_repeated: whether a class that stays counts once.
+      ignore_longer_outputs_than_inputs: whether sequences with more labels than steps cost
+        nothing, else they are errors.
+      time_major: whether inputs are [time, batch, ...], else [batch, time, ...].
+      logits: another name of `inputs`.
+
+    Returns:
+      The losses [batch].
+
+    Raises:
+      TypeError: if `labels` is no SparseTensor.
+    """
+    if not isinstance(labels, SparseTensor):
+        raise TypeError("Expected labels (first argument) to be a SparseTensor")
+    inputs = renamed_argument("logits", logits, "inputs", inputs)
+    if not time_major:
+        inputs = tf.transpose(inputs, [1, 0, 2])
+    return ctc_loss_op(
+        inputs, labels.indices, labels.values, sequence_length,
+        preprocess_collapse_repeated=preprocess_collapse_repeated,
+        ctc_merge_repeated=ctc_merge_repeated,
+        ignore_longer_outputs_than_inputs=ignore_longer_outputs_than_inputs,
+    ).loss  # fmt: skip
+
+
+@export("nn.ctc_loss_v2", "compat.v2.nn.ctc_loss")
+def ctc_loss_v2(
+    labels: Any,
+    logits: Any,
+    label_length: Any,
+    logit_length: Any,
+    logits_time_major: bool = True,
+    unique: Any = None,
+    blank_index: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """`ctc_loss` with the blank anywhere.
+
+    Args:
+      labels: int32 SparseTensor [batch, labels].
+      logits: [time, batch, classes].
+      label_length: not used.
+      logit_length: int32 [batch], how many steps each sequence has.
+      logits_time_major: whether logits are [time, batch, ...].
+      unique: not used.
+      blank_index: the class of the blank; negative ones count from the last.
+      name: not used.
+
+    Raises:
+      ValueError: if `blank_index` is missing.
+      NotImplementedError: if `labels` is dense.
+    """
+    if not isinstance(labels, SparseTensor):
+        raise NotImplementedError(
+            "tf.nn.ctc_loss_v2 with dense labels is not supported by Stillflow: give a SparseTensor"
+        )
+    if blank_index is None:
+        raise ValueError("blank_index must be given when using SparseTensor labels.")
+    if blank_index < 0:
+        blank_index += _size(logits, 2)
+    if blank_index != _size(logits, 2) - 1:
+        before = logits[:, :, :blank_index]
+        after = logits[:, :, blank_index + 1 :]
+        blank = logits[:, :, blank_index : blank_index + 1]
+        logits = tf.concat([before, after, blank], axis=2)
+        values = tf.where(labels.values < blank_index, labels.values, labels.values - 1)
+        labels = SparseTensor(labels.indices, values, labels.dense_shape)
+    return ctc_loss(labels, logits, logit_length, time_major=logits_time_major)
+
+
+@export("nn.ctc_greedy_decoder")
+def ctc_greedy_decoder(
+    inputs: Any, sequence_length: Any, merge_repeated: bool = True
+) -> tuple[list[Any], Any]:
+    """The labels of the likeliest class at every step.
+
+    Args:
+      inputs: [time, batch, classes]; the last class is the blank.
+      sequence_length: int32 [batch].
+      merge_repeated: whether repeated classes are one label.
+
+    Returns:
+      A list of one int64 SparseTensor [batch, labels], and [batch, 1], minus the sums of the
+      largest inputs.
+    """
+    indices, values, shape, score = ctc_greedy_decoder_op(
+        inputs, sequence_length, merge_repeated=merge_repeated
+    )
+    return [SparseTensor(indices, values, shape)], score
+
+
+@export("nn.ctc_beam_search_decoder")
+def ctc_beam_search_decoder(
+    inputs: Any,
+    sequence_length: Any,
+    beam_width: int = 100,
+    top_paths: int = 1,
+    merge_repeated: bool = True,
+) -> tuple[list[Any], Any]:
+    """The likeliest labels.
+
+    Args:
+      inputs: [time, batch, classes]; the last class is the blank.
+      sequence_length: int32 [batch].
+      beam_width: how many beginnings are kept.
+      top_paths: how many results are asked for.
+      merge_repeated: whether repeated labels come out once.
+
+    Returns:
+      A list of `top_paths` int64 SparseTensors [batch, labels], and the logarithms of their
+      probabilities [batch, top_paths].
+    """
+    indices, values, shapes, scores = ctc_beam_search_decoder_op(
+        inputs, sequence_length, beam_width=beam_width, top_paths=top_paths,
+        merge_repeated=merge_repeated,
+    )  # fmt: skip
+    parts = zip(indices, values, shapes, strict=True)
+    return [SparseTensor(*part) for part in parts], scores
+
+
+@export("nn.ctc_beam_search_decoder_v2", "compat.v2.nn.ctc_beam_search_decoder")
+def ctc_beam_search_decoder_v2(
+    inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
+) -> tuple[list[Any], Any]:
+    """`ctc_beam_search_decoder` that gives repeated labels."""
+    return ctc_beam_search_decoder(
+        inputs, sequence_length, beam_width, top_paths, merge_repeated=False
+    )
+
+
+def _size(tensor: Any, axis: int) -> Any:
+    return dimension_value(tensor.shape[axis]) or tf.shape(tensor)[axis]
+
+
+@export("nn.collapse_repeated")
+def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> tuple[Any, Any]:
+    """Makes repeated labels one.
+
+    Args:
+      labels: [batch, labels].
+      seq_length: [batch].
+      name: of the scope.
+
+    Returns:
+      The labels, moved to the front, and the new lengths.
+    """
+    with tf.name_scope(name, "collapse_repeated_labels", [labels, seq_length]):
+        labels = tf.convert_to_tensor(labels, name="labels")
+        seq_length = tf.convert_to_tensor(seq_length, name="seq_length")
+        first = tf.ones_like(labels[:, :1], tf.bool)
+        mask = tf.concat([first, tf.not_equal(labels[:, 1:], labels[:, :-1])], axis=1)
+        within = tf.sequence_mask(seq_length, maxlen=_size(labels, 1))
+        mask = tf.logical_and(mask, within)
+        lengths = tf.reduce_sum(tf.cast(mask, tf.int32), axis=1)
+        longest = tf.reduce_max(lengths)
+        target = tf.sequence_mask(lengths, maxlen=longest)
+        flat_labels = tf.reshape(labels, [-1])
+        flat_mask = tf.reshape(mask, [-1])
+        flat_target = tf.reshape(target, [-1])
+        positions = tf.range(_size(flat_target, 0))
+        flat = tf.scatter_nd(
+            indices=tf.expand_dims(tf.boolean_mask(positions, flat_target), axis=1),
+            updates=tf.boolean_mask(flat_labels, flat_mask),
+            shape=tf.shape(flat_target),
+        )
+        collapsed = tf.reshape(flat, [_size(labels, 0), longest])
+        return collapsed, tf.cast(lengths, seq_length.dtype)
+
+
+@export("nn.ctc_unique_labels")
+def ctc_unique_labels(labels: Any, name: str | None = None) -> Any:
+    """The different labels of every row, in front, and where each label stands among them.
+
+    Args:
+      labels: [batch, labels].
+      name: of the scope.
+
+    Returns:
+      int64 [batch, labels], behind the last zeros; and int32 [batch, labels].
+    """
+    with tf.name_scope(name, "ctc_unique_labels", [labels]):
+        labels = tf.convert_to_tensor(labels, name="labels")
+
+        def unique(x: Any) -> list[Any]:
+            found = tf.unique(x)
+            y = tf.pad(found.y, [[0, _size(found.idx, 0) - _size(found.y, 0)]])
+            return [tf.cast(y, tf.int64), found.idx]
+
+        return tf.map_fn(unique, labels, dtype=[tf.int64, tf.int32])
