@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.ops.bad_inputs.case import ints, refused, texts, zeros
+from tests.ops.bad_inputs.case import ints, refused, scalar, texts, zeros
 
 STRINGS = [
+    *[
+        refused("UnsortedSegmentJoin", texts(b"a", b"b"), ids, count)
+        for ids, count in (
+            (ints(0, 1), scalar(-2)),
+            (ints(0, 1), ints()),
+            (ints(0, 1), ints(2, 2)),
+            (ints(0, 2), scalar(2)),
+            (ints(-1, 0), scalar(2)),
+            (ints(0), scalar(2)),
+            (scalar(0), scalar(2)),
+            (ints(0, 1), scalar(2**62, np.int64)),
+        )
+    ],
     refused("AsString", ints(1), fill=b"h"),
     refused("AsString", ints(1), fill=b"d"),
     refused("AsString", ints(1), fill=b"00"),

@@ -107,7 +107,8 @@ def segment_extreme_gradient(node: Node, grad: Tensor) -> Any:
 # ---- ids in any order
 
 
-def _unsorted_shape(node: Node) -> Any:
+def unsorted_segment_shape(node: Node) -> Any:
+    """The shape rule of reductions over (data, segment ids, number of segments)."""
     data, ids = node.dims(0), node.dims(1)
     if not node.planning:
         dims.with_rank(node.dims(2), 0)
@@ -135,7 +136,7 @@ def _unsorted_op(name: str, kinds: str, combine_of: Callable[[DType], Any]) -> C
         Tindices: {{int32, int64}}
         Tnumsegments: {{int32, int64}} = int32
     """)
-    card.shape(_unsorted_shape)
+    card.shape(unsorted_segment_shape)
 
     @card.kernel
     def kernel(node: Node) -> Any:

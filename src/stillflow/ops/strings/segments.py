@@ -1,18 +1,20 @@
-"""Strings joined by segment: UnsortedSegmentJoin."""
+"""Joining strings that carry the same number: UnsortedSegmentJoin."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from stillflow import errors
-from stillflow.graph import dims
+from stillflow.errors import OutOfRangeError
 from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.math.segment import unsorted_segment_shape
+from stillflow.ops.memory import require_room
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.strings.kernels import strings_of
 
@@ -23,91 +25,76 @@ unsorted_segment_join_op = op("""
     Tindices: {int32, int64}
     Tnumsegments: {int32, int64} = int32
 """)
+unsorted_segment_join_op.shape(unsorted_segment_shape)
 
 
-@unsorted_segment_join_op.shape
-def unsorted_segment_join_shape(node: Node) -> Any:
-    inputs, ids = node.dims(0), node.dims(1)
-    if node.planning:
-        _check_ranks(inputs, ids)
-    else:
-        dims.with_rank(node.dims(2), 0)
-        if ids is not None:
-            inputs, ids = dims.merge_prefix(inputs, ids)
-    if ids is None or inputs is None:
-        return None
-    count = node.value(2)
-    rows = None if count is None else dims.make_dim(int(count), 2)
-    return (rows, *inputs[len(ids) :])
-
-
-def _check_ranks(inputs: dims.Dims, ids: dims.Dims) -> None:
-    if inputs is None or ids is None:
-        return
-    if not ids:
+def _check(shape: tuple[int, ...], ids: Any, count: Any) -> None:
+    if count.ndim:
+        raise ValueError("num_segments should be a scalar")
+    if not ids.ndim:
         raise ValueError("Segment_id cannot have rank 0")
-    if len(ids) > len(inputs):
-        raise errors.OutOfRangeError(
-            None, None,
-            f"Invalid segment_id rank {len(ids)} for input with {len(inputs)} dimension(s)",
-        )  # fmt: skip
-    for axis, size in enumerate(ids):
-        if size is not None and inputs[axis] not in (None, size):
+    if ids.ndim > len(shape):
+        raise OutOfRangeError(
+            None,
+            None,
+            f"Invalid segment_id rank {ids.ndim} for input with {len(shape)} dimension(s)",
+        )
+    for axis, (given, wanted) in enumerate(zip(ids.shape, shape, strict=False)):
+        if given != wanted:
             raise ValueError(
-                f"Segment dimension is {size} while input dimension is {len(inputs)} in rank {axis}"
+                f"Segment dimension is {given} while input dimension is {len(shape)} in rank {axis}"
             )
+    if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < int(count):
+        raise ValueError(
+            "segment_ids are not allowed to exceed num_segments or to have negative values."
+        )
+    if count < 0:
+        raise ValueError(f"Dimension {int(count)} must be >= 0")
 
 
 @unsorted_segment_join_op.kernel
 def unsorted_segment_join_kernel(node: Node) -> Any:
-    separator = node.separator
+    separator, dtype = node.separator, node.dtype(0)
 
-    def join(inputs: Any, ids: Any, count: Any) -> Any:
-        _check_ranks(inputs.shape, tuple(ids.shape))
-        segments = int(count)
-        outer = inputs.shape[ids.ndim :]
-        numbers = ids.reshape(-1).tolist()
-        if any(not 0 <= number < segments for number in numbers):
-            raise ValueError(
-                "segment_ids are not allowed to exceed num_segments or to have negative values."
-            )
-        width = int(np.prod(outer, dtype=np.int64))
-        joined = [[b""] * width for _ in range(segments)]
-        for number, row in zip(numbers, inputs.reshape(len(numbers), width)):
-            result = joined[number]
-            for place, text in enumerate(row):
-                before = result[place]
-                # As in TF, no separator follows what is still empty.
-                result[place] = before + separator + text if before else text
-        return strings_of([text for row in joined for text in row], (segments, *outer))
+    def join(inputs: np.ndarray, ids: Any, count: Any) -> np.ndarray:
+        _check(inputs.shape, ids, count)
+        inner = inputs.shape[ids.ndim :]
+        shape = (int(count), *inner)
+        require_room((*shape, np.dtype(object).itemsize), dtype)
+        width = prod(inner)
+        rows = inputs.reshape(ids.numel(), width)
+        parts: list[list[bytes]] = [[] for _ in range(shape[0] * width)]
+        for row, segment in zip(rows, ids.reshape(-1).tolist(), strict=True):
+            for column, text in enumerate(row):
+                parts[segment * width + column].append(text)
+        return strings_of([separator.join(texts) for texts in parts], shape)
 
     return join
 
 
 @unsorted_segment_join_op.samples
 def unsorted_segment_join_samples() -> Iterator[Any]:
-    words = np.array([[b"a", b"b"], [b"c", b""], [b"e", b"f"]], object)
-    yield Sample(words, np.int32([1, 0, 1]), np.int32(3), separator="-", fixed=(2,))
-    yield Sample(words, np.int64([[0, 1], [1, 0], [0, 0]]), np.int32(2))
-    yield Bad(words, np.int32([0, 0, 4]), np.int32(2), match="not allowed to exceed")
+    words = np.array([[b"a", b"b"], [b"c", b"d"], [b"e", b"f"]], object)
+    yield Sample(words, np.int32([1, 0, 1]), np.int32(3), separator=":", fixed=(2,))
+    yield Sample(words, np.int64([[1, 0], [1, 2], [1, 1]]), np.int64(3), fixed=(2,))
+    yield Bad(words, np.int32([1, 0, 3]), np.int32(3), match="not allowed to exceed num_segments")
+    yield Bad(words, np.int32([1, 0, 0]), np.int32(-3), match="must be non-negative")
 
 
 @export("strings.unsorted_segment_join")
 def unsorted_segment_join(
     inputs: Any, segment_ids: Any, num_segments: Any, separator: str = "", name: str | None = None
 ) -> Tensor:
-    """The strings of each segment, joined in their order.
+    """The strings of each segment joined, in the order of the input.
 
     Args:
       inputs: strings.
-      segment_ids: int32 or int64, with the shape of `inputs` or of its first dimensions.
-      num_segments: how many segments there are; a scalar.
-      separator: what goes between two strings.
-      name: name of the operation.
-
-    Returns:
-      Strings [num_segments, ...]; an empty string for a segment without members.
+      segment_ids: int32 or int64, of a shape that that of `inputs` begins with: the number of
+        the segment that each string, or slice of strings, belongs to.
+      num_segments: how many segments there are, a scalar; those without strings are empty.
+      separator: what stands between the strings.
+      name: of the operation.
     """
-    return unsorted_segment_join_op(
+    return unsorted_segment_join_op(  # type: ignore[no-any-return]
         inputs, segment_ids, num_segments, separator=separator, name=name
     )
