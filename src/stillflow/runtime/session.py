@@ -15,7 +15,7 @@ from stillflow.graph.export import export
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.rewiring import check as check_rewired
-from stillflow.runtime import local_servers
+from stillflow.runtime import local_servers, mixed_precision_state
 from stillflow.runtime.allocation import keep_freed_memory
 from stillflow.runtime.devices import DeviceAttributes, session_devices
 from stillflow.runtime.feeds import feed_array
@@ -47,7 +47,9 @@ class BaseSession:
         self._server = local_servers.find(self._target)
         if config is not None and type(config).__name__ != "ConfigProto":
             raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
-        self._config = self._default_config() if config is None else config
+        self._config = mixed_precision_state.session_config(
+            self._default_config() if config is None else config
+        )
         self._closed = False
         self._lock = threading.RLock()
         self._resources: Resources | None = None

@@ -3,8 +3,10 @@
 import pytest
 
 import stillflow as tf
+from stillflow.platform import tf_logging as logging
+from stillflow.runtime import mixed_precision_state as state
+from stillflow.runtime import settings
 from stillflow.train.experimental import loss_scale as loss_scales
-from stillflow.train.experimental import mixed_precision
 
 
 @pytest.mark.parametrize("scale", [1, 128.0, "dynamic"])
@@ -71,14 +73,59 @@ def test_scales_are_found_by_number_or_name():
         loss_scales.get(0.5)
 
 
-def test_allowing_mixed_precision_wraps_the_optimizer_once():
+@pytest.fixture
+def fresh(monkeypatch):
+    """No session was made yet, and nothing is enabled; both are so again afterwards."""
+    monkeypatch.setattr(settings, "_settings", settings._Settings())
+    monkeypatch.setattr(state, "non_mixed_precision_session_created", False)
+    yield
+    state.mixed_precision_graph_rewrite_is_enabled = False
+
+
+def test_allowing_mixed_precision_wraps_the_optimizer_once(fresh):
     opt = tf.train.experimental.enable_mixed_precision_graph_rewrite(
         tf.train.GradientDescentOptimizer(1.0)
     )
-    assert mixed_precision.graph_rewrite_is_enabled
+    assert state.mixed_precision_graph_rewrite_is_enabled
     with pytest.raises(ValueError, match="must not already be an instance of"):
         tf.train.experimental.enable_mixed_precision_graph_rewrite(opt)
     tf.train.experimental.disable_mixed_precision_graph_rewrite()
-    assert not mixed_precision.graph_rewrite_is_enabled
+    assert not state.mixed_precision_graph_rewrite_is_enabled
     with pytest.raises(ValueError, match=r"must be an instance of a tf\.train\.Optimizer"):
         tf.train.experimental.enable_mixed_precision_graph_rewrite("sgd")
+
+
+def test_sessions_made_before_are_warned_of(fresh, monkeypatch):
+    said = []
+    monkeypatch.setattr(logging, "warn", lambda text, *args: said.append(text))
+    tf.train.experimental.enable_mixed_precision_graph_rewrite(
+        tf.train.GradientDescentOptimizer(1.0)
+    )
+    assert not said
+    rewritten = tf.Session()
+    assert rewritten._config.graph_options.rewrite_options.auto_mixed_precision == 1
+    tf.train.experimental.disable_mixed_precision_graph_rewrite()
+    tf.Session()
+    tf.train.experimental.enable_mixed_precision_graph_rewrite(
+        tf.train.GradientDescentOptimizer(1.0)
+    )
+    (text,) = said
+    assert text.startswith("You already have existing Sessions that do not use mixed precision. ")
+
+
+def test_a_session_may_keep_out_of_mixed_precision(fresh):
+    tf.train.experimental.enable_mixed_precision_graph_rewrite(
+        tf.train.GradientDescentOptimizer(1.0)
+    )
+    config = tf.ConfigProto()
+    config.graph_options.rewrite_options.auto_mixed_precision = 2
+    options = tf.Session(config=config)._config.graph_options.rewrite_options
+    assert options.auto_mixed_precision == 2
+
+
+def test_a_policy_of_keras_and_the_rewrite_exclude_each_other(fresh, monkeypatch):
+    monkeypatch.setattr(state, "using_default_mixed_precision_policy", False)
+    with pytest.raises(ValueError, match="a keras mixed precision Policy has been set"):
+        tf.train.experimental.enable_mixed_precision_graph_rewrite(
+            tf.train.GradientDescentOptimizer(1.0)
+        )

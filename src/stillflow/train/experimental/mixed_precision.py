@@ -6,11 +6,22 @@ from typing import Any
 
 from stillflow.graph.export import export
 from stillflow.platform import tf_logging as logging
+from stillflow.runtime import mixed_precision_state as state
+from stillflow.runtime.settings import set_optimizer_experimental_options
 from stillflow.train.experimental.loss_scale_optimizer import MixedPrecisionLossScaleOptimizer
 from stillflow.train.optimizer import Optimizer
 
-# Whether sessions may compute parts of a graph in half precision.
-graph_rewrite_is_enabled = False
+_TWO_WAYS = """\
+The mixed precision graph rewrite cannot be enabled, because a keras mixed precision Policy has \
+been set. At most, one of the following functions can be called:
+
+  1. tf.keras.mixed_precision.experimental.set_policy() (You called this first)
+  2. tf.train.experimental.enable_mixed_precision_graph_rewrite() (You called this second)
+
+You called both functions, which is an error, because both functions enable you to use mixed \
+precision. If in doubt which function to use, use the second, as it is currently more complete \
+and easy to use. The second function enables mixed precision in the graph with a graph rewrite. \
+However it is currently not very customizable, and does not support eager."""
 
 
 @export("train.experimental.enable_mixed_precision_graph_rewrite")
@@ -29,7 +40,8 @@ def enable_mixed_precision_graph_rewrite(opt: Any, loss_scale: Any = "dynamic") 
     Raises:
       ValueError: if `opt` is no optimizer, or scales the loss already.
     """
-    global graph_rewrite_is_enabled
+    if not state.using_default_mixed_precision_policy:
+        raise ValueError(_TWO_WAYS)
     kind = "MixedPrecisionLossScaleOptimizer"
     if isinstance(opt, MixedPrecisionLossScaleOptimizer):
         raise ValueError(_twice(kind, kind))
@@ -40,8 +52,14 @@ def enable_mixed_precision_graph_rewrite(opt: Any, loss_scale: Any = "dynamic") 
             '"opt" must be an instance of a tf.train.Optimizer or a tf.keras.optimizers.Optimizer, '
             f"but got: {opt}"
         )
+    if state.non_mixed_precision_session_created:
+        logging.warn(
+            "You already have existing Sessions that do not use mixed precision. "
+            "enable_mixed_precision_graph_rewrite() will not affect these Sessions."
+        )
     wrapped = MixedPrecisionLossScaleOptimizer(opt, loss_scale)
-    graph_rewrite_is_enabled = True
+    set_optimizer_experimental_options({"auto_mixed_precision": True})
+    state.mixed_precision_graph_rewrite_is_enabled = True
     return wrapped
 
 
@@ -56,10 +74,10 @@ def _twice(given: str, made: str) -> str:
 @export("train.experimental.disable_mixed_precision_graph_rewrite")
 def disable_mixed_precision_graph_rewrite() -> None:
     """Takes back what `enable_mixed_precision_graph_rewrite` allowed."""
-    global graph_rewrite_is_enabled
-    if not graph_rewrite_is_enabled:
-        logging.warning(
+    if not state.mixed_precision_graph_rewrite_is_enabled:
+        logging.warn(
             "disable_mixed_precision_graph_rewrite() called when mixed precision is already "
             "disabled."
         )
-    graph_rewrite_is_enabled = False
+    set_optimizer_experimental_options({"auto_mixed_precision": False})
+    state.mixed_precision_graph_rewrite_is_enabled = False
