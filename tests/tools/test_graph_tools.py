@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -215,3 +219,19 @@ def test_a_checkpoint_is_printed(model, capsys):
     inspect_checkpoint.main([f"--file_name={model}/model.index"])
     assert f"--file_name={model}/model\n" in capsys.readouterr().out
     assert inspect_checkpoint.main([]) == 1
+
+
+@pytest.mark.parametrize("command", [
+    ["-m", "tensorflow.python.tools.strip_unused"], ["strip_unused"],
+])
+def test_tools_are_modules_and_commands(tmp_path, command):
+    tf.train.write_graph(linear(tf), str(tmp_path), "graph.pbtxt")
+    done = subprocess.run(
+        [sys.executable, "-m", "stillflow", *command, f"--input_graph={tmp_path}/graph.pbtxt",
+         f"--output_graph={tmp_path}/out.pb", "--input_node_names=hidden",
+         "--output_node_names=out"],
+        capture_output=True, text=True, timeout=60,
+        env={"PYTHONPATH": str(Path(tf.__file__).parents[1]), "PATH": ""},
+    )
+    assert (done.returncode, done.stdout) == (0, "3 ops in the final graph.\n"), done.stderr
+    assert (tmp_path / "out.pb").exists()

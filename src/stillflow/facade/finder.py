@@ -56,7 +56,8 @@ class Finder:
             return None
         if meant != name:
             loader = _Loader(target=meant)
-        return _spec(name, loader, is_package=not meant.startswith(_TOOLS))
+        is_tool = meant.startswith(_TOOLS) and meant in internal.MODULES
+        return _spec(name, loader, is_package=not is_tool)
 
 
 def _spec(name: str, loader: Any, is_package: bool = True) -> ModuleSpec:

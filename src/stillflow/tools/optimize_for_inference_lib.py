@@ -12,9 +12,16 @@ import numpy as np
 from stillflow.graph import dtypes
 from stillflow.graph.tensor_proto import make_ndarray, make_tensor_proto
 from stillflow.platform import tf_logging as logging
+from stillflow.platform.flags import FLAGS
 from stillflow.protos import GraphDef, NodeDef
 from stillflow.tools.strip_unused_lib import strip_unused
 from stillflow.train.graph_util import remove_training_nodes
+
+__all__ = [
+    "EPSILON_ATTR", "FLAGS", "INPUT_ORDER", "ensure_graph_is_valid", "fold_batch_norms",
+    "fuse_resize_and_conv", "node_from_map", "node_name_from_input", "optimize_for_inference",
+    "scale_after_normalization", "values_from_const",
+]
 
 Nodes = dict[str, Any]
 
