@@ -55,7 +55,14 @@ def _function(name: str, keyword_only: bool) -> Callable[..., Any] | None:
 def _make(card: Card, name: str, signature: inspect.Signature) -> Callable[..., Any]:
     inputs = [_RESERVED.get(arg.name, arg.name) for arg in card.signature.inputs]
 
+    keyword_only = any(p.kind is p.KEYWORD_ONLY for p in signature.parameters.values())
+
     def call(*args: Any, **kwargs: Any) -> Any:
+        if args and keyword_only:
+            raise TypeError(
+                f"{name} only takes keyword args (possible keys: {list(signature.parameters)}). "
+                "Please pass these args as kwargs instead."
+            )
         given = signature.bind(*args, **kwargs).arguments
         values = [given.pop(key) for key in inputs]
         node_name = given.pop("name", None)

@@ -1,4 +1,4 @@
-"""Crosses of features, sparse tensors kept in maps, strings joined by segment."""
+"""Crosses of features, sparse tensors kept in maps, strings joined by segment and in runs."""
 
 from __future__ import annotations
 
@@ -74,3 +74,19 @@ def strings_joined_by_segment(tf):
         "rows": tf.strings.unsorted_segment_join(text, [1, 0, 1], 3, separator=":"),
         "elements": tf.strings.unsorted_segment_join(text, [[0, 1], [1, 1], [0, 0]], 2),
     })
+
+
+@program
+def runs_of_strings(tf):
+    def grams(**options):
+        options = dict(dict(separator="|", ngram_widths=[2, 3], left_pad="<", right_pad=">",
+                            pad_width=-1, preserve_short_sequences=False), **options)
+        return tf.raw_ops.StringNGrams(
+            data=["a", "b", "c", "d"], data_splits=tf.constant([0, 3, 3, 4], tf.int64), **options)
+
+    return Run({
+        "padded": grams(), "plain": grams(pad_width=0), "one": grams(pad_width=1),
+        "short": grams(pad_width=0, preserve_short_sequences=True),
+        "short_padded": grams(pad_width=1, ngram_widths=[6], preserve_short_sequences=True),
+        "wide": grams(ngram_widths=[7], preserve_short_sequences=True),
+    }, facts={"keywords": raised(tf.raw_ops.Add, 1.0, y=2.0)})
