@@ -74,7 +74,13 @@ def tile_kernel(node: Node) -> Any:
     if multiples is not None and dims_lib.is_known(node.dims(0)):
         if (multiples == 1).all():
             return node.same(0)
-        return node.call(repeat, node.inputs[0], tuple(multiples.tolist()))
+        dims: Any = node.dims(0)
+        times = tuple(multiples.tolist())
+        if repeat is torch.tile and _only_ones(dims, times):
+            # Gradients of sums spread this way; copying an expanded view is faster.
+            sizes = tuple(size * count for size, count in zip(dims, times, strict=True))
+            return node.call(_spread, node.inputs[0], sizes)
+        return node.call(repeat, node.inputs[0], times)
 
     def tile_at_run_time(x: Any, multiples: Any) -> Any:
         wanted = ints(multiples)
@@ -82,6 +88,15 @@ def tile_kernel(node: Node) -> Any:
         return repeat(x, tuple(wanted))
 
     return tile_at_run_time
+
+
+def _only_ones(dims: Any, times: tuple[int, ...]) -> bool:
+    """Whether only dimensions of size 1 are repeated."""
+    return all(size == 1 or count == 1 for size, count in zip(dims, times, strict=True))
+
+
+def _spread(x: Any, sizes: tuple[int, ...]) -> Any:
+    return x.expand(sizes).contiguous()
 
 
 @tile_op.gradient

@@ -223,9 +223,13 @@ class ArrayStore:
         Raises:
           InvalidArgumentError: if there is no such element, or it was cleared.
         """
-        states = self.states
-        if 0 <= index < len(states) and (states[index] == WRITTEN or states[index] == READ):
-            value = self.values[index]
+        values = self.values
+        if 0 <= index < len(values):
+            value = values[index]
+            if value is not None and self.cleared_after_read:
+                values[index] = None
+                self.states[index] = CLEARED
+                return value
             if value is not None:
                 return self._read(index, value)
         return self._read_absent(index)
