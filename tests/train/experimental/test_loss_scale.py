@@ -129,3 +129,21 @@ def test_a_policy_of_keras_and_the_rewrite_exclude_each_other(fresh, monkeypatch
         tf.train.experimental.enable_mixed_precision_graph_rewrite(
             tf.train.GradientDescentOptimizer(1.0)
         )
+
+
+def test_checkpoints_hold_the_loss_scale(tmp_path):
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable([2.0])
+        opt = tf.train.experimental.MixedPrecisionLossScaleOptimizer(
+            tf.train.MomentumOptimizer(1.0, momentum=1.0),
+            loss_scales.DynamicLossScale(initial_loss_scale=1, increment_period=2),
+        )
+        step = opt.minimize(lambda: v + 1.0, var_list=[v])
+        session.run(tf.global_variables_initializer())
+        session.run(step)
+        checkpoint = tf.train.Checkpoint(optimizer=opt)
+        path = checkpoint.save(str(tmp_path / "model"), session=session)
+        session.run(step)
+        assert session.run(opt._loss_scale()) == 2.0
+        checkpoint.restore(path).assert_consumed().run_restore_ops(session)
+        assert session.run([opt._loss_scale(), opt._loss_scale._num_good_steps]) == [1.0, 1]

@@ -16,11 +16,12 @@ from stillflow.ops.control_flow.cond import cond
 from stillflow.ops.math.binary import maximum
 from stillflow.ops.math.comparison import is_finite
 from stillflow.ops.math.reductions import reduce_all
+from stillflow.train.tracking.base import Trackable, TrackableReference
 from stillflow.variables.base import Variable
 
 
 @export("train.experimental.LossScale")
-class LossScale:
+class LossScale(Trackable):
     """The base of loss scales: `scale()` gives the factor, `scale.update(grads)` adapts it."""
 
     def __init__(self) -> None:
@@ -47,6 +48,21 @@ class LossScale:
         """The loss scale that `get_config` described."""
         return cls(**config)
 
+    @property
+    def _checkpoint_dependencies(self) -> list[TrackableReference]:
+        """The variables that are in the default graph."""
+        graph = get_default_graph()
+        weights = [
+            TrackableReference(name, variable)
+            for (name, of), variable in sorted(self._weights.items(), key=lambda item: item[0][0])
+            if of is graph
+        ]
+        return super()._checkpoint_dependencies + weights
+
+    def _lookup_dependency(self, name: str) -> Any:
+        found = super()._lookup_dependency(name)
+        return self._weights.get((name, get_default_graph())) if found is None else found
+
     def _add_weight(self, name: str, initial_value: Any, dtype: Any = None) -> Any:
         """Makes a variable of the loss scale.
 
@@ -60,6 +76,7 @@ class LossScale:
         if key in self._weights:
             raise RuntimeError(f"Duplicate variables detected. {key}")
         self._weights[key] = variable
+        self._handle_deferred_dependencies(name, variable)
         return variable
 
 

@@ -13,10 +13,11 @@ from stillflow.ops.control import group, no_op
 from stillflow.ops.control_flow.cond import smart_cond
 from stillflow.train.experimental import loss_scale as loss_scales
 from stillflow.train.optimizer import Optimizer
+from stillflow.train.tracking.base import Trackable
 
 
 @export("train.experimental.MixedPrecisionLossScaleOptimizer")
-class MixedPrecisionLossScaleOptimizer(Optimizer):
+class MixedPrecisionLossScaleOptimizer(Trackable, Optimizer):
     """Multiplies the loss by a loss scale and divides gradients by it.
 
     With a dynamic loss scale, steps whose gradients are not finite are left out.
@@ -34,7 +35,10 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
             raise ValueError(f'"opt" must be an instance of Optimizer, but got: {type(opt)}')
         super().__init__(opt._use_locking, opt.get_name())
         self._optimizer = opt
+        self._track_trackable(opt, "base_optimizer")
         self._loss_scale: Any = loss_scales.get(loss_scale)
+        if self._loss_scale is not None:
+            self._track_trackable(self._loss_scale, "loss_scale")
 
     def compute_gradients(
         self,
