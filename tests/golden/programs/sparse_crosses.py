@@ -79,8 +79,8 @@ def strings_joined_by_segment(tf):
 @program
 def runs_of_strings(tf):
     def grams(**options):
-        options = dict(dict(separator="|", ngram_widths=[2, 3], left_pad="<", right_pad=">",
-                            pad_width=-1, preserve_short_sequences=False), **options)
+        options = {"separator": "|", "ngram_widths": [2, 3], "left_pad": "<", "right_pad": ">",
+                   "pad_width": -1, "preserve_short_sequences": False, **options}
         return tf.raw_ops.StringNGrams(
             data=["a", "b", "c", "d"], data_splits=tf.constant([0, 3, 3, 4], tf.int64), **options)
 
