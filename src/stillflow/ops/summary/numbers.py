@@ -12,7 +12,6 @@ import numpy as np
 from stillflow import errors
 from stillflow.graph.card import op
 from stillflow.graph.export import export
-from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.samples import Bad, Sample
@@ -129,9 +128,11 @@ def histogram_proto(values: np.ndarray[Any, Any]) -> Any:
         low, total, squares = sys.float_info.max, 0.0, 0.0
         high = -sys.float_info.max
     else:
-        places = torch.bucketize(torch.from_numpy(values), torch.from_numpy(limits), right=True)
-        counts = torch.bincount(places, minlength=limits.size)[: limits.size].double().numpy()
-        low, high = values.min(), values.max()
+        ordered = np.sort(values)
+        below = np.searchsorted(ordered, limits)
+        below[-1] = values.size  # the last bucket takes the largest number too
+        counts = np.diff(below, prepend=0).astype(np.float64)
+        low, high = values[values.argmin()], values[values.argmax()]
         # One after the other: pairwise sums would be rounded otherwise.
         with np.errstate(over="ignore"):
             total = np.add.accumulate(values)[-1]
