@@ -1,0 +1,44 @@
+"""tf.saved_model.main_op: what is run after a SavedModel was loaded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph.api import control_dependencies
+from stillflow.graph.export import export
+from stillflow.ops.control import group
+from stillflow.util.deprecation import deprecated
+from stillflow.variables.collections import (
+    global_variables_initializer,
+    local_variables_initializer,
+    tables_initializer,
+)
+
+
+@export("saved_model.main_op.main_op")
+@deprecated(
+    date=None,
+    instructions="This function will only be available through the v1 compatibility library as "
+    "tf.compat.v1.saved_model.main_op.main_op.",
+)
+def main_op() -> Any:
+    """An operation that initializes variables, local variables and tables."""
+    first = global_variables_initializer()
+    return group(first, local_variables_initializer(), tables_initializer())
+
+
+@export("saved_model.main_op_with_restore", "saved_model.main_op.main_op_with_restore")
+@deprecated(
+    date=None,
+    instructions="This function will only be available through the v1 compatibility library as "
+    "tf.compat.v1.saved_model.main_op_with_restore or "
+    "tf.compat.v1.saved_model.main_op.main_op_with_restore.",
+)
+def main_op_with_restore(restore_op_name: Any) -> Any:
+    """As `main_op`, and then restores.
+
+    Args:
+      restore_op_name: The operation that restores.
+    """
+    with control_dependencies([main_op()]):
+        return group(restore_op_name)

@@ -1,0 +1,203 @@
+"""tf.saved_model.load: SavedModels read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from stillflow.files import sniff
+from stillflow.graph.api import get_collection
+from stillflow.graph.export import export
+from stillflow.platform import tf_logging as logging
+from stillflow.protos import AssetFileDef, SavedModel
+from stillflow.saved_model import names
+from stillflow.saved_model.signatures import load_op_from_signature_def
+from stillflow.train.meta_graph import import_meta_graph_with_return_elements
+from stillflow.train.saver import Saver
+from stillflow.util.deprecation import deprecated
+from stillflow.variables.collections import all_saveable_objects
+
+
+def parse_saved_model(export_dir: Any) -> Any:
+    """Reads the `SavedModel` message of a directory.
+
+    Raises:
+      IOError: If there is none, or it is damaged.
+    """
+    from google.protobuf import text_format
+    from google.protobuf.message import DecodeError
+
+    directory = os.fsdecode(export_dir)
+    binary = os.path.join(directory, names.SAVED_MODEL_FILENAME_PB)
+    text = os.path.join(directory, names.SAVED_MODEL_FILENAME_PBTXT)
+    message = SavedModel()
+    for path in (binary, text):
+        if not os.path.exists(path):
+            continue
+        with open(path, "rb") as file:
+            content = file.read()
+        what = sniff.describe(content[:512])
+        try:
+            if path == text:
+                text_format.Merge(content.decode("utf-8"), message)
+            else:
+                message.ParseFromString(content)
+        except (DecodeError, text_format.ParseError, UnicodeDecodeError) as error:
+            guess = f" It is {what}." if what else ""
+            raise OSError(f"Cannot parse file {path}: {error}.{guess}") from None
+        return message
+    raise OSError(
+        f"SavedModel file does not exist at: {directory}/{{{names.SAVED_MODEL_FILENAME_PBTXT}|"
+        f"{names.SAVED_MODEL_FILENAME_PB}}}"
+    )
+
+
+@export(
+    "saved_model.contains_saved_model",
+    "saved_model.maybe_saved_model_directory",
+    "saved_model.loader.maybe_saved_model_directory",
+)
+def maybe_saved_model_directory(export_dir: Any) -> bool:
+    """Whether a directory holds a SavedModel."""
+    directory = os.fsdecode(export_dir)
+    files = (names.SAVED_MODEL_FILENAME_PBTXT, names.SAVED_MODEL_FILENAME_PB)
+    return any(os.path.exists(os.path.join(directory, name)) for name in files)
+
+
+@export("saved_model.load", "saved_model.loader.load")
+@deprecated(
+    date=None,
+    instructions="This function will only be available through the v1 compatibility library as "
+    "tf.compat.v1.saved_model.loader.load or tf.compat.v1.saved_model.load. There will be a new "
+    "function for importing SavedModels in Tensorflow 2.0.",
+)
+def load(
+    sess: Any,
+    tags: Sequence[str],
+    export_dir: Any,
+    import_scope: str | None = None,
+    **saver_kwargs: Any,
+) -> Any:
+    """Adds a graph of a SavedModel to a session's graph, with its variables, and initializes it.
+
+    Args:
+      sess: The session.
+      tags: All tags of the graph.
+      export_dir: The directory.
+      import_scope: A name scope to add.
+      **saver_kwargs: As for `tf.train.import_meta_graph`.
+
+    Returns:
+      The `MetaGraphDef`, with the signatures.
+
+    Raises:
+      RuntimeError: If there is no graph with these tags.
+    """
+    return SavedModelLoader(export_dir).load(sess, tags, import_scope, **saver_kwargs)
+
+
+class SavedModelLoader:
+    """Reads a SavedModel, in one step or several.
+
+    Args:
+      export_dir: The directory.
+    """
+
+    def __init__(self, export_dir: Any) -> None:
+        self.export_dir = os.fsdecode(export_dir)
+        self.variables_path = os.path.join(
+            self.export_dir, names.VARIABLES_DIRECTORY, names.VARIABLES_FILENAME
+        )
+        self.saved_model = parse_saved_model(export_dir)
+
+    def get_meta_graph_def_from_tags(self, tags: Sequence[str]) -> Any:
+        """The graph with exactly these tags.
+
+        Raises:
+          RuntimeError: If there is none.
+        """
+        for message in self.saved_model.meta_graphs:
+            if set(message.meta_info_def.tags) == set(tags):
+                return message
+        available = [set(each.meta_info_def.tags) for each in self.saved_model.meta_graphs]
+        raise RuntimeError(
+            f"MetaGraphDef associated with tags {str(tags).strip('[]')} could not be found in "
+            "SavedModel. To inspect available tag-sets in the SavedModel, please use the "
+            f"SavedModel CLI: `saved_model_cli`\navailable_tags: {available}"
+        )
+
+    def load_graph(
+        self, graph: Any, tags: Sequence[str], import_scope: str | None = None, **kwargs: Any
+    ) -> tuple[Any, Any]:
+        """Adds the nodes; gives the saver, and the elements that `return_elements` names."""
+        message = self.get_meta_graph_def_from_tags(tags)
+        with graph.as_default():
+            return import_meta_graph_with_return_elements(
+                message, import_scope=import_scope, **kwargs
+            )
+
+    def restore_variables(self, sess: Any, saver: Any, import_scope: str | None = None) -> None:
+        """Gives the variables their values.
+
+        Raises:
+          ValueError: If there are variables and no saver.
+        """
+        with sess.graph.as_default():
+            if saver is None and not all_saveable_objects(scope=import_scope):
+                logging.info(
+                    "The specified SavedModel has no variables; no checkpoints were restored."
+                )
+            elif isinstance(saver, Saver):
+                saver.restore(sess, self.variables_path)
+            else:
+                raise ValueError(
+                    "No tf.train.Saver object was passed to the function "
+                    "SavedModelLoader.restore_variables. Since there are variables in the graph, "
+                    "a saver is required."
+                )
+
+    def run_init_ops(self, sess: Any, tags: Sequence[str], import_scope: str | None = None) -> None:
+        """Runs what has to run after loading."""
+        message = self.get_meta_graph_def_from_tags(tags)
+        with sess.graph.as_default():
+            assets = asset_tensors(self.export_dir, message, import_scope)
+            op = _init_op(message, import_scope)
+            if op is not None:
+                sess.run(fetches=[op], feed_dict=assets)
+
+    def load(
+        self, sess: Any, tags: Sequence[str], import_scope: str | None = None, **kwargs: Any
+    ) -> Any:
+        """All of it; see `tf.saved_model.load`."""
+        with sess.graph.as_default():
+            saver, _ = self.load_graph(sess.graph, tags, import_scope, **kwargs)
+            self.restore_variables(sess, saver, import_scope)
+            self.run_init_ops(sess, tags, import_scope)
+        return self.get_meta_graph_def_from_tags(tags)
+
+
+def asset_tensors(export_dir: str, message: Any, import_scope: str | None = None) -> dict[str, str]:
+    """The paths of a SavedModel's assets, by the tensors that take them."""
+    assets = list(message.asset_file_def)
+    if not assets and names.ASSETS_KEY in message.collection_def:
+        packed = message.collection_def[names.ASSETS_KEY].any_list.value
+        assets = [AssetFileDef.FromString(one.value) for one in packed]
+    prefix = f"{import_scope}/" if import_scope else ""
+    directory = os.path.join(export_dir, names.ASSETS_DIRECTORY)
+    return {
+        prefix + asset.tensor_info.name: os.path.join(directory, asset.filename) for asset in assets
+    }
+
+
+def _init_op(message: Any, import_scope: str | None) -> Any:
+    key = names.INIT_OP_SIGNATURE_KEY
+    if key in message.signature_def:
+        return load_op_from_signature_def(message.signature_def[key], key, import_scope)
+    for collection in (names.MAIN_OP_KEY, names.LEGACY_INIT_OP_KEY):
+        if collection in message.collection_def:
+            listed = message.collection_def[collection].node_list.value
+            if len(listed) != 1:
+                raise RuntimeError(f"Expected exactly one SavedModel init op. Found: {listed}")
+            return get_collection(collection)[0]
+    return None

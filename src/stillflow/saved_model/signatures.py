@@ -1,0 +1,239 @@
+"""Signatures: which tensors of a graph its users feed and fetch, under which names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph import dtypes
+from stillflow.graph.export import export
+from stillflow.graph.graph import get_default_graph
+from stillflow.graph.operation import Operation
+from stillflow.graph.sparse_tensor import SparseTensor
+from stillflow.protos import SignatureDef, TensorInfo
+from stillflow.saved_model import names
+from stillflow.util.deprecation import deprecated
+
+_V1_ONLY = (
+    "This function will only be available through the v1 compatibility library as "
+    "tf.compat.v1.saved_model.utils.{0} or tf.compat.v1.saved_model.{0}."
+)
+
+
+@export("saved_model.build_tensor_info", "saved_model.utils.build_tensor_info")
+@deprecated(date=None, instructions=_V1_ONLY.format("build_tensor_info"))
+def build_tensor_info(tensor: Any) -> Any:
+    """A `TensorInfo` that names a tensor, its type and shape.
+
+    Args:
+      tensor: A `Tensor` or `SparseTensor`.
+    """
+    return tensor_info(tensor)
+
+
+def tensor_info(tensor: Any) -> Any:
+    """As `build_tensor_info`."""
+    info = TensorInfo(
+        dtype=dtypes.as_dtype(tensor.dtype).as_datatype_enum,
+        tensor_shape=tensor.get_shape().as_proto(),
+    )
+    if isinstance(tensor, SparseTensor):
+        info.coo_sparse.values_tensor_name = tensor.values.name
+        info.coo_sparse.indices_tensor_name = tensor.indices.name
+        info.coo_sparse.dense_shape_tensor_name = tensor.dense_shape.name
+    else:
+        info.name = tensor.name
+    return info
+
+
+def tensor_info_of_op(op: Operation) -> Any:
+    """A `TensorInfo` that names an operation."""
+    return TensorInfo(dtype=0, tensor_shape={"unknown_rank": True}, name=op.name)
+
+
+@export("saved_model.get_tensor_from_tensor_info", "saved_model.utils.get_tensor_from_tensor_info")
+@deprecated(date=None, instructions=_V1_ONLY.format("get_tensor_from_tensor_info"))
+def get_tensor_from_tensor_info(
+    tensor_info: Any, graph: Any = None, import_scope: str | None = None
+) -> Any:
+    """The tensor that a `TensorInfo` names.
+
+    Args:
+      tensor_info: The message.
+      graph: The graph, by default the default one.
+      import_scope: The scope that the graph was imported under.
+
+    Raises:
+      KeyError: If there is no such tensor.
+      ValueError: If the message names none.
+    """
+    graph = graph or get_default_graph()
+
+    def tensor(name: str) -> Any:
+        full = f"{import_scope}/{name}" if import_scope else name
+        return graph.as_graph_element(full, allow_tensor=True, allow_operation=False)
+
+    encoding = tensor_info.WhichOneof("encoding")
+    if encoding == "name":
+        return tensor(tensor_info.name)
+    if encoding == "coo_sparse":
+        sparse = tensor_info.coo_sparse
+        return SparseTensor(
+            tensor(sparse.indices_tensor_name),
+            tensor(sparse.values_tensor_name),
+            tensor(sparse.dense_shape_tensor_name),
+        )
+    raise ValueError(f"Invalid TensorInfo.encoding: {encoding}")
+
+
+@export("saved_model.build_signature_def", "saved_model.signature_def_utils.build_signature_def")
+def build_signature_def(
+    inputs: Any = None, outputs: Any = None, method_name: str | None = None
+) -> Any:
+    """A `SignatureDef`.
+
+    Args:
+      inputs, outputs: `TensorInfo`s by name.
+      method_name: What it does, one of `tf.saved_model.*_METHOD_NAME`.
+    """
+    signature = SignatureDef()
+    for target, given in ((signature.inputs, inputs), (signature.outputs, outputs)):
+        for name, info in (given or {}).items():
+            target[name].CopyFrom(info)
+    if method_name is not None:
+        signature.method_name = method_name
+    return signature
+
+
+@export(
+    "saved_model.regression_signature_def",
+    "saved_model.signature_def_utils.regression_signature_def",
+)
+def regression_signature_def(examples: Any, predictions: Any) -> Any:
+    """The signature of a regression: examples in, float32 predictions out.
+
+    Raises:
+      ValueError: If a tensor is missing or of the wrong type.
+    """
+    if examples is None:
+        raise ValueError("Regression examples cannot be None.")
+    if predictions is None:
+        raise ValueError("Regression predictions cannot be None.")
+    info = _input_info(examples, "Regression")
+    result = tensor_info(predictions)
+    if result.dtype != dtypes.float32.as_datatype_enum:
+        raise ValueError("Regression output must be a float Tensor.")
+    return build_signature_def(
+        {names.REGRESS_INPUTS: info}, {names.REGRESS_OUTPUTS: result}, names.REGRESS_METHOD_NAME
+    )
+
+
+@export(
+    "saved_model.classification_signature_def",
+    "saved_model.signature_def_utils.classification_signature_def",
+)
+def classification_signature_def(examples: Any, classes: Any, scores: Any) -> Any:
+    """The signature of a classification: examples in, names of classes and scores out.
+
+    Raises:
+      ValueError: If a tensor is missing or of the wrong type.
+    """
+    if examples is None:
+        raise ValueError("Classification examples cannot be None.")
+    if classes is None and scores is None:
+        raise ValueError("Classification classes and scores cannot both be None.")
+    info = _input_info(examples, "Classification")
+    outputs = {}
+    if classes is not None:
+        outputs[names.CLASSIFY_OUTPUT_CLASSES] = tensor_info(classes)
+        if tensor_info(classes).dtype != dtypes.string.as_datatype_enum:
+            raise ValueError("Classification classes must be a string Tensor.")
+    if scores is not None:
+        outputs[names.CLASSIFY_OUTPUT_SCORES] = tensor_info(scores)
+        if tensor_info(scores).dtype != dtypes.float32.as_datatype_enum:
+            raise ValueError("Classification scores must be a float Tensor.")
+    return build_signature_def({names.CLASSIFY_INPUTS: info}, outputs, names.CLASSIFY_METHOD_NAME)
+
+
+def _input_info(examples: Any, what: str) -> Any:
+    from stillflow.graph.operation import Tensor
+
+    if not isinstance(examples, Tensor):
+        raise ValueError(f"{what} examples must be a string Tensor.")
+    info = tensor_info(examples)
+    if info.dtype != dtypes.string.as_datatype_enum:
+        raise ValueError(f"{what} examples must be a string Tensor.")
+    return info
+
+
+@export(
+    "saved_model.predict_signature_def", "saved_model.signature_def_utils.predict_signature_def"
+)
+def predict_signature_def(inputs: Any, outputs: Any) -> Any:
+    """The signature of anything: tensors in and out, by name.
+
+    Raises:
+      ValueError: If there are none.
+    """
+    if inputs is None or not inputs:
+        raise ValueError("Prediction inputs cannot be None or empty.")
+    if outputs is None or not outputs:
+        raise ValueError("Prediction outputs cannot be None or empty.")
+    return build_signature_def(
+        {name: tensor_info(tensor) for name, tensor in inputs.items()},
+        {name: tensor_info(tensor) for name, tensor in outputs.items()},
+        names.PREDICT_METHOD_NAME,
+    )
+
+
+@export("saved_model.is_valid_signature", "saved_model.signature_def_utils.is_valid_signature")
+def is_valid_signature(signature_def: Any) -> bool:
+    """Whether a server can serve a signature."""
+    if signature_def is None:
+        return False
+    inputs, outputs = dict(signature_def.inputs), dict(signature_def.outputs)
+    method = signature_def.method_name
+    string, number = dtypes.string.as_datatype_enum, dtypes.float32.as_datatype_enum
+    if method == names.PREDICT_METHOD_NAME:
+        return bool(inputs) and bool(outputs)
+    if method == names.REGRESS_METHOD_NAME:
+        return _types(inputs) == {names.REGRESS_INPUTS: string} and _types(outputs) == {
+            names.REGRESS_OUTPUTS: number
+        }
+    if method == names.CLASSIFY_METHOD_NAME:
+        allowed = {names.CLASSIFY_OUTPUT_CLASSES: string, names.CLASSIFY_OUTPUT_SCORES: number}
+        return (
+            _types(inputs) == {names.CLASSIFY_INPUTS: string}
+            and bool(outputs)
+            and _types(outputs).items() <= allowed.items()
+        )
+    return False
+
+
+def _types(infos: dict[str, Any]) -> dict[str, int]:
+    return {name: info.dtype for name, info in infos.items()}
+
+
+def op_signature_def(op: Operation, key: str) -> Any:
+    """A signature whose only output is an operation."""
+    return build_signature_def(outputs={key: tensor_info_of_op(op)})
+
+
+def load_op_from_signature_def(signature: Any, key: str, import_scope: str | None = None) -> Any:
+    """The operation that such a signature names.
+
+    Raises:
+      NotFoundError: If the graph lacks it.
+    """
+    from stillflow import errors
+
+    name = signature.outputs[key].name
+    try:
+        full = f"{import_scope}/{name}" if import_scope else name
+        return get_default_graph().as_graph_element(full, allow_tensor=True, allow_operation=True)
+    except KeyError as error:
+        raise errors.NotFoundError(
+            None,
+            None,
+            f"The {key} could not be found in the graph. Please make sure the SavedModel was "
+            f"created by the internal _SavedModelBuilder.\n{error}",
+        ) from None
