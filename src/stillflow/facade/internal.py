@@ -431,14 +431,24 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_PLUGINS_DIR": "stillflow.summary.writer:PLUGINS",
         "*": "stillflow.summary.writer stillflow.summary.event_file_writer",
     },
-    "tensorflow.python.saved_model.builder_impl": {"*": "stillflow.saved_model.writing"},
+    "tensorflow.python.saved_model.builder": {
+        "_SavedModelBuilder": "stillflow.saved_model.writing:InternalBuilder",
+    },
+    "tensorflow.python.saved_model.builder_impl": {
+        "_SavedModelBuilder": "stillflow.saved_model.writing:InternalBuilder",
+        "*": "stillflow.saved_model.writing",
+    },
     "tensorflow.python.saved_model.constants": {"*": "stillflow.saved_model.names"},
     "tensorflow.python.saved_model.loader_impl": {
         "_parse_saved_model": "stillflow.saved_model.reading:parse_saved_model",
         "*": "stillflow.saved_model.reading",
     },
+    "tensorflow.python.saved_model.signature_constants": {"*": "stillflow.saved_model.names"},
     "tensorflow.python.saved_model.signature_def_utils_impl": {
         "*": "stillflow.saved_model.signatures",
+    },
+    "tensorflow.python.saved_model.utils": {
+        "build_tensor_info_from_op": "stillflow.saved_model.signatures:tensor_info_of_op",
     },
     "tensorflow.python.saved_model.utils_impl": {
         "build_tensor_info_from_op": "stillflow.saved_model.signatures:tensor_info_of_op",

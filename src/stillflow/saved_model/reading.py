@@ -161,8 +161,8 @@ class SavedModelLoader:
         """Runs what has to run after loading."""
         message = self.get_meta_graph_def_from_tags(tags)
         with sess.graph.as_default():
-            assets = asset_tensors(self.export_dir, message, import_scope)
-            op = _init_op(message, import_scope)
+            assets = get_asset_tensors(self.export_dir, message, import_scope)
+            op = get_init_op(message, import_scope)
             if op is not None:
                 sess.run(fetches=[op], feed_dict=assets)
 
@@ -177,7 +177,9 @@ class SavedModelLoader:
         return self.get_meta_graph_def_from_tags(tags)
 
 
-def asset_tensors(export_dir: str, message: Any, import_scope: str | None = None) -> dict[str, str]:
+def get_asset_tensors(
+    export_dir: str, message: Any, import_scope: str | None = None
+) -> dict[str, str]:
     """The paths of a SavedModel's assets, by the tensors that take them."""
     assets = list(message.asset_file_def)
     if not assets and names.ASSETS_KEY in message.collection_def:
@@ -190,14 +192,34 @@ def asset_tensors(export_dir: str, message: Any, import_scope: str | None = None
     }
 
 
-def _init_op(message: Any, import_scope: str | None) -> Any:
-    key = names.INIT_OP_SIGNATURE_KEY
-    if key in message.signature_def:
-        return load_op_from_signature_def(message.signature_def[key], key, import_scope)
-    for collection in (names.MAIN_OP_KEY, names.LEGACY_INIT_OP_KEY):
-        if collection in message.collection_def:
-            listed = message.collection_def[collection].node_list.value
-            if len(listed) != 1:
-                raise RuntimeError(f"Expected exactly one SavedModel init op. Found: {listed}")
-            return get_collection(collection)[0]
+def get_init_op(message: Any, import_scope: str | None = None) -> Any:
+    """What a `MetaGraphDef` wants run after loading, or None."""
+    for found in (
+        _op_of_signature(message, names.INIT_OP_SIGNATURE_KEY, import_scope),
+        _op_of_collection(message, names.MAIN_OP_KEY),
+        _op_of_collection(message, names.LEGACY_INIT_OP_KEY),
+    ):
+        if found is not None:
+            return found
     return None
+
+
+def get_train_op(message: Any, import_scope: str | None = None) -> Any:
+    """What runs a step of training in a `MetaGraphDef`, or None."""
+    found = _op_of_signature(message, names.TRAIN_OP_SIGNATURE_KEY, import_scope)
+    return _op_of_collection(message, names.TRAIN_OP_KEY) if found is None else found
+
+
+def _op_of_signature(message: Any, key: str, import_scope: str | None) -> Any:
+    if key not in message.signature_def:
+        return None
+    return load_op_from_signature_def(message.signature_def[key], key, import_scope)
+
+
+def _op_of_collection(message: Any, key: str) -> Any:
+    if key not in message.collection_def:
+        return None
+    listed = message.collection_def[key].node_list.value
+    if len(listed) != 1:
+        raise RuntimeError(f"Expected exactly one SavedModel init op. Found: {listed}")
+    return get_collection(key)[0]

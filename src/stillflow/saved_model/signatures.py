@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from stillflow.graph import dtypes
@@ -183,6 +184,30 @@ def predict_signature_def(inputs: Any, outputs: Any) -> Any:
         {name: tensor_info(tensor) for name, tensor in outputs.items()},
         names.PREDICT_METHOD_NAME,
     )
+
+
+def supervised_signature_def(
+    method_name: str, inputs: Any, loss: Any, predictions: Any = None, metrics: Any = None
+) -> Any:
+    """The signature of training or evaluation: tensors in, loss, predictions and metrics out.
+
+    Raises:
+      ValueError: If there are no inputs.
+    """
+    if inputs is None or not inputs:
+        raise ValueError(f"{method_name} inputs cannot be None or empty.")
+    outputs = {**(loss or {}), **(predictions or {}), **(metrics or {})}
+    return build_signature_def(
+        {name: tensor_info(tensor) for name, tensor in inputs.items()},
+        {name: tensor_info(tensor) for name, tensor in outputs.items()},
+        method_name,
+    )
+
+
+supervised_train_signature_def = partial(
+    supervised_signature_def, names.SUPERVISED_TRAIN_METHOD_NAME
+)
+supervised_eval_signature_def = partial(supervised_signature_def, names.SUPERVISED_EVAL_METHOD_NAME)
 
 
 @export("saved_model.is_valid_signature", "saved_model.signature_def_utils.is_valid_signature")

@@ -11,13 +11,15 @@ from typing import Any
 from stillflow.files import atomic
 from stillflow.files.failures import os_errors
 from stillflow.graph import dtypes
-from stillflow.graph.api import add_to_collection
+from stillflow.graph.api import add_to_collection, get_collection
 from stillflow.graph.export import export
+from stillflow.graph.graph import get_default_graph
+from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.platform import tf_logging as logging
-from stillflow.protos import AssetFileDef, SavedModel, SaverDef
+from stillflow.protos import AssetFileDef, CollectionDef, SavedModel, SaverDef
 from stillflow.saved_model import names
-from stillflow.saved_model.signatures import predict_signature_def
+from stillflow.saved_model.signatures import op_signature_def, predict_signature_def
 from stillflow.train.saver import Saver
 from stillflow.util.deprecation import deprecated
 from stillflow.variables.collections import all_saveable_objects
@@ -82,7 +84,7 @@ class SavedModelBuilder:
                 "Graph state including variables and assets has already been saved. Please invoke "
                 "`add_meta_graph()` instead."
             )
-        _check_signatures(signature_def_map or {})
+        self._check(signature_def_map or {})
         self._add_collections(assets_collection, main_op or legacy_init_op)
         directory = os.path.join(self._export_dir, names.VARIABLES_DIRECTORY)
         with os_errors(directory):
@@ -114,7 +116,7 @@ class SavedModelBuilder:
                 "Graph state including variables and assets has not been saved yet. Please invoke "
                 "`add_meta_graph_and_variables()` first."
             )
-        _check_signatures(signature_def_map or {})
+        self._check(signature_def_map or {})
         self._add_collections(assets_collection, main_op or legacy_init_op)
         saver = saver or _new_saver()
         self._add(saver, tags, signature_def_map, clear_devices, strip_default_attrs)
@@ -142,8 +144,10 @@ class SavedModelBuilder:
             message.signature_def[key].CopyFrom(signature)
         self._saved_model.meta_graphs.add().CopyFrom(message)
 
-    def _add_collections(self, assets: Any, main_op: Any) -> None:
-        sources = _collect_assets(assets)
+    def _check(self, signatures: dict[str, Any]) -> None:
+        _check_signatures(signatures)
+
+    def _copy_assets(self, sources: dict[str, str]) -> None:
         if sources:
             target = os.path.join(self._export_dir, names.ASSETS_DIRECTORY)
             with os_errors(target):
@@ -153,10 +157,89 @@ class SavedModelBuilder:
                 if not os.path.exists(path):
                     with os_errors(source):
                         shutil.copyfile(source, path)
+
+    def _add_collections(self, assets: Any, main_op: Any) -> None:
+        self._copy_assets(_collect_assets(assets))
         if main_op is not None:
             if not isinstance(main_op, Operation):
                 raise TypeError(f"main_op needs to be an Operation: {main_op!r}")
+            for key in (names.MAIN_OP_KEY, names.LEGACY_INIT_OP_KEY):
+                if get_collection(key):
+                    raise ValueError(
+                        f"Graph already contains one or more main ops under the collection {key}."
+                    )
             add_to_collection(names.MAIN_OP_KEY, main_op)
+
+
+class InternalBuilder(SavedModelBuilder):
+    """The builder of estimators: assets and operations stand in fields, not in collections."""
+
+    def add_meta_graph_and_variables(  # type: ignore[override]
+        self,
+        sess: Any,
+        tags: Sequence[str],
+        signature_def_map: dict[str, Any] | None = None,
+        assets_list: Any = None,
+        clear_devices: bool = False,
+        init_op: Any = None,
+        train_op: Any = None,
+        strip_default_attrs: bool = False,
+        saver: Any = None,
+    ) -> None:
+        """As in `SavedModelBuilder`; `init_op` is `main_op`, `train_op` one step of training."""
+        signatures = self._with_ops(signature_def_map, init_op, train_op)
+        super().add_meta_graph_and_variables(
+            sess,
+            tags,
+            signatures,
+            assets_collection=None,
+            clear_devices=clear_devices,
+            strip_default_attrs=strip_default_attrs,
+            saver=saver,
+        )
+        self._add_assets(assets_list)
+
+    def add_meta_graph(  # type: ignore[override]
+        self,
+        tags: Sequence[str],
+        signature_def_map: dict[str, Any] | None = None,
+        assets_list: Any = None,
+        clear_devices: bool = False,
+        init_op: Any = None,
+        train_op: Any = None,
+        saver: Any = None,
+    ) -> None:
+        """As in `SavedModelBuilder`; attributes with their default values are left out."""
+        signatures = self._with_ops(signature_def_map, init_op, train_op)
+        super().add_meta_graph(
+            tags, signatures, clear_devices=clear_devices, strip_default_attrs=True, saver=saver
+        )
+        self._add_assets(assets_list)
+
+    def _with_ops(self, signatures: Any, init_op: Any, train_op: Any) -> dict[str, Any]:
+        signatures = dict(signatures or {})
+        _check_signatures(signatures)
+        for op, key in (
+            (init_op, names.INIT_OP_SIGNATURE_KEY),
+            (train_op, names.TRAIN_OP_SIGNATURE_KEY),
+        ):
+            if op is not None:
+                signatures[key] = op_signature_def(op, key)
+        return signatures
+
+    def _check(self, signatures: Any) -> None:
+        """They were checked before the operations came to them."""
+
+    def _add_assets(self, assets: Any) -> None:
+        sources: dict[str, str] = {}
+        message = self._saved_model.meta_graphs[-1]
+        for tensor in assets or ():
+            source = _asset_path(tensor)
+            name = _free_name(source, sources)
+            asset = message.asset_file_def.add(filename=name)
+            asset.tensor_info.name = tensor.name
+            sources[name] = source
+        self._copy_assets(sources)
 
 
 def _new_saver() -> Saver:
@@ -189,18 +272,15 @@ def _check_signatures(signatures: dict[str, Any]) -> None:
 
 def _collect_assets(assets: Any) -> dict[str, str]:
     """Names the assets of a graph in its collection; gives where they come from, by name."""
-    from google.protobuf.any_pb2 import Any as AnyMessage
-
     sources: dict[str, str] = {}
     for tensor in assets or ():
         source = _asset_path(tensor)
         name = _free_name(source, sources)
         asset = AssetFileDef(filename=name)
         asset.tensor_info.name = tensor.name
-        packed = AnyMessage(
-            type_url="type.googleapis.com/tensorflow.AssetFileDef",
-            value=asset.SerializeToString(),
-        )
+        packed = CollectionDef.AnyList().value.add()
+        packed.type_url = "type.googleapis.com/tensorflow.AssetFileDef"
+        packed.value = asset.SerializeToString()
         add_to_collection(names.ASSETS_KEY, packed)
         sources[name] = source
     return sources
@@ -251,9 +331,6 @@ def simple_save(
       inputs, outputs: Tensors by name.
       legacy_init_op: An operation to run after loading.
     """
-    from stillflow.graph.graph import get_default_graph
-    from stillflow.graph.graph_keys import GraphKeys
-
     signature = predict_signature_def(inputs, outputs)
     builder = SavedModelBuilder(export_dir)
     builder.add_meta_graph_and_variables(

@@ -344,17 +344,20 @@ def _fill_collection(target: Any, key: str, items: list[Any], scope: str | None)
                 values.append(without_scope(item.name, scope))
     elif kind == "bytes_list":
         values.extend([compat.as_bytes(item) for item in items])
+    elif kind == "any_list":  # of whichever pool
+        for item in items:
+            values.add().MergeFromString(item.SerializeToString())
     else:
         values.extend(items)
 
 
 def _kind_of(item: Any) -> str:
-    from google.protobuf.any_pb2 import Any as AnyMessage
-
     if isinstance(item, (str, bytes)):
         return "bytes_list"
     if isinstance(item, int):
         return "int64_list"
     if isinstance(item, float):
         return "float_list"
-    return "any_list" if isinstance(item, AnyMessage) else "node_list"
+    descriptor = getattr(item, "DESCRIPTOR", None)
+    is_any = getattr(descriptor, "full_name", "") == "google.protobuf.Any"
+    return "any_list" if is_any else "node_list"
