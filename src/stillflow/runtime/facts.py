@@ -16,6 +16,7 @@ from stillflow.graph.infer import as_dims
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.containers import Containers
+from stillflow.runtime.interrupts import Waits
 
 if TYPE_CHECKING:
     from stillflow.runtime.resources import Resources
@@ -112,6 +113,14 @@ class PlanNode(Node):
         container = attrs.get("container", b"").decode()
         shared = name or attrs.get("shared_name", b"").decode() or self.op.name
         return self.facts.resources.get(container, kind, shared, create)
+
+    def state(self, index: int) -> Any:
+        """The session state behind an input that is a handle; None where only the run knows it."""
+        return self.facts.handles.get(self.op._inputs[index])
+
+    def waits(self) -> Waits:
+        """How a kernel waits, so that the session's end and time limits reach it."""
+        return Waits(self.facts.resources.interrupt)
 
     def own_state(self, create: Any) -> Any:
         """State that belongs to this op alone within the session (a random stream, say)."""

@@ -1,28 +1,88 @@
-"""What stops a run that would go on for ever: its time limit, or the session's end."""
+"""What stops a run that would go on for ever: its time limit, or the session's end.
+
+Loops look at an interrupt at each turn; what waits (queues, say) leaves a function to be called.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from stillflow import errors
 
+Wake = Callable[[errors.OpError], None]
+
 
 class Interrupt:
-    """A wish that a run ends; loops look at it at each turn."""
+    """A wish that a run ends."""
 
-    __slots__ = ("error",)
+    __slots__ = ("_lock", "_waiting", "error")
 
     def __init__(self) -> None:
         self.error: errors.OpError | None = None
+        self._lock = threading.Lock()
+        self._waiting: dict[int, Wake] = {}
+
+    def leave(self, error: errors.OpError) -> None:
+        """Leaves an error for loops to raise, and wakes what waits."""
+        self.error = error
+        with self._lock:
+            waiting = list(self._waiting.values())
+        for wake in waiting:
+            wake(error)
+
+    def watch(self, wake: Wake) -> None:
+        """From now on `wake` is called with the error that is left; at once if one was."""
+        with self._lock:
+            self._waiting[id(wake)] = wake
+        if self.error is not None:
+            wake(self.error)
+
+    def forget(self, wake: Wake) -> None:
+        """Ends what `watch` began."""
+        with self._lock:
+            self._waiting.pop(id(wake), None)
 
     def check(self) -> None:
         """Raises the error that was left, if any."""
         if self.error is not None:
             kind: Any = type(self.error)
             raise kind(None, None, self.error.message)
+
+
+class Waits:
+    """How the operations of a session wait: until they are done or the run is to end.
+
+    Args:
+      session: what ends all runs of the session.
+    """
+
+    def __init__(self, session: Interrupt) -> None:
+        self.session = session
+
+    def wait(self, done: threading.Lock, cancel: Wake) -> None:
+        """Waits until another thread releases `done`.
+
+        Args:
+          done: a lock that the caller has acquired.
+          cancel: called, maybe in another thread, when the run is to end; it must release `done`.
+        """
+        limit = current_interrupt()
+        watched = (self.session,) if limit is _NEVER else (self.session, limit)
+        for interrupt in watched:
+            interrupt.watch(cancel)
+        try:
+            done.acquire()
+        finally:
+            for interrupt in watched:
+                interrupt.forget(cancel)
+
+    def check(self) -> None:
+        """Raises the error of a run that is to end."""
+        self.session.check()
+        current_interrupt().check()
 
 
 _NEVER = Interrupt()
@@ -48,9 +108,8 @@ def time_limit(milliseconds: int) -> Iterator[None]:
     interrupt, before = Interrupt(), current_interrupt()
 
     def stop() -> None:
-        interrupt.error = errors.DeadlineExceededError(
-            None, None, "Timed out waiting for notification"
-        )
+        error = errors.DeadlineExceededError(None, None, "Timed out waiting for notification")
+        interrupt.leave(error)
 
     timer = threading.Timer(milliseconds / 1000, stop)
     timer.daemon = True

@@ -54,7 +54,7 @@ class Resources:
 
     def close(self) -> None:
         """Stops loops that run, closes what can be closed and forgets everything."""
-        self.interrupt.error = errors.CancelledError(None, None, "Session has been closed.")
+        self.interrupt.leave(errors.CancelledError(None, None, "Session has been closed."))
         for thing in list(self._objects.values()):
             close = getattr(thing, "close_session", None)
             if close is not None:

@@ -1,0 +1,1 @@
+"""Queues and what resembles them: barriers, staging areas, accumulators of gradients."""

@@ -1,0 +1,128 @@
+"""Attempts to put into a queue or take from it, which wait for their turn in order."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import deque
+from typing import Any
+
+from stillflow import errors
+
+_private_names = itertools.count()
+
+
+def private_name(node_name: str) -> str:
+    """What messages call a queue that has no shared name."""
+    return f"_{next(_private_names)}_{node_name}"
+
+
+class Attempt:
+    """One wish: `run` is tried, under the queue's lock, until it returns True.
+
+    It may do a part of its work and return None where that may let others go on, or False where
+    it could do nothing.
+    """
+
+    __slots__ = ("done", "error", "finished", "kind", "left", "taken")
+
+    def __init__(self, kind: str, left: int) -> None:
+        self.kind = kind
+        self.left = left  # elements still to be put or taken
+        self.taken: list[Any] = []
+        self.error: errors.OpError | None = None
+        self.finished = False
+        self.done: threading.Lock | None = None  # released at the end, where somebody waits
+
+    def run(self) -> bool | None:
+        raise NotImplementedError
+
+    def give_back(self) -> None:
+        """Undoes what was done by halves: the attempt was cancelled."""
+
+    def finish(self, error: errors.OpError | None = None) -> bool:
+        """Marks the end and wakes who waits for it."""
+        self.finished = True
+        self.error = error
+        if self.done is not None:
+            self.done.release()
+        return True
+
+
+class Attempts:
+    """Pending attempts of two kinds, those that put and those that take, each in order."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.putting: deque[Attempt] = deque()
+        self.taking: deque[Attempt] = deque()
+
+    def submit(self, attempt: Attempt, pending: deque[Attempt], waits: Any) -> None:
+        """Carries an attempt out, waiting for its turn where it cannot be at once.
+
+        Raises:
+          CancelledError: the session was closed, or what waits was cancelled.
+          DeadlineExceededError: the run took longer than it may.
+          tf.errors.OpError: what the attempt ended with.
+        """
+        with self.lock:
+            pending.append(attempt)
+            self._flush()
+            if not attempt.finished:
+                attempt.done = threading.Lock()
+                attempt.done.acquire()
+        if attempt.done is not None:
+            self._wait(attempt, pending, waits)
+        if attempt.error is not None:
+            raise attempt.error
+
+    def _wait(self, attempt: Attempt, pending: deque[Attempt], waits: Any) -> None:
+        def cancel(error: errors.OpError) -> None:
+            if isinstance(error, errors.CancelledError):
+                error = cancelled(attempt)
+            self._drop(attempt, pending, error)
+
+        try:
+            waits.wait(attempt.done, cancel)
+        except BaseException:  # Ctrl-C
+            self._drop(attempt, pending, None)
+            raise
+
+    def _drop(
+        self, attempt: Attempt, pending: deque[Attempt], error: errors.OpError | None
+    ) -> None:
+        with self.lock:
+            if attempt.finished:
+                return
+            attempt.give_back()
+            pending.remove(attempt)
+            attempt.finish(error)
+            self._flush()
+
+    def _flush(self) -> None:
+        """Lets the first of each kind go on for as long as that changes anything."""
+        changed = True
+        while changed:
+            changed = self._try(self.putting)
+            changed = self._try(self.taking) or changed
+
+    @staticmethod
+    def _try(pending: deque[Attempt]) -> bool:
+        progress = False
+        while pending:
+            result = pending[0].run()
+            if not result:
+                return progress or result is None
+            pending.popleft()
+            progress = True
+        return progress
+
+    def cancel_putting(self) -> None:
+        """Ends, with an error, all attempts that wait to put something."""
+        for attempt in self.putting:
+            attempt.finish(cancelled(attempt))
+        self.putting.clear()
+
+
+def cancelled(attempt: Attempt) -> errors.OpError:
+    return errors.CancelledError(None, None, f"{attempt.kind} operation was cancelled")

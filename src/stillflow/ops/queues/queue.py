@@ -1,0 +1,263 @@
+"""Queues while they run: bounded, closable, shared by the threads of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stillflow import errors
+from stillflow.graph import dims as dims_lib
+from stillflow.graph.constant_value import Dims
+from stillflow.graph.dtypes import DType
+from stillflow.ops.queues import elements as elements_lib
+from stillflow.ops.queues.attempts import Attempt, Attempts
+from stillflow.ops.queues.elements import Tuple
+
+UNBOUNDED = 2**31 - 1
+
+
+class Queue:
+    """A queue of tuples.
+
+    Args:
+      kind: its name in messages, `FIFOQueue`.
+      name: that of the queue.
+      dtypes: of the components of an element.
+      shapes: of the components: empty where they may differ, with None in queues that pad.
+      capacity: how many elements it holds at most.
+      store: what keeps the elements.
+      pads: whether batches fill elements up to the largest.
+      device: where batches are made.
+    """
+
+    def __init__(
+        self, kind: str, name: str, dtypes: Sequence[DType], shapes: Sequence[Dims],
+        capacity: int, store: Any, pads: bool = False, device: Any = "cpu",
+    ) -> None:  # fmt: skip
+        self.kind = kind
+        self.name = name
+        self.dtypes = list(dtypes)
+        self.shapes = list(shapes)
+        self.capacity = UNBOUNDED if capacity < 0 else capacity
+        self.store = store
+        self.pads = pads
+        self.device = device
+        self.closed = False
+        self.attempts = Attempts()
+
+    # ---- what operations do
+
+    def enqueue(self, element: Tuple, waits: Any) -> None:
+        """Puts one element in.
+
+        Raises:
+          CancelledError: the queue is closed, or the wait was cancelled.
+          InvalidArgumentError: the element does not fit the queue.
+        """
+        self._check_element(element)
+        self._submit_put([element], waits)
+
+    def enqueue_many(self, components: Tuple, waits: Any) -> None:
+        """Puts the elements of a batch in; raises what `enqueue` does."""
+        self._check_batch(components)
+        if components[0].shape[0]:
+            self._submit_put(elements_lib.rows(components), waits)
+
+    def _submit_put(self, elements: list[Tuple], waits: Any) -> None:
+        self.attempts.submit(_Put(self, elements), self.attempts.putting, waits)
+
+    def dequeue(self, waits: Any) -> Tuple:
+        """Takes one element.
+
+        Raises:
+          OutOfRangeError: the queue is closed and empty.
+          CancelledError: the wait was cancelled.
+        """
+        take = _Take(self, 1)
+        self.attempts.submit(take, self.attempts.taking, waits)
+        taken: Tuple = take.taken[0]
+        return taken
+
+    def dequeue_many(self, count: int, waits: Any, fewer: bool = False) -> Tuple:
+        """Takes a batch; `fewer` elements will do once the queue is closed.
+
+        Raises:
+          InvalidArgumentError: `count` is negative, or elements may differ in shape.
+          OutOfRangeError, CancelledError: as `dequeue`.
+        """
+        if count < 0:
+            raise _refuse(f"DequeueManyOp requested {count} < 0 elements")
+        if not self.shapes:
+            what = "DequeueMany requires" if self._by_priority else "DequeueMany and DequeueUpTo"
+            what += "" if self._by_priority else " require"
+            raise _refuse(f"{self.kind}'s {what} the components to have specified shapes.")
+        if count == 0:
+            return elements_lib.empty(self.dtypes, self.shapes, self.device)  # type: ignore[arg-type]
+        take = _Take(self, count, batch=True, fewer=fewer)
+        self.attempts.submit(take, self.attempts.taking, waits)
+        if self.pads:
+            return elements_lib.padded(take.taken, self.shapes)  # type: ignore[arg-type]
+        return elements_lib.stacked(take.taken)
+
+    def close(self, cancel_pending: bool, waits: Any) -> None:
+        """Refuses further elements; those that wait to come in come in, or are cancelled.
+
+        Raises:
+          CancelledError: it was closed before, and `cancel_pending` is not set.
+        """
+        if not cancel_pending:
+            self.attempts.submit(_Close(self), self.attempts.putting, waits)
+            return
+        with self.attempts.lock:
+            self.closed = True
+            self.attempts.cancel_putting()
+            self.attempts._flush()
+
+    def size(self) -> int:
+        return len(self.store)
+
+    # ---- checks
+
+    @property
+    def _by_priority(self) -> bool:
+        return self.kind == "PriorityQueue"
+
+    def _check_element(self, element: Tuple) -> None:
+        if self._by_priority and element[0].ndim:
+            got = shape_text(element[0].shape)
+            raise _refuse(
+                f"Expected the priority element to be a scalar, but received shape: {got}"
+            )
+        for i, (component, shape) in enumerate(zip(element, self.shapes, strict=False)):
+            if not _fits(tuple(component.shape), shape):
+                raise _mismatch(i, shape, component.shape)
+
+    def _check_batch(self, components: Tuple) -> None:
+        for component in components:
+            if not component.ndim:
+                raise _refuse("All components of a batch must have at least one dimension")
+        size = components[0].shape[0]
+        for i, component in enumerate(components):
+            if self.shapes:
+                expected = dims_lib.concat((size,), self.shapes[i])
+                if not _fits(tuple(component.shape), expected):
+                    raise _mismatch(i, expected, component.shape)
+            elif component.shape[0] != size:
+                raise _refuse(
+                    "All input tensors must have the same size in the 0th dimension. Component "
+                    f"{i} has {component.shape[0]}, and should have {size}"
+                )
+
+    def out_of_range(self, requested: int, size: int) -> errors.OpError:
+        """The error of who takes from a closed queue."""
+        return errors.OutOfRangeError(
+            None,
+            None,
+            f"{self.kind} '{self.name}' is closed and has insufficient elements "
+            f"(requested {requested}, current size {size})",
+        )
+
+
+class _Put(Attempt):
+    __slots__ = ("elements", "queue")
+
+    def __init__(self, queue: Queue, elements: list[Tuple]) -> None:
+        super().__init__("Enqueue", len(elements))
+        self.queue = queue
+        self.elements = elements
+
+    def run(self) -> bool | None:
+        queue, left = self.queue, self.left
+        if queue.closed:
+            message = f"{queue.kind} '{queue.name}' is closed."
+            return self.finish(errors.CancelledError(None, None, message))
+        store, elements = queue.store, self.elements
+        room = min(queue.capacity - len(store), left)
+        if room <= 0:
+            return False
+        start = len(elements) - left
+        for i in range(start, start + room):
+            store.put(elements[i])
+        self.left = left - room
+        return self.finish() if not self.left else None
+
+
+class _Take(Attempt):
+    __slots__ = ("batch", "fewer", "queue")
+
+    def __init__(self, queue: Queue, count: int, batch: bool = False, fewer: bool = False) -> None:
+        super().__init__("Dequeue", count)
+        self.queue = queue
+        self.batch = batch
+        self.fewer = fewer
+
+    def run(self) -> bool | None:
+        queue, store = self.queue, self.queue.store
+        size = len(store)
+        if queue.closed:
+            if size < self.left:
+                return self._end(size)
+        else:
+            size -= store.reserved
+        count = min(size, self.left)
+        if count <= 0:
+            return False
+        take = store.take
+        self.taken += [take() for _ in range(count)]
+        self.left -= count
+        return self.finish() if not self.left else None
+
+    def _end(self, size: int) -> bool | None:
+        """The queue is closed and has too little."""
+        queue = self.queue
+        requested = self.left
+        self.give_back()
+        if self.fewer and len(queue.store):
+            self.left = len(queue.store)
+            self.taken = [queue.store.take() for _ in range(self.left)]
+            return self.finish()
+        return self.finish(queue.out_of_range(requested, size))
+
+    def give_back(self) -> None:
+        self.queue.store.give_back(self.taken)
+        self.left += len(self.taken)
+        self.taken = []
+
+
+class _Close(Attempt):
+    __slots__ = ("queue",)
+
+    def __init__(self, queue: Queue) -> None:
+        super().__init__("Enqueue", 0)
+        self.queue = queue
+
+    def run(self) -> bool | None:
+        queue = self.queue
+        if queue.closed:
+            message = f"Queue '{queue.name}' is already closed."
+            return self.finish(errors.CancelledError(None, None, message))
+        queue.closed = True
+        return self.finish()
+
+
+def _fits(shape: tuple[int, ...], expected: Dims) -> bool:
+    return shape == expected or (
+        expected is None or (None in expected and dims_lib.is_compatible(shape, expected))
+    )
+
+
+def shape_text(shape: Any) -> str:
+    """A shape in the words of kernels: [2,3]."""
+    return f"[{','.join('?' if size is None else str(size) for size in shape)}]"
+
+
+def _mismatch(index: int, expected: Dims, shape: Any) -> errors.OpError:
+    return _refuse(
+        f"Shape mismatch in tuple component {index}. Expected "
+        f"{'<unknown>' if expected is None else shape_text(expected)}, got "
+        f"{shape_text(shape)}"
+    )
+
+
+def _refuse(message: str) -> errors.OpError:
+    return errors.InvalidArgumentError(None, None, message)
