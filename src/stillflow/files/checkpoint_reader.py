@@ -12,6 +12,7 @@ from stillflow import errors
 from stillflow.files import tensor_types
 from stillflow.files.bundle_format import index_path
 from stillflow.files.bundle_reader import BundleReader
+from stillflow.files.local_path import local_path
 from stillflow.files.tensor_slice import Shape, TensorSlice, parse_shape_and_slice
 from stillflow.files.v1_checkpoint import V1Reader
 
@@ -38,7 +39,7 @@ class CheckpointReader:
     """
 
     def __init__(self, prefix: str | bytes | os.PathLike[str]) -> None:
-        self._reader = open_checkpoint(os.fsdecode(prefix))
+        self._reader = open_checkpoint(local_path(os.fsdecode(prefix)))
 
     def _types_and_shapes(self) -> dict[str, tuple[int, Shape]]:
         if isinstance(self._reader, V1Reader):

@@ -8,13 +8,14 @@ from typing import Any
 from stillflow import errors
 from stillflow.files import atomic
 from stillflow.files.failures import os_errors
+from stillflow.files.local_path import local_path
 
 DEFAULT_NAME = "checkpoint"
 
 
 def state_path(directory: str, name: str | None = None) -> str:
     """The path of a directory's state file."""
-    return os.path.join(directory, DEFAULT_NAME if name is None else name)
+    return os.path.join(local_path(directory), DEFAULT_NAME if name is None else name)
 
 
 def write(path: str, state: Any) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from stillflow import errors
 from stillflow.files import checkpoint_state
 from stillflow.files.failures import os_errors
+from stillflow.files.local_path import local_path
 from stillflow.graph.export import export
 from stillflow.platform import compat
 from stillflow.platform import tf_logging as logging
@@ -170,6 +171,7 @@ def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None
 
 def _matching(pattern: str) -> list[str]:
     """The files a pattern names; brackets of a plain path mean themselves."""
+    pattern = local_path(pattern)
     if os.path.exists(pattern):
         return [pattern]
     parent = os.path.dirname(pattern)

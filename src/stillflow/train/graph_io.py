@@ -7,6 +7,7 @@ from typing import Any
 
 from stillflow.files import atomic
 from stillflow.files.failures import os_errors
+from stillflow.files.local_path import local_path
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph
 
@@ -28,7 +29,7 @@ def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool =
         message = graph_or_graph_def.as_graph_def()
     else:
         message = graph_or_graph_def
-    directory = os.fspath(logdir)
+    directory = local_path(os.fspath(logdir))
     if directory:
         with os_errors(directory):
             os.makedirs(directory, exist_ok=True)

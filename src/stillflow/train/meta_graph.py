@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow.files import sniff
+from stillflow.files.local_path import local_path
 from stillflow.graph.api import get_collection
 from stillflow.graph.collection_protos import proto_functions
 from stillflow.graph.eager_mode import executing_eagerly
@@ -148,7 +149,7 @@ def as_meta_graph(meta_graph_or_file: Any) -> Any:
     """A `MetaGraphDef`, from itself or from a file."""
     if isinstance(meta_graph_or_file, MetaGraphDef):
         return meta_graph_or_file
-    return read_meta_graph_file(os.fspath(meta_graph_or_file))
+    return read_meta_graph_file(local_path(os.fspath(meta_graph_or_file)))
 
 
 def read_meta_graph_file(filename: str) -> Any:

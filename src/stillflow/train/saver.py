@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from stillflow import errors
+from stillflow.files.local_path import local_path
 from stillflow.graph.api import add_to_collection, get_collection
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
@@ -353,7 +354,7 @@ class Saver:
             )
         except (errors.FailedPreconditionError, errors.NotFoundError):
             parent = os.path.dirname(save_path)
-            if not os.path.isdir(parent or "."):
+            if not os.path.isdir(local_path(parent) or "."):
                 raise ValueError(
                     f"Parent directory of {save_path} doesn't exist, can't save."
                 ) from None

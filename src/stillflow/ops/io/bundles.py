@@ -13,6 +13,7 @@ from stillflow.files import checkpoint_reader, tensor_types
 from stillflow.files.bundle_merge import merge
 from stillflow.files.bundle_reader import BundleReader
 from stillflow.files.bundle_writer import BundleWriter
+from stillflow.files.local_path import local_path
 from stillflow.files.tensor_slice import parse_shape_and_slice
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
@@ -221,7 +222,7 @@ def merge_v2_checkpoints_kernel(node: Node) -> Any:
                 "Input checkpoint_prefixes should be an 1-D tensor, got "
                 f"{shape_text(prefixes.shape)} instead."
             )
-        sources = [prefix.decode(errors="surrogateescape") for prefix in prefixes]
+        sources = [local_path(prefix.decode(errors="surrogateescape")) for prefix in prefixes]
         target = text(destination)
         merge(sources, target)
         if delete:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from stillflow.files import tensor_types
+from stillflow.files.local_path import local_path
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 
@@ -33,8 +34,8 @@ def from_stored(array: np.ndarray, dtype: DType, device: Any) -> Any:
 
 
 def text(value: np.ndarray) -> str:
-    """The path in a string tensor of one element."""
-    return value.reshape(-1)[0].decode(errors="surrogateescape")
+    """The path on the disk in a string tensor of one element."""
+    return local_path(value.reshape(-1)[0].decode(errors="surrogateescape"))
 
 
 def shape_text(shape: Any) -> str:

@@ -139,7 +139,7 @@ def restore_kernel(node: Any) -> Any:
         if not name.size:
             raise ValueError("Input 1 (file_pattern) must be a have at least 1 elements")
         reader = v1_checkpoint.V1Reader(text(pattern))
-        part = "" if spec is None else text(spec)
+        part = "" if spec is None else spec.reshape(-1)[0].decode()
         array = checkpoint_reader.restore(reader, name.reshape(-1)[0], part, dtype.as_datatype_enum)
         return from_stored(array, dtype, device)
 
