@@ -11,6 +11,12 @@ SIZE = 1 << 14
 RULES = {"relu": tf.nn.relu, "tanh": tf.tanh, "sigmoid": tf.sigmoid}
 
 
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
 @pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize("needed_later", [False, True])
 def test_a_slope_over_a_gradient_leaves_every_fetched_value_right(name, needed_later):

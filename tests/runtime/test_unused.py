@@ -8,6 +8,12 @@ import stillflow as tf
 from stillflow.runtime import emit
 
 
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
 @pytest.fixture
 def ran(monkeypatch):
     """Names of the operations in the plans that are made during a test."""
