@@ -44,7 +44,7 @@ _KNOWN: dict[str, tuple[str, str, str]] = {
         "stillflow.ops.control_flow.while_context",
         "WhileContext",
     ),
-    GraphKeys.QUEUE_RUNNERS: ("QueueRunnerDef", "stillflow.train", "QueueRunner"),
+    GraphKeys.QUEUE_RUNNERS: ("QueueRunnerDef", "stillflow.train.queue_runner", "QueueRunner"),
     GraphKeys.SAVERS: ("SaverDef", "stillflow.train", "Saver"),
 }
 

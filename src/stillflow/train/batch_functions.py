@@ -1,0 +1,312 @@
+"""tf.train.batch, shuffle_batch and their joining and conditional forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph.export import export
+from stillflow.train.batching import Batches
+from stillflow.train.input_producers import INSTEAD
+from stillflow.util.deprecation import deprecated
+
+_PADDED = "(or `padded_batch(...)` if `dynamic_pad=True`)."
+
+
+@export("train.batch")
+@deprecated(
+    None,
+    f"{INSTEAD}`tf.data.Dataset.batch(batch_size)` {_PADDED}",
+)
+def batch(
+    tensors: Any, batch_size: Any, num_threads: int = 1, capacity: int = 32,
+    enqueue_many: bool = False, shapes: Any = None, dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False, shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """Batches of what a tensor or several are, run after run.
+
+    A queue runner fills a queue of them: see `tf.train.start_queue_runners`.
+
+    Args:
+      tensors: a list or dict of tensors.
+      batch_size: how many elements make a batch.
+      num_threads: how many threads fill the queue.
+      capacity: how many elements the queue holds at most.
+      enqueue_many: whether the tensors are batches of elements.
+      shapes: of an element's tensors; inferred if None.
+      dynamic_pad: whether elements are filled up with zeros to the largest of a batch.
+      allow_smaller_final_batch: whether a last batch may be smaller.
+      shared_name: under which sessions share the queue.
+      name: of the result.
+
+    Returns:
+      Tensors with a new first dimension, in the structure of `tensors`.
+    """
+    asked = Batches(
+        batch_size, capacity, enqueue_many, shapes, allow_smaller_final_batch, shared_name,
+        dynamic_pad=dynamic_pad,
+    )  # fmt: skip
+    return asked.of(tensors, True, num_threads, name, "batch")
+
+
+@export("train.maybe_batch")
+@deprecated(
+    None,
+    f"{INSTEAD}`tf.data.Dataset.filter(...).batch(batch_size)` {_PADDED}",
+)
+def maybe_batch(
+    tensors: Any, keep_input: Any, batch_size: Any, num_threads: int = 1, capacity: int = 32,
+    enqueue_many: bool = False, shapes: Any = None, dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False, shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """Batches of what a tensor or several are, run after run; some are left out.
+
+    A queue runner fills a queue of them: see `tf.train.start_queue_runners`.
+
+    Args:
+      tensors: a list or dict of tensors.
+      keep_input: whether an element goes in, a bool scalar, or a vector if `enqueue_many`.
+      batch_size: how many elements make a batch.
+      num_threads: how many threads fill the queue.
+      capacity: how many elements the queue holds at most.
+      enqueue_many: whether the tensors are batches of elements.
+      shapes: of an element's tensors; inferred if None.
+      dynamic_pad: whether elements are filled up with zeros to the largest of a batch.
+      allow_smaller_final_batch: whether a last batch may be smaller.
+      shared_name: under which sessions share the queue.
+      name: of the result.
+
+    Returns:
+      Tensors with a new first dimension, in the structure of `tensors`.
+    """
+    asked = Batches(
+        batch_size, capacity, enqueue_many, shapes, allow_smaller_final_batch, shared_name,
+        dynamic_pad=dynamic_pad,
+    )  # fmt: skip
+    return asked.of(tensors, keep_input, num_threads, name, "batch")
+
+
+@export("train.batch_join")
+@deprecated(
+    None,
+    f"{INSTEAD}`tf.data.Dataset.interleave(...).batch(batch_size)` {_PADDED}",
+)
+def batch_join(
+    tensors_list: Any, batch_size: Any, capacity: int = 32, enqueue_many: bool = False,
+    shapes: Any = None, dynamic_pad: bool = False, allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None, name: str | None = None,
+) -> Any:  # fmt: skip
+    """Batches of what several sets of tensors are, each set computed by a thread of its own.
+
+    A queue runner fills a queue of them: see `tf.train.start_queue_runners`.
+
+    Args:
+      tensors_list: a list of lists or dicts of tensors.
+      batch_size: how many elements make a batch.
+      capacity: how many elements the queue holds at most.
+      enqueue_many: whether the tensors are batches of elements.
+      shapes: of an element's tensors; inferred if None.
+      dynamic_pad: whether elements are filled up with zeros to the largest of a batch.
+      allow_smaller_final_batch: whether a last batch may be smaller.
+      shared_name: under which sessions share the queue.
+      name: of the result.
+
+    Returns:
+      Tensors with a new first dimension, in the structure of one set.
+    """
+    asked = Batches(
+        batch_size, capacity, enqueue_many, shapes, allow_smaller_final_batch, shared_name,
+        dynamic_pad=dynamic_pad,
+    )  # fmt: skip
+    return asked.joined(tensors_list, True, name, "batch_join")
+
+
+@export("train.maybe_batch_join")
+@deprecated(
+    None,
+    f"{INSTEAD}`tf.data.Dataset.interleave(...).filter(...).batch(batch_size)` {_PADDED}",
+)
+def maybe_batch_join(
+    tensors_list: Any, keep_input: Any, batch_size: Any, capacity: int = 32,
+    enqueue_many: bool = False, shapes: Any = None, dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False, shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """Batches of what several sets of tensors are, a thread for each; some are left out.
+
+    A queue runner fills a queue of them: see `tf.train.start_queue_runners`.
+
+    Args:
+      tensors_list: a list of lists or dicts of tensors.
+      keep_input: whether an element goes in, a bool scalar, or a vector if `enqueue_many`.
+      batch_size: how many elements make a batch.
+      capacity: how many elements the queue holds at most.
+      enqueue_many: whether the tensors are batches of elements.
+      shapes: of an element's tensors; inferred if None.
+      dynamic_pad: whether elements are filled up with zeros to the largest of a batch.
+      allow_smaller_final_batch: whether a last batch may be smaller.
+      shared_name: under which sessions share the queue.
+      name: of the result.
+
+    Returns:
+      Tensors with a new first dimension, in the structure of one set.
+    """
+    asked = Batches(
+        batch_size, capacity, enqueue_many, shapes, allow_smaller_final_batch, shared_name,
+        dynamic_pad=dynamic_pad,
+    )  # fmt: skip
+    return asked.joined(tensors_list, keep_input, name, "batch_join")
+
+
+@export("train.shuffle_batch")
+@deprecated(
+    None,
+    f"{INSTEAD}`tf.data.Dataset.shuffle(min_after_dequeue).batch(batch_size)`.",
+)
+def shuffle_batch(
+    tensors: Any, batch_size: Any, capacity: int, min_after_dequeue: int, num_threads: int = 1,
+    seed: int | None = None, enqueue_many: bool = False, shapes: Any = None,
+    allow_smaller_final_batch: bool = False, shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """Batches, in random order, of what a tensor or several are, run after run.
+
+    A queue runner fills a queue of them: see `tf.train.start_queue_runners`.
+
+    Args:
+      tensors: a list or dict of tensors.
+      batch_size: how many elements make a batch.
+      capacity: how many elements the queue holds at most.
+      min_after_dequeue: how many stay in, so that they mix well.
+      num_threads: how many threads fill the queue.
+      seed: of the order; see `tf.set_random_seed`.
+      enqueue_many: whether the tensors are batches of elements.
+      shapes: of an element's tensors; inferred if None.
+      allow_smaller_final_batch: whether a last batch may be smaller.
+      shared_name: under which sessions share the queue.
+      name: of the result.
+
+    Returns:
+      Tensors with a new first dimension, in the structure of `tensors`.
+    """
+    asked = Batches(
+        batch_size, capacity, enqueue_many, shapes, allow_smaller_final_batch, shared_name,
+        min_after_dequeue=min_after_dequeue, seed=seed,
+    )  # fmt: skip
+    return asked.of(tensors, True, num_threads, name, "shuffle_batch")
+
+
+@export("train.maybe_shuffle_batch")
+@deprecated(
+    None,
+    f"{INSTEAD}`tf.data.Dataset.filter(...).shuffle(min_after_dequeue).batch(batch_size)`.",
+)
+def maybe_shuffle_batch(
+    tensors: Any, batch_size: Any, capacity: int, min_after_dequeue: int, keep_input: Any,
+    num_threads: int = 1, seed: int | None = None, enqueue_many: bool = False,
+    shapes: Any = None, allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None, name: str | None = None,
+) -> Any:  # fmt: skip
+    """Batches, in random order, of what a tensor or several are, run after run; some are left out.
+
+    A queue runner fills a queue of them: see `tf.train.start_queue_runners`.
+
+    Args:
+      tensors: a list or dict of tensors.
+      batch_size: how many elements make a batch.
+      capacity: how many elements the queue holds at most.
+      min_after_dequeue: how many stay in, so that they mix well.
+      keep_input: whether an element goes in, a bool scalar, or a vector if `enqueue_many`.
+      num_threads: how many threads fill the queue.
+      seed: of the order; see `tf.set_random_seed`.
+      enqueue_many: whether the tensors are batches of elements.
+      shapes: of an element's tensors; inferred if None.
+      allow_smaller_final_batch: whether a last batch may be smaller.
+      shared_name: under which sessions share the queue.
+      name: of the result.
+
+    Returns:
+      Tensors with a new first dimension, in the structure of `tensors`.
+    """
+    asked = Batches(
+        batch_size, capacity, enqueue_many, shapes, allow_smaller_final_batch, shared_name,
+        min_after_dequeue=min_after_dequeue, seed=seed,
+    )  # fmt: skip
+    return asked.of(tensors, keep_input, num_threads, name, "shuffle_batch")
+
+
+@export("train.shuffle_batch_join")
+@deprecated(
+    None,
+    f"{INSTEAD}`tf.data.Dataset.interleave(...).shuffle(min_after_dequeue).batch(batch_size)`.",
+)
+def shuffle_batch_join(
+    tensors_list: Any, batch_size: Any, capacity: int, min_after_dequeue: int,
+    seed: int | None = None, enqueue_many: bool = False, shapes: Any = None,
+    allow_smaller_final_batch: bool = False, shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """Batches, in random order, of what several sets of tensors are, a thread for each.
+
+    A queue runner fills a queue of them: see `tf.train.start_queue_runners`.
+
+    Args:
+      tensors_list: a list of lists or dicts of tensors.
+      batch_size: how many elements make a batch.
+      capacity: how many elements the queue holds at most.
+      min_after_dequeue: how many stay in, so that they mix well.
+      seed: of the order; see `tf.set_random_seed`.
+      enqueue_many: whether the tensors are batches of elements.
+      shapes: of an element's tensors; inferred if None.
+      allow_smaller_final_batch: whether a last batch may be smaller.
+      shared_name: under which sessions share the queue.
+      name: of the result.
+
+    Returns:
+      Tensors with a new first dimension, in the structure of one set.
+    """
+    asked = Batches(
+        batch_size, capacity, enqueue_many, shapes, allow_smaller_final_batch, shared_name,
+        min_after_dequeue=min_after_dequeue, seed=seed,
+    )  # fmt: skip
+    return asked.joined(tensors_list, True, name, "shuffle_batch_join")
+
+
+@export("train.maybe_shuffle_batch_join")
+@deprecated(
+    None,
+    f"{INSTEAD}`tf.data.Dataset.interleave(...).filter(...).shuffle(min_after_dequeue)"
+    ".batch(batch_size)`.",
+)
+def maybe_shuffle_batch_join(
+    tensors_list: Any, batch_size: Any, capacity: int, min_after_dequeue: int, keep_input: Any,
+    seed: int | None = None, enqueue_many: bool = False, shapes: Any = None,
+    allow_smaller_final_batch: bool = False, shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """Batches, in random order, of what several sets of tensors are; some are left out.
+
+    A queue runner fills a queue of them: see `tf.train.start_queue_runners`.
+
+    Args:
+      tensors_list: a list of lists or dicts of tensors.
+      batch_size: how many elements make a batch.
+      capacity: how many elements the queue holds at most.
+      min_after_dequeue: how many stay in, so that they mix well.
+      keep_input: whether an element goes in, a bool scalar, or a vector if `enqueue_many`.
+      seed: of the order; see `tf.set_random_seed`.
+      enqueue_many: whether the tensors are batches of elements.
+      shapes: of an element's tensors; inferred if None.
+      allow_smaller_final_batch: whether a last batch may be smaller.
+      shared_name: under which sessions share the queue.
+      name: of the result.
+
+    Returns:
+      Tensors with a new first dimension, in the structure of one set.
+    """
+    asked = Batches(
+        batch_size, capacity, enqueue_many, shapes, allow_smaller_final_batch, shared_name,
+        min_after_dequeue=min_after_dequeue, seed=seed,
+    )  # fmt: skip
+    return asked.joined(tensors_list, keep_input, name, "shuffle_batch_join")

@@ -1,0 +1,281 @@
+"""tf.train.QueueRunner: threads that fill a queue."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any
+
+from stillflow import errors
+from stillflow.graph.api import add_to_collection, get_collection
+from stillflow.graph.default_session import get_default_session
+from stillflow.graph.export import export
+from stillflow.graph.graph import get_default_graph
+from stillflow.graph.graph_keys import GraphKeys
+from stillflow.ops.control_flow.contexts import with_scope, without_scope
+from stillflow.platform import tf_logging as logging
+from stillflow.runtime.session import BaseSession
+from stillflow.util.deprecation import deprecated
+
+_INSTEAD = "To construct input pipelines, use the `tf.data` module."
+
+
+@export("train.queue_runner.QueueRunner", "train.QueueRunner")
+class QueueRunner:
+    """Runs each of some operations in a thread of its own until the queue is closed.
+
+    Args:
+      queue: the queue to fill.
+      enqueue_ops: operations that put something in.
+      close_op: closes the queue when the last thread ends; made by default.
+      cancel_op: closes it and cancels what waits; made by default.
+      queue_closed_exception_types: errors that end a thread in peace; `OutOfRangeError` by default.
+      queue_runner_def: a `QueueRunnerDef` to read instead.
+      import_scope: the scope its names are in.
+
+    Raises:
+      ValueError: if `queue` or `enqueue_ops` are missing, or given beside a `queue_runner_def`.
+      TypeError: if `queue_closed_exception_types` is no tuple of error types.
+    """
+
+    @deprecated(None, _INSTEAD)
+    def __init__(
+        self, queue: Any = None, enqueue_ops: Any = None, close_op: Any = None,
+        cancel_op: Any = None, queue_closed_exception_types: Any = None,
+        queue_runner_def: Any = None, import_scope: str | None = None,
+    ) -> None:  # fmt: skip
+        if queue_runner_def:
+            if queue or enqueue_ops:
+                raise ValueError("queue_runner_def and queue are mutually exclusive.")
+            self._read(queue_runner_def, import_scope)
+        else:
+            if not queue or not enqueue_ops:
+                raise ValueError("Must provide queue and enqueue_ops.")
+            self._queue = queue
+            self._enqueue_ops = enqueue_ops
+            types = _error_types(queue_closed_exception_types)
+            self._close_op = queue.close() if close_op is None else close_op
+            self._cancel_op = (
+                queue.close(cancel_pending_enqueues=True) if cancel_op is None else cancel_op
+            )
+            self._queue_closed_exception_types = types
+        self._lock = threading.Lock()
+        # How many threads still run, by session.
+        self._runs_per_session: Any = weakref.WeakKeyDictionary()
+        self._exceptions_raised: list[BaseException] = []
+
+    def _read(self, message: Any, scope: str | None) -> None:
+        graph = get_default_graph()
+
+        def element(name: str) -> Any:
+            return graph.as_graph_element(with_scope(name, scope))
+
+        self._queue = element(message.queue_name)
+        self._enqueue_ops = [element(name) for name in message.enqueue_op_name]
+        self._close_op = element(message.close_op_name)
+        self._cancel_op = element(message.cancel_op_name)
+        self._queue_closed_exception_types = tuple(
+            errors.exception_type_from_error_code(code)
+            for code in message.queue_closed_exception_types
+        ) or (errors.OutOfRangeError,)
+
+    @property
+    def queue(self) -> Any:
+        """The queue it fills."""
+        return self._queue
+
+    @property
+    def enqueue_ops(self) -> Any:
+        """The operations it runs."""
+        return self._enqueue_ops
+
+    @property
+    def close_op(self) -> Any:
+        """What closes the queue."""
+        return self._close_op
+
+    @property
+    def cancel_op(self) -> Any:
+        """What closes the queue and cancels what waits."""
+        return self._cancel_op
+
+    @property
+    def queue_closed_exception_types(self) -> Any:
+        """Errors that end a thread in peace."""
+        return self._queue_closed_exception_types
+
+    @property
+    def exceptions_raised(self) -> list[BaseException]:
+        """What threads without a coordinator have raised since they were made."""
+        return self._exceptions_raised
+
+    @property
+    def name(self) -> str:
+        """The name of the queue."""
+        name: str = self._queue.name
+        return name
+
+    def _run(self, sess: Any, enqueue_op: Any, coord: Any = None) -> None:
+        """What a thread does."""
+        counted = True
+        try:
+            enqueue = sess.make_callable(enqueue_op)
+            while not (coord and coord.should_stop()):
+                try:
+                    enqueue()
+                except self._queue_closed_exception_types:
+                    with self._lock:
+                        counted = False
+                        self._leave(sess, close=True)
+                    return
+        except Exception as error:
+            if coord:
+                coord.request_stop(error)
+                return
+            logging.error("Exception in QueueRunner: %s", error)
+            with self._lock:
+                self._exceptions_raised.append(error)
+            raise
+        finally:
+            if counted:
+                with self._lock:
+                    self._leave(sess, close=False)
+
+    def _leave(self, sess: Any, close: bool) -> None:
+        """Counts a thread that ends; the last one closes the queue."""
+        self._runs_per_session[sess] -= 1
+        if close and self._runs_per_session[sess] == 0:
+            try:
+                sess.run(self._close_op)
+            except Exception as error:
+                logging.vlog(1, "Ignored exception: %s", error)
+
+    def _close_on_stop(self, sess: Any, cancel_op: Any, coord: Any) -> None:
+        """What one more thread does: it frees those that wait when the coordinator says so."""
+        coord.wait_for_stop()
+        try:
+            sess.run(cancel_op)
+        except Exception as error:
+            logging.vlog(1, "Ignored exception: %s", error)
+
+    def create_threads(
+        self, sess: Any, coord: Any = None, daemon: bool = False, start: bool = False
+    ) -> list[threading.Thread]:
+        """Makes threads that run the operations; none if some still run for the session.
+
+        Args:
+          sess: the session.
+          coord: a `Coordinator` that ends them and gets their errors.
+          daemon: whether they end with the program.
+          start: whether to start them.
+        """
+        with self._lock:
+            if self._runs_per_session.get(sess, 0) > 0:
+                return []
+            self._runs_per_session[sess] = len(self._enqueue_ops)
+            self._exceptions_raised = []
+        prefix = f"QueueRunnerThread-{self.name}"
+        threads = [
+            threading.Thread(target=self._run, args=(sess, op, coord), name=f"{prefix}-{op.name}")
+            for op in self._enqueue_ops
+        ]
+        if coord:
+            threads.append(
+                threading.Thread(
+                    target=self._close_on_stop,
+                    args=(sess, self._cancel_op, coord),
+                    name=f"{prefix}-close_on_stop",
+                )
+            )
+        for thread in threads:
+            if coord:
+                coord.register_thread(thread)
+            if daemon:
+                thread.daemon = True
+            if start:
+                thread.start()
+        return threads
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """This as a `QueueRunnerDef`; None if the queue is outside `export_scope`."""
+        from stillflow.protos import QueueRunnerDef
+
+        if export_scope is not None and not self.queue.name.startswith(export_scope):
+            return None
+        return QueueRunnerDef(
+            queue_name=without_scope(self.queue.name, export_scope),
+            enqueue_op_name=[without_scope(op.name, export_scope) for op in self.enqueue_ops],
+            close_op_name=without_scope(self.close_op.name, export_scope),
+            cancel_op_name=without_scope(self.cancel_op.name, export_scope),
+            queue_closed_exception_types=[
+                errors.error_code_from_exception_type(kind)
+                for kind in self._queue_closed_exception_types
+            ],
+        )
+
+    @staticmethod
+    def from_proto(queue_runner_def: Any, import_scope: str | None = None) -> QueueRunner:
+        """The queue runner that `to_proto` has described."""
+        return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
+
+
+def _error_types(types: Any) -> tuple[Any, ...]:
+    if types is None:
+        return (errors.OutOfRangeError,)
+    is_tuple = isinstance(types, tuple) and bool(types)
+    if not is_tuple or not all(issubclass(kind, errors.OpError) for kind in types):
+        raise TypeError(
+            "queue_closed_exception_types, when provided, must be a tuple of tf.error types, "
+            f"but saw: {types}"
+        )
+    return tuple(types)
+
+
+@export("train.queue_runner.add_queue_runner", "train.add_queue_runner")
+@deprecated(None, _INSTEAD)
+def add_queue_runner(qr: Any, collection: Any = GraphKeys.QUEUE_RUNNERS) -> None:
+    """Adds a queue runner to a collection of the graph."""
+    add_to_collection(collection, qr)
+
+
+@export("train.queue_runner.start_queue_runners", "train.start_queue_runners")
+@deprecated(None, _INSTEAD)
+def start_queue_runners(
+    sess: Any = None, coord: Any = None, daemon: bool = True, start: bool = True,
+    collection: Any = GraphKeys.QUEUE_RUNNERS,
+) -> list[threading.Thread]:  # fmt: skip
+    """Makes the threads of all queue runners in the graph.
+
+    Args:
+      sess: the session; the default one if None.
+      coord: a `Coordinator` that ends them and gets their errors.
+      daemon: whether they end with the program.
+      start: whether to start them.
+      collection: where the queue runners stand.
+
+    Raises:
+      ValueError: if there is no session.
+      TypeError: if `sess` is none.
+    """
+    if sess is None:
+        sess = get_default_session()
+        if not sess:
+            raise ValueError(
+                "Cannot start queue runners: No default session is registered. Use `with "
+                "sess.as_default()` or pass an explicit session to "
+                "tf.start_queue_runners(sess=sess)"
+            )
+    if not isinstance(sess, BaseSession):
+        if type(sess).__name__ in ("MonitoredSession", "SingularMonitoredSession"):
+            return []  # it has started them
+        raise TypeError(f"sess must be a `tf.Session` object. Given class: {type(sess)}")
+    if not get_collection(collection):
+        logging.warning(
+            "`tf.train.start_queue_runners()` was called when no queue runners were defined. "
+            "You can safely remove the call to this deprecated function."
+        )
+    threads: list[threading.Thread] = []
+    with sess.graph.as_default():
+        for runner in get_collection(collection):
+            threads += runner.create_threads(sess, coord=coord, daemon=daemon, start=start)
+    return threads
