@@ -24,12 +24,15 @@ _NEVER = frozenset((
     "RefSwitch", "Enter", "RefEnter", "Exit", "RefExit", "NextIteration", "RefNextIteration",
     "LoopCond",
 ))  # fmt: skip
+_ENTERS = frozenset(("Enter", "RefEnter"))
 _OF_SHAPES = frozenset(("Shape", "ShapeN", "Size", "Rank"))
 
 
 def evaluated(tensor: Tensor) -> np.ndarray | None:
     """The value of `tensor` if it depends on constants and static shapes alone, else None."""
     op = tensor.op
+    if op.type in _ENTERS:  # TF reads what enters a loop, but nothing computed from it inside
+        return evaluated(op._inputs[0])
     if op._values is None and not op._varies:
         _evaluate(op, set())
     return constant_value(tensor)

@@ -47,6 +47,8 @@ def replace_input(op: Operation, index: int, tensor: Tensor) -> None:
         op._inputs[index] = tensor
         old._consumers.remove(op)
         tensor._consumers.append(op)
+        # What was known by the input so far is asked for anew: what enters a loop is not known.
+        op._values, op._varies = None, False
     op.graph._changed()
 
 

@@ -14,7 +14,6 @@ import stillflow as tf
 from stillflow import nest
 from stillflow.graph.export import export
 from stillflow.keras.utils.objects import deserialize_keras_object
-from stillflow.layers.base import Layer
 from stillflow.nn.rnn_cell.base import RNNCell, assert_like_rnncell
 
 
@@ -25,8 +24,6 @@ class CellWrapper(RNNCell):
         super().__init__(*args, **kwargs)
         assert_like_rnncell("cell", cell)
         self.cell = cell
-        if isinstance(cell, Layer):
-            self._layers.append(cell)
 
     def _call_wrapped_cell(
         self, inputs: Any, state: Any, cell_call_fn: Callable[..., Any], **kwargs: Any

@@ -40,7 +40,7 @@ def ctc_loss_shape(node: Node) -> Any:
 def _check_lengths(lengths: np.ndarray, time: int) -> None:
     for b, length in enumerate(lengths.tolist()):
         if length > time:
-            raise FailedPreconditionError(None, None, f"sequence_length({b}) <= {time}")
+            raise ValueError(f"sequence_length({b}) <= {time}")
         if length < 0:
             raise ValueError(f"seq_len({b}) < 0")
 

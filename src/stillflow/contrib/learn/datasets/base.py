@@ -17,10 +17,11 @@ import numpy as np
 from stillflow._export import export, export_value
 
 Dataset = export_value(
-    "contrib.learn.datasets.base.Dataset", namedtuple("Dataset", ["data", "target"]))
+    "contrib.learn.datasets.base.Dataset", namedtuple("Dataset", ["data", "target"])
+)
 Datasets = export_value(
-    "contrib.learn.datasets.base.Datasets",
-    namedtuple("Datasets", ["train", "validation", "test"]))
+    "contrib.learn.datasets.base.Datasets", namedtuple("Datasets", ["train", "validation", "test"])
+)
 
 
 @export("contrib.learn.datasets.base.load_csv_with_header")

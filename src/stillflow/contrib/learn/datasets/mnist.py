@@ -14,7 +14,8 @@ from stillflow.graph.random_seed import get_seed
 
 DEFAULT_SOURCE_URL = export_value(
     "contrib.learn.datasets.mnist.DEFAULT_SOURCE_URL",
-    "https://storage.googleapis.com/cvdf-datasets/mnist/")
+    "https://storage.googleapis.com/cvdf-datasets/mnist/",
+)
 
 _IMAGES, _LABELS = 2051, 2049  # the magic numbers of the files
 
@@ -101,8 +102,14 @@ class DataSet:
     """
 
     def __init__(
-        self, images: Any, labels: Any, fake_data: bool = False, one_hot: bool = False,
-        dtype: Any = dtypes.float32, reshape: bool = True, seed: int | None = None,
+        self,
+        images: Any,
+        labels: Any,
+        fake_data: bool = False,
+        one_hot: bool = False,
+        dtype: Any = dtypes.float32,
+        reshape: bool = True,
+        seed: int | None = None,
     ) -> None:
         graph_seed, op_seed = get_seed(seed)
         np.random.seed(graph_seed if seed is None else op_seed)
@@ -186,8 +193,13 @@ class DataSet:
 
 @export("contrib.learn.datasets.mnist.read_data_sets")
 def read_data_sets(
-    train_dir: str, fake_data: bool = False, one_hot: bool = False, dtype: Any = dtypes.float32,
-    reshape: bool = True, validation_size: int = 5000, seed: int | None = None,
+    train_dir: str,
+    fake_data: bool = False,
+    one_hot: bool = False,
+    dtype: Any = dtypes.float32,
+    reshape: bool = True,
+    validation_size: int = 5000,
+    seed: int | None = None,
     source_url: str = DEFAULT_SOURCE_URL,
 ) -> Any:
     """Read MNIST from the four files in a folder, fetching those that are not there.
@@ -228,9 +240,7 @@ def read_data_sets(
             f"Validation size should be between 0 and {len(images)}. Received: {validation_size}."
         )
     cut = validation_size
-    parts = (
-        (images[cut:], labels[cut:]), (images[:cut], labels[:cut]), (test_images, test_labels)
-    )
+    parts = ((images[cut:], labels[cut:]), (images[:cut], labels[:cut]), (test_images, test_labels))
     options = {"dtype": dtype, "reshape": reshape, "seed": seed}
     return base.Datasets(*(DataSet(*part, **options) for part in parts))
 
