@@ -123,14 +123,14 @@ class Queue:
         return self.kind == "PriorityQueue"
 
     def _check_element(self, element: Tuple) -> None:
+        for i, (component, shape) in enumerate(zip(element, self.shapes, strict=False)):
+            if not _fits(tuple(component.shape), shape):
+                raise _mismatch(i, shape, component.shape)
         if self._by_priority and element[0].ndim:
             got = shape_text(element[0].shape)
             raise _refuse(
                 f"Expected the priority element to be a scalar, but received shape: {got}"
             )
-        for i, (component, shape) in enumerate(zip(element, self.shapes, strict=False)):
-            if not _fits(tuple(component.shape), shape):
-                raise _mismatch(i, shape, component.shape)
 
     def _check_batch(self, components: Tuple) -> None:
         for component in components:

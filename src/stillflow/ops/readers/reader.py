@@ -1,0 +1,174 @@
+"""Readers while they run: they keep their place in a file from one run to the next."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from stillflow import errors
+from stillflow.graph import dtypes
+from stillflow.protos import ReaderBaseState
+
+Record = tuple[bytes, bytes]  # key and value
+
+
+class Reader:
+    """Gives the records of one file after the other.
+
+    Args:
+      name: what messages call it, `TextLineReader 'reader'`.
+      records: gives the records in the file of a name.
+      serializes: whether its state can be saved: it is then always between two files.
+    """
+
+    def __init__(
+        self, name: str, records: Callable[[bytes], Iterator[Record]], serializes: bool = False
+    ) -> None:
+        self.name = name
+        self.serializes = serializes
+        self._records = records
+        self._lock = threading.Lock()
+        self._clear()
+
+    def _clear(self) -> None:
+        self._started = self._finished = self._produced = 0
+        self._work = b""
+        self._source: Iterator[Record] | None = None
+        self._error: BaseException | None = None
+
+    def _open_next(self, queue: Any, waits: Any) -> Iterator[Record]:
+        """Starts on the next file, whose name comes from the queue."""
+        element = queue.dequeue(waits)
+        if len(element) != 1:
+            raise _refuse("Expected single component queue")
+        if queue.dtypes[0] != dtypes.string:
+            raise _refuse("Expected queue with single string component")
+        if element[0].size != 1:
+            raise _refuse("Expected to dequeue a one-element string tensor")
+        self._work = element[0].reshape(-1)[0]
+        source = self._records(self._work)
+        self._source = source
+        self._started += 1
+        self._error = None
+        return source
+
+    def _next(self, source: Iterator[Record]) -> Record | None:
+        """The next record of the file; None at its end. A damaged one stays damaged."""
+        if self._error is not None:
+            raise self._error
+        try:
+            record = next(source)
+        except StopIteration:
+            self._end_file()
+            return None
+        except errors.OpError as error:
+            self._error = error
+            raise
+        if self.serializes:  # one file is one record
+            self._end_file()
+        return record
+
+    def _end_file(self) -> None:
+        self._source = None
+        self._finished = self._started
+
+    def read(self, queue: Any, waits: Any) -> Record:
+        """The next record.
+
+        Raises:
+          OutOfRangeError: the queue of names is closed and empty.
+          tf.errors.OpError: a file cannot be read.
+        """
+        with self._lock:
+            while True:
+                source = self._source
+                if source is None:
+                    source = self._open_next(queue, waits)
+                record = self._next(source)
+                if record is not None:
+                    self._produced += 1
+                    return record
+                waits.check()  # empty files, again and again, are no reason to hang
+
+    def read_up_to(self, queue: Any, count: int, waits: Any) -> list[Record]:
+        """At most `count` records, fewer at the end of a file; raises what `read` does."""
+        found: list[Record] = []
+        with self._lock:
+            while len(found) < count:
+                source = self._source
+                if source is None:
+                    source = self._open_next(queue, waits)
+                record = self._next(source)
+                if record is not None:
+                    self._produced += 1
+                    found.append(record)
+                elif found:
+                    break
+                waits.check()
+        return found
+
+    @property
+    def records_produced(self) -> int:
+        return self._produced
+
+    @property
+    def work_units_completed(self) -> int:
+        return self._finished
+
+    def reset(self) -> None:
+        """Forgets the place in the file and all counts."""
+        with self._lock:
+            self._clear()
+
+    def serialize(self) -> bytes:
+        """The state, to be taken up by `restore`.
+
+        Raises:
+          UnimplementedError: readers of this kind cannot do that.
+        """
+        if not self.serializes:
+            raise errors.UnimplementedError(None, None, "Reader SerializeState")
+        with self._lock:
+            state: bytes = ReaderBaseState(
+                work_started=self._started,
+                work_finished=self._finished,
+                num_records_produced=self._produced,
+                current_work=self._work,
+            ).SerializeToString()
+        return state
+
+    def restore(self, state: bytes) -> None:
+        """Takes up a state.
+
+        Raises:
+          UnimplementedError: readers of this kind cannot do that.
+          InvalidArgumentError: it is no such state.
+        """
+        if not self.serializes:
+            raise errors.UnimplementedError(None, None, "Reader RestoreState")
+        with self._lock:
+            self._clear()
+            message = self._parsed(state)
+            self._started, self._finished = message.work_started, message.work_finished
+            self._produced, self._work = message.num_records_produced, message.current_work
+
+    def _parsed(self, state: bytes) -> Any:
+        message = ReaderBaseState()
+        try:
+            message.ParseFromString(state)
+        except Exception:
+            text = state.decode("latin-1").encode("unicode_escape").decode()
+            raise _refuse(f"Could not parse state for {self.name}: {text}") from None
+        counts = (message.work_started, message.work_finished, message.num_records_produced)
+        if min(counts) < 0:
+            raise _refuse(f"Unexpected negative value when restoring in {self.name}: {message}")
+        if message.work_started > message.work_finished:
+            raise _refuse(
+                f"Inconsistent work started vs. finished when restoring in {self.name}: {message}"
+            )
+        return message
+
+
+def _refuse(message: str) -> errors.OpError:
+    return errors.InvalidArgumentError(None, None, message)

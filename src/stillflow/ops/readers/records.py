@@ -1,0 +1,157 @@
+"""The records of a file, with their keys, as each kind of reader cuts it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from stillflow import errors
+from stillflow.files import compression
+from stillflow.files.failures import os_errors
+from stillflow.files.filesystem import open_file
+from stillflow.files.records import FOOTER, HEADER, Cursor, open_records
+
+Record = tuple[bytes, bytes]
+Records = Callable[[bytes], Iterator[Record]]
+_BUFFER = 256 << 10
+
+
+def _path(name: bytes) -> str:
+    return os.fsdecode(name)
+
+
+def _open(name: bytes) -> Any:
+    with os_errors(_path(name)):
+        return open_file(_path(name), "rb")
+
+
+def identity(name: bytes) -> Iterator[Record]:
+    """What came from the queue is the record."""
+    return iter([(name, name)])
+
+
+def whole_file(name: bytes) -> Iterator[Record]:
+    """The file is the record, its name the key."""
+    yield name, _all(name)
+
+
+def _all(name: bytes) -> bytes:
+    with _open(name) as file, os_errors(_path(name)):
+        data: bytes = file.read()
+    return data
+
+
+def text_lines(skip: int) -> Records:
+    """Lines without their ends, after the first `skip`; keys count from 1."""
+
+    def lines(name: bytes) -> Iterator[Record]:
+        file = _open(name)
+
+        def each() -> Iterator[Record]:
+            with file:
+                for number, line in enumerate(file, 1):
+                    if number > skip:
+                        yield b"%s:%d" % (name, number), _without_end(line)
+
+        return each()
+
+    return lines
+
+
+def _without_end(line: bytes) -> bytes:
+    return line.removesuffix(b"\n").removesuffix(b"\r")
+
+
+def tf_records(kind: str) -> Records:
+    """The records of TFRecord files; keys tell where they begin."""
+
+    def records(name: bytes) -> Iterator[Record]:
+        path = _path(name)
+        with os_errors(path):
+            file = open_records(path, kind)
+
+        def each() -> Iterator[Record]:
+            with file:
+                offset = 0
+                for batch in Cursor(file, path).batches():
+                    for record in batch:
+                        yield b"%s:%d" % (name, offset), record
+                        offset += len(record) + HEADER + FOOTER
+
+        return each()
+
+    return records
+
+
+def fixed_length(header: int, record: int, footer: int, hop: int, encoding: str) -> Records:
+    """Pieces of `record` bytes, one every `hop`; keys count from 0."""
+    hop = hop or record
+    needed = record + footer
+
+    def pieces(name: bytes) -> Iterator[Record]:
+        file = _open(name)
+        source = compression.DecompressedReader(file, encoding) if encoding else file
+
+        def each() -> Iterator[Record]:
+            with file:
+                read = _reader(source, _path(name))
+                read(header)
+                number, window = 0, read(needed)
+                while len(window) == needed:
+                    yield b"%s:%d" % (name, number), window[:record]
+                    number += 1
+                    if hop <= len(window):
+                        kept = window[hop:]
+                        window = kept + read(needed - len(kept))
+                    else:
+                        read(hop - len(window))
+                        window = read(needed)
+
+        return each()
+
+    return pieces
+
+
+def _reader(source: Any, path: str) -> Callable[[int], bytes]:
+    """Reads a number of bytes, fewer at the end of the file, a large piece at a time."""
+    held, position = b"", 0
+
+    def read(count: int) -> bytes:
+        nonlocal held, position
+        if len(held) - position < count:
+            parts, total = [held[position:]], len(held) - position
+            with os_errors(path):
+                while total < count and (chunk := source.read(max(_BUFFER, count - total))):
+                    parts.append(chunk)
+                    total += len(chunk)
+            held, position = b"".join(parts), 0
+        data = held[position : position + count]
+        position += count
+        return data
+
+    return read
+
+
+def lmdb_entries(name: bytes) -> Iterator[Record]:
+    """The entries of a Lightning database, by key."""
+    try:
+        import lmdb  # type: ignore[import-not-found]
+    except ImportError:
+        raise errors.UnimplementedError(
+            None, None, "LMDBReader needs the Python package lmdb, which is not installed"
+        ) from None
+    path = _path(name)
+    try:
+        environment = lmdb.open(
+            path, subdir=os.path.isdir(path), readonly=True, lock=False, create=False
+        )
+    except lmdb.Error as error:
+        raise errors.InvalidArgumentError(None, None, f"{path}: {error}") from None
+
+    def each() -> Iterator[Record]:
+        with environment, environment.begin(buffers=False) as transaction:
+            for key, value in transaction.cursor():
+                yield bytes(key), bytes(value)
+
+    return each()
