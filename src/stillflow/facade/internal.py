@@ -33,6 +33,8 @@ MODULES = {
     "tensorflow.python.platform.tf_logging": "stillflow.platform.tf_logging",
     "tensorflow.python.tf2": "stillflow.facade.tf2",
     "tensorflow.python.training.checkpoint_management": "stillflow.train.checkpoint_management",
+    "tensorflow.python.training.coordinator": "stillflow.train.coordinator",
+    "tensorflow.python.training.queue_runner_impl": "stillflow.train.queue_runner",
     "tensorflow.python.training.saver": "stillflow.train.saver",
     "tensorflow.python.tools.freeze_graph": "stillflow.tools.freeze_graph",
     "tensorflow.python.tools.import_pb_to_tensorboard": "stillflow.tools.import_pb_to_tensorboard",
@@ -72,7 +74,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.contrib.rnn.python.ops.rnn_cell": {
         "_Linear": "stillflow.contrib.rnn.linear:Linear",
-        "*": "stillflow.contrib.rnn.lstm stillflow.contrib.rnn.gated",
+        "*": "stillflow.contrib.rnn.lstm stillflow.contrib.rnn.minimal",
     },
     "tensorflow.contrib.seq2seq.python.ops.beam_search_decoder": {
         "_beam_search_step": "stillflow.contrib.seq2seq.beam_step:beam_search_step",
@@ -462,6 +464,12 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.training.experimental.loss_scale": {
         "*": "stillflow.train.experimental.loss_scale",
     },
+    "tensorflow.python.training.input": {
+        "*": "stillflow.train.batch_functions stillflow.train.input_producers "
+             "stillflow.train.match_filenames stillflow.train.stored_sparse "
+             "stillflow.train.batching stillflow.train.input_internals",
+    },
+    "tensorflow.python.training.queue_runner": {"*": "stillflow.train.queue_runner"},
     "tensorflow.python.training.moving_averages": {"*": "stillflow.train.moving_averages"},
     "tensorflow.python.training.optimizer": {
         "_deduplicate_indexed_slices": "stillflow.train.optimizer:deduplicate_indexed_slices",
