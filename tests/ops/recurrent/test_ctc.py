@@ -1,0 +1,64 @@
+"""CTC against PyTorch's own loss and against all paths counted one by one."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from stillflow.ops.recurrent import ctc_beams
+from stillflow.ops.recurrent.ctc_lattice import loss_and_gradient, without_blanks
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def read(path, blank):
+    return [k for k, _ in itertools.groupby(path) if k != blank]
+
+
+def test_losses_and_gradients_are_those_of_torch():
+    random = np.random.RandomState(0)
+    logits = random.randn(9, 4, 6)
+    labels = [[0, 0, 1], [2], [3, 3, 3, 3], [4, 1, 4]]
+    lengths = np.array([9, 3, 8, 6])
+    losses, gradient = loss_and_gradient(logits, labels, lengths, merge_repeated=True)
+    x = torch.tensor(logits, requires_grad=True)
+    expected = torch.nn.functional.ctc_loss(
+        torch.log_softmax(x, -1),
+        torch.tensor([*itertools.chain(*labels)]),
+        torch.tensor(lengths),
+        torch.tensor([len(label) for label in labels]),
+        blank=5,
+        reduction="none",
+    )
+    expected.sum().backward()
+    np.testing.assert_allclose(losses, expected.detach(), rtol=1e-9)
+    np.testing.assert_allclose(gradient, x.grad, rtol=1e-7, atol=1e-10)
+
+
+def test_the_widest_beam_search_finds_the_likeliest_labels():
+    logits = np.random.RandomState(1).randn(4, 3)
+    p = softmax(logits)
+    totals: dict[tuple[int, ...], float] = {}
+    for path in itertools.product(range(3), repeat=4):
+        key = tuple(read(path, 2))
+        totals[key] = totals.get(key, 0) + np.prod([p[t, k] for t, k in enumerate(path)])
+    best = sorted(totals, key=totals.get, reverse=True)[:3]
+    found, scores = ctc_beams.search(logits, 100, 3, merge_repeated=False)
+    assert [tuple(labels) for labels in found] == best
+    np.testing.assert_allclose(scores, np.log([totals[key] for key in best]), rtol=1e-9)
+
+
+def test_more_paths_than_beams_are_refused():
+    with pytest.raises(ValueError, match="requested more paths than the beam width"):
+        ctc_beams.search(np.zeros((2, 3)), 1, 2, merge_repeated=True)
+
+
+def test_labels_end_at_the_first_blank():
+    assert without_blanks([[0, 1, 4, 4]], [9], 5, collapse=False, ignore_longer=False) == [[0, 1]]
+    assert without_blanks([[0, 0, 1]], [9], 5, collapse=True, ignore_longer=False) == [[0, 1]]
