@@ -375,6 +375,8 @@ TABLE = {
     "contrib.crf.crf_sequence_score": "contrib.crf.score:crf_sequence_score",
     "contrib.crf.crf_unary_score": "contrib.crf.score:crf_unary_score",
     "contrib.crf.viterbi_decode": "contrib.crf.decode:viterbi_decode",
+    "contrib.cudnn_rnn.CudnnCompatibleGRUCell": "contrib.cudnn_rnn.cells:CudnnCompatibleGRUCell",
+    "contrib.cudnn_rnn.CudnnCompatibleLSTMCell": "contrib.cudnn_rnn.cells:CudnnCompatibleLSTMCell",
     "contrib.distribute.OneDeviceStrategy": "distribute.one_device:OneDeviceStrategy",
     "contrib.distribute.get_replica_context": "distribute.context:get_replica_context",
     "contrib.distribute.get_strategy": "distribute.context:get_strategy",

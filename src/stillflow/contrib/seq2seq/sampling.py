@@ -21,10 +21,17 @@ def _call_sampler(sample_n: Callable[[Any], Any], sample_shape: Any) -> Any:
 
 
 def bernoulli_sample(
-    probs: Any, dtype: Any = tf.int32, sample_shape: Any = (), seed: int | None = None
+    probs: Any = None,
+    logits: Any = None,
+    dtype: Any = tf.int32,
+    sample_shape: Any = (),
+    seed: int | None = None,
 ) -> Any:
-    """1 with the probabilities given, else 0; [*sample_shape, *shape of probs]."""
-    probs = tf.convert_to_tensor(probs, name="probs")
+    """1 with the probabilities given (or their logits), else 0: [*sample_shape, *their shape]."""
+    if probs is None:
+        probs = tf.sigmoid(logits, name="probs")
+    else:
+        probs = tf.convert_to_tensor(probs, name="probs")
     shape = tf.shape(probs)
 
     def sample_n(n: Any) -> Any:
