@@ -1,4 +1,4 @@
-"""`tf.contrib.framework`: checks of tensors, and names of what lives elsewhere by now."""
+"""`tf.contrib.framework`: scopes of arguments, variables and checkpoints, checks of tensors."""
 
 from __future__ import annotations
 
