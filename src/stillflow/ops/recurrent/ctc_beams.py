@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from bisect import bisect_left
 from math import exp, inf, log, log1p
 
 import numpy as np
@@ -90,9 +91,10 @@ def search(
         step = (row - (peak + log(float(np.exp(row - peak).sum())))).tolist()
         beams = best.take()
         _prolong(beams, step, best)
+        likeliest = sorted(enumerate(step[:-1]), key=lambda pair: -pair[1])
         for beam in beams:
             if best.may_join(beam.old_total):
-                _branch(beam, step, best)
+                _branch(beam, likeliest, best)
     if top_paths > beam_width:
         raise ValueError("requested more paths than the beam width.")
     if top_paths > len(best.heap):
@@ -118,9 +120,18 @@ def _prolong(beams: list[_Beam], step: list[float], best: _Best) -> None:
         best.push(beam)
 
 
-def _branch(beam: _Beam, step: list[float], best: _Best) -> None:
-    """Adds one more label to a beam, where that is likely enough."""
-    for label, log_prob in enumerate(step[:-1]):
+def _branch(beam: _Beam, likeliest: list[tuple[int, float]], best: _Best) -> None:
+    """Adds one more label to a beam, where that is likely enough.
+
+    Args:
+      beam: the beam.
+      likeliest: labels and the logarithms of their probabilities, likeliest first.
+      best: the likeliest beams.
+    """
+    enough = -inf if len(best.heap) < best.width else best.heap[0][0] - beam.old_total
+    count = bisect_left(likeliest, -enough, key=lambda pair: -pair[1])
+    # In the order of labels: a beam that gave way before its turn comes back as a new one.
+    for label, log_prob in sorted(likeliest[:count]):
         child = beam.children.get(label)
         if child is None:
             child = beam.children[label] = _Beam(beam, label)
