@@ -82,7 +82,7 @@ def is_finite(x: Any) -> bool:
     """
     if not x.is_cpu:
         return False
-    total = x.sum().item()
+    total = x.item() if x.ndim == 0 else x.sum().item()
     return bool(total - total == 0)
 
 
