@@ -115,10 +115,12 @@ class Importer:
         self.made: dict[str, Operation] = {}
         self.producer_ops = {op.name: op for op in getattr(producer_op_list, "op", ())}
         self.late: list[tuple[Operation, int, str]] = []
+        self.functions: dict[str, Any] = {}  # of the GraphDef's library
 
     def run(self, wanted: Sequence[str]) -> list[Any]:
         """Checks everything, then adds node after node, all of them or none; gives `wanted`."""
         self._check_versions()
+        self._read_functions()
         self._check_nodes()
         order = self._order()
         self._add_functions()
@@ -134,8 +136,7 @@ class Importer:
         unused = [text for text in unused if text.lstrip("^").split(":")[0] not in self.nodes]
         if unused:
             raise ValueError(
-                "Attempted to map inputs that were not found in graph_def: "
-                f"[{', '.join(unused)}]"
+                f"Attempted to map inputs that were not found in graph_def: [{', '.join(unused)}]"
             )
         return found
 
@@ -159,9 +160,7 @@ class Importer:
             return mapped  # type: ignore[no-any-return]
         op = self.made.get(op_name)
         if op is None:
-            raise ValueError(
-                f"Requested return tensor '{name}' not found in graph def"
-            )
+            raise ValueError(f"Requested return tensor '{name}' not found in graph def")
         if index >= len(op._outputs):
             raise ValueError(
                 f"Invalid return output {index} of node '{op_name}', which has "
@@ -198,22 +197,28 @@ class Importer:
         for node in self.graph_def.node:
             if not node.name:
                 raise ValueError("A node of the GraphDef has no name")
-            if find(node.op) is None and node.op not in self._library():
+            if find(node.op) is None and self._function(node.op) is None:
                 raise unregistered(node.op)
             for text in node.input:
                 source = _split(text.lstrip("^"))[0]
                 if source not in self.nodes and _split(text) not in self.input_map:
                     raise ValueError(f"Node '{node.name}': Unknown input node '{text}'")
 
-    def _library(self) -> set[str]:
-        names = {function.signature.name for function in self.graph_def.library.function}
-        return names | set(self.graph._functions)
+    def _function(self, name: str) -> Any:
+        """The function of that name, of this graph or of the GraphDef; None if there is none."""
+        found = self.graph._get_function(name)
+        return self.functions.get(name) if found is None else found
+
+    def _read_functions(self) -> None:
+        library = self.graph_def.library
+        if library.function or library.gradient:
+            from stillflow.graph.functions import from_library
+
+            self.functions = {function.name: function for function in from_library(library)}
 
     def _add_functions(self) -> None:
-        if self.graph_def.library.function:
-            from stillflow.ops.functions import from_library
-
-            for function in from_library(self.graph_def.library):
+        for name, function in self.functions.items():
+            if name not in self.graph._functions:
                 self.graph._add_function(function)
 
     def _sources(self, node: Any) -> Iterable[str]:
@@ -244,18 +249,15 @@ class Importer:
                 if not waiting[user]:
                     heapq.heappush(ready, position[user])
         if len(order) != len(self.nodes):
-            raise ValueError(
-                f"{len(self.nodes) - len(order)} nodes in a cycle"
-            )
+            raise ValueError(f"{len(self.nodes) - len(order)} nodes in a cycle")
         return order
 
     def _add(self, node: Any) -> None:
         card = find(node.op)
         if card is None:
-            raise ValueError(
-                f"Node '{node.name}' calls the function '{node.op}': calling functions of the "
-                "graph's library is not supported by Stillflow yet"
-            )
+            from stillflow.graph.functions import card_for
+
+            card = card_for(self.graph, node.op)
         try:
             op = self._make(card, node)
         except (TypeError, KeyError) as error:

@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from stillflow.graph.operation import Operation, Tensor
@@ -32,6 +33,7 @@ class Emitter:
         self.lines: list[str] = []
         self.ops: dict[int, Operation] = {}  # source line -> operation
         self.filename = f"<plan {next(_numbers)}>"
+        self.owns_raw = False  # whether raw values must not share memory with anything
         self.depth = 1  # of the code that is being written
         self._open: Guard = ()
         self._bound = 0
@@ -173,10 +175,11 @@ class Emitter:
             copy = not value.is_handle and not self.memory.is_fresh(value.roots)
             made = convert(tensor, copy)
             parts.append(value.name if made is None else f"{self.bind(made)}({value.name})")
-        parts += [
-            f"{value.name} if {_exists(value)} else None" if value.guard else value.name
-            for _, value in raw
-        ]
+        for _, value in raw:
+            text = value.name
+            if self.owns_raw and not value.is_handle and not self.memory.is_fresh(value.roots):
+                text = f"{self.bind(own)}({text})"
+            parts.append(f"{text} if {_exists(value)} else None" if value.guard else text)
         self.line((), f"return [{', '.join(parts)}]")
 
 
@@ -190,6 +193,11 @@ def _exists(value: Value) -> str:
 def clone(value: Any) -> Any:
     """A copy of a run-time value with memory of its own."""
     return value.clone() if isinstance(value, torch.Tensor) else value.copy()
+
+
+def own(value: Any) -> Any:
+    """A value with memory of its own; what is no number or text is as it is."""
+    return clone(value) if isinstance(value, (torch.Tensor, np.ndarray)) else value
 
 
 _WRITERS: dict[str, Callable[[Emitter, Step], None]] = {

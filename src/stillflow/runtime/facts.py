@@ -125,3 +125,9 @@ class PlanNode(Node):
     def own_state(self, create: Any) -> Any:
         """State that belongs to this op alone within the session (a random stream, say)."""
         return self.facts.resources.get("", "op state", self.op.name, create)
+
+    def function(self, named: Any) -> Any:
+        """What calls a function, given by a `NameAttrList` or name, on run-time values."""
+        from stillflow.runtime.functions import compile_function
+
+        return compile_function(self.facts.resources, self.op.graph, named)

@@ -13,6 +13,7 @@ from stillflow.runtime.emit import Emitter
 from stillflow.runtime.facts import Facts
 from stillflow.runtime.failures import fetched_in_loop
 from stillflow.runtime.frames import find_frames, has_loops
+from stillflow.runtime.inline import inline, is_call
 from stillflow.runtime.joins import join
 from stillflow.runtime.loop_wiring import Unstructured
 from stillflow.runtime.ownership import protect
@@ -33,6 +34,8 @@ def make_plan(
     raw: Sequence[Tensor] = (),
     skip: Collection[Operation] = (),
     emitter: type[Emitter] = Emitter,
+    own: bool = False,
+    effects: Sequence[Operation] = (),
 ) -> Callable[..., list[Any]]:
     """Compiles a function from fed values, in the order of `feeds`, to fetched numpy values.
 
@@ -44,11 +47,20 @@ def make_plan(
       raw: tensors whose run-time values are returned after the fetched ones, as they are.
       skip: operations that ran before and are not to run again.
       emitter: what writes the function.
+      own: whether raw values must not share memory with anything.
+      effects: operations that run as well, unless they are in a branch that is not taken.
 
     Raises:
       tf.errors.OpError: if the graph cannot run with these shapes.
     """
-    ops = [op for op in needed_ops([*tensors, *raw], targets, feeds) if op not in skip]
+    needed = needed_ops([*tensors, *raw], [*targets, *effects], feeds)
+    ops = [op for op in needed if op not in skip]
+    if any(is_call(op) for op in ops):
+        ops, now = inline(ops, feeds)
+        tensors = [now.tensors.get(tensor, tensor) for tensor in tensors]
+        raw = [now.tensors.get(tensor, tensor) for tensor in raw]
+        targets = [now.ops.get(op, op) for op in targets]
+        feeds = {now.tensors[tensor]: dims for tensor, dims in feeds.items()}
     facts = Facts(resources, feeds)
     tracer = Tracer(facts)
     names = [tracer.feed(tensor) for tensor in feeds]
@@ -85,6 +97,7 @@ def make_plan(
     }
     reuse(steps, shapes, roots, tracer.memory, kept)
     writer = emitter(steps, tracer.constants, tracer.memory)
+    writer.owns_raw = own
     converted = len(tensors)
 
     def convert(tensor: Tensor, copy: bool) -> Any:

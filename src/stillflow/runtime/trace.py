@@ -40,7 +40,8 @@ class Tracer:
         return f"{prefix}{self._count}"
 
     def feed(self, tensor: Tensor) -> str:
-        value = Value(self.name("t"), roots=self.memory.borrowed())
+        handle = holds_handle(tensor)
+        value = Value(self.name("t"), roots=self.memory.borrowed(), is_handle=handle)
         self.values[tensor] = value
         return value.name
 
@@ -356,8 +357,8 @@ def _merge(tracer: Tracer, op: Operation) -> None:
     output, chosen = tracer.name("t"), tracer.name("t")
     guard = common
     rest = [tuple(item for item in g if item not in common) for g in guards]
-    complementary = len(rest) == 2 and all(len(r) == 1 for r in rest) and (
-        rest[0][0][0] == rest[1][0][0]
+    complementary = (
+        len(rest) == 2 and all(len(r) == 1 for r in rest) and (rest[0][0][0] == rest[1][0][0])
     )
     if not complementary and not (len(alive) == 1 and not rest[0]):
         flag = tracer.name("p")
@@ -371,9 +372,7 @@ def _merge(tracer: Tracer, op: Operation) -> None:
         )
         if guard != common:
             assert guard is not None
-            tracer.steps.append(
-                Step("flag", op, [guard[-1][0]], [], value.guard, arguments=[True])
-            )
+            tracer.steps.append(Step("flag", op, [guard[-1][0]], [], value.guard, arguments=[True]))
     tracer._op_guards[op] = guard
     is_handle = alive[0][1].is_handle
     tracer.set_output(op._outputs[0], Value(output, guard, roots, is_handle))
@@ -398,7 +397,13 @@ def _control_trigger(tracer: Tracer, op: Operation) -> None:
     tracer._op_guards[op] = tracer.trigger_guard([g for g in guards if g is not None])
 
 
+def _pivot(tracer: Tracer, op: Operation) -> None:
+    """What only orders does nothing."""
+    tracer.guard_of(op)
+
+
 _SPECIAL: dict[str, Any] = {
+    "_Pivot": _pivot,
     "ReadVariableOp": _read_variable, "ControlTrigger": _control_trigger,
     **containers.TRACED,
     "Switch": _switch, "RefSwitch": _switch, "Merge": _merge, "RefMerge": _merge,

@@ -1,0 +1,205 @@
+"""Graphs that are the bodies of functions.
+
+    body = trace(lambda x, y: x + y, [(dtypes.float32, None), (dtypes.float32, [2])], "add")
+    body.inputs            # placeholders of the arguments, then those of captured tensors
+    body.outputs           # tensors of the body, in the order of the flattened results
+    body.structured_outputs  # the same, in the structure that the callable gave
+    body.captured_inputs   # tensors outside that a caller passes after the arguments
+
+`stillflow.graph.functions.define(body)` makes a function of a body, which a graph's library holds;
+`stillflow.runtime.functions.compile_function` makes of it a callable on run-time values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stillflow import nest
+from stillflow.graph.card import Card, find
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dtypes import DType, as_dtype
+from stillflow.graph.graph import Graph, get_default_graph
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.tensor_shape import TensorShape
+
+_PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
+
+
+class FuncGraph(Graph):
+    """The body of a function. What it uses of other graphs becomes an input of its own.
+
+    Args:
+      name: what the function is called.
+      outer: the graph that calls it, by default the one that is the default now.
+      capture_by_value: whether what makes a tensor of another graph is copied into the body.
+      stateful_allowed: stateful operations that may be copied nevertheless.
+
+    Attributes:
+      inputs: placeholders, those of captured tensors last.
+      outputs: what the function gives.
+      structured_outputs: the same in the structure that the Python function gave.
+      control_outputs: operations that run whenever the function does.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        outer: Graph | None = None,
+        capture_by_value: bool = False,
+        stateful_allowed: Sequence[Operation] = (),
+    ) -> None:
+        super().__init__()
+        self.name = name
+        self._building_function = True
+        self._outer_graph = get_default_graph() if outer is None else outer
+        self.inputs: list[Tensor] = []
+        self.outputs: list[Tensor] = []
+        self.structured_outputs: Any = None
+        self.control_outputs: list[Operation] = []
+        self._captured: dict[Tensor, Tensor] = {}
+        self._passed: dict[Tensor, Tensor] = {}  # captured tensor -> its placeholder
+        self._by_value = capture_by_value
+        self._stateful_allowed = frozenset(stateful_allowed)
+
+    @property
+    def outer_graph(self) -> Graph:
+        """The graph that calls the function."""
+        assert self._outer_graph is not None
+        return self._outer_graph
+
+    @property
+    def captured_inputs(self) -> list[Tensor]:
+        """The tensors outside that a caller passes, in the order of their placeholders."""
+        return list(self._passed)
+
+    @property
+    def captures(self) -> list[tuple[Tensor, Tensor]]:
+        """Pairs of a tensor outside and its placeholder."""
+        return list(self._passed.items())
+
+    @property
+    def arguments(self) -> list[Tensor]:
+        """The placeholders of the arguments, without those of captured tensors."""
+        return self.inputs[: len(self.inputs) - len(self._passed)]
+
+    def capture_name(self, tensor: Tensor) -> str | None:
+        """What the placeholder of a captured tensor is called; None for the op's own name."""
+        del tensor
+        return None
+
+    def add_argument(self, dtype: Any, dims: Any = None, name: str | None = None) -> Tensor:
+        """Adds a placeholder as the next argument.
+
+        Args:
+          dtype: its type; a reference type is taken as it is.
+          dims: its static shape, unknown by default.
+          name: its name.
+        """
+        placeholder = self._placeholder(as_dtype(dtype), TensorShape(dims), name)
+        self.inputs.insert(len(self.inputs) - len(self._passed), placeholder)
+        return placeholder
+
+    def capture(self, tensor: Tensor, name: str | None = None) -> Tensor:
+        """What stands for a tensor of another graph in this one."""
+        found = self._captured.get(tensor)
+        if found is not None:
+            return found
+        if self._by_value:
+            return self._copy(tensor)
+        with self.control_dependencies(None):
+            inner = self._placeholder(tensor.dtype, tensor.shape, name or self.capture_name(tensor))
+        inner._handle_dims, inner._handle_dtype = tensor._handle_dims, tensor._handle_dtype
+        self.inputs.append(inner)
+        self._captured[tensor] = self._passed[tensor] = inner
+        return inner
+
+    def add_op(
+        self,
+        card: Card,
+        inputs: list[Tensor],
+        attrs: dict[str, Any],
+        output_types: list[DType],
+        name: str,
+        device: bool = True,
+    ) -> Operation:
+        """Adds an operation; inputs from other graphs are captured."""
+        inputs = [t if t.op.graph is self else self.capture(t) for t in inputs]
+        return super().add_op(card, inputs, attrs, output_types, name, device)
+
+    def _placeholder(self, dtype: DType, shape: TensorShape, name: str | None) -> Tensor:
+        card = find("Placeholder")
+        assert card is not None
+        stack, scope = self._enter_name_scope(name or "Placeholder")
+        del stack
+        attrs = {"dtype": dtype.base_dtype, "shape": shape}
+        op = Graph.add_op(self, card, [], attrs, [dtype.base_dtype], scope[:-1])
+        return op._outputs[0]
+
+    def _copy(self, tensor: Tensor) -> Tensor:
+        """A copy of a tensor with all that it depends on.
+
+        Raises:
+          ValueError: if it depends on a stateful operation or a placeholder.
+        """
+        op = tensor.op
+        for stateful, kind in ((True, "stateful node"), (False, "placeholder")):
+            refused = op._is_stateful and op not in self._stateful_allowed
+            if refused if stateful else op.type in _PLACEHOLDERS:
+                raise ValueError(
+                    f"Cannot capture a {kind} (name:{op.name}, type:{op.type}) by value."
+                )
+        inputs = [self._captured.get(t) or self._copy(t) for t in op._inputs]
+        with self.control_dependencies(None):
+            name = self.unique_name(op.name)
+            types = [t.dtype for t in op._outputs]
+            copied = Graph.add_op(self, op.card, inputs, dict(op.attrs), types, name)
+        for old, new in zip(op._outputs, copied._outputs, strict=True):
+            self._captured[old] = new
+        return self._captured[tensor]
+
+    def _get_function(self, name: str | bytes) -> Any:
+        found = super()._get_function(name)
+        return self.outer_graph._get_function(name) if found is None else found
+
+
+def trace(
+    function: Callable[..., Any],
+    arguments: Sequence[tuple[Any, ...]],
+    name: str,
+    *,
+    body: FuncGraph | None = None,
+    structure: Callable[[list[Tensor]], tuple[Any, ...]] | None = None,
+) -> FuncGraph:
+    """Calls a Python function on placeholders; gives the graph of what it built.
+
+    Args:
+      function: what to call; it gives tensors, or what becomes tensors, in any structure.
+      arguments: (dtype, shape) or (dtype, shape, name) of each placeholder.
+      name: of the function.
+      body: the graph to build in, made by default.
+      structure: makes the call's positional arguments of the placeholders.
+
+    Raises:
+      TypeError, ValueError: if a result cannot become a tensor.
+    """
+    graph = FuncGraph(name) if body is None else body
+    with graph.as_default():
+        placeholders = [graph.add_argument(*argument) for argument in arguments]
+        given = tuple(placeholders) if structure is None else structure(placeholders)
+        set_outputs(graph, function(*given))
+    return graph
+
+
+def set_outputs(graph: FuncGraph, results: Any) -> None:
+    """Makes `results` what the function gives, converted to tensors of the body."""
+
+    def convert(value: Any) -> Any:
+        tensor = convert_to_tensor(value)
+        return tensor if tensor.graph is graph else graph.capture(tensor)
+
+    if results is None:
+        graph.structured_outputs, graph.outputs = None, []
+        return
+    graph.structured_outputs = nest.map_structure(convert, results, expand_composites=True)
+    graph.outputs = nest.flatten(graph.structured_outputs, expand_composites=True)

@@ -1,0 +1,226 @@
+"""The functions of a graph's library: what nodes call by name or as an attribute.
+
+A `LibraryFunction` stands behind a name. It is made of a body (`define`) or of a `FunctionDef`
+message (`from_library`); each can be had of the other. `instantiate` gives the body that runs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stillflow.graph import attrs as attr_values
+from stillflow.graph.card import Card
+from stillflow.graph.dtypes import as_dtype
+from stillflow.graph.func_graph import FuncGraph
+from stillflow.graph.function_defs import body_of, function_def
+from stillflow.graph.graph import Graph
+from stillflow.graph.operation import Tensor
+from stillflow.graph.signature import _MISSING, Arg, Attr, Signature
+
+
+class FunctionCard(Card):
+    """The op that a call of a function is."""
+
+    # The kernel and the gradient of any call, which the ops layer knows.
+    parts_of_calls: tuple[Callable[..., Any], Callable[..., Any]] | None = None
+
+    def __init__(self, op_def: Any, function: LibraryFunction) -> None:
+        super().__init__(op_def.name, effect="state")
+        self.function = function
+        self.__dict__["signature"] = signature_of(op_def)
+        if self.parts_of_calls is None:
+            importlib.import_module("stillflow.ops.functional.cards")
+        assert self.parts_of_calls is not None
+        self.kernel_part, self.gradient_part = self.parts_of_calls
+
+
+class LibraryFunction:
+    """A function by name.
+
+    Attributes:
+      name: what graphs call it.
+      definition: its `FunctionDef`.
+      grad_func_name: the function that computes its gradient, if the library says which.
+      python_grad_func: what builds its gradient, if the program says so.
+    """
+
+    def __init__(
+        self,
+        definition: Any,
+        body: FuncGraph | None = None,
+        grad_func_name: str | None = None,
+        python_grad_func: Callable[..., Any] | None = None,
+    ) -> None:
+        self.definition = definition
+        self.name: str = definition.signature.name
+        self.grad_func_name = grad_func_name
+        self.python_grad_func = python_grad_func
+        self.used: dict[str, LibraryFunction] = {}  # functions that the body calls
+        self._bodies: dict[Any, FuncGraph] = {} if body is None else {(): body}
+        self._lock = threading.RLock()
+        self.card = FunctionCard(definition.signature, self)
+
+    def add_to_graph(self, graph: Graph) -> None:
+        """Adds it, and what it calls, to the library of `graph`."""
+        if self.name in graph._functions:
+            return
+        graph._add_function(self)
+        for function in self.used.values():
+            function.add_to_graph(graph)
+
+    def instantiate(self, graph: Graph, attrs: Any = None) -> FuncGraph:
+        """The body for these attribute values.
+
+        Args:
+          graph: where the functions are looked up that it calls.
+          attrs: `AttrValue` messages by name.
+        """
+        names = [attr.name for attr in self.definition.signature.attr]
+        values = {name: attrs[name] for name in names if attrs is not None and name in attrs}
+        key = tuple((name, value.SerializeToString()) for name, value in values.items())
+        with self._lock:
+            if key not in self._bodies:
+                self._bodies[key] = body_of(self.definition, graph, values)
+            return self._bodies[key]
+
+    def attribute(self) -> Any:
+        """The `NameAttrList` that stands for it in attributes."""
+        from stillflow.protos import NameAttrList
+
+        return NameAttrList(name=self.name)
+
+
+def define(
+    body: FuncGraph,
+    name: str | None = None,
+    *,
+    graph: Graph | None = None,
+    output_names: Sequence[str] = (),
+    description: str | None = None,
+    append_hash: bool = False,
+) -> LibraryFunction:
+    """Makes a function of a body.
+
+    Args:
+      body: what it does.
+      name: what it is called, by default as its body.
+      graph: the graph whose library it is added to, if any.
+      output_names: names of the results, by default those of the operations.
+      description: what it is for.
+      append_hash: whether a hash of the body is appended to the name.
+
+    Raises:
+      tf.errors.InvalidArgumentError: if the body has results or inputs that functions cannot have.
+    """
+    definition = function_def(body, name or body.name, output_names, description, append_hash)
+    function = LibraryFunction(definition, body)
+    function.used = dict(body._functions)
+    if graph is not None:
+        function.add_to_graph(graph)
+    return function
+
+
+def from_library(library: Any) -> list[LibraryFunction]:
+    """The functions of a `FunctionDefLibrary` message.
+
+    Raises:
+      ValueError: if it names functions that it does not have.
+    """
+    functions = {f.signature.name: LibraryFunction(_copied(f)) for f in library.function}
+    for gradient in library.gradient:
+        for name in (gradient.function_name, gradient.gradient_func):
+            if name not in functions:
+                raise ValueError(f"FunctionDefLibrary missing '{name}' FunctionDef\n{library}")
+        functions[gradient.function_name].grad_func_name = gradient.gradient_func
+    if library.gradient and all(f.grad_func_name for f in functions.values()):
+        raise ValueError(f"FunctionDefLibrary contains cyclic gradient functions!\n{library}")
+    return list(functions.values())
+
+
+def _copied(message: Any) -> Any:
+    copy = type(message)()
+    copy.CopyFrom(message)
+    return copy
+
+
+def find_function(graph: Graph, name: str | bytes) -> LibraryFunction | None:
+    """The function of that name which nodes of `graph` see, or None."""
+    found = graph._get_function(name)
+    if found is None:
+        return None
+    return getattr(found, "library_function", found)  # type: ignore[no-any-return]
+
+
+def call(
+    function: LibraryFunction,
+    graph: Graph,
+    inputs: Sequence[Tensor],
+    name: str | None = None,
+    attrs: dict[str, Any] | None = None,
+) -> Any:
+    """Adds the node of type `function.name`; gives the operation."""
+    from stillflow.graph.build import output_types
+
+    name = graph.unique_name(name or function.name)
+    types = output_types(function.card, attrs or {})
+    return graph.add_op(function.card, list(inputs), dict(attrs or {}), types, name)
+
+
+# ---- signatures
+
+
+def signature_of(op_def: Any) -> Signature:
+    """An `OpDef` message as a signature."""
+    flags = {
+        "stateful": op_def.is_stateful, "commutative": op_def.is_commutative,
+        "aggregate": op_def.is_aggregate, "uninitialized": op_def.allows_uninitialized_input,
+    }  # fmt: skip
+    return Signature(
+        op_def.name,
+        tuple(_arg(arg) for arg in op_def.input_arg),
+        tuple(_arg(arg) for arg in op_def.output_arg),
+        {attr.name: _attr(attr) for attr in op_def.attr},
+        frozenset(name for name, there in flags.items() if there),
+    )
+
+
+def _arg(message: Any) -> Arg:
+    return Arg(
+        message.name,
+        as_dtype(message.type).base_dtype if message.type else None,
+        message.type_attr or None,
+        message.number_attr or None,
+        message.type_list_attr or None,
+        message.is_ref,
+    )
+
+
+def _attr(message: Any) -> Attr:
+    default: Any = _MISSING
+    if message.HasField("default_value"):
+        default = attr_values.from_proto(message.default_value, message.type)
+    allowed = None
+    if message.HasField("allowed_values"):
+        allowed = tuple(attr_values.from_proto(message.allowed_values, None))
+    minimum = message.minimum if message.has_minimum else None
+    return Attr(message.name, message.type, allowed, minimum, default)
+
+
+def card_for(graph: Graph, op_type: str) -> Card:
+    """The card of an op type, which may be a function that nodes of `graph` see.
+
+    Raises:
+      NotFoundError: if there is neither.
+    """
+    from stillflow.graph.card import find, unregistered
+
+    function = find_function(graph, op_type)
+    if function is not None:
+        return function.card
+    card = find(op_type)
+    if card is None:
+        raise unregistered(op_type)
+    return card

@@ -1,0 +1,1 @@
+"""Ops that call functions of the graph's library."""

@@ -1,0 +1,298 @@
+"""Cards of the ops that call functions, and their gradients.
+
+Plans take calls apart (see `runtime/inline.py`); the kernels here run what stays a call, which is
+what calls itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stillflow.graph.card import op
+from stillflow.graph.func_graph import FuncGraph
+from stillflow.graph.functions import FunctionCard, find_function
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.arrays.fill import zeros_like
+from stillflow.ops.control_flow.gradients import zeros_dtype
+from stillflow.ops.functional.symbolic import gradient_body
+
+_PARTITIONED = """
+    {}(args: [Tin]) -> output: [Tout]
+    Tin: list(type) >= 0
+    Tout: list(type) >= 0
+    f: func
+    config: string = ""
+    config_proto: string = ""
+    executor_type: string = ""
+"""
+partitioned_call_op = op(_PARTITIONED.format("PartitionedCall"), effect="state")
+stateful_partitioned_call_op = op(
+    _PARTITIONED.format("StatefulPartitionedCall") + "flags: stateful"
+)
+remote_call_op = op("""
+    RemoteCall(target: string, args: [Tin]) -> output: [Tout]
+    Tin: list(type) >= 1
+    Tout: list(type) >= 1
+    f: func
+    flags: stateful
+""")
+symbolic_gradient_op = op(
+    """
+    SymbolicGradient(input: [Tin]) -> output: [Tout]
+    Tin: list(type) >= 1
+    Tout: list(type) >= 1
+    f: func
+    """,
+    effect="state",
+)
+_IF = """
+    {}(cond: Tcond, input: [Tin]) -> output: [Tout]
+    Tcond: type
+    Tin: list(type) >= 0
+    Tout: list(type) >= 0
+    then_branch: func
+    else_branch: func
+    output_shapes: list(shape) = []
+"""
+if_op = op(_IF.format("If") + "flags: stateful")
+stateless_if_op = op(_IF.format("StatelessIf"), effect="state")
+case_op = op("""
+    Case(branch_index: int32, input: [Tin]) -> output: [Tout]
+    Tin: list(type) >= 0
+    Tout: list(type) >= 0
+    branches: list(func) >= 1
+    output_shapes: list(shape) = []
+    flags: stateful
+""")
+_WHILE = """
+    {}(input: [T]) -> output: [T]
+    T: list(type) >= 0
+    cond: func
+    body: func
+    output_shapes: list(shape) = []
+    parallel_iterations: int = 10
+"""
+while_op = op(_WHILE.format("While") + "flags: stateful")
+stateless_while_op = op(_WHILE.format("StatelessWhile"), effect="state")
+for_op = op(
+    """
+    For(start: int32, limit: int32, delta: int32, input: [T]) -> output: [T]
+    T: list(type) >= 0
+    body: func
+    """,
+    effect="state",
+)
+underscore_if_op = op("""
+    _If(cond: Tcond, input: [Tin]) -> output: [Tout]
+    Tcond: type
+    Tin: list(type) >= 1
+    Tout: list(type) >= 1
+    then_branch: func
+    else_branch: func
+    flags: stateful
+""")
+underscore_while_op = op("""
+    _While(input: [T]) -> output: [T]
+    T: list(type) >= 0
+    cond: func
+    body: func
+    flags: stateful
+""")
+fake_param_op = op("FakeParam() -> output: dtype; dtype: type; shape: shape")
+
+
+@fake_param_op.shape
+def fake_param_shape(node: Node) -> Any:
+    return node.op.attrs["shape"]._dims
+
+
+@fake_param_op.kernel
+def fake_param_kernel(node: Node) -> Any:
+    return lambda: torch.zeros(())  # stands where a branch has no value; nothing reads it
+
+
+# ---- shapes
+
+
+def _stated_shapes(node: Node) -> Any:
+    """The shapes that the node itself states, as the builders of control flow leave them."""
+    shapes = node.op.attrs.get("output_shapes") or ()
+    if len(shapes) != len(node.outputs):
+        return [None] * len(node.outputs)
+    return [shape._dims for shape in shapes]
+
+
+def _unknown(node: Node) -> Any:
+    return [None] * len(node.outputs)
+
+
+for _card in (if_op, stateless_if_op, case_op, while_op, stateless_while_op):
+    _card.shape(_stated_shapes)
+for _card in (
+    partitioned_call_op, stateful_partitioned_call_op, remote_call_op, for_op,
+    underscore_if_op, underscore_while_op,
+):  # fmt: skip
+    _card.shape(_unknown)
+
+
+@symbolic_gradient_op.shape
+def symbolic_gradient_shape(node: Node) -> Any:
+    """Gradients have the shapes of the arguments."""
+    return [node.dims(index) for index in range(len(node.outputs))]
+
+
+# ---- kernels
+
+
+def _bare(values: Sequence[Any]) -> Any:
+    return values[0] if len(values) == 1 else values
+
+
+def _caller(node: Node, named: Any) -> Callable[..., Sequence[Any]]:
+    """What calls a function; it is compiled at the first call, which may be inside of itself."""
+    compiled: list[Any] = []
+
+    def call(*values: Any) -> Sequence[Any]:
+        if not compiled:
+            compiled.append(node.function(named))  # type: ignore[attr-defined]
+        return compiled[0](*values)  # type: ignore[no-any-return]
+
+    return call
+
+
+def _call_kernel(node: Node) -> Any:
+    call = _caller(node, node.f)
+    return lambda *values: _bare(call(*values))
+
+
+for _card in (partitioned_call_op, stateful_partitioned_call_op):
+    _card.kernel(_call_kernel)
+
+
+@remote_call_op.kernel
+def remote_call_kernel(node: Node) -> Any:
+    call = _caller(node, node.f)
+    return lambda target, *values: _bare(call(*values))
+
+
+@symbolic_gradient_op.kernel
+def symbolic_gradient_kernel(node: Node) -> Any:
+    body: list[FuncGraph] = []
+
+    def call(*values: Any) -> Any:
+        if not body:
+            body.append(gradient_body(node.op.graph, node.f, len(node.outputs)))
+        return _bare(node.function(body[0])(*values))  # type: ignore[attr-defined]
+
+    return call
+
+
+def _holds(value: Any) -> bool:
+    if value.ndim:
+        return bool(value.size if hasattr(value, "strides") else value.numel())
+    return bool(value[()] if hasattr(value, "strides") else value)
+
+
+def _if_kernel(node: Node) -> Any:
+    branches = _caller(node, node.else_branch), _caller(node, node.then_branch)
+    return lambda condition, *values: _bare(branches[_holds(condition)](*values))
+
+
+for _card in (if_op, stateless_if_op, underscore_if_op):
+    _card.kernel(_if_kernel)
+
+
+@case_op.kernel
+def case_kernel(node: Node) -> Any:
+    branches = [_caller(node, named) for named in node.branches]
+
+    def call(index: Any, *values: Any) -> Any:
+        position = int(index)
+        there = 0 <= position < len(branches)
+        return _bare(branches[position if there else -1](*values))
+
+    return call
+
+
+def _while_kernel(node: Node) -> Any:
+    test, body = _caller(node, node.cond), _caller(node, node.body)
+
+    def call(*values: Any) -> Any:
+        current: Sequence[Any] = values
+        while _holds(test(*current)[0]):
+            current = body(*current)
+        return _bare(current)
+
+    return call
+
+
+for _card in (while_op, stateless_while_op, underscore_while_op):
+    _card.kernel(_while_kernel)
+
+
+@for_op.kernel
+def for_kernel(node: Node) -> Any:
+    body = _caller(node, node.body)
+
+    def call(start: Any, limit: Any, delta: Any, *values: Any) -> Any:
+        current: Sequence[Any] = values
+        for number in range(int(start), int(limit), int(delta)):
+            current = body(torch.tensor(number, dtype=torch.int32), *current)
+        return _bare(current)
+
+    return call
+
+
+def _function_kernel(node: Node) -> Any:
+    call = _caller(node, node.op.type)
+    return lambda *values: _bare(call(*values))
+
+
+# ---- gradients
+
+
+def _gradients_of(outputs: Sequence[Tensor], grads: Sequence[Any]) -> list[Any]:
+    """The gradients of a call's results, zeros where there are none."""
+    return [
+        zeros_like(output) if grad is None else grad
+        for output, grad in zip(outputs, grads, strict=True)
+    ]
+
+
+def symbolic(operation: Operation, name: str, grads: Sequence[Any]) -> list[Any]:
+    """The gradient of a call as a SymbolicGradient of the function it calls."""
+    from stillflow.protos import NameAttrList
+
+    named = NameAttrList(name=name)
+    for key, value in operation.node_def.attr.items():
+        named.attr[key].CopyFrom(value)
+    given = _gradients_of(operation._outputs, grads)
+    types = [zeros_dtype(tensor) for tensor in operation._inputs]
+    made = symbolic_gradient_op([*operation._inputs, *given], Tout=types, f=named)
+    return list(made) if isinstance(made, (list, tuple)) else [made]
+
+
+def _call_gradient(node: Node, *grads: Any) -> Any:
+    function = find_function(node.op.graph, node.f.name)
+    if function is not None and function.python_grad_func is not None:
+        return function.python_grad_func(node.op, *grads)
+    return symbolic(node.op, node.f.name, grads)
+
+
+for _card in (partitioned_call_op, stateful_partitioned_call_op):
+    _card.gradient(_call_gradient)
+
+
+def _function_gradient(node: Node, *grads: Any) -> Any:
+    card = node.op.card
+    assert isinstance(card, FunctionCard)
+    python = card.function.python_grad_func
+    if python is not None:
+        return python(node.op, *grads)
+    return symbolic(node.op, node.op.type, grads)
+
+
+FunctionCard.parts_of_calls = (_function_kernel, _function_gradient)

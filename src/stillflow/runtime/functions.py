@@ -1,0 +1,117 @@
+"""Functions as callables on run-time values.
+
+    run = compile_function(resources, graph, named)      # `named`: a NameAttrList, or a body
+    outputs = run(*values)                               # torch tensors, string arrays, handles
+
+A kernel that calls a function, as those of tf.data's maps do, gets one by `node.function(node.f)`.
+A function is compiled once for every set of argument shapes, up to a limit, then for any shape.
+Results never share memory with arguments or variables; the state of the operations inside (random
+streams, variables) is the session's. `run.pure` says whether anything but the results happens.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stillflow import errors
+from stillflow.graph.constant_value import Dims
+from stillflow.graph.dtypes import DType
+from stillflow.graph.func_graph import FuncGraph
+from stillflow.graph.functions import find_function
+from stillflow.graph.graph import Graph
+from stillflow.runtime.inline import body_effects
+from stillflow.runtime.resources import Resources
+
+MAX_SHAPES = 8  # sets of argument shapes before shapes are taken to change all the time
+
+
+class CompiledFunction:
+    """A function of run-time values.
+
+    Attributes:
+      body: its graph.
+      input_types, output_types: of its arguments and results.
+    """
+
+    def __init__(self, resources: Resources, body: FuncGraph) -> None:
+        self.body = body
+        self.input_types: list[DType] = [tensor.dtype for tensor in body.inputs]
+        self.output_types: list[DType] = [tensor.dtype for tensor in body.outputs]
+        self._resources = resources
+        self._plans: dict[Any, Callable[..., list[Any]]] = {}
+        self._lock = threading.RLock()
+
+    @property
+    def pure(self) -> bool:
+        """Whether it has no effects and equal arguments give equal results."""
+        return all(op.card.foldable for op in self.body._operations if op._outputs)
+
+    def __call__(self, *values: Any) -> list[Any]:
+        """Runs it; gives the results as run-time values.
+
+        Raises:
+          InvalidArgumentError: if the number of arguments is another.
+          tf.errors.OpError: if an operation fails.
+        """
+        if len(values) != len(self.input_types):
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Expected {len(self.input_types)} arguments to function {self.body.name}, "
+                f"but got {len(values)}",
+            )
+        shapes = tuple(_dims(value) for value in values)
+        plan = self._plans.get(shapes) or self._plans.get(None)
+        if plan is None:
+            plan = self._make(shapes)
+        return plan(*values)
+
+    def _make(self, shapes: tuple[Dims, ...]) -> Callable[..., list[Any]]:
+        from stillflow.runtime.plan import make_plan
+
+        with self._lock:
+            key: Any = shapes
+            dims: Sequence[Dims] = shapes
+            if len(self._plans) >= MAX_SHAPES:
+                key, dims = None, [tensor._dims for tensor in self.body.inputs]
+            if key not in self._plans:
+                body = self.body
+                feeds = dict(zip(body.inputs, dims, strict=True))
+                self._plans[key] = make_plan(
+                    self._resources, [], [], feeds, raw=body.outputs, own=True,
+                    effects=body_effects(body),
+                )  # fmt: skip
+            return self._plans[key]
+
+
+def _dims(value: Any) -> Dims:
+    shape = getattr(value, "shape", None)
+    return None if shape is None or not isinstance(shape, tuple) else tuple(shape)
+
+
+def compile_function(resources: Resources, graph: Graph, function: Any) -> CompiledFunction:
+    """Makes a callable of a function; the same one for the same function in the same session.
+
+    Args:
+      resources: the session's state.
+      graph: the graph in whose library the function is looked up.
+      function: a `NameAttrList`, the name of a function, or a body.
+
+    Raises:
+      NotFoundError: if the library has no such function.
+    """
+    if isinstance(function, FuncGraph):
+        body = function
+    else:
+        name = getattr(function, "name", function)
+        found = find_function(graph, name)
+        if found is None:
+            raise errors.NotFoundError(None, None, f"Function {name} is not defined.")
+        body = found.instantiate(graph, getattr(function, "attr", None))
+    key = f"{id(body)}"
+    made: CompiledFunction = resources.get(
+        "", "function", key, lambda: CompiledFunction(resources, body)
+    )
+    return made

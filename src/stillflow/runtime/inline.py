@@ -1,0 +1,327 @@
+"""Calls of functions become the operations of their bodies, before a plan is traced.
+
+All operations of a run are copied; a call stands for copies of what its function does, with the
+caller's values in place of the arguments. `If` and `While` become the Switch, Merge, Enter and Exit
+that `tf.cond` and `tf.while_loop` make (see `lowering.py`), which plans know how to run. Only a
+function that calls itself stays a call, made when it is reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from stillflow import errors
+from stillflow.graph.attrs import from_proto
+from stillflow.graph.card import Card, find
+from stillflow.graph.dtypes import DType
+from stillflow.graph.func_graph import FuncGraph
+from stillflow.graph.functions import FunctionCard, LibraryFunction, find_function
+from stillflow.graph.infer import set_dims
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.functional.symbolic import gradient_body
+from stillflow.runtime.prune import needed_ops
+
+# What orders operations without doing anything.
+pivot_card = Card("_Pivot()")
+pivot_card.kernel(lambda node: lambda: None)
+
+
+class Scope:
+    """One level of calls: what tensors and operations of a body have become.
+
+    Attributes:
+      prefix: of the names of operations.
+      pivot: what operations without inputs wait for.
+      names: the functions that are being called, outermost first.
+    """
+
+    def __init__(
+        self, prefix: str = "", pivot: Operation | None = None, names: tuple[str, ...] = ()
+    ) -> None:
+        self.prefix, self.pivot, self.names = prefix, pivot, names
+        self.tensors: dict[Tensor, Tensor] = {}
+        self.ops: dict[Operation, Operation] = {}
+
+
+class Inliner:
+    """Copies operations in the order in which they run, calls taken apart."""
+
+    def __init__(self) -> None:
+        self.made: list[Operation] = []
+        self._late: list[tuple[Operation, int, Tensor, Scope]] = []
+
+    def top(self, ops: Sequence[Operation], fed: Collection[Tensor]) -> Scope:
+        """Copies the operations of a run; fed tensors are copied without what makes them."""
+        scope = Scope()
+        for tensor in fed:
+            scope.tensors[tensor] = tensor.__copy__()
+        self.copy_all(ops, scope)
+        for op, index, tensor, inner in self._late:
+            op._inputs[index] = self.use(inner.tensors[tensor], op)
+        return scope
+
+    def copy_all(self, ops: Sequence[Operation], scope: Scope) -> None:
+        for op in ops:
+            lower = expansion_of(op, scope)
+            if lower is None:
+                self.copy(op, scope)
+            else:
+                self._expand(op, scope, lower)
+
+    def copy(self, op: Operation, scope: Scope) -> Operation:
+        """A copy of one operation in a scope."""
+        attrs = op.attrs
+        if scope.prefix and "frame_name" in attrs:
+            attrs = {**attrs, "frame_name": scope.prefix.encode() + attrs["frame_name"]}
+        controls = [scope.ops[c] for c in op._control_inputs if c in scope.ops]
+        if scope.pivot is not None and not op._inputs and not controls:
+            controls = [scope.pivot]
+        inputs: list[Any] = [scope.tensors.get(tensor) for tensor in op._inputs]
+        types = [tensor.dtype for tensor in op._outputs]
+        copy = self.make(op.card, inputs, attrs, types, scope.prefix + op.name, controls, op)
+        copy._values, copy._varies = op._values, op._varies
+        for index, tensor in enumerate(op._inputs):
+            if inputs[index] is None:  # what closes a loop is not there yet
+                self._late.append((copy, index, tensor, scope))
+        for index, (old, new) in enumerate(zip(op._outputs, copy._outputs, strict=True)):
+            new._dims = old._dims
+            new._handle_dims, new._handle_dtype = old._handle_dims, old._handle_dtype
+            fed = scope.tensors.get(old)
+            if fed is not None:
+                copy._outputs[index] = fed
+            scope.tensors[old] = copy._outputs[index]
+        scope.ops[op] = copy
+        return copy
+
+    def use(self, tensor: Tensor, op: Operation) -> Tensor:
+        tensor._consumers.append(op)
+        return tensor
+
+    def make(
+        self,
+        card: Card,
+        inputs: list[Any],
+        attrs: dict[str, Any],
+        types: Sequence[DType],
+        name: str,
+        controls: Sequence[Operation],
+        like: Operation,
+    ) -> Operation:
+        """An operation that no graph has, in place of `like`."""
+        op = Operation.__new__(Operation)
+        op.card, op.graph, op.name, op.type, op.attrs = card, like.graph, name, card.name, attrs
+        op._inputs = inputs
+        op._control_inputs = list(dict.fromkeys(controls))
+        op._control_outputs = []
+        op._device, op._frames = like._device, like._frames
+        op._values, op._varies = None, False
+        op._original_op = like
+        op._control_flow_context = op._gradient_function = None
+        op._device_scopes = op._colocation_scopes = ()
+        op._outputs = [Tensor(op, index, dtype) for index, dtype in enumerate(types)]
+        for tensor in inputs:
+            if tensor is not None:
+                tensor._consumers.append(op)
+        for control in op._control_inputs:
+            control._control_outputs.append(op)
+        self.made.append(op)
+        op._id = len(self.made)
+        return op
+
+    def add(
+        self,
+        card_name: str,
+        inputs: list[Any],
+        name: str,
+        like: Operation,
+        *,
+        controls: Sequence[Operation] = (),
+        types: Sequence[DType] | None = None,
+        **attrs: Any,
+    ) -> Operation:
+        """An operation of what calls become; its outputs are of the first input's type."""
+        card = find(card_name)
+        assert card is not None
+        dtype = inputs[0].dtype
+        attrs = {"T": dtype.base_dtype, **attrs}
+        op = self.make(card, inputs, attrs, types or [dtype], name, controls, like)
+        if card.shape_part is not None and None not in inputs:
+            set_dims(op, card.shape_part(Node(op)))
+        for tensor in op._outputs:
+            if tensor.dtype == dtype:
+                tensor._handle_dims = inputs[0]._handle_dims
+                tensor._handle_dtype = inputs[0]._handle_dtype
+        return op
+
+    def pivot(self, name: str, controls: Sequence[Operation], like: Operation) -> Operation:
+        return self.make(pivot_card, [], {}, [], name, controls, like)
+
+    # ---- calls
+
+    def _expand(self, op: Operation, scope: Scope, lower: Callable[..., Any]) -> None:
+        inputs = [self._plain(scope.tensors[t], op, scope.prefix) for t in op._inputs]
+        controls = [scope.ops[c] for c in op._control_inputs if c in scope.ops]
+        if not inputs and not controls and scope.pivot is not None:
+            controls = [scope.pivot]
+        outputs, done = lower(self, Call(op, inputs, controls, scope))
+        for old, new in zip(op._outputs, outputs, strict=True):
+            scope.tensors.setdefault(old, new)
+        scope.ops[op] = done
+
+    def _plain(self, tensor: Tensor, op: Operation, prefix: str) -> Tensor:
+        """Functions take values, not references."""
+        if not tensor.dtype._is_ref_dtype:
+            return tensor
+        name = f"{prefix}{op.name}/{tensor.op.name}"
+        read = self.add("Identity", [tensor], name, op, types=[tensor.dtype.base_dtype])
+        return read._outputs[0]
+
+    def body(
+        self,
+        function: LibraryFunction | str,
+        body: FuncGraph,
+        inputs: Sequence[Tensor],
+        pivot: Operation | None,
+        call: Call,
+        part: str = "",
+    ) -> tuple[list[Tensor], list[Operation]]:
+        """Copies a body; gives its results, and the operations that stand for all it did."""
+        name = function if isinstance(function, str) else function.name
+        prefix = f"{call.name}/{part}"
+        scope = Scope(prefix, pivot, (*call.scope.names, name))
+        if len(inputs) != len(body.inputs):
+            raise errors.InvalidArgumentError(
+                call.op.node_def,
+                call.op,
+                f"Expected {len(body.inputs)} arguments, but got {len(inputs)} (function {name})",
+            )
+        scope.tensors.update(zip(body.inputs, inputs, strict=True))
+        ops = body_ops(body)
+        self.copy_all(ops, scope)
+        outputs = [scope.tensors[tensor] for tensor in body.outputs]
+        made = [scope.ops[t.op] for t in body.outputs if t.op in scope.ops]
+        done = [*made, *(scope.ops[op] for op in body.control_outputs)]
+        return outputs, done
+
+
+class Call:
+    """A call that is being taken apart.
+
+    Attributes:
+      op: the operation that calls.
+      inputs: the tensors that it takes, copied.
+      controls: the operations that it waits for, copied.
+    """
+
+    def __init__(
+        self, op: Operation, inputs: list[Tensor], controls: list[Operation], scope: Scope
+    ) -> None:
+        self.op, self.inputs, self.controls, self.scope = op, inputs, controls, scope
+        self.name = scope.prefix + op.name
+
+    def function(self, value: Any) -> tuple[LibraryFunction, FuncGraph]:
+        """The function behind an attribute, and its body."""
+        return resolve(self.op, value.name, value.attr)
+
+
+def resolve(op: Operation, name: str, attrs: Any) -> tuple[LibraryFunction, FuncGraph]:
+    """A function that `op` names, and its body.
+
+    Raises:
+      NotFoundError: if the library has no such function.
+    """
+    function = find_function(op.graph, name)
+    if function is None:
+        raise errors.NotFoundError(op.node_def, op, f"Function {name} is not defined.")
+    values = {key: from_proto(value, None) and value for key, value in attrs.items()}
+    return function, function.instantiate(op.graph, values)
+
+
+def body_ops(body: FuncGraph) -> list[Operation]:
+    """What a body runs: what its results need, and everything that has an effect."""
+    return needed_ops(body.outputs, body_effects(body), body.inputs)
+
+
+def body_effects(body: FuncGraph) -> list[Operation]:
+    """The operations of a body that run whether or not a result needs them."""
+    inputs = {tensor.op for tensor in body.inputs}
+    ops = [op for op in body._operations if op._is_stateful and op not in inputs]
+    return [*ops, *(op for op in body.control_outputs if not op._is_stateful)]
+
+
+def _inline_call(
+    inliner: Inliner, call: Call, function: LibraryFunction | str, body: FuncGraph
+) -> tuple[list[Tensor], Operation]:
+    waits = [*call.controls, *(tensor.op for tensor in call.inputs)]
+    pivot = inliner.pivot(f"{call.name}/begin", waits, call.op) if waits else None
+    outputs, done = inliner.body(function, body, call.inputs, pivot, call)
+    if pivot is not None:
+        done = [pivot, *done]
+    return outputs, inliner.pivot(call.name, done, call.op)
+
+
+def _call(inliner: Inliner, call: Call) -> Any:
+    """A node whose type is the function's name."""
+    function, body = resolve(call.op, call.op.type, call.op.node_def.attr)
+    return _inline_call(inliner, call, function, body)
+
+
+def _call_attribute(inliner: Inliner, call: Call) -> Any:
+    """A node that names the function in its attribute `f`."""
+    return _inline_call(inliner, call, *call.function(call.op.attrs["f"]))
+
+
+def _remote_call(inliner: Inliner, call: Call) -> Any:
+    call.controls.append(call.inputs.pop(0).op)
+    return _call_attribute(inliner, call)
+
+
+def _symbolic_gradient(inliner: Inliner, call: Call) -> Any:
+    named = call.op.attrs["f"]
+    body = gradient_body(call.op.graph, named, len(call.op.attrs["Tout"]))
+    return _inline_call(inliner, call, f"{named.name}_gradient", body)
+
+
+_CALLS: dict[str, Callable[[Inliner, Call], Any]] = {
+    "PartitionedCall": _call_attribute, "StatefulPartitionedCall": _call_attribute,
+    "RemoteCall": _remote_call, "SymbolicGradient": _symbolic_gradient,
+}  # fmt: skip
+
+
+def is_call(op: Operation) -> bool:
+    """Whether an operation calls a function of the library."""
+    from stillflow.runtime.lowering import LOWERED
+
+    return isinstance(op.card, FunctionCard) or op.type in _CALLS or op.type in LOWERED
+
+
+def expansion_of(op: Operation, scope: Scope) -> Callable[..., Any] | None:
+    """What takes a call apart; None for other operations, and for calls of what is being called."""
+    from stillflow.runtime.lowering import LOWERED
+
+    if isinstance(op.card, FunctionCard):
+        return None if op.type in scope.names else _call
+    lower = _CALLS.get(op.type) or LOWERED.get(op.type)
+    if lower is None or not scope.names:
+        return lower
+    return None if any(name in scope.names for name in called_names(op)) else lower
+
+
+def called_names(op: Operation) -> list[str]:
+    """The functions that the attributes of an operation name."""
+    names = []
+    for value in op.attrs.values():
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            if type(item).__name__ == "NameAttrList":
+                suffix = "_gradient" if op.type == "SymbolicGradient" else ""
+                names.append(item.name + suffix)
+    return names
+
+
+def inline(ops: Sequence[Operation], fed: Collection[Tensor]) -> tuple[list[Operation], Scope]:
+    """The operations of a run with all calls taken apart, and what the old ones have become."""
+    inliner = Inliner()
+    scope = inliner.top(ops, fed)
+    return inliner.made, scope
