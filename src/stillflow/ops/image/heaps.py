@@ -1,0 +1,57 @@
+"""The order in which a binary heap hands out items of equal priority.
+
+Non-maximum suppression takes candidates from a heap. Where scores are equal, which box is chosen
+depends on how the heap is kept; this one is kept as the C++ standard library of GCC keeps it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def push(heap: list[Any], item: Any) -> None:
+    """Adds an item, whose first element is its priority."""
+    heap.append(item)
+    _rise(heap, len(heap) - 1, 0, item)
+
+
+def pop(heap: list[Any]) -> Any:
+    """Takes out the item of the highest priority."""
+    top, last = heap[0], heap.pop()
+    if heap:
+        _sink(heap, last)
+    return top
+
+
+def _rise(heap: list[Any], hole: int, top: int, item: Any) -> None:
+    while hole > top:
+        parent = (hole - 1) // 2
+        if not heap[parent][0] < item[0]:
+            break
+        heap[hole] = heap[parent]
+        hole = parent
+    heap[hole] = item
+
+
+def _sink(heap: list[Any], item: Any) -> None:
+    """Moves the hole at the top down to a leaf along the larger children, then `item` up."""
+    length, hole, child = len(heap), 0, 0
+    while child < (length - 1) // 2:
+        child = 2 * (child + 1)
+        if heap[child][0] < heap[child - 1][0]:
+            child -= 1
+        heap[hole] = heap[child]
+        hole = child
+    if length % 2 == 0 and child == (length - 2) // 2:
+        child = 2 * (child + 1)
+        heap[hole] = heap[child - 1]
+        hole = child - 1
+    _rise(heap, hole, 0, item)
+
+
+def order(priorities: Any) -> list[int]:
+    """The indices of `priorities`, pushed in order, as they are popped."""
+    heap: list[Any] = []
+    for index, priority in enumerate(priorities):
+        push(heap, (priority, index))
+    return [pop(heap)[1] for _ in range(len(heap))]

@@ -1,0 +1,292 @@
+"""Non-maximum suppression: boxes without those that a better one overlaps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stillflow.graph import dims as dims_lib
+from stillflow.graph.card import op
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.ops.image import heaps
+from stillflow.ops.samples import Bad, Sample
+
+_TWO_TYPES = "T: {half, float} = float\n    T_threshold: {half, float} = float"
+
+non_max_suppression_op = op(
+    """
+    NonMaxSuppression(boxes: float, scores: float, max_output_size: int32)
+        -> selected_indices: int32
+    iou_threshold: float = 0.5
+    """,
+    differentiable=False,
+)
+non_max_suppression_v2_op = op(
+    f"""
+    NonMaxSuppressionV2(boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold)
+        -> selected_indices: int32
+    {_TWO_TYPES}
+    """,
+    differentiable=False,
+)
+non_max_suppression_v3_op = op(f"""
+    NonMaxSuppressionV3(boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold,
+        score_threshold: T_threshold) -> selected_indices: int32
+    {_TWO_TYPES}
+""")
+non_max_suppression_v4_op = op(f"""
+    NonMaxSuppressionV4(boxes: T, scores: T, max_output_size: int32, iou_threshold: T_threshold,
+        score_threshold: T_threshold) -> (selected_indices: int32, valid_outputs: int32)
+    {_TWO_TYPES}
+    pad_to_max_output_size: bool = false
+""")
+non_max_suppression_v5_op = op("""
+    NonMaxSuppressionV5(boxes: T, scores: T, max_output_size: int32, iou_threshold: T,
+        score_threshold: T, soft_nms_sigma: T)
+        -> (selected_indices: int32, selected_scores: T, valid_outputs: int32)
+    T: {half, float} = float
+    pad_to_max_output_size: bool = false
+""")
+non_max_suppression_with_overlaps_op = op(
+    """
+    NonMaxSuppressionWithOverlaps(overlaps: float, scores: float, max_output_size: int32,
+        overlap_threshold: float, score_threshold: float) -> selected_indices: int32
+    """,
+    differentiable=False,
+)
+
+# ---- Shapes
+
+
+def suppression_shape(node: Node) -> Any:
+    boxes = dims_lib.with_rank(node.dims(0), 2)
+    (scores,) = dims_lib.with_rank(node.dims(1), 1)
+    for index in range(2, len(node.inputs)):
+        # The second version does not look at its threshold.
+        if index == 2 or node.op.type != "NonMaxSuppressionV2":
+            dims_lib.with_rank(node.dims(index), 0)
+    dims_lib.merge_dim(boxes[0], scores)
+    if node.op.type == "NonMaxSuppressionWithOverlaps":
+        dims_lib.merge_dim(boxes[0], boxes[1])
+    else:
+        dims_lib.with_value(boxes[1], 4)
+    count = None
+    if node.op.attrs.get("pad_to_max_output_size") and node.value(2) is not None:
+        count = dims_lib.make_dim(int(node.value(2)), 2)
+    chosen = (count,)
+    if node.op.type == "NonMaxSuppressionV4":
+        return [chosen, ()]
+    return [chosen, chosen, ()] if node.op.type == "NonMaxSuppressionV5" else chosen
+
+
+# ---- Overlaps
+
+
+class Corners(NamedTuple):
+    """Boxes as arrays of their ends and areas."""
+
+    top: np.ndarray
+    left: np.ndarray
+    bottom: np.ndarray
+    right: np.ndarray
+    area: np.ndarray
+
+
+def corners(boxes: np.ndarray) -> Corners:
+    """The ends of boxes [count, 4] given by any two opposite corners."""
+    top, bottom = np.minimum(boxes[:, 0], boxes[:, 2]), np.maximum(boxes[:, 0], boxes[:, 2])
+    left, right = np.minimum(boxes[:, 1], boxes[:, 3]), np.maximum(boxes[:, 1], boxes[:, 3])
+    return Corners(top, left, bottom, right, (bottom - top) * (right - left))
+
+
+def overlaps_with(one: int, others: Any, of: Corners) -> np.ndarray:
+    """Intersection over union of box number `one` and the boxes numbered `others`."""
+    zero = of.area.dtype.type(0)
+    height = np.minimum(of.bottom[one], of.bottom[others]) - np.maximum(of.top[one], of.top[others])
+    width = np.minimum(of.right[one], of.right[others]) - np.maximum(of.left[one], of.left[others])
+    shared = np.maximum(height, zero) * np.maximum(width, zero)
+    empty = (of.area[others] <= 0) | (of.area[one] <= 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = shared / (of.area[one] + of.area[others] - shared)
+    result: np.ndarray = np.where(empty, zero, ratio)
+    return result
+
+
+# ---- Choosing
+
+
+def _best_first(scores: np.ndarray) -> np.ndarray:
+    """The order of falling scores; equal ones in the order in which TF's heap gives them."""
+    found = np.argsort(-scores.astype(np.float64), kind="stable")
+    ranked = scores[found]
+    if (ranked[1:] == ranked[:-1]).any():
+        found = np.array(heaps.order(scores.tolist()), np.int64)
+    return found
+
+
+def choose(
+    scores: np.ndarray, limit: int, threshold: Any, lowest: Any, overlap: Callable[..., np.ndarray]
+) -> list[int]:
+    """Indices of the best boxes that no better chosen one overlaps by `threshold` or more.
+
+    Args:
+      scores: of all boxes.
+      limit: at most so many are chosen.
+      lowest: only scores above it count.
+      overlap: of a box with boxes, by their numbers.
+    """
+    candidates = np.nonzero(scores > lowest)[0]
+    order = candidates[_best_first(scores[candidates])]
+    chosen: list[int] = []
+    while len(order) and len(chosen) < limit:
+        best, order = int(order[0]), order[1:]
+        chosen.append(best)
+        if len(chosen) < limit:
+            # As TF does, `not >=` and not `<`: what is not a number suppresses nothing.
+            order = order[~(overlap(best, order) >= threshold)]
+    return chosen
+
+
+def choose_softly(
+    scores: np.ndarray, limit: int, threshold: Any, lowest: Any, sigma: Any,
+    overlap: Callable[..., np.ndarray],
+) -> tuple[list[int], list[Any]]:  # fmt: skip
+    """The same with scores that overlaps lower; returns indices and what scores became."""
+    kind = scores.dtype.type
+    scale = kind(-0.5) / kind(sigma)
+    heap: list[Any] = []
+    for number, each in enumerate(scores):
+        if each > lowest:
+            heaps.push(heap, (each, number, 0))
+    chosen: list[int] = []
+    became: list[Any] = []
+    while heap and len(chosen) < limit:
+        score, index, seen = heaps.pop(heap)
+        original = score
+        rejected = False
+        found = overlap(index, np.array(chosen[seen:], np.int64)) if seen < len(chosen) else ()
+        for similarity in reversed(found):
+            weight = kind(0)
+            if similarity <= threshold:
+                weight = kind(math.exp(float(scale * similarity * similarity)))
+            score = kind(score * weight)
+            rejected = bool(similarity >= threshold)
+            if rejected or score <= lowest:
+                break
+        if rejected:
+            continue
+        compared = len(chosen)
+        if score == original:
+            chosen.append(index)
+            became.append(score)
+        if score > lowest and score != original:
+            heaps.push(heap, (score, index, compared))
+    return chosen, became
+
+
+# ---- Kernels
+
+
+def _checked_threshold(value: Any, what: str = "iou_threshold") -> Any:
+    if not 0 <= value <= 1:
+        raise ValueError(f"{what} must be in [0, 1]")
+    return value
+
+
+def _limit(value: Any) -> int:
+    limit = int(value)
+    if limit < 0:
+        raise ValueError("output size must be non-negative")
+    return limit
+
+
+def _numpy(value: Any) -> np.ndarray:
+    array: np.ndarray = value.cpu().numpy()
+    return array
+
+
+def _of_boxes(boxes: np.ndarray) -> Callable[..., np.ndarray]:
+    ends = corners(boxes)
+    return lambda one, others: overlaps_with(one, others, ends)
+
+
+def _padded(values: Any, dtype: Any, limit: int, pad: bool) -> Any:
+    array = np.asarray(values, dtype)
+    if pad:
+        array = np.concatenate([array, np.zeros(limit - len(array), dtype)])
+    return torch.from_numpy(array)
+
+
+def suppression_kernel(node: Node) -> Any:
+    kind, pad = node.op.type, bool(node.op.attrs.get("pad_to_max_output_size"))
+    fixed = node.iou_threshold if kind == "NonMaxSuppression" else None
+    device = node.device
+    with_overlaps = kind == "NonMaxSuppressionWithOverlaps"
+    what = "overlap_threshold" if with_overlaps else "iou_threshold"
+
+    def run(boxes: Any, scores: Any, size: Any, *given: Any) -> Any:
+        values, boxes_array = _numpy(scores), _numpy(boxes)
+        numbers = [_numpy(number)[()] for number in given]
+        threshold = fixed if fixed is not None else numbers[0]
+        if not with_overlaps:
+            _checked_threshold(threshold, what)
+        lowest = numbers[1] if len(numbers) > 1 else np.finfo(values.dtype).min
+        limit = _limit(size)
+        overlap = _of_boxes(boxes_array)
+        if with_overlaps:
+            overlap = lambda one, others: boxes_array[others, one]  # noqa: E731
+        sigma = numbers[2] if len(numbers) > 2 else 0
+        if sigma < 0:
+            raise ValueError("soft_nms_sigma_val must be non-negative")
+        if sigma > 0:
+            chosen, became = choose_softly(values, limit, threshold, lowest, sigma, overlap)
+        else:
+            chosen = choose(values, limit, threshold, lowest, overlap)
+            became = values[chosen]
+        indices = _padded(chosen, np.int32, limit, pad).to(device)
+        valid = torch.tensor(len(chosen), dtype=torch.int32, device=device)
+        if kind == "NonMaxSuppressionV5":
+            return indices, _padded(became, values.dtype, limit, pad).to(device), valid
+        return (indices, valid) if kind == "NonMaxSuppressionV4" else indices
+
+    return run
+
+
+_CARDS = (
+    non_max_suppression_op, non_max_suppression_v2_op, non_max_suppression_v3_op,
+    non_max_suppression_v4_op, non_max_suppression_v5_op, non_max_suppression_with_overlaps_op,
+)  # fmt: skip
+
+# ---- Samples
+
+_BOXES = np.array(
+    [[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, -0.1, 1, 0.9], [0, 10, 1, 11], [0, 10.1, 1, 11.1],
+     [1, 101, 0, 100]],
+    np.float32,
+)  # fmt: skip
+_SCORES = np.array([0.9, 0.75, 0.6, 0.95, 0.5, 0.3], np.float32)
+
+
+def _samples(card: Any) -> Iterator[Any]:
+    count = len(card.signature.inputs) - 3
+    numbers = tuple(np.float32(value) for value in (0.5, 0.4, 0.3)[:count])
+    boxes = _BOXES
+    if card is non_max_suppression_with_overlaps_op:
+        boxes = np.outer(_SCORES, _SCORES).astype(np.float32)
+    for limit in (3, 0, 30):
+        yield Sample(boxes, _SCORES, np.int32(limit), *numbers, fixed=(2,), grad=False)
+    yield Bad(boxes, _SCORES, np.int32(-1), *numbers, match="must be non-negative|not -1")
+    yield Bad(boxes, _SCORES[:3], np.int32(3), *numbers, match="6 and 3")
+    if card is not non_max_suppression_with_overlaps_op and count:
+        bad = (np.float32(1.5), *numbers[1:])
+        yield Bad(boxes, _SCORES, np.int32(3), *bad, match="must be in \\[0, 1\\]")
+
+
+for _card in _CARDS:
+    _card.shape(suppression_shape)
+    _card.kernel(suppression_kernel)
+    _card.samples(lambda card=_card: _samples(card))
