@@ -34,13 +34,19 @@ def missing(message: str, module: ModuleType, name: str) -> Any:
       AttributeError: with the message.
       ImportError: the same, in ``from module import name``.
     """
-    if os.environ.get("STILLFLOW_LENIENT", "0") not in ("", "0") and not name.startswith("__"):
-        return _stand_in(message, name)
     asking = sys._getframe(2)
+    lenient = os.environ.get("STILLFLOW_LENIENT", "0") not in ("", "0")
+    if lenient and not name.startswith("__") and not _looks_for_submodule(asking):
+        return _stand_in(message, name)
     if _imports_from(asking):
         path = getattr(module, "__file__", None)
         raise ImportError(message, name=module.__name__, path=path) from None
     raise AttributeError(message, name=name, obj=module) from None
+
+
+def _looks_for_submodule(frame: FrameType) -> bool:
+    """Return whether Python asks, before it looks for a submodule of that name."""
+    return frame.f_code.co_name == "_handle_fromlist"
 
 
 def _imports_from(frame: FrameType) -> bool:

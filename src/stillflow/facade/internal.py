@@ -20,6 +20,8 @@ MODULES = {
     "tensorflow.examples.tutorials.mnist.input_data": "stillflow.contrib.learn.datasets.mnist",
     "tensorflow.python.compat.compat": "stillflow.platform.compat",
     "tensorflow.python.eager.context": "stillflow.facade.eager_context",
+    "tensorflow.python.eager.backprop": "stillflow.eager.backprop",
+    "tensorflow.python.eager.tape": "stillflow.eager.tape",
     "tensorflow.python.framework.errors": "stillflow.errors",
     "tensorflow.python.framework.errors_impl": "stillflow.errors",
     "tensorflow.python.framework.test_ops": "stillflow.testing.test_ops",
@@ -339,6 +341,9 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.ops.linalg.decompositions stillflow.ops.linalg.norms"
              " stillflow.ops.linalg.least_squares stillflow.ops.linalg.matrix_functions",
     },
+    "tensorflow.python.ops.parsing_ops": {
+        "*": "stillflow.ops.parsing.features stillflow.ops.parsing.functions",
+    },
     "tensorflow.python.ops.sparse_ops": {
         "_add_many_sparse_to_tensors_map":
             "stillflow.ops.sparse.tensor_maps:add_many_sparse_to_tensors_map",
@@ -458,9 +463,26 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.saved_model.signatures",
     },
     "tensorflow.python.training.checkpoint_utils": {
+        "_get_checkpoint_filename": "stillflow.train.checkpoint_utils:checkpoint_filename",
+        "_is_variable": "stillflow.train.initial_checkpoint:is_variable",
         "_set_checkpoint_initializer":
             "stillflow.train.initial_checkpoint:set_checkpoint_initializer",
         "*": "stillflow.train.checkpoint_utils stillflow.train.initial_checkpoint",
+    },
+    "tensorflow.python.training.checkpoint_ops": {
+        "_load_and_remap_matrix": "stillflow.train.checkpoint_ops:load_and_remap_matrix",
+        "_load_and_remap_matrix_initializer":
+            "stillflow.train.checkpoint_ops:load_and_remap_matrix_initializer",
+        "_load_embedding_initializer": "stillflow.train.checkpoint_ops:load_embedding_initializer",
+    },
+    "tensorflow.python.training.warm_starting_util": {
+        "_get_grouped_variables": "stillflow.train.warm_starting:get_grouped_variables",
+        "_get_object_checkpoint_renames":
+            "stillflow.train.warm_starting:get_object_checkpoint_renames",
+        "_get_var_info": "stillflow.train.warm_starting:get_var_info",
+        "_infer_var_name": "stillflow.train.warm_starting:infer_var_name",
+        "_warm_start_var_with_vocab": "stillflow.train.warm_starting:warm_start_var_with_vocab",
+        "*": "stillflow.train.warm_starting",
     },
     "tensorflow.python.training.experimental.loss_scale": {
         "*": "stillflow.train.experimental.loss_scale",

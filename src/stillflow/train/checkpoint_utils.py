@@ -47,15 +47,24 @@ def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
     Raises:
       ValueError: If the directory has none.
     """
+    return new_checkpoint_reader(checkpoint_filename(ckpt_dir_or_file))
+
+
+def checkpoint_filename(ckpt_dir_or_file: Any) -> str:
+    """A checkpoint's prefix: what is given, or the latest in it if that is a directory.
+
+    Raises:
+      ValueError: If the directory has none.
+    """
     path = os.fspath(ckpt_dir_or_file)
-    if os.path.isdir(path):
-        latest = latest_checkpoint(path)
-        if latest is None:
-            raise ValueError(
-                f"Couldn't find 'checkpoint' file or checkpoints in given directory {path}"
-            )
-        path = latest
-    return new_checkpoint_reader(path)
+    if not os.path.isdir(path):
+        return path
+    latest = latest_checkpoint(path)
+    if latest is None:
+        raise ValueError(
+            f"Couldn't find 'checkpoint' file or checkpoints in given directory {path}"
+        )
+    return latest
 
 
 @export("train.load_variable")

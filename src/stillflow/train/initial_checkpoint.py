@@ -10,8 +10,7 @@ from stillflow.graph.export import export
 from stillflow.ops.io.bundles import restore_v2_op
 from stillflow.platform import tf_logging as logging
 from stillflow.train import saveables as saveables_lib
-from stillflow.train.checkpoint_management import latest_checkpoint
-from stillflow.train.checkpoint_utils import load_checkpoint
+from stillflow.train.checkpoint_utils import checkpoint_filename, load_checkpoint
 from stillflow.variables.base import VariableV2
 from stillflow.variables.resource_variable import is_resource_variable
 from stillflow.variables.variable_scope import default_variable_store
@@ -32,8 +31,7 @@ def init_from_checkpoint(ckpt_dir_or_file: Any, assignment_map: dict[str, Any]) 
     """
     path = os.fspath(ckpt_dir_or_file)
     shapes = load_checkpoint(path).get_variable_to_shape_map()
-    file = latest_checkpoint(path) if os.path.isdir(path) else path
-    assert file is not None
+    file = checkpoint_filename(path)
     for name, target in sorted(assignment_map.items()):
         variable = target if _is_variable_or_parts(target) else _variable_named(target)
         if variable is not None:
@@ -52,12 +50,13 @@ def _log(variable: Any, path: str, name: str) -> None:
     logging.debug("Initialize variable %s from checkpoint %s with %s", names, path, name)
 
 
-def _is_variable(thing: Any) -> bool:
+def is_variable(thing: Any) -> bool:
+    """Whether something is a variable of either kind."""
     return isinstance(thing, VariableV2) or is_resource_variable(thing)
 
 
 def _is_variable_or_parts(target: Any) -> bool:
-    return _is_variable(target) or (isinstance(target, list) and all(map(_is_variable, target)))
+    return is_variable(target) or (isinstance(target, list) and all(map(is_variable, target)))
 
 
 def _variable_named(name: str) -> Any:
@@ -74,7 +73,7 @@ def _variable_named(name: str) -> Any:
 def _check(variable: Any, name: str, path: str, shapes: dict[str, list[int]]) -> None:
     if name not in shapes:
         raise ValueError(f"Tensor {name} is not found in {path} checkpoint {shapes}")
-    if _is_variable(variable) and not variable.get_shape().is_compatible_with(shapes[name]):
+    if is_variable(variable) and not variable.get_shape().is_compatible_with(shapes[name]):
         raise ValueError(
             f"Shape of variable {variable.name} ({variable.get_shape()}) doesn't match with shape "
             f"of tensor {name} ({shapes[name]}) from checkpoint reader."
