@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from stillflow.graph import tapes
 from stillflow.graph.export import export
 from stillflow.graph.graph import (
     Graph,
@@ -156,7 +157,8 @@ def init_scope() -> Iterator[None]:
         old = graph._device_stack
         graph._device_stack = devices
         try:
-            yield
+            with tapes.stopped():
+                yield
         finally:
             graph._device_stack = old
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from stillflow.graph import tapes
 from stillflow.graph.attrs import normalize
 from stillflow.graph.card import Card
 from stillflow.graph.conversion import convert_n_to_tensor, convert_to_tensor
@@ -61,6 +62,8 @@ def apply(card: Card, inputs: Sequence[Any], attrs: dict[str, Any], name: str | 
             op = graph.add_op(card, tensors, known, types, scope[:-1])
     finally:
         graph._name_stack = old
+    if tapes.active.tapes:
+        tapes.record_operation(op)
     return results(op)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow.graph.card import find, load_all
 from stillflow.graph.export import export
-from stillflow.graph.node import Node
+from stillflow.graph.node import Node, SkippingNode
 from stillflow.graph.operation import Operation
 
 # Gradients that programs register; None means: not differentiable.
@@ -83,3 +83,49 @@ def gradient_function(op: Operation) -> Callable[..., Any] | None:
     if part is None:
         return None
     return lambda operation, *grads: part(Node(operation), *grads)
+
+
+# Operations whose gradient depends on where in the graph's loops and branches they stand.
+_CONTROL_FLOW = ("Switch", "RefSwitch", "Exit", "RefExit")
+
+
+def backward_function(op: Operation) -> Callable[[Sequence[Any], frozenset[int]], list[Any]]:
+    """The gradient of one operation for a tape, which goes by the type of the op alone.
+
+    The function takes the gradients of the outputs and the positions of the inputs whose gradient
+    nobody wants, and gives one gradient or None for each input.
+
+    Raises:
+      LookupError: when called, if there is no gradient.
+      NotImplementedError: when called, if the operation is part of a loop or branch.
+    """
+
+    def backward(grads: Sequence[Any], skipped: frozenset[int]) -> list[Any]:
+        if op.type in _CONTROL_FLOW:
+            raise NotImplementedError(
+                "tf.GradientTape.gradients() does not support graph control flow operations like "
+                "tf.cond or tf.while at this time. Use tf.gradients() instead. If you need this "
+                "feature, please file a feature request at "
+                "https://github.com/tensorflow/tensorflow/issues/new"
+            )
+        if op.type in _registered:
+            function = _registered[op.type]
+            made = None if function is None else function(op, *grads)
+        else:
+            made = _of_card(op, grads, skipped)
+        if made is None:
+            return [None] * len(op._inputs)
+        return list(made) if isinstance(made, (list, tuple)) else [made]
+
+    return backward
+
+
+def _of_card(op: Operation, grads: Sequence[Any], skipped: frozenset[int]) -> Any:
+    card = op.card
+    if card.gradient_part is None and card.differentiable:
+        load_all()  # it may stand in a module of its own
+        if card.gradient_part is None:
+            raise LookupError(f"gradient registry has no entry for: {op.type}")
+    if card.gradient_part is None:
+        return None
+    return card.gradient_part(SkippingNode(op, skipped), *grads)

@@ -44,6 +44,8 @@ class Node:
 
     # Whether a plan is being made: refusals are then worded as the op's kernel words them.
     planning = False
+    # Positions of inputs whose gradient nobody wants; a gradient may leave them out.
+    skipped: frozenset[int] = frozenset()
 
     def __init__(self, op: Operation, evaluates: bool = True) -> None:
         self.op = op
@@ -115,3 +117,13 @@ class Node:
             return self.op.attrs[name]
         except KeyError:
             raise AttributeError(f"op {self.op.type} has no attribute {name!r}") from None
+
+
+class SkippingNode(Node):
+    """An operation whose gradient is wanted for some of its inputs only."""
+
+    __slots__ = ("skipped",)
+
+    def __init__(self, op: Operation, skipped: frozenset[int]) -> None:
+        super().__init__(op)
+        self.skipped = skipped

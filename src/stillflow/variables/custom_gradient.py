@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stillflow import nest
+from stillflow.graph import tapes
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.gradient_registry import RegisterGradient, gradient_function
@@ -55,7 +56,8 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
 def _call(f: Callable[..., Any], args: list[Tensor]) -> Any:
     name = f"CustomGradient-{next(_numbers)}"
     before = _all_variables()
-    result, grad_fn = f(*args)
+    with tapes.recording(tapes.Tape()) as tape:
+        result, grad_fn = f(*args)
     for variable in _all_variables() - before:
         if not is_resource_variable(variable):
             raise TypeError(
@@ -64,11 +66,11 @@ def _call(f: Callable[..., Any], args: list[Tensor]) -> Any:
                 "`use_resource=False`."
             )
     variables = _variables_between(args, result)
+    variables += [v for v in tape.watched_variables() if not _among(v, [*variables, *args])]
     _check_signature(grad_fn, variables)
     flat = nest.flatten(result)
 
-    @RegisterGradient(name)
-    def gradient(_: Operation, *grads: Any) -> list[Any]:
+    def of_inputs(*grads: Any) -> list[Any]:
         outer = grads[: len(flat)]
         if not variables:
             return [None] * len(flat) + nest.flatten(grad_fn(*outer))
@@ -79,10 +81,16 @@ def _call(f: Callable[..., Any], args: list[Tensor]) -> Any:
             )
         return [None] * len(flat) + nest.flatten(of_args) + list(of_variables)
 
-    handles = [getattr(variable, "handle", variable) for variable in variables]
+    RegisterGradient(name)(lambda _, *grads: of_inputs(*grads))
     with get_default_graph().gradient_override_map({"IdentityN": name}):
-        tensors = identity_n([*flat, *args, *handles])
+        tensors = identity_n([*flat, *args, *variables])
+    originals = [convert_to_tensor(item) for item in (*flat, *args, *variables)]
+    tapes.record(f.__name__, tensors, originals, of_inputs)
     return nest.pack_sequence_as(result, tensors[: len(flat)])
+
+
+def _among(variable: Any, values: list[Any]) -> bool:
+    return any(variable is value for value in values)
 
 
 def _all_variables() -> set[Any]:

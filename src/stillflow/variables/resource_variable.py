@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from stillflow.graph import dtypes
+from stillflow.graph import dtypes, tapes
 from stillflow.graph.api import init_scope, name_scope
 from stillflow.graph.conversion import convert_to_tensor, register_tensor_conversion_function
 from stillflow.graph.dtypes import DType
@@ -102,7 +102,10 @@ class BaseResourceVariable(ResourceScatterMethods, Variable):
         return result
 
     def _read_variable_op(self) -> Tensor:
+        tapes.variable_accessed(self)
         result: Tensor = ops.read_variable_op(self._handle, dtype=self._dtype)
+        if result.op._inputs[0] is not self._handle:  # within a loop, what the loop took in
+            tapes.record("ReadVariableOp", [result], [self._handle], lambda grad: [grad])
         return result
 
     def value(self) -> Tensor:

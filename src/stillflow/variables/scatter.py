@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from stillflow.graph import tapes
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import Card, find
 from stillflow.graph.conversion import convert_to_tensor
@@ -181,5 +182,6 @@ class ResourceScatterMethods(ScatterMethods):
 
     def _gather(self, op: str, default_name: str, indices: Any, name: str | None) -> Tensor:
         with name_scope(default_name if name is None else name) as scope:
+            tapes.variable_accessed(self)
             value = card(op)(self._handle, indices, dtype=self.dtype, name=scope)
         return identity(value)

@@ -286,7 +286,7 @@ def enter_gradient(op: Operation, grad: Any) -> Any:
       TypeError: if the gradient is neither a tensor nor IndexedSlices.
     """
     context = get_default_graph()._get_control_flow_context()
-    if not context.back_prop or context.grad_state is None:
+    if context is None or not context.back_prop or context.grad_state is None:
         return grad
     if not op.attrs["is_constant"]:
         result = exit_(grad)

@@ -20,7 +20,9 @@ from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.broadcasting import (
     broadcast_shape,
     broadcast_targets,
+    only_first,
     reduce_to_inputs,
+    reduce_wanted,
     same_known_shapes,
 )
 from stillflow.ops.math.complex import conj
@@ -115,23 +117,21 @@ def sub_kernel(node: Node) -> Any:
 @add_v2_op.gradient
 def add_gradient(node: Node, grad: Any) -> Any:
     x, y = node.inputs
+    if only_first(node):
+        return grad, None
     if same_known_shapes(x, y, grad):
         return grad, grad
-    to_x, to_y = broadcast_targets(x, y, grad)
-    gx = to_x.reduce(grad) if to_x.must_reduce else grad
-    gy = to_y.reduce(grad) if to_y.must_reduce else grad
-    return gx, gy
+    return reduce_wanted(node, grad, lambda: grad, lambda: grad)
 
 
 @sub_op.gradient
 def sub_gradient(node: Node, grad: Any) -> Any:
     x, y = node.inputs
+    if only_first(node):
+        return grad, None
     if same_known_shapes(x, y, grad):
         return grad, -grad
-    to_x, to_y = broadcast_targets(x, y, grad)
-    gx = to_x.reduce(grad) if to_x.must_reduce else grad
-    gy = to_y.reduce(-grad) if to_y.must_reduce else -grad
-    return gx, gy
+    return reduce_wanted(node, grad, lambda: grad, lambda: -grad)
 
 
 add_op.samples(_pairs)
@@ -198,15 +198,16 @@ def squared_difference_kernel(node: Node) -> Any:
 @mul_op.gradient
 def mul_gradient(node: Node, grad: Any) -> Any:
     x, y = node.inputs
+    if only_first(node):
+        return mul_op(grad, conj(y)), None
     if same_known_shapes(x, y, grad) and grad.dtype.name in ("int32", "float32"):
         return mul_op(grad, y), mul_op(grad, x)
     to_x, to_y = broadcast_targets(x, y, grad)
     x, y = conj(x), conj(y)
-    gx = mul_op(grad, y)
-    gx = to_x.reduce(gx) if to_x.must_reduce else gx
-    gy = mul_op(x, grad)
-    gy = to_y.reduce(gy) if to_y.must_reduce else gy
-    return gx, gy
+    return (
+        None if 0 in node.skipped else to_x.fit(mul_op(grad, y)),
+        None if 1 in node.skipped else to_y.fit(mul_op(x, grad)),
+    )
 
 
 @mul_no_nan_op.gradient
@@ -227,9 +228,10 @@ def squared_difference_gradient(node: Node, grad: Any) -> Any:
     if same_known_shapes(x, y, grad):
         return x_grad, -x_grad
     to_x, to_y = broadcast_targets(x, y, grad)
-    gx = to_x.reduce(x_grad) if to_x.must_reduce else x_grad
-    gy = -to_y.reduce(x_grad) if to_y.must_reduce else -x_grad
-    return gx, gy
+    return (
+        None if 0 in node.skipped else to_x.fit(x_grad),
+        None if 1 in node.skipped else -to_y.fit(x_grad),
+    )
 
 
 mul_op.samples(_pairs)
@@ -330,28 +332,36 @@ def next_after_kernel(node: Node) -> Any:
 @pow_op.gradient
 def pow_gradient(node: Node, grad: Any) -> Any:
     x, y = node.inputs
+    if only_first(node):
+        x, y = conj(x), conj(y)
+        return grad * y * pow(x, y - 1), None
     to_x, to_y = broadcast_targets(x, y, grad)
     x, y = conj(x), conj(y)
-    gx = grad * y * pow(x, y - 1)
-    gx = to_x.reduce(gx) if to_x.must_reduce else gx
+    gx = None if 0 in node.skipped else to_x.fit(grad * y * pow(x, y - 1))
+    if 1 in node.skipped:
+        return gx, None
     z = conj(node.outputs[0])
     # The logarithm's argument is replaced where it has none, so that no NaN arises.
     mask = comparison.not_equal(x, 0) if x.dtype.is_complex else x > 0
     safe_x = selects.where(mask, x, fills.ones_like(x))
     log_x = selects.where(mask, unary.log(safe_x), fills.zeros_like(x))
-    gy = grad * z * log_x
-    gy = to_y.reduce(gy) if to_y.must_reduce else gy
-    return gx, gy
+    return gx, to_y.fit(grad * z * log_x)
 
 
 def _extreme_gradient(node: Node, grad: Tensor, chooses_x: Any) -> Any:
     x, y = node.inputs
+    if only_first(node):
+        zeros = fills.zeros_like(grad)
+        return selects.where(chooses_x(x, y), grad, zeros), None
     sx, sy = shapes.shape(x), shapes.shape(y)
     zeros = fills.zeros(shapes.shape(grad), grad.dtype)
     mask = chooses_x(x, y)
     rx, ry = shapes.broadcast_gradient_args_op(sx, sy)
-    gx = shapes.reshape(reductions.reduce_sum(selects.where(mask, grad, zeros), rx), sx)
-    gy = shapes.reshape(reductions.reduce_sum(selects.where(mask, zeros, grad), ry), sy)
+    gx = gy = None
+    if 0 not in node.skipped:
+        gx = shapes.reshape(reductions.reduce_sum(selects.where(mask, grad, zeros), rx), sx)
+    if 1 not in node.skipped:
+        gy = shapes.reshape(reductions.reduce_sum(selects.where(mask, zeros, grad), ry), sy)
     return gx, gy
 
 

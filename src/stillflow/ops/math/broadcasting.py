@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from stillflow.graph import dims
@@ -52,6 +53,10 @@ class Target:
         """`grad` summed to the input's shape; for gradients that `must_reduce`."""
         return shapes.reshape(reductions.reduce_sum(grad, self.axes), self.shape)
 
+    def fit(self, grad: Tensor) -> Tensor:
+        """`grad` in the input's shape."""
+        return self.reduce(grad) if self.must_reduce else grad
+
 
 def broadcast_targets(x: Tensor, y: Tensor, grad: Any) -> tuple[Target, Target]:
     """For both inputs of a broadcasting op, what summing its gradient takes.
@@ -84,3 +89,19 @@ def same_known_shapes(x: Tensor, y: Tensor, grad: Any) -> bool:
     if not isinstance(grad, Tensor):
         return False
     return x._dims == y._dims == grad._dims and dims.is_known(x._dims)
+
+
+def only_first(node: Node) -> bool:
+    """Whether just the first input's gradient is wanted and the second is a scalar."""
+    return 1 in node.skipped and node.dims(1) == ()
+
+
+def reduce_wanted(
+    node: Node, grad: Any, of_x: Callable[[], Any], of_y: Callable[[], Any]
+) -> tuple[Any, Any]:
+    """The gradients of both inputs, None for one that nobody wants, in the inputs' shapes."""
+    to_x, to_y = broadcast_targets(*node.inputs, grad)
+    return (
+        None if 0 in node.skipped else to_x.fit(of_x()),
+        None if 1 in node.skipped else to_y.fit(of_y()),
+    )

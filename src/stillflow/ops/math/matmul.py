@@ -123,17 +123,24 @@ def sparse_mat_mul_kernel(node: Node) -> Any:
 
 @mat_mul_op.gradient
 def mat_mul_gradient(node: Node, grad: Tensor) -> Any:
+    if 1 in node.skipped:
+        return _gradient_of_first(node, grad, conj(node.inputs[1])), None
+    if 0 in node.skipped:
+        return None, _gradient_of_second(node, grad, conj(node.inputs[0]))
     a, b = conj(node.inputs[0]), conj(node.inputs[1])
-    if node.transpose_a and node.transpose_b:
-        return (
-            mat_mul_op(b, grad, transpose_a=True, transpose_b=True),
-            mat_mul_op(grad, a, transpose_a=True, transpose_b=True),
-        )
+    return _gradient_of_first(node, grad, b), _gradient_of_second(node, grad, a)
+
+
+def _gradient_of_first(node: Node, grad: Tensor, b: Tensor) -> Any:
     if node.transpose_a:
-        return mat_mul_op(b, grad, transpose_b=True), mat_mul_op(a, grad)
+        return mat_mul_op(b, grad, transpose_a=node.transpose_b, transpose_b=True)
+    return mat_mul_op(grad, b, transpose_b=not node.transpose_b)
+
+
+def _gradient_of_second(node: Node, grad: Tensor, a: Tensor) -> Any:
     if node.transpose_b:
-        return mat_mul_op(grad, b), mat_mul_op(grad, a, transpose_a=True)
-    return mat_mul_op(grad, b, transpose_b=True), mat_mul_op(a, grad, transpose_a=True)
+        return mat_mul_op(grad, a, transpose_a=True, transpose_b=node.transpose_a)
+    return mat_mul_op(a, grad, transpose_a=not node.transpose_a)
 
 
 @sparse_mat_mul_op.gradient

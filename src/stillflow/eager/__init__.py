@@ -1,0 +1,1 @@
+"""Gradient tapes, and what else TensorFlow keeps beside graphs under this name."""

@@ -1,0 +1,224 @@
+"""`tf.GradientTape`: gradients of what was computed within a context.
+
+In a graph the tape builds nodes, as `tf.gradients` does, but knows only the operations that were
+made while it recorded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from stillflow import nest
+from stillflow.eager.jacobians import batch_jacobian, jacobian
+from stillflow.eager.tape_gradients import tape_gradients
+from stillflow.graph import tapes
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.ops.gradients import UnconnectedGradients
+from stillflow.platform import tf_logging as logging
+from stillflow.variables.base import Variable
+from stillflow.variables.resource_variable import is_resource_variable
+
+_INSIDE = (
+    "Calling GradientTape.gradient on a persistent tape inside its context is significantly less "
+    "efficient than calling it outside the context (it causes the gradient ops to be recorded on "
+    "the tape, leading to increased CPU and memory usage). Only call GradientTape.gradient inside "
+    "the context if you actually want to trace the gradient in order to compute higher order "
+    "derivatives."
+)
+
+
+@export("GradientTape", "compat.v2.GradientTape")
+class GradientTape:
+    """Records operations, to differentiate them.
+
+    An operation is recorded if it is made within the context and takes something watched:
+    resource variables that are trainable by themselves, tensors after `watch`.
+
+    Args:
+      persistent: whether `gradient` may be called more than once.
+      watch_accessed_variables: whether variables that are read are watched.
+    """
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+        self._tape: tapes.Tape | None = None
+        self._persistent = persistent
+        self._watch_accessed_variables = watch_accessed_variables
+        self._recording = False
+
+    def __enter__(self) -> GradientTape:
+        self._push_tape()
+        return self
+
+    def __exit__(self, typ: Any, value: Any, traceback: Any) -> None:
+        if self._recording:
+            self._pop_tape()
+
+    def _push_tape(self) -> None:
+        if self._recording:
+            raise ValueError("Tape is already recording.")
+        if self._tape is None:
+            self._tape = tapes.Tape(self._persistent, self._watch_accessed_variables)
+        tapes.push(self._tape)
+        self._recording = True
+
+    def _pop_tape(self) -> None:
+        if not self._recording:
+            raise ValueError("Tape is not recording.")
+        assert self._tape is not None
+        tapes.pop(self._tape)
+        self._recording = False
+
+    def watch(self, tensor: Any) -> None:
+        """Records what is computed from tensors or variables, one or a structure of them.
+
+        Raises:
+          ValueError: if something else is found.
+        """
+        for item in nest.flatten(tensor):
+            if not isinstance(item, (Tensor, Variable)):
+                raise ValueError(f"Passed in object of type {type(item)}, not tf.Tensor")
+            if not item.dtype.is_floating:
+                logging.log_first_n(
+                    logging.WARN, "The dtype of the watched tensor must be floating (e.g. "
+                    "tf.float32), got %r", 5, item.dtype,
+                )  # fmt: skip
+            assert self._tape is not None
+            if hasattr(item, "handle"):
+                self._tape.watch_variable(item)
+            elif isinstance(item, Tensor):
+                self._tape.watch(item)
+            else:
+                raise AttributeError(f"{type(item).__name__!r} object has no attribute '_id'")
+
+    @contextlib.contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """Records nothing within the context.
+
+        Raises:
+          RuntimeError: if nothing is being recorded.
+        """
+        if self._tape is None:
+            raise RuntimeError("Trying to stop recording a tape which is not recording.")
+        self._pop_tape()
+        try:
+            yield
+        finally:
+            self._push_tape()
+
+    def reset(self) -> None:
+        """Forgets all that was recorded and watched."""
+        self._pop_tape()
+        self._tape = None
+        self._push_tape()
+
+    def watched_variables(self) -> tuple[Any, ...]:
+        """The variables that are watched, in the order in which they were made."""
+        assert self._tape is not None
+        return self._tape.watched_variables()
+
+    def gradient(
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any = None,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+    ) -> Any:
+        """The gradient of targets by sources.
+
+        Args:
+          target: a tensor or variable, or a structure of them.
+          sources: a tensor or variable, or a structure of them.
+          output_gradients: the gradient of each target, ones by default.
+          unconnected_gradients: what to give for sources that the targets do not depend on.
+
+        Returns:
+          A Tensor, IndexedSlices or None for each source, in the sources' structure.
+
+        Raises:
+          RuntimeError: if the tape is used up.
+          ValueError: if `unconnected_gradients` is not known.
+        """
+        if self._tape is None:
+            raise RuntimeError(
+                "GradientTape.gradient can only be called once on non-persistent tapes."
+            )
+        if self._recording:
+            if self._persistent:
+                logging.log_first_n(logging.WARN, _INSIDE, 1)
+            else:
+                self._pop_tape()
+        flat = nest.flatten(sources)
+        given = output_gradients
+        if given is not None:
+            given = [g if g is None else convert_to_tensor(g) for g in nest.flatten(given)]
+        grads = tape_gradients(
+            self._tape,
+            [self._target(item) for item in nest.flatten(target)],
+            [item.handle if is_resource_variable(item) else item for item in flat],
+            flat,
+            given,
+            unconnected_gradients,
+        )
+        if not self._persistent:
+            self._tape = None
+        return nest.pack_sequence_as(sources, grads)
+
+    def _target(self, target: Any) -> Any:
+        if not is_resource_variable(target):
+            return target
+        with self:
+            return convert_to_tensor(target)
+
+    def jacobian(
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The derivatives of each element of `target` by each element of the sources.
+
+        Args:
+          target: a tensor.
+          sources: a tensor or variable, or a structure of them.
+          unconnected_gradients: what to give for sources that the target does not depend on.
+          parallel_iterations: of the loop over the target's elements.
+          experimental_use_pfor: makes no difference to the result; the loop is always one of the
+            graph.
+
+        Returns:
+          A tensor of the target's and the source's shape, or None, for each source.
+        """
+        del experimental_use_pfor
+        return jacobian(self, target, sources, unconnected_gradients, parallel_iterations)
+
+    def batch_jacobian(
+        self,
+        target: Any,
+        source: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The Jacobian of each example, where examples do not depend on each other.
+
+        Args:
+          target: `[batch, ...]`.
+          source: `[batch, ...]`.
+          unconnected_gradients: what to give if the target does not depend on the source.
+          parallel_iterations: of the loop over an example's elements.
+          experimental_use_pfor: makes no difference to the result, as for `jacobian`.
+
+        Returns:
+          `[batch, target's other dimensions, source's other dimensions]`.
+
+        Raises:
+          ValueError: if the batch sizes differ, or there are fewer than two dimensions.
+        """
+        del experimental_use_pfor
+        return batch_jacobian(self, target, source, unconnected_gradients, parallel_iterations)

@@ -1,0 +1,171 @@
+"""Tapes: what was computed from the tensors that they watch, written down as it is built.
+
+`tf.GradientTape` differentiates what a tape holds. A tape records operations while it is among
+the active tapes of its thread; every operation that a card makes is shown to them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from stillflow.graph import dtypes
+
+if TYPE_CHECKING:
+    from stillflow.graph.operation import Operation, Tensor
+
+_TRAINABLE = frozenset(
+    (
+        dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.complex64,
+        dtypes.complex128, dtypes.resource, dtypes.variant,
+    )
+)  # fmt: skip
+
+# The producer of a tensor that is watched for itself.
+WATCHED = -1
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One recorded operation.
+
+    `backward` takes the gradients of the outputs and the positions of the inputs whose gradient
+    nobody wants, and gives one gradient or None for each input.
+    """
+
+    op_type: str
+    outputs: tuple[Tensor, ...]
+    inputs: tuple[Tensor, ...]
+    backward: Callable[[Sequence[Any], frozenset[int]], Sequence[Any]]
+
+
+class Tape:
+    """What one tape has seen.
+
+    Args:
+      persistent: whether it outlives being differentiated.
+      watch_accessed_variables: whether reading a trainable variable makes it watched.
+    """
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+        self.persistent = persistent
+        self._watches_variables = watch_accessed_variables
+        self._producers: dict[Tensor, int] = {}
+        self._variables: dict[Tensor, Any] = {}
+        self.entries: dict[int, Entry] = {}
+        self._made = 0
+
+    def watch(self, tensor: Tensor) -> None:
+        """Records from now on what is computed from `tensor`."""
+        self._producers.setdefault(tensor, WATCHED)
+
+    def watch_variable(self, variable: Any) -> None:
+        """Records from now on what is computed from a resource variable."""
+        self.watch(variable.handle)
+        self._variables.setdefault(variable.handle, variable)
+
+    def variable_accessed(self, variable: Any) -> None:
+        if self._watches_variables:
+            self.watch_variable(variable)
+
+    def watched_variables(self) -> tuple[Any, ...]:
+        """The variables that are watched, in the order in which they came to be."""
+        return tuple(self._variables[handle] for handle in sorted(self._variables, key=_age))
+
+    def producer(self, tensor: Tensor) -> int | None:
+        """The number of the entry that made a tensor, `WATCHED`, or None where nothing is known."""
+        return self._producers.get(tensor)
+
+    def should_record(self, tensors: Sequence[Tensor]) -> bool:
+        """Whether a gradient may flow to any of these tensors."""
+        producers = self._producers
+        return any(
+            tensor in producers and tensor.dtype.base_dtype in _TRAINABLE for tensor in tensors
+        )
+
+    def record(self, entry: Entry) -> None:
+        """Adds an entry if anything that it takes is watched."""
+        if not self.should_record(entry.inputs):
+            return
+        number = self._made
+        self._made += 1
+        self.entries[number] = entry
+        for output in entry.outputs:
+            self._producers[output] = number
+
+
+def _age(tensor: Tensor) -> int:
+    return tensor.op._id
+
+
+class _Active(threading.local):
+    def __init__(self) -> None:
+        self.tapes: list[Tape] = []
+
+
+active = _Active()
+
+
+def push(tape: Tape) -> None:
+    """Makes a tape record what this thread builds."""
+    active.tapes = [*active.tapes, tape]
+
+
+def pop(tape: Tape) -> None:
+    """Makes a tape record no more."""
+    active.tapes = [item for item in active.tapes if item is not tape]
+
+
+@contextlib.contextmanager
+def recording(tape: Tape) -> Iterator[Tape]:
+    """Lets a tape record within the context."""
+    push(tape)
+    try:
+        yield tape
+    finally:
+        pop(tape)
+
+
+@contextlib.contextmanager
+def stopped() -> Iterator[None]:
+    """Lets no tape of this thread record within the context."""
+    old, active.tapes = active.tapes, []
+    try:
+        yield
+    finally:
+        active.tapes = old
+
+
+def variable_accessed(variable: Any) -> None:
+    """Tells the tapes that a variable is read; those that watch trainable ones remember it."""
+    if active.tapes and variable.trainable:
+        for tape in active.tapes:
+            tape.variable_accessed(variable)
+
+
+def record_operation(op: Operation) -> None:
+    """Shows the tapes an operation that was built just now."""
+    from stillflow.graph.gradient_registry import backward_function
+
+    inputs = tuple(op._inputs)
+    entry = None
+    for tape in active.tapes:
+        if tape.should_record(inputs):
+            if entry is None:
+                entry = Entry(op.type, tuple(op._outputs), inputs, backward_function(op))
+            tape.record(entry)
+
+
+def record(
+    op_type: str,
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    backward: Callable[..., Sequence[Any]],
+) -> None:
+    """Records a computation with a gradient of its own: `backward(*gradients of the outputs)`."""
+    entry = Entry(op_type, tuple(outputs), tuple(inputs), lambda grads, _: backward(*grads))
+    for tape in active.tapes:
+        tape.record(entry)
