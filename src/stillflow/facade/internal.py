@@ -129,6 +129,16 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.graph.dtypes",
     },
     "tensorflow.python.framework.indexed_slices": {"*": "stillflow.graph.indexed_slices"},
+    "tensorflow.python.framework.func_graph": {"FuncGraph": "stillflow.graph.func_graph:FuncGraph"},
+    "tensorflow.python.framework.function": {
+        "_DefinedFunction": "stillflow.functional.defun:DefinedFunction",
+        "_FuncGraph": "stillflow.functional.defun:DefunGraph",
+        "_OverloadedFunction": "stillflow.functional.defun:OverloadedFunction",
+        "_from_definition": "stillflow.functional.definitions:from_definition",
+        "from_library": "stillflow.graph.functions:from_library",
+        "function_def_from_tf_function": "stillflow.functional.definitions:definition_of",
+        "*": "stillflow.functional.defun",
+    },
     "tensorflow.python.framework.graph_io": {"*": "stillflow.train.graph_io"},
     "tensorflow.python.framework.meta_graph": {
         "*": "stillflow.train.meta_graph stillflow.train.meta_graph_export",
@@ -462,6 +472,24 @@ OBJECTS: dict[str, dict[str, str]] = {
         "build_tensor_info_from_op": "stillflow.saved_model.signatures:tensor_info_of_op",
         "*": "stillflow.saved_model.signatures",
     },
+    "tensorflow.python.training.basic_loops": {"*": "stillflow.train.basic_loops"},
+    "tensorflow.python.training.basic_session_run_hooks": {
+        "_as_graph_element": "stillflow.train.logging_hooks:_as_graph_element",
+        "*": "stillflow.train.logging_hooks stillflow.train.saving_hooks "
+             "stillflow.train.stopping_hooks stillflow.train.step_counter "
+             "stillflow.train.hook_timer",
+    },
+    "tensorflow.python.training.monitored_session": {
+        "_CoordinatedSession": "stillflow.train.wrapped_sessions:CoordinatedSession",
+        "_HookedSession": "stillflow.train.wrapped_sessions:HookedSession",
+        "_RecoverableSession": "stillflow.train.wrapped_sessions:RecoverableSession",
+        "_WrappedSession": "stillflow.train.wrapped_sessions:WrappedSession",
+        "*": "stillflow.train.monitored_session stillflow.train.scaffold "
+             "stillflow.train.session_creator",
+    },
+    "tensorflow.python.training.session_manager": {"*": "stillflow.train.session_manager"},
+    "tensorflow.python.training.session_run_hook": {"*": "stillflow.train.session_run_hook"},
+    "tensorflow.python.training.supervisor": {"*": "stillflow.train.supervisor"},
     "tensorflow.python.training.checkpoint_utils": {
         "_get_checkpoint_filename": "stillflow.train.checkpoint_utils:checkpoint_filename",
         "_is_variable": "stillflow.train.initial_checkpoint:is_variable",
@@ -488,9 +516,16 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.train.experimental.loss_scale",
     },
     "tensorflow.python.training.input": {
+        "_as_original_type": "stillflow.train.batching:_as_given",
+        "_as_tensor_list": "stillflow.train.batching:_as_list",
+        "_as_tensor_list_list": "stillflow.train.batching:_as_lists",
+        "_SparseMetaData": "stillflow.train.stored_sparse:SparseMetaData",
+        "_store_sparse_tensors": "stillflow.train.stored_sparse:store_sparse",
+        "_store_sparse_tensors_join": "stillflow.train.stored_sparse:store_sparse_join",
+        "_restore_sparse_tensors": "stillflow.train.stored_sparse:restore_sparse",
         "*": "stillflow.train.batch_functions stillflow.train.input_producers "
              "stillflow.train.match_filenames stillflow.train.stored_sparse "
-             "stillflow.train.batching stillflow.train.input_internals",
+             "stillflow.train.batching",
     },
     "tensorflow.python.training.queue_runner": {"*": "stillflow.train.queue_runner"},
     "tensorflow.python.training.moving_averages": {"*": "stillflow.train.moving_averages"},

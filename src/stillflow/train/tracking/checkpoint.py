@@ -199,6 +199,13 @@ def add_variable(
     return trackable._track_trackable(variable, name=name)
 
 
+def saveables_of(root_trackable: Any) -> list[SaveableObject]:
+    """What a `Saver` saves for an object, with the description of the objects as they are now."""
+    saveables, message = ObjectGraph(root_trackable).serialize()
+    with device("/cpu:0"):
+        return [*saveables, _SavedGraph(message.SerializeToString(deterministic=True))]
+
+
 def gather_initializers(root_trackable: Any) -> list[Any]:
     """The initializers of all variables that an object leads to."""
     things = ObjectGraph(root_trackable).objects

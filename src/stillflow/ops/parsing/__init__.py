@@ -1,0 +1,1 @@
+"""Parsing: Examples, CSV, JSON and other things that stand in strings."""

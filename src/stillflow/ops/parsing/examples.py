@@ -1,0 +1,297 @@
+"""ParseExample and ParseSingleExample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dims as dims_lib
+from stillflow.graph import dtypes
+from stillflow.graph.card import op
+from stillflow.graph.constant_value import Dims
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.ops.parsing import columns, wire
+from stillflow.ops.parsing.columns import Dense, Sparse, refuse
+
+_TYPES = """
+    sparse_types: list({float, int64, string}) >= 0
+    Tdense: list({float, int64, string}) >= 0
+    dense_shapes: list(shape) >= 0
+"""
+parse_example_op = op(
+    "ParseExample(serialized: string, names: string, sparse_keys: Nsparse*string, "
+    "dense_keys: Ndense*string, dense_defaults: [Tdense]) -> (sparse_indices: Nsparse*int64, "
+    "sparse_values: [sparse_types], sparse_shapes: Nsparse*int64, dense_values: [Tdense])\n"
+    f"Nsparse: int >= 0\nNdense: int >= 0{_TYPES}",
+    differentiable=False,
+)
+parse_single_example_op = op(
+    "ParseSingleExample(serialized: string, dense_defaults: [Tdense]) -> "
+    "(sparse_indices: num_sparse*int64, sparse_values: [sparse_types], "
+    "sparse_shapes: num_sparse*int64, dense_values: [Tdense])\n"
+    "num_sparse: int >= 0\nsparse_keys: list(string) >= 0\n"
+    f"dense_keys: list(string) >= 0{_TYPES}",
+    differentiable=False,
+)
+
+
+def dense_shapes(node: Node, attr: str = "dense_shapes") -> list[Dims]:
+    """Shapes of dense features, as the attribute has them."""
+    return [None if s.ndims is None else tuple(s.as_list()) for s in node.op.attrs[attr]]
+
+
+def check_dense(shapes: Sequence[Dims]) -> None:
+    """Refuses shapes that are not known but for the number of rows.
+
+    Raises:
+      ValueError: if there is one.
+    """
+    for i, shape in enumerate(shapes):
+        if shape is None or None in shape[1:]:
+            raise ValueError(f"dense_shapes[{i}] has unknown rank or unknown inner dimensions")
+
+
+@parse_example_op.check
+def parse_example_check(node: Node) -> None:
+    shapes = dense_shapes(node)
+    if len(shapes) != node.Ndense or len(node.Tdense) != node.Ndense:
+        raise ValueError("len(dense_keys) != len(dense_shapes)")
+    if len(node.sparse_types) != node.Nsparse:
+        raise ValueError("len(sparse_keys) != len(sparse_types)")
+    check_dense(shapes)
+    dims_lib.with_rank(node.dims(0), 1)
+    dims_lib.with_rank(node.dims(1), 1)
+
+
+@parse_example_op.shape
+def parse_example_shape(node: Node) -> Any:
+    batch = dims_lib.with_rank(node.dims(0), 1)
+    sparse: list[Dims] = [(None, 2)] * node.Nsparse
+    sparse += [(None,)] * node.Nsparse + [(2,)] * node.Nsparse
+    return [*sparse, *[dims_lib.concat(batch, shape) for shape in dense_shapes(node)]]
+
+
+@parse_single_example_op.check
+def parse_single_example_check(node: Node) -> None:
+    shapes = dense_shapes(node)
+    if len(shapes) != len(node.dense_keys) or len(node.Tdense) != len(node.dense_keys):
+        raise ValueError("len(dense_keys) != len(dense_shapes)")
+    if not node.num_sparse == len(node.sparse_keys) == len(node.sparse_types):
+        raise ValueError("len(sparse_keys) != len(sparse_types)")
+    check_dense(shapes)
+    dims_lib.with_rank(node.dims(0), 0)
+
+
+@parse_single_example_op.shape
+def parse_single_example_shape(node: Node) -> Any:
+    count = node.num_sparse
+    sparse: list[Dims] = [(None, 1)] * count
+    return [*sparse, *[(None,)] * count, *[(1,)] * count, *dense_shapes(node)]
+
+
+# ---- Kernels
+
+
+def picker(keys: Sequence[str]) -> Callable[[Any], tuple[bytes, ...]]:
+    """What takes the bytes of these features out of a map; none for those that are not there."""
+    if not keys:
+        return lambda features: ()
+    if len(keys) == 1:
+        key = keys[0]
+        return lambda features: (features[key],)
+    return itemgetter(*keys)
+
+
+def check_default(feature: Dense, default: Any) -> None:
+    """Refuses a default that does not have the feature's shape.
+
+    Raises:
+      InvalidArgumentError: if so.
+    """
+    shape = tuple(default.shape)
+    size = int(np.prod(shape))
+    if feature.is_variable:
+        if size != 1:
+            raise refuse(
+                "dense_shape is a variable length shape, therefore default_value must contain a "
+                f"single element ('padding element').  But its shape is: "
+                f"{columns.shape_text(shape)}"
+            )
+    elif size > 0 and shape != feature.shape:
+        raise refuse(
+            f"def_value.shape() == {columns.shape_text(shape)} is not compatible with "
+            f"dense_shape == {columns.shape_text(feature.shape)}"
+        )
+
+
+class _Parser:
+    """Parses batches for one set of features."""
+
+    def __init__(self, sparse: list[Sparse], dense: list[Dense]) -> None:
+        self.sparse = sparse
+        self.dense = dense
+        self.pick = picker([f.key for f in sparse] + [f.key for f in dense])
+        self.message = wire.messages()[0]
+
+    def raws(self, serialized: Sequence[bytes], names: Sequence[bytes]) -> list[Any]:
+        """By feature, the bytes of each example's."""
+        parse, pick = self.message.FromString, self.pick
+        rows = []
+        for text in serialized:
+            try:
+                rows.append(pick(parse(text).features.feature))
+            except Exception:
+                shown = text.decode("utf-8", "backslashreplace")
+                raise refuse(f"Could not parse example input, value: '{shown}'") from None
+        if not rows:
+            return [()] * (len(self.sparse) + len(self.dense))
+        return list(zip(*rows, strict=True))
+
+    def batch(
+        self, serialized: Sequence[bytes], names: Sequence[bytes], defaults: Sequence[Any]
+    ) -> list[Any]:
+        """The op's outputs."""
+        raws = self.raws(serialized, names)
+
+        def where(key: str) -> columns.Where:
+            return lambda index: f"Name: {_name(names, index)}, Key: {key}, Index: {index}.  "
+
+        matrices = []
+        for feature, column in zip(self.sparse, raws, strict=False):
+            found = columns.decoded(column, feature, where(feature.key))
+            matrices.append(columns.sparse_column(found))
+        values = [
+            self._dense(feature, column, default, where(feature.key), names)
+            for feature, column, default in zip(
+                self.dense, raws[len(self.sparse) :], defaults, strict=True
+            )
+        ]
+        parts = zip(*matrices, strict=True) if matrices else ()
+        return [*(item for part in parts for item in part), *values]
+
+    @staticmethod
+    def _dense(
+        feature: Dense, raws: Any, default: Any, where: columns.Where, names: Sequence[bytes]
+    ) -> Any:
+        check_default(feature, default)
+        found = columns.decoded(raws, feature, where)
+        if feature.is_variable:
+            return columns.padded_column(feature, found, default, where)
+
+        def missing(index: int) -> str:
+            return (
+                f"Name: {_name(names, index)}, Feature: {feature.key} (data type: "
+                f"{feature.dtype.name}) is required but could not be found."
+            )
+
+        return columns.dense_column(raws, feature, found, default, where, missing)
+
+
+def _name(names: Sequence[bytes], index: int) -> str:
+    return names[index].decode(errors="replace") if len(names) else "<unknown>"
+
+
+def _texts(keys: Sequence[Any]) -> list[str]:
+    return [key.decode() if isinstance(key, bytes) else str(key) for key in keys]
+
+
+def features_of(
+    sparse_keys: Sequence[Any], sparse_types: Sequence[Any], dense_keys: Sequence[Any],
+    dense_types: Sequence[Any], shapes: Sequence[Dims],
+) -> tuple[list[Sparse], list[Dense]]:  # fmt: skip
+    """Keys, types and shapes put together."""
+    sparse = map(Sparse, _texts(sparse_keys), sparse_types)
+    dense = map(Dense, _texts(dense_keys), dense_types, shapes)
+    return list(sparse), list(dense)
+
+
+@parse_example_op.kernel
+def parse_example_kernel(node: Node) -> Any:
+    sparse_count, dense_count = node.Nsparse, node.Ndense
+    first = 2 + sparse_count + dense_count  # of the defaults
+    types, shapes = (node.sparse_types, node.Tdense), dense_shapes(node)
+    bare = len(node.outputs) == 1
+
+    def parser(keys: Sequence[Any]) -> _Parser:
+        return _Parser(*features_of(
+            keys[:sparse_count], types[0], keys[sparse_count:], types[1], shapes
+        ))  # fmt: skip
+
+    known = [node.value(2 + i) for i in range(sparse_count + dense_count)]
+    ready = None
+    if all(key is not None for key in known):
+        ready = parser([key.item() for key in known])  # type: ignore[union-attr]
+
+    def parse_example(serialized: Any, names: Any, *rest: Any) -> Any:
+        made = ready or parser([key.item() for key in rest[: first - 2]])
+        if names.size and names.shape != serialized.shape:
+            raise refuse(
+                "Expected len(names) == len(serialized), but got: "
+                f"{names.size} vs. {serialized.size}"
+            )
+        outputs = made.batch(serialized.tolist(), names.tolist(), rest[first - 2 :])
+        return outputs[0] if bare else outputs
+
+    return parse_example
+
+
+@parse_single_example_op.kernel
+def parse_single_example_kernel(node: Node) -> Any:
+    sparse, dense = features_of(
+        node.sparse_keys, node.sparse_types, node.dense_keys, node.Tdense, dense_shapes(node)
+    )
+    message, pick = wire.messages()[0], picker([f.key for f in sparse] + [f.key for f in dense])
+    bare = len(node.outputs) == 1
+
+    def parse_single_example(serialized: Any, *defaults: Any) -> Any:
+        text = serialized.item()
+        try:
+            raws = pick(message.FromString(text).features.feature)
+        except Exception:
+            shown = text.decode("utf-8", "backslashreplace")
+            raise refuse(f"Could not parse example input, value: '{shown}'") from None
+        values = [_single_sparse(f, raw) for f, raw in zip(sparse, raws, strict=False)]
+        parts = zip(*values, strict=True) if values else ()
+        outputs = [item for part in parts for item in part]
+        for feature, raw, default in zip(dense, raws[len(sparse) :], defaults, strict=True):
+            outputs.append(_single_dense(feature, raw, default))
+        return outputs[0] if bare else outputs
+
+    return parse_single_example
+
+
+def _single_sparse(feature: Sparse, raw: bytes) -> tuple[Any, Any, Any]:
+    found = columns.decoded((raw,), feature, lambda index: f"Key: {feature.key}.  ")
+    count = len(found.values)
+    indices = torch.arange(count).reshape(count, 1)
+    return indices, columns.as_tensor(found.values, (count,)), torch.tensor([count])
+
+
+def _single_dense(feature: Dense, raw: bytes, default: Any) -> Any:
+    check_default(feature, default)
+
+    def where(index: int) -> str:
+        return f"Key: {feature.key}.  "
+
+    if not raw and not feature.is_variable:
+        if feature.size and not int(np.prod(default.shape)):
+            raise refuse(
+                f"Feature: {feature.key} (data type: {feature.dtype.name}) is required but could "
+                "not be found."
+            )
+        return default.copy() if feature.dtype == dtypes.string else default.clone()
+    found = columns.decoded((raw,), feature, where)
+    count, size = len(found.values), feature.size
+    shape = feature.shape
+    assert shape is not None
+    if feature.is_variable:
+        if count % size if size else count:
+            raise refuse(f"{where(0)}Can't parse serialized Example.")
+        shape = (count // size if size else 0, *shape[1:])
+    elif count != size:
+        raise refuse(f"{where(0)}Can't parse serialized Example.")
+    return columns.as_tensor(found.values, shape)  # type: ignore[arg-type]

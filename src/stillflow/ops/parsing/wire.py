@@ -1,0 +1,211 @@
+"""Features of Examples, from their bytes to arrays.
+
+An Example is read as a map from names to the *bytes* of features: the protobuf library then builds
+no object for a feature that nobody asks for, and the numbers in one, which stand packed in those
+bytes, are taken out for all examples of a batch at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# The tag that a feature begins with, by the type of its values, and what a list begins with.
+TAGS = {"string": 0x0A, "float": 0x12, "int64": 0x1A}
+TYPES = {tag: name for name, tag in TAGS.items()}
+_LIST = 0x0A
+_LISTS = {"string": "bytes_list", "float": "float_list", "int64": "int64_list"}
+
+
+class WrongKind(Exception):
+    """A feature holds values of another type.
+
+    Args:
+      index: which one.
+      actual: the type it holds.
+    """
+
+    def __init__(self, index: int, actual: str) -> None:
+        super().__init__(index, actual)
+        self.index = index
+        self.actual = actual
+
+
+class Damaged(Exception):
+    """The bytes of a feature are not those of a feature.
+
+    Args:
+      index: which one.
+    """
+
+    def __init__(self, index: int) -> None:
+        super().__init__(index)
+        self.index = index
+
+
+class Decoded(NamedTuple):
+    """The values of some features, one after the other."""
+
+    values: Any  # float32 or int64 [total], or a list of bytes
+    counts: np.ndarray  # int64: how many values each feature has
+
+
+@cache
+def messages() -> tuple[Any, Any]:
+    """The messages Example and SequenceExample, with features as bytes."""
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+    field = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(name="raw", package="raw", syntax="proto2")
+
+    def message(name: str, *fields: tuple[str, int, int, int, str]) -> Any:
+        made = file.message_type.add(name=name)
+        for label, number, kind, repeated, type_name in fields:
+            made.field.add(
+                name=label, number=number, type=kind, label=repeated, type_name=type_name
+            )
+        return made
+
+    def mapping(name: str, label: str, kind: int, type_name: str) -> None:
+        made = message(name, (label, 1, field.TYPE_MESSAGE, 3, f".raw.{name}.Entry"))
+        entry = made.nested_type.add(name="Entry")
+        entry.options.map_entry = True
+        entry.field.add(name="key", number=1, type=field.TYPE_STRING, label=1)
+        entry.field.add(name="value", number=2, type=kind, label=1, type_name=type_name)
+
+    mapping("Features", "feature", field.TYPE_BYTES, "")
+    message("FeatureList", ("feature", 1, field.TYPE_BYTES, 3, ""))
+    mapping("FeatureLists", "feature_list", field.TYPE_MESSAGE, ".raw.FeatureList")
+    features = (field.TYPE_MESSAGE, 1, ".raw.Features")
+    lists = (field.TYPE_MESSAGE, 1, ".raw.FeatureLists")
+    message("Example", ("features", 1, *features))
+    message("SequenceExample", ("context", 1, *features), ("feature_lists", 2, *lists))
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    found = [pool.FindMessageTypeByName(f"raw.{n}") for n in ("Example", "SequenceExample")]
+    return tuple(map(message_factory.GetMessageClass, found))  # type: ignore[return-value]
+
+
+def _varint(number: int) -> bytes:
+    made = bytearray()
+    while number > 127:
+        made.append(number & 127 | 128)
+        number >>= 7
+    made.append(number)
+    return bytes(made)
+
+
+@cache
+def _header(tag: int, size: int) -> bytes:
+    """How a feature of `size` bytes begins if it is one list of packed numbers, or one string."""
+    if size == 2:
+        return bytes((tag, 0))
+    for digits in range(1, 6):
+        inner = _varint(size - 1 - digits)
+        if len(inner) != digits:
+            continue
+        for more in range(1, 6):
+            length = size - 2 - digits - more
+            if length >= 0 and len(_varint(length)) == more:
+                return bytes((tag,)) + inner + bytes((_LIST,)) + _varint(length)
+    return b"\0"
+
+
+_EMPTY = b"\0"  # how no feature begins
+
+
+def _whole(raw: bytes, index: int, kind: str) -> Any:
+    """The values of a feature in whatever way it is written."""
+    from stillflow.protos import Feature
+
+    try:
+        feature = Feature.FromString(raw)
+    except Exception:
+        raise Damaged(index) from None
+    held = feature.WhichOneof("kind")
+    if held is None:
+        return []
+    if held != _LISTS[kind]:
+        actual = next(name for name, label in _LISTS.items() if label == held)
+        raise WrongKind(index, actual)
+    return getattr(feature, held).value
+
+
+def decode(raws: Sequence[bytes], kind: str) -> Decoded:
+    """The values in the bytes of features; none where they are empty.
+
+    Raises:
+      WrongKind: a feature holds values of another type.
+      Damaged: it is no feature.
+    """
+    return _strings(raws) if kind == "string" else _numbers(raws, kind)
+
+
+def _numbers(raws: Sequence[bytes], kind: str) -> Decoded:
+    tag = TAGS[kind]
+    payloads: list[bytes] = []
+    add = payloads.append
+    for index, raw in enumerate(raws):
+        header = _header(tag, len(raw)) if raw else _EMPTY
+        if raw.startswith(header):
+            add(raw[len(header) :])
+        elif not raw:
+            add(b"")
+        else:
+            add(_packed(_whole(raw, index, kind), kind))
+    data = b"".join(payloads)
+    sizes = np.fromiter(map(len, payloads), np.int64, len(payloads))
+    if kind == "float":
+        if (sizes % 4).any():
+            raise Damaged(int(np.flatnonzero(sizes % 4)[0]))
+        return Decoded(np.frombuffer(data, "<f4"), sizes // 4)
+    return _varints(np.frombuffer(data, np.uint8), sizes)
+
+
+def _packed(values: Any, kind: str) -> bytes:
+    if kind == "float":
+        return np.array(values, dtype="<f4").tobytes()
+    return b"".join(_varint(value & 0xFFFFFFFFFFFFFFFF) for value in values)
+
+
+def _varints(data: np.ndarray, sizes: np.ndarray) -> Decoded:
+    """Integers of seven bits a byte, all at once."""
+    last = data < 128
+    if last.all():
+        return Decoded(data.astype(np.int64), sizes)
+    stops = np.cumsum(sizes)
+    filled = np.flatnonzero(sizes)
+    broken = ~last[stops[filled] - 1]  # a number that goes on past the feature's end
+    if broken.any():
+        raise Damaged(int(filled[np.flatnonzero(broken)[0]]))
+    ends = np.flatnonzero(last)
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    digits = ends - starts + 1
+    values = np.zeros(len(ends), np.uint64)
+    for place in range(min(int(digits.max()), 10)):
+        longer = digits > place
+        bits = (data[starts[longer] + place] & 127).astype(np.uint64)
+        values[longer] |= bits << np.uint64(7 * place)
+    passed = np.concatenate(([0], np.cumsum(last)))
+    counts = passed[stops] - passed[stops - sizes]
+    return Decoded(values.view(np.int64), counts)
+
+
+def _strings(raws: Sequence[bytes]) -> Decoded:
+    tag = TAGS["string"]
+    values: list[bytes] = []
+    counts = np.ones(len(raws), np.int64)
+    for index, raw in enumerate(raws):
+        header = _header(tag, len(raw)) if len(raw) > 2 else _EMPTY
+        if raw.startswith(header):
+            values.append(raw[len(header) :])
+        elif raw:
+            found = _whole(raw, index, "string")
+            values.extend(found)
+            counts[index] = len(found)
+        else:
+            counts[index] = 0
+    return Decoded(values, counts)

@@ -1,0 +1,271 @@
+"""tf.train.MonitoredSession: a session with hooks, threads, checkpoints and recovery."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow import errors
+from stillflow.graph.api import get_collection
+from stillflow.graph.export import export
+from stillflow.graph.graph import get_default_graph
+from stillflow.graph.graph_keys import GraphKeys
+from stillflow.train import queue_runner
+from stillflow.train.coordinator import Coordinator
+from stillflow.train.saving_hooks import CheckpointSaverHook, SummarySaverHook
+from stillflow.train.scaffold import Scaffold
+from stillflow.train.session_creator import (
+    ChiefSessionCreator,
+    SessionCreator,
+    WorkerSessionCreator,
+)
+from stillflow.train.step_counter import StepCounterHook
+from stillflow.train.wrapped_sessions import (
+    CoordinatedSession,
+    HookedSession,
+    RecoverableSession,
+    StepContext,
+)
+from stillflow.util import function_utils
+
+USE_DEFAULT = object()
+
+
+class _CoordinatedSessionCreator(SessionCreator):
+    """Makes sessions with hooks whose queues are filled."""
+
+    def __init__(
+        self, session_creator: Any, hooks: list[Any], stop_grace_period_secs: float
+    ) -> None:
+        self._session_creator = session_creator
+        self._hooks = hooks
+        self.coord: Any = None
+        self.tf_sess: Any = None
+        self._stop_grace_period_secs = stop_grace_period_secs
+
+    def create_session(self) -> Any:
+        self.tf_sess = self._session_creator.create_session()
+        # Nothing ends in peace here: the end of the input is raised by the next run.
+        self.coord = Coordinator(clean_stop_exception_types=[])
+        if get_collection(GraphKeys.QUEUE_RUNNERS):
+            queue_runner.start_queue_runners(sess=self.tf_sess, coord=self.coord)
+        for hook in self._hooks:
+            hook.after_create_session(self.tf_sess, self.coord)
+        return CoordinatedSession(
+            HookedSession(self.tf_sess, self._hooks), self.coord, self._stop_grace_period_secs
+        )
+
+
+class _MonitoredSession:
+    """What `MonitoredSession` and `SingularMonitoredSession` share."""
+
+    StepContext = StepContext
+    _CoordinatedSessionCreator = _CoordinatedSessionCreator
+
+    def __init__(
+        self, session_creator: Any, hooks: Any, should_recover: bool,
+        stop_grace_period_secs: float = 120,
+    ) -> None:  # fmt: skip
+        self._graph_was_finalized = get_default_graph().finalized
+        self._hooks = hooks or []
+        for hook in self._hooks:
+            hook.begin()
+        self._coordinated_creator = _CoordinatedSessionCreator(
+            session_creator or ChiefSessionCreator(), self._hooks, stop_grace_period_secs
+        )
+        self._sess: Any
+        if should_recover:
+            self._sess = RecoverableSession(self._coordinated_creator)
+        else:
+            self._sess = self._coordinated_creator.create_session()
+
+    @property
+    def graph(self) -> Any:
+        """The graph of the session; None once it is closed."""
+        sess = self._tf_sess()
+        return None if sess is None else sess.graph
+
+    def run(
+        self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
+    ) -> Any:
+        """Runs as `Session.run` does, with what the hooks want besides."""
+        return self._sess.run(
+            fetches, feed_dict=feed_dict, options=options, run_metadata=run_metadata
+        )
+
+    def run_step_fn(self, step_fn: Any) -> Any:
+        """Calls a function that may run several times, with hooks and without.
+
+        Args:
+          step_fn: called with a `StepContext` as its argument `step_context`.
+
+        Raises:
+          ValueError: if it takes other arguments.
+        """
+        arguments = function_utils.fn_args(step_fn)
+        if arguments not in (("step_context",), ("self", "step_context")):
+            raise ValueError(
+                "`step_fn` may either have one `step_context` argument, or `self` and "
+                "`step_context` arguments if it's an instance method. Got "
+                f"{arguments} instead."
+            )
+        # The bare session is that of now: a new one may take its place during the call.
+        return self._sess.run_step_fn(step_fn, self._tf_sess(), run_with_hooks=None)
+
+    def should_stop(self) -> bool:
+        """Whether a hook, a thread or the end of the input wants to end."""
+        return self._sess is None or self._sess.should_stop()
+
+    def close(self) -> None:
+        """Ends hooks and threads and closes the session."""
+        self._close_internal()
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, exception_type: Any, exception_value: Any, traceback: Any) -> bool:
+        if exception_type in (errors.OutOfRangeError, StopIteration):
+            exception_type = None
+        self._close_internal(exception_type)
+        return exception_type is None
+
+    def _close_internal(self, exception_type: Any = None) -> None:
+        try:
+            if not exception_type:
+                for hook in self._hooks:
+                    hook.end(self._coordinated_creator.tf_sess)
+        finally:
+            try:
+                if self._sess is None:
+                    raise RuntimeError("Session is already closed.")
+                self._sess.close()
+            finally:
+                self._sess = None
+                self._coordinated_creator.tf_sess = None
+                self._coordinated_creator.coord = None
+                if not self._graph_was_finalized:
+                    get_default_graph()._unsafe_unfinalize()
+
+    def _is_closed(self) -> bool:
+        return self._coordinated_creator.tf_sess is None
+
+    def _tf_sess(self) -> Any:
+        return self._coordinated_creator.tf_sess
+
+
+@export("train.MonitoredSession")
+class MonitoredSession(_MonitoredSession):
+    """A session that initializes itself, calls hooks and recovers where machines are lost.
+
+    Args:
+      session_creator: makes sessions; a `ChiefSessionCreator` if None.
+      hooks: `SessionRunHook`s.
+      stop_grace_period_secs: how long threads may take to end.
+    """
+
+    def __init__(
+        self, session_creator: Any = None, hooks: Any = None, stop_grace_period_secs: float = 120
+    ) -> None:
+        super().__init__(session_creator, hooks, True, stop_grace_period_secs)
+
+
+@export("train.SingularMonitoredSession")
+class SingularMonitoredSession(_MonitoredSession):
+    """A session that initializes itself and calls hooks; it does not recover.
+
+    Args:
+      hooks: `SessionRunHook`s.
+      scaffold: a `Scaffold`; one of defaults if None.
+      master: the target of the session.
+      config: a `ConfigProto`.
+      checkpoint_dir: a folder with checkpoints.
+      stop_grace_period_secs: how long threads may take to end.
+      checkpoint_filename_with_path: a checkpoint.
+    """
+
+    def __init__(
+        self, hooks: Any = None, scaffold: Any = None, master: str = "", config: Any = None,
+        checkpoint_dir: Any = None, stop_grace_period_secs: float = 120,
+        checkpoint_filename_with_path: Any = None,
+    ) -> None:  # fmt: skip
+        creator = ChiefSessionCreator(
+            scaffold=scaffold, master=master, config=config, checkpoint_dir=checkpoint_dir,
+            checkpoint_filename_with_path=checkpoint_filename_with_path,
+        )  # fmt: skip
+        super().__init__(creator, hooks, False, stop_grace_period_secs)
+
+    def raw_session(self) -> Any:
+        """The bare session."""
+        return self._tf_sess()
+
+
+def _either(steps: Any, secs: Any, default: tuple[Any, Any]) -> tuple[Any, Any]:
+    """How often something is done: what is not said goes by what is."""
+    if steps is USE_DEFAULT and secs is USE_DEFAULT:
+        return default
+    return (None if steps is USE_DEFAULT else steps), (None if secs is USE_DEFAULT else secs)
+
+
+def _some(steps: Any, secs: Any) -> bool:
+    return bool((steps and steps > 0) or (secs and secs > 0))
+
+
+@export("train.MonitoredTrainingSession")
+def MonitoredTrainingSession(
+    master: str = "", is_chief: bool = True, checkpoint_dir: Any = None, scaffold: Any = None,
+    hooks: Any = None, chief_only_hooks: Any = None, save_checkpoint_secs: Any = USE_DEFAULT,
+    save_summaries_steps: Any = USE_DEFAULT, save_summaries_secs: Any = USE_DEFAULT,
+    config: Any = None, stop_grace_period_secs: float = 120,
+    log_step_count_steps: int | None = 100, max_wait_secs: float = 7200,
+    save_checkpoint_steps: Any = USE_DEFAULT, summary_dir: Any = None,
+) -> MonitoredSession:  # fmt: skip
+    """A `MonitoredSession` that saves checkpoints and summaries and counts steps.
+
+    Args:
+      master: the target of the session.
+      is_chief: whether this process initializes and saves; others wait for it.
+      checkpoint_dir: where checkpoints are saved and restored from; nowhere if None.
+      scaffold: a `Scaffold`; one of defaults if None.
+      hooks: `SessionRunHook`s.
+      chief_only_hooks: more of them, for the chief.
+      save_checkpoint_secs: how often to save; every 600 seconds by default.
+      save_summaries_steps: how often to write summaries; every 100 steps by default.
+      save_summaries_secs: the same, in seconds.
+      config: a `ConfigProto`.
+      stop_grace_period_secs: how long threads may take to end.
+      log_step_count_steps: how often to log the steps per second.
+      max_wait_secs: how long to wait for the chief.
+      save_checkpoint_steps: how often to save, in steps.
+      summary_dir: where summaries go; `checkpoint_dir` if None.
+    """
+    summary_steps, summary_secs = _either(save_summaries_steps, save_summaries_secs, (100, None))
+    save_steps, save_secs = _either(save_checkpoint_steps, save_checkpoint_secs, (None, 600))
+    scaffold = scaffold or Scaffold()
+    if not is_chief:
+        worker = WorkerSessionCreator(
+            scaffold=scaffold, master=master, config=config, max_wait_secs=max_wait_secs
+        )
+        return MonitoredSession(worker, hooks or [], stop_grace_period_secs)
+    all_hooks = list(chief_only_hooks or ())
+    chief = ChiefSessionCreator(
+        scaffold=scaffold, checkpoint_dir=checkpoint_dir, master=master, config=config
+    )
+    summary_dir = summary_dir or checkpoint_dir
+    if summary_dir:
+        if log_step_count_steps and log_step_count_steps > 0:
+            all_hooks.append(
+                StepCounterHook(output_dir=summary_dir, every_n_steps=log_step_count_steps)
+            )
+        if _some(summary_steps, summary_secs):
+            all_hooks.append(
+                SummarySaverHook(
+                    scaffold=scaffold, save_steps=summary_steps, save_secs=summary_secs,
+                    output_dir=summary_dir,
+                )
+            )  # fmt: skip
+    if checkpoint_dir and _some(save_steps, save_secs):
+        all_hooks.append(
+            CheckpointSaverHook(
+                checkpoint_dir, save_steps=save_steps, save_secs=save_secs, scaffold=scaffold
+            )
+        )
+    return MonitoredSession(chief, all_hooks + list(hooks or ()), stop_grace_period_secs)
