@@ -29,8 +29,13 @@ _ROOT = "stillflow"
 # Modules that answer for a whole namespace by function: lookup(name) and names().
 _DYNAMIC = {"raw_ops": "stillflow.ops.raw"}
 
-# tf.compat.v1 is the whole API once more.
-_ALIASES = {"compat.v1": "", "compat.v2.compat": "compat"}
+# tf.compat.v1 is the whole API once more; tf.contrib.slim shows modules of tf.contrib.layers.
+_ALIASES = {
+    "compat.v1": "", "compat.v2.compat": "compat",
+    **{f"contrib.slim.{name}": f"contrib.layers.{name}"
+       for name in ("initializers", "regularizers", "summaries", "utils")},
+    "contrib.slim.layers": "contrib.layers", "contrib.slim.init_ops": "initializers",
+}
 
 # tf.compat.v2 shares most names with the API; what it has of its own is in the table.
 _V2 = "compat.v2."

@@ -1,0 +1,295 @@
+"""Convolutions, and those that spread out instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow.contrib.framework.argument_scope import add_arg_scope
+from stillflow.contrib.layers.formats import (
+    NDHWC,
+    NHWC,
+    assert_images,
+    assert_volumes,
+    keras_format,
+)
+from stillflow.contrib.layers.initializers import xavier_initializer
+from stillflow.contrib.layers.variables import (
+    WEIGHTS_AND_BIASES,
+    add_to_collections,
+    finished,
+    variable_getter,
+)
+from stillflow.graph.export import export
+from stillflow.layers import convolutional, transposed
+from stillflow.variables.initializers import Zeros
+
+_BY_RANK = {3: convolutional.Conv1D, 4: convolutional.Conv2D, 5: convolutional.Conv3D}
+_FORMATS = [None, "NWC", "NCW", "NHWC", "NCHW", "NDHWC", "NCDHW"]
+
+
+def _layer(kind: Any, sc: Any, inputs: Any, given: dict[str, Any], **options: Any) -> Any:
+    """A layer of `tf.layers` from the arguments of one of the functions below."""
+    return kind(
+        filters=given["num_outputs"], kernel_size=given["kernel_size"], strides=given["stride"],
+        padding=given["padding"], data_format=keras_format(given["data_format"]), activation=None,
+        use_bias=not given["normalizer_fn"] and given["biases_initializer"],
+        kernel_initializer=given["weights_initializer"],
+        bias_initializer=given["biases_initializer"],
+        kernel_regularizer=given["weights_regularizer"],
+        bias_regularizer=given["biases_regularizer"], activity_regularizer=None,
+        trainable=given["trainable"], name=sc.name, dtype=inputs.dtype.base_dtype, _scope=sc,
+        _reuse=given["reuse"], **options,
+    )  # fmt: skip
+
+
+def _applied(layer: Any, sc: Any, inputs: Any, given: dict[str, Any]) -> Any:
+    outputs = layer.apply(inputs)
+    collections = given["variables_collections"]
+    add_to_collections(layer.kernel, collections, "weights")
+    if layer.use_bias:
+        add_to_collections(layer.bias, collections, "biases")
+    return finished(
+        outputs, sc.name, given["outputs_collections"], given["activation_fn"],
+        given["normalizer_fn"], given["normalizer_params"],
+    )  # fmt: skip
+
+
+def _kind(inputs: Any, conv_dims: int | None) -> Any:
+    rank = inputs.get_shape().ndims
+    if conv_dims is not None and conv_dims + 2 != rank:
+        raise ValueError(f"Convolution expects input with rank {conv_dims + 2}, got {rank}")
+    if rank not in _BY_RANK:
+        raise ValueError("Convolution not supported for input with rank", rank)
+    return _BY_RANK[rank]
+
+
+@export("contrib.layers.convolution", "contrib.slim.convolution")
+@add_arg_scope
+def convolution(
+    inputs: Any,
+    num_outputs: int,
+    kernel_size: Any,
+    stride: Any = 1,
+    padding: str = "SAME",
+    data_format: str | None = None,
+    rate: Any = 1,
+    activation_fn: Any = tf.nn.relu,
+    normalizer_fn: Any = None,
+    normalizer_params: dict[str, Any] | None = None,
+    weights_initializer: Any = xavier_initializer(),  # noqa: B008 - it has no state
+    weights_regularizer: Any = None,
+    biases_initializer: Any = Zeros(),  # noqa: B008
+    biases_regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+    conv_dims: int | None = None,
+) -> Any:
+    """A convolution over one, two or three axes, with variables `weights` and `biases`.
+
+    Args:
+      inputs: [batch, ..., channels], or as `data_format` says.
+      num_outputs: the number of filters.
+      kernel_size, stride, rate: one integer, or one for each axis; stride or rate has to be 1.
+      padding: "VALID" or "SAME".
+      data_format: "NHWC" or "NCHW", or their like for other ranks.
+      activation_fn: applied to the outputs; None for none.
+      normalizer_fn: applied before it, in place of biases, such as `batch_norm`.
+      normalizer_params: arguments of `normalizer_fn`.
+      weights_initializer, weights_regularizer: of the weights.
+      biases_initializer, biases_regularizer: of the biases; no initializer for no biases.
+      reuse: whether to use the variables of a layer of this scope.
+      variables_collections: collections of the variables, or {name: its collections}.
+      outputs_collections: collections of the outputs.
+      trainable: whether the variables are trained.
+      scope: the variable scope; made unique if it is not given.
+      conv_dims: the number of axes; by default what the rank says.
+
+    Raises:
+      ValueError: for another rank or order of axes.
+    """
+    given = dict(locals())
+    if data_format not in _FORMATS:
+        raise ValueError(f"Invalid data_format: {data_format!r}")
+    getter = variable_getter(WEIGHTS_AND_BIASES)
+    with tf.variable_scope(scope, "Conv", [inputs], reuse=reuse, custom_getter=getter) as sc:
+        inputs = tf.convert_to_tensor(inputs)
+        layer = _layer(_kind(inputs, conv_dims), sc, inputs, given, dilation_rate=rate)
+        return _applied(layer, sc, inputs, given)
+
+
+@export(
+    "contrib.layers.conv1d", "contrib.slim.conv1d",
+    "contrib.layers.convolution1d", "contrib.slim.convolution1d",
+)  # fmt: skip
+@add_arg_scope
+def convolution1d(
+    inputs: Any,
+    num_outputs: int,
+    kernel_size: Any,
+    stride: Any = 1,
+    padding: str = "SAME",
+    data_format: str | None = None,
+    rate: Any = 1,
+    activation_fn: Any = tf.nn.relu,
+    normalizer_fn: Any = None,
+    normalizer_params: dict[str, Any] | None = None,
+    weights_initializer: Any = xavier_initializer(),  # noqa: B008
+    weights_regularizer: Any = None,
+    biases_initializer: Any = Zeros(),  # noqa: B008
+    biases_regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+) -> Any:
+    """`convolution` of inputs of rank 3."""
+    return convolution(**locals(), conv_dims=1)
+
+
+@export(
+    "contrib.layers.conv2d", "contrib.slim.conv2d",
+    "contrib.layers.convolution2d", "contrib.slim.convolution2d",
+)  # fmt: skip
+@add_arg_scope
+def convolution2d(
+    inputs: Any,
+    num_outputs: int,
+    kernel_size: Any,
+    stride: Any = 1,
+    padding: str = "SAME",
+    data_format: str | None = None,
+    rate: Any = 1,
+    activation_fn: Any = tf.nn.relu,
+    normalizer_fn: Any = None,
+    normalizer_params: dict[str, Any] | None = None,
+    weights_initializer: Any = xavier_initializer(),  # noqa: B008
+    weights_regularizer: Any = None,
+    biases_initializer: Any = Zeros(),  # noqa: B008
+    biases_regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+) -> Any:
+    """`convolution` of inputs of rank 4."""
+    return convolution(**locals(), conv_dims=2)
+
+
+@export(
+    "contrib.layers.conv3d", "contrib.slim.conv3d",
+    "contrib.layers.convolution3d", "contrib.slim.convolution3d",
+)  # fmt: skip
+@add_arg_scope
+def convolution3d(
+    inputs: Any,
+    num_outputs: int,
+    kernel_size: Any,
+    stride: Any = 1,
+    padding: str = "SAME",
+    data_format: str | None = None,
+    rate: Any = 1,
+    activation_fn: Any = tf.nn.relu,
+    normalizer_fn: Any = None,
+    normalizer_params: dict[str, Any] | None = None,
+    weights_initializer: Any = xavier_initializer(),  # noqa: B008
+    weights_regularizer: Any = None,
+    biases_initializer: Any = Zeros(),  # noqa: B008
+    biases_regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+) -> Any:
+    """`convolution` of inputs of rank 5."""
+    return convolution(**locals(), conv_dims=3)
+
+
+@export(
+    "contrib.layers.conv2d_transpose", "contrib.slim.conv2d_transpose",
+    "contrib.layers.convolution2d_transpose", "contrib.slim.convolution2d_transpose",
+)  # fmt: skip
+@add_arg_scope
+def convolution2d_transpose(
+    inputs: Any,
+    num_outputs: int,
+    kernel_size: Any,
+    stride: Any = 1,
+    padding: str = "SAME",
+    data_format: str = NHWC,
+    activation_fn: Any = tf.nn.relu,
+    normalizer_fn: Any = None,
+    normalizer_params: dict[str, Any] | None = None,
+    weights_initializer: Any = xavier_initializer(),  # noqa: B008
+    weights_regularizer: Any = None,
+    biases_initializer: Any = Zeros(),  # noqa: B008
+    biases_regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+) -> Any:
+    """The transpose of a convolution of images; arguments are those of `convolution`.
+
+    Raises:
+      ValueError: for another order of axes.
+    """
+    given = dict(locals())
+    getter = variable_getter(WEIGHTS_AND_BIASES)
+    with tf.variable_scope(
+        scope, "Conv2d_transpose", [inputs], reuse=reuse, custom_getter=getter
+    ) as sc:
+        assert_images(data_format)
+        inputs = tf.convert_to_tensor(inputs)
+        return _applied(_layer(transposed.Conv2DTranspose, sc, inputs, given), sc, inputs, given)
+
+
+@export(
+    "contrib.layers.conv3d_transpose", "contrib.slim.conv3d_transpose",
+    "contrib.layers.convolution3d_transpose", "contrib.slim.convolution3d_transpose",
+)  # fmt: skip
+@add_arg_scope
+def convolution3d_transpose(
+    inputs: Any,
+    num_outputs: int,
+    kernel_size: Any,
+    stride: Any = 1,
+    padding: str = "SAME",
+    data_format: str = NDHWC,
+    activation_fn: Any = tf.nn.relu,
+    normalizer_fn: Any = None,
+    normalizer_params: dict[str, Any] | None = None,
+    weights_initializer: Any = xavier_initializer(),  # noqa: B008
+    weights_regularizer: Any = None,
+    biases_initializer: Any = Zeros(),  # noqa: B008
+    biases_regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+) -> Any:
+    """The transpose of a convolution of volumes; arguments are those of `convolution`.
+
+    Raises:
+      ValueError: for another order of axes.
+    """
+    given = dict(locals())
+    getter = variable_getter(WEIGHTS_AND_BIASES)
+    with tf.variable_scope(
+        scope, "Conv3d_transpose", [inputs], reuse=reuse, custom_getter=getter
+    ) as sc:
+        assert_volumes(data_format)
+        inputs = tf.convert_to_tensor(inputs)
+        return _applied(_layer(transposed.Conv3DTranspose, sc, inputs, given), sc, inputs, given)
+
+
+conv1d, conv2d, conv3d = convolution1d, convolution2d, convolution3d
+conv2d_transpose, conv3d_transpose = convolution2d_transpose, convolution3d_transpose

@@ -1,0 +1,153 @@
+"""Pooling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow.contrib.framework.argument_scope import add_arg_scope
+from stillflow.contrib.layers.formats import (
+    NDHWC,
+    NHWC,
+    assert_images,
+    assert_volumes,
+    keras_format,
+)
+from stillflow.contrib.layers.utils import collect_named_outputs, n_positive_integers
+from stillflow.graph.export import export
+from stillflow.layers import pooling
+
+
+def _pooled(kind: Any, default_name: str, given: dict[str, Any]) -> Any:
+    """What a layer of `tf.layers` makes of the arguments of one of the functions below."""
+    inputs = given["inputs"]
+    with tf.name_scope(given["scope"], default_name, [inputs]) as sc:
+        layer = kind(
+            pool_size=given["kernel_size"], strides=given["stride"], padding=given["padding"],
+            data_format=keras_format(given["data_format"]), _scope=sc,
+        )  # fmt: skip
+        outputs = layer.apply(tf.convert_to_tensor(inputs))
+        return collect_named_outputs(given["outputs_collections"], sc, outputs)
+
+
+@export("contrib.layers.avg_pool2d", "contrib.slim.avg_pool2d")
+@add_arg_scope
+def avg_pool2d(
+    inputs: Any,
+    kernel_size: Any,
+    stride: Any = 2,
+    padding: str = "VALID",
+    data_format: str = NHWC,
+    outputs_collections: Any = None,
+    scope: Any = None,
+) -> Any:
+    """Means of windows of images.
+
+    Args:
+      inputs: [batch, height, width, channels], or as `data_format` says.
+      kernel_size, stride: of the windows: one integer or two.
+      padding: "VALID" or "SAME".
+      data_format: "NHWC" or "NCHW".
+      outputs_collections: collections of the outputs.
+      scope: a name scope.
+
+    Raises:
+      ValueError: for another order of axes.
+    """
+    given = dict(locals())
+    assert_images(data_format)
+    return _pooled(pooling.AveragePooling2D, "AvgPool2D", given)
+
+
+@export("contrib.layers.avg_pool3d", "contrib.slim.avg_pool3d")
+@add_arg_scope
+def avg_pool3d(
+    inputs: Any,
+    kernel_size: Any,
+    stride: Any = 2,
+    padding: str = "VALID",
+    data_format: str = NDHWC,
+    outputs_collections: Any = None,
+    scope: Any = None,
+) -> Any:
+    """Means of windows of volumes, "NDHWC" or "NCDHW"; arguments are those of `avg_pool2d`."""
+    given = dict(locals())
+    assert_volumes(data_format)
+    return _pooled(pooling.AveragePooling3D, "AvgPool3D", given)
+
+
+@export("contrib.layers.max_pool2d", "contrib.slim.max_pool2d")
+@add_arg_scope
+def max_pool2d(
+    inputs: Any,
+    kernel_size: Any,
+    stride: Any = 2,
+    padding: str = "VALID",
+    data_format: str = NHWC,
+    outputs_collections: Any = None,
+    scope: Any = None,
+) -> Any:
+    """Maxima of windows of images; arguments are those of `avg_pool2d`."""
+    given = dict(locals())
+    assert_images(data_format)
+    return _pooled(pooling.MaxPooling2D, "MaxPool2D", given)
+
+
+@export("contrib.layers.max_pool3d", "contrib.slim.max_pool3d")
+@add_arg_scope
+def max_pool3d(
+    inputs: Any,
+    kernel_size: Any,
+    stride: Any = 2,
+    padding: str = "VALID",
+    data_format: str = NDHWC,
+    outputs_collections: Any = None,
+    scope: Any = None,
+) -> Any:
+    """Maxima of windows of volumes, "NDHWC" or "NCDHW"; arguments are those of `avg_pool2d`."""
+    given = dict(locals())
+    assert_volumes(data_format)
+    return _pooled(pooling.MaxPooling3D, "MaxPool3D", given)
+
+
+@export("contrib.slim.pool")
+@add_arg_scope
+def pool(
+    inputs: Any,
+    kernel_size: Any,
+    pooling_type: str,
+    padding: str = "VALID",
+    data_format: str | None = None,
+    dilation_rate: Any = 1,
+    stride: Any = 1,
+    outputs_collections: Any = None,
+    scope: Any = None,
+) -> Any:
+    """Pooling over any number of axes, as `tf.nn.pool` does it.
+
+    Args:
+      inputs: [batch, ..., channels], or as `data_format` says.
+      kernel_size, dilation_rate, stride: of the windows: one integer, or one for each axis.
+      pooling_type: "MAX" or "AVG".
+      padding: "VALID" or "SAME".
+      data_format: as of `tf.nn.pool`.
+      outputs_collections: collections of the outputs.
+      scope: a name scope.
+
+    Raises:
+      ValueError: if the rank is not known or less than 3.
+    """
+    with tf.name_scope(scope, f"{pooling_type.lower()}_pool", [inputs]) as sc:
+        inputs = tf.convert_to_tensor(inputs)
+        rank = inputs.get_shape().ndims
+        if rank is None:
+            raise ValueError("Rank of inputs must be known")
+        if rank < 3:
+            raise ValueError("Rank of inputs must be >= 3")
+        output = tf.nn.pool(
+            input=inputs, window_shape=n_positive_integers(rank - 2, kernel_size),
+            pooling_type=pooling_type, padding=padding, data_format=data_format,
+            dilation_rate=n_positive_integers(rank - 2, dilation_rate),
+            strides=n_positive_integers(rank - 2, stride), name=sc,
+        )  # fmt: skip
+        return collect_named_outputs(outputs_collections, sc, output)

@@ -1,0 +1,154 @@
+"""Regularizers: functions of weights that give a penalty."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import stillflow as tf
+from stillflow.graph.export import export
+from stillflow.graph.graph_keys import GraphKeys
+from stillflow.platform import tf_logging as logging
+
+Regularizer = Callable[[Any], Any]
+
+
+def _is_zero(scale: Any, end: str) -> bool:
+    if isinstance(scale, numbers.Integral):
+        raise ValueError(f"scale cannot be an integer: {scale}")
+    if isinstance(scale, numbers.Real):
+        if scale < 0.0:
+            raise ValueError(f"Setting a scale less than 0 on a regularizer: {scale:g}{end}")
+        if scale == 0.0:
+            logging.info("Scale of 0 disables regularizer.")
+            return True
+    return False
+
+
+def _no_penalty(_: Any) -> None:
+    return None
+
+
+@export("contrib.layers.l1_regularizer", "contrib.slim.l1_regularizer",
+        "contrib.layers.regularizers.l1_regularizer")  # fmt: skip
+def l1_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
+    """A regularizer that sums absolute values.
+
+    Args:
+      scale: the factor, a float or a scalar tensor; 0.0 for no penalty.
+      scope: a name scope.
+
+    Raises:
+      ValueError: for an integer, or a factor below 0.
+    """
+    if _is_zero(scale, ""):
+        return _no_penalty
+
+    def l1(weights: Any, name: str | None = None) -> Any:
+        with tf.name_scope(scope, "l1_regularizer", [weights]) as name:
+            factor = tf.convert_to_tensor(scale, dtype=weights.dtype.base_dtype, name="scale")
+            return tf.multiply(factor, tf.reduce_sum(tf.abs(weights)), name=name)
+
+    return l1
+
+
+@export("contrib.layers.l2_regularizer", "contrib.slim.l2_regularizer",
+        "contrib.layers.regularizers.l2_regularizer")  # fmt: skip
+def l2_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
+    """A regularizer that sums squares, halved.
+
+    Args:
+      scale: the factor, a float or a scalar tensor; 0.0 for no penalty.
+      scope: a name scope.
+
+    Raises:
+      ValueError: for an integer, or a factor below 0.
+    """
+    if _is_zero(scale, "."):
+        return _no_penalty
+
+    def l2(weights: Any) -> Any:
+        with tf.name_scope(scope, "l2_regularizer", [weights]) as name:
+            factor = tf.convert_to_tensor(scale, dtype=weights.dtype.base_dtype, name="scale")
+            return tf.multiply(factor, tf.nn.l2_loss(weights), name=name)
+
+    return l2
+
+
+@export("contrib.layers.l1_l2_regularizer", "contrib.slim.l1_l2_regularizer",
+        "contrib.layers.regularizers.l1_l2_regularizer")  # fmt: skip
+def l1_l2_regularizer(
+    scale_l1: Any = 1.0, scale_l2: Any = 1.0, scope: str | None = None
+) -> Regularizer | None:
+    """A regularizer that sums absolute values and squares.
+
+    Args:
+      scale_l1, scale_l2: the factors.
+      scope: a name scope.
+
+    Raises:
+      ValueError: for an integer, or a factor below 0.
+    """
+    for name, scale in (("scale_l1", scale_l1), ("scale_l2", scale_l2)):
+        if isinstance(scale, numbers.Integral):
+            raise ValueError(f"{name} cannot be an integer: {scale}")
+    scope = scope or "l1_l2_regularizer"
+    if scale_l1 == 0.0:
+        return l2_regularizer(scale_l2, scope)
+    if scale_l2 == 0.0:
+        return l1_regularizer(scale_l1, scope)
+    return sum_regularizer([l1_regularizer(scale_l1), l2_regularizer(scale_l2)], scope=scope)
+
+
+@export("contrib.layers.sum_regularizer", "contrib.slim.sum_regularizer",
+        "contrib.layers.regularizers.sum_regularizer")  # fmt: skip
+def sum_regularizer(
+    regularizer_list: Sequence[Regularizer | None], scope: str | None = None
+) -> Regularizer | None:
+    """A regularizer that sums the penalties of others; None if there are none.
+
+    Args:
+      regularizer_list: regularizers; None counts for nothing.
+      scope: a name scope.
+    """
+    regularizers = [regularizer for regularizer in regularizer_list if regularizer is not None]
+    if not regularizers:
+        return None
+
+    def sum_reg(weights: Any) -> Any:
+        with tf.name_scope(scope, "sum_regularizer", [weights]) as name:
+            penalties = [regularizer(weights) for regularizer in regularizers]
+            penalties = [penalty for penalty in penalties if penalty is not None]
+            return tf.add_n(penalties, name=name) if penalties else None
+
+    return sum_reg
+
+
+@export("contrib.layers.apply_regularization", "contrib.slim.apply_regularization",
+        "contrib.layers.regularizers.apply_regularization")  # fmt: skip
+def apply_regularization(regularizer: Regularizer, weights_list: Any = None) -> Any:
+    """The sum of the penalties of weights, put into the collection REGULARIZATION_LOSSES.
+
+    Args:
+      regularizer: the regularizer.
+      weights_list: weights; by default those in the collection WEIGHTS.
+
+    Raises:
+      ValueError: if there are none; for a penalty that is no scalar.
+    """
+    weights_list = weights_list or tf.get_collection(GraphKeys.WEIGHTS)
+    if not weights_list:
+        raise ValueError("No weights to regularize.")
+    with tf.name_scope("get_regularization_penalty", values=weights_list) as scope:
+        penalties = [regularizer(weights) for weights in weights_list]
+        penalties = [tf.constant(0.0) if p is None else p for p in penalties]
+        for penalty in penalties:
+            if penalty.get_shape().ndims != 0:
+                raise ValueError(
+                    "regularizer must return a scalar Tensor instead of a Tensor with rank "
+                    f"{penalty.get_shape().ndims}."
+                )
+        total = tf.add_n(penalties, name=scope)
+        tf.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, total)
+        return total

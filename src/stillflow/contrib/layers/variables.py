@@ -1,0 +1,126 @@
+"""The variables of layers: their names in `tf.contrib.layers`, and their collections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import stillflow as tf
+from stillflow.contrib.framework.variables import model_variable
+from stillflow.contrib.layers.utils import collect_named_outputs, get_variable_collections
+from stillflow.variables.base import VariableAggregation, VariableSynchronization
+from stillflow.variables.partitioned import PartitionedVariable
+
+# What `tf.layers` names otherwise.
+WEIGHTS_AND_BIASES = {"bias": "biases", "kernel": "weights"}
+
+
+def model_variable_getter(
+    getter: Any,
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool = True,
+    collections: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    rename: dict[str, str] | None = None,
+    use_resource: Any = None,
+    synchronization: Any = VariableSynchronization.AUTO,
+    aggregation: Any = VariableAggregation.NONE,
+    **_: Any,
+) -> Any:
+    """A getter for variable scopes whose variables are model variables.
+
+    Args:
+      rename: {last part of a name: what it is instead}.
+      getter, name, ...: as of getters for `tf.variable_scope`.
+    """
+    scope, _slash, short = name.rpartition("/")
+    if rename and short in rename:
+        name = f"{scope}/{rename[short]}" if scope else rename[short]
+    return model_variable(
+        name, shape=shape, dtype=dtype, initializer=initializer, regularizer=regularizer,
+        collections=collections, trainable=trainable, caching_device=caching_device,
+        partitioner=partitioner, custom_getter=getter, use_resource=use_resource,
+        synchronization=synchronization, aggregation=aggregation,
+    )  # fmt: skip
+
+
+def variable_getter(rename: dict[str, str] | None = None) -> Callable[..., Any]:
+    """`model_variable_getter` that renames."""
+
+    def layer_variable_getter(getter: Any, *args: Any, **kwargs: Any) -> Any:
+        return model_variable_getter(getter, *args, **{**kwargs, "rename": rename})
+
+    return layer_variable_getter
+
+
+def add_to_collections(variable: Any, variables_collections: Any, name: str) -> None:
+    """Adds a layer's variable, or its parts, to the collections for variables of a name."""
+    parts = list(variable) if isinstance(variable, PartitionedVariable) else [variable]
+    for collection in get_variable_collections(variables_collections, name) or []:
+        for part in parts:
+            if not any(part is known for known in tf.get_collection(collection)):
+                tf.add_to_collection(collection, part)
+
+
+class ModelVariables:
+    """Makes the variables of one layer.
+
+    Args:
+      dtype: their type.
+      collections: collections for all, or {name of a variable: its collections}.
+      trainable: whether they are trained, unless said otherwise.
+      initializers, regularizers: {name of a variable: what it has instead of the default}.
+    """
+
+    def __init__(
+        self,
+        dtype: Any,
+        collections: Any,
+        trainable: bool = True,
+        initializers: dict[str, Any] | None = None,
+        regularizers: dict[str, Any] | None = None,
+    ) -> None:
+        self._dtype, self._collections, self._trainable = dtype, collections, trainable
+        self._initializers, self._regularizers = initializers or {}, regularizers or {}
+
+    def make(
+        self, name: str, shape: Any, initializer: Any, trainable: bool | None = None,
+        regularizer: Any = None,
+    ) -> Any:  # fmt: skip
+        """Gets or makes a variable."""
+        return model_variable(
+            name, shape=shape, dtype=self._dtype,
+            initializer=self._initializers.get(name, initializer),
+            regularizer=self._regularizers.get(name, regularizer),
+            collections=get_variable_collections(self._collections, name),
+            trainable=self._trainable if trainable is None else trainable,
+        )  # fmt: skip
+
+
+def finished(
+    outputs: Any,
+    scope_name: str,
+    outputs_collections: Any,
+    activation_fn: Any = None,
+    normalizer_fn: Any = None,
+    normalizer_params: dict[str, Any] | None = None,
+) -> Any:
+    """A layer's outputs, normalized, activated and collected.
+
+    Args:
+      outputs: what the layer gave.
+      scope_name: the alias by which collections know it.
+      outputs_collections: the collections.
+      activation_fn, normalizer_fn: functions, or None.
+      normalizer_params: arguments of the latter.
+    """
+    if normalizer_fn is not None:
+        outputs = normalizer_fn(outputs, **(normalizer_params or {}))
+    if activation_fn is not None:
+        outputs = activation_fn(outputs)
+    return collect_named_outputs(outputs_collections, scope_name, outputs)
