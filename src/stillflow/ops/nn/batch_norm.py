@@ -119,6 +119,8 @@ def _backward(
     training: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
     grad, x = _image(grad, first), _image(x, first)
+    # Torch's kernel reads these without strides; a constant may be one number, expanded.
+    scale, mean, variance = scale.contiguous(), mean.contiguous(), variance.contiguous()
     statistics = (
         (None, None, mean, torch.rsqrt(variance + epsilon))
         if training
