@@ -26,6 +26,7 @@ MODULES = {
     "tensorflow.python.framework.errors_impl": "stillflow.errors",
     "tensorflow.python.framework.test_ops": "stillflow.testing.test_ops",
     "tensorflow.python.framework.test_util": "stillflow.testing.test_util",
+    "tensorflow.python.ops.functional_ops": {"*": "stillflow.functional.functional_ops"},
     "tensorflow.python.ops.control_flow_util": "stillflow.facade.control_flow_util",
     "tensorflow.python.platform.app": "stillflow.platform.app",
     "tensorflow.python.platform.benchmark": "stillflow.platform.benchmark",
@@ -135,9 +136,11 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_FuncGraph": "stillflow.functional.defun:DefunGraph",
         "_OverloadedFunction": "stillflow.functional.defun:OverloadedFunction",
         "_from_definition": "stillflow.functional.definitions:from_definition",
-        "from_library": "stillflow.graph.functions:from_library",
-        "function_def_from_tf_function": "stillflow.functional.definitions:definition_of",
+        "from_library": "stillflow.functional.definitions:from_library",
         "*": "stillflow.functional.defun",
+    },
+    "tensorflow.python.framework.graph_to_function_def": {
+        "graph_to_function_def": "stillflow.functional.definitions:graph_to_function_def",
     },
     "tensorflow.python.framework.graph_io": {"*": "stillflow.train.graph_io"},
     "tensorflow.python.framework.meta_graph": {
@@ -352,7 +355,9 @@ OBJECTS: dict[str, dict[str, str]] = {
              " stillflow.ops.linalg.least_squares stillflow.ops.linalg.matrix_functions",
     },
     "tensorflow.python.ops.parsing_ops": {
-        "*": "stillflow.ops.parsing.features stillflow.ops.parsing.functions",
+        "*": "stillflow.ops.parsing.features stillflow.ops.parsing.functions "
+             "stillflow.ops.parsing.sequence_functions stillflow.ops.parsing.conversions "
+             "stillflow.ops.parsing.csv",
     },
     "tensorflow.python.ops.sparse_ops": {
         "_add_many_sparse_to_tensors_map":

@@ -65,7 +65,7 @@ def messages() -> tuple[Any, Any]:
         made = file.message_type.add(name=name)
         for label, number, kind, repeated, type_name in fields:
             made.field.add(
-                name=label, number=number, type=kind, label=repeated, type_name=type_name
+                name=label, number=number, type=kind, label=repeated, type_name=type_name or None
             )
         return made
 
@@ -74,7 +74,7 @@ def messages() -> tuple[Any, Any]:
         entry = made.nested_type.add(name="Entry")
         entry.options.map_entry = True
         entry.field.add(name="key", number=1, type=field.TYPE_STRING, label=1)
-        entry.field.add(name="value", number=2, type=kind, label=1, type_name=type_name)
+        entry.field.add(name="value", number=2, type=kind, label=1, type_name=type_name or None)
 
     mapping("Features", "feature", field.TYPE_BYTES, "")
     message("FeatureList", ("feature", 1, field.TYPE_BYTES, 3, ""))

@@ -136,7 +136,8 @@ _FLOAT = re.compile(
 _HEXADECIMAL = re.compile(rb"\s*([+-]?0x[0-9a-f]+)\s*", re.IGNORECASE)
 
 
-def _parse_float(text: bytes) -> float | None:
+def parse_float(text: bytes) -> float | None:
+    """The number in a text, None if there is none."""
     match = _FLOAT.fullmatch(text)
     if match:
         return float(match[1])
@@ -146,7 +147,8 @@ def _parse_float(text: bytes) -> float | None:
     return None if text.strip() else 0.0
 
 
-def _integer_parser(lowest: int, highest: int) -> Callable[[bytes], int | None]:
+def integer_parser(lowest: int, highest: int) -> Callable[[bytes], int | None]:
+    """What gives the integer in a text, None if there is none or it is out of range."""
     def parse(text: bytes) -> int | None:
         match = _INTEGER.fullmatch(text)
         number = int(match[1]) if match else highest + 1
@@ -158,9 +160,9 @@ def _integer_parser(lowest: int, highest: int) -> Callable[[bytes], int | None]:
 @string_to_number_op.kernel
 def string_to_number_kernel(node: Node) -> Any:
     kind = node.out_type
-    parse: Callable[[bytes], Any] = _parse_float
+    parse: Callable[[bytes], Any] = parse_float
     if kind.is_integer:
-        parse = _integer_parser(int(kind.min), int(kind.max))
+        parse = integer_parser(int(kind.min), int(kind.max))
 
     def number(text: bytes) -> Any:
         result = parse(text)
