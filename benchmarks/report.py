@@ -25,6 +25,8 @@ LOOP_PROGRAMS = {
 FILE_PROGRAMS = {
     "tfrecord_write": ("20,000 TFRecords written", 0.5),
     "tfrecord_read": ("20,000 TFRecords read", 0.5),
+    "checkpoint_save": ("64 variables of 4 MB saved", 0.5),
+    "checkpoint_restore": ("64 variables of 4 MB restored", 0.5),
 }
 
 

@@ -19,10 +19,8 @@ from stillflow import errors
 from stillflow.files import atomic, bundle_format, crc32c, sstable, tensor_types
 from stillflow.files.bundle_format import HEADER_KEY, Array, data_path, index_path
 from stillflow.files.failures import os_errors
+from stillflow.files.synced_file import SyncedFile
 from stillflow.files.tensor_slice import Shape, TensorSlice
-
-# Tensors are copied, summed and written by pieces that stay in the processor's cache.
-_PIECE = 1 << 20
 
 
 class BundleWriter:
@@ -39,14 +37,8 @@ class BundleWriter:
         self.prefix = prefix
         self._entries: dict[bytes, Any] = {}
         self._offset = 0
-        self._waiting: list[bytes] = []  # small tensors, to be written together
-        self._waiting_size = 0
         make_directory(os.path.dirname(prefix))
-        self._path = atomic.temporary_name(data_path(prefix, 0, 1))
-        with os_errors(self._path):
-            flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
-            self._file: int | None = os.open(self._path, flags, 0o644)
-        self._piece = np.empty(_PIECE, np.uint8)
+        self._file = SyncedFile(atomic.temporary_name(data_path(prefix, 0, 1)))
 
     def add(self, key: bytes, array: Array, number: int) -> None:
         """Adds a tensor.
@@ -69,14 +61,14 @@ class BundleWriter:
         _set_shape(entry, array.shape)
         if number == tensor_types.STRING:
             content, crc = bundle_format.encode_strings(array)
-            self._write(content)
+            self._file.append(content)
             entry.size = len(content)
         else:
             if array.dtype != tensor_types.STORAGE.get(number):
                 raise errors.InvalidArgumentError(
                     None, None, f"{array.dtype} does not store {tensor_types.name_of(number)}"
                 )
-            crc = self._write_numbers(np.ascontiguousarray(array))
+            crc = self._file.append(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
             entry.size = array.nbytes
         entry.crc32c = crc32c.mask(crc)
         self._offset += entry.size
@@ -108,24 +100,16 @@ class BundleWriter:
     def finish(self) -> None:
         """Makes the checkpoint appear."""
         try:
-            self._flush()
-            assert self._file is not None
-            with os_errors(self._path):
-                atomic.sync_file(self._file)
-                os.close(self._file)
-                self._file = None
+            self._file.close()
             header = bundle_format.new_header(1)
-            commit(self.prefix, [self._path], header, self._entries)
+            commit(self.prefix, [self._file.path], header, self._entries)
         except BaseException:
             self.abandon()
             raise
 
     def abandon(self) -> None:
         """Leaves everything as it was."""
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
-        atomic.remove(self._path)
+        self._file.abandon()
 
     def __enter__(self) -> BundleWriter:
         return self
@@ -135,41 +119,6 @@ class BundleWriter:
             self.finish()
         else:
             self.abandon()
-
-    def _write_numbers(self, array: Array) -> int:
-        """Writes the bytes of an array; gives their checksum."""
-        octets = array.reshape(-1).view(np.uint8)
-        crc = 0
-        for start in range(0, octets.size, _PIECE):
-            source = octets[start : start + _PIECE]
-            # Of a copy: other threads may be training the variable meanwhile.
-            piece = self._piece[: source.size]
-            np.copyto(piece, source)
-            crc = crc32c.extend(crc, piece)
-            if octets.size > _PIECE:
-                self._flush()
-                self._write_through(piece.data)
-            else:
-                self._write(piece.tobytes())
-        return crc
-
-    def _write(self, content: bytes) -> None:
-        self._waiting.append(content)
-        self._waiting_size += len(content)
-        if self._waiting_size >= _PIECE:
-            self._flush()
-
-    def _flush(self) -> None:
-        if self._waiting:
-            content = b"".join(self._waiting)
-            self._waiting, self._waiting_size = [], 0
-            self._write_through(memoryview(content))
-
-    def _write_through(self, content: memoryview) -> None:
-        assert self._file is not None
-        with os_errors(self._path):
-            while content:
-                content = content[os.write(self._file, content) :]
 
 
 def make_directory(path: str) -> None:
