@@ -91,6 +91,9 @@ def _func(value: Any, name: str) -> Any:
     if isinstance(value, (str, bytes)):
         return NameAttrList(name=value)
     if hasattr(value, "add_to_graph"):
+        from stillflow.graph.graph import get_default_graph
+
+        value.add_to_graph(get_default_graph())
         return NameAttrList(name=value.name)
     raise TypeError(f"Don't know how to convert {value!r} to a func for argument {name}")
 

@@ -49,6 +49,7 @@ class Card:
       view: whether an output may share memory with an input.
       effect: one of `EFFECTS`; by default "state" where the signature says stateful, else "pure".
       deprecation: the version of graphs from which on the op is gone, and what TF says about it.
+      calls: whether it calls functions, which may have any effect.
       differentiable: False where gradients stop silently, as TF's `NotDifferentiable` ops do.
     """
 
@@ -62,6 +63,7 @@ class Card:
         effect: str | None = None,
         differentiable: bool = True,
         deprecation: tuple[int, str] | None = None,
+        calls: bool = False,
     ) -> None:
         self.name = text.strip().partition("(")[0].strip()
         self.text = text
@@ -70,6 +72,7 @@ class Card:
         self.view = view
         self.differentiable = differentiable
         self.deprecation = deprecation
+        self.calls = calls
         self._effect = effect
         self.shape_part: Callable[..., Any] | None = None
         self.check_part: Callable[..., Any] | None = None

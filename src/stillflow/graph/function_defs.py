@@ -93,8 +93,8 @@ def _write_outputs(
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"Expected number of outputs ({len(outputs)}) and the number of output names "
-            f"({len(output_names)}) to match but they do not.",
+            "output names must be either empty or equal in size to outputs. output names size = "
+            f"{len(output_names)} outputs size = {len(outputs)}",
         )
     for index, tensor in enumerate(outputs):
         if tensor.dtype._is_ref_dtype:

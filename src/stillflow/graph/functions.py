@@ -28,7 +28,7 @@ class FunctionCard(Card):
     parts_of_calls: tuple[Callable[..., Any], Callable[..., Any]] | None = None
 
     def __init__(self, op_def: Any, function: LibraryFunction) -> None:
-        super().__init__(op_def.name, effect="state")
+        super().__init__(op_def.name, effect="state", calls=True)
         self.function = function
         self.__dict__["signature"] = signature_of(op_def)
         if self.parts_of_calls is None:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from stillflow import errors
 from stillflow.graph import attrs as attr_values
 from stillflow.graph.card import Card, find, unregistered
 from stillflow.graph.collections import Collections
@@ -46,7 +47,6 @@ class Graph(Scopes, Collections):
         self._edition = 0  # counts every change, also of existing nodes: plans depend on it
         self._min_consumer = 0
         self._producer = PRODUCER
-        self._is_function = False
         self._building_function = False
         self._outer_graph: Graph | None = None
         # Once there are loops: refuses an operation that takes a value out of one.
@@ -324,10 +324,19 @@ class Graph(Scopes, Collections):
     def _get_function(self, name: str | bytes) -> Any:
         return self._functions.get(name.decode() if isinstance(name, bytes) else name)
 
-    def _is_function_name(self, name: str) -> bool:
+    def _is_function(self, name: str) -> bool:
         return name in self._functions
 
     def _add_function(self, function: Any) -> None:
+        known = self._functions.get(function.name)
+        other = known is not None and known is not function
+        if other and known.definition != function.definition:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Cannot add function '{function.name}' because a different function with "
+                "the same name already exists.",
+            )
         self._functions[function.name] = function
         self._min_consumer = max(self._min_consumer, FUNCTION_CONSUMER)
 

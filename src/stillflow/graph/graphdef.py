@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from stillflow.graph import attrs as attr_values
+from stillflow.graph.library_order import table_order
 from stillflow.graph.signature import Arg, Attr, Signature
 
 if TYPE_CHECKING:
@@ -49,13 +50,18 @@ def graph_def(graph: Graph, add_shapes: bool = False) -> Any:
     result.versions.CopyFrom(graph.graph_def_versions)
     for op in graph._operations:
         fill_node(result.node.add(), op, add_shapes)
-    for function in graph._functions.values():
-        result.library.function.add().CopyFrom(function.definition)
-        if function.grad_func_name:
-            gradient = result.library.gradient.add()
-            gradient.function_name = function.name
-            gradient.gradient_func = function.grad_func_name
+    if graph._functions:
+        fill_library(result.library, graph._functions)
     return result
+
+
+def fill_library(library: Any, functions: dict[str, Any]) -> None:
+    """Writes functions into a `FunctionDefLibrary` message."""
+    for name in table_order(functions):
+        library.function.add().CopyFrom(functions[name].definition)
+    gradients = {name: f.grad_func_name for name, f in functions.items() if f.grad_func_name}
+    for name in table_order(gradients):
+        library.gradient.add(function_name=name, gradient_func=gradients[name])
 
 
 @cache

@@ -166,6 +166,14 @@ class Inliner:
         if not inputs and not controls and scope.pivot is not None:
             controls = [scope.pivot]
         outputs, done = lower(self, Call(op, inputs, controls, scope))
+        if len(outputs) != len(op._outputs):
+            what = "SymGrad" if op.type == "SymbolicGradient" else f"{op.type} {op.name}"
+            raise errors.InvalidArgumentError(
+                op.node_def,
+                op,
+                f"{what} expects to return {len(op._outputs)} tensor(s), but get {len(outputs)} "
+                "tensor(s) instead.",
+            )
         for old, new in zip(op._outputs, outputs, strict=True):
             scope.tensors.setdefault(old, new)
         scope.ops[op] = done
@@ -302,11 +310,17 @@ def expansion_of(op: Operation, scope: Scope) -> Callable[..., Any] | None:
     from stillflow.runtime.lowering import LOWERED
 
     if isinstance(op.card, FunctionCard):
-        return None if op.type in scope.names else _call
+        return None if op.type in scope.names or _stays(op, op.card) else _call
     lower = _CALLS.get(op.type) or LOWERED.get(op.type)
     if lower is None or not scope.names:
         return lower
     return None if any(name in scope.names for name in called_names(op)) else lower
+
+
+def _stays(op: Operation, card: FunctionCard) -> bool:
+    """Whether the program asks for a call that can be seen as such."""
+    value = op.attrs.get("_noinline") or card.function.definition.attr["_noinline"].b
+    return bool(getattr(value, "b", value))
 
 
 def called_names(op: Operation) -> list[str]:

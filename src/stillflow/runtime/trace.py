@@ -226,6 +226,8 @@ class Tracer:
         step.arguments = [Name(given[a].name) if isinstance(a, Tensor) else a for a in arguments]
         step.keywords = keywords
         step.writes = [self.buffer_id(given[op._inputs[i]]) for i in card.writes]
+        if card.calls:
+            step.writes.append(-1)  # what is called may change any variable
         self.steps.append(step)
 
     def set_output(self, tensor: Tensor, value: Value) -> None:

@@ -280,7 +280,7 @@ class CondContext(ControlFlowContext):
                 if inner is not tensor:
                     op._update_input(index, inner)
             self._RemoveExternalControlEdges(op)
-            if op.graph._is_function_name(op.type) or op.type == "SymbolicGradient":
+            if op.graph._is_function(op.type) or op.type == "SymbolicGradient":
                 op._add_control_input(self._pivot.op)
         names = [tensor.name for tensor in op._outputs]
         context: Any = self

@@ -279,7 +279,7 @@ class WhileContext(ControlFlowContext):
     def _depends_on_invariants_only(self, op: Operation) -> bool:
         if op._control_inputs:
             return False
-        if op.graph._is_function_name(op.type) or op.type == "SymbolicGradient":
+        if op.graph._is_function(op.type) or op.type == "SymbolicGradient":
             return True
         return all(is_loop_constant_enter(tensor.op) for tensor in op._inputs)
 

@@ -28,17 +28,20 @@ _PARTITIONED = """
     config_proto: string = ""
     executor_type: string = ""
 """
-partitioned_call_op = op(_PARTITIONED.format("PartitionedCall"), effect="state")
+partitioned_call_op = op(_PARTITIONED.format("PartitionedCall"), effect="state", calls=True)
 stateful_partitioned_call_op = op(
-    _PARTITIONED.format("StatefulPartitionedCall") + "flags: stateful"
+    _PARTITIONED.format("StatefulPartitionedCall") + "flags: stateful", calls=True
 )
-remote_call_op = op("""
+remote_call_op = op(
+    """
     RemoteCall(target: string, args: [Tin]) -> output: [Tout]
     Tin: list(type) >= 1
     Tout: list(type) >= 1
     f: func
     flags: stateful
-""")
+    """,
+    calls=True,
+)
 symbolic_gradient_op = op(
     """
     SymbolicGradient(input: [Tin]) -> output: [Tout]
@@ -47,6 +50,7 @@ symbolic_gradient_op = op(
     f: func
     """,
     effect="state",
+    calls=True,
 )
 _IF = """
     {}(cond: Tcond, input: [Tin]) -> output: [Tout]
@@ -57,16 +61,19 @@ _IF = """
     else_branch: func
     output_shapes: list(shape) = []
 """
-if_op = op(_IF.format("If") + "flags: stateful")
-stateless_if_op = op(_IF.format("StatelessIf"), effect="state")
-case_op = op("""
+if_op = op(_IF.format("If") + "flags: stateful", calls=True)
+stateless_if_op = op(_IF.format("StatelessIf"), effect="state", calls=True)
+case_op = op(
+    """
     Case(branch_index: int32, input: [Tin]) -> output: [Tout]
     Tin: list(type) >= 0
     Tout: list(type) >= 0
     branches: list(func) >= 1
     output_shapes: list(shape) = []
     flags: stateful
-""")
+    """,
+    calls=True,
+)
 _WHILE = """
     {}(input: [T]) -> output: [T]
     T: list(type) >= 0
@@ -75,8 +82,8 @@ _WHILE = """
     output_shapes: list(shape) = []
     parallel_iterations: int = 10
 """
-while_op = op(_WHILE.format("While") + "flags: stateful")
-stateless_while_op = op(_WHILE.format("StatelessWhile"), effect="state")
+while_op = op(_WHILE.format("While") + "flags: stateful", calls=True)
+stateless_while_op = op(_WHILE.format("StatelessWhile"), effect="state", calls=True)
 for_op = op(
     """
     For(start: int32, limit: int32, delta: int32, input: [T]) -> output: [T]
@@ -84,8 +91,10 @@ for_op = op(
     body: func
     """,
     effect="state",
+    calls=True,
 )
-underscore_if_op = op("""
+underscore_if_op = op(
+    """
     _If(cond: Tcond, input: [Tin]) -> output: [Tout]
     Tcond: type
     Tin: list(type) >= 1
@@ -93,14 +102,19 @@ underscore_if_op = op("""
     then_branch: func
     else_branch: func
     flags: stateful
-""")
-underscore_while_op = op("""
+    """,
+    calls=True,
+)
+underscore_while_op = op(
+    """
     _While(input: [T]) -> output: [T]
     T: list(type) >= 0
     cond: func
     body: func
     flags: stateful
-""")
+    """,
+    calls=True,
+)
 fake_param_op = op("FakeParam() -> output: dtype; dtype: type; shape: shape")
 
 
@@ -129,8 +143,16 @@ def _unknown(node: Node) -> Any:
     return [None] * len(node.outputs)
 
 
-for _card in (if_op, stateless_if_op, case_op, while_op, stateless_while_op):
+def _loop_shapes(node: Node) -> Any:
+    if node.op.attrs.get("output_shapes"):
+        return _stated_shapes(node)
+    return [node.dims(index) for index in range(len(node.outputs))]
+
+
+for _card in (if_op, stateless_if_op, case_op):
     _card.shape(_stated_shapes)
+for _card in (while_op, stateless_while_op):
+    _card.shape(_loop_shapes)
 for _card in (
     partitioned_call_op, stateful_partitioned_call_op, remote_call_op, for_op,
     underscore_if_op, underscore_while_op,
@@ -140,8 +162,12 @@ for _card in (
 
 @symbolic_gradient_op.shape
 def symbolic_gradient_shape(node: Node) -> Any:
-    """Gradients have the shapes of the arguments."""
-    return [node.dims(index) for index in range(len(node.outputs))]
+    """Gradients have the shapes of the arguments, or of the variables that these stand for."""
+    inputs = node.inputs[: len(node.outputs)]
+    return [
+        node.dims(index) if tensor._handle_dims is None else tensor._handle_dims
+        for index, tensor in enumerate(inputs)
+    ]
 
 
 # ---- kernels
