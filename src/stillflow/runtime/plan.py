@@ -20,6 +20,7 @@ from stillflow.runtime.ownership import protect
 from stillflow.runtime.prune import needed_ops
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.reuse import reuse
+from stillflow.runtime.threads import alone
 from stillflow.runtime.tokens import token_plan
 from stillflow.runtime.trace import Tracer
 from stillflow.runtime.unused import drop_unused
@@ -88,7 +89,9 @@ def make_plan(
     values = [value for _, value in fetched]
     names_out = [value.name for value in values]
     names_out += [name for value in values for name, _ in value.guard or ()]
-    steps = join(drop_unused(tracer.steps, names_out, targets))
+    used = drop_unused(tracer.steps, names_out, targets)
+    work = ops if any(step.kind == "loop" for step in used) else [step.op for step in used]
+    steps = join(used)
     steps, roots = protect(steps, tracer.values, tracer.memory, values)
     kept = frozenset(root for value in values for root in value.roots)
     shapes = {
@@ -103,4 +106,5 @@ def make_plan(
     def convert(tensor: Tensor, copy: bool) -> Any:
         return fetch_fed if tensor in feeds else fetch_converter(tensor, copy)
 
-    return writer.function(names, fetched[:converted], fetched[converted:], convert)
+    function = writer.function(names, fetched[:converted], fetched[converted:], convert)
+    return alone(function, work, facts)

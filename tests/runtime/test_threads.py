@@ -1,0 +1,65 @@
+"""Plans with little to do keep to one thread."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import stillflow as tf
+
+
+@pytest.fixture
+def two_threads():
+    old = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(old)
+
+
+@pytest.fixture
+def settings(two_threads, monkeypatch):
+    """The numbers of threads that are asked for."""
+    asked = []
+    monkeypatch.setattr(torch, "set_num_threads", asked.append)
+    return asked
+
+
+def multiply(rows: int, columns: int, kernel: bool = False) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, columns])
+        y = tf.matmul(x, x, transpose_a=True)
+        if kernel:
+            y = tf.nn.conv1d(y[None], tf.ones([1, columns, 1]), 1, "SAME")
+        session.run(y, {x: np.ones([rows, columns])})
+
+
+def test_small_products_use_one_thread_and_leave_the_setting_alone(settings):
+    multiply(100, 10)
+    assert settings == [1, 2]
+
+
+def test_large_products_use_all_threads(settings):
+    multiply(1000, 200)
+    assert settings == []
+
+
+def test_convolutions_use_all_threads(settings):
+    multiply(10, 10, kernel=True)
+    assert settings == []
+
+
+def test_plans_that_cannot_share_work_are_left_alone(settings):
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2])
+        session.run(x + 1.0, {x: np.ones([2])})
+    assert settings == []
+
+
+def test_the_setting_is_restored_after_a_failure(two_threads):
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 3])
+        checked = tf.Assert(tf.reduce_sum(tf.matmul(x, tf.ones([3, 3]))) < 0.0, [x])
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(checked, {x: np.ones([2, 3])})
+    assert torch.get_num_threads() == 2
