@@ -80,6 +80,23 @@ def decoders(tf):
 
 
 @program
+def few_beams(tf):
+    """So few that beams fall out whose own turn has not come yet."""
+    random = np.random.RandomState(8)
+    x = tf.placeholder(tf.float32, [None, 4, None])
+    lengths = tf.placeholder(tf.int32, [4])
+    fetches = {
+        f"{width}_beams": tf.nn.ctc_beam_search_decoder(
+            x, lengths, beam_width=width, top_paths=min(width, 2), merge_repeated=width % 2 == 0)
+        for width in (1, 2, 3, 5, 8)
+    }
+    return [
+        Run(fetches, {x: scale * random.randn(20, 4, classes), lengths: [20, 17, 12, 5]})
+        for classes, scale in ((3, 0.5), (6, 2.0), (12, 4.0))
+    ]
+
+
+@program
 def repeated_labels(tf):
     x = tf.placeholder(tf.int32, [None, 4])
     collapsed = tf.nn.collapse_repeated(x, [4, 2])

@@ -59,6 +59,16 @@ def test_more_paths_than_beams_are_refused():
         ctc_beams.search(np.zeros((2, 3)), 1, 2, merge_repeated=True)
 
 
+def test_equally_likely_labels_come_in_the_order_of_their_beams():
+    found, scores = ctc_beams.search(np.zeros((2, 4)), 3, 3, merge_repeated=False)
+    assert len({tuple(labels) for labels in found}) == 3
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_a_sequence_without_steps_has_no_labels():
+    assert ctc_beams.search(np.zeros((0, 3)), 4, 1, merge_repeated=True) == ([[]], [0.0])
+
+
 def test_labels_end_at_the_first_blank():
     assert without_blanks([[0, 1, 4, 4]], [9], 5, collapse=False, ignore_longer=False) == [[0, 1]]
     assert without_blanks([[0, 0, 1]], [9], 5, collapse=True, ignore_longer=False) == [[0, 1]]

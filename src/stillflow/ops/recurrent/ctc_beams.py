@@ -1,32 +1,35 @@
-"""Beam search over the labels of connectionist temporal classification."""
+"""Beam search over the labels of connectionist temporal classification.
+
+A beam that falls out in a step is forgotten, and what TensorFlow then does with it shows in the
+result: if its parent's turn comes later in the same step and does not bring it back, its own turn
+is skipped. Equally likely beams go in the order that C++'s heap gives them, which is that of
+`heapq` as long as beams compare by nothing but their likelihood.
+"""
 
 from __future__ import annotations
 
-import heapq
-import itertools
-from bisect import bisect_left
-from math import exp, inf, log, log1p
+from bisect import bisect_right
+from heapq import heapify, heappop, heapreplace
+from math import exp, inf, log1p
 
 import numpy as np
 
-
-def _add(a: float, b: float) -> float:
-    """The logarithm of a sum of numbers given by their logarithms."""
-    if a < b:
-        a, b = b, a
-    return a if b == -inf else a + log1p(exp(b - a))
+# How much less likely than the last beam a label may look before it is not tried: rounding.
+_SLACK = 1e-6
 
 
 class _Beam:
     """A sequence of labels, and the logarithms of its probabilities now and a step before."""
 
     __slots__ = (
-        "blank", "children", "label", "labelled", "old_blank", "old_total", "parent", "total",
+        "blank", "children", "kin", "label", "labelled", "old_blank", "old_total", "parent",
+        "total",
     )  # fmt: skip
 
     def __init__(self, parent: _Beam | None, label: int) -> None:
         self.parent, self.label = parent, label
         self.children: dict[int, _Beam] = {}
+        self.kin: list[int] = []  # labels of the children that were kept in the last step
         self.old_total = self.old_blank = -inf
         self.forget()
 
@@ -43,29 +46,127 @@ class _Beam:
         return found[::-1]
 
 
+class _Leaf(float):
+    """A kept beam; the number is the logarithm of its probability.
+
+    Attributes:
+      beam: the beam, or None for a new one.
+      parent: for a new one, the beam to which a label is added.
+      label: that label.
+    """
+
+    __slots__ = ("beam", "label", "parent")
+    beam: _Beam | None
+    parent: _Beam
+    label: int
+
+    def taken(self) -> _Beam:
+        """The beam; a new one is made now that it stays."""
+        beam = self.beam
+        if beam is None:
+            beam = self.parent.children.get(self.label)
+            if beam is None:
+                beam = self.parent.children[self.label] = _Beam(self.parent, self.label)
+            beam.total = beam.labelled = float(self)
+            beam.blank = -inf
+        return beam
+
+
+def _leaf(beam: _Beam) -> _Leaf:
+    leaf = _Leaf(beam.total)
+    leaf.beam = beam
+    return leaf
+
+
 class _Best:
-    """The likeliest beams."""
+    """The likeliest beams: a list up to `width` beams, a heap after one more."""
 
     def __init__(self, width: int) -> None:
         self.width = width
-        self.heap: list[tuple[float, int, _Beam]] = []
-        self.order = itertools.count(0, -1)
+        self.clear()
 
-    def may_join(self, total: float) -> bool:
-        return total > -inf and (len(self.heap) < self.width or total > self.heap[0][0])
+    def clear(self) -> None:
+        self.leaves: list[_Leaf] = []
+        self.is_heap = self.least_first = False
 
-    def push(self, beam: _Beam) -> None:
-        entry = (beam.total, next(self.order), beam)
-        if len(self.heap) < self.width:
-            heapq.heappush(self.heap, entry)
-        elif beam.total > self.heap[0][0]:
-            heapq.heapreplace(self.heap, entry)
+    def limit(self) -> float:
+        """What a beam must be likelier than to join; the least likely beam then stands first."""
+        leaves = self.leaves
+        if len(leaves) < self.width:
+            return -inf
+        if not (self.is_heap or self.least_first):
+            place = leaves.index(min(leaves))
+            leaves[0], leaves[place] = leaves[place], leaves[0]
+            self.least_first = True
+        return leaves[0]
+
+    def push(self, leaf: _Leaf) -> None:
+        leaves = self.leaves
+        if self.is_heap:
+            if leaf > leaves[0]:
+                heapreplace(leaves, leaf)
+            return
+        leaves.append(leaf)
+        if self.least_first and not leaf > leaves[0]:
+            leaves[0], leaves[-1] = leaves[-1], leaves[0]
+        if len(leaves) > self.width:
+            heapify(leaves)
+            heappop(leaves)
+            self.is_heap = True
+
+    def join(self, leaf: _Leaf) -> float:
+        """Puts a beam above the limit in, for the last one if need be: the new limit."""
+        leaves = self.leaves
+        if self.is_heap:
+            gone = heapreplace(leaves, leaf).beam
+            if gone is not None:
+                gone.forget()
+            return leaves[0]
+        if len(leaves) == self.width:
+            gone = leaves[0].beam
+            leaves[0] = _Leaf(-inf)
+            if gone is not None:
+                gone.forget()
+        self.push(leaf)
+        return self.limit()
 
     def take(self) -> list[_Beam]:
         """All, likeliest first; none are left."""
-        beams = [beam for _, _, beam in sorted(self.heap, key=lambda e: (-e[0], -e[1]))]
-        self.heap = []
-        return beams
+        leaves = self.leaves
+        if self.is_heap:
+            ordered = [heappop(leaves) for _ in range(len(leaves))][::-1]
+        else:
+            ordered = sorted(leaves, reverse=True)
+        self.clear()
+        return [leaf.taken() for leaf in ordered]
+
+
+class _Labels:
+    """The logarithms of the labels' probabilities in one step.
+
+    Attributes:
+      log_probs: by label; the blank is the last.
+      unlikely: minus the logarithms, likeliest first, without the blank.
+      order: labels, likeliest first.
+    """
+
+    __slots__ = ("log_probs", "order", "unlikely")
+
+    def __init__(self, log_probs: list[float], order: list[int]) -> None:
+        self.log_probs, self.order = log_probs, order
+        self.unlikely = [-log_probs[label] for label in order]
+
+    def above(self, log_prob: float) -> list[int]:
+        """Labels that are at least so likely, in the order of their numbers."""
+        return sorted(self.order[: bisect_right(self.unlikely, _SLACK - log_prob)])
+
+
+def _steps(logits: np.ndarray) -> list[_Labels]:
+    x = logits.astype(np.float64)
+    x -= x.max(axis=1, keepdims=True)
+    x -= np.log(np.exp(x).sum(axis=1, keepdims=True))
+    order = np.argsort(-x[:, :-1], axis=1, kind="stable")
+    return [_Labels(*pair) for pair in zip(x.tolist(), order.tolist(), strict=True)]
 
 
 def search(
@@ -85,65 +186,65 @@ def search(
     root = _Beam(None, -1)
     root.total = root.blank = 0.0
     best = _Best(beam_width)
-    best.push(root)
-    for row in logits.astype(np.float64):
-        peak = float(row.max())
-        step = (row - (peak + log(float(np.exp(row - peak).sum())))).tolist()
+    best.push(_leaf(root))
+    for labels in _steps(logits) if len(logits) else ():
         beams = best.take()
-        _prolong(beams, step, best)
-        likeliest = sorted(enumerate(step[:-1]), key=lambda pair: -pair[1])
+        _prolong(beams, labels.log_probs, best)
         for beam in beams:
-            if best.may_join(beam.old_total):
-                _branch(beam, likeliest, best)
+            if beam.old_total > best.limit():
+                _branch(beam, labels, best)
+            beam.kin = []
     if top_paths > beam_width:
         raise ValueError("requested more paths than the beam width.")
-    if top_paths > len(best.heap):
+    if top_paths > len(best.leaves):
         raise ValueError("Less leaves in the beam search than requested.")
-    chosen = best.take()[:top_paths]
+    top = _Best(top_paths)
+    for leaf in best.leaves:
+        top.push(leaf)
+    chosen = top.take()
     return [beam.labels(merge_repeated) for beam in chosen], [beam.total for beam in chosen]
 
 
-def _prolong(beams: list[_Beam], step: list[float], best: _Best) -> None:
+def _prolong(beams: list[_Beam], log_probs: list[float], best: _Best) -> None:
     """Lets beams stay as they are: by a blank, or by their last label again."""
+    blank = log_probs[-1]
     for beam in beams:
         beam.old_total, beam.old_blank = beam.total, beam.blank
     for beam in beams:
-        parent = beam.parent
+        parent, labelled = beam.parent, beam.labelled
         if parent is not None:
             if parent.total != -inf:
-                same = beam.label == parent.label
-                before = parent.old_blank if same else parent.old_total
-                beam.labelled = _add(beam.labelled, before)
-            beam.labelled += step[beam.label]
-        beam.blank = beam.old_total + step[-1]
-        beam.total = _add(beam.blank, beam.labelled)
-        best.push(beam)
+                parent.kin.append(beam.label)
+                other = parent.old_blank if beam.label == parent.label else parent.old_total
+                if labelled < other:
+                    labelled, other = other, labelled
+                if other != -inf:
+                    labelled += log1p(exp(other - labelled))
+            labelled += log_probs[beam.label]
+        beam.labelled = labelled
+        beam.blank = other = beam.old_total + blank
+        if labelled < other:
+            labelled, other = other, labelled
+        if other != -inf:
+            labelled += log1p(exp(other - labelled))
+        beam.total = labelled
+        best.push(_leaf(beam))
 
 
-def _branch(beam: _Beam, likeliest: list[tuple[int, float]], best: _Best) -> None:
-    """Adds one more label to a beam, where that is likely enough.
-
-    Args:
-      beam: the beam.
-      likeliest: labels and the logarithms of their probabilities, likeliest first.
-      best: the likeliest beams.
-    """
-    enough = -inf if len(best.heap) < best.width else best.heap[0][0] - beam.old_total
-    count = bisect_left(likeliest, -enough, key=lambda pair: -pair[1])
+def _branch(beam: _Beam, labels: _Labels, best: _Best) -> None:
+    """Adds one more label to a beam, where that is likely enough."""
+    before, children, log_probs = beam.old_total, beam.children, labels.log_probs
+    limit = best.limit()
     # In the order of labels: a beam that gave way before its turn comes back as a new one.
-    for label, log_prob in sorted(likeliest[:count]):
-        child = beam.children.get(label)
-        if child is None:
-            child = beam.children[label] = _Beam(beam, label)
-        if child.total != -inf:
+    likely = labels.above(limit - before)
+    for label in sorted({*likely, *beam.kin}) if beam.kin else likely:
+        child = children.get(label)
+        if child is not None and child.total != -inf:
             continue
-        before = beam.old_blank if label == beam.label else beam.old_total
-        child.total = child.labelled = log_prob + before
-        child.blank = -inf
-        if best.may_join(child.total):
-            if len(best.heap) == best.width:
-                best.heap[0][2].forget()
-            best.push(child)
-        else:
+        total = log_probs[label] + (beam.old_blank if label == beam.label else before)
+        if total > limit:
+            leaf = _Leaf(total)
+            leaf.beam, leaf.parent, leaf.label = None, beam, label
+            limit = best.join(leaf)
+        elif child is not None:
             child.old_total = child.old_blank = -inf
-            child.forget()
