@@ -13,6 +13,7 @@ COMMANDS = {
     "enable": "make plain `python` of this environment serve tensorflow",
     "disable": "undo `enable`",
     "status": "say what `import tensorflow` means in this environment",
+    "convert": "convert a checkpoint to safetensors or npz, and back",
     "inspect": "say what is in a checkpoint, graph, SavedModel, TFRecord file or event file",
     "freeze_graph": "put a checkpoint's values into a graph as constants",
     "optimize_for_inference": "make a frozen graph infer with less work",

@@ -41,6 +41,7 @@ STORAGE: dict[int, np.dtype[Any]] = {
     number: np.dtype(kind) for number, (_, kind) in _TYPES.items() if kind is not None
 }
 _QUANTIZED = {11, 12, 13, 15, 16}
+NUMBERS = {name: number for number, (name, _) in _TYPES.items()}
 NUMBER_OF = {dtype: number for number, dtype in STORAGE.items() if number not in _QUANTIZED}
 
 
