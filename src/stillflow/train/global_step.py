@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from stillflow.graph import dtypes
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph, get_default_graph
@@ -22,7 +24,7 @@ GLOBAL_STEP_READ_KEY = "global_step_read_op_cache"
 @export("train.global_step")
 def global_step(sess: Any, global_step_tensor: Any) -> int:
     """The number of steps so far, by running `global_step_tensor` in `sess`."""
-    return int(sess.run(global_step_tensor))
+    return int(np.asarray(sess.run(global_step_tensor)).item())
 
 
 @export("train.get_global_step")

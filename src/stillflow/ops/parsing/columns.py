@@ -10,7 +10,7 @@ import numpy as np
 
 from stillflow import errors
 from stillflow.graph.constant_value import Dims
-from stillflow.graph.dtypes import DType
+from stillflow.graph.dtypes import DType, cpp_name
 from stillflow.graph.lazy import torch
 from stillflow.ops.parsing import wire
 
@@ -55,7 +55,7 @@ def decoded(raws: Sequence[bytes], feature: Sparse | Dense, where: Where) -> wir
     Raises:
       InvalidArgumentError: they are of another type, or no values at all.
     """
-    kind = feature.dtype.name
+    kind = cpp_name(feature.dtype)
     try:
         return wire.decode(raws, kind)
     except wire.Damaged as error:
@@ -112,7 +112,7 @@ def dense_column(
     if len(wrong):
         index = int(wrong[0])
         raise refuse(
-            f"{where(index)}Number of {_VALUES[feature.dtype.name]} values != expected.  "
+            f"{where(index)}Number of {_VALUES[cpp_name(feature.dtype)]} values != expected.  "
             f"Values size: {found.counts[index]} but output shape: {shape_text(shape)}"
         )
     filler = default if isinstance(default, np.ndarray) else default.numpy()
@@ -136,8 +136,8 @@ def padded_column(feature: Dense, found: wire.Decoded, default: Any, where: Wher
     if len(broken):
         index = int(broken[0])
         raise refuse(
-            f"{where(index)}Number of {_VALUES[feature.dtype.name]} values is not a multiple of "
-            f"stride length. Saw {counts[index]} values but output shape is: {shape_text(shape)}"
+            f"{where(index)}Number of {_VALUES[cpp_name(feature.dtype)]} values is not a multiple "
+            f"of stride length. Saw {counts[index]} values but output shape is: {shape_text(shape)}"
         )
     filler = default if isinstance(default, np.ndarray) else default.numpy()
     longest = int(counts.max()) if len(counts) else 0

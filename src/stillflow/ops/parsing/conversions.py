@@ -11,6 +11,7 @@ from stillflow import errors
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes, tensor_proto
 from stillflow.graph.card import op
+from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
@@ -64,9 +65,9 @@ def parse_tensor_kernel(node: Node) -> Any:
             raise refuse(f"Could not parse `serialized` as TensorProto: '{shown}'") from None
         held = dtypes.as_dtype(message.dtype) if message.dtype else None
         if held != wanted:
+            found = cpp_name(held) if held else "INVALID"
             raise refuse(
-                f"Type mismatch between parsed tensor ({held.name if held else 'INVALID'}) and "
-                f"dtype ({wanted.name})"
+                f"Type mismatch between parsed tensor ({found}) and dtype ({cpp_name(wanted)})"
             )
         return from_stored(np.asarray(tensor_proto.from_proto(message)), wanted, device)
 

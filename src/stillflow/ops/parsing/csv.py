@@ -10,6 +10,7 @@ import numpy as np
 
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
+from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
@@ -136,7 +137,7 @@ class _Column:
             value = self.parse(field)
             if value is None:
                 raise refuse(
-                    f"Field {self.place} in record {record} is not a valid {self.dtype.name}: "
+                    f"Field {self.place} in record {record} is not a valid {cpp_name(self.dtype)}: "
                     f"{field.decode(errors='replace')}"
                 )
             values.append(value)

@@ -12,6 +12,7 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
 from stillflow.graph.constant_value import Dims
+from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.parsing import columns, wire
@@ -185,7 +186,7 @@ class _Parser:
         def missing(index: int) -> str:
             return (
                 f"Name: {_name(names, index)}, Feature: {feature.key} (data type: "
-                f"{feature.dtype.name}) is required but could not be found."
+                f"{cpp_name(feature.dtype)}) is required but could not be found."
             )
 
         return columns.dense_column(raws, feature, found, default, where, missing)
@@ -280,8 +281,8 @@ def _single_dense(feature: Dense, raw: bytes, default: Any) -> Any:
     if not raw and not feature.is_variable:
         if feature.size and not int(np.prod(default.shape)):
             raise refuse(
-                f"Feature: {feature.key} (data type: {feature.dtype.name}) is required but could "
-                "not be found."
+                f"Feature: {feature.key} (data type: {cpp_name(feature.dtype)}) is required but "
+                "could not be found."
             )
         return default.copy() if feature.dtype == dtypes.string else default.clone()
     found = columns.decoded((raw,), feature, where)

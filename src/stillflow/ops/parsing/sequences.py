@@ -10,6 +10,7 @@ import numpy as np
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.constant_value import Dims
+from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.parsing import columns, wire
@@ -119,21 +120,21 @@ def _decoded(raws: Sequence[bytes], feature: Sparse | Dense, where: columns.Wher
     from stillflow.protos import Feature
 
     try:
-        return wire.decode(raws, feature.dtype.name)
+        return wire.decode(raws, cpp_name(feature.dtype))
     except wire.Damaged as error:
         raise refuse(f"{where(error.index)}Can't parse serialized Example.") from None
     except wire.WrongKind as error:
         shown = str(Feature.FromString(raws[error.index]))
         raise refuse(
-            f"{where(error.index)}Data types don't match. Expected type: {feature.dtype.name}  "
-            f"Feature is: {shown}"
+            f"{where(error.index)}Data types don't match. Expected type: "
+            f"{cpp_name(feature.dtype)}  Feature is: {shown}"
         ) from None
 
 
 def _check_counts(found: wire.Decoded, feature: Dense, name: str) -> None:
     wrong = np.flatnonzero(found.counts != feature.size)
     if len(wrong):
-        kind = {"string": "bytes"}.get(feature.dtype.name, feature.dtype.name)
+        kind = {"string": "bytes"}.get(cpp_name(feature.dtype), cpp_name(feature.dtype))
         raise refuse(
             f"Name: {name}, Key: {feature.key}, Index: {wrong[0]}.  Number of {kind} values != "
             f"expected.  values size: {found.counts[wrong[0]]} but output shape: "
@@ -283,7 +284,7 @@ def _parse_batch(
         raws = context(count + i)
         found = _of_batch(raws, f, names)
         missing = (
-            f"Feature: {f.key} (data type: {f.dtype.name}) is required but could not be found."
+            f"Feature: {f.key} (data type: {cpp_name(f.dtype)}) is required but could not be found."
         )
         outputs.append(
             columns.dense_column(raws, f, found, default, where, lambda index, m=missing: m)
@@ -302,7 +303,7 @@ def _parse_batch(
 
 def _of_batch(raws: list[bytes], feature: Sparse | Dense, names: list[str]) -> wire.Decoded:
     try:
-        return wire.decode(raws, feature.dtype.name)
+        return wire.decode(raws, cpp_name(feature.dtype))
     except (wire.Damaged, wire.WrongKind) as error:
         raise refuse(
             f"Error in context feature {feature.key} in example {names[error.index]}"
@@ -313,7 +314,7 @@ def _of_lists(lists: list[list[bytes]], feature: Sparse | Dense, names: list[str
     flat = [raw for raws in lists for raw in raws]
     owners = np.repeat(np.arange(len(lists)), [len(raws) for raws in lists])
     try:
-        return wire.decode(flat, feature.dtype.name)
+        return wire.decode(flat, cpp_name(feature.dtype))
     except (wire.Damaged, wire.WrongKind) as error:
         raise refuse(
             f"Error in sequence feature {feature.key} in example {names[owners[error.index]]}"
@@ -348,8 +349,8 @@ def _dense_lists(
     for raws in lists:
         if raws is None and feature.key not in optional:
             raise refuse(
-                f"Feature: {feature.key} (data type: {feature.dtype.name}) is required but could "
-                "not be found."
+                f"Feature: {feature.key} (data type: {cpp_name(feature.dtype)}) is required but "
+                "could not be found."
             )
     rows = [raws or [] for raws in lists]
     found = _of_lists(rows, feature, names)

@@ -10,6 +10,7 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.card import Card, op
 from stillflow.graph.constant_value import Dims
+from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.node import Node
 from stillflow.ops.queues.attempts import private_name
 from stillflow.ops.queues.queue import UNBOUNDED, Queue, shape_text
@@ -158,7 +159,7 @@ def _check_shuffle(node: Node, store: ShuffleStore, shared: str) -> None:
 
 
 def _names(types: Sequence[Any]) -> str:
-    return ", ".join(dtype.base_dtype.name for dtype in types)
+    return ", ".join(cpp_name(dtype.base_dtype) for dtype in types)
 
 
 def _shape_list(shapes: Sequence[Dims]) -> str:

@@ -9,6 +9,7 @@ from stillflow import errors
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import Card, op
 from stillflow.graph.constant_value import Dims
+from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.queues.queue import Queue
@@ -98,12 +99,12 @@ def _check_types(node: Any, types: Sequence[Any], taking: bool) -> Any:
     """What compares an op's types with those of the queue it is given."""
     wanted = [dtype.base_dtype for dtype in types]
     names = [_type_name(tensor.dtype) for tensor in node.inputs]
-    outputs = [dtype.name for dtype in wanted] if taking else []
+    outputs = [cpp_name(dtype) for dtype in wanted] if taking else []
 
     def check(queue: Queue) -> None:
         if queue.dtypes == wanted:
             return
-        theirs = [dtype.base_dtype.name for dtype in queue.dtypes]
+        theirs = [cpp_name(dtype.base_dtype) for dtype in queue.dtypes]
         expected = (names, theirs) if taking else ([names[0], *theirs], [])
         raise errors.InvalidArgumentError(
             None,
@@ -116,7 +117,8 @@ def _check_types(node: Any, types: Sequence[Any], taking: bool) -> Any:
 
 
 def _type_name(dtype: Any) -> str:
-    return f"{dtype.base_dtype.name}_ref" if dtype._is_ref_dtype else str(dtype.name)
+    name = cpp_name(dtype.base_dtype)
+    return f"{name}_ref" if dtype._is_ref_dtype else name
 
 
 def _check_timeout(node: Node) -> None:
