@@ -104,15 +104,17 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.distribute.distribution_strategy_context": {
         "*": "stillflow.distribute.context",
     },
-    "tensorflow.python.eager.def_function": {"function": "stillflow.facade.eager_only:function"},
+    "tensorflow.python.eager.def_function": {
+        "function": "stillflow.functional.polymorphic:function",
+    },
     "tensorflow.python.eager.execution_callbacks": {
         "ExecutionCallback": "stillflow.facade.eager_only:ExecutionCallback",
         "errstate": "stillflow.facade.eager_only:errstate",
         "seterr": "stillflow.facade.eager_only:seterr",
     },
     "tensorflow.python.eager.function": {
-        "defun": "stillflow.facade.eager_only:defun",
-        "defun_with_attributes": "stillflow.facade.eager_only:defun_with_attributes",
+        "defun": "stillflow.functional.polymorphic:defun",
+        "defun_with_attributes": "stillflow.functional.polymorphic:defun_with_attributes",
     },
     "tensorflow.python.framework.c_api_util": {
         "ScopedTFStatus": "stillflow.facade.pywrap:ScopedTFStatus",
@@ -386,6 +388,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.python.ops.signal.fft_ops": {"*": "stillflow.ops.signal.real_fourier"},
     "tensorflow.python.ops.signal.util_ops": {"gcd": "stillflow.signal.frames:gcd"},
+    "tensorflow.python.ops.session_ops": {"*": "stillflow.ops.session_tensors"},
     "tensorflow.python.ops.summary_op_util": {"*": "stillflow.ops.summary.names"},
     "tensorflow.python.ops.partitioned_variables": {"*": "stillflow.variables.partitioned"},
     "tensorflow.python.ops.random_grad": {

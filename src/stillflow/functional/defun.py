@@ -474,7 +474,7 @@ def call_attrs(
         scope = get_default_graph()._attr_scope_map.get("_XlaScope")
         attrs["_XlaScope"] = scope or AttrValue(s=f"function_{func_name}".encode())
     for key in [key for key in others if key.startswith("experimental_")]:
-        attrs[key] = _experimental(key, others.pop(key))
+        attrs[key] = attr_value(key, others.pop(key))
     for key in ("_implements", "_reference"):
         if key in others:
             attrs[key] = AttrValue(s=str(others.pop(key)).encode())
@@ -483,9 +483,11 @@ def call_attrs(
     return attrs
 
 
-def _experimental(name: str, value: Any) -> Any:
+def attr_value(name: str, value: Any) -> Any:
     from stillflow.protos import AttrValue
 
+    if isinstance(value, AttrValue):
+        return value
     for kind, field in ((bool, "b"), (int, "i"), (float, "f"), (str, "s")):
         if isinstance(value, kind):
             return AttrValue(**{field: value.encode() if isinstance(value, str) else value})

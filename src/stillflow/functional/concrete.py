@@ -1,0 +1,367 @@
+"""A traced function: its body, its calls as PartitionedCall, and their gradients."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stillflow import nest
+from stillflow.functional.control_order import order_effects
+from stillflow.graph import dtypes
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.func_graph import FuncGraph
+from stillflow.graph.functions import define
+from stillflow.graph.gradient_registry import _register
+from stillflow.graph.graph import get_default_graph
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.tensor_spec import TensorSpec
+from stillflow.ops.control import identity
+from stillflow.ops.control_flow.gradients import zeros_dtype
+from stillflow.ops.functional import cards
+from stillflow.ops.functional.cards import symbolic
+from stillflow.ops.gradients import gradients, is_trainable
+from stillflow.variables.variable_scope import get_variable_scope
+
+_numbers = itertools.count(1)
+_CONTROL_FLOW = frozenset({"Switch", "Merge", "Enter", "Exit"})
+
+
+class TracedGraph(FuncGraph):
+    """The body of a `tf.function`."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.seed = self.outer_graph.seed
+        self.structured_input_signature: Any = None
+        self.watched: list[Any] = []
+        shared = ("variables", "local_variables", "trainable_variables")
+        for key in self.outer_graph.collections:
+            items = self.outer_graph._collections[key]
+            self._collections[key] = items if key in shared else list(items)
+        for key in shared:
+            self._collections[key] = self.outer_graph.get_collection_ref(key)
+
+    def capture_name(self, tensor: Tensor) -> str | None:
+        return tensor.op.name
+
+    def control_dependencies(self, control_inputs: Any) -> Any:
+        """Operations outside ran before the call does."""
+        if control_inputs is None:
+            return super().control_dependencies(None)
+        inside = [c for c in control_inputs if getattr(c, "graph", self) is self]
+        return super().control_dependencies(inside)
+
+
+def call_config() -> bytes:
+    """The serialized `ConfigProto` that calls carry."""
+    from stillflow.protos import ConfigProto
+
+    config = ConfigProto(allow_soft_placement=True)
+    config.device_count["CPU"] = 1
+    config.device_count["GPU"] = 0
+    config.gpu_options.experimental.SetInParent()
+    serialized: bytes = config.SerializeToString(deterministic=True)
+    return serialized
+
+
+def trace_function(
+    python_function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    name: str,
+    arg_names: Sequence[str] = (),
+) -> TracedGraph:
+    """Builds the body of a function.
+
+    Args:
+      python_function: what builds it.
+      args, kwargs: its arguments; a placeholder stands for every tensor and `TensorSpec`.
+      name: of the function.
+      arg_names: names of the positional arguments.
+
+    Raises:
+      TypeError: if a result cannot become a tensor.
+    """
+    graph = TracedGraph(name)
+    with graph.as_default():
+        scope = get_variable_scope()
+        before = scope.use_resource
+        scope.set_use_resource(True)
+        try:
+            names = [*arg_names, *("arg" for _ in range(len(args)))]
+            given = tuple(
+                _placeholders(graph, arg, arg_name)
+                for arg, arg_name in zip(args, names, strict=False)
+            )
+            named = {key: _placeholders(graph, kwargs[key], key) for key in sorted(kwargs)}
+            graph.structured_input_signature = (args, kwargs)
+            results = python_function(*given, **named)
+
+            def convert(value: Any) -> Any:
+                return _returned(value, python_function)
+
+            graph.structured_outputs = nest.map_structure(convert, results, expand_composites=True)
+        finally:
+            scope.set_use_resource(before)
+        flat = nest.flatten(graph.structured_outputs, expand_composites=True)
+        tensors = [tensor for tensor in flat if tensor is not None]
+        graph.outputs = [graph.capture(t) if t.graph is not graph else t for t in tensors]
+        graph.control_outputs = order_effects(graph, graph.outputs)
+    return graph
+
+
+def _placeholders(graph: TracedGraph, value: Any, name: str) -> Any:
+    def one(leaf: Any) -> Any:
+        if isinstance(leaf, (Tensor, TensorSpec)):
+            label = getattr(leaf, "name", None) if isinstance(leaf, TensorSpec) else None
+            made = graph.add_argument(leaf.dtype, leaf.shape, label or name)
+            made.op.attrs["_user_specified_name"] = (label or name).encode()
+            if isinstance(leaf, Tensor):
+                made._handle_dims, made._handle_dtype = leaf._handle_dims, leaf._handle_dtype
+            return made
+        return leaf
+
+    return nest.map_structure(one, value, expand_composites=True)
+
+
+def _returned(value: Any, function: Any) -> Any:
+    if value is None:
+        return None
+    try:
+        return identity(convert_to_tensor(value))
+    except (TypeError, ValueError):
+        raise TypeError(
+            "To be compatible with tf.contrib.eager.defun, Python functions must return zero or "
+            f"more Tensors; in compilation of {function}, found return value of type "
+            f"{type(value)}, which is not a Tensor."
+        ) from None
+
+
+class ConcreteFunction:
+    """A function for arguments of given types and shapes, whose call is one operation.
+
+    Attributes:
+      graph: its body.
+      name: what the library calls it.
+    """
+
+    def __init__(self, graph: TracedGraph, attrs: dict[str, Any] | None = None) -> None:
+        self.graph = graph
+        self._attrs = attrs or {}
+        self.library_function = define(graph, f"__inference_{graph.name}_{next(_numbers)}")
+        self.library_function.python_grad_func = self._gradient
+        for key, value in self._attrs.items():
+            self.library_function.definition.attr[key].CopyFrom(value)
+        self._gradient_name = f"PartitionedCall-{next(_numbers)}"
+        _register(self._gradient_name, self._gradient)
+        self._backward: _Backward | None = None
+
+    @property
+    def name(self) -> str:
+        return self.library_function.name
+
+    @property
+    def function_def(self) -> Any:
+        """The `FunctionDef`."""
+        return self.library_function.definition
+
+    definition = function_def
+    grad_func_name = None
+    python_grad_func = property(lambda self: self._gradient)
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        """Placeholders of the arguments and of what is captured."""
+        return self.graph.inputs
+
+    @property
+    def outputs(self) -> list[Tensor]:
+        return self.graph.outputs
+
+    @property
+    def structured_outputs(self) -> Any:
+        return self.graph.structured_outputs
+
+    @property
+    def structured_input_signature(self) -> Any:
+        return self.graph.structured_input_signature
+
+    @property
+    def captured_inputs(self) -> list[Tensor]:
+        """Tensors outside that each call passes after the arguments."""
+        return self.graph.captured_inputs
+
+    @property
+    def variables(self) -> list[Any]:
+        """The variables of the graph outside that the body uses."""
+        handles = set(self.captured_inputs)
+        every = [
+            item
+            for key in self.graph.outer_graph.collections
+            for item in self.graph.outer_graph.get_collection(key)
+        ]
+        found = [item for item in every if getattr(item, "handle", None) in handles]
+        return list({id(item): item for item in found}.values())
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        return [variable for variable in self.variables if variable.trainable]
+
+    @property
+    def output_dtypes(self) -> Any:
+        return nest.map_structure(lambda t: None if t is None else t.dtype, self.structured_outputs)
+
+    @property
+    def output_shapes(self) -> Any:
+        return nest.map_structure(lambda t: None if t is None else t.shape, self.structured_outputs)
+
+    @property
+    def stateful_ops(self) -> list[tuple[str, str]]:
+        return [(op.name, op.type) for op in self.graph._operations if op._is_stateful]
+
+    def add_to_graph(self, g: Any = None, register_gradient_functions: bool = False) -> None:
+        """Adds it to the library of a graph, by default the default one."""
+        del register_gradient_functions
+        self.library_function.add_to_graph(get_default_graph() if g is None else g)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Adds a call; gives the results in the structure that the function gave them.
+
+        Args:
+          *args: the tensors that it takes, in order.
+          **kwargs: tensors by the names of its arguments.
+
+        Raises:
+          TypeError: if there are too many or too few.
+        """
+        flat = nest.flatten(args, expand_composites=True)
+        names = [t.op.attrs["_user_specified_name"].decode() for t in self.graph.arguments]
+        rest = names[len(flat) :]
+        for name in rest:
+            if name not in kwargs:
+                raise TypeError(
+                    f"ConcreteFunction was called with {len(flat)} positional arguments; it "
+                    f"takes {len(names)}: {', '.join(names)}"
+                )
+            flat.append(kwargs.pop(name))
+        if kwargs or len(flat) > len(names):
+            raise TypeError(
+                f"ConcreteFunction takes {len(names)} arguments ({', '.join(names)}), "
+                f"got {len(flat)} and {sorted(kwargs)}"
+            )
+        return self.call_flat(flat)
+
+    def call_flat(self, values: Sequence[Any]) -> Any:
+        """Adds a call with the flat list of the arguments that are tensors."""
+        graph = get_default_graph()
+        inputs = [
+            convert_to_tensor(value, dtype=inner.dtype)
+            for value, inner in zip(values, self.graph.arguments, strict=True)
+        ]
+        self.library_function.add_to_graph(graph)
+        stateful = bool(self.library_function.definition.signature.is_stateful)
+        card = cards.stateful_partitioned_call_op if stateful else cards.partitioned_call_op
+        made = card(
+            [*inputs, *self.captured_inputs],
+            Tout=[tensor.dtype for tensor in self.outputs],
+            f=self.library_function.attribute(),
+            config_proto=call_config(),
+        )
+        op = made if isinstance(made, Operation) else made[0].op
+        op.attrs["_gradient_op_type"] = self._gradient_name.encode()
+        for inner, outer in zip(self.outputs, op._outputs, strict=True):
+            outer._dims = inner._dims
+            outer._handle_dims, outer._handle_dtype = inner._handle_dims, inner._handle_dtype
+        return self._structured(op)
+
+    def _structured(self, op: Operation) -> Any:
+        if self.structured_outputs is None:
+            return op
+        outputs = iter(op._outputs)
+        flat = nest.flatten(self.structured_outputs, expand_composites=True)
+        values = [None if item is None else next(outputs) for item in flat]
+        return nest.pack_sequence_as(self.structured_outputs, values, expand_composites=True)
+
+    # ---- gradients
+
+    def _gradient(self, op: Operation, *grads: Any) -> list[Any]:
+        """The gradient of a call: a call of a function that takes what the body computed."""
+        if any(o.type in _CONTROL_FLOW for o in self.graph._operations):
+            # What happens inside of branches and loops cannot be handed out: it is done again.
+            del op.attrs["_gradient_op_type"]
+            return symbolic(op, self.name, grads)
+        if self._backward is None:
+            self._backward = _Backward(self)
+        return self._backward.apply(op, grads)
+
+
+class _Backward:
+    """The function that computes a function's gradient from its intermediate values."""
+
+    def __init__(self, function: ConcreteFunction) -> None:
+        body = function.graph
+        name = body.name
+        self.outputs = len(body.outputs)
+        self.trainable = [i for i, t in enumerate(body.outputs) if is_trainable(t)]
+        with body.as_default():
+            graph = TracedGraph(f"__backward_{name}_{next(_numbers)}")
+        with graph.as_default():
+            given = [
+                graph.add_argument(zeros_dtype(body.outputs[i]), body.outputs[i]._dims)
+                for i in self.trainable
+            ]
+            ys = [body.outputs[i] for i in self.trainable]
+            made = gradients(ys, body.inputs, given) if ys else [None] * len(body.inputs)
+            self.wanted = [gradient is not None for gradient in made]
+            present = [identity(convert_to_tensor(g)) for g in made if g is not None]
+            graph.outputs = [graph.capture(t) if t.graph is not graph else t for t in present]
+            graph.control_outputs = order_effects(graph, graph.outputs)
+        graph.structured_outputs = graph.outputs
+        self.backward = define(graph, f"__inference_{graph.name}_{next(_numbers)}")
+        self.passed = graph.captured_inputs
+        forward = _Extended(body, [*body.outputs, *self.passed])
+        self.forward = define(forward, f"__forward_{name}_{next(_numbers)}")  # type: ignore[arg-type]
+        self._name_each_other()
+
+    def _name_each_other(self) -> None:
+        attrs = self.forward.definition.attr, self.backward.definition.attr
+        attrs[0]["backward_function_name"].s = self.backward.name.encode()
+        attrs[1]["forward_function_name"].s = self.forward.name.encode()
+
+    def apply(self, op: Operation, grads: Sequence[Any]) -> list[Any]:
+        graph = op.graph
+        self.forward.add_to_graph(graph)
+        self.backward.add_to_graph(get_default_graph())
+        if len(op._outputs) == self.outputs and self.passed:
+            op.attrs["f"] = self.forward.attribute()
+            op.attrs["Tout"] = [*op.attrs["Tout"], *(t.dtype for t in self.passed)]
+            for position, inner in enumerate(self.passed):
+                tensor = Tensor(op, self.outputs + position, inner.dtype)
+                tensor._dims = inner._dims
+                tensor._handle_dims, tensor._handle_dtype = inner._handle_dims, inner._handle_dtype
+                op._outputs.append(tensor)
+            graph._changed()
+        given = [grads[i] for i in self.trainable]
+        made = cards.partitioned_call_op(
+            [*given, *op._outputs[self.outputs :]],
+            Tout=[dtypes.as_dtype(a.type) for a in self.backward.definition.signature.output_arg],
+            f=self.backward.attribute(),
+            config_proto=call_config(),
+        )
+        body = self.backward.instantiate(graph)
+        for inner, outer in zip(body.outputs, made if isinstance(made, list) else [], strict=True):
+            outer._dims = inner._dims
+        results = iter(made if isinstance(made, list) else [])
+        return [next(results) if wanted else None for wanted in self.wanted]
+
+
+class _Extended:
+    """A body that gives its intermediate values too."""
+
+    def __init__(self, body: FuncGraph, outputs: list[Tensor]) -> None:
+        self.body = body
+        self.outputs = outputs
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.body, name)
