@@ -1,0 +1,111 @@
+"""Which of TensorFlow's own unit tests still fail, each with a reason: a list that only shrinks.
+
+    python tools/conformance_gaps.py RESULTS --kit DIR --area core            holds the list against
+    python tools/conformance_gaps.py RESULTS --kit DIR --area core --write    writes it anew
+
+RESULTS is what the kit's conformance.py wrote (tools/conformance.sh runs both). The list is
+tests/conformance/AREA.tsv: test file, method, reason. Holding it against a run fails if a method
+fails that is not listed; listed ones that pass by now are named, to be struck off by --write.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+
+LISTS = Path(__file__).resolve().parent.parent / "tests" / "conformance"
+
+# What an error means, the first that matches; where none does, its first line is the reason.
+REASONS = [
+    (r"no eager execution|eager_execution|eager execution", "eager execution"),
+    (r"GradientTape", "gradient tapes"),
+    (r"def_function\.function|defun|Defun|wrap_function", "tf.function and function libraries"),
+    (r"only integers, slices|invalid index to scalar|only 0-dimensional|out of bounds for u?int",
+     "the test itself does not run under NumPy 2"),
+    (r"([\w.]+) is not supported by Stillflow yet", r"\1 is missing"),
+    (r"The operation (\w+) is not supported", r"the operation \1 is missing"),
+    (r"Op type not registered '(\w+)'", r"the operation \1 is missing"),
+]  # fmt: skip
+LONGEST = 110
+
+Gap = tuple[str, str]  # test file, method
+
+
+def reason(error: str) -> str:
+    """A short reason for an error message."""
+    for pattern, text in REASONS:
+        match = re.search(pattern, error)
+        if match:
+            return match.expand(text)
+    line = " ".join(re.sub(r"0x[0-9a-f]+", "0x…", error).split())
+    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+
+
+def failures(results: Path, kit: Path, area: str) -> dict[Gap, str]:
+    """The methods of an area that pass on TensorFlow 1.15.5 and did not pass here."""
+    run = json.loads(results.read_text())["files"]
+    reference = json.loads((kit / "reference.json").read_text())["files"]
+    rows = json.loads((kit / "areas.json").read_text())
+    found: dict[Gap, str] = {}
+    for file, row in rows.items():
+        if row["area"] != area or row["class"] != "public" or file not in reference:
+            continue
+        record = run.get(file, {})
+        for method in reference[file]["tests"]:
+            outcome = record.get("tests", {}).get(method, {})
+            if outcome.get("s") not in ("pass", "skip"):
+                error = outcome.get("e") or record.get("error") or outcome.get("s") or "not run"
+                found[file, method] = reason(str(error))
+    return found
+
+
+def read(path: Path) -> dict[Gap, str]:
+    """The committed list; an area without one has to pass whole."""
+    if not path.exists():
+        return {}
+    rows = [line.split("\t") for line in path.read_text().splitlines() if line[:1] not in "#"]
+    return {(file, method): why for file, method, why in rows}
+
+
+def write(path: Path, area: str, found: dict[Gap, str]) -> None:
+    """Writes the list anew."""
+    head = (
+        f"# Methods of TensorFlow's own unit tests, area {area}, that pass on TensorFlow 1.15.5\n"
+        "# and not here. Written by tools/conformance_gaps.py: file, method, reason, by tabs.\n"
+    )
+    lines = [f"{file}\t{method}\t{why}\n" for (file, method), why in sorted(found.items())]
+    path.write_text(head + "".join(lines))
+
+
+def compare(listed: dict[Gap, str], found: dict[Gap, str]) -> int:
+    """Says how a run differs from the list; returns 1 if something fails that is not listed."""
+    for gap in sorted(listed.keys() - found.keys()):
+        print("passes by now, strike it off:", *gap)
+    fresh = sorted(found.keys() - listed.keys())
+    for gap in fresh:
+        print("fails and is not listed:", *gap, "|", found[gap])
+    print(f"{len(found)} fail, {len(listed)} are listed")
+    return 1 if fresh else 0
+
+
+def main() -> int:
+    """Compares or writes."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("results", type=Path, help="JSON of conformance.py")
+    parser.add_argument("--kit", type=Path, required=True, help="folder of conformance.py")
+    parser.add_argument("--area", default="core", help="(%(default)s)")
+    parser.add_argument("--write", action="store_true", help="write the list anew")
+    options = parser.parse_args()
+    path = LISTS / f"{options.area}.tsv"
+    found = failures(options.results, options.kit, options.area)
+    if options.write:
+        write(path, options.area, found)
+        return 0
+    return compare(read(path), found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
