@@ -23,7 +23,7 @@ class directory:
 
 
 def nodes(graph):
-    return ["%s %s %s" % (op.name, op.type, [t.name for t in op.inputs])
+    return [f"{op.name} {op.type} {[t.name for t in op.inputs]}"
             for op in graph.get_operations()]
 
 
@@ -68,14 +68,14 @@ class Recorder:
 
             def before_run(self, run_context):
                 fetches = run_context.original_args.fetches
-                events.append("before %s" % getattr(fetches, "name", fetches))
+                events.append("before {}".format(getattr(fetches, "name", fetches)))
                 return tf.train.SessionRunArgs({"step": tf.train.get_global_step()})
 
             def after_run(self, run_context, run_values):
-                events.append("after %s" % sorted(run_values.results))
+                events.append(f"after {sorted(run_values.results)}")
 
             def end(self, session):
-                events.append("end %d" % session.run(tf.train.get_global_step()))
+                events.append(f"end {session.run(tf.train.get_global_step())}")
 
         return Hook()
 
@@ -105,7 +105,7 @@ def recovers(tf):
             left = [1]
 
             def after_create_session(self, session, coord):
-                events.append("created at %d" % session.run(tf.train.get_global_step()))
+                events.append(f"created at {session.run(tf.train.get_global_step())}")
 
             def after_run(self, run_context, run_values):
                 if self.left and len(events) == 4:
@@ -135,7 +135,7 @@ def end_of_input(tf):
 @program
 def files_of_training(tf):
     with directory() as path, tf.Graph().as_default():
-        step, weight = training(tf)
+        step, _weight = training(tf)
         with tf.train.MonitoredTrainingSession(
             checkpoint_dir=path, save_summaries_steps=2, save_checkpoint_steps=4,
             log_step_count_steps=3,
@@ -148,8 +148,7 @@ def files_of_training(tf):
             if name.startswith("events"):
                 for event in tf.train.summary_iterator(os.path.join(path, name)):
                     kind = event.WhichOneof("what")
-                    found.append("%s %d %s" % (
-                        kind, event.step, [value.tag for value in event.summary.value]))
+                    found.append(f"{kind} {event.step} {[value.tag for value in event.summary.value]}")
         value = tf.train.load_variable(path, "weight")
         names = [name for name in names if not name.startswith("events")]
     return done(tf, {"names": names, "events": found, "weight": np.float32(value)})
