@@ -149,14 +149,12 @@ class FuncGraph(Graph):
                 raise ValueError(
                     f"Cannot capture a {kind} (name:{op.name}, type:{op.type}) by value."
                 )
-        inputs = [self._captured.get(t) or self._copy(t) for t in op._inputs]
+        inputs = [self._copy(t) for t in op._inputs]  # TensorFlow copies again what it copied
         with self.control_dependencies(None):
             name = self.unique_name(op.name)
             types = [t.dtype for t in op._outputs]
             copied = Graph.add_op(self, op.card, inputs, dict(op.attrs), types, name)
-        for old, new in zip(op._outputs, copied._outputs, strict=True):
-            self._captured[old] = new
-        return self._captured[tensor]
+        return copied._outputs[tensor.value_index]
 
     def _get_function(self, name: str | bytes) -> Any:
         found = super()._get_function(name)

@@ -1,0 +1,1 @@
+"""Input pipelines: datasets, their transformations and iterators (`tf.data`)."""

@@ -1,0 +1,239 @@
+"""`tf.data.Iterator`: where one is in a dataset."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from stillflow.data import nest, structure
+from stillflow.data.dataset import _legacy
+from stillflow.graph import dtypes
+from stillflow.graph.api import add_to_collection, colocate_with, device, name_scope
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.graph import get_default_graph
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape, as_shape
+from stillflow.ops.data import iterators as cards
+from stillflow.train.tracking.base import Trackable
+from stillflow.util.deprecation import deprecated
+
+GET_NEXT_CALL_WARNING_THRESHOLD = 32
+GET_NEXT_CALL_WARNING_MESSAGE = (
+    "An unusually high number of `Iterator.get_next()` calls was detected. This often indicates "
+    "that `Iterator.get_next()` is being called inside a training loop, which will cause gradual "
+    "slowdown and eventual resource exhaustion. If this is the case, restructure your code to "
+    "call `next_element = iterator.get_next()` once outside the loop, and use `next_element` as "
+    "the input to some computation that is invoked inside the loop."
+)
+GLOBAL_ITERATORS = "iterators"
+
+
+def _on_cpu() -> Any:
+    """On the CPU, unless the program says where."""
+    return device(None if get_default_graph()._device_functions_outer_to_inner else "/cpu:0")
+
+
+def _structure(output_types: Any, output_shapes: Any, output_classes: Any) -> tuple[Any, ...]:
+    output_types = nest.map_structure(dtypes.as_dtype, output_types)
+    if output_shapes is None:
+        output_shapes = nest.map_structure(lambda _: TensorShape(None), output_types)
+    else:
+        output_shapes = nest.map_structure_up_to(output_types, as_shape, output_shapes)
+    if output_classes is None:
+        output_classes = nest.map_structure(lambda _: Tensor, output_types)
+    nest.assert_same_structure(output_types, output_shapes)
+    return output_types, output_shapes, output_classes
+
+
+def _attrs(element_spec: Any) -> dict[str, Any]:
+    return {
+        "output_types": structure.get_flat_tensor_types(element_spec),
+        "output_shapes": structure.get_flat_tensor_shapes(element_spec),
+    }
+
+
+@export("data.Iterator")
+class Iterator(Trackable):
+    """Walks a dataset: `iterator.get_next()` is the next element, in each step anew.
+
+    Args:
+      iterator_resource: the resource behind it.
+      initializer: the operation that starts it, None if there is none.
+      output_types: dtypes of the components of elements.
+      output_shapes: their shapes.
+      output_classes: their classes.
+    """
+
+    def __init__(
+        self, iterator_resource: Any, initializer: Any, output_types: Any, output_shapes: Any,
+        output_classes: Any,
+    ) -> None:  # fmt: skip
+        self._iterator_resource = iterator_resource
+        self._initializer = initializer
+        if output_types is None or output_shapes is None or output_classes is None:
+            raise ValueError(
+                "If `structure` is not specified, all of `output_types`, `output_shapes`, and "
+                "`output_classes` must be specified."
+            )
+        self._element_spec = structure.convert_legacy_structure(
+            output_types, output_shapes, output_classes
+        )
+        self._attrs = _attrs(self._element_spec)
+        self._string_handle = cards.iterator_to_string_handle_op(iterator_resource)
+        self._get_next_call_count = 0
+        add_to_collection(GLOBAL_ITERATORS, iterator_resource)
+
+    @staticmethod
+    def from_structure(
+        output_types: Any, output_shapes: Any = None, shared_name: Any = None,
+        output_classes: Any = None,
+    ) -> Iterator:  # fmt: skip
+        """An iterator for any dataset of a type; `make_initializer` says for which.
+
+        Args:
+          output_types: dtypes of the components of elements.
+          output_shapes: their shapes, unknown by default.
+          shared_name: under which sessions of one server share it.
+          output_classes: their classes, `tf.Tensor` by default.
+        """
+        parts = _structure(output_types, output_shapes, output_classes)
+        attrs = _attrs(structure.convert_legacy_structure(*parts))
+        with _on_cpu():
+            resource = cards.iterator_v2_op(container="", shared_name=shared_name or "", **attrs)
+        return Iterator(resource, None, *parts)
+
+    @staticmethod
+    def from_string_handle(
+        string_handle: Any, output_types: Any, output_shapes: Any = None,
+        output_classes: Any = None,
+    ) -> Iterator:  # fmt: skip
+        """The iterator that a string names, which may be fed.
+
+        Args:
+          string_handle: a scalar string, the value of another iterator's `string_handle()`.
+          output_types: dtypes of the components of elements.
+          output_shapes: their shapes, unknown by default.
+          output_classes: their classes, `tf.Tensor` by default.
+        """
+        parts = _structure(output_types, output_shapes, output_classes)
+        attrs = _attrs(structure.convert_legacy_structure(*parts))
+        string_handle = convert_to_tensor(string_handle, dtype=dtypes.string)
+        with _on_cpu():
+            resource = cards.iterator_from_string_handle_v2_op(string_handle, **attrs)
+        return Iterator(resource, None, *parts)
+
+    @property
+    def initializer(self) -> Any:
+        """The operation that starts it.
+
+        Raises:
+          ValueError: if there is none.
+        """
+        if self._initializer is None:
+            raise ValueError("Iterator does not have an initializer.")
+        return self._initializer
+
+    def make_initializer(self, dataset: Any, name: str | None = None) -> Any:
+        """An operation that starts it with a dataset.
+
+        Args:
+          dataset: what it is to walk.
+          name: of the operation.
+
+        Raises:
+          TypeError: if the elements are of another type.
+        """
+        with name_scope(name, "make_initializer") as scope:
+            types, shapes, classes = (
+                _legacy(what, dataset) for what in ("types", "shapes", "classes")
+            )
+            mine = [_legacy(what, self) for what in ("types", "shapes", "classes")]
+            nest.assert_same_structure(mine[0], types)
+            nest.assert_same_structure(mine[1], shapes)
+            _check(mine[2], classes, lambda a, b: a is b, "classes {!r} but got dataset with "
+                   "output class {!r}.")  # fmt: skip
+            _check(mine[0], types, lambda a, b: a == b, "types {!r} but got dataset with output "
+                   "types {!r}.")  # fmt: skip
+            _check(mine[1], shapes, lambda a, b: a.is_compatible_with(b), "shapes compatible "
+                   "with {!r} but got dataset with output shapes {!r}.")  # fmt: skip
+        with colocate_with(self._iterator_resource):
+            return cards.make_iterator_op(
+                dataset._variant_tensor, self._iterator_resource, name=scope
+            )
+
+    def get_next(self, name: str | None = None) -> Any:
+        """The next element. Call it once, and run what it gives again and again.
+
+        Args:
+          name: of the operation.
+        """
+        self._get_next_call_count += 1
+        if self._get_next_call_count > GET_NEXT_CALL_WARNING_THRESHOLD:
+            warnings.warn(GET_NEXT_CALL_WARNING_MESSAGE, stacklevel=2)
+        flat = cards.iterator_get_next_op(self._iterator_resource, name=name, **self._attrs)
+        return structure.from_tensor_list(self._element_spec, flat)
+
+    def string_handle(self, name: str | None = None) -> Any:
+        """A scalar string that names this iterator.
+
+        Args:
+          name: of the operation.
+        """
+        if name is None:
+            return self._string_handle
+        return cards.iterator_to_string_handle_op(self._iterator_resource, name=name)
+
+    @property
+    @deprecated(None, "Use `tf.compat.v1.data.get_output_classes(iterator)`.")
+    def output_classes(self) -> Any:
+        """The classes of the components of elements."""
+        return _legacy("classes", self)
+
+    @property
+    @deprecated(None, "Use `tf.compat.v1.data.get_output_shapes(iterator)`.")
+    def output_shapes(self) -> Any:
+        """The static shapes of the components of elements."""
+        return _legacy("shapes", self)
+
+    @property
+    @deprecated(None, "Use `tf.compat.v1.data.get_output_types(iterator)`.")
+    def output_types(self) -> Any:
+        """The dtypes of the components of elements."""
+        return _legacy("types", self)
+
+    @property
+    def element_spec(self) -> Any:
+        """The type of the elements."""
+        return self._element_spec
+
+
+def _check(mine: Any, theirs: Any, fits: Any, message: str) -> None:
+    for a, b in zip(nest.flatten(mine), nest.flatten(theirs), strict=True):
+        if not fits(a, b):
+            raise TypeError("Expected output " + message.format(mine, theirs))
+
+
+class IteratorV2:
+    """Walks a dataset with Python's `next`, which Stillflow does in graphs only by functions."""
+
+    def __init__(self, dataset: Any = None, components: Any = None, element_spec: Any = None):
+        raise NotImplementedError("Stillflow does not walk datasets inside tf.function yet")
+
+
+@export("data.experimental.get_next_as_optional")
+def get_next_as_optional(iterator: Any) -> Any:
+    """The next element of an iterator, or none where there are no more.
+
+    Args:
+      iterator: a `tf.data.Iterator`.
+
+    Returns:
+      A `tf.data.experimental.Optional`.
+    """
+    from stillflow.data.optional import _OptionalImpl
+
+    spec = iterator.element_spec
+    return _OptionalImpl(
+        cards.iterator_get_next_as_optional_op(iterator._iterator_resource, **_attrs(spec)), spec
+    )

@@ -1,0 +1,182 @@
+"""Elements of datasets as flat lists of tensors, and the types of elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from stillflow.data import nest
+from stillflow.graph.api import name_scope
+from stillflow.graph.composite_specs import SparseTensorSpec
+from stillflow.graph.composite_tensor import CompositeTensor
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.sparse_tensor import SparseTensor
+from stillflow.graph.tensor_spec import TensorSpec
+from stillflow.graph.type_spec import TypeSpec, _from_value
+from stillflow.nest import _is_namedtuple
+from stillflow.util.deprecation import deprecated
+
+
+@export("data.experimental.TensorStructure")
+@deprecated(None, "Use `tf.TensorSpec` instead.")
+def _TensorStructure(dtype: Any, shape: Any) -> TensorSpec:
+    """The type of tensors of that dtype and shape."""
+    return TensorSpec(shape, dtype)
+
+
+@export("data.experimental.SparseTensorStructure")
+@deprecated(None, "Use `tf.SparseTensorSpec` instead.")
+def _SparseTensorStructure(dtype: Any, shape: Any) -> SparseTensorSpec:
+    """The type of sparse tensors of that dtype and shape."""
+    return SparseTensorSpec(shape, dtype)
+
+
+def normalize_element(element: Any) -> Any:
+    """Makes tensors of what is none in an element."""
+    normalized = []
+    with name_scope("normalize_element"):
+        for index, value in enumerate(nest.flatten(element)):
+            normalized.append(_normalized(value, f"component_{index}"))
+    return nest.pack_sequence_as(element, normalized)
+
+
+def _normalized(value: Any, name: str) -> Any:
+    spec = None if isinstance(value, list) else _from_value(value)
+    if isinstance(spec, SparseTensorSpec):
+        return SparseTensor.from_value(value)
+    if spec is not None and not isinstance(spec, TensorSpec):
+        return value
+    if isinstance(value, CompositeTensor):
+        return value
+    return convert_to_tensor(value, name=name)
+
+
+def convert_legacy_structure(output_types: Any, output_shapes: Any, output_classes: Any) -> Any:
+    """The types that dtypes, shapes and classes of the same structure describe.
+
+    Raises:
+      TypeError: if a class has no type.
+    """
+    flat = []
+    for dtype, shape, kind in zip(
+        nest.flatten(output_types), nest.flatten(output_shapes), nest.flatten(output_classes),
+        strict=False,
+    ):  # fmt: skip
+        flat.append(_spec(dtype, shape, kind))
+    return nest.pack_sequence_as(output_classes, flat)
+
+
+def _spec(dtype: Any, shape: Any, kind: Any) -> TypeSpec:
+    if isinstance(kind, TypeSpec):
+        return kind
+    if issubclass(kind, SparseTensor):
+        return SparseTensorSpec(shape, dtype)
+    if issubclass(kind, Tensor):
+        return TensorSpec(shape, dtype)
+    raise TypeError(f"Could not build a structure for output class {kind!r}")
+
+
+def _unpack(decode: Callable[[Any, list[Any]], Any], element_spec: Any, tensors: Any) -> Any:
+    specs = nest.flatten(element_spec)
+    counts = [len(spec._flat_tensor_specs) for spec in specs]
+    if sum(counts) != len(tensors):
+        raise ValueError(f"Expected {sum(counts)} tensors but got {len(tensors)}.")
+    parts, position = [], 0
+    for spec, count in zip(specs, counts, strict=True):
+        parts.append(decode(spec, list(tensors[position : position + count])))
+        position += count
+    return nest.pack_sequence_as(element_spec, parts)
+
+
+def from_compatible_tensor_list(element_spec: Any, tensor_list: Any) -> Any:
+    """The element made of flat tensors whose types are known to be right."""
+    return _unpack(lambda s, v: s._from_compatible_tensor_list(v), element_spec, tensor_list)
+
+
+def from_tensor_list(element_spec: Any, tensor_list: Any) -> Any:
+    """The element made of flat tensors.
+
+    Raises:
+      ValueError: if they do not have the right types.
+    """
+    return _unpack(lambda s, v: s._from_tensor_list(v), element_spec, tensor_list)
+
+
+def get_flat_tensor_specs(element_spec: Any) -> list[Any]:
+    """The types of the tensors that elements travel as."""
+    return [spec for part in nest.flatten(element_spec) for spec in part._flat_tensor_specs]
+
+
+def get_flat_tensor_shapes(element_spec: Any) -> list[Any]:
+    """The shapes of the tensors that elements travel as."""
+    return [spec.shape for spec in get_flat_tensor_specs(element_spec)]
+
+
+def get_flat_tensor_types(element_spec: Any) -> list[Any]:
+    """The dtypes of the tensors that elements travel as."""
+    return [spec.dtype for spec in get_flat_tensor_specs(element_spec)]
+
+
+def to_tensor_list(element_spec: Any, element: Any) -> list[Any]:
+    """The tensors that an element travels as."""
+    return _flat("_to_tensor_list", element_spec, element)
+
+
+def to_batched_tensor_list(element_spec: Any, element: Any) -> list[Any]:
+    """The tensors that a batch of elements travels as."""
+    return _flat("_to_batched_tensor_list", element_spec, element)
+
+
+def _flat(method: str, element_spec: Any, element: Any) -> list[Any]:
+    nest.assert_same_structure(element_spec, element)
+    tensors: list[Any] = []
+    for spec, part in zip(nest.flatten(element_spec), nest.flatten(element), strict=True):
+        tensors.extend(getattr(spec, method)(part))
+    return tensors
+
+
+def are_compatible(spec1: Any, spec2: Any) -> bool:
+    """Whether two types can describe the same elements."""
+    try:
+        nest.assert_same_structure(spec1, spec2)
+    except (TypeError, ValueError):
+        return False
+    return all(
+        a.is_compatible_with(b) and b.is_compatible_with(a)
+        for a, b in zip(nest.flatten(spec1), nest.flatten(spec2), strict=True)
+    )
+
+
+def type_spec_from_value(element: Any, use_fallback: bool = True) -> Any:
+    """The types of the parts of an element.
+
+    Args:
+      element: a structure of tensors and the like.
+      use_fallback: whether what is none of these is converted to a tensor.
+
+    Raises:
+      TypeError: if a part has none.
+    """
+    spec = _from_value(element)
+    if spec is not None:
+        return spec
+    if isinstance(element, dict):
+        result = element.copy()
+        for key in element:
+            result[key] = type_spec_from_value(element[key])
+        return result
+    if isinstance(element, tuple):
+        parts = [type_spec_from_value(value) for value in element]
+        return type(element)(*parts) if _is_namedtuple(element) else tuple(parts)
+    if use_fallback:
+        try:
+            spec = _from_value(convert_to_tensor(element))
+        except (ValueError, TypeError):
+            spec = None
+        if spec is not None:
+            return spec
+    raise TypeError(
+        f"Could not build a TypeSpec for {element!r} with type {type(element).__name__}"
+    )

@@ -1,0 +1,239 @@
+"""Functions that a program gives to transformations, as functions of the graph's library."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stillflow.data import nest, structure
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.func_graph import FuncGraph
+from stillflow.graph.functions import LibraryFunction, define
+from stillflow.graph.graph import Graph, get_default_graph
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.control import identity
+from stillflow.util.function_utils import get_func_name
+from stillflow.variables.variable_scope import get_variable_scope
+
+_numbers = itertools.count(1)
+# Stateful, but nothing is lost if they do not run or run in another order.
+_UNORDERED = frozenset((
+    "CollectiveGather", "CollectiveReduce", "CollectiveBcastSend", "CollectiveBcastRecv",
+    "NcclAllReduce", "RandomUniform", "RandomUniformInt", "RandomStandardNormal",
+    "ParameterizedTruncatedNormal", "TruncatedNormal", "RandomShuffle", "Multinomial",
+    "RandomGamma", "RandomGammaGrad", "RandomPoisson", "RandomPoissonV2",
+))  # fmt: skip
+
+
+class DataFunction:
+    """A function of elements that nodes name.
+
+    Attributes:
+      graph: its body.
+      captured_inputs: tensors outside that are passed after the element.
+    """
+
+    def __init__(self, body: FuncGraph, name: str) -> None:
+        self.graph = body
+        self.library_function: LibraryFunction = define(body, name)
+        self.captured_inputs: list[Tensor] = body.captured_inputs
+
+    @property
+    def name(self) -> str:
+        return self.library_function.name
+
+    def add_to_graph(self, graph: Graph) -> None:
+        """Adds it to the library of a graph."""
+        self.library_function.add_to_graph(graph)
+
+
+def _should_unpack_args(args: Any) -> bool:
+    return type(args) is tuple
+
+
+class StructuredFunctionWrapper:
+    """A Python function from elements to elements, traced.
+
+    Args:
+      func: the function.
+      transformation_name: who calls it, for messages: "Dataset.map()".
+      dataset: whose elements it takes.
+      input_classes, input_shapes, input_types: of what it takes, instead of `dataset`.
+      input_structure: the type of what it takes, instead of both.
+      add_to_graph: whether the function is added to the default graph's library.
+      use_legacy_function: whether stateful operations are left in no order.
+
+    Raises:
+      TypeError: if what it returns cannot be an element.
+    """
+
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        transformation_name: str,
+        dataset: Any = None,
+        input_classes: Any = None,
+        input_shapes: Any = None,
+        input_types: Any = None,
+        input_structure: Any = None,
+        add_to_graph: bool = True,
+        use_legacy_function: bool = False,
+        defun_kwargs: Any = None,
+    ) -> None:
+        legacy = (input_classes, input_shapes, input_types)
+        self._input_structure = _input_structure(dataset, legacy, input_structure)
+        self._func = func
+        self._transformation_name = transformation_name
+        self._output_structure: Any = None
+        readable = transformation_name.replace(".", "_")[:-2]
+        name = f"{readable if len(transformation_name) > 2 else ''}_{get_func_name(func)}"
+        body = FuncGraph(name)
+        body.seed = body.outer_graph.seed
+        with body.as_default():
+            self._trace(body, ordered=not use_legacy_function)
+        number = next(_numbers)
+        full = f"{name}_{number}" if use_legacy_function else f"__inference_{name}_{number}"
+        self._function = DataFunction(body, full)
+        if add_to_graph:
+            self._function.add_to_graph(get_default_graph())
+        self._warn_of_seed(body, name)
+
+    def _warn_of_seed(self, body: Any, name: str) -> None:
+        outer = get_default_graph().seed
+        if outer and body.seed == outer and getattr(body, "_seed_used", False):
+            warnings.warn(
+                f"Seed {outer} from outer graph might be getting used by function {name}, if the "
+                "random op has not been provided any seed. Explicitly set the seed in the "
+                "function if this is not the intended behavior.",
+                stacklevel=5,
+            )
+
+    def _trace(self, body: FuncGraph, ordered: bool) -> None:
+        scope = get_variable_scope()
+        before = scope.use_resource
+        scope.set_use_resource(True)
+        try:
+            specs = structure.get_flat_tensor_specs(self._input_structure)
+            arguments = []
+            for index, spec in enumerate(specs):
+                name = f"args_{index}" if ordered else f"arg{index}"
+                arguments.append(body.add_argument(spec.dtype, spec.shape, name))
+                if ordered:
+                    arguments[-1].op._set_attr("_user_specified_name", _text(name))
+            results = [convert_to_tensor(t) for t in self._call(arguments)]
+            body.outputs = (
+                [identity(t) for t in results]
+                if ordered
+                else [t if t.graph is body else body.capture(t) for t in results]
+            )
+        finally:
+            scope.set_use_resource(before)
+        if ordered:
+            order_effects(body, body.outputs)
+
+    def _call(self, arguments: Sequence[Any]) -> list[Any]:
+        given = structure.from_compatible_tensor_list(self._input_structure, arguments)
+        if not _should_unpack_args(given):
+            given = (given,)
+        result = self._func(*given)
+        if isinstance(result, list):
+            result = tuple(result)
+        try:
+            self._output_structure = structure.type_spec_from_value(result)
+        except (ValueError, TypeError):
+            raise TypeError(
+                "Unsupported return value from function passed to "
+                f"{self._transformation_name}: {result}."
+            ) from None
+        return structure.to_tensor_list(self._output_structure, result)
+
+    @property
+    def output_structure(self) -> Any:
+        return self._output_structure
+
+    @property
+    def output_classes(self) -> Any:
+        return _legacy("classes", self._output_structure)
+
+    @property
+    def output_shapes(self) -> Any:
+        return _legacy("shapes", self._output_structure)
+
+    @property
+    def output_types(self) -> Any:
+        return _legacy("types", self._output_structure)
+
+    @property
+    def function(self) -> DataFunction:
+        return self._function
+
+
+def _text(text: str) -> Any:
+    from stillflow.protos import AttrValue
+
+    return AttrValue(s=text.encode())
+
+
+def _legacy(what: str, spec: Any) -> Any:
+    return nest.map_structure(lambda one: getattr(one, f"_to_legacy_output_{what}")(), spec)
+
+
+def _input_structure(dataset: Any, legacy: tuple[Any, Any, Any], input_structure: Any) -> Any:
+    given = any(part is not None for part in legacy)
+    if input_structure is None and dataset is None:
+        if any(part is None for part in legacy):
+            raise ValueError(
+                "Either `dataset`, `input_structure` or all of `input_classes`, `input_shapes`, "
+                "and `input_types` must be specified."
+            )
+        classes, shapes, types = legacy
+        return structure.convert_legacy_structure(types, shapes, classes)
+    if given or (dataset is not None and input_structure is not None):
+        raise ValueError(
+            "Either `dataset`, `input_structure` or all of `input_classes`, `input_shapes`, and "
+            "`input_types` must be specified."
+        )
+    return dataset.element_spec if input_structure is None else input_structure
+
+
+def order_effects(body: FuncGraph, returned: Sequence[Tensor]) -> None:
+    """Has stateful operations of a body run, those of one resource in their order.
+
+    What the body gives depends on all of them.
+    """
+    last: dict[Any, Operation] = {}
+    must_run: dict[Operation, None] = {}
+    ends = {tensor.op for tensor in returned}
+    for op in list(body._operations):
+        if op in ends or (op._control_flow_context is not None and _in_loop(op)):
+            continue
+        stateful = op._is_stateful and op.type not in _UNORDERED
+        if stateful:
+            must_run[op] = None
+        resources = {t for t in op._inputs if t.dtype.name == "resource"}
+        before = {last[t] for t in resources if t in last}
+        if stateful and not resources and op._control_flow_context is None:
+            if None in last:
+                before.add(last[None])
+            last[None] = op
+        last.update(dict.fromkeys(resources, op))
+        same = [o for o in before if o._control_flow_context is op._control_flow_context]
+        if same:
+            op._add_control_inputs(same)
+    for tensor in returned:
+        context = tensor.op._control_flow_context
+        wanted = [op for op in must_run if op._control_flow_context is context]
+        if wanted:
+            tensor.op._add_control_inputs(wanted)
+    body.control_outputs = list(must_run)
+
+
+def _in_loop(op: Operation) -> bool:
+    context = op._control_flow_context
+    while context is not None:
+        if context.IsWhileContext():
+            return True
+        context = context.outer_context
+    return False

@@ -1,0 +1,1 @@
+"""Ops on datasets: pipelines of elements, and the iterators that walk them."""

@@ -1,0 +1,302 @@
+"""Work that goes on while nobody waits for it: prefetching and calls in parallel."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from stillflow import errors
+from stillflow.graph.lazy import torch
+from stillflow.ops.data.pipeline import Context, Element
+
+_END = object()
+
+
+class Channel:
+    """A bounded row of results that other threads fill in.
+
+    Args:
+      waits: how the thread that takes them waits.
+      limit: how many there may be.
+    """
+
+    def __init__(self, waits: Any, limit: int) -> None:
+        self.waits = waits
+        self.limit = limit
+        self.changed = threading.Condition(threading.Lock())
+        self.items: deque[Any] = deque()
+        self.closed = False
+        self._waiting: threading.Lock | None = None
+
+    def put(self, item: Any) -> bool:
+        """Adds an item, once there is room; False if nobody wants it any more."""
+        with self.changed:
+            while len(self.items) >= self.limit and not self.closed:
+                self.changed.wait()
+            if self.closed:
+                return False
+            self.items.append(item)
+            self._wake()
+            return True
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            waiting.release()
+
+    def take(self) -> Any:
+        """The next item.
+
+        Raises:
+          CancelledError: the session was closed.
+          DeadlineExceededError: the run took longer than it may.
+        """
+        while True:
+            with self.changed:
+                if self.items:
+                    item = self.items.popleft()
+                    self.changed.notify()
+                    return item
+                if self.closed:
+                    raise cancelled()
+                done = self._waiting = threading.Lock()
+                done.acquire()
+            wait(self.waits, done)
+
+    def close(self) -> None:
+        with self.changed:
+            self.closed = True
+            self.items.clear()
+            self.changed.notify_all()
+            self._wake()
+
+
+def cancelled() -> errors.OpError:
+    return errors.CancelledError(None, None, "Operation was cancelled")
+
+
+def wait(waits: Any, done: threading.Lock) -> None:
+    """Waits for the release of a lock, or the end of the run.
+
+    Raises:
+      tf.errors.OpError: why the run is to end.
+    """
+    found: list[errors.OpError] = []
+
+    def cancel(error: errors.OpError) -> None:
+        found.append(error)
+        try:
+            done.release()
+        except RuntimeError:
+            pass  # released already
+
+    waits.wait(done, cancel)
+    if found:
+        if isinstance(found[0], errors.CancelledError):
+            raise cancelled()
+        kind: Any = type(found[0])
+        raise kind(None, None, found[0].message)
+
+
+def start_thread(function: Callable[[], None], name: str) -> None:
+    """Runs a function in a thread that does not keep the process alive."""
+
+    def run() -> None:
+        with torch.inference_mode():
+            function()
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+
+
+class Prefetching:
+    """Elements that a thread fetches ahead; errors come in their place."""
+
+    def __init__(self, context: Context, start: Callable[[], Any], limit: int) -> None:
+        self.context = context
+        self.start = start
+        self.limit = limit
+        self.channel: Channel | None = None
+        self.ended = False
+
+    def __iter__(self) -> Prefetching:
+        return self
+
+    def __next__(self) -> Element:
+        if self.ended:
+            raise StopIteration
+        if self.channel is None:
+            self.channel = self._begin()
+        error, element = self.channel.take()
+        if error is _END:
+            self.ended = True
+            raise StopIteration
+        if error is not None:
+            raise error
+        return element  # type: ignore[no-any-return]
+
+    def _begin(self) -> Channel:
+        channel = Channel(self.context.waits, self.limit)
+        self.context.on_close(channel)
+        weakref.finalize(self, channel.close)
+        source = self.start()
+        start_thread(lambda: _fill(channel, source), "tf_data_prefetch")
+        return channel
+
+
+def _fill(channel: Channel, source: Any) -> None:
+    while not channel.closed:
+        try:
+            item = None, next(source)
+        except StopIteration:
+            channel.put((_END, None))
+            return
+        except BaseException as error:  # it belongs to whoever asks for the element
+            item = error, None  # type: ignore[assignment]
+        if not channel.put(item):
+            return
+
+
+class Parallel:
+    """Results of calls that several threads make, in the order of the elements or as they come.
+
+    Args:
+      call: gives the result for an element; StopIteration ends everything.
+      threads: how many calls there may be at a time.
+      ordered: whether results come in the order of the elements.
+    """
+
+    def __init__(
+        self, context: Context, source: Any, call: Callable[[Any], Any], threads: int,
+        ordered: bool = True,
+    ) -> None:  # fmt: skip
+        self.context = context
+        self.work = _Work(source, call, threads, ordered)
+        self.threads = threads
+        self.started = False
+
+    def __iter__(self) -> Parallel:
+        return self
+
+    def __next__(self) -> Any:
+        if not self.started:
+            self.started = True
+            self.context.on_close(self.work)
+            weakref.finalize(self, self.work.close)
+            for _ in range(self.threads):
+                start_thread(self.work.run, "tf_data_parallel")
+        return self.work.take(self.context.waits)
+
+
+class _Slot:
+    """Where the result of one call goes."""
+
+    __slots__ = ("error", "ready", "result")
+
+    def __init__(self) -> None:
+        self.ready = False
+        self.error: BaseException | None = None
+        self.result: Any = None
+
+
+class _Work:
+    """The calls that are being made, oldest first."""
+
+    def __init__(self, source: Any, call: Callable[[Any], Any], threads: int, ordered: bool):
+        self.source = source
+        self.call = call
+        self.limit = 2 * threads
+        self.ordered = ordered
+        self.slots: deque[_Slot] = deque()
+        self.reading = threading.Lock()  # whoever holds it takes the next element
+        self.changed = threading.Condition(threading.Lock())
+        self.ended = False
+        self.closed = False
+        self._waiting: threading.Lock | None = None
+
+    def run(self) -> None:
+        while not self.closed:
+            with self.reading:
+                slot, element = self._next()
+            if slot is None:
+                return
+            if slot.ready:
+                continue
+            try:
+                slot.result = self.call(element)
+            except BaseException as error:  # it belongs to whoever takes the result
+                slot.error = error
+            self._finish(slot)
+
+    def _next(self) -> tuple[_Slot | None, Any]:
+        """A place for a result, with the element to call the function with."""
+        with self.changed:
+            while len(self.slots) >= self.limit and not self.closed:
+                self.changed.wait()
+        if self.closed or self.ended:
+            return None, None
+        slot, element = _Slot(), None
+        try:
+            element = next(self.source)
+        except StopIteration:
+            self.ended = True
+        except BaseException as error:
+            slot.error, slot.ready = error, True
+        with self.changed:
+            if not self.ended:
+                self.slots.append(slot)
+            if self.ended or slot.ready:
+                self._wake()
+        return (None if self.ended else slot), element
+
+    def _finish(self, slot: _Slot) -> None:
+        with self.changed:
+            slot.ready = True
+            self._wake()
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            waiting.release()
+
+    def _ready(self) -> _Slot | None:
+        if self.ordered:
+            if self.slots and self.slots[0].ready:
+                return self.slots.popleft()
+            return None
+        for index, slot in enumerate(self.slots):
+            if slot.ready:
+                del self.slots[index]
+                return slot
+        return None
+
+    def take(self, waits: Any) -> Any:
+        while True:
+            with self.changed:
+                slot = self._ready()
+                if slot is not None:
+                    self.changed.notify()
+                    break
+                if self.closed:
+                    raise cancelled()
+                if self.ended and not self.slots:
+                    raise StopIteration
+                done = self._waiting = threading.Lock()
+                done.acquire()
+            wait(waits, done)
+        if isinstance(slot.error, StopIteration):  # the function says that this is the end
+            self.close()
+            self.closed, self.ended = False, True
+            self.slots.clear()
+            raise StopIteration
+        if slot.error is not None:
+            raise slot.error
+        return slot.result
+
+    def close(self) -> None:
+        with self.changed:
+            self.closed = True
+            self.changed.notify_all()
+            self._wake()

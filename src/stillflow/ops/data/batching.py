@@ -1,0 +1,280 @@
+"""Datasets of batches: BatchDataset(V2), PaddedBatchDataset(V2), UnbatchDataset."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from stillflow import errors
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.ops.data.pipeline import (
+    TYPED,
+    UNKNOWN,
+    Context,
+    Dataset,
+    Element,
+    Elements,
+    as_dataset,
+    component_dims,
+    invalid,
+    scalar,
+    shape_text,
+    unary,
+)
+from stillflow.ops.data.sources import slices_of
+
+_PADDED = "\nToutput_types: list(type) >= 1\noutput_shapes: list(shape) >= 1\nN: int >= 1"
+_PADDING = "batch_size: int64, padded_shapes: N*int64, padding_values: [Toutput_types]"
+
+batch_dataset_op = unary("BatchDataset", "batch_size: int64", TYPED)
+batch_dataset_v2_op = unary(
+    "BatchDatasetV2", "batch_size: int64, drop_remainder: bool",
+    f"\nparallel_copy: bool = false{TYPED}",
+)  # fmt: skip
+padded_batch_dataset_op = unary("PaddedBatchDataset", _PADDING, _PADDED)
+padded_batch_dataset_v2_op = unary(
+    "PaddedBatchDatasetV2", f"{_PADDING}, drop_remainder: bool",
+    f"\nparallel_copy: bool = false{_PADDED}",
+)  # fmt: skip
+unbatch_dataset_op = unary("UnbatchDataset", "", TYPED)
+
+
+def batch_of(elements: Sequence[Element]) -> Element:
+    """Elements stacked to one.
+
+    Raises:
+      InvalidArgumentError: if components differ in shape.
+    """
+    return tuple([_stack(column, i) for i, column in enumerate(zip(*elements, strict=True))])
+
+
+def _stack(values: Sequence[Any], component: int) -> Any:
+    first = values[0]
+    shape = tuple(first.shape)
+    for index, value in enumerate(values):
+        if tuple(value.shape) != shape:
+            raise invalid(
+                f"Cannot batch tensors with different shapes in component {component}. First "
+                f"element had shape {shape_text(shape)} and element {index} had shape "
+                f"{shape_text(tuple(value.shape))}."
+            )
+    if isinstance(first, torch.Tensor):
+        if not shape and first.dtype in (torch.int64, torch.float32, torch.int32):
+            return torch.tensor([value.item() for value in values], dtype=first.dtype)
+        return torch.stack(values)
+    stacked = np.empty((len(values), *shape), object)
+    for index, value in enumerate(values):
+        is_scalar = isinstance(value, np.ndarray) and not shape
+        stacked[index] = value[()] if is_scalar else value
+    return stacked
+
+
+class Batching:
+    """Batches of so many elements; the last one may have fewer."""
+
+    def __init__(self, source: Elements, size: int, drop: bool, stack: Any) -> None:
+        self.source = source
+        self.size = size
+        self.drop = drop
+        self.stack = stack
+        self.ended = False
+
+    def __iter__(self) -> Batching:
+        return self
+
+    def __next__(self) -> Element:
+        if self.ended:
+            raise StopIteration
+        elements = list(itertools.islice(self.source, self.size))
+        if len(elements) < self.size:
+            self.ended = True
+            if self.drop or not elements:
+                raise StopIteration
+        return self.stack(elements)  # type: ignore[no-any-return]
+
+
+def batches(source: Dataset, size: int, drop: bool) -> int:
+    """How many batches a dataset gives."""
+    if source.size < 0:
+        return source.size
+    return source.size // size + (0 if drop else int(source.size % size > 0))
+
+
+def _sizes(number: Any, drop: Sequence[Any]) -> tuple[int, bool]:
+    size = scalar(number)
+    if size <= 0:
+        raise invalid("Batch size must be greater than zero.")
+    return size, bool(drop) and bool(scalar(drop[0]))
+
+
+def _batch_dims(dims: Any, size: int, drop: bool) -> Any:
+    return None if dims is None else (size if drop else None, *dims)
+
+
+def _batch_kernel(node: Node) -> Any:
+    def run(value: Any, number: Any, *rest: Any) -> Dataset:
+        source = as_dataset(value)
+        size, drop = _sizes(number, rest)
+
+        def make(context: Context, prefix: str) -> Elements:
+            return Batching(source.iterate(context, prefix), size, drop, batch_of)
+
+        shapes = [_batch_dims(dims, size, drop) for dims in source.shapes]
+        return Dataset("Batch", source.types, shapes, make, batches(source, size, drop))
+
+    return run
+
+
+batch_dataset_op.kernel(_batch_kernel)
+batch_dataset_v2_op.kernel(_batch_kernel)
+
+
+# ---- with padding
+
+
+class _Padding:
+    """Stacks elements after filling them up.
+
+    Args:
+      shapes: of the padded components, with -1 for as much as the batch needs.
+      fillers: what to fill with.
+    """
+
+    def __init__(self, shapes: list[list[int]], fillers: Sequence[Any]) -> None:
+        self.shapes = shapes
+        self.fillers = fillers
+
+    def __call__(self, elements: Sequence[Element]) -> Element:
+        columns = zip(*elements, strict=True)
+        return tuple([
+            self._stack(column, index) for index, column in enumerate(columns)
+        ])  # fmt: skip
+
+    def _stack(self, values: Sequence[Any], component: int) -> Any:
+        padded = self.shapes[component]
+        shapes = [tuple(value.shape) for value in values]
+        for shape in shapes:
+            if len(shape) != len(padded):
+                raise invalid(
+                    "All elements in a batch must have the same rank as the padded shape for "
+                    f"component{component}: expected rank {len(padded)} but got element with "
+                    f"rank {len(shape)}"
+                )
+        dims = [
+            dim if dim >= 0 else max(shape[axis] for shape in shapes)
+            for axis, dim in enumerate(padded)
+        ]
+        for shape in shapes:
+            if any(have > room for have, room in zip(shape, dims, strict=True)):
+                raise errors.DataLossError(
+                    None, None, "Attempted to pad to a smaller size than the input element."
+                )
+        if all(list(shape) == dims for shape in shapes):
+            return _stack(values, component)
+        return self._fill(values, (len(values), *dims), self.fillers[component])
+
+    @staticmethod
+    def _fill(values: Sequence[Any], shape: tuple[int, ...], filler: Any) -> Any:
+        result: Any
+        if isinstance(values[0], np.ndarray):
+            result = np.full(shape, filler[()], object)
+        else:
+            result = torch.empty(shape, dtype=values[0].dtype)
+            result.fill_(filler)
+        for index, value in enumerate(values):
+            result[(index, *(slice(size) for size in value.shape))] = value
+        return result
+
+
+def _padded_kernel(node: Node) -> Any:
+    count = node.N
+
+    def run(value: Any, number: Any, *rest: Any) -> Dataset:
+        source = as_dataset(value)
+        shapes, fillers, drops = rest[:count], rest[count : 2 * count], rest[2 * count :]
+        size, drop = _sizes(number, drops)
+        _check_padding(source, shapes, fillers)
+        padded = [shape.tolist() for shape in shapes]
+        stack = _Padding(padded, fillers)
+
+        def make(context: Context, prefix: str) -> Elements:
+            return Batching(source.iterate(context, prefix), size, drop, stack)
+
+        dims = [
+            _batch_dims(tuple(None if d < 0 else d for d in shape), size, drop) for shape in padded
+        ]
+        return Dataset("PaddedBatch", source.types, dims, make, batches(source, size, drop))
+
+    return run
+
+
+def _check_padding(source: Dataset, shapes: Sequence[Any], fillers: Sequence[Any]) -> None:
+    if len(shapes) != len(source.types):
+        raise invalid(
+            f"Number of padded shapes ({len(shapes)}) must match the number of components in "
+            f"the input dataset's elements ({len(source.types)})"
+        )
+    if any(len(shape.shape) != 1 for shape in shapes):
+        raise invalid("All padded shapes must be vectors")
+    if any(len(filler.shape) for filler in fillers):
+        raise invalid("All padding values must be scalars")
+
+
+padded_batch_dataset_op.kernel(_padded_kernel)
+padded_batch_dataset_v2_op.kernel(_padded_kernel)
+
+
+# ---- the other way round
+
+
+class Unbatching:
+    """The elements of batches one by one."""
+
+    def __init__(self, source: Elements) -> None:
+        self.source = source
+        self.current: Elements = iter(())
+
+    def __iter__(self) -> Unbatching:
+        return self
+
+    def __next__(self) -> Element:
+        while True:
+            for element in self.current:
+                return element
+            components = next(self.source)
+            counts = {c.shape[0] if len(c.shape) else None for c in components}
+            if None in counts:
+                raise invalid("Cannot unbatch an input with scalar components.")
+            if len(counts) > 1:
+                raise invalid(
+                    "Input element must have the same batch size in each component. Component 0 "
+                    f"had size {components[0].shape[0]} but component "
+                    f"{_first_other(components)}."
+                )
+            self.current = slices_of(components)
+
+
+def _first_other(components: Element) -> str:
+    for index, component in enumerate(components):
+        if component.shape[0] != components[0].shape[0]:
+            return f"{index} had size, {component.shape[0]}"
+    return ""
+
+
+@unbatch_dataset_op.kernel
+def unbatch_dataset_kernel(node: Node) -> Any:
+    shapes = component_dims(node)
+
+    def run(value: Any) -> Dataset:
+        source = as_dataset(value)
+
+        def make(context: Context, prefix: str) -> Elements:
+            return Unbatching(source.iterate(context, prefix))
+
+        return Dataset("Unbatch", source.types, shapes, make, UNKNOWN)
+
+    return run

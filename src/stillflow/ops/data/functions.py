@@ -1,0 +1,22 @@
+"""Functions that dataset ops call for elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+Function = Callable[..., Sequence[Any]]
+
+
+def function_of(node: Any, attribute: str) -> Function:
+    """What the function that an attribute names computes.
+
+    Args:
+      node: the operation while a plan is made.
+      attribute: the attribute's name.
+
+    Returns:
+      A callable from run-time values, captured ones last, to a sequence of run-time values.
+    """
+    found: Function = node.function(node.op.attrs[attribute])
+    return found

@@ -1,0 +1,311 @@
+"""Iterators as a session's resources, and the ops that make them, walk them and name them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from stillflow import errors
+from stillflow.graph.card import op
+from stillflow.graph.constant_value import Dims
+from stillflow.graph.node import Node
+from stillflow.ops.data.functions import function_of
+from stillflow.ops.data.optionals import OptionalValue
+from stillflow.ops.data.pipeline import (
+    TYPED,
+    Context,
+    Dataset,
+    Element,
+    Elements,
+    as_dataset,
+    component_dims,
+    invalid,
+    verify,
+)
+from stillflow.ops.queues.attempts import private_name
+
+_UNSET = (
+    "GetNext() failed because the iterator has not been initialized. Ensure that you have run "
+    "the initializer operation for this iterator before getting the next element."
+)
+
+
+class IteratorResource:
+    """An iterator: where one is in a dataset.
+
+    Args:
+      name: what its string handle calls it.
+      types: of the components of an element.
+      shapes: of the components.
+      device: where it is.
+    """
+
+    def __init__(
+        self, name: str, types: Sequence[Any], shapes: Sequence[Dims], device: str = ""
+    ) -> None:
+        self.name = name
+        self.types = list(types)
+        self.shapes = list(shapes)
+        self.device = device
+        self.shape = ()
+        self.context: Context | None = None
+        self.dataset: Dataset | None = None
+        self.elements: Elements | None = None
+        self.taken = 0
+        self._lock = threading.Lock()
+
+    def start(self, dataset: Dataset, waits: Any) -> None:
+        """Begins to walk a dataset.
+
+        Raises:
+          InvalidArgumentError: if its elements are not of the iterator's type.
+        """
+        verify(self.types, self.shapes, dataset)
+        context = Context(waits)
+        elements = dataset.iterate(context, "Iterator")
+        before = self.context
+        self.context, self.dataset, self.elements, self.taken = context, dataset, elements, 0
+        if before is not None:
+            before.close()
+
+    def next(self) -> Element:
+        """The next element.
+
+        Raises:
+          FailedPreconditionError: it was never started.
+          StopIteration: there is none.
+        """
+        with self._lock:
+            if self.elements is None:
+                raise errors.FailedPreconditionError(None, None, _UNSET)
+            element = next(self.elements)
+            self.taken += 1
+            return element
+
+    def close_session(self) -> None:
+        if self.context is not None:
+            self.context.close()
+
+
+class OneShot(IteratorResource):
+    """An iterator that starts by itself, with the dataset that a function gives."""
+
+    def __init__(
+        self, name: str, types: Sequence[Any], shapes: Sequence[Dims], device: str,
+        factory: Callable[[], Any],
+    ) -> None:  # fmt: skip
+        super().__init__(name, types, shapes, device)
+        self.factory = factory
+        self._starting = threading.Lock()
+
+    def next(self) -> Element:
+        if self.elements is None:
+            with self._starting:
+                if self.elements is None:
+                    self.factory_start()
+        return super().next()
+
+    def factory_start(self) -> None:
+        self.factory()
+
+
+def _resource(node: Any, create: Callable[[str], IteratorResource]) -> IteratorResource:
+    shared = node.op.attrs.get("shared_name", b"").decode()
+    made: IteratorResource = node.resource(
+        lambda: create(shared or private_name(node.name)), kind="iterator"
+    )
+    return made
+
+
+def _scalar_shape(node: Node) -> Any:
+    return ()
+
+
+def _component_shapes(node: Node) -> list[Dims]:
+    return component_dims(node)
+
+
+iterator_v2_op = op(
+    f"IteratorV2() -> handle: resource\nshared_name: string\ncontainer: string{TYPED}"
+    "\nflags: stateful"
+)
+iterator_op = op(
+    f"Iterator() -> handle: resource\nshared_name: string\ncontainer: string{TYPED}"
+    "\nflags: stateful"
+)
+
+
+def iterator_v2_kernel(node: Any) -> Any:
+    types, shapes = list(node.output_types), component_dims(node)
+    found = _resource(node, lambda name: IteratorResource(name, types, shapes))
+    if [t.base_dtype for t in found.types] != [t.base_dtype for t in types]:
+        raise invalid(f"Iterator {found.name} exists with other types: {found.types}")
+    return node.handle(found)
+
+
+for _card in (iterator_op, iterator_v2_op):
+    _card.shape(_scalar_shape)
+    _card.kernel(iterator_v2_kernel)
+
+make_iterator_op = op("MakeIterator(dataset: variant, iterator: resource)\nflags: stateful")
+
+
+@make_iterator_op.kernel
+def make_iterator_kernel(node: Any) -> Any:
+    waits = node.waits()
+
+    def run(dataset: Any, iterator: IteratorResource) -> None:
+        iterator.start(as_dataset(dataset), waits)
+
+    return run
+
+
+one_shot_iterator_op = op(
+    f"OneShotIterator() -> handle: resource\ndataset_factory: func{TYPED}"
+    '\ncontainer: string = ""\nshared_name: string = ""\nflags: stateful'
+)
+one_shot_iterator_op.shape(_scalar_shape)
+
+
+@one_shot_iterator_op.kernel
+def one_shot_iterator_kernel(node: Any) -> Any:
+    types, shapes, waits = list(node.output_types), component_dims(node), node.waits()
+    factory = function_of(node, "dataset_factory")
+    operation = node.op
+
+    def create(name: str) -> IteratorResource:
+        def start() -> None:
+            try:
+                (dataset,) = factory()
+                made.start(as_dataset(dataset), waits)
+            except errors.OpError as error:
+                kind: Any = type(error)
+                where = f"\n\t [[{{{{node {operation.name}}}}}]]"
+                raise kind(operation.node_def, operation, error.message + where) from error
+
+        made = OneShot(name, types, shapes, "", start)
+        return made
+
+    return node.handle(_resource(node, create))
+
+
+def _next_or_end(iterator: IteratorResource) -> Element:
+    try:
+        return iterator.next()
+    except StopIteration:
+        raise errors.OutOfRangeError(None, None, "End of sequence") from None
+
+
+def get_next_kernel(node: Any) -> Any:
+    if len(node.outputs) == 1:
+        return lambda iterator: _next_or_end(iterator)[0]
+    return _next_or_end
+
+
+iterator_get_next_op = op(
+    f"IteratorGetNext(iterator: resource) -> components: [output_types]{TYPED}\nflags: stateful"
+)
+iterator_get_next_sync_op = op(
+    f"IteratorGetNextSync(iterator: resource) -> components: [output_types]{TYPED}\nflags: stateful"
+)
+for _card in (iterator_get_next_op, iterator_get_next_sync_op):
+    _card.shape(_component_shapes)
+    _card.kernel(get_next_kernel)
+
+iterator_get_next_as_optional_op = op(
+    f"IteratorGetNextAsOptional(iterator: resource) -> optional: variant{TYPED}\nflags: stateful"
+)
+iterator_get_next_as_optional_op.shape(_scalar_shape)
+
+
+@iterator_get_next_as_optional_op.kernel
+def iterator_get_next_as_optional_kernel(node: Any) -> Any:
+    def run(iterator: IteratorResource) -> OptionalValue:
+        try:
+            return OptionalValue(iterator.next())
+        except StopIteration:
+            return OptionalValue(None)
+
+    return run
+
+
+# ---- names
+
+
+iterator_to_string_handle_op = op(
+    "IteratorToStringHandle(resource_handle: resource) -> string_handle: string\nflags: stateful"
+)
+iterator_to_string_handle_op.shape(_scalar_shape)
+_KIND = "iterator by handle"
+_DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
+
+
+@iterator_to_string_handle_op.kernel
+def iterator_to_string_handle_kernel(node: Any) -> Any:
+    resources = node.facts.resources
+
+    def run(iterator: IteratorResource) -> np.ndarray:
+        from stillflow.protos import ResourceHandleProto
+
+        proto = ResourceHandleProto(
+            device=_DEVICE, container="localhost", name=iterator.name,
+            maybe_type_name="N10tensorflow4data16IteratorResourceE",
+        )  # fmt: skip
+        resources.get("", _KIND, iterator.name, lambda: iterator)
+        return np.array(proto.SerializeToString(), object)
+
+    return run
+
+
+_FROM_HANDLE = (
+    "(string_handle: string) -> resource_handle: resource\n"
+    "output_types: list(type) >= 0 = []\noutput_shapes: list(shape) >= 0 = []\nflags: stateful"
+)
+iterator_from_string_handle_op = op(f"IteratorFromStringHandle{_FROM_HANDLE}")
+iterator_from_string_handle_v2_op = op(f"IteratorFromStringHandleV2{_FROM_HANDLE}")
+
+
+def iterator_from_string_handle_kernel(node: Any) -> Any:
+    resources = node.facts.resources
+    types, shapes = list(node.output_types), component_dims(node)
+
+    def run(handle: Any) -> IteratorResource:
+        from stillflow.protos import ResourceHandleProto
+
+        if handle.ndim:
+            raise invalid("string_handle must be a scalar")
+        proto = ResourceHandleProto()
+        try:
+            proto.ParseFromString(handle[()])
+        except Exception:
+            raise invalid("Could not parse string_handle as a valid ResourceHandle") from None
+        found: IteratorResource | None = resources.find("", _KIND, proto.name)
+        if found is None:
+            raise errors.NotFoundError(
+                None,
+                None,
+                f"Resource {proto.container}/{proto.name}/{proto.maybe_type_name} does not exist.",
+            )
+        if types:
+            verify(types, shapes or found.shapes, _typed(found))
+        return found
+
+    return run
+
+
+def _typed(found: IteratorResource) -> Dataset:
+    return Dataset("", found.types, found.shapes, lambda *_: iter(()))
+
+
+for _card in (iterator_from_string_handle_op, iterator_from_string_handle_v2_op):
+    _card.shape(_scalar_shape)
+    _card.kernel(iterator_from_string_handle_kernel)
+
+iterator_get_device_op = op(
+    "IteratorGetDevice(resource: resource) -> device: string\nflags: stateful"
+)
+iterator_get_device_op.shape(_scalar_shape)
+iterator_get_device_op.kernel(lambda node: lambda iterator: np.array(_DEVICE.encode(), object))

@@ -1,0 +1,287 @@
+"""Datasets that call a function for each element: map, filter, scan, take_while, reduce."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import Any
+
+from stillflow import errors
+from stillflow.graph.card import op
+from stillflow.graph.node import Node
+from stillflow.ops.data.background import Parallel
+from stillflow.ops.data.batching import Batching, batch_of, batches
+from stillflow.ops.data.functions import Function, function_of
+from stillflow.ops.data.pipeline import (
+    TYPED,
+    UNKNOWN,
+    Context,
+    Dataset,
+    Element,
+    Elements,
+    as_dataset,
+    component_dims,
+    invalid,
+    scalar,
+    unary,
+)
+
+CAPTURED = "other_arguments: [Targuments]"
+FUNCTION = "\nf: func\nTarguments: list(type) >= 0" + TYPED
+PREDICATE = "\npredicate: func\nTarguments: list(type) >= 0" + TYPED
+_INTER_OP = "\nuse_inter_op_parallelism: bool = true"
+_KEEPS_SIZE = "\npreserve_cardinality: bool = false"
+
+map_dataset_op = unary("MapDataset", CAPTURED, f"{FUNCTION}{_INTER_OP}{_KEEPS_SIZE}")
+parallel_map_dataset_op = unary(
+    "ParallelMapDataset", f"{CAPTURED}, num_parallel_calls: int32",
+    f"{FUNCTION}{_INTER_OP}\nsloppy: bool = false{_KEEPS_SIZE}",
+)  # fmt: skip
+map_and_batch_dataset_op = unary(
+    "MapAndBatchDataset",
+    f"{CAPTURED}, batch_size: int64, num_parallel_calls: int64, drop_remainder: bool",
+    f"{FUNCTION}{_KEEPS_SIZE}",
+)
+filter_dataset_op = unary("FilterDataset", CAPTURED, PREDICATE)
+take_while_dataset_op = unary("TakeWhileDataset", CAPTURED, PREDICATE)
+filter_by_last_component_dataset_op = unary(
+    "FilterByLastComponentDataset", "", TYPED, output="output"
+)
+scan_dataset_op = unary(
+    "ScanDataset", f"initial_state: [Tstate], {CAPTURED}",
+    f"\nf: func\nTstate: list(type) >= 1\nTarguments: list(type) >= 0{TYPED}{_KEEPS_SIZE}",
+)  # fmt: skip
+reduce_dataset_op = op(
+    f"ReduceDataset(input_dataset: variant, initial_state: [Tstate], {CAPTURED}) -> "
+    "components: [output_types]\nf: func\nTstate: list(type) >= 1\n"
+    f"Targuments: list(type) >= 0{TYPED}{_INTER_OP}\nflags: stateful",
+    differentiable=False,
+)
+
+
+def bound(function: Function, captured: Sequence[Any]) -> Callable[[Element], Element]:
+    """A function of elements."""
+    if not captured:
+        return lambda element: tuple(function(*element))
+    return lambda element: tuple(function(*element, *captured))
+
+
+def ending(call: Callable[[Element], Element], keeps_size: bool) -> Callable[[Element], Element]:
+    """A function whose OutOfRangeError is the end of the dataset, or else a mistake."""
+
+    def run(element: Element) -> Element:
+        try:
+            return call(element)
+        except errors.OutOfRangeError as error:
+            if keeps_size:
+                raise errors.InvalidArgumentError(
+                    error.node_def, error.op, error.message
+                ) from error
+            raise StopIteration from error
+
+    return run
+
+
+@map_dataset_op.kernel
+def map_dataset_kernel(node: Node) -> Any:
+    function, keeps = function_of(node, "f"), node.preserve_cardinality
+    types, shapes = list(node.output_types), component_dims(node)
+
+    def run(value: Any, *captured: Any) -> Dataset:
+        source, call = as_dataset(value), ending(bound(function, captured), keeps)
+
+        def make(context: Context, prefix: str) -> Elements:
+            return map(call, source.iterate(context, prefix))
+
+        return Dataset("Map", types, shapes, make, source.size if keeps else _size(source))
+
+    return run
+
+
+def _size(source: Dataset) -> int:
+    """The number of elements where the function may end the dataset before."""
+    return UNKNOWN
+
+
+def parallelism(number: int) -> int:
+    """How many threads are meant; -1 stands for as many as there are cores."""
+    if number != -1 and number < 1:
+        raise invalid("num_parallel_calls must be greater than zero.")
+    return (os.cpu_count() or 1) if number == -1 else number
+
+
+@parallel_map_dataset_op.kernel
+def parallel_map_dataset_kernel(node: Node) -> Any:
+    function, keeps = function_of(node, "f"), node.preserve_cardinality
+    types, shapes, ordered = list(node.output_types), component_dims(node), not node.sloppy
+
+    def run(value: Any, *rest: Any) -> Dataset:
+        source, threads = as_dataset(value), parallelism(scalar(rest[-1]))
+        call = ending(bound(function, rest[:-1]), keeps)
+
+        def make(context: Context, prefix: str) -> Elements:
+            elements = source.iterate(context, prefix)
+            return Parallel(context, elements, call, threads, ordered)
+
+        return Dataset("ParallelMap", types, shapes, make, source.size if keeps else UNKNOWN)
+
+    return run
+
+
+@map_and_batch_dataset_op.kernel
+def map_and_batch_dataset_kernel(node: Node) -> Any:
+    function, keeps = function_of(node, "f"), node.preserve_cardinality
+    types, shapes = list(node.output_types), component_dims(node)
+
+    def run(value: Any, *rest: Any) -> Dataset:
+        source, (size, calls, drop) = as_dataset(value), map(scalar, rest[-3:])
+        if size <= 0:
+            raise invalid("batch_size must be greater than zero.")
+        threads = parallelism(calls)
+        call = ending(bound(function, rest[:-3]), keeps)
+
+        def make(context: Context, prefix: str) -> Elements:
+            elements = Parallel(context, source.iterate(context, prefix), call, threads)
+            return Batching(elements, size, drop, batch_of)
+
+        total = batches(source, size, drop) if keeps else UNKNOWN
+        return Dataset("MapAndBatch", types, shapes, make, total)
+
+    return run
+
+
+def truth(results: Sequence[Any]) -> bool:
+    """What a predicate says.
+
+    Raises:
+      InvalidArgumentError: if that is not one boolean.
+    """
+    if len(results) != 1 or len(results[0].shape):
+        raise invalid("Filter predicate `predicate` must return a scalar bool.")
+    return bool(results[0])
+
+
+@filter_dataset_op.kernel
+def filter_dataset_kernel(node: Node) -> Any:
+    function = function_of(node, "predicate")
+
+    def run(value: Any, *captured: Any) -> Dataset:
+        source, call = as_dataset(value), ending(bound(function, captured), False)
+
+        def make(context: Context, prefix: str) -> Elements:
+            return filter(lambda e: truth(call(e)), source.iterate(context, prefix))
+
+        return source.like("Filter", make)
+
+    return run
+
+
+@filter_by_last_component_dataset_op.kernel
+def filter_by_last_component_dataset_kernel(node: Node) -> Any:
+    def run(value: Any) -> Dataset:
+        source = as_dataset(value)
+
+        def make(context: Context, prefix: str) -> Elements:
+            kept = filter(lambda e: truth(e[-1:]), source.iterate(context, prefix))
+            return map(itemgetter(slice(None, -1)), kept)
+
+        return Dataset("FilterByLastComponent", source.types[:-1], source.shapes[:-1], make)
+
+    return run
+
+
+class _Leading:
+    """Elements up to the first that a predicate refuses."""
+
+    def __init__(self, source: Elements, holds: Callable[[Element], bool]) -> None:
+        self.source = source
+        self.holds = holds
+        self.ended = False
+
+    def __iter__(self) -> _Leading:
+        return self
+
+    def __next__(self) -> Element:
+        if not self.ended:
+            element = next(self.source)
+            if self.holds(element):
+                return element
+            self.ended = True
+        raise StopIteration
+
+
+@take_while_dataset_op.kernel
+def take_while_dataset_kernel(node: Node) -> Any:
+    function = function_of(node, "predicate")
+
+    def run(value: Any, *captured: Any) -> Dataset:
+        source, call = as_dataset(value), ending(bound(function, captured), False)
+
+        def make(context: Context, prefix: str) -> Elements:
+            return _Leading(source.iterate(context, prefix), lambda e: truth(call(e)))
+
+        return source.like("TakeWhile", make)
+
+    return run
+
+
+class _Scanning:
+    """What a function gives for elements and a state that it hands on."""
+
+    def __init__(self, source: Elements, state: Element, call: Any) -> None:
+        self.source = source
+        self.state = state
+        self.call = call
+
+    def __iter__(self) -> _Scanning:
+        return self
+
+    def __next__(self) -> Element:
+        element = next(self.source)
+        results = self.call((*self.state, *element))
+        count = len(self.state)
+        self.state = results[:count]
+        return results[count:]  # type: ignore[no-any-return]
+
+
+@scan_dataset_op.kernel
+def scan_dataset_kernel(node: Node) -> Any:
+    function, keeps, count = function_of(node, "f"), node.preserve_cardinality, len(node.Tstate)
+    types, shapes = list(node.output_types), component_dims(node)
+
+    def run(value: Any, *rest: Any) -> Dataset:
+        source, state = as_dataset(value), rest[:count]
+        call = ending(bound(function, rest[count:]), keeps)
+
+        def make(context: Context, prefix: str) -> Elements:
+            return _Scanning(source.iterate(context, prefix), state, call)
+
+        return Dataset("Scan", types, shapes, make, source.size if keeps else UNKNOWN)
+
+    return run
+
+
+@reduce_dataset_op.shape
+def reduce_dataset_shape(node: Node) -> Any:
+    return component_dims(node)
+
+
+@reduce_dataset_op.kernel
+def reduce_dataset_kernel(node: Any) -> Any:
+    function, count, waits = function_of(node, "f"), len(node.Tstate), node.waits()
+    bare = len(node.outputs) == 1
+
+    def run(value: Any, *rest: Any) -> Any:
+        state: Element = rest[:count]
+        call = bound(function, rest[count:])
+        context = Context(waits)
+        try:
+            for element in as_dataset(value).iterate(context, "ReduceIterator"):
+                waits.check()
+                state = call((*state, *element))
+        finally:
+            context.close()
+        return state[0] if bare else state
+
+    return run

@@ -1,0 +1,84 @@
+"""Ops on values that may be missing: OptionalFromValue, OptionalGetValue and the like."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph.card import op
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.ops.data.pipeline import TYPED, Element, component_dims, invalid
+
+
+class OptionalValue:
+    """Components, or None."""
+
+    __slots__ = ("components",)
+    shape = ()
+
+    def __init__(self, components: Element | None) -> None:
+        self.components = components
+
+
+def _scalar_shape(node: Node) -> Any:
+    return ()
+
+
+optional_from_value_op = op(
+    "OptionalFromValue(components: [Toutput_types]) -> optional: variant\n"
+    "Toutput_types: list(type) >= 1",
+    differentiable=False, keeps=tuple(range(64)), effect="state",
+)  # fmt: skip
+optional_from_value_op.shape(_scalar_shape)
+optional_from_value_op.kernel(lambda node: lambda *components: OptionalValue(components))
+
+optional_none_op = op("OptionalNone() -> optional: variant", differentiable=False, effect="state")
+optional_none_op.shape(_scalar_shape)
+optional_none_op.kernel(lambda node: lambda: OptionalValue(None))
+
+optional_has_value_op = op(
+    "OptionalHasValue(optional: variant) -> has_value: bool", differentiable=False, effect="state"
+)
+optional_has_value_op.shape(_scalar_shape)
+
+
+def _as_optional(value: Any) -> OptionalValue:
+    if not isinstance(value, OptionalValue) and getattr(value, "shape", None) == ():
+        value = value.item()
+    if not isinstance(value, OptionalValue):
+        raise invalid("Input to OptionalHasValue must be an OptionalVariant object.")
+    return value
+
+
+@optional_has_value_op.kernel
+def optional_has_value_kernel(node: Node) -> Any:
+    return lambda value: torch.tensor(_as_optional(value).components is not None)
+
+
+optional_get_value_op = op(
+    f"OptionalGetValue(optional: variant) -> components: [output_types]{TYPED}",
+    differentiable=False, effect="state",
+)  # fmt: skip
+
+
+@optional_get_value_op.shape
+def optional_get_value_shape(node: Node) -> Any:
+    return component_dims(node)
+
+
+@optional_get_value_op.kernel
+def optional_get_value_kernel(node: Node) -> Any:
+    bare = len(node.outputs) == 1
+    types = list(node.output_types)
+
+    def run(value: Any) -> Any:
+        components = _as_optional(value).components
+        if components is None:
+            raise invalid("The given optional does not have a value.")
+        if len(components) != len(types):
+            raise invalid(
+                f"The given optional has {len(components)} components, expected {len(types)}."
+            )
+        return components[0] if bare else components
+
+    return run

@@ -1,0 +1,152 @@
+"""Datasets that give what others give: tuning, rewriting, numbers of threads.
+
+Of the rewriting that TensorFlow does here only one kind changes what a dataset gives: a shuffle
+that is repeated draws its numbers in another order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow import errors
+from stillflow.graph.card import op
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.ops.data.pipeline import (
+    TYPED,
+    Context,
+    Dataset,
+    Element,
+    Elements,
+    as_dataset,
+    component_dims,
+    invalid,
+    scalar,
+    unary,
+)
+
+model_dataset_op = unary("ModelDataset", "", f"\nalgorithm: int = 0\ncpu_budget: int = 0{TYPED}")
+optimize_dataset_op = unary(
+    "OptimizeDataset", "optimizations: string",
+    f"{TYPED}\noptimization_configs: list(string) = []",
+)  # fmt: skip
+max_intra_op_parallelism_dataset_op = unary(
+    "MaxIntraOpParallelismDataset", "max_intra_op_parallelism: int64", TYPED
+)
+private_thread_pool_dataset_op = unary("PrivateThreadPoolDataset", "num_threads: int64", TYPED)
+set_stats_aggregator_dataset_op = unary(
+    "SetStatsAggregatorDataset", "stats_aggregator: resource, tag: string, counter_prefix: string",
+    f"{TYPED}\nflags: stateful",
+)  # fmt: skip
+non_serializable_dataset_op = unary("NonSerializableDataset", "", TYPED)
+assert_next_dataset_op = unary("AssertNextDataset", "transformations: string", TYPED)
+ignore_errors_dataset_op = unary("IgnoreErrorsDataset", "", TYPED)
+
+
+def _same(node: Node) -> Any:
+    return lambda value, *_: as_dataset(value)
+
+
+for _card in (model_dataset_op, non_serializable_dataset_op):
+    _card.kernel(_same)
+
+
+@optimize_dataset_op.kernel
+def optimize_dataset_kernel(node: Node) -> Any:
+    def run(value: Any, optimizations: Any) -> Dataset:
+        source = as_dataset(value)
+        fuses = b"shuffle_and_repeat_fusion" in optimizations.tolist()
+
+        def make(context: Context, prefix: str) -> Elements:
+            return source.iterate(context.fusing(fuses), prefix)
+
+        return source.like("Optimize", make, source.size)
+
+    return run
+
+
+def _checked(message: str) -> Any:
+    def kernel(node: Node) -> Any:
+        def run(value: Any, number: Any) -> Dataset:
+            if scalar(number) < 0 or (scalar(number) == 0 and "greater" in message):
+                raise invalid(message)
+            return as_dataset(value)
+
+        return run
+
+    return kernel
+
+
+max_intra_op_parallelism_dataset_op.kernel(
+    _checked("`max_intra_op_parallelism` must be greater than zero.")
+)
+private_thread_pool_dataset_op.kernel(_checked("`num_threads` must be greater than zero."))
+
+
+class _Tolerant:
+    """Elements without those whose making fails."""
+
+    def __init__(self, source: Elements) -> None:
+        self.source = source
+
+    def __iter__(self) -> _Tolerant:
+        return self
+
+    def __next__(self) -> Element:
+        while True:
+            try:
+                return next(self.source)
+            except (errors.CancelledError, errors.DeadlineExceededError):
+                raise
+            except errors.OpError:
+                continue
+
+
+@ignore_errors_dataset_op.kernel
+def ignore_errors_dataset_kernel(node: Node) -> Any:
+    def run(value: Any) -> Dataset:
+        source = as_dataset(value)
+
+        def make(context: Context, prefix: str) -> Elements:
+            return _Tolerant(source.iterate(context, prefix))
+
+        return source.like("IgnoreErrors", make)
+
+    return run
+
+
+# ---- ops that take datasets and give something else
+
+
+dataset_cardinality_op = op(
+    "DatasetCardinality(input_dataset: variant) -> cardinality: int64", differentiable=False
+)
+dataset_cardinality_op.shape(lambda node: ())
+dataset_cardinality_op.kernel(lambda node: lambda value: torch.tensor(as_dataset(value).size))
+
+dataset_to_single_element_op = op(
+    f"DatasetToSingleElement(dataset: variant) -> components: [output_types]{TYPED}"
+    "\nflags: stateful",
+    differentiable=False,
+)
+dataset_to_single_element_op.shape(component_dims)
+
+
+@dataset_to_single_element_op.kernel
+def dataset_to_single_element_kernel(node: Any) -> Any:
+    waits, bare = node.waits(), len(node.outputs) == 1
+
+    def run(value: Any) -> Any:
+        context = Context(waits)
+        try:
+            elements = as_dataset(value).iterate(context, "SingleElementIterator")
+            element = next(elements, None)
+            if element is None:
+                raise invalid("Dataset was empty.")
+            if next(elements, None) is not None:
+                raise invalid("Dataset had more than one element.")
+        finally:
+            context.close()
+        return element[0] if bare else element
+
+    return run
