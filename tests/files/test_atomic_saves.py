@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +41,7 @@ def counted(function):
         return function(*args, **kwargs)
     return call
 
-for name in ("write", "fsync", "fdatasync", "replace", "link", "remove", "mkdir", "rmdir"):
+for name in ("write", "pwrite", "fsync", "fdatasync", "replace", "link", "remove", "rmdir"):
     setattr(os, name, counted(getattr(os, name)))
 if action == "overwrite":
     save(directory + "/m", 2)
@@ -109,6 +111,43 @@ def test_a_kill_at_any_call_leaves_old_or_new(tmp_path: Path, action: str) -> No
             names = {path.name for path in directory.iterdir() if "tempstate" not in path.name}
             assert names == {"m.index", "m.data-00000-of-00001", "tmp"}
     assert seen[0] == 1.0 and seen[-1] == 2.0 and seen == sorted(seen)
+
+
+SAVING = """
+import sys
+import numpy as np
+sys.path[:0] = {path!r}
+from stillflow.files.bundle_writer import BundleWriter
+import stillflow.protos
+
+value = 0
+while True:
+    value += 1
+    with BundleWriter({prefix!r}) as writer:
+        writer.add(b"large", np.full(3 << 20, value, np.float32), 1)
+        writer.add(b"small", np.full(5, value, np.float32), 1)
+    print(value, flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_two_hundred_kills_lose_nothing(tmp_path: Path) -> None:
+    prefix = str(tmp_path / "m")
+    program = SAVING.format(path=[path for path in sys.path if path], prefix=prefix)
+    generator = random.Random(0)
+    for _ in range(200):
+        with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as child:
+            assert child.stdout is not None
+            child.stdout.readline()  # the first save is complete
+            time.sleep(generator.random() * 0.05)
+            child.kill()
+            done = int((child.stdout.read().split() or [b"1"])[-1])
+        reader = BundleReader(prefix)
+        values = {float(v) for key in (b"large", b"small") for v in np.unique(reader.lookup(key))}
+        assert len(values) == 1 and values <= {done, done + 1}
+        reader.close()
+        for path in tmp_path.glob("*.tempstate*"):
+            path.unlink()
 
 
 def test_overwriting_ends_with_the_names_of_tensorflow(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from stillflow import errors
-from stillflow.files import atomic, bundle_format, crc32c, sstable, tensor_types
+from stillflow.files import atomic, bundle_format, crc32c, sstable, stray, tensor_types
 from stillflow.files.bundle_format import HEADER_KEY, Array, data_path, index_path
 from stillflow.files.failures import os_errors
 from stillflow.files.synced_file import SyncedFile
@@ -159,6 +159,7 @@ def commit(prefix: str, paths: Sequence[str], header: Any, entries: dict[bytes, 
         for shard in range(max(old_count, first_count)):
             for shards in {old_count, first_count} - {header.num_shards}:
                 atomic.remove(data_path(prefix, shard, shards))
+    stray.sweep(os.path.dirname(prefix))
 
 
 def _link_all(prefix: str, count: int, first_count: int) -> bool:

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any
 
 from stillflow import errors
+from stillflow.files.failures import data_loss
 
 _WINDOW = {"ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS + 16}
 _CHUNK = 1 << 18
@@ -120,7 +121,8 @@ class DecompressedReader:
             try:
                 data = self._stream.decompress(self._input, size)
             except zlib.error as error:
-                raise errors.DataLossError(None, None, _inflate_error(error)) from None
+                path = str(getattr(self._file, "name", "") or "the file")
+                raise data_loss(_inflate_error(error), path) from None
             self._input = self._stream.unconsumed_tail or self._stream.unused_data
             if data:
                 return data
