@@ -20,6 +20,7 @@ from stillflow.runtime.ownership import protect
 from stillflow.runtime.prune import needed_ops
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.reuse import reuse
+from stillflow.runtime.steps import Step, Value
 from stillflow.runtime.threads import alone
 from stillflow.runtime.tokens import token_plan
 from stillflow.runtime.trace import Tracer
@@ -70,35 +71,14 @@ def make_plan(
             tracer.run(find_frames(ops, feeds).units if has_loops(ops) else ops)
     except Unstructured:
         return token_plan(Facts(resources, feeds), ops, list(feeds), tensors, raw)
-    fetched = []
-    for tensor in (*tensors, *raw):
-        value = tracer.values.get(tensor)
-        if value is None:
-            raise fetched_in_loop(tensor.op)
-        state = tracer.facts.handles.get(tensor)
-        is_variable = state is None or hasattr(state, "value")
-        if tensor.dtype._is_ref_dtype and value.is_handle and is_variable:
-            value = tracer.read(tensor.op, value, value.guard)
-        fetched.append((tensor, value))
-    for op in targets:
-        dead = tracer._op_guards.get(op, ()) is None
-        if dead and op.type != "Merge" and not tracer.failed:
-            raise errors.InvalidArgumentError(
-                op.node_def, op, f"'{op.name}' is in a branch that is never taken"
-            )
+    fetched = _fetched(tracer, (*tensors, *raw))
+    _refuse_dead(tracer, targets)
     values = [value for _, value in fetched]
     names_out = [value.name for value in values]
     names_out += [name for value in values for name, _ in value.guard or ()]
     used = drop_unused(tracer.steps, names_out, targets)
     work = ops if any(step.kind == "loop" for step in used) else [step.op for step in used]
-    steps = join(used)
-    steps, roots = protect(steps, tracer.values, tracer.memory, values)
-    kept = frozenset(root for value in values for root in value.roots)
-    shapes = {
-        value.name: (facts.dims(tensor), tensor.dtype.base_dtype)
-        for tensor, value in tracer.values.items()
-    }
-    reuse(steps, shapes, roots, tracer.memory, kept)
+    steps = _place_in_memory(join(used), tracer, values)
     writer = emitter(steps, tracer.constants, tracer.memory)
     writer.owns_raw = own
     converted = len(tensors)
@@ -108,3 +88,39 @@ def make_plan(
 
     function = writer.function(names, fetched[:converted], fetched[converted:], convert)
     return alone(function, work, facts)
+
+
+def _fetched(tracer: Tracer, tensors: Sequence[Tensor]) -> list[tuple[Tensor, Value]]:
+    """What is given back for tensors; of a variable, what it holds."""
+    fetched = []
+    for tensor in tensors:
+        value = tracer.values.get(tensor)
+        if value is None:
+            raise fetched_in_loop(tensor.op)
+        state = tracer.facts.handles.get(tensor)
+        is_variable = state is None or hasattr(state, "value")
+        if tensor.dtype._is_ref_dtype and value.is_handle and is_variable:
+            value = tracer.read(tensor.op, value, value.guard)
+        fetched.append((tensor, value))
+    return fetched
+
+
+def _refuse_dead(tracer: Tracer, targets: Sequence[Operation]) -> None:
+    for op in targets:
+        dead = tracer._op_guards.get(op, ()) is None
+        if dead and op.type != "Merge" and not tracer.failed:
+            raise errors.InvalidArgumentError(
+                op.node_def, op, f"'{op.name}' is in a branch that is never taken"
+            )
+
+
+def _place_in_memory(steps: list[Step], tracer: Tracer, fetched: list[Value]) -> list[Step]:
+    """Copies where a write would show in a value read before, and writes in place elsewhere."""
+    steps, roots = protect(steps, tracer.values, tracer.memory, fetched)
+    kept = frozenset(root for value in fetched for root in value.roots)
+    shapes = {
+        value.name: (tracer.facts.dims(tensor), tensor.dtype.base_dtype)
+        for tensor, value in tracer.values.items()
+    }
+    reuse(steps, shapes, roots, tracer.memory, kept)
+    return steps
