@@ -9,6 +9,8 @@ import numpy as np
 from stillflow.graph import dtypes
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Tensor
+from stillflow.ops.session_tensors import TensorHandle
+from stillflow.runtime.facts import to_array
 
 
 def feed_array(graph: Graph, tensor: Tensor, value: Any) -> np.ndarray:
@@ -24,6 +26,8 @@ def feed_array(graph: Graph, tensor: Tensor, value: Any) -> np.ndarray:
             "Python scalars, strings, lists, numpy ndarrays, or TensorHandles. For reference, the "
             f"tensor object was {value} which was passed to the feed with key {tensor}."
         )
+    if isinstance(value, TensorHandle):
+        value = to_array(value.value())
     dtype = tensor.dtype.base_dtype
     kind = dtype.as_numpy_dtype
     if isinstance(value, int) and not _holds(kind, value):

@@ -24,6 +24,7 @@ from stillflow.runtime.interrupts import time_limit
 from stillflow.runtime.partial_run import PartialRun
 from stillflow.runtime.placement import Placement
 from stillflow.runtime.resources import Resources
+from stillflow.runtime.session_handles import kept_tensors, with_handles
 from stillflow.runtime.settings import session_config
 
 # Plans per fetch structure before shapes are taken to change all the time.
@@ -152,9 +153,11 @@ class BaseSession:
                 raise TypeError("this callable takes no options; see `accept_options`")
             if len(values) != len(keys):
                 raise TypeError(f"Expected {len(keys)} feed values, but got {len(values)}")
+            plain = options is None and run_metadata is None and self._plain_runs
+            if plain and not keys and not self._closed:  # what fills queues runs so
+                return handler.build(self._execute(handler, {}))
             return self.run(fetches, dict(zip(keys, values, strict=True)), options, run_metadata)
 
-        del handler
         return call
 
     def _make_callable_from_options(self, callable_options: Any) -> Callable[..., list[Any]]:
@@ -230,6 +233,7 @@ class BaseSession:
         handler = self._fetches.get(key)
         if handler is None:
             handler = self._fetches[key] = Fetches(self._graph, fetches)
+            with_handles(handler, self)
         return handler
 
     def _feeds(self, feed_dict: Any) -> dict[Tensor, np.ndarray]:
@@ -262,6 +266,13 @@ class BaseSession:
         if plan is None:
             plan = self._plan_for(key, handler, feeds)
         return plan(*feeds.values())
+
+    def _register_dead_handle(self, handle: str) -> None:
+        if self._resources is not None:
+            kept_tensors(self._resources).forget(handle)
+
+    def _session_tensor(self, handle: str) -> Any:
+        return kept_tensors(self._get_resources()).get(handle)
 
     def _take_changes(self) -> None:
         """Drops plans of the graph as it was, checks what was added to it."""
