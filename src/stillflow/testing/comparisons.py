@@ -45,7 +45,8 @@ class Comparisons:
         """Two numbers are within `err`."""
         note = f" ({msg})" if msg is not None else ""
         close = f1 == f2 or math.fabs(f1 - f2) <= err
-        self.assertTrue(close, f"{f1:f} != {f2:f} +/- {err:f}{note}")
+        first, second = np.asarray(f1).item(), np.asarray(f2).item()
+        self.assertTrue(close, f"{first:f} != {second:f} +/- {err:f}{note}")
 
     def assertArrayNear(self, farray1: Any, farray2: Any, err: float, msg: Any = None) -> None:
         """Two sequences of numbers are within `err`, one by one."""
@@ -57,7 +58,10 @@ class Comparisons:
         self, ndarray1: np.ndarray, ndarray2: np.ndarray, err: float, msg: Any = None
     ) -> None:
         """The norm of the difference of two arrays is below `err`."""
-        self.assertTrue(bool(np.linalg.norm(ndarray1 - ndarray2) < err), msg=msg)
+        self.assertTrue(self._NDArrayNear(ndarray1, ndarray2, err), msg=msg)
+
+    def _NDArrayNear(self, ndarray1: np.ndarray, ndarray2: np.ndarray, err: float) -> bool:
+        return bool(np.linalg.norm(ndarray1 - ndarray2) < err)
 
     def _arrays_close(self, a: Any, b: Any, rtol: float, atol: float, msg: str) -> None:
         a, b = self._GetNdArray(a), self._GetNdArray(b)
@@ -270,13 +274,15 @@ class Comparisons:
             from google.protobuf import text_format
 
             parsed = type(message)()
-            text_format.Merge(expected, parsed)
+            pool = type(message).DESCRIPTOR.file.pool
+            text_format.Merge(expected, parsed, descriptor_pool=pool)
             expected = parsed
         if not isinstance(expected, type(message)):
             raise AssertionError(
                 f"Can't compare protos of type {type(expected)} and {type(message)}. {msg or ''}"
             )
         if expected != message:
+            expected, message = rounded(expected), rounded(message)
             self.assertEqual(str(expected), str(message), msg)
 
     def assertProtoEqualsVersion(
@@ -293,3 +299,28 @@ class Comparisons:
 
     def assertItemsEqual(self, first: Any, second: Any, msg: Any = None) -> None:
         self.assertCountEqual(first, second, msg)
+
+
+def rounded(message: Any) -> Any:
+    """A copy of a message with its floating-point numbers rounded to six digits."""
+    copy = type(message)()
+    copy.CopyFrom(message)
+    _round(copy)
+    return copy
+
+
+def _round(message: Any) -> None:
+    for field, value in message.ListFields():
+        repeated = not isinstance(value, (bool, int, float, str, bytes)) and not hasattr(
+            value, "ListFields"
+        )
+        if field.cpp_type in (field.CPPTYPE_FLOAT, field.CPPTYPE_DOUBLE):
+            if repeated:
+                value[:] = [round(item, 6) for item in value]
+            else:
+                setattr(message, field.name, round(value, 6))
+        elif field.cpp_type == field.CPPTYPE_MESSAGE:
+            parts = [value] if not repeated else value
+            for part in parts.values() if hasattr(parts, "values") else parts:
+                if hasattr(part, "ListFields"):
+                    _round(part)

@@ -87,8 +87,8 @@ def assert_equal_graph_def(
     del checkpoint_v2, hash_table_shared_name
     left = {node.name: node for node in actual.node}
     right = {node.name: node for node in expected.node}
-    problems = [f"only in actual: {name}" for name in left if name not in right]
-    problems += [f"only in expected: {name}" for name in right if name not in left]
+    problems = [f"Found unexpected node '{_line(left[n])}'" for n in left if n not in right]
+    problems += [f"Did not find expected node '{_line(right[n])}'" for n in right if n not in left]
     problems += [
         f"different:\n{left[name]}\nexpected:\n{right[name]}"
         for name in left
@@ -96,3 +96,8 @@ def assert_equal_graph_def(
     ]
     if problems:
         raise AssertionError("\n".join(problems[:5]))
+
+
+def _line(node: Any) -> str:
+    """A node in one line, as TF names it in messages."""
+    return f"{{{{node {node.name}}}}} = {node.op}[]({', '.join(node.input)})"
