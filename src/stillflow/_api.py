@@ -394,7 +394,7 @@ TABLE = {
     "contrib.distribute.in_cross_replica_context": "distribute.context:in_cross_replica_context",
     "contrib.eager.Checkpoint": "train.tracking.checkpoint:Checkpoint",
     "contrib.eager.defun": "functional.polymorphic:defun",
-    "contrib.eager.function": "functional.polymorphic:defun",
+    "contrib.eager.function": "functional.polymorphic:function",
     "contrib.framework.BoundedTensorSpec": "graph.tensor_spec:BoundedTensorSpec",
     "contrib.framework.TensorSpec": "graph.tensor_spec:TensorSpec",
     "contrib.framework.VariableDeviceChooser": "contrib.framework.variables:VariableDeviceChooser",

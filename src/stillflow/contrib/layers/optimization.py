@@ -11,16 +11,23 @@ from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Tensor
 from stillflow.ops.control import with_dependencies
+from stillflow.train.adagrad import AdagradOptimizer
+from stillflow.train.adam import AdamOptimizer
+from stillflow.train.ftrl import FtrlOptimizer
+from stillflow.train.global_step import assert_global_step, get_global_step
+from stillflow.train.gradient_descent import GradientDescentOptimizer
+from stillflow.train.momentum import MomentumOptimizer
 from stillflow.train.moving_averages import assign_moving_average
 from stillflow.train.optimizer import Optimizer
+from stillflow.train.rmsprop import RMSPropOptimizer
 
 OPTIMIZER_CLS_NAMES: dict[str, Callable[..., Any]] = {
-    "Adagrad": tf.train.AdagradOptimizer,
-    "Adam": tf.train.AdamOptimizer,
-    "Ftrl": tf.train.FtrlOptimizer,
-    "Momentum": lambda learning_rate: tf.train.MomentumOptimizer(learning_rate, momentum=0.9),
-    "RMSProp": tf.train.RMSPropOptimizer,
-    "SGD": tf.train.GradientDescentOptimizer,
+    "Adagrad": AdagradOptimizer,
+    "Adam": AdamOptimizer,
+    "Ftrl": FtrlOptimizer,
+    "Momentum": lambda learning_rate: MomentumOptimizer(learning_rate, momentum=0.9),
+    "RMSProp": RMSPropOptimizer,
+    "SGD": GradientDescentOptimizer,
 }
 OPTIMIZER_SUMMARIES = [
     "learning_rate",
@@ -241,9 +248,9 @@ def optimize_loss(
     loss = tf.convert_to_tensor(loss)
     tf.assert_scalar(loss)
     if global_step is None:
-        global_step = tf.train.get_global_step()
+        global_step = get_global_step()
     else:
-        tf.train.assert_global_step(global_step)
+        assert_global_step(global_step)
     with tf.variable_scope(name, "OptimizeLoss", [loss, global_step]):
         loss = _after_updates(loss, update_ops)
         rate = _learning_rate(learning_rate)

@@ -1,0 +1,7 @@
+"""`tf.lookup`: tables of values by keys."""
+
+from __future__ import annotations
+
+from stillflow._namespace import attach
+
+attach(__name__)

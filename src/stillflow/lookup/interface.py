@@ -1,0 +1,63 @@
+"""What lookup tables of every kind share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph import dtypes
+from stillflow.graph.dtypes import DType
+from stillflow.graph.export import export
+from stillflow.train.tracking.base import Trackable
+
+
+def signature_mismatch(expected: Any, got: Any) -> TypeError:
+    """The error for keys of another type."""
+    return TypeError(f"Signature mismatch. Keys must be dtype {expected}, got {got}.")
+
+
+@export("contrib.lookup.LookupInterface")
+class LookupInterface(Trackable):
+    """A table of values by keys, kept by the session.
+
+    Args:
+      key_dtype, value_dtype: types of keys and values.
+    """
+
+    _resource_handle: Any = None
+
+    def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
+        self._key_dtype = dtypes.as_dtype(key_dtype)
+        self._value_dtype = dtypes.as_dtype(value_dtype)
+
+    def _create_resource(self) -> Any:
+        raise NotImplementedError
+
+    @property
+    def resource_handle(self) -> Any:
+        """The tensor that stands for the table."""
+        if self._resource_handle is None:
+            self._resource_handle = self._create_resource()
+        return self._resource_handle
+
+    @property
+    def key_dtype(self) -> DType:
+        """The type of keys."""
+        return self._key_dtype
+
+    @property
+    def value_dtype(self) -> DType:
+        """The type of values."""
+        return self._value_dtype
+
+    @property
+    def name(self) -> Any:
+        """The table's name."""
+        return NotImplementedError
+
+    def size(self, name: str | None = None) -> Any:
+        """The number of elements, an int64 scalar tensor."""
+        raise NotImplementedError
+
+    def lookup(self, keys: Any, name: str | None = None) -> Any:
+        """The values of keys."""
+        raise NotImplementedError

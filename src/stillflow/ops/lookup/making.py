@@ -1,0 +1,134 @@
+"""Ops that make lookup tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow import errors
+from stillflow.graph.card import Card, op
+from stillflow.ops.io.stored import shape_text, to_stored
+from stillflow.ops.lookup.dense_table import DenseTable
+from stillflow.ops.lookup.tables import MutableTable, StaticTable, Table, invalid
+from stillflow.ops.queues.attempts import private_name
+
+_TAIL = """
+    container: string = ""
+    shared_name: string = ""
+    use_node_name_sharing: bool = false
+    key_dtype: type
+    value_dtype: type
+    {more}
+    flags: stateful
+"""
+_MORE = {
+    "MutableHashTableOfTensors": "value_shape: shape = []",
+    "MutableDenseHashTable": "value_shape: shape = []\ninitial_num_buckets: int = 131072\n"
+    "max_load_factor: float = 0.80000001",
+}
+
+
+def _card(kind: str, version: str) -> Card:
+    inputs = ""
+    if kind == "MutableDenseHashTable":
+        inputs = "empty_key: key_dtype" + (", deleted_key: key_dtype" if version else "")
+    handle = "resource" if version else "&string"
+    tail = _TAIL.format(more=_MORE.get(kind, ""))
+    return op(f"{kind}{version}({inputs}) -> table_handle: {handle}{tail}", differentiable=False)
+
+
+def _static(node: Any, name: str) -> Table:
+    return StaticTable(name, node.key_dtype, node.value_dtype)
+
+
+def _mutable(node: Any, name: str) -> Table:
+    return MutableTable(name, node.key_dtype, node.value_dtype)
+
+
+def _of_tensors(node: Any, name: str) -> Table:
+    shape = tuple(node.value_shape.as_list())
+    if len(shape) != 1:
+        raise invalid(f"Default value must be a vector, got shape {shape_text(shape)}")
+    return MutableTable(name, node.key_dtype, node.value_dtype, (), shape)
+
+
+def _dense(node: Any, name: str, keys: tuple[Any, ...]) -> Table:
+    empty, deleted = keys[0], keys[1] if len(keys) > 1 else None
+    return DenseTable(
+        name, node.key_dtype, node.value_dtype, tuple(node.value_shape.as_list()), empty, deleted,
+        node.initial_num_buckets, node.max_load_factor,
+    )  # fmt: skip
+
+
+_KINDS = {
+    "HashTable": _static,
+    "MutableHashTable": _mutable,
+    "MutableHashTableOfTensors": _of_tensors,
+    "MutableDenseHashTable": None,
+}
+
+
+def _shape(node: Any) -> Any:
+    handle = node.outputs[0]
+    if handle.dtype.name != "resource":
+        return (2,)
+    if node.op.type == "HashTableV2":
+        return ()  # TF does not say what is in these
+    shape = node.op.attrs.get("value_shape")
+    handle._handle_dims = () if shape is None else shape._dims
+    handle._handle_dtype = node.value_dtype
+    handle._handle_key = (node.dims(0) if node.inputs else ()), node.key_dtype
+    return ()
+
+
+def _shared_name(node: Any) -> str:
+    """The name by which a session knows the table; one of its own if it is not shared."""
+    shared: str = node.op.attrs["shared_name"].decode()
+    if shared or node.use_node_name_sharing:
+        return shared or str(node.op.name)
+    # What messages call it does not matter to whom it belongs.
+    return f"_private_{node.op.name}"
+
+
+def _found(node: Any, create: Any) -> Table:
+    name = _shared_name(node)
+    shown = private_name(node.op.name) if name.startswith("_private_") else name
+    table: Table = node.resource(lambda: create(shown), kind="table", name=name)
+    if (table.key_dtype, table.value_dtype) != (node.key_dtype, node.value_dtype):
+        raise invalid(
+            f"Conflicting key/value dtypes {_word(node.key_dtype)}->{_word(node.value_dtype)} "
+            f"with {_word(table.key_dtype)}-{_word(table.value_dtype)} for table {shown}"
+        )
+    return table
+
+
+def _word(dtype: Any) -> str:
+    name: str = dtype.name
+    return {"float32": "float", "float64": "double"}.get(name, name)
+
+
+def _kernel(node: Any) -> Any:
+    kind = _KINDS[node.op.type.removesuffix("V2")]
+    if kind is not None:
+        return node.handle(_found(node, lambda name: kind(node, name)))
+    known = tuple(node.value(i) for i in range(len(node.inputs)))
+    if any(key is None for key in known):
+        raise errors.UnimplementedError(
+            None, None, f"{node.op.type}: keys that are no constants are not supported"
+        )
+    keys = tuple(to_stored(key) for key in known)
+    return node.handle(_found(node, lambda name: _dense(node, name, keys)))
+
+
+cards: dict[str, Card] = {kind + v: _card(kind, v) for kind in _KINDS for v in ("", "V2")}
+for _made in cards.values():
+    _made.shape(_shape)
+    _made.kernel(_kernel)
+
+hash_table_op = cards["HashTable"]
+hash_table_v2_op = cards["HashTableV2"]
+mutable_hash_table_op = cards["MutableHashTable"]
+mutable_hash_table_v2_op = cards["MutableHashTableV2"]
+mutable_hash_table_of_tensors_op = cards["MutableHashTableOfTensors"]
+mutable_hash_table_of_tensors_v2_op = cards["MutableHashTableOfTensorsV2"]
+mutable_dense_hash_table_op = cards["MutableDenseHashTable"]
+mutable_dense_hash_table_v2_op = cards["MutableDenseHashTableV2"]

@@ -1,0 +1,217 @@
+"""Lookup tables as a session keeps them: fixed ones, and those that change."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from stillflow import errors
+from stillflow.graph.dtypes import DType
+from stillflow.ops.io.stored import shape_text
+
+Shape = tuple[int, ...]
+
+
+def invalid(message: str) -> errors.InvalidArgumentError:
+    """An error about arguments; the session fills in the operation."""
+    return errors.InvalidArgumentError(None, None, message)
+
+
+def _array_of(items: list[Any], dtype: DType, shape: Shape) -> np.ndarray:
+    if dtype.name == "string":
+        array = np.empty(len(items), object)
+        array[:] = items
+    else:
+        array = np.array(items, dtype.as_numpy_dtype)
+    return array.reshape(shape)
+
+
+class Table:
+    """Values by keys.
+
+    Args:
+      name: what messages call it.
+      key_dtype, value_dtype: types.
+      key_shape, value_shape: of one key and one value: () or (n,).
+    """
+
+    def __init__(
+        self, name: str, key_dtype: DType, value_dtype: DType, key_shape: Shape = (),
+        value_shape: Shape = (),
+    ) -> None:  # fmt: skip
+        self.name, self.key_dtype, self.value_dtype = name, key_dtype, value_dtype
+        self.key_shape, self.value_shape = key_shape, value_shape
+        self._entries: dict[Any, Any] = {}
+        self._lock = threading.Lock()
+
+    def size(self) -> int:
+        """The number of keys."""
+        return len(self._entries)
+
+    def check_keys(self, shape: Shape) -> None:
+        """Refuses keys of another shape than the table's, behind other axes."""
+        rank = len(self.key_shape)
+        if shape[len(shape) - rank :] != self.key_shape or len(shape) < rank:
+            raise invalid(
+                f"Input key shape {shape_text(shape)} must end with the table's key shape "
+                f"{shape_text(self.key_shape)}"
+            )
+
+    def _outer(self, shape: Shape) -> Shape:
+        return shape[: len(shape) - len(self.key_shape)]
+
+    def check_pairs(self, keys: np.ndarray, values: np.ndarray) -> None:
+        """Refuses values that do not fit the keys."""
+        self.check_keys(keys.shape)
+        expected = self._outer(keys.shape) + self.value_shape
+        if values.shape != expected:
+            raise invalid(
+                f"Expected shape {shape_text(expected)} for value, got {shape_text(values.shape)}"
+            )
+
+    check_import = check_pairs
+
+    def _keys(self, keys: np.ndarray) -> list[Any]:
+        """Keys as dictionaries take them."""
+        if not self.key_shape:
+            return list(keys.reshape(-1).tolist())
+        return [tuple(row) for row in keys.reshape(-1, *self.key_shape).tolist()]
+
+    def _values(self, values: np.ndarray) -> list[Any]:
+        rows: list[Any] = values.reshape(-1, *self.value_shape).tolist()
+        return rows
+
+    def find(self, keys: np.ndarray, default: np.ndarray) -> np.ndarray:
+        """The values of keys; that of a key that is not there is `default`."""
+        self.check_keys(keys.shape)
+        if default.shape != self.value_shape:
+            raise invalid(
+                f"Expected shape {shape_text(self.value_shape)} for default value, got "
+                f"{shape_text(default.shape)}"
+            )
+        missing = default.tolist()
+        with self._lock:
+            get = self._entries.get
+            found = [get(key, missing) for key in self._keys(keys)]
+        shape = self._outer(keys.shape) + self.value_shape
+        if self.value_shape and self.value_dtype.name == "string":
+            found = [item for row in found for item in row]
+        return _array_of(found, self.value_dtype, shape)
+
+    def all_entries(self) -> tuple[np.ndarray, np.ndarray]:
+        """All keys and values."""
+        with self._lock:
+            keys, values = list(self._entries), list(self._entries.values())
+        if self.value_shape and self.value_dtype.name == "string":
+            values = [item for row in values for item in row]
+        count = len(keys)
+        return (
+            _array_of(keys, self.key_dtype, (count, *self.key_shape)),
+            _array_of(values, self.value_dtype, (count, *self.value_shape)),
+        )
+
+    def insert(self, keys: np.ndarray, values: np.ndarray) -> None:
+        """Sets the values of keys."""
+        raise errors.UnimplementedError(None, None, "Insert not supported by this table")
+
+    def remove(self, keys: np.ndarray) -> None:
+        """Forgets keys."""
+        raise errors.UnimplementedError(None, None, "Remove not supported by this table")
+
+    def replace(self, keys: np.ndarray, values: np.ndarray) -> None:
+        """Sets the values of keys, and forgets all others."""
+        raise NotImplementedError
+
+
+class StaticTable(Table):
+    """A table that is filled once."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._filled = False
+
+    def size(self) -> int:
+        """The number of keys."""
+        return len(self._entries) if self._filled else 0
+
+    def find(self, keys: np.ndarray, default: np.ndarray) -> np.ndarray:
+        """The values of keys.
+
+        Raises:
+          FailedPreconditionError: before the table is filled.
+        """
+        if not self._filled:
+            self.check_keys(keys.shape)
+            raise errors.FailedPreconditionError(None, None, "Table not initialized.")
+        return super().find(keys, default)
+
+    def all_entries(self) -> tuple[np.ndarray, np.ndarray]:
+        """All keys and values.
+
+        Raises:
+          AbortedError: before the table is filled.
+        """
+        if not self._filled:
+            raise errors.AbortedError(None, None, "HashTable is not initialized.")
+        return super().all_entries()
+
+    def replace(self, keys: np.ndarray, values: np.ndarray) -> None:
+        """Fills the table."""
+        self.fill(zip(self._keys(keys), self._values(values)), keys.size)
+
+    @property
+    def filled(self) -> bool:
+        """Whether it is."""
+        return self._filled
+
+    def fill(self, pairs: Iterable[tuple[Any, Any]], count: int) -> None:
+        """Fills the table; nothing is done if it is filled already with as many entries.
+
+        Raises:
+          FailedPreconditionError: for other entries, or two values of one key.
+        """
+        with self._lock:
+            if self._filled:
+                if count != len(self._entries):
+                    raise errors.FailedPreconditionError(
+                        None, None, "Table was already initialized with different data."
+                    )
+                return
+            for key, value in pairs:
+                before = self._entries.setdefault(key, value)
+                if before != value:
+                    raise errors.FailedPreconditionError(
+                        None, None,
+                        f"HashTable has different value for same key. Key {_shown(key)} has "
+                        f"{_shown(before)} and trying to add value {_shown(value)}",
+                    )  # fmt: skip
+            self._filled = True
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+class MutableTable(Table):
+    """A table that changes."""
+
+    def insert(self, keys: np.ndarray, values: np.ndarray) -> None:
+        """Sets the values of keys."""
+        with self._lock:
+            self._entries.update(zip(self._keys(keys), self._values(values)))
+
+    def remove(self, keys: np.ndarray) -> None:
+        """Forgets keys."""
+        with self._lock:
+            for key in self._keys(keys):
+                self._entries.pop(key, None)
+
+    def replace(self, keys: np.ndarray, values: np.ndarray) -> None:
+        """Sets the values of keys, and forgets all others."""
+        with self._lock:
+            self._entries = dict(zip(self._keys(keys), self._values(values)))
