@@ -17,7 +17,6 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.ops.control import identity
-from stillflow.ops.control_flow.gradients import zeros_dtype
 from stillflow.ops.functional import cards
 from stillflow.ops.functional.cards import symbolic
 from stillflow.ops.gradients import gradients, is_trainable
@@ -155,7 +154,8 @@ class ConcreteFunction:
             self.library_function.definition.attr[key].CopyFrom(value)
         self._gradient_name = f"PartitionedCall-{next(_numbers)}"
         _register(self._gradient_name, self._gradient)
-        self._backward: _Backward | None = None
+        # By how many results a call has when it is differentiated.
+        self._backward: dict[int, _Backward] = {}
 
     @property
     def name(self) -> str:
@@ -291,27 +291,35 @@ class ConcreteFunction:
             # What happens inside of branches and loops cannot be handed out: it is done again.
             del op.attrs["_gradient_op_type"]
             return symbolic(op, self.name, grads)
-        if self._backward is None:
-            self._backward = _Backward(self)
-        return self._backward.apply(op, grads)
+        count = len(op._outputs)
+        if count not in self._backward:
+            self._backward[count] = _Backward(self.graph, self._results(count))
+        return self._backward[count].apply(op, grads)
+
+    def _results(self, count: int) -> list[Tensor]:
+        """What a call gives that has `count` results: some came with gradients before."""
+        found = list(self.outputs)
+        while len(found) < count:
+            found += self._backward[len(found)].passed
+        return found
 
 
 class _Backward:
     """The function that computes a function's gradient from its intermediate values."""
 
-    def __init__(self, function: ConcreteFunction) -> None:
-        body = function.graph
+    def __init__(self, body: TracedGraph, results: list[Tensor]) -> None:
         name = body.name
-        self.outputs = len(body.outputs)
-        self.trainable = [i for i, t in enumerate(body.outputs) if is_trainable(t)]
+        self.count = len(results)
+        self.trainable = [
+            i
+            for i, tensor in enumerate(results)
+            if is_trainable(tensor) and tensor.dtype not in (dtypes.resource, dtypes.variant)
+        ]
         with body.as_default():
             graph = TracedGraph(f"__backward_{name}_{next(_numbers)}")
         with graph.as_default():
-            given = [
-                graph.add_argument(zeros_dtype(body.outputs[i]), body.outputs[i]._dims)
-                for i in self.trainable
-            ]
-            ys = [body.outputs[i] for i in self.trainable]
+            given = [graph.add_argument(results[i].dtype, results[i]._dims) for i in self.trainable]
+            ys = [results[i] for i in self.trainable]
             made = gradients(ys, body.inputs, given) if ys else [None] * len(body.inputs)
             self.wanted = [gradient is not None for gradient in made]
             present = [identity(convert_to_tensor(g)) for g in made if g is not None]
@@ -320,7 +328,7 @@ class _Backward:
         graph.structured_outputs = graph.outputs
         self.backward = define(graph, f"__inference_{graph.name}_{next(_numbers)}")
         self.passed = graph.captured_inputs
-        forward = _Extended(body, [*body.outputs, *self.passed])
+        forward = _Extended(body, [*results, *self.passed])
         self.forward = define(forward, f"__forward_{name}_{next(_numbers)}")  # type: ignore[arg-type]
         self._name_each_other()
 
@@ -333,18 +341,18 @@ class _Backward:
         graph = op.graph
         self.forward.add_to_graph(graph)
         self.backward.add_to_graph(get_default_graph())
-        if len(op._outputs) == self.outputs and self.passed:
+        if len(op._outputs) == self.count and self.passed:
             op.attrs["f"] = self.forward.attribute()
             op.attrs["Tout"] = [*op.attrs["Tout"], *(t.dtype for t in self.passed)]
             for position, inner in enumerate(self.passed):
-                tensor = Tensor(op, self.outputs + position, inner.dtype)
+                tensor = Tensor(op, self.count + position, inner.dtype)
                 tensor._dims = inner._dims
                 tensor._handle_dims, tensor._handle_dtype = inner._handle_dims, inner._handle_dtype
                 op._outputs.append(tensor)
             graph._changed()
         given = [grads[i] for i in self.trainable]
         made = cards.partitioned_call_op(
-            [*given, *op._outputs[self.outputs :]],
+            [*given, *op._outputs[self.count : self.count + len(self.passed)]],
             Tout=[dtypes.as_dtype(a.type) for a in self.backward.definition.signature.output_arg],
             f=self.backward.attribute(),
             config_proto=call_config(),

@@ -127,18 +127,14 @@ class Function:
         """The arguments converted to what the signature says."""
         signature = self.input_signature
         try:
-            nest.assert_same_structure(signature, args, expand_composites=True)
+            flat = nest.flatten_up_to(signature, args, expand_composites=True)
         except (ValueError, TypeError):
             raise ValueError(
                 "Structure of Python function inputs does not match input_signature:\n"
                 f"  inputs: {_shown(args)}\n  input_signature: {_shown(signature)}"
             ) from None
         made = []
-        for spec, value in zip(
-            nest.flatten(signature, expand_composites=True),
-            nest.flatten(args, expand_composites=True),
-            strict=True,
-        ):
+        for spec, value in zip(nest.flatten(signature, expand_composites=True), flat, strict=True):
             if not isinstance(value, (Tensor, TensorSpec)):
                 value = convert_to_tensor(value, dtype_hint=spec.dtype)
             if value.dtype != spec.dtype or not spec.shape.is_compatible_with(value.shape):
@@ -224,7 +220,7 @@ def _shown(args: Any) -> str:
     return "(" + ", ".join(str(arg) for arg in nest.flatten(args)) + ")"
 
 
-@export("function")
+@export("function", "contrib.eager.function")
 def function(
     func: Any = None,
     input_signature: Any = None,
@@ -256,7 +252,7 @@ def function(
     return decorate if func is None else decorate(func)
 
 
-@export("contrib.eager.defun", "contrib.eager.function")
+@export("contrib.eager.defun")
 def defun(
     func: Any = None,
     input_signature: Any = None,

@@ -199,6 +199,7 @@ def body_of(message: Any, graph: Graph, attrs: dict[str, Any]) -> FuncGraph:
             copy = graph_def.node.add()
             copy.CopyFrom(node)
             _fill_placeholders(copy, attrs)
+            _leave_colocations(copy, nodes)
             del copy.input[:]
             copy.input.extend(_source(text, nodes, graph, attrs, given) for text in node.input)
         mapped: dict[str, Any] = {n: t for n, t in given.items() if _uses(graph_def, n)}
@@ -259,6 +260,16 @@ def _fill_placeholders(node: Any, attrs: dict[str, Any]) -> None:
     for value in node.attr.values():
         if value.WhichOneof("value") == "placeholder" and value.placeholder in attrs:
             value.CopyFrom(attrs[value.placeholder])
+
+
+def _leave_colocations(node: Any, nodes: dict[str, Any]) -> None:
+    """A body keeps colocations among its nodes: arguments have no place of their own."""
+    if "_class" not in node.attr:
+        return
+    groups = [g for g in node.attr["_class"].list.s if g[5:].decode() in nodes]
+    del node.attr["_class"]
+    if groups:
+        node.attr["_class"].list.s.extend(groups)
 
 
 def _source(

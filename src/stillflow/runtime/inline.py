@@ -14,7 +14,7 @@ from typing import Any
 from stillflow import errors
 from stillflow.graph.attrs import from_proto
 from stillflow.graph.card import Card, find
-from stillflow.graph.dtypes import DType
+from stillflow.graph.dtypes import DType, cpp_name
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.functions import FunctionCard, LibraryFunction, find_function
 from stillflow.graph.infer import set_dims
@@ -205,6 +205,15 @@ class Inliner:
                 call.op,
                 f"Expected {len(body.inputs)} arguments, but got {len(inputs)} (function {name})",
             )
+        for index, (inner, given) in enumerate(zip(body.inputs, inputs, strict=True)):
+            expected, found = inner.dtype.base_dtype, given.dtype.base_dtype
+            if expected != found:
+                raise errors.InvalidArgumentError(
+                    call.op.node_def,
+                    call.op,
+                    f"Expects arg[{index}] to be {cpp_name(expected)} but {cpp_name(found)} is "
+                    "provided",
+                )
         scope.tensors.update(zip(body.inputs, inputs, strict=True))
         ops = body_ops(body)
         self.copy_all(ops, scope)

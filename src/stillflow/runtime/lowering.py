@@ -149,7 +149,12 @@ def _chain(
 ) -> tuple[list[Tensor], Operation]:
     number = _constant(inliner, first, f"{call.name}/number_{first}", call.op, [index.op])
     equal = inliner.add(
-        "Equal", [index, number], f"{call.name}/is_{first}", call.op, types=[dtypes.bool]
+        "Equal",
+        [index, number],
+        f"{call.name}/is_{first}",
+        call.op,
+        types=[dtypes.bool],
+        incompatible_shape_error=True,
     )._outputs[0]
     if first == len(branches) - 2:
         rest = branches[-1]

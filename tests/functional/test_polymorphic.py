@@ -1,0 +1,149 @@
+"""tf.function in graphs: traces, calls, gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import stillflow as tf
+from stillflow.functional.polymorphic import defun, function, wrap_function
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+def run(fetches, feeds=None):
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        return session.run(fetches, feeds)
+
+
+def test_results_come_in_the_structure_of_the_function():
+    @function
+    def f(x, scale=2.0):
+        return {"a": x * scale, "b": (x, None)}
+
+    made = f(tf.constant([1.0, 2.0]), scale=3.0)
+    assert made["b"][1] is None
+    np.testing.assert_array_equal(run(made["a"]), [3.0, 6.0])
+    assert made["a"].op.type == "PartitionedCall"
+
+
+def test_a_function_is_traced_once_for_each_kind_of_arguments():
+    traced = []
+
+    @defun
+    def f(x, n):
+        traced.append(n)
+        return x * float(n)
+
+    for x, n in ((1.0, 2), (3.0, 2), (1.0, 3)):
+        assert run(f(tf.constant(x), n)) == x * n
+    f(tf.constant([1.0]), 2)
+    assert traced == [2, 3, 2]
+
+
+def test_effects_happen_in_the_order_of_the_program():
+    v = tf.Variable(1.0, use_resource=True)
+
+    @function
+    def f():
+        v.assign_add(2.0)
+        v.assign(v * 10.0)
+        return v.read_value()
+
+    assert run(f()) == 30.0
+
+
+def test_variables_are_captured_and_have_gradients():
+    v = tf.Variable([2.0, 3.0], use_resource=True)
+
+    @function
+    def f(x):
+        return tf.reduce_sum(tf.tanh(x * v))
+
+    x = tf.constant([0.5, -0.5])
+    y = f(x)
+    made = run([y, *tf.gradients(y, [x, v])])
+    plain = tf.reduce_sum(tf.tanh(x * v))
+    for one, other in zip(made, run([plain, *tf.gradients(plain, [x, v])]), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+    concrete = f.get_concrete_function(x)
+    assert concrete.variables == [v]
+    assert y.op.get_attr("f").name.startswith("__forward_f_")
+
+
+def test_second_gradients_and_branches():
+    @function
+    def f(x):
+        return tf.cond(x > 0, lambda: x * x * x, lambda: -x)
+
+    x = tf.placeholder(tf.float32, [])
+    y = f(x)
+    (first,) = tf.gradients(y, x)
+    assert run([y, first], {x: 2.0}) == [8.0, 12.0]
+    assert run([y, first], {x: -2.0}) == [2.0, -1.0]
+
+    @function
+    def cube(x):
+        return x * x * x
+
+    (first,) = tf.gradients(cube(x), x)
+    (second,) = tf.gradients(first, x)
+    assert run([first, second], {x: 2.0}) == [12.0, 12.0]
+
+
+def test_a_signature_fixes_types_and_shapes():
+    @function(input_signature=[tf.TensorSpec([None], tf.float32)])
+    def f(x):
+        return x + 1.0
+
+    np.testing.assert_array_equal(run(f([1.0, 2.0])), [2.0, 3.0])
+    with pytest.raises(ValueError, match="incompatible with input_signature"):
+        f(tf.constant([1]))
+    with pytest.raises(ValueError, match="does not match input_signature"):
+        f(tf.constant([1.0]), tf.constant([1.0]))
+    with pytest.raises(TypeError, match="must be either a tuple or a list"):
+        function(input_signature=3)(f)
+
+
+def test_methods_and_nested_functions():
+    class Model:
+        def __init__(self):
+            self.w = tf.Variable(2.0, use_resource=True)
+
+        @function
+        def twice(self, x):
+            return x * self.w
+
+        @function
+        def four(self, x):
+            return self.twice(self.twice(x))
+
+    assert run(Model().four(tf.constant(3.0))) == 12.0
+
+
+def test_a_tensor_is_no_python_condition():
+    @function
+    def f(x):
+        return x if x > 0 else -x
+
+    with pytest.raises(TypeError, match="not allowed"):
+        f(tf.constant(1.0))
+
+
+def test_what_is_no_tensor_cannot_be_returned():
+    @function
+    def f():
+        return object()
+
+    with pytest.raises(TypeError, match="must return zero or more Tensors"):
+        f()
+
+
+def test_wrapped_functions_take_tensors_in_order():
+    f = wrap_function(lambda a, b: a - b, [tf.TensorSpec([], tf.float32)] * 2)
+    assert run(f(tf.constant(5.0), tf.constant(3.0))) == 2.0
