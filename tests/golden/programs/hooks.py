@@ -148,7 +148,8 @@ def files_of_training(tf):
             if name.startswith("events"):
                 for event in tf.train.summary_iterator(os.path.join(path, name)):
                     kind = event.WhichOneof("what")
-                    found.append(f"{kind} {event.step} {[value.tag for value in event.summary.value]}")
+                    tags = [value.tag for value in event.summary.value]
+                    found.append(f"{kind} {event.step} {tags}")
         value = tf.train.load_variable(path, "weight")
         names = [name for name in names if not name.startswith("events")]
     return done(tf, {"names": names, "events": found, "weight": np.float32(value)})

@@ -1,4 +1,4 @@
-"""ParseExample and ParseSingleExample."""
+"""ParseExample."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dims as dims_lib
-from stillflow.graph import dtypes
 from stillflow.graph.card import op
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.dtypes import cpp_name
-from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.parsing import columns, wire
 from stillflow.ops.parsing.columns import Dense, Sparse, refuse
 
-_TYPES = """
+TYPES = """
     sparse_types: list({float, int64, string}) >= 0
     Tdense: list({float, int64, string}) >= 0
     dense_shapes: list(shape) >= 0
@@ -27,15 +25,7 @@ parse_example_op = op(
     "ParseExample(serialized: string, names: string, sparse_keys: Nsparse*string, "
     "dense_keys: Ndense*string, dense_defaults: [Tdense]) -> (sparse_indices: Nsparse*int64, "
     "sparse_values: [sparse_types], sparse_shapes: Nsparse*int64, dense_values: [Tdense])\n"
-    f"Nsparse: int >= 0\nNdense: int >= 0{_TYPES}",
-    differentiable=False,
-)
-parse_single_example_op = op(
-    "ParseSingleExample(serialized: string, dense_defaults: [Tdense]) -> "
-    "(sparse_indices: num_sparse*int64, sparse_values: [sparse_types], "
-    "sparse_shapes: num_sparse*int64, dense_values: [Tdense])\n"
-    "num_sparse: int >= 0\nsparse_keys: list(string) >= 0\n"
-    f"dense_keys: list(string) >= 0{_TYPES}",
+    f"Nsparse: int >= 0\nNdense: int >= 0{TYPES}",
     differentiable=False,
 )
 
@@ -74,24 +64,6 @@ def parse_example_shape(node: Node) -> Any:
     sparse: list[Dims] = [(None, 2)] * node.Nsparse
     sparse += [(None,)] * node.Nsparse + [(2,)] * node.Nsparse
     return [*sparse, *[dims_lib.concat(batch, shape) for shape in dense_shapes(node)]]
-
-
-@parse_single_example_op.check
-def parse_single_example_check(node: Node) -> None:
-    shapes = dense_shapes(node)
-    if len(shapes) != len(node.dense_keys) or len(node.Tdense) != len(node.dense_keys):
-        raise ValueError("len(dense_keys) != len(dense_shapes)")
-    if not node.num_sparse == len(node.sparse_keys) == len(node.sparse_types):
-        raise ValueError("len(sparse_keys) != len(sparse_types)")
-    check_dense(shapes)
-    dims_lib.with_rank(node.dims(0), 0)
-
-
-@parse_single_example_op.shape
-def parse_single_example_shape(node: Node) -> Any:
-    count = node.num_sparse
-    sparse: list[Dims] = [(None, 1)] * count
-    return [*sparse, *[(None,)] * count, *[(1,)] * count, *dense_shapes(node)]
 
 
 # ---- Kernels
@@ -238,61 +210,3 @@ def parse_example_kernel(node: Node) -> Any:
         return outputs[0] if bare else outputs
 
     return parse_example
-
-
-@parse_single_example_op.kernel
-def parse_single_example_kernel(node: Node) -> Any:
-    sparse, dense = features_of(
-        node.sparse_keys, node.sparse_types, node.dense_keys, node.Tdense, dense_shapes(node)
-    )
-    message, pick = wire.messages()[0], picker([f.key for f in sparse] + [f.key for f in dense])
-    bare = len(node.outputs) == 1
-
-    def parse_single_example(serialized: Any, *defaults: Any) -> Any:
-        text = serialized.item()
-        try:
-            raws = pick(message.FromString(text).features.feature)
-        except Exception:
-            shown = text.decode("utf-8", "backslashreplace")
-            raise refuse(f"Could not parse example input, value: '{shown}'") from None
-        values = [_single_sparse(f, raw) for f, raw in zip(sparse, raws, strict=False)]
-        parts = zip(*values, strict=True) if values else ()
-        outputs = [item for part in parts for item in part]
-        for feature, raw, default in zip(dense, raws[len(sparse) :], defaults, strict=True):
-            outputs.append(_single_dense(feature, raw, default))
-        return outputs[0] if bare else outputs
-
-    return parse_single_example
-
-
-def _single_sparse(feature: Sparse, raw: bytes) -> tuple[Any, Any, Any]:
-    found = columns.decoded((raw,), feature, lambda index: f"Key: {feature.key}.  ")
-    count = len(found.values)
-    indices = torch.arange(count).reshape(count, 1)
-    return indices, columns.as_tensor(found.values, (count,)), torch.tensor([count])
-
-
-def _single_dense(feature: Dense, raw: bytes, default: Any) -> Any:
-    check_default(feature, default)
-
-    def where(index: int) -> str:
-        return f"Key: {feature.key}.  "
-
-    if not raw and not feature.is_variable:
-        if feature.size and not int(np.prod(default.shape)):
-            raise refuse(
-                f"Feature: {feature.key} (data type: {cpp_name(feature.dtype)}) is required but "
-                "could not be found."
-            )
-        return default.copy() if feature.dtype == dtypes.string else default.clone()
-    found = columns.decoded((raw,), feature, where)
-    count, size = len(found.values), feature.size
-    shape = feature.shape
-    assert shape is not None
-    if feature.is_variable:
-        if count % size if size else count:
-            raise refuse(f"{where(0)}Can't parse serialized Example.")
-        shape = (count // size if size else 0, *shape[1:])
-    elif count != size:
-        raise refuse(f"{where(0)}Can't parse serialized Example.")
-    return columns.as_tensor(found.values, shape)  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from stillflow.ops.arrays.slicing import slice_
 from stillflow.ops.control import with_dependencies
 from stillflow.ops.control_flow.asserts import Assert
 from stillflow.ops.math.comparison import equal
-from stillflow.ops.parsing.examples import parse_example_op, parse_single_example_op
+from stillflow.ops.parsing.examples import parse_example_op
 from stillflow.ops.parsing.features import (
     Parameters,
     clean,
@@ -23,6 +23,7 @@ from stillflow.ops.parsing.features import (
     parameters,
     with_row_dimension,
 )
+from stillflow.ops.parsing.single_example import parse_single_example_op
 
 
 @export("io.parse_example", "parse_example")

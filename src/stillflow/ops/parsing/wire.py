@@ -99,7 +99,7 @@ def _varint(number: int) -> bytes:
 
 
 @cache
-def _header(tag: int, size: int) -> bytes:
+def header(tag: int, size: int) -> bytes:
     """How a feature of `size` bytes begins if it is one list of packed numbers, or one string."""
     if size == 2:
         return bytes((tag, 0))
@@ -149,9 +149,9 @@ def _numbers(raws: Sequence[bytes], kind: str) -> Decoded:
     payloads: list[bytes] = []
     add = payloads.append
     for index, raw in enumerate(raws):
-        header = _header(tag, len(raw)) if raw else _EMPTY
-        if raw.startswith(header):
-            add(raw[len(header) :])
+        start = header(tag, len(raw)) if raw else _EMPTY
+        if raw.startswith(start):
+            add(raw[len(start) :])
         elif not raw:
             add(b"")
         else:
@@ -199,9 +199,9 @@ def _strings(raws: Sequence[bytes]) -> Decoded:
     values: list[bytes] = []
     counts = np.ones(len(raws), np.int64)
     for index, raw in enumerate(raws):
-        header = _header(tag, len(raw)) if len(raw) > 2 else _EMPTY
-        if raw.startswith(header):
-            values.append(raw[len(header) :])
+        start = header(tag, len(raw)) if len(raw) > 2 else _EMPTY
+        if raw.startswith(start):
+            values.append(raw[len(start) :])
         elif raw:
             found = _whole(raw, index, "string")
             values.extend(found)

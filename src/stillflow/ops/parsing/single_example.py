@@ -1,0 +1,149 @@
+"""ParseSingleExample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dims as dims_lib
+from stillflow.graph.card import op
+from stillflow.graph.constant_value import Dims
+from stillflow.graph.dtypes import cpp_name
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.ops.parsing import columns, wire
+from stillflow.ops.parsing.columns import Dense, Sparse, refuse
+from stillflow.ops.parsing.examples import (
+    TYPES,
+    check_default,
+    check_dense,
+    dense_shapes,
+    features_of,
+    picker,
+)
+
+parse_single_example_op = op(
+    "ParseSingleExample(serialized: string, dense_defaults: [Tdense]) -> "
+    "(sparse_indices: num_sparse*int64, sparse_values: [sparse_types], "
+    "sparse_shapes: num_sparse*int64, dense_values: [Tdense])\n"
+    "num_sparse: int >= 0\nsparse_keys: list(string) >= 0\n"
+    f"dense_keys: list(string) >= 0{TYPES}",
+    differentiable=False,
+)
+
+
+@parse_single_example_op.check
+def parse_single_example_check(node: Node) -> None:
+    shapes = dense_shapes(node)
+    if len(shapes) != len(node.dense_keys) or len(node.Tdense) != len(node.dense_keys):
+        raise ValueError("len(dense_keys) != len(dense_shapes)")
+    if not node.num_sparse == len(node.sparse_keys) == len(node.sparse_types):
+        raise ValueError("len(sparse_keys) != len(sparse_types)")
+    check_dense(shapes)
+    dims_lib.with_rank(node.dims(0), 0)
+
+
+@parse_single_example_op.shape
+def parse_single_example_shape(node: Node) -> Any:
+    count = node.num_sparse
+    sparse: list[Dims] = [(None, 1)] * count
+    return [*sparse, *[(None,)] * count, *[(1,)] * count, *dense_shapes(node)]
+
+
+@parse_single_example_op.kernel
+def parse_single_example_kernel(node: Node) -> Any:
+    sparse, dense = features_of(
+        node.sparse_keys, node.sparse_types, node.dense_keys, node.Tdense, dense_shapes(node)
+    )
+    message, pick = wire.messages()[0], picker([f.key for f in sparse] + [f.key for f in dense])
+    readers = [_reader(feature, node.value(1 + i)) for i, feature in enumerate(dense)]
+    bare, count = len(node.outputs) == 1, len(sparse)
+
+    def parse_single_example(serialized: Any, *defaults: Any) -> Any:
+        text = serialized.item()
+        try:
+            raws = pick(message.FromString(text).features.feature)
+        except Exception:
+            shown = text.decode("utf-8", "backslashreplace")
+            raise refuse(f"Could not parse example input, value: '{shown}'") from None
+        outputs = [
+            read(raw, default)
+            for read, raw, default in zip(readers, raws[count:], defaults, strict=True)
+        ]
+        if sparse:
+            values = [_single_sparse(f, raw) for f, raw in zip(sparse, raws, strict=False)]
+            outputs[:0] = [item for part in zip(*values, strict=True) for item in part]
+        return outputs[0] if bare else outputs
+
+    return parse_single_example
+
+
+def _single_sparse(feature: Sparse, raw: bytes) -> tuple[Any, Any, Any]:
+    found = columns.decoded((raw,), feature, lambda index: f"Key: {feature.key}.  ")
+    count = len(found.values)
+    indices = torch.arange(count).reshape(count, 1)
+    return indices, columns.as_tensor(found.values, (count,)), torch.tensor([count])
+
+
+def _one_string(raw: bytes) -> Any:
+    """The value of a feature that is one string; None if it is anything else."""
+    header = wire.header(0x0A, len(raw)) if len(raw) > 2 else b"\0"
+    if not raw.startswith(header):
+        return None
+    made = np.empty((), dtype=object)
+    made[()] = raw[len(header) :]
+    return made
+
+
+def _one_small_integer(raw: bytes) -> Any:
+    """The value of a feature that is one integer from 0 to 127; None if it is anything else."""
+    if len(raw) == 5 and raw.startswith(b"\x1a\x03\x0a\x01") and raw[4] < 128:
+        return torch.tensor(raw[4])
+    return None
+
+
+# What is read most often, by type.
+_SHORT_CUTS = {"string": _one_string, "int64": _one_small_integer}
+
+
+def _reader(feature: Dense, default: Any) -> Any:
+    """What reads a dense feature: from its bytes and the default, which may be known before."""
+    if default is not None:
+        check_default(feature, default)
+    short_cut = None if feature.shape else _SHORT_CUTS.get(cpp_name(feature.dtype))
+
+    def read(raw: bytes, given: Any) -> Any:
+        if short_cut is not None:
+            value = short_cut(raw)
+            if value is not None:
+                return value
+        if default is None:
+            check_default(feature, given)
+        return _single_dense(feature, raw, given)
+
+    return read
+
+
+def _single_dense(feature: Dense, raw: bytes, default: Any) -> Any:
+    def where(index: int) -> str:
+        return f"Key: {feature.key}.  "
+
+    if not raw and not feature.is_variable:
+        if feature.size and not int(np.prod(default.shape)):
+            raise refuse(
+                f"Feature: {feature.key} (data type: {cpp_name(feature.dtype)}) is required but "
+                "could not be found."
+            )
+        return default.copy() if isinstance(default, np.ndarray) else default.clone()
+    found = columns.decoded((raw,), feature, where)
+    count, size = len(found.values), feature.size
+    shape = feature.shape
+    assert shape is not None
+    if feature.is_variable:
+        if count % size if size else count:
+            raise refuse(f"{where(0)}Can't parse serialized Example.")
+        shape = (count // size if size else 0, *shape[1:])
+    elif count != size:
+        raise refuse(f"{where(0)}Can't parse serialized Example.")
+    return columns.as_tensor(found.values, shape)  # type: ignore[arg-type]
