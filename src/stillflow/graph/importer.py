@@ -12,6 +12,7 @@ from stillflow.graph.api import name_scope
 from stillflow.graph.build import complete_attrs, input_types, output_types
 from stillflow.graph.card import Card, find, unregistered
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.default_attrs import add_default_attrs
 from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.export import export
 from stillflow.graph.graph import PRODUCER, Graph, get_default_graph
@@ -83,6 +84,7 @@ def _as_graph_def(graph_def: Any) -> Any:
         except TypeError:
             raise TypeError("graph_def must be a GraphDef proto.") from None
         return copy
+    add_default_attrs(graph_def)  # in the caller's message, where programs find them
     return graph_def
 
 
