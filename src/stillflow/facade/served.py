@@ -6,6 +6,7 @@ import importlib
 from types import ModuleType
 from typing import Any
 
+from stillflow._api import TABLE
 from stillflow._missing import missing
 from stillflow.facade import names
 from stillflow.facade.internal import OBJECTS
@@ -18,7 +19,7 @@ class TensorFlow(ModuleType):
     __stillflow__ = True
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name != "__all__":
+        if name.startswith("__") and name != "__all__" and name not in TABLE:
             raise AttributeError(f"module 'tensorflow' has no attribute {name!r}")
         try:
             value = getattr(importlib.import_module("stillflow"), name)

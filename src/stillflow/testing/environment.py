@@ -87,13 +87,14 @@ def assert_equal_graph_def(
     del checkpoint_v2, hash_table_shared_name
     left = {node.name: node for node in actual.node}
     right = {node.name: node for node in expected.node}
-    problems = [f"Found unexpected node '{_line(left[n])}'" for n in left if n not in right]
-    problems += [f"Did not find expected node '{_line(right[n])}'" for n in right if n not in left]
+    problems = [f"Did not find expected node '{_line(right[n])}'" for n in right if n not in left]
     problems += [
         f"different:\n{left[name]}\nexpected:\n{right[name]}"
         for name in left
         if name in right and left[name] != right[name]
     ]
+    unexpected = [name for name in reversed(left) if name not in right]
+    problems += [f"Found unexpected node '{_line(left[name])}'" for name in unexpected]
     if problems:
         raise AssertionError("\n".join(problems[:5]))
 
