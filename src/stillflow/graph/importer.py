@@ -117,6 +117,8 @@ class Importer:
         self.made: dict[str, Operation] = {}
         self.producer_ops = {op.name: op for op in getattr(producer_op_list, "op", ())}
         self.late: list[tuple[Operation, int, str]] = []
+        # A node of the same name as a scope gets a number; a scope of our own nobody else uses.
+        self.scopes = set() if prefix else _scopes(graph)
         self.functions: dict[str, Any] = {}  # of the GraphDef's library
 
     def run(self, wanted: Sequence[str]) -> list[Any]:
@@ -134,13 +136,17 @@ class Importer:
             self.graph._remove(list(self.made.values()))
             self.graph._names_in_use = names
             raise
-        unused = [_join(key) for key in self.input_map if key not in self.used]
-        unused = [text for text in unused if text.lstrip("^").split(":")[0] not in self.nodes]
+        unused = [
+            _join(key) for key in self.input_map if key not in self.used and not self._is_there(key)
+        ]
         if unused:
             raise ValueError(
                 f"Attempted to map inputs that were not found in graph_def: [{', '.join(unused)}]"
             )
         return found
+
+    def _is_there(self, key: tuple[str, int]) -> bool:
+        return key[0] in self.made and key[1] < len(self.made[key[0]]._outputs)
 
     def _add_all(self, order: list[Any]) -> None:
         for node in order:
@@ -172,6 +178,11 @@ class Importer:
 
     def _check_versions(self) -> None:
         versions = self.graph_def.versions
+        if versions.producer < 0:
+            raise ValueError(
+                f"GraphDef producer version {versions.producer} below min producer 0 supported by "
+                "TensorFlow 1.15.5.  Please regenerate your graph."
+            )
         if versions.min_consumer > PRODUCER:
             raise ValueError(
                 f"GraphDef min consumer version {versions.min_consumer} above current version "
@@ -184,10 +195,7 @@ class Importer:
             )
         graph = self.graph
         graph._min_consumer = max(graph._min_consumer, versions.min_consumer)
-        if graph._operations:
-            graph._producer = min(graph._producer, versions.producer or graph._producer)
-        elif versions.producer:
-            graph._producer = versions.producer
+        graph._producer = min(graph._producer, versions.producer)
 
     def _check_nodes(self) -> None:
         if len(self.nodes) != len(self.graph_def.node):
@@ -202,9 +210,15 @@ class Importer:
             if find(node.op) is None and self._function(node.op) is None:
                 raise unregistered(node.op)
             for text in node.input:
-                source = _split(text.lstrip("^"))[0]
-                if source not in self.nodes and _split(text) not in self.input_map:
+                if not self._is_known(text):
                     raise ValueError(f"Node '{node.name}': Unknown input node '{text}'")
+
+    def _is_known(self, text: str) -> bool:
+        """Whether an input's text names a node of the GraphDef, or what is given for one."""
+        try:
+            return _split(text.lstrip("^"))[0] in self.nodes or _split(text) in self.input_map
+        except ValueError:
+            return False
 
     def _function(self, name: str) -> Any:
         """The function of that name, of this graph or of the GraphDef; None if there is none."""
@@ -275,7 +289,7 @@ class Importer:
         complete_attrs(card, attrs, inputs)
         types = output_types(card, attrs)
         full = f"{self.prefix}/{node.name}" if self.prefix else node.name
-        name = _free_name(graph, full)
+        name = _free_name(graph, full, self.scopes)
         op = Operation._of_card(card, graph, name, inputs, attrs, types, controls)
         try:
             infer_shapes(op)
@@ -305,7 +319,13 @@ class Importer:
             expected = input_types(card, attrs)
         except KeyError:
             return  # attributes are missing; what follows from the inputs is checked later
-        for index, (tensor, dtype) in enumerate(zip(inputs, expected, strict=False)):
+        if len(inputs) != len(expected):
+            names = ", ".join(cpp_name(dtype) for dtype in expected)
+            raise ValueError(
+                f"NodeDef expected inputs '{names}' do not match {len(inputs)} inputs specified; "
+                f"Op<name={card.name}>; NodeDef: {node.name}"
+            )
+        for index, (tensor, dtype) in enumerate(zip(inputs, expected, strict=True)):
             if tensor.dtype.base_dtype != dtype.base_dtype:
                 full = f"{self.prefix}/{node.name}" if self.prefix else node.name
                 raise ValueError(
@@ -414,7 +434,8 @@ class Importer:
                 source = group[5:].decode()
                 if source not in self.made:
                     raise ValueError(
-                        f"Node '{op.name}' expects to be colocated with unknown node '{source}'"
+                        f"Node '{self._node_of(op).name}' expects to be colocated with unknown "
+                        f"node '{source}'"
                     )
                 target = self.made[source].name
                 renamed.append(f"loc:@{target}".encode())
@@ -426,11 +447,20 @@ class Importer:
         return others
 
 
-def _free_name(graph: Graph, name: str) -> str:
-    """`name`, with a number where the graph has such an operation; marked as used."""
+def _scopes(graph: Graph) -> set[str]:
+    """All that stands before a slash in the names of operations."""
+    found: set[str] = set()
+    for name in graph._by_name:
+        while "/" in name and (name := name.rpartition("/")[0]) not in found:
+            found.add(name)
+    return found
+
+
+def _free_name(graph: Graph, name: str, scopes: set[str]) -> str:
+    """`name`, with a number where the graph has such an operation or scope; marked as used."""
     key = name.lower()
     result, number = name, 1
-    while result in graph._by_name:
+    while result in graph._by_name or result in scopes:
         result = f"{name}_{number}"
         number += 1
     graph._names_in_use[result.lower()] = graph._names_in_use.get(result.lower(), 0) + 1
