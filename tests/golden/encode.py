@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 #: Names that TF numbers through the whole process: they depend on what was built before.
-PROCESS_WIDE_NUMBER = re.compile(r"^(CustomGradient-|pyfunc_)\d+$")
+PROCESS_WIDE_NUMBER = re.compile(r"^(CustomGradient-|pyfunc_|__inference_.*_)\d+$")
 
 
 def encode_array(value: Any) -> dict[str, Any]:
@@ -104,6 +104,8 @@ def _encode_field(field: Any, value: Any) -> Any:
 def _encode_scalar(field: Any, value: Any) -> Any:
     if field.message_type is not None:
         return encode_message(value)
+    if isinstance(value, str):
+        return PROCESS_WIDE_NUMBER.sub(r"\1N", value)
     if isinstance(value, bytes):
         return PROCESS_WIDE_NUMBER.sub(r"\1N", value.decode("latin-1"))
     if isinstance(value, float) and not math.isfinite(value):

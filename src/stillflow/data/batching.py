@@ -146,8 +146,6 @@ class PaddedBatchDataset(UnaryDataset):
             nest.flatten(self._padding_values),
         )  # fmt: skip
         shapes = structure.get_flat_tensor_shapes(self._structure)
-        if smart_constant_value(self._drop_remainder) is False:
-            return cards.padded_batch_dataset_op(*arguments, output_shapes=shapes)
         return cards.padded_batch_dataset_v2_op(
             *arguments, self._drop_remainder, output_shapes=shapes
         )

@@ -27,6 +27,13 @@ _UNORDERED = frozenset((
 ))  # fmt: skip
 
 
+class _Body(FuncGraph):
+    """A body whose placeholders are called after what they stand for."""
+
+    def capture_name(self, tensor: Tensor) -> str | None:
+        return tensor.op.name
+
+
 class DataFunction:
     """A function of elements that nodes name.
 
@@ -89,7 +96,7 @@ class StructuredFunctionWrapper:
         self._output_structure: Any = None
         readable = transformation_name.replace(".", "_")[:-2]
         name = f"{readable if len(transformation_name) > 2 else ''}_{get_func_name(func)}"
-        body = FuncGraph(name)
+        body = _Body(name)
         body.seed = body.outer_graph.seed
         with body.as_default():
             self._trace(body, ordered=not use_legacy_function)

@@ -45,7 +45,7 @@ class Channel:
     def _wake(self) -> None:
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
-            waiting.release()
+            release(waiting)
 
     def take(self) -> Any:
         """The next item.
@@ -78,6 +78,14 @@ def cancelled() -> errors.OpError:
     return errors.CancelledError(None, None, "Operation was cancelled")
 
 
+def release(lock: threading.Lock) -> None:
+    """Releases a lock, unless another thread did."""
+    try:
+        lock.release()
+    except RuntimeError:
+        pass
+
+
 def wait(waits: Any, done: threading.Lock) -> None:
     """Waits for the release of a lock, or the end of the run.
 
@@ -88,10 +96,7 @@ def wait(waits: Any, done: threading.Lock) -> None:
 
     def cancel(error: errors.OpError) -> None:
         found.append(error)
-        try:
-            done.release()
-        except RuntimeError:
-            pass  # released already
+        release(done)
 
     waits.wait(done, cancel)
     if found:
@@ -259,7 +264,7 @@ class _Work:
     def _wake(self) -> None:
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
-            waiting.release()
+            release(waiting)
 
     def _ready(self) -> _Slot | None:
         if self.ordered:
