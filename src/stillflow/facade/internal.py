@@ -26,7 +26,6 @@ MODULES = {
     "tensorflow.python.framework.errors_impl": "stillflow.errors",
     "tensorflow.python.framework.test_ops": "stillflow.testing.test_ops",
     "tensorflow.python.framework.test_util": "stillflow.testing.test_util",
-    "tensorflow.python.ops.functional_ops": {"*": "stillflow.functional.functional_ops"},
     "tensorflow.python.ops.control_flow_util": "stillflow.facade.control_flow_util",
     "tensorflow.python.platform.app": "stillflow.platform.app",
     "tensorflow.python.platform.benchmark": "stillflow.platform.benchmark",
@@ -248,6 +247,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.variables.initializers stillflow.variables.convolution_initializers",
     },
     "tensorflow.python.ops.confusion_matrix": {"*": "stillflow.ops.math.confusion"},
+    "tensorflow.python.ops.functional_ops": {"*": "stillflow.functional.functional_ops"},
     "tensorflow.python.ops.math_ops": {
         "_as_indexed_slices": "stillflow.ops.math.sums:as_indexed_slices",
         "_as_indexed_slices_list": "stillflow.ops.math.sums:as_indexed_slices_list",
