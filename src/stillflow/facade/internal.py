@@ -63,6 +63,26 @@ MODULES = {
 
 # Single names of the others, and the modules of ours to ask for all other names.
 OBJECTS: dict[str, dict[str, str]] = {
+    "tensorflow.contrib.framework.python.ops": {
+        "arg_scope": "stillflow.contrib.framework.argument_scope:arg_scope",
+    },
+    "tensorflow.contrib.framework.python.ops.arg_scope": {
+        "*": "stillflow.contrib.framework.argument_scope",
+    },
+    "tensorflow.contrib.layers.python.layers.layers": {
+        "_inner_flatten": "stillflow.contrib.layers.core:inner_flatten",
+        "_model_variable_getter": "stillflow.contrib.layers.variables:model_variable_getter",
+        "_build_variable_getter": "stillflow.contrib.layers.variables:variable_getter",
+        "_add_variable_to_collections": "stillflow.contrib.layers.variables:add_to_collections",
+        "pool": "stillflow.contrib.layers.pooling:pool",
+    },
+    "tensorflow.contrib.layers.python.layers.optimizers": {
+        "*": "stillflow.contrib.layers.optimization",
+    },
+    "tensorflow.contrib.layers.python.layers.summaries": {
+        "*": "stillflow.contrib.layers.summaries",
+    },
+    "tensorflow.contrib.layers.python.layers.utils": {"*": "stillflow.contrib.layers.utils"},
     "tensorflow.contrib.rnn.python.ops.core_rnn_cell": {
         "_BIAS_VARIABLE_NAME": "stillflow.nn.rnn_cell.base:BIAS",
         "_Linear": "stillflow.contrib.rnn.linear:Linear",
@@ -248,6 +268,13 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.python.ops.confusion_matrix": {"*": "stillflow.ops.math.confusion"},
     "tensorflow.python.ops.functional_ops": {"*": "stillflow.functional.functional_ops"},
+    "tensorflow.python.ops.lookup_ops": {
+        "HashTable": "stillflow.lookup.static_tables:HashTable",
+        "InitializableLookupTableBase": "stillflow.lookup.static_tables:FilledTable",
+        "index_table_from_tensor": "stillflow.lookup.vocabularies:index_table_from_tensor",
+        "index_to_string_table_from_tensor":
+            "stillflow.lookup.vocabularies:index_to_string_table_from_tensor",
+    },
     "tensorflow.python.ops.math_ops": {
         "_as_indexed_slices": "stillflow.ops.math.sums:as_indexed_slices",
         "_as_indexed_slices_list": "stillflow.ops.math.sums:as_indexed_slices_list",
@@ -356,6 +383,9 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.ops.linalg.decompositions stillflow.ops.linalg.norms"
              " stillflow.ops.linalg.least_squares stillflow.ops.linalg.matrix_functions",
     },
+    "tensorflow.python.ops.data_flow_ops": {
+        "*": "stillflow.ops.queues.staging_classes stillflow.ops.queues.barrier",
+    },
     "tensorflow.python.ops.parsing_ops": {
         "*": "stillflow.ops.parsing.features stillflow.ops.parsing.functions "
              "stillflow.ops.parsing.sequence_functions stillflow.ops.parsing.conversions "
@@ -459,6 +489,12 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.python.saved_model.builder": {
         "_SavedModelBuilder": "stillflow.saved_model.writing:InternalBuilder",
+    },
+    "tensorflow.python.framework.graph_util_impl": {
+        "_assert_nodes_are_present": "stillflow.train.graph_summary:assert_nodes_are_present",
+        "_bfs_for_reachable_nodes": "stillflow.train.graph_summary:bfs_for_reachable_nodes",
+        "_extract_graph_summary": "stillflow.train.graph_summary:extract_graph_summary",
+        "_node_name": "stillflow.train.graph_util:node_name",
     },
     "tensorflow.python.saved_model.builder_impl": {
         "_SavedModelBuilder": "stillflow.saved_model.writing:InternalBuilder",

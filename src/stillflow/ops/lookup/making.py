@@ -27,6 +27,27 @@ _MORE = {
 }
 
 
+# The types of keys that TF's kernels take, and of values for each.
+_MOST = "bool double float int32 int64"
+_KERNELS = {
+    "HashTable": {
+        "int32": "double float int32 string", "int64": "double float int32 int64 string",
+        "string": f"{_MOST} string",
+    },
+    "MutableHashTable": {
+        "int32": "double float int32", "int64": "double float int32 int64 string variant",
+        "string": _MOST,
+    },
+    "MutableHashTableOfTensors": {
+        "int32": "double float int32", "int64": "double float int32 int64 string",
+        "string": _MOST,
+    },
+    "MutableDenseHashTable": {
+        "int32": "double float int32", "int64": f"{_MOST} variant", "string": _MOST,
+    },
+}  # fmt: skip
+
+
 def _card(kind: str, version: str) -> Card:
     inputs = ""
     if kind == "MutableDenseHashTable":
@@ -106,8 +127,22 @@ def _word(dtype: Any) -> str:
     return {"float32": "float", "float64": "double"}.get(name, name)
 
 
+def _check_kernel(node: Any, op_type: str) -> None:
+    values = _KERNELS[op_type].get(node.key_dtype.name, "").split()
+    if _word(node.value_dtype) in values:
+        return
+    types = [f"DT_{_word(each).upper()}" for each in (node.key_dtype, node.value_dtype)]
+    raise invalid(
+        f"No OpKernel was registered to support Op '{node.op.type}' used by "
+        f"{{{{node {node.op.name}}}}}with these attrs: [key_dtype={types[0]}, "
+        f"value_dtype={types[1]}]"
+    )
+
+
 def _kernel(node: Any) -> Any:
-    kind = _KINDS[node.op.type.removesuffix("V2")]
+    op_type = node.op.type.removesuffix("V2")
+    _check_kernel(node, op_type)
+    kind = _KINDS[op_type]
     if kind is not None:
         return node.handle(_found(node, lambda name: kind(node, name)))
     known = tuple(node.value(i) for i in range(len(node.inputs)))

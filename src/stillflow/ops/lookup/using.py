@@ -24,6 +24,7 @@ _SIGNATURES = {
     'value_index: int >= -2\nvocab_size: int >= -1 = -1\ndelimiter: string = "\\t"',
 }
 _V2_ONLY = ("LookupTableRemove",)
+_WITH_OUTPUTS = ("LookupTableFind", "LookupTableSize", "LookupTableExport")
 # What TF calls differentiable is not meant so: a gradient of these is a LookupError there.
 _NO_GRADIENT = (
     "LookupTableFind", "LookupTableInsert", "LookupTableSize", "InitializeTable",
@@ -109,6 +110,23 @@ def _checked_pairs(node: Any) -> None:
         return
     _handle_rank(node)
     dims_lib.merge(dims_lib.with_rank(node.dims(1), 1), node.dims(2))
+
+
+def _checked_handle(node: Any) -> None:
+    if not node.planning:
+        _handle_rank(node)
+
+
+def _checked_filename(node: Any) -> None:
+    if not node.planning:
+        _handle_rank(node)
+        dims_lib.with_rank(node.dims(1), 0)
+
+
+def _checked_removal(node: Any) -> None:
+    if not node.planning:
+        _handle_rank(node)
+        dims_lib.with_rank_at_least(node.dims(1), 1)
 
 
 # ---- Kernels. Tables are kept on the host.
@@ -225,22 +243,22 @@ def _from_text_file_kernel(node: Any) -> Any:
 
 _PARTS: dict[str, tuple[Any, Any]] = {
     "LookupTableFind": (_find_shape, _find_kernel),
-    "LookupTableInsert": (None, _pairs_kernel("insert")),
-    "LookupTableRemove": (None, _remove_kernel),
+    "LookupTableInsert": (_checked_handle, _pairs_kernel("insert")),
+    "LookupTableRemove": (_checked_removal, _remove_kernel),
     "LookupTableSize": (lambda node: (), _size_kernel),
     "LookupTableExport": (_export_shape, _export_kernel),
     "LookupTableImport": (_checked_pairs, _pairs_kernel("replace")),
     "InitializeTable": (_checked_pairs, _initialize_kernel),
-    "InitializeTableFromTextFile": (None, _from_text_file_kernel),
+    "InitializeTableFromTextFile": (_checked_filename, _from_text_file_kernel),
 }
 cards: dict[str, Card] = {}
 for _kind, (_shape, _kernel) in _PARTS.items():
     for _version in ("V2",) if _kind in _V2_ONLY else ("", "V2"):
         _made = cards[_kind + _version] = _card(_kind, _version)
-        if _shape is _checked_pairs:
-            _made.check(_shape)
-        elif _shape is not None:
+        if _kind in _WITH_OUTPUTS:
             _made.shape(_shape)
+        else:
+            _made.check(_shape)
         _made.kernel(_kernel)
 
 lookup_table_find_v2_op = cards["LookupTableFindV2"]
