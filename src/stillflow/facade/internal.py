@@ -232,6 +232,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "normalize_tuple": "stillflow.layers.utils:normalize_tuple",
         "smart_cond": "stillflow.layers.utils:smart_cond",
     },
+    "tensorflow.python.ops.functional_ops": {"*": "stillflow.functional.functional_ops"},
     "tensorflow.python.ops.array_ops": {
         "_SLICE_TYPE_ERROR": "stillflow.ops.arrays.slicing:INDEX_ERROR",
         "_SliceHelperVar": "stillflow.ops.arrays.slicing:slice_variable",
@@ -267,7 +268,6 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.variables.initializers stillflow.variables.convolution_initializers",
     },
     "tensorflow.python.ops.confusion_matrix": {"*": "stillflow.ops.math.confusion"},
-    "tensorflow.python.ops.functional_ops": {"*": "stillflow.functional.functional_ops"},
     "tensorflow.python.ops.lookup_ops": {
         "HashTable": "stillflow.lookup.static_tables:HashTable",
         "InitializableLookupTableBase": "stillflow.lookup.static_tables:FilledTable",

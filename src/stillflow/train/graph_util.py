@@ -71,15 +71,15 @@ def tensor_shape_from_node_def_name(graph: Any, input_name: str) -> TensorShape:
     return graph.get_tensor_by_name(name).get_shape()
 
 
-def _node_name(name: str) -> str:
+def node_name(name: str) -> str:
     """The node that an input names."""
     return name[1:] if name.startswith("^") else name.split(":")[0]
 
 
-def _needed_by(node: Any) -> Iterator[str]:
+def needed_by(node: Any) -> Iterator[str]:
     """The names of the nodes that must be kept along with a node."""
     for name in node.input:
-        yield _node_name(name)
+        yield node_name(name)
     if "_class" in node.attr:
         for group in node.attr["_class"].list.s:
             if group.startswith(b"loc:@"):
@@ -106,10 +106,10 @@ def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
         raise TypeError("graph_def must be a graph_pb2.GraphDef proto.")
     if isinstance(dest_nodes, str):
         raise TypeError("dest_nodes must be a list.")
-    nodes = {_node_name(node.name): node for node in graph_def.node}
+    nodes = {node_name(node.name): node for node in graph_def.node}
     order = {
         name: position
-        for position, name in enumerate([_node_name(node.name) for node in graph_def.node])
+        for position, name in enumerate([node_name(node.name) for node in graph_def.node])
     }
     for name in dest_nodes:
         assert name in nodes, f"{name} is not in graph"
@@ -119,7 +119,7 @@ def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
         name = pending.pop()
         if name not in kept:
             kept.add(name)
-            pending.extend(_needed_by(nodes[name]) if name in nodes else ())
+            pending.extend(needed_by(nodes[name]) if name in nodes else ())
     result = GraphDef()
     result.node.extend([nodes[name] for name in sorted(kept, key=lambda name: order[name])])
     result.library.CopyFrom(graph_def.library)

@@ -10,6 +10,7 @@ from stillflow.graph import dtypes, tapes
 from stillflow.graph.api import init_scope, name_scope
 from stillflow.graph.conversion import convert_to_tensor, register_tensor_conversion_function
 from stillflow.graph.dtypes import DType
+from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph, has_default_graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Operation, Tensor
@@ -241,6 +242,7 @@ class BaseResourceVariable(ResourceScatterMethods, Variable):
         )
 
 
+@export("contrib.eager.Variable")
 class ResourceVariable(BaseResourceVariable):
     """A variable behind a VarHandleOp. Arguments are those of `tf.Variable`."""
 

@@ -22,6 +22,7 @@ class TrackableReference(NamedTuple):
     ref: Any
 
 
+@export("contrib.checkpoint.CheckpointableBase")
 class Trackable:
     """An object with parts. Each has a name, by which it is found in a checkpoint."""
 
@@ -87,6 +88,7 @@ class Trackable:
         return {}
 
 
+@export("contrib.checkpoint.Checkpointable")
 class AutoTrackable(Trackable):
     """An object whose attributes are its parts, as far as they can be saved."""
 
