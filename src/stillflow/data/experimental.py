@@ -1,0 +1,223 @@
+"""Transformations for `Dataset.apply`: `tf.data.experimental`, and `tf.contrib.data` before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from stillflow.data import nest, structure
+from stillflow.data.convert import get_seed
+from stillflow.data.dataset import (
+    DatasetV2,
+    UnaryUnchangedStructureDataset,
+    get_legacy_output_types,
+)
+from stillflow.data.mapping import _Mapped, check_predicate
+from stillflow.data.readers import ParallelInterleaveDataset
+from stillflow.data.structured_function import StructuredFunctionWrapper
+from stillflow.graph import dtypes
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export, export_value
+from stillflow.graph.static_value import static_value
+from stillflow.ops.constants import constant
+from stillflow.ops.data import mapping, shuffling, wrappers
+from stillflow.ops.data.grouping import unique_dataset_op
+
+Transformation = Callable[[Any], Any]
+INFINITE = -1
+UNKNOWN = -2
+export_value("data.experimental.INFINITE_CARDINALITY", INFINITE)
+export_value("data.experimental.UNKNOWN_CARDINALITY", UNKNOWN)
+
+
+class _MapAndBatchDataset(_Mapped):
+    """Batches of what a function gives."""
+
+    _name = "tf.data.experimental.map_and_batch()"
+
+    def __init__(
+        self, input_dataset: Any, map_func: Any, batch_size: Any, num_parallel_calls: Any,
+        drop_remainder: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(input_dataset, map_func)
+        size = convert_to_tensor(batch_size, dtype=dtypes.int64, name="batch_size")
+        calls = convert_to_tensor(num_parallel_calls, dtype=dtypes.int64, name="num_parallel_calls")
+        drop = convert_to_tensor(drop_remainder, dtype=dtypes.bool, name="drop_remainder")
+        known = static_value(size) if static_value(drop) else None
+        self._element_spec = nest.map_structure(
+            lambda spec: spec._batch(known), self._map_func.output_structure
+        )
+        self._finish(mapping.map_and_batch_dataset_op, size, calls, drop, preserve_cardinality=True)
+
+    @property
+    def element_spec(self) -> Any:
+        return self._element_spec
+
+
+@export("data.experimental.map_and_batch", "contrib.data.map_and_batch")
+def map_and_batch(
+    map_func: Callable[..., Any],
+    batch_size: Any,
+    num_parallel_batches: Any = None,
+    drop_remainder: Any = False,
+    num_parallel_calls: Any = None,
+) -> Transformation:
+    """`map` in parallel, then `batch`.
+
+    Args:
+      map_func: from an element to an element.
+      batch_size: how many elements a batch has.
+      num_parallel_batches: how many batches are made at a time.
+      drop_remainder: whether a last batch of fewer elements is left out.
+      num_parallel_calls: how many calls there are at a time, instead of `num_parallel_batches`.
+
+    Raises:
+      ValueError: if both are given.
+    """
+    if num_parallel_batches is not None and num_parallel_calls is not None:
+        raise ValueError(
+            "The `num_parallel_batches` and `num_parallel_calls` arguments are mutually exclusive."
+        )
+    if num_parallel_calls is None:
+        num_parallel_calls = batch_size * (num_parallel_batches or 1)
+    return lambda dataset: _MapAndBatchDataset(
+        dataset, map_func, batch_size, num_parallel_calls, drop_remainder
+    )
+
+
+class _ShuffleAndRepeatDataset(UnaryUnchangedStructureDataset):
+    """Elements in random order, several times."""
+
+    def __init__(self, input_dataset: Any, buffer_size: Any, count: Any, seed: Any) -> None:
+        self._input_dataset = input_dataset
+        size = convert_to_tensor(buffer_size, dtype=dtypes.int64, name="buffer_size")
+        if count is None:
+            times = constant(-1, dtype=dtypes.int64, name="count")
+        else:
+            times = convert_to_tensor(count, dtype=dtypes.int64, name="count")
+        first, second = get_seed(seed)
+        super().__init__(
+            input_dataset,
+            shuffling.shuffle_and_repeat_dataset_op(
+                input_dataset._variant_tensor, size, first, second, times, **self._flat_structure
+            ),
+        )
+
+
+@export("data.experimental.shuffle_and_repeat", "contrib.data.shuffle_and_repeat")
+def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) -> Transformation:
+    """`shuffle`, then `repeat`; the buffer does not run empty between epochs."""
+    return lambda dataset: _ShuffleAndRepeatDataset(dataset, buffer_size, count, seed)
+
+
+@export("data.experimental.parallel_interleave", "contrib.data.parallel_interleave")
+def parallel_interleave(
+    map_func: Callable[..., Any],
+    cycle_length: Any,
+    block_length: Any = 1,
+    sloppy: Any = False,
+    buffer_output_elements: Any = None,
+    prefetch_input_elements: Any = None,
+) -> Transformation:
+    """The elements of the datasets that a function gives, each read by a thread.
+
+    Args:
+      map_func: from an element to a dataset.
+      cycle_length: how many datasets are open at a time.
+      block_length: how many elements of each come in a row.
+      sloppy: whether the order may depend on who is faster.
+      buffer_output_elements: how many elements each thread reads ahead.
+      prefetch_input_elements: how many datasets are opened ahead.
+    """
+    return lambda dataset: ParallelInterleaveDataset(
+        dataset, map_func, cycle_length, block_length, sloppy, buffer_output_elements,
+        prefetch_input_elements,
+    )  # fmt: skip
+
+
+class _Plain(UnaryUnchangedStructureDataset):
+    """A dataset that an op without arguments makes of another."""
+
+    def __init__(self, input_dataset: Any, card: Any) -> None:
+        self._input_dataset = input_dataset
+        super().__init__(input_dataset, card(input_dataset._variant_tensor, **self._flat_structure))
+
+
+@export("data.experimental.ignore_errors", "contrib.data.ignore_errors")
+def ignore_errors() -> Transformation:
+    """Leaves out elements whose making fails."""
+    return lambda dataset: _Plain(dataset, wrappers.ignore_errors_dataset_op)
+
+
+@export("data.experimental.unique", "contrib.data.unique")
+def unique() -> Transformation:
+    """Leaves out elements that came before."""
+
+    def apply(dataset: Any) -> Any:
+        if get_legacy_output_types(dataset) not in (dtypes.int32, dtypes.int64, dtypes.string):
+            raise TypeError(
+                "`tf.data.experimental.unique()` only supports inputs with a single `tf.int32`, "
+                "`tf.int64`, or `tf.string` component."
+            )
+        return _Plain(dataset, unique_dataset_op)
+
+    return apply
+
+
+@export("data.experimental.unbatch", "contrib.data.unbatch")
+def unbatch() -> Transformation:
+    """See `Dataset.unbatch`."""
+    return lambda dataset: dataset.unbatch()
+
+
+@export("data.experimental.enumerate_dataset", "contrib.data.enumerate_dataset")
+def enumerate_dataset(start: Any = 0) -> Transformation:
+    """See `Dataset.enumerate`."""
+    return lambda dataset: dataset.enumerate(start)
+
+
+class _TakeWhileDataset(UnaryUnchangedStructureDataset):
+    """Elements up to the first that a function refuses."""
+
+    def __init__(self, input_dataset: Any, predicate: Any) -> None:
+        self._input_dataset = input_dataset
+        wrapped = StructuredFunctionWrapper(
+            predicate, "tf.data.experimental.take_while()", dataset=input_dataset
+        )
+        check_predicate(wrapped)
+        self._predicate = wrapped
+        super().__init__(
+            input_dataset,
+            mapping.take_while_dataset_op(
+                input_dataset._variant_tensor, wrapped.function.captured_inputs,
+                predicate=wrapped.function, **self._flat_structure,
+            ),
+        )  # fmt: skip
+
+    def _functions(self) -> list[Any]:
+        return [self._predicate]
+
+
+@export("data.experimental.take_while")
+def take_while(predicate: Callable[..., Any]) -> Transformation:
+    """The elements before the first for which a function gives False."""
+    return lambda dataset: _TakeWhileDataset(dataset, predicate)
+
+
+@export("data.experimental.cardinality")
+def cardinality(dataset: Any) -> Any:
+    """How many elements a dataset has, an int64 scalar: -1 for no end, -2 where it is not known."""
+    return wrappers.dataset_cardinality_op(dataset._variant_tensor)
+
+
+@export("data.experimental.get_single_element", "contrib.data.get_single_element")
+def get_single_element(dataset: Any) -> Any:
+    """The only element of a dataset; running it fails unless there is exactly one.
+
+    Raises:
+      TypeError: if `dataset` is none.
+    """
+    if not isinstance(dataset, DatasetV2):
+        raise TypeError("`dataset` must be a `tf.data.Dataset` object.")
+    flat = wrappers.dataset_to_single_element_op(dataset._variant_tensor, **dataset._flat_structure)
+    return structure.from_compatible_tensor_list(dataset.element_spec, flat)
