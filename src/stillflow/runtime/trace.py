@@ -40,7 +40,8 @@ class Tracer:
         return f"{prefix}{self._count}"
 
     def feed(self, tensor: Tensor) -> str:
-        handle = holds_handle(tensor)
+        # What is fed for a reference is a value, not a variable.
+        handle = tensor.dtype.name == "resource"
         value = Value(self.name("t"), roots=self.memory.borrowed(), is_handle=handle)
         self.values[tensor] = value
         return value.name
