@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 import stillflow
-from stillflow.facade import callers, eager_only, install, internal, lookup, names
+from stillflow.facade import callers, install, internal, lookup, names
+from stillflow.functional import polymorphic
 
 USED = json.loads((Path(__file__).parent / "used_modules.json").read_text())
 
@@ -176,7 +177,7 @@ def api(monkeypatch):
     ("contrib.slim.python.slim.learning", "shape", lookup.MISSING),  # contrib keeps to itself
     ("python.ops.math_ops", "_private", lookup.MISSING),
     ("python.ops.rnn", "gen_no_such_ops", lookup.MISSING),
-    ("python.eager.def_function", "function", eager_only.function),  # not the module
+    ("python.eager.def_function", "function", polymorphic.function),  # not the module
 ])
 def test_names_are_found_by_rule(api, module, name, found):
     assert lookup.lookup(f"tensorflow.{module}", name) == found

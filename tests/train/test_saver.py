@@ -226,6 +226,18 @@ def test_objects_come_back_with_the_slots_of_their_optimizer(tmp_path: Path) -> 
         assert np.array_equal(session.run(variable), expected)
 
 
+def test_checkpoints_of_the_second_kind_use_the_default_session(tmp_path: Path) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        variable = tf.Variable(3.0, use_resource=True)
+        root = tf.compat.v2.train.Checkpoint(v=variable)
+        session.run(tf.global_variables_initializer())
+        path = root.save(tmp_path / "c")
+        assert path.endswith("c-1") and root.write(tmp_path / "w").endswith("w")
+        session.run(variable.assign(5.0))
+        root.restore(path).run_restore_ops()
+        assert session.run(variable) == 3.0
+
+
 def test_what_a_checkpoint_lacks_is_told_and_initialized(tmp_path: Path) -> None:
     with tf.Session() as session:
         small = tf.train.Checkpoint(a=tf.Variable(1.0))

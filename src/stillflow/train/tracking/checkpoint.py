@@ -96,7 +96,9 @@ class Checkpoint(AutoTrackable):
         Returns:
           The checkpoint, for `restore`.
         """
-        session = status_lib.session_or_default(session)
+        return self._write(file_prefix, status_lib.session_or_default(session))
+
+    def _write(self, file_prefix: Any, session: Any) -> str:
         prefix = self._file_prefix()
         saveables, message = ObjectGraph(self).serialize()
         content = message.SerializeToString(deterministic=True)
@@ -126,7 +128,7 @@ class Checkpoint(AutoTrackable):
             self._save_assign_op = NoDependency(counted)
         number = session.run(self._save_assign_op)
         file_prefix = os.fspath(file_prefix)
-        path = self.write(f"{file_prefix}-{int(number)}", session=session)
+        path = self._write(f"{file_prefix}-{int(number)}", session)
         update_checkpoint_state_internal(
             save_dir=os.path.dirname(file_prefix),
             model_checkpoint_path=path,
@@ -162,6 +164,23 @@ class Checkpoint(AutoTrackable):
 
 
 CheckpointV1 = Checkpoint
+
+
+@export("compat.v2.train.Checkpoint")
+class CheckpointV2(Checkpoint):
+    """`tf.train.Checkpoint` of TensorFlow 2, which takes no session but the default one.
+
+    Args:
+      **kwargs: The objects, by the names that stand for them in the checkpoint.
+    """
+
+    def write(self, file_prefix: Any) -> str:  # type: ignore[override]
+        """Saves under exactly this prefix; gives the checkpoint, for `restore`."""
+        return super().write(file_prefix)
+
+    def save(self, file_prefix: Any) -> str:  # type: ignore[override]
+        """Saves, numbered by `save_counter`; gives the checkpoint, for `restore`."""
+        return super().save(file_prefix)
 
 
 def add_variable(
