@@ -56,6 +56,19 @@ class Attempts:
         self.lock = threading.Lock()
         self.putting: deque[Attempt] = deque()
         self.taking: deque[Attempt] = deque()
+        self._lines: list[deque[Attempt]] = []
+
+    def add_line(self) -> deque[Attempt]:
+        """One more line of attempts that take, beside `taking`."""
+        line: deque[Attempt] = deque()
+        with self.lock:
+            self._lines.append(line)
+        return line
+
+    def remove_line(self, line: deque[Attempt]) -> None:
+        """Ends a line; lines are told apart by who they are, not by what waits in them."""
+        with self.lock:
+            self._lines = [other for other in self._lines if other is not line]
 
     def submit(self, attempt: Attempt, pending: deque[Attempt], waits: Any) -> None:
         """Carries an attempt out, waiting for its turn where it cannot be at once.
@@ -105,6 +118,8 @@ class Attempts:
         while changed:
             changed = self._try(self.putting)
             changed = self._try(self.taking) or changed
+            for line in self._lines:
+                changed = self._try(line) or changed
 
     @staticmethod
     def _try(pending: deque[Attempt]) -> bool:
