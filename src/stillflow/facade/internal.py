@@ -19,6 +19,10 @@ MODULES = {
     "tensorflow.contrib.opt.python.training.sign_decay": "stillflow.contrib.opt.sign_decay",
     "tensorflow.examples.tutorials.mnist.input_data": "stillflow.contrib.learn.datasets.mnist",
     "tensorflow.python.compat.compat": "stillflow.platform.compat",
+    "tensorflow.python.data.util.convert": "stillflow.data.convert",
+    "tensorflow.python.data.util.nest": "stillflow.data.nest",
+    "tensorflow.python.data.util.options": "stillflow.data.options_base",
+    "tensorflow.python.data.util.structure": "stillflow.data.structure",
     "tensorflow.python.eager.context": "stillflow.facade.eager_context",
     "tensorflow.python.eager.backprop": "stillflow.eager.backprop",
     "tensorflow.python.eager.tape": "stillflow.eager.tape",
@@ -117,6 +121,17 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.runtime.session stillflow.runtime.fetches",
     },
     "tensorflow.python.client.timeline": {"*": "stillflow.runtime.timeline"},
+    "tensorflow.python.data.ops.dataset_ops": {
+        "Dataset": "stillflow.data.dataset_v1:DatasetV1",
+        "*": "stillflow.data.dataset stillflow.data.dataset_v1 stillflow.data.specs"
+             " stillflow.data.options stillflow.data.structured_function stillflow.data.mapping"
+             " stillflow.data.transforming stillflow.data.batching stillflow.data.combining"
+             " stillflow.data.sources stillflow.data.wrapping stillflow.data.generator",
+    },
+    "tensorflow.python.data.ops.iterator_ops": {"*": "stillflow.data.iterator"},
+    "tensorflow.python.data.ops.optional_ops": {"*": "stillflow.data.optional"},
+    "tensorflow.python.data.ops.readers": {"*": "stillflow.data.readers"},
+    "tensorflow.python.data.util.random_seed": {"get_seed": "stillflow.data.convert:get_seed"},
     "tensorflow.python.distribute.distribute_lib": {
         "*": "stillflow.distribute.strategy stillflow.distribute.context",
     },
