@@ -91,8 +91,8 @@ _HUE_PARTS = {
           ("b", "r", "bg", "br"), ("b", "g", "", "bg")),
     "g": (("r", "g", "rb", "rg"), ("r", "b", "", "rb"),
           ("b", "g", "rb", "bg"), ("b", "r", "-", "br")),
-    "b": (("r", "b", "gr", "rb"), ("r", "g", "", "rg"),
-          ("g", "b", "gr", "gb"), ("g", "r", "-", "gr")),
+    "b": (("r", "b", "gr", "rb"), ("r", "g", "-", "rg"),
+          ("g", "b", "gr", "gb"), ("g", "r", "", "gr")),
 }  # fmt: skip
 
 
@@ -132,7 +132,7 @@ def _mask(condition: Any) -> Any:
 
 
 def _saturation_slope(channels: _Channels, one: str) -> Any:
-    first, second = _OTHERS[one]
+    first, second = list(_OTHERS[one])
     of, biggest, smallest = channels.of, channels.biggest, channels.smallest
     return channels.positive(one) * add(
         biggest[one]

@@ -194,7 +194,7 @@ def crop_and_resize_grad_image_kernel(node: Node) -> Any:
     return node.call(_grad_image, *node.inputs, node.method, torch_type(node.T))
 
 
-def _slopes(slope: Any, start: Any, end: Any, size: int, wanted: int) -> tuple[Any, Any]:
+def _slopes(slope: Any, size: int, wanted: int) -> tuple[Any, Any]:
     """The gradients of a box's two ends along one dimension, given that of each place."""
     if wanted <= 1:
         half = slope.sum(1) * 0.5 * (size - 1)
@@ -222,8 +222,8 @@ def _grad_boxes(grads: Any, image: Any, boxes: Any, indices: Any) -> Any:
     given = grads.masked_fill(~inside, 0)
     slope_y = (1 - across) * (bottom_left - top_left) + across * (bottom_right - top_right)
     slope_x = (1 - down) * (top_right - top_left) + down * (bottom_right - bottom_left)
-    y1, y2 = _slopes((slope_y * given).sum((2, 3)), *boxes[:, 0:3:2].T, height, grads.shape[1])
-    x1, x2 = _slopes((slope_x * given).sum((1, 3)), *boxes[:, 1:4:2].T, width, grads.shape[2])
+    y1, y2 = _slopes((slope_y * given).sum((2, 3)), height, grads.shape[1])
+    x1, x2 = _slopes((slope_x * given).sum((1, 3)), width, grads.shape[2])
     return torch.stack([y1, x1, y2, x2], 1)
 
 

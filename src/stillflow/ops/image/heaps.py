@@ -47,11 +47,3 @@ def _sink(heap: list[Any], item: Any) -> None:
         heap[hole] = heap[child - 1]
         hole = child - 1
     _rise(heap, hole, 0, item)
-
-
-def order(priorities: Any) -> list[int]:
-    """The indices of `priorities`, pushed in order, as they are popped."""
-    heap: list[Any] = []
-    for index, priority in enumerate(priorities):
-        push(heap, (priority, index))
-    return [pop(heap)[1] for _ in range(len(heap))]

@@ -119,13 +119,11 @@ def overlaps_with(one: int, others: Any, of: Corners) -> np.ndarray:
 # ---- Choosing
 
 
-def _best_first(scores: np.ndarray) -> np.ndarray:
-    """The order of falling scores; equal ones in the order in which TF's heap gives them."""
-    found = np.argsort(-scores.astype(np.float64), kind="stable")
-    ranked = scores[found]
-    if (ranked[1:] == ranked[:-1]).any():
-        found = np.array(heaps.order(scores.tolist()), np.int64)
-    return found
+def _is_plain(boxes: np.ndarray, scores: np.ndarray, lowest: Any) -> bool:
+    """Whether no scores are equal and all boxes have an area, so that they overlap themselves."""
+    candidates = scores > lowest
+    ranked = np.sort(scores[candidates])
+    return bool((corners(boxes).area[candidates] > 0).all() and (ranked[1:] > ranked[:-1]).all())
 
 
 def choose(
@@ -140,7 +138,7 @@ def choose(
       overlap: of a box with boxes, by their numbers.
     """
     candidates = np.nonzero(scores > lowest)[0]
-    order = candidates[_best_first(scores[candidates])]
+    order = candidates[np.argsort(-scores[candidates].astype(np.float64), kind="stable")]
     chosen: list[int] = []
     while len(order) and len(chosen) < limit:
         best, order = int(order[0]), order[1:]
@@ -157,7 +155,7 @@ def choose_softly(
 ) -> tuple[list[int], list[Any]]:  # fmt: skip
     """The same with scores that overlaps lower; returns indices and what scores became."""
     kind = scores.dtype.type
-    scale = kind(-0.5) / kind(sigma)
+    scale = kind(-0.5) / kind(sigma) if sigma > 0 else kind(0)
     heap: list[Any] = []
     for number, each in enumerate(scores):
         if each > lowest:
@@ -183,7 +181,8 @@ def choose_softly(
         if score == original:
             chosen.append(index)
             became.append(score)
-        if score > lowest and score != original:
+        # As TF does, also what was just chosen: as a rule it is rejected for overlapping itself.
+        if score > lowest:
             heaps.push(heap, (score, index, compared))
     return chosen, became
 
@@ -239,10 +238,12 @@ def suppression_kernel(node: Node) -> Any:
         overlap = _of_boxes(boxes_array)
         if with_overlaps:
             overlap = lambda one, others: boxes_array[others, one]  # noqa: E731
+        became: Any
         sigma = numbers[2] if len(numbers) > 2 else 0
         if sigma < 0:
             raise ValueError("soft_nms_sigma_val must be non-negative")
-        if sigma > 0:
+        plain = not with_overlaps and _is_plain(boxes_array, values, lowest)
+        if sigma > 0 or not plain:
             chosen, became = choose_softly(values, limit, threshold, lowest, sigma, overlap)
         else:
             chosen = choose(values, limit, threshold, lowest, overlap)

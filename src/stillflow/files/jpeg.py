@@ -1,0 +1,196 @@
+"""JPEG files: what `libjpeg` makes of them with the settings that TensorFlow has.
+
+Decoding uses simplejpeg where it is installed, which can do the fast inverse transform that is
+TensorFlow's default; Pillow, which encodes, always does the accurate one. Both are optional.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any, NamedTuple
+
+import numpy as np
+
+MAGIC = b"\xff\xd8\xff"
+_END = b"\xff\xd9"
+_LARGEST = 1 << 29
+_WITHOUT_LENGTH = frozenset((0x01, *range(0xD0, 0xDA)))
+_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+
+
+class JpegError(ValueError):
+    """A file that cannot be decoded."""
+
+
+class Header(NamedTuple):
+    """What a file says of itself."""
+
+    height: int
+    width: int
+    components: int
+    adobe: bool
+    transform: int  # Adobe's: 0 RGB or CMYK, 1 YCbCr, 2 YCCK
+    scan: int  # where the first scan begins
+
+
+def header(data: bytes) -> Header:
+    """Reads the segments before the first scan.
+
+    Raises:
+      JpegError: there is none, or no frame before it.
+    """
+    if not data.startswith(b"\xff\xd8"):
+        raise JpegError("no start of image")
+    place, frame, transform = 2, None, -1
+    while True:
+        place = data.find(b"\xff", place)
+        if place < 0 or place + 4 > len(data):
+            raise JpegError("no scan")
+        kind = data[place + 1]
+        if kind in (0x00, 0xFF) or kind in _WITHOUT_LENGTH:
+            place += 1 if kind == 0xFF else 2
+            continue
+        length = int.from_bytes(data[place + 2 : place + 4], "big")
+        segment = data[place + 4 : place + 2 + length]
+        if kind in _FRAMES and len(segment) >= 6:
+            frame = segment
+        elif kind == 0xEE and segment.startswith(b"Adobe") and len(segment) >= 12:
+            transform = segment[11]
+        elif kind == 0xDA:
+            break
+        place += 2 + max(length, 2)
+    if frame is None:
+        raise JpegError("no frame")
+    height, width = int.from_bytes(frame[1:3], "big"), int.from_bytes(frame[3:5], "big")
+    return Header(height, width, frame[5], transform >= 0, transform, place)
+
+
+def decode(
+    data: bytes, channels: int = 0, ratio: int = 1, fancy_upscaling: bool = True,
+    recover_truncated: bool = False, fast: bool = True,
+) -> np.ndarray[Any, Any]:  # fmt: skip
+    """Returns the image as uint8 [height, width, channels].
+
+    Args:
+      channels: 1 (grey), 3 (RGB), or 0: what the file has; CMYK becomes RGB.
+      ratio: 1, 2, 4 or 8: by what the size is divided while decoding.
+      fancy_upscaling: whether chroma is interpolated.
+      recover_truncated: whether rows that are missing are made up.
+      fast: whether the inverse transform is the fast one.
+
+    Raises:
+      JpegError: the file is not complete, or damaged beyond decoding.
+      ImportError: neither simplejpeg nor Pillow is installed.
+    """
+    found = header(data)
+    size = -(-found.height // ratio) * -(-found.width // ratio) * found.components
+    if found.height <= 0 or found.width <= 0 or size >= _LARGEST:
+        raise JpegError("bad size")
+    if found.components not in (1, 3, 4):
+        raise JpegError(f"{found.components} components")
+    channels = channels or min(found.components, 3)
+    wanted = "GRAY" if channels == 1 else "RGB" if found.components < 4 else "CMYK"
+    if found.components == 4 and channels == 1:
+        raise JpegError("CMYK cannot be decoded as grey")
+    how = (wanted, ratio, fancy_upscaling, fast)
+    image: np.ndarray[Any, Any]
+    if data.find(_END, found.scan) >= 0:
+        image = _decode(data, *how, strict=False)
+    else:
+        try:
+            image = _decode(data + _END, *how, strict=True)
+        except JpegError:
+            if not recover_truncated:
+                raise
+            image = _decode(data, *how, strict=False)
+    return _from_cmyk(image, found.adobe) if wanted == "CMYK" else image
+
+
+def _decode(
+    data: bytes, wanted: str, ratio: int, fancy: bool, fast: bool, strict: bool
+) -> np.ndarray[Any, Any]:
+    try:
+        import simplejpeg
+    except ImportError:
+        return _decode_with_pillow(data, wanted, ratio, strict)
+    smaller: dict[str, Any] = {}
+    if ratio > 1:
+        size = header(data)
+        smaller = {
+            "min_height": -(-size.height // ratio), "min_width": -(-size.width // ratio),
+            "min_factor": ratio,
+        }  # fmt: skip
+    try:
+        image: np.ndarray[Any, Any] = simplejpeg.decode_jpeg(
+            data, wanted, fastdct=fast, fastupsample=not fancy, strict=strict, **smaller
+        )
+    except (ValueError, RuntimeError, MemoryError) as error:
+        raise JpegError(str(error)) from None
+    return image
+
+
+def _decode_with_pillow(data: bytes, wanted: str, ratio: int, strict: bool) -> np.ndarray[Any, Any]:
+    from PIL import Image, ImageFile
+
+    mode = {"GRAY": "L", "RGB": "RGB", "CMYK": "CMYK"}[wanted]
+    try:
+        image = Image.open(io.BytesIO(data), formats=["JPEG"])
+        image.draft(mode, (-(-image.width // ratio), -(-image.height // ratio)))
+        if not strict and not ImageFile.LOAD_TRUNCATED_IMAGES and not data.endswith(_END):
+            data = data + _END
+        image.load()
+        array = np.array(image.convert(mode))
+    except (OSError, ValueError, SyntaxError) as error:
+        raise JpegError(str(error)) from None
+    # Pillow turns Adobe's inverted inks; back to what the file holds.
+    if wanted == "CMYK" and b"Adobe" in data:
+        array = 255 - array
+    return array if array.ndim == 3 else array[..., None]
+
+
+def _from_cmyk(image: np.ndarray[Any, Any], inverted: bool) -> np.ndarray[Any, Any]:
+    """Inks as colours; Adobe writes how much of each ink is missing."""
+    inks = image.astype(np.int32)
+    if not inverted:
+        inks = 255 - inks
+    return (inks[..., :3] * inks[..., 3:] // 255).astype(np.uint8)
+
+
+def encode(
+    image: np.ndarray[Any, Any], quality: int = 95, progressive: bool = False,
+    optimize: bool = False, downsample: bool = True, density_unit: int = 1,
+    density: tuple[int, int] = (300, 300), xmp: bytes = b"",
+) -> bytes:  # fmt: skip
+    """Returns an image as a JPEG file.
+
+    Args:
+      image: uint8 [height, width, channels] with 1 or 3 channels.
+      quality: 0 to 100.
+      progressive: whether it is written in several scans.
+      optimize: whether the file gets Huffman tables of its own.
+      downsample: whether chroma has half the resolution.
+      density_unit: 1 for dots per inch, 2 for dots per centimetre.
+      density: horizontal and vertical.
+      xmp: metadata to embed.
+
+    Raises:
+      ImportError: Pillow is not installed.
+    """
+    from PIL import Image
+
+    picture = Image.fromarray(image[..., 0] if image.shape[2] == 1 else image)
+    out = io.BytesIO()
+    picture.save(
+        out, "JPEG", quality=max(quality, 1), progressive=progressive, optimize=optimize,
+        subsampling=2 if downsample and image.shape[2] == 3 else 0, dpi=density,
+    )  # fmt: skip
+    data = bytearray(out.getvalue())
+    # The JFIF segment comes first: its unit and densities, as they were asked for.
+    data[13] = density_unit
+    data[14:18] = b"".join((value & 0xFFFF).to_bytes(2, "big") for value in density)
+    if xmp:
+        packet = b"http://ns.adobe.com/xap/1.0/\0" + xmp
+        if len(packet) > 0xFFFD:
+            raise JpegError("metadata too long")
+        data[20:20] = b"\xff\xe1" + (len(packet) + 2).to_bytes(2, "big") + packet
+    return bytes(data)

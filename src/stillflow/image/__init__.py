@@ -1,0 +1,1 @@
+"""tf.image: compositions over the operations on images."""

@@ -1,0 +1,211 @@
+"""Brightness, contrast, hue, saturation and the like, by given amounts and at random."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.image.checks import at_least_3d, ensure, is_tensor
+from stillflow.image.types import as_float, convert_image_dtype
+from stillflow.ops.control import with_dependencies
+from stillflow.ops.image.adjusting import (
+    adjust_contrastv2_op,
+    adjust_hue_op,
+    adjust_saturation_op,
+)
+from stillflow.ops.image.jpeg import decode_jpeg_op, encode_jpeg_variable_quality_op
+
+
+@export("image.per_image_standardization")
+def per_image_standardization(image: Any) -> Tensor:
+    """Images with mean 0 and variance 1, each on its own.
+
+    Args:
+      image: `[..., height, width, channels]`. The deviation is taken as at least the inverse root
+        of the number of values, so that uniform images become 0.
+    """
+    with tf.name_scope(None, "per_image_standardization", [image]) as scope:
+        image = at_least_3d(convert_to_tensor(image, name="image"))
+        dtype = image.dtype
+        image = as_float(image)
+        count = tf.reduce_prod(tf.shape(image)[-3:])
+        mean = tf.reduce_mean(image, axis=[-1, -2, -3], keepdims=True)
+        deviation = tf.math.reduce_std(image, axis=[-1, -2, -3], keepdims=True)
+        least = tf.rsqrt(tf.cast(count, image.dtype))
+        deviation = tf.maximum(deviation, least)
+        image -= mean
+        image = tf.div(image, deviation, name=scope)
+        return convert_image_dtype(image, dtype, saturate=True)
+
+
+@export("image.random_brightness")
+def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
+    """`adjust_brightness` by an amount drawn from [-max_delta, max_delta).
+
+    Raises:
+      ValueError: `max_delta` is negative.
+    """
+    if max_delta < 0:
+        raise ValueError("max_delta must be non-negative.")
+    delta = tf.random_uniform([], -max_delta, max_delta, seed=seed)
+    return adjust_brightness(image, delta)
+
+
+def _check_range(lower: float, upper: float) -> None:
+    if upper <= lower:
+        raise ValueError("upper must be > lower.")
+    if lower < 0:
+        raise ValueError("lower must be non-negative.")
+
+
+@export("image.random_contrast")
+def random_contrast(image: Any, lower: float, upper: float, seed: int | None = None) -> Tensor:
+    """`adjust_contrast` by a factor drawn from [lower, upper).
+
+    Raises:
+      ValueError: that is empty, or `lower` negative.
+    """
+    _check_range(lower, upper)
+    factor = tf.random_uniform([], lower, upper, seed=seed)
+    return adjust_contrast(image, factor)
+
+
+@export("image.adjust_brightness")
+def adjust_brightness(image: Any, delta: Any) -> Tensor:
+    """Adds `delta` to all values, where integers count as values in [0, 1].
+
+    Args:
+      image: of any shape.
+      delta: a scalar.
+    """
+    with tf.name_scope(None, "adjust_brightness", [image, delta]) as name:
+        image = convert_to_tensor(image, name="image")
+        values = as_float(image)
+        adjusted = tf.add(values, tf.cast(delta, values.dtype), name=name)
+        return convert_image_dtype(adjusted, image.dtype, saturate=True)
+
+
+@export("image.adjust_contrast")
+def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
+    """Scales the distance of each value from its channel's mean over the image.
+
+    Args:
+      images: `[..., height, width, channels]`.
+      contrast_factor: a scalar.
+    """
+    with tf.name_scope(None, "adjust_contrast", [images, contrast_factor]) as name:
+        images = convert_to_tensor(images, name="images")
+        adjusted = adjust_contrastv2_op(as_float(images), contrast_factor, name=name)
+        return convert_image_dtype(adjusted, images.dtype, saturate=True)
+
+
+@export("image.adjust_gamma")
+def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
+    """`gain * image ** gamma`, where integers count as values in [0, 1].
+
+    Raises:
+      ValueError: `gamma` is negative.
+    """
+    with tf.name_scope(None, "adjust_gamma", [image, gamma, gain]):
+        image = convert_to_tensor(image, name="image")
+        values = as_float(image)
+        checks = ensure(gamma >= 0, "Gamma should be a non-negative real number.")
+        if checks:
+            gamma = with_dependencies(checks, gamma)
+        return convert_image_dtype(gain * values**gamma, image.dtype, saturate=True)
+
+
+@export("image.random_hue")
+def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
+    """`adjust_hue` by an amount drawn from [-max_delta, max_delta).
+
+    Raises:
+      ValueError: `max_delta` is outside [0, 0.5].
+    """
+    if max_delta > 0.5:
+        raise ValueError("max_delta must be <= 0.5.")
+    if max_delta < 0:
+        raise ValueError("max_delta must be non-negative.")
+    delta = tf.random_uniform([], -max_delta, max_delta, seed=seed)
+    return adjust_hue(image, delta)
+
+
+@export("image.adjust_hue")
+def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
+    """Turns the hues of RGB images.
+
+    Args:
+      image: `[..., height, width, 3]`.
+      delta: a scalar, in turns: within [-1, 1].
+      name: of the operation.
+    """
+    with tf.name_scope(name, "adjust_hue", [image]):
+        image = convert_to_tensor(image, name="image")
+        return convert_image_dtype(adjust_hue_op(as_float(image), delta), image.dtype)
+
+
+@export("image.random_jpeg_quality")
+def random_jpeg_quality(
+    image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None
+) -> Tensor:
+    """`adjust_jpeg_quality` to a quality drawn from [min_jpeg_quality, max_jpeg_quality).
+
+    Raises:
+      ValueError: that is empty or not within [0, 100].
+    """
+    bounds = (min_jpeg_quality, max_jpeg_quality)
+    if min(bounds) < 0 or max(bounds) > 100:
+        raise ValueError("jpeg encoding range must be between 0 and 100.")
+    if min_jpeg_quality >= max_jpeg_quality:
+        raise ValueError("`min_jpeg_quality` must be less than `max_jpeg_quality`.")
+    quality = tf.random_uniform([], *bounds, seed=seed, dtype=tf.int32)
+    return adjust_jpeg_quality(image, quality)
+
+
+@export("image.adjust_jpeg_quality")
+def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) -> Tensor:
+    """The image as JPEG coding of a given quality leaves it.
+
+    Args:
+      image: `[height, width, channels]` with 1 or 3 channels.
+      jpeg_quality: a scalar integer within [0, 100].
+      name: of the operation.
+    """
+    with tf.name_scope(name, "adjust_jpeg_quality", [image]):
+        image = convert_to_tensor(image, name="image")
+        dtype = image.dtype
+        image = convert_image_dtype(image, tf.uint8)
+        if not is_tensor(jpeg_quality):
+            jpeg_quality = convert_to_tensor(jpeg_quality, dtype=tf.int32)
+        image = decode_jpeg_op(encode_jpeg_variable_quality_op(image, jpeg_quality))
+        return convert_image_dtype(image, dtype)
+
+
+@export("image.random_saturation")
+def random_saturation(image: Any, lower: float, upper: float, seed: int | None = None) -> Tensor:
+    """`adjust_saturation` by a factor drawn from [lower, upper).
+
+    Raises:
+      ValueError: that is empty, or `lower` negative.
+    """
+    _check_range(lower, upper)
+    factor = tf.random_uniform([], lower, upper, seed=seed)
+    return adjust_saturation(image, factor)
+
+
+@export("image.adjust_saturation")
+def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
+    """Multiplies the saturations of RGB images.
+
+    Args:
+      image: `[..., height, width, 3]`.
+      saturation_factor: a scalar.
+      name: of the operation.
+    """
+    with tf.name_scope(name, "adjust_saturation", [image]):
+        image = convert_to_tensor(image, name="image")
+        adjusted = adjust_saturation_op(as_float(image), saturation_factor)
+        return convert_image_dtype(adjusted, image.dtype)

@@ -1,0 +1,115 @@
+"""Images in files of any format."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow.graph.dtypes import uint8
+from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.image.types import convert_image_dtype
+
+
+@export("image.is_jpeg", "io.is_jpeg")
+def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
+    """Whether a string begins as JPEG files do.
+
+    Args:
+      contents: a scalar string.
+      name: of the operation.
+    """
+    with tf.name_scope(name, "is_jpeg"):
+        start = tf.strings.substr(contents, 0, 3)
+        return tf.equal(start, b"\xff\xd8\xff", name=name)
+
+
+def _is_png(contents: Any, name: str | None = None) -> Any:
+    with tf.name_scope(name, "is_png"):
+        start = tf.strings.substr(contents, 0, 3)
+        return tf.equal(start, b"\x89PN", name=name)
+
+
+class _Decoders:
+    """One branch of the graph for each format; the next is tried where one does not fit."""
+
+    def __init__(self, contents: Any, channels: int | None, dtype: Any, animations: bool) -> None:
+        self.contents = contents
+        self.channels = channels
+        self.known_channels = 0 if channels is None else channels
+        self.dtype = dtype
+        self.animations = animations
+        self.start = tf.strings.substr(contents, 0, 3)
+
+    def converted(self, image: Any) -> Any:
+        return convert_image_dtype(image, self.dtype)
+
+    def any(self) -> Any:
+        return tf.cond(is_jpeg(self.contents), self.jpeg, self.png_or_other, name="cond_jpeg")
+
+    def jpeg(self) -> Any:
+        good = tf.not_equal(self.known_channels, 4, name="check_jpeg_channels")
+        message = "Channels must be in (None, 0, 1, 3) when decoding JPEG images"
+        with tf.control_dependencies([tf.Assert(good, [message])]):
+            return self.converted(tf.image.decode_jpeg(self.contents, self.channels))
+
+    def png_or_other(self) -> Any:
+        return tf.cond(_is_png(self.contents), self.png, self.gif_or_other, name="cond_png")
+
+    def png(self) -> Any:
+        kind = tf.uint8 if self.dtype == tf.uint8 else tf.uint16
+        return self.converted(tf.image.decode_png(self.contents, self.channels, dtype=kind))
+
+    def gif_or_other(self) -> Any:
+        is_gif = tf.equal(self.start, b"GIF", name="is_gif")
+        return tf.cond(is_gif, self.gif, self.bmp, name="cond_gif")
+
+    def gif(self) -> Any:
+        good = tf.logical_and(
+            tf.not_equal(self.known_channels, 1, name="check_gif_channels"),
+            tf.not_equal(self.known_channels, 4, name="check_gif_channels"),
+        )
+        message = "Channels must be in (None, 0, 3) when decoding GIF images"
+        with tf.control_dependencies([tf.Assert(good, [message])]):
+            frames = self.converted(tf.image.decode_gif(self.contents))
+            return frames if self.animations else tf.gather(frames, 0)
+
+    def bmp(self) -> Any:
+        signature = tf.strings.substr(self.contents, 0, 2)
+        is_bmp = tf.equal(signature, "BM", name="is_bmp")
+        message = "Unable to decode bytes as JPEG, PNG, GIF, or BMP"
+        decodable = tf.Assert(is_bmp, [message])
+        good = tf.not_equal(self.known_channels, 1, name="check_channels")
+        message = "Channels must be in (None, 0, 3) when decoding BMP images"
+        with tf.control_dependencies([decodable, tf.Assert(good, [message])]):
+            return self.converted(tf.image.decode_bmp(self.contents))
+
+
+@export("image.decode_image", "io.decode_image")
+def decode_image(
+    contents: Any,
+    channels: int | None = None,
+    dtype: Any = uint8,
+    name: str | None = None,
+    expand_animations: bool = True,
+) -> Tensor:
+    """The image in a BMP, GIF, JPEG or PNG file.
+
+    Args:
+      contents: a scalar string.
+      channels: 1, 3 or 4, as far as the format has them, or 0 or None: what the file has.
+      dtype: of the result, to which values are scaled.
+      name: of the operation.
+      expand_animations: whether GIF files give `[frames, height, width, 3]`; if not, the first
+        frame.
+
+    Returns:
+      `[height, width, channels]`; the static shape is not known.
+
+    Raises:
+      ValueError: another number of channels.
+    """
+    with tf.name_scope(name, "decode_image"):
+        if channels not in (None, 0, 1, 3, 4):
+            raise ValueError("channels must be in (None, 0, 1, 3, 4)")
+        return _Decoders(contents, channels, dtype, expand_animations).any()

@@ -1,0 +1,195 @@
+"""Cutting images out and padding them with zeros."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.image.checks import batched, check_at_least_3d, dimensions, ensure, is_tensor
+from stillflow.ops.control import with_dependencies
+
+
+def _size_of(image: Any, axis: int) -> tuple[Any, bool]:
+    known = image.get_shape().dims[axis].value
+    return (known, False) if known is not None else (tf.shape(image)[axis], True)
+
+
+def _start_of(size: Any, dynamic: bool, fraction: float) -> Any:
+    if dynamic:
+        whole = tf.cast(size, tf.float64)
+        return tf.cast((whole - whole * fraction) / 2, tf.int32)
+    return int((float(size) - float(size) * fraction) / 2)
+
+
+@export("image.central_crop")
+def central_crop(image: Any, central_fraction: float) -> Tensor:
+    """The middle of an image.
+
+    Args:
+      image: `[height, width, channels]` or a batch of such.
+      central_fraction: which part of height and width is left, in (0, 1].
+
+    Raises:
+      ValueError: the fraction is outside that, or the rank is neither 3 nor 4.
+    """
+    with tf.name_scope(None, "central_crop", [image]):
+        image = convert_to_tensor(image, name="image")
+        if central_fraction <= 0.0 or central_fraction > 1.0:
+            raise ValueError("central_fraction must be within (0, 1]")
+        if central_fraction == 1.0:
+            return image
+        with_dependencies(check_at_least_3d(image), image)
+        rank = image.get_shape().ndims
+        if rank not in (3, 4):
+            raise ValueError(
+                f"`image` should either be a Tensor with rank = 3 or rank = 4. Had rank = {rank}."
+            )
+        first = rank - 3
+        shape = image.get_shape()
+        (height, dynamic_h), (width, dynamic_w) = (
+            _size_of(image, axis) for axis in (first, first + 1)
+        )
+        top = _start_of(height, dynamic_h, central_fraction)
+        left = _start_of(width, dynamic_w, central_fraction)
+        rows = height - top * 2
+        columns = width - left * 2
+        begin = tf.stack([0] * first + [top, left, 0])
+        size = tf.stack([-1] * first + [rows, columns, -1])
+        image = tf.slice(image, begin, size)
+        known = [None if dynamic_h else rows, None if dynamic_w else columns, shape[-1]]
+        image.set_shape([shape[0]] * first + known)
+        return image
+
+
+def _known(sizes: list[Any]) -> list[Any]:
+    return [None if is_tensor(size) else size for size in sizes]
+
+
+@export("image.pad_to_bounding_box")
+def pad_to_bounding_box(
+    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+) -> Tensor:
+    """The image with zeros around it.
+
+    Args:
+      image: `[height, width, channels]` or a batch of such.
+      offset_height, offset_width: how many rows of zeros go above, and columns to the left.
+      target_height, target_width: of the result.
+
+    Raises:
+      ValueError: the image does not fit.
+    """
+    with tf.name_scope(None, "pad_to_bounding_box", [image]):
+        image, is_batch = batched(convert_to_tensor(image, name="image"))
+        checks = check_at_least_3d(image)
+        batch, height, width, depth = dimensions(image, rank=4)
+        right = target_width - offset_width - width
+        below = target_height - offset_height - height
+        checks += ensure(offset_height >= 0, "offset_height must be >= 0")
+        checks += ensure(offset_width >= 0, "offset_width must be >= 0")
+        checks += ensure(right >= 0, "width must be <= target - offset")
+        checks += ensure(below >= 0, "height must be <= target - offset")
+        image = with_dependencies(checks, image)
+        flat = tf.stack([0, 0, offset_height, below, offset_width, right, 0, 0])
+        padded: Any = tf.pad(image, tf.reshape(flat, [4, 2]))
+        padded.set_shape(_known([batch, target_height, target_width, depth]))
+        return padded if is_batch else tf.squeeze(padded, axis=[0])
+
+
+@export("image.crop_to_bounding_box")
+def crop_to_bounding_box(
+    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+) -> Tensor:
+    """A rectangle of the image.
+
+    Args:
+      image: `[height, width, channels]` or a batch of such.
+      offset_height, offset_width: its upper left corner.
+      target_height, target_width: its size.
+
+    Raises:
+      ValueError: the rectangle is empty or not inside the image.
+    """
+    with tf.name_scope(None, "crop_to_bounding_box", [image]):
+        image, is_batch = batched(convert_to_tensor(image, name="image"))
+        checks = check_at_least_3d(image)
+        batch, height, width, depth = dimensions(image, rank=4)
+        checks += ensure(offset_width >= 0, "offset_width must be >= 0.")
+        checks += ensure(offset_height >= 0, "offset_height must be >= 0.")
+        checks += ensure(target_width > 0, "target_width must be > 0.")
+        checks += ensure(target_height > 0, "target_height must be > 0.")
+        checks += ensure(
+            width >= (target_width + offset_width), "width must be >= target + offset."
+        )
+        checks += ensure(
+            height >= (target_height + offset_height), "height must be >= target + offset."
+        )
+        image = with_dependencies(checks, image)
+        cropped: Any = tf.slice(
+            image,
+            tf.stack([0, offset_height, offset_width, 0]),
+            tf.stack([-1, target_height, target_width, -1]),
+        )
+        cropped.set_shape(_known([batch, target_height, target_width, depth]))
+        return cropped if is_batch else tf.squeeze(cropped, axis=[0])
+
+
+def maximum(x: Any, y: Any) -> Any:
+    """The larger of two numbers, either of which may be a tensor."""
+    return tf.maximum(x, y) if is_tensor(x) or is_tensor(y) else max(x, y)
+
+
+def _minimum(x: Any, y: Any) -> Any:
+    return tf.minimum(x, y) if is_tensor(x) or is_tensor(y) else min(x, y)
+
+
+def _equal(x: Any, y: Any) -> Any:
+    return tf.equal(x, y) if is_tensor(x) or is_tensor(y) else x == y
+
+
+@export("image.resize_with_crop_or_pad", "image.resize_image_with_crop_or_pad")
+def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
+    """The image cut or padded with zeros, evenly on both sides, to a size.
+
+    Args:
+      image: `[height, width, channels]` or a batch of such.
+      target_height, target_width: the size.
+
+    Raises:
+      ValueError: the size is not positive.
+    """
+    with tf.name_scope(None, "resize_image_with_crop_or_pad", [image]):
+        image, is_batch = batched(convert_to_tensor(image, name="image"))
+        checks = check_at_least_3d(image)
+        checks += ensure(target_width > 0, "target_width must be > 0.")
+        checks += ensure(target_height > 0, "target_height must be > 0.")
+        image = with_dependencies(checks, image)
+        if is_tensor(target_height):
+            target_height = with_dependencies(checks, target_height)
+        if is_tensor(target_width):
+            target_width = with_dependencies(checks, target_width)
+        resized = _crop_and_pad(image, target_height, target_width)
+        return resized if is_batch else tf.squeeze(resized, axis=[0])
+
+
+def _crop_and_pad(image: Any, target_height: Any, target_width: Any) -> Any:
+    _, height, width, _ = dimensions(image, rank=4)
+    spare_width = target_width - width
+    cut_left = maximum(-spare_width // 2, 0)
+    pad_left = maximum(spare_width // 2, 0)
+    spare_height = target_height - height
+    cut_top = maximum(-spare_height // 2, 0)
+    pad_top = maximum(spare_height // 2, 0)
+    cropped = crop_to_bounding_box(
+        image, cut_top, cut_left, _minimum(target_height, height), _minimum(target_width, width)
+    )
+    resized: Any = pad_to_bounding_box(cropped, pad_top, pad_left, target_height, target_width)
+    if resized.get_shape().ndims is None:
+        raise ValueError("resized contains no shape.")
+    _, resized_height, resized_width, _ = dimensions(resized, rank=4)
+    checks = ensure(_equal(resized_height, target_height), "resized height is not correct.")
+    checks += ensure(_equal(resized_width, target_width), "resized width is not correct.")
+    return with_dependencies(checks, resized)

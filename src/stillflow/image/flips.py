@@ -1,0 +1,135 @@
+"""Mirroring and turning images."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.image.checks import THREE_OR_FOUR, at_least_3d
+
+
+def _keep_shape(image: Any, result: Any) -> Any:
+    shape = image.get_shape()
+    result.set_shape([None, None, None] if shape.ndims is None else shape)
+    return result
+
+
+@export("image.random_flip_up_down")
+def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
+    """The image, or with probability 1/2 its mirror image upside down.
+
+    Args:
+      image: `[height, width, channels]`, or a batch of such, which are mirrored each on its own.
+      seed: of the random numbers.
+    """
+    return _random_flip(image, 0, seed, "random_flip_up_down")
+
+
+@export("image.random_flip_left_right")
+def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
+    """The image, or with probability 1/2 its mirror image.
+
+    Args:
+      image: `[height, width, channels]`, or a batch of such, which are mirrored each on its own.
+      seed: of the random numbers.
+    """
+    return _random_flip(image, 1, seed, "random_flip_left_right")
+
+
+def _random_flip(image: Any, axis: int, seed: int | None, scope_name: str) -> Any:
+    with tf.name_scope(None, scope_name, [image]) as scope:
+        image = at_least_3d(convert_to_tensor(image, name="image"))
+        rank = image.get_shape().ndims
+        if rank not in (None, 3, 4):
+            raise ValueError(THREE_OR_FOUR)
+        if rank != 4:
+            chance = tf.random_uniform([], 0, 1.0, seed=seed)
+            result = tf.cond(
+                tf.less(chance, 0.5), lambda: tf.reverse(image, [axis]), lambda: image, name=scope
+            )
+            return _keep_shape(image, result)
+        batch = tf.shape(image)[0]
+        chances = tf.random_uniform([batch], 0, 1.0, seed=seed)
+        flips = tf.cast(tf.round(tf.reshape(chances, [batch, 1, 1, 1])), image.dtype)
+        flipped = tf.reverse(image, [axis + 1])
+        return flips * flipped + (1 - flips) * image
+
+
+@export("image.flip_left_right")
+def flip_left_right(image: Any) -> Tensor:
+    """The mirror image of `[height, width, channels]` or of a batch of such."""
+    return _flip(image, 1, "flip_left_right")
+
+
+@export("image.flip_up_down")
+def flip_up_down(image: Any) -> Tensor:
+    """The image `[height, width, channels]`, or each of a batch, upside down."""
+    return _flip(image, 0, "flip_up_down")
+
+
+def _flip(image: Any, axis: int, scope_name: str) -> Any:
+    with tf.name_scope(None, scope_name, [image]):
+        image = at_least_3d(convert_to_tensor(image, name="image"))
+        rank = image.get_shape().ndims
+        if rank not in (None, 3, 4):
+            raise ValueError(THREE_OR_FOUR)
+        if rank == 4:
+            return tf.reverse(image, [axis + 1])
+        return _keep_shape(image, tf.reverse(image, [axis]))
+
+
+@export("image.rot90")
+def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
+    """The image turned counter-clockwise by `k` quarters.
+
+    Args:
+      image: `[height, width, channels]` or a batch of such.
+      k: a scalar integer.
+      name: of the operation.
+    """
+    with tf.name_scope(name, "rot90", [image, k]) as scope:
+        image = at_least_3d(convert_to_tensor(image, name="image"))
+        k = convert_to_tensor(k, dtype=tf.int32, name="k")
+        k.get_shape().assert_has_rank(0)
+        k = tf.mod(k, 4)
+        rank = image.get_shape().ndims
+        if rank not in (None, 3, 4):
+            raise ValueError(THREE_OR_FOUR)
+        return _rotate(image, k, 1 if rank == 4 else 0, scope)
+
+
+def _rotate(image: Any, k: Any, first: int, scope: str) -> Any:
+    """Turns the dimensions `first` and `first + 1`."""
+    order = [0, 2, 1, 3] if first else [1, 0, 2]
+    across = [first + 1]
+    cases = [
+        (tf.equal(k, 1), lambda: tf.transpose(tf.reverse(image, across), order)),
+        (tf.equal(k, 2), lambda: tf.reverse(image, [first, first + 1])),
+        (tf.equal(k, 3), lambda: tf.reverse(tf.transpose(image, order), across)),
+    ]
+    result = tf.case(cases, default=lambda: image, exclusive=True, name=scope)
+    if first:
+        shape = result.get_shape()
+        result.set_shape([shape[0], None, None, shape[3]])
+    else:
+        result.set_shape([None, None, image.get_shape()[2]])
+    return result
+
+
+@export("image.transpose", "image.transpose_image")
+def transpose(image: Any, name: str | None = None) -> Tensor:
+    """The image with rows and columns exchanged.
+
+    Args:
+      image: `[height, width, channels]` or a batch of such.
+      name: of the operation.
+    """
+    with tf.name_scope(name, "transpose", [image]):
+        image = at_least_3d(convert_to_tensor(image, name="image"))
+        rank = image.get_shape().ndims
+        if rank not in (None, 3, 4):
+            raise ValueError(THREE_OR_FOUR)
+        return tf.transpose(image, [0, 2, 1, 3] if rank == 4 else [1, 0, 2], name=name)

@@ -1,0 +1,299 @@
+"""Resizing images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import stillflow as tf
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.static_value import constant_value_as_shape
+from stillflow.image.checks import batched, check_at_least_3d, dimensions, ensure
+from stillflow.image.crops import maximum, pad_to_bounding_box
+from stillflow.ops.control import with_dependencies
+from stillflow.ops.image.cropping import crop_and_resize_op
+from stillflow.ops.image.resizing import RESIZERS
+from stillflow.util.deprecation import (
+    deprecated,
+    deprecated_args,
+    deprecated_argument_lookup,
+)
+
+
+@export("image.ResizeMethod")
+class ResizeMethodV1:
+    """How `tf.image.resize_images` interpolates."""
+
+    BILINEAR = 0
+    NEAREST_NEIGHBOR = 1
+    BICUBIC = 2
+    AREA = 3
+
+
+# The numbers of TF1, and the names that TF2 has for the same.
+_METHODS: dict[Any, str] = {
+    0: "bilinear", 1: "nearest", 2: "bicubic", 3: "area",
+    "bilinear": "bilinear", "nearest": "nearest", "bicubic": "bicubic", "area": "area",
+}  # fmt: skip
+
+
+def _as_size(size: Any) -> Any:
+    try:
+        tensor = convert_to_tensor(size, tf.int32, name="size")
+    except (TypeError, ValueError):
+        raise ValueError("'size' must be a 1-D int32 Tensor") from None
+    if not tensor.get_shape().is_compatible_with([2]):
+        raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
+    return tensor
+
+
+def _known_size(size: Any) -> tuple[int | None, int | None]:
+    dims = constant_value_as_shape(size).dims
+    return dims[0].value, dims[1].value
+
+
+def _within(images: Any, height: Any, width: Any) -> Any:
+    """The largest size within height and width that keeps the aspect ratio."""
+    _, now_height, now_width, _ = dimensions(images, rank=4)
+    by_height = tf.cast(height, tf.float32) / tf.cast(now_height, tf.float32)
+    by_width = tf.cast(width, tf.float32) / tf.cast(now_width, tf.float32)
+    factor = tf.minimum(by_height, by_width)
+    scaled = [
+        tf.cast(tf.round(factor * tf.cast(now, tf.float32)), tf.int32)
+        for now in (now_height, now_width)
+    ]
+    return convert_to_tensor(scaled, tf.int32, name="size")
+
+
+def _resize(
+    images: Any, size: Any, preserve_aspect_ratio: bool, name: str | None,
+    resizer: Callable[[Any, Any], Any],
+) -> Any:  # fmt: skip
+    with tf.name_scope(name, "resize", [images, size]):
+        images = convert_to_tensor(images, name="images")
+        rank = images.get_shape().ndims
+        if rank is None:
+            raise ValueError("'images' contains no shape.")
+        if rank not in (3, 4):
+            raise ValueError("'images' must have either 3 or 4 dimensions.")
+        images, is_batch = batched(images)
+        _, height, width, _ = images.get_shape().as_list()
+        size = _as_size(size)
+        wanted = _known_size(size)
+        if preserve_aspect_ratio:
+            size = _within(images, *wanted)
+            wanted = _known_size(size)
+        if None in (*wanted, height, width) or wanted != (height, width):
+            images = resizer(images, size)
+            images.set_shape([None, *wanted, None])
+        return images if is_batch else tf.squeeze(images, axis=[0])
+
+
+@export("image.resize_images", "image.resize")
+def resize_images(
+    images: Any,
+    size: Any,
+    method: Any = ResizeMethodV1.BILINEAR,
+    align_corners: bool = False,
+    preserve_aspect_ratio: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Images of another size.
+
+    Args:
+      images: `[height, width, channels]` or a batch of such.
+      size: new height and width, int32.
+      method: one of `tf.image.ResizeMethod`; all but nearest neighbour give single precision.
+        Images that already have that size are given back as they are.
+      align_corners: whether the pixels in the corners stay in the corners.
+      preserve_aspect_ratio: whether `size` is the most that images may have.
+      name: of the operation.
+
+    Raises:
+      ValueError: unknown rank, or another one; a bad size; an unknown method.
+    """
+
+    def resizer(batch: Any, new_size: Any) -> Any:
+        if method not in _METHODS:
+            raise ValueError("Resize method is not implemented.")
+        return RESIZERS[_METHODS[method]](batch, new_size, align_corners=align_corners)
+
+    return _resize(images, size, preserve_aspect_ratio, name, resizer)
+
+
+@export("image.resize_image_with_pad")
+def resize_image_with_pad(
+    image: Any,
+    target_height: Any,
+    target_width: Any,
+    method: Any = ResizeMethodV1.BILINEAR,
+    align_corners: bool = False,
+) -> Tensor:
+    """The image resized without distortion to fit a size, and padded with zeros to it.
+
+    Args:
+      image: `[height, width, channels]` or a batch of such.
+      target_height, target_width: the size.
+      method: one of `tf.image.ResizeMethod`.
+      align_corners: whether the pixels in the corners stay in the corners.
+
+    Raises:
+      ValueError: the size is not positive.
+    """
+    with tf.name_scope(None, "resize_image_with_pad", [image]):
+        image, is_batch = batched(convert_to_tensor(image, name="image"))
+        checks = check_at_least_3d(image)
+        checks += ensure(target_width > 0, "target_width must be > 0.")
+        checks += ensure(target_height > 0, "target_height must be > 0.")
+        image = with_dependencies(checks, image)
+        size, top, left = _fitting(image, target_height, target_width)
+        resized = resize_images(image, size, method, align_corners=align_corners)
+        padded: Any = pad_to_bounding_box(resized, top, left, target_height, target_width)
+        if padded.get_shape().ndims is None:
+            raise ValueError("padded contains no shape.")
+        dimensions(padded, rank=4)
+        return padded if is_batch else tf.squeeze(padded, axis=[0])
+
+
+def _fitting(image: Any, target_height: Any, target_width: Any) -> tuple[list[Any], Any, Any]:
+    """The size that fits, and how much is left above and to the left."""
+    _, height, width, _ = dimensions(image, rank=4)
+    height, width, full_height, full_width = (
+        tf.cast(size, tf.float64) for size in (height, width, target_height, target_width)
+    )
+    ratio = maximum(width / full_width, height / full_height)
+    fitting_height = height / ratio
+    fitting_width = width / ratio
+    size = [tf.cast(tf.floor(fitting), tf.int32) for fitting in (fitting_height, fitting_width)]
+    rest_height = (full_height - fitting_height) / 2
+    rest_width = (full_width - fitting_width) / 2
+    floors = [tf.floor(rest_height), tf.floor(rest_width)]
+    top, left = (maximum(0, tf.cast(rest, tf.int32)) for rest in floors)
+    return size, top, left
+
+
+def _instead(method: str) -> Any:
+    return deprecated(None, f"Use `tf.image.resize(...method=ResizeMethod.{method}...)` instead.")
+
+
+@export("image.resize_area")
+@_instead("AREA")
+def resize_area(
+    images: Any, size: Any, align_corners: bool = False, name: str | None = None
+) -> Tensor:
+    """Each pixel the mean of the area it covers, in single precision.
+
+    Args:
+      images: `[batch, height, width, channels]`.
+      size: new height and width.
+      align_corners: whether the pixels in the corners stay in the corners.
+      name: of the operation.
+    """
+    return RESIZERS["area"](  # type: ignore[no-any-return]
+        images, size, align_corners=align_corners, name=name
+    )
+
+
+@export("image.resize_bicubic")
+@_instead("BICUBIC")
+def resize_bicubic(
+    images: Any,
+    size: Any,
+    align_corners: bool = False,
+    name: str | None = None,
+    half_pixel_centers: bool = False,
+) -> Tensor:
+    """Images resized by cubic interpolation of 4x4 neighbours, in single precision.
+
+    Args:
+      images: `[batch, height, width, channels]`.
+      size: new height and width.
+      align_corners: whether the pixels in the corners stay in the corners.
+      name: of the operation.
+      half_pixel_centers: whether pixels lie at 0.5, 1.5, ...
+    """
+    return RESIZERS["bicubic"](  # type: ignore[no-any-return]
+        images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name
+    )
+
+
+@export("image.resize_bilinear")
+@_instead("BILINEAR")
+def resize_bilinear(
+    images: Any,
+    size: Any,
+    align_corners: bool = False,
+    name: str | None = None,
+    half_pixel_centers: bool = False,
+) -> Tensor:
+    """Images resized by linear interpolation of 2x2 neighbours, in single precision.
+
+    Args:
+      images: `[batch, height, width, channels]`.
+      size: new height and width.
+      align_corners: whether the pixels in the corners stay in the corners.
+      name: of the operation.
+      half_pixel_centers: whether pixels lie at 0.5, 1.5, ...
+    """
+    return RESIZERS["bilinear"](  # type: ignore[no-any-return]
+        images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name
+    )
+
+
+@export("image.resize_nearest_neighbor")
+@_instead("NEAREST_NEIGHBOR")
+def resize_nearest_neighbor(
+    images: Any,
+    size: Any,
+    align_corners: bool = False,
+    name: str | None = None,
+    half_pixel_centers: bool = False,
+) -> Tensor:
+    """Images resized by repeating and leaving out pixels; the type stays.
+
+    Args:
+      images: `[batch, height, width, channels]`.
+      size: new height and width.
+      align_corners: whether the pixels in the corners stay in the corners.
+      name: of the operation.
+      half_pixel_centers: whether pixels lie at 0.5, 1.5, ...
+    """
+    return RESIZERS["nearest"](  # type: ignore[no-any-return]
+        images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name
+    )
+
+
+@export("image.crop_and_resize")
+@deprecated_args(None, "box_ind is deprecated, use box_indices instead", "box_ind")
+def crop_and_resize(
+    image: Any,
+    boxes: Any,
+    box_ind: Any = None,
+    crop_size: Any = None,
+    method: str = "bilinear",
+    extrapolation_value: float = 0,
+    name: str | None = None,
+    box_indices: Any = None,
+) -> Tensor:
+    """Boxes cut out of images and resized to one size.
+
+    Args:
+      image: `[batch, height, width, channels]`.
+      boxes: `[boxes, 4]`: y1, x1, y2, x2, where 1 is the last pixel.
+      box_ind: older name of `box_indices`.
+      crop_size: height and width of the crops.
+      method: "bilinear" or "nearest".
+      extrapolation_value: of pixels outside the image.
+      name: of the operation.
+      box_indices: `[boxes]`, which image each box is of.
+
+    Returns:
+      `[boxes, crop height, crop width, channels]`, single precision.
+    """
+    indices = deprecated_argument_lookup("box_indices", box_indices, "box_ind", box_ind)
+    return crop_and_resize_op(  # type: ignore[no-any-return]
+        image, boxes, indices, crop_size, method=method,
+        extrapolation_value=extrapolation_value, name=name,
+    )  # fmt: skip
