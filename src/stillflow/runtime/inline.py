@@ -28,6 +28,10 @@ pivot_card = Card("_Pivot()")
 pivot_card.kernel(lambda node: lambda: None)
 
 
+# Kinds of executors that calls may ask for; plans run them all alike.
+_EXECUTORS = ("", "DEFAULT", "SINGLE_THREADED_EXECUTOR")
+
+
 class Scope:
     """One level of calls: what tensors and operations of a body have become.
 
@@ -287,6 +291,13 @@ def _call(inliner: Inliner, call: Call) -> Any:
 
 def _call_attribute(inliner: Inliner, call: Call) -> Any:
     """A node that names the function in its attribute `f`."""
+    executor = call.op.attrs.get("executor_type", b"").decode()
+    if executor not in _EXECUTORS:
+        raise errors.NotFoundError(
+            call.op.node_def,
+            call.op,
+            f"No executor factory registered for the given executor type: {executor}",
+        )
     return _inline_call(inliner, call, *call.function(call.op.attrs["f"]))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow import errors
 from stillflow.graph import dtypes
 from stillflow.graph.card import Card, find
 from stillflow.graph.node import Node
@@ -19,8 +20,31 @@ truth_card = Card("_Truth(input: T) -> output: bool\nT: type")
 counts_card = Card("_Counts(i: int32, limit: int32, delta: int32) -> output: bool")
 
 
+# Hands the start of a range on that can be counted: (start, limit, delta).
+range_card = Card("_Range(start: int32, limit: int32, delta: int32) -> output: int32")
+
+
 def _scalar(node: Node) -> Any:
     return ()
+
+
+@range_card.shape
+def _range_shape(node: Node) -> Any:
+    for index, name in enumerate(("start", "limit", "delta")):
+        if node.dims(index):
+            raise ValueError(f"{name} must be a scalar")
+    return ()
+
+
+@range_card.kernel
+def _range_kernel(node: Node) -> Any:
+    def check(start: Any, limit: Any, delta: Any) -> Any:
+        ahead = start <= limit if delta > 0 else start >= limit
+        if not delta or not ahead:
+            raise ValueError(f"Invalid start/limit/delta: {int(start)} {int(limit)} {int(delta)}")
+        return start.clone()
+
+    return check
 
 
 truth_card.shape(_scalar)
@@ -215,7 +239,11 @@ class _Loop:
         )._outputs[0]  # fmt: skip
 
     def run(
-        self, test: Callable[[list[Tensor]], Tensor], body: Branch
+        self,
+        test: Callable[[list[Tensor]], Tensor],
+        body: Branch,
+        kind: str = "While",
+        hidden: int = 0,
     ) -> tuple[list[Tensor], Operation]:
         """Adds the condition, the body and what leaves."""
         inliner, name, like = self.inliner, self.call.name, self.call.op
@@ -233,12 +261,23 @@ class _Loop:
             label = f"{name}/identity_{index}"
             inside.append(inliner.add("Identity", [stay], label, like)._outputs[0])
         outputs, _ = body(inside, inside[0].op)
+        expected = len(current) - hidden
+        if len(outputs) != len(current):
+            raise _refused(
+                self.call,
+                f"{kind} loop body returned {len(outputs) - hidden} arguments. "
+                f"Expected: {expected}",
+            )
         for index, (merge, tensor) in enumerate(zip(self.merges, outputs, strict=True)):
             label = f"{name}/next_{index}"
             back = inliner.add("NextIteration", [tensor], label, like)._outputs[0]
             merge._inputs[1] = inliner.use(back, merge)
         done = inliner.pivot(name, [tensor.op for tensor in exits], like)
         return exits, done
+
+
+def _refused(call: Call, message: str) -> errors.OpError:
+    return errors.InvalidArgumentError(call.op.node_def, call.op, message)
 
 
 def _while(inliner: Inliner, call: Call) -> Any:
@@ -252,6 +291,12 @@ def _while(inliner: Inliner, call: Call) -> Any:
     def test(current: list[Tensor]) -> Tensor:
         function, body = call.function(attrs["cond"])
         outputs, _ = inliner.body(function, body, current[:count], loop.merges[0], call, "cond/")
+        if len(outputs) != 1:
+            raise _refused(
+                call,
+                "Expected a single scalar return value from WhileOp cond but got "
+                f"{len(outputs)} tensors.",
+            )
         return _truth(inliner, outputs[0], call)
 
     run_body = _body_branch(inliner, call, attrs["body"], "body/")
@@ -266,6 +311,10 @@ def _while(inliner: Inliner, call: Call) -> Any:
 
 def _for(inliner: Inliner, call: Call) -> Any:
     start, limit, delta, *inputs = call.inputs
+    given = [start, limit, delta]
+    start = inliner.make(
+        range_card, given, {}, [dtypes.int32], f"{call.name}/range", call.controls, call.op
+    )._outputs[0]
     loop = _Loop(inliner, call, [start, *inputs])
     limit, delta = loop.enter(limit, "limit", True), loop.enter(delta, "delta", True)
 
@@ -282,7 +331,7 @@ def _for(inliner: Inliner, call: Call) -> Any:
         number = inliner.add("Add", [current[0], delta], f"{call.name}/add", call.op)
         return [number._outputs[0], *outputs], done
 
-    exits, done = loop.run(test, turn)
+    exits, done = loop.run(test, turn, "For", 1)
     return exits[1:], done
 
 
