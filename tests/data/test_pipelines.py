@@ -220,3 +220,9 @@ def test_transformations_of_experimental():
     assert elements(distinct) == [1, 2, 3]
     assert elements(Dataset.range(6).apply(experimental.take_while(lambda x: x < 2))) == [0, 1]
     assert elements(Dataset.range(5).batch(4).unbatch()) == [0, 1, 2, 3, 4]
+
+
+def test_a_scan_hands_its_state_on():
+    sums = tf.data.experimental.scan(np.int64(10), lambda state, x: (state + x, state + x))
+    assert elements(Dataset.range(4).apply(sums)) == [10, 11, 13, 16]
+    assert elements(tf.data.experimental.Counter(3, 2), limit=3) == [3, 5, 7]

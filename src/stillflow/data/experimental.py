@@ -9,15 +9,20 @@ from stillflow.data import nest, structure
 from stillflow.data.convert import get_seed
 from stillflow.data.dataset import (
     DatasetV2,
+    UnaryDataset,
     UnaryUnchangedStructureDataset,
     get_legacy_output_types,
 )
+from stillflow.data.dataset_v1 import DatasetV1Adapter
 from stillflow.data.mapping import _Mapped, check_predicate
 from stillflow.data.readers import ParallelInterleaveDataset
+from stillflow.data.reducing import settled
 from stillflow.data.structured_function import StructuredFunctionWrapper
 from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export, export_value
+from stillflow.graph.graph import get_default_graph
 from stillflow.graph.static_value import static_value
 from stillflow.ops.constants import constant
 from stillflow.ops.data import mapping, shuffling, wrappers
@@ -202,6 +207,71 @@ class _TakeWhileDataset(UnaryUnchangedStructureDataset):
 def take_while(predicate: Callable[..., Any]) -> Transformation:
     """The elements before the first for which a function gives False."""
     return lambda dataset: _TakeWhileDataset(dataset, predicate)
+
+
+class _ScanDataset(UnaryDataset):
+    """What a function gives for elements and a state that it hands on."""
+
+    def __init__(self, input_dataset: Any, initial_state: Any, scan_func: Any) -> None:
+        self._input_dataset = input_dataset
+        first = structure.normalize_element(initial_state)
+        wrapped, state = settled(
+            lambda spec: self._trace(scan_func, spec), structure.type_spec_from_value(first),
+            lambda w: (w.output_classes[0], w.output_types[0], w.output_shapes[0]),
+        )  # fmt: skip
+        self._scan_func = wrapped
+        self._element_spec = wrapped.output_structure[1]
+        function = wrapped.function
+        function.add_to_graph(get_default_graph())
+        super().__init__(
+            input_dataset,
+            mapping.scan_dataset_op(
+                input_dataset._variant_tensor, structure.to_tensor_list(state, first),
+                function.captured_inputs, f=function, preserve_cardinality=True,
+                **self._flat_structure,
+            ),
+        )  # fmt: skip
+
+    def _trace(self, scan_func: Any, state: Any) -> StructuredFunctionWrapper:
+        wrapped = StructuredFunctionWrapper(
+            scan_func, "tf.data.experimental.scan()",
+            input_structure=(state, self._input_dataset.element_spec), add_to_graph=False,
+        )  # fmt: skip
+        made = wrapped.output_structure
+        if not (isinstance(made, tuple) and len(made) == 2):
+            raise TypeError(
+                "The scan function must return a pair comprising the new state and the output "
+                "value."
+            )
+        return wrapped
+
+    def _functions(self) -> list[Any]:
+        return [self._scan_func]
+
+    @property
+    def element_spec(self) -> Any:
+        return self._element_spec
+
+
+@export("data.experimental.scan", "contrib.data.scan")
+def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Transformation:
+    """What a function gives for each element and a state that it hands on.
+
+    Args:
+      initial_state: the first state, an element of any structure.
+      scan_func: from a state and an element to the next state and what is given.
+    """
+    return lambda dataset: _ScanDataset(dataset, initial_state, scan_func)
+
+
+@export("data.experimental.Counter", "contrib.data.Counter")
+def Counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Any:
+    """Numbers from `start` on, at a distance of `step`, without end."""
+    with name_scope("counter"):
+        start = convert_to_tensor(start, dtype=dtype, name="start")
+        step = convert_to_tensor(step, dtype=dtype, name="step")
+        endless = DatasetV1Adapter(DatasetV2.from_tensors(0)).repeat(None)
+        return DatasetV1Adapter(endless.apply(scan(start, lambda state, _: (state + step, state))))
 
 
 @export("data.experimental.cardinality")
