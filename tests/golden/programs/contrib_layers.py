@@ -287,3 +287,20 @@ def summaries(tf):
     layers.summarize_collection("activations", name_filter="z")
     facts = {"made": [s.name for s in tf.get_collection("summaries")]}
     return built(tf, {"y": y}, {x: [-1.0, 2.0, 8.0]}, setup=[], facts=facts)
+
+
+@program
+def slim_training(tf):
+    slim = tf.contrib.slim
+    tf.set_random_seed(6)
+    x = tf.placeholder(tf.float32, [None, 3])
+    y = slim.fully_connected(x, 2, normalizer_fn=slim.batch_norm)
+    loss = tf.reduce_mean(tf.square(y - 1.0))
+    train = slim.learning.create_train_op(
+        loss, tf.train.GradientDescentOptimizer(0.1), clip_gradient_norm=0.5,
+        summarize_gradients=True, gradient_multipliers={"fully_connected/weights": 2.0})
+    weights = slim.get_unique_variable("fully_connected/weights")
+    facts = {"list": raised(slim.learning.multiply_gradients, (), {}),
+             "empty": raised(slim.learning.multiply_gradients, [], {}),
+             "train": [op.name for op in tf.get_collection("train_op")]}
+    return built(tf, {"weights": weights}, {x: wave(4, 3)}, train=train.op, steps=3, facts=facts)

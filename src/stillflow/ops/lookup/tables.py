@@ -159,7 +159,13 @@ class StaticTable(Table):
         return super().all_entries()
 
     def replace(self, keys: np.ndarray, values: np.ndarray) -> None:
-        """Fills the table."""
+        """Fills the table.
+
+        Raises:
+          InvalidArgumentError: if there are no entries.
+        """
+        if not keys.size:
+            raise invalid("keys and values cannot be empty tensors.")
         self.fill(zip(self._keys(keys), self._values(values)), keys.size)
 
     @property
