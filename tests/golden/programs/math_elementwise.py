@@ -280,3 +280,11 @@ def assertions_that_fail(tf):
         "finite": tf.verify_tensor_all_finite(tf.log(x), "bad logarithm"),
     }
     return Run(call=lambda s: {n: raised(s.run, c, {x: [2.0, 0.0]}) for n, c in checks.items()})
+
+
+@program
+def incomplete_beta_at_its_edges(tf):
+    values = [0.0, 1.0, 0.5, float("nan")]
+    points = [(a, b, x) for a in values for b in values for x in (0.0, 0.25, 1.0, -0.5)]
+    a, b, x = (tf.constant(list(column)) for column in zip(*points))
+    return Run({"z": tf.betainc(a, b, x)})

@@ -109,7 +109,7 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
     """I_x(a, b); NaN outside a, b > 0, 0 <= x <= 1."""
     inside = (a > 0) & (b > 0) & (x > 0) & (x < 1)
     result = torch.full_like(x, float("nan"))
-    positive = (a > 0) & (b > 0)
+    positive = ~((a <= 0) | (b <= 0))  # or not a number, which does not matter at the ends
     result[positive & (x == 0)] = 0.0
     result[positive & (x == 1)] = 1.0
     a, b, x = a[inside], b[inside], x[inside]
