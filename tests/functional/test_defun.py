@@ -117,3 +117,19 @@ def _times(factor):
         return x * factor
 
     return times
+
+
+def test_the_gradient_of_a_branch_is_that_of_the_one_taken():
+    @Defun(tf.float32, func_name="Square")
+    def square(x):
+        return x * x
+
+    @Defun(tf.float32, func_name="Negate")
+    def negate(x):
+        return -x
+
+    x = tf.placeholder(tf.float32, [])
+    (y,) = functional_ops.If(x > 0, [x], square, negate)
+    (gradient,) = tf.gradients(y, x)
+    assert run(gradient, {x: 3.0}) == 6.0
+    assert run(gradient, {x: -3.0}) == -1.0

@@ -11,13 +11,14 @@ from typing import Any
 
 from stillflow.graph.card import op
 from stillflow.graph.func_graph import FuncGraph
-from stillflow.graph.functions import FunctionCard, find_function
+from stillflow.graph.functions import FunctionCard, define, find_function
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.arrays.fill import zeros_like
 from stillflow.ops.control_flow.gradients import zeros_dtype
 from stillflow.ops.functional.symbolic import gradient_body
+from stillflow.protos import NameAttrList
 
 _PARTITIONED = """
     {}(args: [Tin]) -> output: [Tout]
@@ -290,8 +291,6 @@ def _gradients_of(outputs: Sequence[Tensor], grads: Sequence[Any]) -> list[Any]:
 
 def symbolic(operation: Operation, name: str, grads: Sequence[Any]) -> list[Any]:
     """The gradient of a call as a SymbolicGradient of the function it calls."""
-    from stillflow.protos import NameAttrList
-
     named = NameAttrList(name=name)
     for key, value in operation.node_def.attr.items():
         named.attr[key].CopyFrom(value)
@@ -310,6 +309,36 @@ def _call_gradient(node: Node, *grads: Any) -> Any:
 
 for _card in (partitioned_call_op, stateful_partitioned_call_op):
     _card.gradient(_call_gradient)
+
+
+def _branch_gradient(node: Node, named: Any) -> Any:
+    """The gradient of one branch as a function of the library."""
+    graph = node.op.graph
+    name = f"{named.name}_gradient"
+    if graph._get_function(name) is None:
+        define(gradient_body(graph, named, len(node.inputs) - 1), name, graph=graph)
+    return NameAttrList(name=name)
+
+
+def _if_gradient(node: Node, *grads: Any) -> Any:
+    """Takes the gradient of the branch that was taken; what it computed is computed again."""
+    condition, *inputs = node.inputs
+    made = (if_op if node.op.type == "If" else stateless_if_op)(
+        condition,
+        [*inputs, *_gradients_of(node.outputs, grads)],
+        Tout=[zeros_dtype(tensor) for tensor in inputs],
+        then_branch=_branch_gradient(node, node.then_branch),
+        else_branch=_branch_gradient(node, node.else_branch),
+        output_shapes=[tensor.shape for tensor in inputs],
+    )
+    from stillflow.ops.gradients import is_trainable
+
+    flows = [is_trainable(tensor) for tensor in inputs]
+    return [None, *(grad if flow else None for grad, flow in zip(made, flows, strict=True))]
+
+
+for _card in (if_op, stateless_if_op):
+    _card.gradient(_if_gradient)
 
 
 def _function_gradient(node: Node, *grads: Any) -> Any:
