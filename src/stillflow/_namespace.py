@@ -34,7 +34,7 @@ _ALIASES = {
     "compat.v1": "", "compat.v2.compat": "compat",
     **{f"contrib.slim.{name}": f"contrib.layers.{name}"
        for name in ("initializers", "regularizers", "summaries", "utils")},
-    "contrib.slim.layers": "contrib.layers", "contrib.slim.init_ops": "initializers",
+    "contrib.slim.layers": "contrib.layers", "contrib.slim.init_ops": "",
 }
 
 # tf.compat.v2 shares most names with the API; what it has of its own is in the table.
