@@ -9,6 +9,7 @@ import numpy as np
 
 from stillflow.files import jpeg
 from stillflow.graph import dims as dims_lib
+from stillflow.graph import dtypes
 from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
@@ -307,7 +308,7 @@ def decode_and_crop_jpeg(
 
 @export("image.extract_jpeg_shape", "io.extract_jpeg_shape")
 def extract_jpeg_shape(
-    contents: Any, output_type: Any = "int32", name: str | None = None
+    contents: Any, output_type: Any = dtypes.int32, name: str | None = None
 ) -> Tensor:
     """Height, width and channels of the image in a JPEG file, without decoding it.
 
