@@ -310,6 +310,8 @@ class BaseSession:
             return self._plans[key]
 
     def _get_resources(self) -> Resources:
+        if self._closed:  # while another thread was about to run
+            raise errors.CancelledError(None, None, "Session has been closed.")
         if self._resources is None:
             keep_freed_memory()
             if self._server is None:

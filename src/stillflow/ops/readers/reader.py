@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
 from typing import Any
 
 from stillflow import errors
 from stillflow.graph import dtypes
+from stillflow.ops.readers.records import Record, Records, Source
 from stillflow.protos import ReaderBaseState
-
-Record = tuple[bytes, bytes]  # key and value
 
 
 class Reader:
@@ -18,13 +16,11 @@ class Reader:
 
     Args:
       name: what messages call it, `TextLineReader 'reader'`.
-      records: gives the records in the file of a name.
+      records: gives None when it has opened the file of a name, then its records.
       serializes: whether its state can be saved: it is then always between two files.
     """
 
-    def __init__(
-        self, name: str, records: Callable[[bytes], Iterator[Record]], serializes: bool = False
-    ) -> None:
+    def __init__(self, name: str, records: Records, serializes: bool = False) -> None:
         self.name = name
         self.serializes = serializes
         self._records = records
@@ -34,10 +30,10 @@ class Reader:
     def _clear(self) -> None:
         self._started = self._finished = self._produced = 0
         self._work = b""
-        self._source: Iterator[Record] | None = None
+        self._source: Source | None = None
         self._error: BaseException | None = None
 
-    def _open_next(self, queue: Any, waits: Any) -> Iterator[Record]:
+    def _open_next(self, queue: Any, waits: Any) -> Source:
         """Starts on the next file, whose name comes from the queue."""
         element = queue.dequeue(waits)
         if len(element) != 1:
@@ -48,12 +44,13 @@ class Reader:
             raise _refuse("Expected to dequeue a one-element string tensor")
         self._work = element[0].reshape(-1)[0]
         source = self._records(self._work)
+        next(source)
         self._source = source
         self._started += 1
         self._error = None
         return source
 
-    def _next(self, source: Iterator[Record]) -> Record | None:
+    def _next(self, source: Source) -> Record | None:
         """The next record of the file; None at its end. A damaged one stays damaged."""
         if self._error is not None:
             raise self._error
@@ -115,6 +112,15 @@ class Reader:
     @property
     def work_units_completed(self) -> int:
         return self._finished
+
+    def close_session(self) -> None:
+        """Closes the file, unless a thread reads from it: that will end with the session."""
+        if self._lock.acquire(blocking=False):
+            try:
+                if self._source is not None:
+                    self._source.close()
+            finally:
+                self._lock.release()
 
     def reset(self) -> None:
         """Forgets the place in the file and all counts."""

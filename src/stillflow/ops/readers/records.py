@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import Any
 
 from stillflow import errors
@@ -13,7 +13,9 @@ from stillflow.files.filesystem import open_file
 from stillflow.files.records import FOOTER, HEADER, Cursor, open_records
 
 Record = tuple[bytes, bytes]
-Records = Callable[[bytes], Iterator[Record]]
+# First None, once the file is open, then its records.
+Source = Generator["Record | None", None, None]
+Records = Callable[[bytes], Source]
 _BUFFER = 256 << 10
 
 
@@ -26,13 +28,15 @@ def _open(name: bytes) -> Any:
         return open_file(_path(name), "rb")
 
 
-def identity(name: bytes) -> Iterator[Record]:
+def identity(name: bytes) -> Source:
     """What came from the queue is the record."""
-    return iter([(name, name)])
+    yield None
+    yield name, name
 
 
-def whole_file(name: bytes) -> Iterator[Record]:
+def whole_file(name: bytes) -> Source:
     """The file is the record, its name the key."""
+    yield None
     yield name, _all(name)
 
 
@@ -45,16 +49,12 @@ def _all(name: bytes) -> bytes:
 def text_lines(skip: int) -> Records:
     """Lines without their ends, after the first `skip`; keys count from 1."""
 
-    def lines(name: bytes) -> Iterator[Record]:
-        file = _open(name)
-
-        def each() -> Iterator[Record]:
-            with file:
-                for number, line in enumerate(file, 1):
-                    if number > skip:
-                        yield b"%s:%d" % (name, number), _without_end(line)
-
-        return each()
+    def lines(name: bytes) -> Source:
+        with _open(name) as file:
+            yield None
+            for number, line in enumerate(file, 1):
+                if number > skip:
+                    yield b"%s:%d" % (name, number), _without_end(line)
 
     return lines
 
@@ -66,20 +66,17 @@ def _without_end(line: bytes) -> bytes:
 def tf_records(kind: str) -> Records:
     """The records of TFRecord files; keys tell where they begin."""
 
-    def records(name: bytes) -> Iterator[Record]:
+    def records(name: bytes) -> Source:
         path = _path(name)
         with os_errors(path):
             file = open_records(path, kind)
-
-        def each() -> Iterator[Record]:
-            with file:
-                offset = 0
-                for batch in Cursor(file, path).batches():
-                    for record in batch:
-                        yield b"%s:%d" % (name, offset), record
-                        offset += len(record) + HEADER + FOOTER
-
-        return each()
+        with file:
+            yield None
+            offset = 0
+            for batch in Cursor(file, path).batches():
+                for record in batch:
+                    yield b"%s:%d" % (name, offset), record
+                    offset += len(record) + HEADER + FOOTER
 
     return records
 
@@ -89,26 +86,22 @@ def fixed_length(header: int, record: int, footer: int, hop: int, encoding: str)
     hop = hop or record
     needed = record + footer
 
-    def pieces(name: bytes) -> Iterator[Record]:
-        file = _open(name)
-        source = compression.DecompressedReader(file, encoding) if encoding else file
-
-        def each() -> Iterator[Record]:
-            with file:
-                read = _reader(source, _path(name))
-                read(header)
-                number, window = 0, read(needed)
-                while len(window) == needed:
-                    yield b"%s:%d" % (name, number), window[:record]
-                    number += 1
-                    if hop <= len(window):
-                        kept = window[hop:]
-                        window = kept + read(needed - len(kept))
-                    else:
-                        read(hop - len(window))
-                        window = read(needed)
-
-        return each()
+    def pieces(name: bytes) -> Source:
+        with _open(name) as file:
+            yield None
+            source = compression.DecompressedReader(file, encoding) if encoding else file
+            read = _reader(source, _path(name))
+            read(header)
+            number, window = 0, read(needed)
+            while len(window) == needed:
+                yield b"%s:%d" % (name, number), window[:record]
+                number += 1
+                if hop <= len(window):
+                    kept = window[hop:]
+                    window = kept + read(needed - len(kept))
+                else:
+                    read(hop - len(window))
+                    window = read(needed)
 
     return pieces
 
@@ -133,7 +126,7 @@ def _reader(source: Any, path: str) -> Callable[[int], bytes]:
     return read
 
 
-def lmdb_entries(name: bytes) -> Iterator[Record]:
+def lmdb_entries(name: bytes) -> Source:
     """The entries of a Lightning database, by key."""
     try:
         import lmdb  # type: ignore[import-not-found]
@@ -148,10 +141,7 @@ def lmdb_entries(name: bytes) -> Iterator[Record]:
         )
     except lmdb.Error as error:
         raise errors.InvalidArgumentError(None, None, f"{path}: {error}") from None
-
-    def each() -> Iterator[Record]:
-        with environment, environment.begin(buffers=False) as transaction:
-            for key, value in transaction.cursor():
-                yield bytes(key), bytes(value)
-
-    return each()
+    with environment, environment.begin(buffers=False) as transaction:
+        yield None
+        for key, value in transaction.cursor():
+            yield bytes(key), bytes(value)
