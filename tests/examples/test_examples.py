@@ -31,7 +31,7 @@ def run(name: str, *arguments: str) -> list[str]:
     return [line for line in done.stdout.splitlines() if line.strip()]
 
 
-def compare(lines: list[str], name: str) -> None:
+def compare(lines: list[str], name: str, rel: float = 0.05, abs: float = 0.01) -> None:
     """Same words; numbers within what rounding grows to over hundreds of training steps."""
     recorded = (HERE / "recorded" / f"{name}.txt").read_text().splitlines()
     assert len(lines) == len(recorded)
@@ -39,7 +39,7 @@ def compare(lines: list[str], name: str) -> None:
         words = [NUMBER.sub("#", line).split() for line in (ours, theirs)]
         assert words[0] == words[1]
         numbers = [[float(number) for number in NUMBER.findall(line)] for line in (ours, theirs)]
-        assert numbers[0] == pytest.approx(numbers[1], rel=0.05, abs=0.01), theirs
+        assert numbers[0] == pytest.approx(numbers[1], rel=rel, abs=abs), theirs
 
 
 def test_linear_regression() -> None:
@@ -63,3 +63,16 @@ def test_word_vectors() -> None:
     losses = [float(line.split()[-1]) for line in lines if line.startswith("step")]
     assert losses[-1] < 5 < losses[0]
     assert len(lines) == 1 + len(losses) + 6
+
+
+def test_a_recurrent_network_over_characters(tmp_path: Path) -> None:
+    prefix = str(tmp_path / "rnn")
+    text = str(EXAMPLES.parent / "LICENSE")  # the standard library is another in every Python
+    lines = run("char_rnn", "--text", text, "--steps", "100", "--every", "10", "--sample", "0",
+                "--save", prefix)
+    assert lines.pop() == f"saved as {prefix}"
+    compare(lines, "char_rnn", rel=1e-3, abs=0)
+    lines = run("char_rnn", "--text", text, "--steps", "1", "--restore", prefix, "--sample", "40",
+                "--start", "the ")
+    assert float(lines[1].split()[-1]) < 3
+    assert "\n".join(lines[2:]).startswith("the ")
