@@ -65,8 +65,7 @@ def load_and_remap_matrix(
             "using `tf.contrib.framework.init_from_checkpoint` instead."
         )
     rows_present: Any = num_rows_to_load
-    columns: Any = []
-    columns_present: Any = new_col_vocab_size
+    columns, columns_present = [], new_col_vocab_size
     if remap_rows:
         rows, rows_present = generate_vocab_remapping_op(
             new_row_vocab_file,
