@@ -146,8 +146,10 @@ class FinalOpsHook(SessionRunHook):
             )
         except (errors.OutOfRangeError, StopIteration):
             logging.warning(
-                "The operations of a FinalOpsHook have read on where the input has ended. They "
-                "should depend on variables only: in tf.metrics, on `value_op`, not `update_op`."
+                "An OutOfRangeError or StopIteration exception is raised by the operations of a "
+                "FinalOpsHook: they have a dependency back to some input source, which has ended. "
+                "They should depend on variables only: in tf.metrics, on `value_op`, not on "
+                "`update_op`."
             )
             raise
 

@@ -31,7 +31,7 @@ from stillflow.ops.arrays.sequences import range, range_op
 from stillflow.ops.arrays.shape import expand_dims, reshape, shape, size
 from stillflow.ops.arrays.slicing import slice_helper
 from stillflow.ops.dispatch import dispatchable
-from stillflow.ops.kernels import moving
+from stillflow.ops.kernels import is_handle, moving
 from stillflow.ops.samples import Bad, Sample
 
 # ---- Cards
@@ -212,7 +212,15 @@ def take_in_batches(params: Any, indices: Any, axis: int, batch_dims: int) -> An
     return taken.reshape((*batch, *outer, *kept, *inner))
 
 
+def _take_handles(params: Any, indices: Any, axis: int) -> Any:
+    """Handles out of an array of them; a single one is itself."""
+    taken = take_strings(params, indices, axis)
+    return taken if taken.ndim else taken.item()
+
+
 def _taker(dtype: DType) -> Callable[..., Any]:
+    if is_handle(dtype):
+        return _take_handles
     return take_strings if dtype == dtypes.string else moving(dtype, take)
 
 

@@ -19,7 +19,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_like import is_dense_tensor_like
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable
-from stillflow.ops.kernels import either
+from stillflow.ops.kernels import either, is_handle
 from stillflow.ops.samples import Bad, Sample
 
 pack_op = op("""
@@ -78,8 +78,17 @@ def pack_value(node: Node) -> Any:
     return np.stack(values, axis=node.axis)  # type: ignore[arg-type]
 
 
+def _handles(*values: Any) -> np.ndarray:
+    """Handles as an array of objects."""
+    made = np.empty(len(values), dtype=object)
+    made[:] = values
+    return made
+
+
 @pack_op.kernel
 def pack_kernel(node: Node) -> Any:
+    if is_handle(node.T):
+        return _handles
     axis, join = node.axis, either(node, torch.stack, np.stack)
     if all(dims_lib.is_known(node.dims(index)) for index in range(node.N)):
         return lambda *values: join(values, axis)
