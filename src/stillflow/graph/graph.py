@@ -329,8 +329,7 @@ class Graph(Scopes, Collections):
 
     def _add_function(self, function: Any) -> None:
         known = self._functions.get(function.name)
-        other = known is not None and known is not function
-        if other and known.definition != function.definition:
+        if known not in (None, function) and known.definition != function.definition:
             raise errors.InvalidArgumentError(
                 None,
                 None,

@@ -100,7 +100,8 @@ def reduce_wanted(
     node: Node, grad: Any, of_x: Callable[[], Any], of_y: Callable[[], Any]
 ) -> tuple[Any, Any]:
     """The gradients of both inputs, None for one that nobody wants, in the inputs' shapes."""
-    to_x, to_y = broadcast_targets(*node.inputs, grad)
+    x, y = node.inputs
+    to_x, to_y = broadcast_targets(x, y, grad)
     return (
         None if 0 in node.skipped else to_x.fit(of_x()),
         None if 1 in node.skipped else to_y.fit(of_y()),

@@ -1,0 +1,51 @@
+"""Internal names of `tensorflow.contrib` that have an equivalent of our own."""
+
+from __future__ import annotations
+
+OBJECTS: dict[str, dict[str, str]] = {
+    "tensorflow.contrib.framework.python.ops": {
+        "arg_scope": "stillflow.contrib.framework.argument_scope:arg_scope",
+    },
+    "tensorflow.contrib.framework.python.ops.arg_scope": {
+        "*": "stillflow.contrib.framework.argument_scope",
+    },
+    "tensorflow.contrib.layers.python.layers.layers": {
+        "_inner_flatten": "stillflow.contrib.layers.core:inner_flatten",
+        "_model_variable_getter": "stillflow.contrib.layers.variables:model_variable_getter",
+        "_build_variable_getter": "stillflow.contrib.layers.variables:variable_getter",
+        "_add_variable_to_collections": "stillflow.contrib.layers.variables:add_to_collections",
+        "pool": "stillflow.contrib.layers.pooling:pool",
+    },
+    "tensorflow.contrib.layers.python.layers.optimizers": {
+        "*": "stillflow.contrib.layers.optimization",
+    },
+    "tensorflow.contrib.layers.python.layers.summaries": {
+        "*": "stillflow.contrib.layers.summaries",
+    },
+    "tensorflow.contrib.layers.python.layers.utils": {"*": "stillflow.contrib.layers.utils"},
+    "tensorflow.contrib.rnn.python.ops.core_rnn_cell": {
+        "_BIAS_VARIABLE_NAME": "stillflow.nn.rnn_cell.base:BIAS",
+        "_Linear": "stillflow.contrib.rnn.linear:Linear",
+        "_WEIGHTS_VARIABLE_NAME": "stillflow.nn.rnn_cell.base:KERNEL",
+        "_linear": "stillflow.contrib.rnn.linear:linear",
+        "RNNCell": "stillflow.nn.rnn_cell.base:RNNCell",
+    },
+    "tensorflow.contrib.rnn.python.ops.lstm_ops": {
+        "_block_lstm": "stillflow.contrib.rnn.block:block_lstm",
+        "_lstm_block_cell": "stillflow.contrib.rnn.block:lstm_block_cell",
+    },
+    "tensorflow.contrib.rnn.python.ops.rnn_cell": {
+        "_Linear": "stillflow.contrib.rnn.linear:Linear",
+        "*": "stillflow.contrib.rnn.lstm stillflow.contrib.rnn.minimal"
+             " stillflow.contrib.rnn.weight_norm",
+    },
+    "tensorflow.contrib.seq2seq.python.ops.beam_search_decoder": {
+        "_beam_search_step": "stillflow.contrib.seq2seq.beam_step:beam_search_step",
+        "_check_batch_beam": "stillflow.contrib.seq2seq.beams:assert_beams",
+        "_check_static_batch_beam_maybe": "stillflow.contrib.seq2seq.beams:has_beams",
+        "_length_penalty": "stillflow.contrib.seq2seq.beam_step:length_penalty",
+        "_mask_probs": "stillflow.contrib.seq2seq.beam_step:mask_finished",
+        "*": "stillflow.contrib.seq2seq.beams",
+    },
+    "tensorflow.contrib.seq2seq.python.ops.helper": {"*": "stillflow.contrib.seq2seq.sampling"},
+}
