@@ -31,7 +31,8 @@ write_file_op = op(
     differentiable=False,
 )
 matching_files_op = op(
-    "MatchingFiles(pattern: string) -> filenames: string", effect="reads files",
+    "MatchingFiles(pattern: string) -> filenames: string",
+    effect="reads files",
     differentiable=False,
 )
 
@@ -97,7 +98,8 @@ def matching_files_kernel(node: Node) -> Any:
     def match(pattern: Any) -> Any:
         if pattern.ndim > 1:
             raise errors.InvalidArgumentError(
-                None, None,
+                None,
+                None,
                 "Input patterns tensor must be scalar or vector, but had shape: "
                 f"{shape_text(pattern.shape)}",
             )
