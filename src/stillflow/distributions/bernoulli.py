@@ -13,7 +13,7 @@ from stillflow.graph.dtypes import int32
 from stillflow.graph.export import export
 
 
-@export("distributions.Bernoulli")
+@export("distributions.Bernoulli", "contrib.distributions.Bernoulli")
 class Bernoulli(ScalarDistribution):
     """Distributions of zero and one.
 

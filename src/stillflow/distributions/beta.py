@@ -14,7 +14,7 @@ from stillflow.ops.control import with_dependencies
 from stillflow.util.deprecation import deprecated
 
 
-@export("distributions.Beta")
+@export("distributions.Beta", "contrib.distributions.Beta")
 class Beta(ScalarDistribution):
     """Beta distributions, over `[0, 1]`: how likely shares of ones and zeros are.
 

@@ -39,7 +39,7 @@ def _broadcast_event_and_params(event: Any, params: Any, base_dtype: Any) -> tup
     return event, params
 
 
-@export("distributions.Categorical")
+@export("distributions.Categorical", "contrib.distributions.Categorical")
 class Categorical(ScalarDistribution):
     """Distributions of classes.
 

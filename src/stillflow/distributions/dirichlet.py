@@ -51,7 +51,7 @@ class OverClasses(Distribution):
         return tf.matrix_set_diag(-product, self._variance())
 
 
-@export("distributions.Dirichlet")
+@export("distributions.Dirichlet", "contrib.distributions.Dirichlet")
 class Dirichlet(OverClasses):
     """Dirichlet distributions: how likely probabilities of classes are.
 

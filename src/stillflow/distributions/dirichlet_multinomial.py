@@ -18,7 +18,7 @@ from stillflow.graph.export import export
 from stillflow.ops.control import with_dependencies
 
 
-@export("distributions.DirichletMultinomial")
+@export("distributions.DirichletMultinomial", "contrib.distributions.DirichletMultinomial")
 class DirichletMultinomial(OverClasses):
     """Counts of classes in draws with probabilities that are Dirichlet distributed.
 

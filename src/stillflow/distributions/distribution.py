@@ -19,7 +19,7 @@ from stillflow.graph.tensor_like import is_tensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 
 
-@export("distributions.ReparameterizationType")
+@export("distributions.ReparameterizationType", "contrib.distributions.ReparameterizationType")
 class ReparameterizationType:
     """Whether samples are differentiable in the parameters; instances equal only themselves.
 
@@ -49,11 +49,19 @@ def _reparameterization(name: str) -> ReparameterizationType:
 
 FULLY_REPARAMETERIZED = _reparameterization("FULLY_REPARAMETERIZED")
 NOT_REPARAMETERIZED = _reparameterization("NOT_REPARAMETERIZED")
-export_value("distributions.FULLY_REPARAMETERIZED", FULLY_REPARAMETERIZED)
-export_value("distributions.NOT_REPARAMETERIZED", NOT_REPARAMETERIZED)
+export_value(
+    "distributions.FULLY_REPARAMETERIZED",
+    "contrib.distributions.FULLY_REPARAMETERIZED",
+    FULLY_REPARAMETERIZED,
+)
+export_value(
+    "distributions.NOT_REPARAMETERIZED",
+    "contrib.distributions.NOT_REPARAMETERIZED",
+    NOT_REPARAMETERIZED,
+)
 
 
-@export("distributions.Distribution")
+@export("distributions.Distribution", "contrib.distributions.Distribution")
 class Distribution:
     """A batch of independent distributions of one family.
 
@@ -122,9 +130,7 @@ class Distribution:
         for name, shape in cls.param_shapes(sample_shape).items():
             known = static_value(shape)
             if known is None:
-                raise ValueError(
-                    "sample_shape must be a fully-defined TensorShape or list/tuple"
-                )
+                raise ValueError("sample_shape must be a fully-defined TensorShape or list/tuple")
             shapes[name] = TensorShape(known)
         return shapes
 
@@ -446,9 +452,7 @@ class Distribution:
     # ---- against another distribution
 
     def _cross_entropy(self, other: Any) -> Any:
-        return kullback_leibler.cross_entropy(
-            self, other, allow_nan_stats=self.allow_nan_stats
-        )
+        return kullback_leibler.cross_entropy(self, other, allow_nan_stats=self.allow_nan_stats)
 
     def cross_entropy(self, other: Any, name: str = "cross_entropy") -> Any:
         """The cross entropy with `other`."""
@@ -456,9 +460,7 @@ class Distribution:
             return self._cross_entropy(other)
 
     def _kl_divergence(self, other: Any) -> Any:
-        return kullback_leibler.kl_divergence(
-            self, other, allow_nan_stats=self.allow_nan_stats
-        )
+        return kullback_leibler.kl_divergence(self, other, allow_nan_stats=self.allow_nan_stats)
 
     def kl_divergence(self, other: Any, name: str = "kl_divergence") -> Any:
         """The Kullback-Leibler divergence from `other`."""

@@ -15,7 +15,7 @@ from stillflow.ops.control import with_dependencies
 from stillflow.util.deprecation import deprecated
 
 
-@export("distributions.Gamma")
+@export("distributions.Gamma", "contrib.distributions.Gamma")
 class Gamma(ScalarDistribution):
     """Gamma distributions, with density proportional to `x^(concentration - 1) exp(-rate x)`.
 
@@ -168,7 +168,7 @@ class GammaWithSoftplusConcentrationRate(Gamma):
         self._parameters = parameters
 
 
-@export("distributions.Exponential")
+@export("distributions.Exponential", "contrib.distributions.Exponential")
 class Exponential(Gamma):
     """Exponential distributions, with density `rate exp(-rate x)`.
 

@@ -33,7 +33,7 @@ def registered_kl(type_a: type, type_b: type) -> Callable[..., Any] | None:
     return found
 
 
-@export("distributions.kl_divergence")
+@export("distributions.kl_divergence", "contrib.distributions.kl_divergence")
 @moved
 def kl_divergence(
     distribution_a: Any, distribution_b: Any, allow_nan_stats: bool = True, name: str | None = None
@@ -78,7 +78,7 @@ def cross_entropy(
         return ref.entropy() + kl_divergence(ref, other, allow_nan_stats=allow_nan_stats)
 
 
-@export("distributions.RegisterKL")
+@export("distributions.RegisterKL", "contrib.distributions.RegisterKL")
 class RegisterKL:
     """A decorator that registers the divergence of two classes of distributions.
 

@@ -15,7 +15,7 @@ from stillflow.graph.export import export
 from stillflow.util.deprecation import deprecated
 
 
-@export("distributions.Laplace")
+@export("distributions.Laplace", "contrib.distributions.Laplace")
 class Laplace(ScalarDistribution):
     """Laplace distributions, with density `exp(-|x - loc| / scale) / (2 scale)`.
 

@@ -14,7 +14,7 @@ from stillflow.graph.export import export
 from stillflow.ops.control import with_dependencies
 
 
-@export("distributions.Multinomial")
+@export("distributions.Multinomial", "contrib.distributions.Multinomial")
 class Multinomial(Distribution):
     """Counts of classes in independent draws.
 

@@ -13,7 +13,7 @@ from stillflow.graph.export import export
 from stillflow.util.deprecation import deprecated
 
 
-@export("distributions.Normal")
+@export("distributions.Normal", "contrib.distributions.Normal")
 class Normal(ScalarDistribution):
     """Normal distributions.
 

@@ -15,7 +15,7 @@ from stillflow.ops.control import with_dependencies
 from stillflow.util.deprecation import deprecated
 
 
-@export("distributions.StudentT")
+@export("distributions.StudentT", "contrib.distributions.StudentT")
 class StudentT(ScalarDistribution):
     """Student's t distributions, moved and scaled.
 

@@ -11,7 +11,7 @@ from stillflow.distributions.kullback_leibler import moved
 from stillflow.graph.export import export
 
 
-@export("distributions.Uniform")
+@export("distributions.Uniform", "contrib.distributions.Uniform")
 class Uniform(ScalarDistribution):
     """Uniform distributions over `[low, high)`.
 

@@ -74,7 +74,7 @@ def _pad_end(signal: Any, samples: Any, length: Any, step: Any, value: Any, arou
     return tf.pad(signal, paddings, constant_values=value), count
 
 
-@export("signal.frame")
+@export("signal.frame", "contrib.signal.frame")
 def frame(
     signal: Any,
     frame_length: Any,
@@ -128,8 +128,15 @@ def frame(
 
 
 def _gather_frames(
-    signal: Any, whole: Any, outer: Any, samples: Any, inner: Any, length: Any, step: Any,
-    count: Any, axis: Any,
+    signal: Any,
+    whole: Any,
+    outer: Any,
+    samples: Any,
+    inner: Any,
+    length: Any,
+    step: Any,
+    count: Any,
+    axis: Any,
 ) -> Any:
     """Gathers frames out of the largest pieces that all of them are made of."""
     piece = gcd(length, step)
@@ -146,7 +153,7 @@ def _gather_frames(
     return tf.reshape(gathered, tf.concat([outer, [count, length], inner], 0))
 
 
-@export("signal.overlap_and_add")
+@export("signal.overlap_and_add", "contrib.signal.overlap_and_add")
 def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Tensor:
     """Adds up frames that begin `frame_step` samples apart.
 

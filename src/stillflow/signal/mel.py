@@ -42,7 +42,7 @@ def _check(bins: Any, rate: Any, lower: Any, upper: Any, dtype: Any) -> None:
         raise ValueError(f"dtype must be a floating point type. Got: {dtype}")
 
 
-@export("signal.linear_to_mel_weight_matrix")
+@export("signal.linear_to_mel_weight_matrix", "contrib.signal.linear_to_mel_weight_matrix")
 def linear_to_mel_weight_matrix(
     num_mel_bins: int = 20,
     num_spectrogram_bins: Any = 129,

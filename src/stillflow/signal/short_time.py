@@ -31,7 +31,7 @@ def _enclosing_power_of_two(value: Any) -> Any:
     return tf.cast(tf.pow(2.0, exponent), value.dtype)
 
 
-@export("signal.stft")
+@export("signal.stft", "contrib.signal.stft")
 def stft(
     signals: Any,
     frame_length: Any,
@@ -69,7 +69,7 @@ def stft(
         return rfft(frames, [fft_length])
 
 
-@export("signal.inverse_stft_window_fn")
+@export("signal.inverse_stft_window_fn", "contrib.signal.inverse_stft_window_fn")
 def inverse_stft_window_fn(
     frame_step: Any, forward_window_fn: Callable[..., Any] = hann_window, name: str | None = None
 ) -> Callable[..., Any]:
@@ -116,7 +116,7 @@ def _to_frame_length(frames: Any, length: Any) -> Any:
     return frames
 
 
-@export("signal.inverse_stft")
+@export("signal.inverse_stft", "contrib.signal.inverse_stft")
 def inverse_stft(
     stfts: Any,
     frame_length: Any,

@@ -14,7 +14,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
 
 
-@export("signal.hann_window")
+@export("signal.hann_window", "contrib.signal.hann_window")
 def hann_window(
     window_length: Any, periodic: Any = True, dtype: Any = float32, name: str | None = None
 ) -> Tensor:
@@ -22,7 +22,7 @@ def hann_window(
     return _raised_cosine(name, "hann_window", window_length, periodic, dtype, 0.5, 0.5)
 
 
-@export("signal.hamming_window")
+@export("signal.hamming_window", "contrib.signal.hamming_window")
 def hamming_window(
     window_length: Any, periodic: Any = True, dtype: Any = float32, name: str | None = None
 ) -> Tensor:
