@@ -162,6 +162,10 @@ class Graph(Scopes, Collections):
         """
         if self._name_stack:
             name = f"{self._name_stack}/{name}"
+        with self._lock:  # two threads may build one graph
+            return self._next_name(name, mark_as_used)
+
+    def _next_name(self, name: str, mark_as_used: bool) -> str:
         key = name.lower()
         count = self._names_in_use.get(key, 0)
         if mark_as_used:
