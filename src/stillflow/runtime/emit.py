@@ -16,6 +16,7 @@ import torch
 
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.denormals import flushed
+from stillflow.runtime.exits import at_work
 from stillflow.runtime.failures import as_op_error, dead_fetch, uninitialized
 from stillflow.runtime.steps import Guard, Memory, Name, Step, Value
 from stillflow.runtime.values import from_array
@@ -231,7 +232,7 @@ def guard_errors(
 
     def run(*arrays: Any) -> Any:
         try:
-            with inference(), flushed:
+            with at_work, inference(), flushed:
                 return function(*[from_array(array) for array in arrays])
         except Exception as error:
             frame, op = error.__traceback__, None

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from stillflow import errors
+from stillflow.runtime.exits import Resting
 
 Wake = Callable[[errors.OpError], None]
 
@@ -74,7 +75,8 @@ class Waits:
         for interrupt in watched:
             interrupt.watch(cancel)
         try:
-            done.acquire()
+            with Resting():
+                done.acquire()
         finally:
             for interrupt in watched:
                 interrupt.forget(cancel)

@@ -10,6 +10,7 @@ from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.denormals import flushed
 from stillflow.runtime.emit import Emitter
+from stillflow.runtime.exits import at_work
 from stillflow.runtime.facts import Facts
 from stillflow.runtime.failures import fetched_in_loop
 from stillflow.runtime.frames import find_frames, has_loops
@@ -67,7 +68,7 @@ def make_plan(
     tracer = Tracer(facts)
     names = [tracer.feed(tensor) for tensor in feeds]
     try:
-        with flushed:
+        with at_work, flushed:
             tracer.run(find_frames(ops, feeds).units if has_loops(ops) else ops)
     except Unstructured:
         return token_plan(Facts(resources, feeds), ops, list(feeds), tensors, raw)
