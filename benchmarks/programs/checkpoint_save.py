@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
+from ..checkpoints import size, variables
 
 STEPS = 8
-VARIABLES = 64
-SHAPE = [1024, 1024]
 
 
 def build(tf: Any) -> Callable[[], float]:
     """A function that saves to a new prefix and returns how much there is."""
-    tf.logging.set_verbosity(tf.logging.ERROR)
-    value = np.random.RandomState(0).rand(*SHAPE).astype(np.float32)
-    start = tf.constant(value)
-    variables = [tf.Variable(start + i, name="v%d" % i) for i in range(VARIABLES)]
-    saver = tf.train.Saver(variables, max_to_keep=2)
-    session = tf.Session()
-    session.run(tf.global_variables_initializer())
-    folder = tempfile.TemporaryDirectory()
-    prefix = os.path.join(folder.name, "model")
-    count = [0]
+    saved = variables(tf)
+    count = 0
 
     def step() -> float:
-        count[0] += 1
-        path = saver.save(session, prefix, global_step=count[0], write_meta_graph=False)
-        return float(os.path.getsize(path + ".data-00000-of-00001"))
+        nonlocal count
+        count += 1
+        path = saved.saver.save(
+            saved.session, saved.prefix, global_step=count, write_meta_graph=False)
+        return size(path)
 
     return step
