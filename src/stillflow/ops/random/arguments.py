@@ -7,27 +7,13 @@ from typing import Any
 from stillflow.graph import dims, dtypes
 from stillflow.graph.constant_value import partial_shape
 from stillflow.graph.conversion import convert_to_tensor
-from stillflow.graph.dims import Dim, Dims
+from stillflow.graph.dims import Dims
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, dimension_value
 from stillflow.ops.arrays import packing as packing  # lists of tensors become tensors
 from stillflow.ops.memory import require_room
-
-
-def checked_rank(node: Node, index: int, rank: int, running: str) -> tuple[Dim, ...]:
-    """The dims of an input that must have the given rank.
-
-    Args:
-      running: what TF says of another rank when the graph runs, before the input's shape.
-
-    Raises:
-      ValueError: if the input has another rank.
-    """
-    shape = node.dims(index)
-    if node.planning and shape is not None and len(shape) != rank:
-        raise ValueError(f"{running}{dims.to_string(shape)}")
-    return dims.with_rank(shape, rank)
+from stillflow.ops.ranks import checked_rank
 
 
 def check_range(node: Node, first: int) -> None:
