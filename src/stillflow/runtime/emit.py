@@ -17,7 +17,7 @@ import torch
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.denormals import flushed
 from stillflow.runtime.exits import at_work
-from stillflow.runtime.failures import as_op_error, dead_fetch, uninitialized
+from stillflow.runtime.failures import dead_fetch, named_error, uninitialized
 from stillflow.runtime.steps import Guard, Memory, Name, Step, Value
 from stillflow.runtime.values import from_array
 
@@ -235,12 +235,7 @@ def guard_errors(
             with at_work, inference(), flushed:
                 return function(*[from_array(array) for array in arrays])
         except Exception as error:
-            frame, op = error.__traceback__, None
-            while frame is not None:
-                if frame.tb_frame.f_code.co_filename == filename:
-                    op = ops.get(frame.tb_lineno)
-                frame = frame.tb_next
-            raised = as_op_error(error, op)
+            raised = named_error(error, ops, filename)
             if raised is error:
                 raise
             raise raised from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from stillflow import errors
@@ -28,6 +29,23 @@ def as_op_error(error: BaseException, op: Operation | None) -> BaseException:
     elif not isinstance(error, (RuntimeError, ValueError, IndexError, ArithmeticError)):
         kind = errors.InternalError
     return kind(op.node_def, op, message + where)
+
+
+def named_error(
+    error: BaseException, ops: Mapping[int, Operation], filename: str
+) -> BaseException:
+    """What emitted code raised, as `as_op_error` of the operation on whose line it happened.
+
+    Args:
+      ops: the operations of the source's lines.
+      filename: the name that the source was compiled under.
+    """
+    frame, op = error.__traceback__, None
+    while frame is not None:
+        if frame.tb_frame.f_code.co_filename == filename:
+            op = ops.get(frame.tb_lineno)
+        frame = frame.tb_next
+    return as_op_error(error, op)
 
 
 def uninitialized(op: Operation, message: str) -> BaseException:

@@ -10,7 +10,7 @@ import torch
 from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Operation
 from stillflow.runtime.emit import Emitter
-from stillflow.runtime.failures import as_op_error
+from stillflow.runtime.failures import named_error
 from stillflow.runtime.interrupts import current_interrupt
 from stillflow.runtime.joins import join
 from stillflow.runtime.loop_memory import shown_variables
@@ -279,12 +279,7 @@ def _named_errors(
         try:
             return function(*values)
         except Exception as error:
-            frame, op = error.__traceback__, None
-            while frame is not None:
-                if frame.tb_frame.f_code.co_filename == filename:
-                    op = ops.get(frame.tb_lineno)
-                frame = frame.tb_next
-            raised = as_op_error(error, op)
+            raised = named_error(error, ops, filename)
             if raised is error:
                 raise
             raise raised from error

@@ -16,6 +16,8 @@ import torch
 from stillflow import errors
 from stillflow.graph.node import Call, Handle
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.denormals import flushed
+from stillflow.runtime.exits import at_work
 from stillflow.runtime.facts import Facts, PlanNode
 from stillflow.runtime.failures import as_op_error, dead_fetch, uninitialized
 from stillflow.runtime.frames import ENTERS, EXITS, MERGES, NEXT_ITERATIONS
@@ -44,11 +46,11 @@ def token_plan(
 ) -> Callable[..., list[Any]]:
     """A plan that runs `ops` by tokens; its arguments and results are those of other plans."""
     kernels = {op: _kernel(op, facts) for op in ops if op.type not in _SPECIAL}
-    users = _users(ops, feeds)
+    users = _users(ops)
 
     def run(*arrays: Any) -> list[Any]:
         machine = _Machine(ops, kernels, users, current_interrupt(), facts.resources.interrupt)
-        with torch.inference_mode():
+        with at_work, torch.inference_mode(), flushed:
             machine.start(dict(zip(feeds, map(from_array, arrays), strict=True)))
         results = []
         for tensor in fetched:
@@ -60,7 +62,7 @@ def token_plan(
     return run
 
 
-def _users(ops: Sequence[Operation], feeds: Sequence[Tensor]) -> dict[Any, list[Any]]:
+def _users(ops: Sequence[Operation]) -> dict[Any, list[Any]]:
     """Who takes each tensor (operation and input number), and who waits for each operation."""
     users: dict[Any, list[Any]] = {}
     members = set(ops)
@@ -70,7 +72,6 @@ def _users(ops: Sequence[Operation], feeds: Sequence[Tensor]) -> dict[Any, list[
         for control in op._control_inputs:
             if control in members:
                 users.setdefault(control, []).append(op)
-    del feeds
     return users
 
 
