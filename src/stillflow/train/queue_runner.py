@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from stillflow import errors
@@ -119,7 +120,7 @@ class QueueRunner:
         """What a thread does."""
         counted = True
         try:
-            enqueue = sess.make_callable(enqueue_op)
+            enqueue = self._enqueue(sess, enqueue_op)
             while not (coord and coord.should_stop()):
                 try:
                     enqueue()
@@ -140,6 +141,11 @@ class QueueRunner:
             if counted:
                 with self._lock:
                     self._leave(sess, close=False)
+
+    def _enqueue(self, sess: Any, enqueue_op: Any) -> Callable[[], Any]:
+        """What a thread calls again and again."""
+        enqueue: Callable[[], Any] = sess.make_callable(enqueue_op)
+        return enqueue
 
     def _leave(self, sess: Any, close: bool) -> None:
         """Counts a thread that ends; the last one closes the queue."""
