@@ -89,11 +89,118 @@ def test_definitions_are_completed_or_refused():
         tf.train.Server({"a": ["localhost:0", "localhost:0"]}, job_name="a")
     with pytest.raises(TypeError, match="Could not convert `server_or_cluster_def`"):
         tf.train.Server(3)
-    with pytest.raises(tf.errors.UnimplementedError, match="a cluster of 2 tasks"):
-        tf.train.Server(cluster, job_name="a")
     definition = ServerDef(protocol="grpc", job_name="a", task_index=0)
     definition.cluster.CopyFrom(tf.train.ClusterSpec({"a": ["localhost:0"]}).as_cluster_def())
     assert tf.train.Server(definition).server_def == definition
+
+
+@pytest.mark.parametrize(
+    ("cluster", "job", "task", "error", "match"),
+    [
+        ({"a": ["localhost"]}, "a", 0, tf.errors.InvalidArgumentError, 'server from "localhost"'),
+        ({"a": ["localhost:x"]}, "a", 0, tf.errors.InvalidArgumentError, "Could not parse port"),
+        ({"a": ["localhost:0"]}, "b", 0, tf.errors.InternalError, 'Job "b" was not defined'),
+        ({"a": ["localhost:0"]}, "a", 3, tf.errors.InvalidArgumentError, 'Task 3 .* in job "a"'),
+    ],
+)
+def test_a_task_has_to_be_in_the_cluster(cluster, job, task, error, match):
+    with pytest.raises(error, match=match):
+        tf.train.Server(cluster, job_name=job, task_index=task)
+
+
+def test_a_task_that_is_not_in_this_process_is_named():
+    server = tf.train.Server({"a": ["localhost:0"], "b": ["far:0"]}, job_name="a", task_index=0)
+    with tf.Graph().as_default():
+        one = tf.constant(1)
+        with tf.Session(server.target) as session:
+            with pytest.raises(tf.errors.UnimplementedError, match="/job:b/task:0 of the cluster"):
+                session.run(one)
+        with pytest.raises(tf.errors.UnimplementedError, match="servers of other processes"):
+            server.join()
+        config = tf.ConfigProto(device_filters=["/job:a"])
+        with tf.Session(server.target, config=config) as session:
+            assert session.run(one) == 1
+
+
+def _variables_of_tasks():
+    with tf.device("/job:ps/task:0"):
+        shared = tf.Variable(1.0, name="v")
+    with tf.device("/job:worker/task:0"):
+        own = tf.get_variable("w", initializer=5.0, use_resource=True)
+    return shared, own
+
+
+def test_tasks_of_a_cluster_keep_the_state_placed_on_them():
+    workers, (ps,) = tf.test.create_local_cluster(2, 1)
+    with tf.Graph().as_default():
+        shared, own = _variables_of_tasks()
+        with tf.Session(workers[0].target) as session:
+            session.run(tf.global_variables_initializer())
+        with tf.Session(workers[1].target) as session:
+            assert session.run([shared.assign_add(1.0), own]) == [2.0, 5.0]
+    with tf.Graph().as_default(), tf.Session(ps.target) as session:
+        assert session.run(tf.Variable(0.0, name="v")) == 2.0  # by its name, on the task itself
+        with pytest.raises(tf.errors.FailedPreconditionError):
+            session.run(tf.Variable(0.0, name="w"))
+
+
+def test_devices_of_a_cluster_begin_with_the_own_task():
+    config = tf.ConfigProto(device_count={"CPU": 2})
+    workers, _ = tf.test.create_local_cluster(2, 1, worker_config=config)
+    with tf.Graph().as_default(), tf.Session(workers[1].target) as session:
+        names = [device.name for device in session.list_devices() if "CPU" in device.name]
+    tasks = ["worker/replica:0/task:1", "ps/replica:0/task:0", "worker/replica:0/task:0"]
+    counts = [2, 1, 2]
+    assert names == [
+        f"/job:{task}/device:CPU:{i}"
+        for task, count in zip(tasks, counts, strict=True)
+        for i in range(count)
+    ]
+
+
+def test_a_session_may_bring_its_cluster():
+    master, other = (tf.train.Server.create_local_server() for _ in range(2))
+    config = tf.ConfigProto()
+    job = config.cluster_def.job.add(name="worker")
+    job.tasks[0] = master.target[len("grpc://") :]
+    job.tasks[1] = other.target[len("grpc://") :]
+    with tf.Graph().as_default():
+        with tf.device("/job:worker/task:1"):
+            v = tf.Variable(3.0, name="v")
+        with tf.Session(master.target, config=config) as session:
+            session.run(v.initializer)
+            assert session.run(v) == 3.0
+        with tf.Session(master.target, config=config) as session:
+            with pytest.raises(tf.errors.FailedPreconditionError):
+                session.run(v)  # a session's own cluster does not share
+        config.cluster_def.job[0].tasks[0] = "localhost:1"
+        with tf.Session(master.target, config=config) as session:
+            with pytest.raises(tf.errors.InvalidArgumentError, match="Master target"):
+                session.run(v)
+
+
+def test_state_may_be_isolated():
+    server = tf.train.Server.create_local_server()
+    config = tf.ConfigProto(isolate_session_state=True)
+    with tf.Graph().as_default():
+        v = tf.Variable(1.0)
+        with tf.Session(server.target, config=config) as session:
+            session.run(v.initializer)
+        with tf.Session(server.target) as session:
+            with pytest.raises(tf.errors.FailedPreconditionError):
+                session.run(v)
+
+
+def test_a_reset_ends_the_sessions():
+    server = tf.train.Server.create_local_server()
+    with tf.Graph().as_default():
+        v = tf.Variable(1.0)
+        session = tf.Session(server.target)
+        session.run(v.initializer)
+        tf.Session.reset(server.target)
+        with pytest.raises(tf.errors.AbortedError, match="is not found"):
+            session.run(v)
+        session.close()
 
 
 def test_a_port_is_taken_once():

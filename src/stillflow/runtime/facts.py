@@ -112,7 +112,7 @@ class PlanNode(Node):
         attrs = self.op.attrs
         container = attrs.get("container", b"").decode()
         shared = name or attrs.get("shared_name", b"").decode() or self.op.name
-        return self.facts.resources.get(container, kind, shared, create)
+        return self.facts.resources.at(self.op._device).get(container, kind, shared, create)
 
     def state(self, index: int) -> Any:
         """The session state behind an input that is a handle; None where only the run knows it."""

@@ -28,6 +28,11 @@ class Resources:
         self.from_array = from_array
         self.interrupt = Interrupt()
 
+    def at(self, device: str) -> Resources:
+        """The state of the task that a device string names; in a cluster each has its own."""
+        del device
+        return self
+
     def get(self, container: str, kind: str, name: str, create: Callable[[], Any]) -> Any:
         """The object of that name, made by `create` if there is none yet."""
         key = (container, kind, name)

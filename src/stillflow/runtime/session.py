@@ -52,6 +52,7 @@ class BaseSession:
             self._default_config() if config is None else config
         )
         self._closed = False
+        self._aborted = False
         self._lock = threading.RLock()
         self._resources: Resources | None = None
         self._fetches: dict[Any, Fetches] = {}
@@ -185,7 +186,7 @@ class BaseSession:
         """The devices this session can place operations on."""
         if self._server is None:
             return session_devices(self._config)
-        return session_devices(self._config, self._server.device_prefix)
+        return self._server.devices(self._config)
 
     def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
         """Declares what the steps of a partial run will fetch and feed; gives its handle.
@@ -312,13 +313,20 @@ class BaseSession:
     def _get_resources(self) -> Resources:
         if self._closed:  # while another thread was about to run
             raise errors.CancelledError(None, None, "Session has been closed.")
+        if self._aborted:
+            raise errors.AbortedError(None, None, f"Session {id(self):x} is not found.")
         if self._resources is None:
             keep_freed_memory()
             if self._server is None:
                 self._resources = _no_resources()
             else:
-                self._resources = self._server.resources(_no_resources)
+                self._resources = self._server.resources(_no_resources, self._config, self._abort)
         return self._resources
+
+    def _abort(self) -> None:
+        """Lets all further runs fail: the server was reset."""
+        self._aborted = True
+        self._plans.clear()
 
 
 def _no_resources() -> Resources:

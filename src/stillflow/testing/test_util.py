@@ -28,6 +28,7 @@ from stillflow.testing.layouts import NCHW_VECT_CToNHWC as NCHW_VECT_CToNHWC
 from stillflow.testing.layouts import NCHWToNHWC as NCHWToNHWC
 from stillflow.testing.layouts import NHWCToNCHW as NHWCToNCHW
 from stillflow.testing.layouts import NHWCToNCHW_VECT_C as NHWCToNCHW_VECT_C
+from stillflow.testing.local_cluster import create_local_cluster as create_local_cluster
 from stillflow.testing.test_case import TestCase
 
 TensorFlowTestCase = TestCase

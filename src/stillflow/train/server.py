@@ -20,8 +20,8 @@ _started: list[Server] = []
 class Server:
     """Keeps the state of sessions that have its target.
 
-    It serves the sessions of its own process: nothing is listening on its port, and a cluster
-    of several tasks is refused.
+    It serves the sessions of its own process: nothing is listening on its port, and sessions are
+    refused where a task of the cluster has no started server in this process.
 
     Args:
       server_or_cluster_def: a `ServerDef`, `ClusterDef` or `ClusterSpec`.
@@ -33,7 +33,9 @@ class Server:
 
     Raises:
       TypeError, ValueError: if what it is cannot be told from the arguments.
-      UnimplementedError: if the cluster has several tasks.
+      tf.errors.InvalidArgumentError, tf.errors.InternalError: if the cluster has no such task, or
+        its address names no port.
+      tf.errors.UnknownError: if the port is taken.
     """
 
     def __init__(
@@ -48,14 +50,6 @@ class Server:
         self._server_def = _server_def(
             server_or_cluster_def, job_name, task_index, protocol, config
         )
-        tasks = [task for job in self._server_def.cluster.job for task in job.tasks]
-        if len(tasks) > 1:
-            raise errors.UnimplementedError(
-                None,
-                None,
-                f"Stillflow runs in one process: a cluster of {len(tasks)} tasks is not "
-                "supported yet",
-            )
         bound = _bound_socket(self._server_def)
         # A server that was started is there until the process ends, and so is its port.
         self._give_port_back = weakref.finalize(self, bound.close)
@@ -66,6 +60,7 @@ class Server:
             server.job_name,
             server.task_index,
             server.default_session_config if server.HasField("default_session_config") else None,
+            local_servers.cluster_of(server.cluster),
         )
         if start:
             self.start()
@@ -76,7 +71,12 @@ class Server:
         _started.append(self)
 
     def join(self) -> None:
-        """Waits for ever: a server does not stop."""
+        """Waits for ever: a server does not stop.
+
+        Raises:
+          tf.errors.UnimplementedError: if it would wait for tasks of other processes.
+        """
+        self._server.tasks(None)
         threading.Event().wait()
 
     @property
@@ -117,7 +117,11 @@ def _server_def(
             ) from None
         made.cluster.CopyFrom(cluster.as_cluster_def())
         made.job_name = _only(cluster.jobs, job_name, "job_name")
-        made.task_index = _only(cluster.task_indices(made.job_name), task_index, "task_index")
+        made.task_index = (
+            _only(cluster.task_indices(made.job_name), None, "task_index")
+            if task_index is None
+            else task_index
+        )
         made.protocol = protocol or "grpc"
     if config is not None:
         made.default_session_config.MergeFrom(config)
@@ -134,14 +138,28 @@ def _only(there: Any, given: Any, name: str) -> Any:
 
 def _bound_socket(server: Any) -> socket.socket:
     """A socket on the server's port, which nobody else can take; a free one for port 0."""
-    found = ""
-    for job in server.cluster.job:
-        if job.name == server.job_name:
-            found = job.tasks[server.task_index]
+    port = _port(server)
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
-        bound.bind(("localhost", int(found.rpartition(":")[2] or 0)))
-    except (OSError, ValueError) as error:
+        bound.bind(("localhost", port))
+    except OSError as error:
         bound.close()
         raise errors.UnknownError(None, None, f"Could not start gRPC server: {error}") from None
     return bound
+
+
+def _port(server: Any) -> int:
+    name, index = server.job_name, server.task_index
+    job = next((job for job in server.cluster.job if job.name == name), None)
+    if job is None:
+        raise errors.InternalError(None, None, f'Job "{name}" was not defined in cluster')
+    if index not in job.tasks:
+        raise errors.InvalidArgumentError(
+            None, None, f'Task {index} was not defined in job "{name}"'
+        )
+    port = job.tasks[index].rpartition(":")[2]
+    if ":" not in job.tasks[index] or not port.isdecimal():
+        raise errors.InvalidArgumentError(
+            None, None, f'Could not parse port for local server from "{job.tasks[index]}".'
+        )
+    return int(port)
