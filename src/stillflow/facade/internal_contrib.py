@@ -9,6 +9,18 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.contrib.framework.python.ops.arg_scope": {
         "*": "stillflow.contrib.framework.argument_scope",
     },
+    "tensorflow.contrib.image.python.ops.dense_image_warp": {
+        "_interpolate_bilinear": "stillflow.contrib.image.dense_warp:interpolate_bilinear",
+    },
+    "tensorflow.contrib.image.python.ops.distort_image_ops": {
+        "*": "stillflow.contrib.image.yiq",
+    },
+    "tensorflow.contrib.image.python.ops.sparse_image_warp": {
+        "_add_zero_flow_controls_at_boundary":
+            "stillflow.contrib.image.sparse_warp:add_zero_flow_controls_at_boundary",
+        "_get_boundary_locations": "stillflow.contrib.image.sparse_warp:get_boundary_locations",
+        "_get_grid_locations": "stillflow.contrib.image.sparse_warp:get_grid_locations",
+    },
     "tensorflow.contrib.layers.python.layers.layers": {
         "_inner_flatten": "stillflow.contrib.layers.core:inner_flatten",
         "_model_variable_getter": "stillflow.contrib.layers.variables:model_variable_getter",

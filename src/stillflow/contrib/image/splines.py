@@ -1,0 +1,117 @@
+"""Polyharmonic splines: smooth functions through given values at scattered points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import dimension_value
+
+_EPSILON = 1e-10  # keeps roots and logarithms differentiable at 0
+
+
+def _distances_between(x: Any, y: Any) -> Any:
+    """The squared distances `[batch, points of x, points of y]`."""
+    x_squared = tf.reduce_sum(tf.square(x), 2)
+    y_squared = tf.reduce_sum(tf.square(y), 2)
+    x_squared, y_squared = tf.expand_dims(x_squared, 2), tf.expand_dims(y_squared, 1)
+    products = tf.matmul(x, y, adjoint_b=True)
+    return x_squared - 2 * products + y_squared
+
+
+def _distances_among(x: Any) -> Any:
+    """The squared distances `[batch, points, points]`."""
+    products = tf.matmul(x, x, adjoint_b=True)
+    squared = tf.expand_dims(tf.matrix_diag_part(products), 2)
+    return squared - 2 * products + tf.transpose(squared, [0, 2, 1])
+
+
+def _phi(squared: Any, order: int) -> Any:
+    """The radial basis function of squared distances."""
+    with tf.name_scope("phi"):
+        if order == 1:
+            return tf.sqrt(tf.maximum(squared, _EPSILON))
+        if order == 2:
+            return 0.5 * squared * tf.log(tf.maximum(squared, _EPSILON))
+        if order == 4:
+            return 0.5 * tf.square(squared) * tf.log(tf.maximum(squared, _EPSILON))
+        squared = tf.maximum(squared, _EPSILON)
+        if order % 2 == 0:
+            return 0.5 * tf.pow(squared, 0.5 * order) * tf.log(squared)
+        return tf.pow(squared, 0.5 * order)
+
+
+def _with_ones(points: Any, dtype: Any) -> Any:
+    return tf.concat([points, tf.ones_like(points[..., :1], dtype)], 2)
+
+
+def _solve(points: Any, values: Any, order: int, regularization: float) -> tuple[Any, Any]:
+    """The weights of the basis functions, and those of the linear part."""
+    batch, count, _ = tf.unstack(tf.shape(points), num=3)
+    dimensions = points.shape[-1]
+    if dimension_value(dimensions) is None:
+        raise ValueError(
+            "The dimensionality of the input points (d) must be statically-inferrable."
+        )
+    outputs = values.shape[-1]
+    if dimension_value(outputs) is None:
+        raise ValueError(
+            "The dimensionality of the output values (k) must be statically-inferrable."
+        )
+    with tf.name_scope("construct_linear_system"):
+        among = _phi(_distances_among(points), order)
+        if regularization > 0:
+            identity = tf.expand_dims(tf.eye(count, dtype=points.dtype), 0)
+            among += regularization * identity
+        linear = _with_ones(points, points.dtype)
+        left = tf.concat([among, tf.transpose(linear, [0, 2, 1])], 1)
+        width = linear.get_shape()[2]
+        corner = tf.zeros([batch, width, width], points.dtype)
+        right = tf.concat([linear, corner], 1)
+        matrix = tf.concat([left, right], 2)
+        zeros = tf.zeros([batch, dimensions + 1, outputs], points.dtype)
+        wanted = tf.concat([values, zeros], 1)
+    with tf.name_scope("solve_linear_system"):
+        solution = tf.matrix_solve(matrix, wanted)
+        return solution[:, :count, :], solution[:, count:, :]
+
+
+@export("contrib.image.interpolate_spline")
+def interpolate_spline(
+    train_points: Any,
+    train_values: Any,
+    query_points: Any,
+    order: int,
+    regularization_weight: float = 0.0,
+    name: str = "interpolate_spline",
+) -> Tensor:
+    """The values at points of a smooth function through given ones; outside, it is extrapolated.
+
+    Args:
+      train_points: `[batch, points, dimensions]`, floating-point.
+      train_values: `[batch, points, outputs]`.
+      query_points: `[batch, queries, dimensions]`.
+      order: of the spline; 1 and 2 are usual, 2 being the thin plate.
+      regularization_weight: above 0 the function is smoother, and does not go through the values.
+      name: of the scope.
+
+    Returns:
+      `[batch, queries, outputs]`.
+
+    Raises:
+      ValueError: the number of dimensions or outputs is not known.
+    """
+    with tf.name_scope(name):
+        train_points = convert_to_tensor(train_points)
+        train_values = convert_to_tensor(train_values)
+        query_points = convert_to_tensor(query_points)
+        with tf.name_scope("solve"):
+            weights, linear = _solve(train_points, train_values, order, regularization_weight)
+        with tf.name_scope("predict"):
+            basis = _phi(_distances_between(query_points, train_points), order)
+            radial = tf.matmul(basis, weights)
+            padded = _with_ones(query_points, train_points.dtype)
+            return radial + tf.matmul(padded, linear)  # type: ignore[no-any-return]
