@@ -50,6 +50,8 @@ class Card:
       effect: one of `EFFECTS`; by default "state" where the signature says stateful, else "pure".
       deprecation: the version of graphs from which on the op is gone, and what TF says about it.
       calls: whether it calls functions, which may have any effect.
+      beside: whether another thread may do its work while the plan goes on; only for pure ops
+        with one output whose kernels take long and release Python's lock.
       differentiable: False where gradients stop silently, as TF's `NotDifferentiable` ops do.
     """
 
@@ -64,6 +66,7 @@ class Card:
         differentiable: bool = True,
         deprecation: tuple[int, str] | None = None,
         calls: bool = False,
+        beside: bool = False,
     ) -> None:
         self.name = text.strip().partition("(")[0].strip()
         self.text = text
@@ -73,6 +76,7 @@ class Card:
         self.differentiable = differentiable
         self.deprecation = deprecation
         self.calls = calls
+        self.beside = beside
         self._effect = effect
         self.shape_part: Callable[..., Any] | None = None
         self.check_part: Callable[..., Any] | None = None
@@ -135,13 +139,17 @@ class Card:
         return f"<card {self.name}>"
 
 
-def op(text: str, **options: Any) -> Card:
+def op(text: str, kind: type[Card] = Card, **options: Any) -> Card:
     """Makes the card of one operation and registers it. Options are those of `Card`.
+
+    Args:
+      text: the signature.
+      kind: the class of the card.
 
     Raises:
       ValueError: if the op already has a card.
     """
-    card = Card(text, **options)
+    card = kind(text, **options)
     if card.name in _cards:
         raise ValueError(f"op {card.name} has two cards")
     _cards[card.name] = card

@@ -8,6 +8,7 @@ from typing import Any
 from stillflow import errors
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.beside import put_beside
 from stillflow.runtime.denormals import flushed
 from stillflow.runtime.emit import Emitter
 from stillflow.runtime.exits import at_work
@@ -79,7 +80,10 @@ def make_plan(
     names_out += [name for value in values for name, _ in value.guard or ()]
     used = drop_unused(tracer.steps, names_out, targets)
     work = ops if any(step.kind == "loop" for step in used) else [step.op for step in used]
-    steps = _place_in_memory(join(used), tracer, values)
+    joined = join(used)
+    if emitter.beside:
+        joined = put_beside(joined)
+    steps = _place_in_memory(joined, tracer, values)
     writer = emitter(steps, tracer.constants, tracer.memory)
     writer.owns_raw = own
     converted = len(tensors)

@@ -55,6 +55,8 @@ def traced_emitter(recorder: Recorder) -> type[Emitter]:
     """The kind of `Emitter` whose plans tell `recorder` when each step began and ended."""
 
     class Traced(Emitter):
+        beside = False
+
         def step(self, step: Step) -> None:
             if step.op is None or step.kind in _PLUMBING:
                 super().step(step)

@@ -20,32 +20,28 @@ def in_numpy(value: Any) -> np.ndarray[Any, Any]:
     return array
 
 
-def serialized(message: Any) -> np.ndarray[Any, Any]:
-    """A message as the value of a string tensor."""
-    result = np.empty((), object)
-    result[()] = message.SerializeToString()
+def string(value: bytes) -> np.ndarray[Any, Any]:
+    """Bytes as the value of a string tensor."""
+    result: np.ndarray[Any, Any] = np.empty((), object)
+    result[()] = value
     return result
 
 
-def one_string(value: np.ndarray[Any, Any], message: str) -> str:
-    """The text in a string tensor without dimensions.
+def one_string(value: np.ndarray[Any, Any], message: str) -> bytes:
+    """What is in a string tensor without dimensions.
 
     Raises:
       InvalidArgumentError: with this message, if it has some.
     """
     if value.ndim:
         raise errors.InvalidArgumentError(None, None, message)
-    return text(value[()])
+    content: Any = value[()]
+    return bytes(content)
 
 
-def text(value: bytes) -> str:
-    """Bytes as the text of a message's field."""
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        raise errors.InvalidArgumentError(
-            None, None, f"the tag {value!r} is no UTF-8 text"
-        ) from None
+def shown(value: bytes) -> str:
+    """Bytes as a message to people shows them."""
+    return value.decode(errors="replace")
 
 
 def shape_text(shape: Any) -> str:

@@ -17,7 +17,8 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_proto import make_ndarray
 from stillflow.ops.samples import Bad, Sample
-from stillflow.ops.summary.kernels import in_numpy, one_string, serialized, shape_text
+from stillflow.ops.summary.encoding import AUDIO, IMAGE, message, value
+from stillflow.ops.summary.kernels import in_numpy, one_string, shape_text, string
 from stillflow.ops.summary.names import collect, summary_scope
 from stillflow.protos import Summary
 
@@ -29,8 +30,8 @@ def _refuse(message: str) -> errors.OpError:
     return errors.InvalidArgumentError(None, None, message)
 
 
-def _tag(base: str, kind: str, index: int, several: bool) -> str:
-    return f"{base}/{kind}/{index}" if several else f"{base}/{kind}"
+def _tag(base: bytes, kind: str, index: int, several: bool) -> bytes:
+    return base + (f"/{kind}/{index}" if several else f"/{kind}").encode()
 
 
 # ---- ImageSummary
@@ -43,6 +44,7 @@ image_summary_op = op(
     bad_color: tensor = uint8 [255, 0, 0, 255]
 """,
     differentiable=False,
+    beside=True,
 )
 
 
@@ -61,17 +63,16 @@ def image_summary_kernel(node: Node) -> Any:
         images = in_numpy(tensor)
         _check_images(images, bad_color)
         _, height, width, depth = images.shape
-        summary = Summary()
+        values = []
         for index, image in enumerate(images[:limit]):
             pixels = image if image.dtype == np.uint8 else in_bytes(image, bad_color[:depth])
-            summary.value.add(
-                tag=_tag(base, "image", index, limit > 1),
-                image=Summary.Image(
-                    height=height, width=width, colorspace=depth,
-                    encoded_image_string=png.encode(np.ascontiguousarray(pixels)),
-                ),
+            content = Summary.Image(
+                height=height, width=width, colorspace=depth,
+                encoded_image_string=png.encode(np.ascontiguousarray(pixels)),
             )
-        return serialized(summary)
+            tag_of_one = _tag(base, "image", index, limit > 1)
+            values.append(value(tag_of_one, message(IMAGE, content.SerializeToString())))
+        return string(b"".join(values))
 
     return summarize
 
@@ -169,6 +170,7 @@ audio_summary_v2_op = op(
     max_outputs: int >= 1 = 3
 """,
     differentiable=False,
+    beside=True,
 )
 
 
@@ -200,20 +202,19 @@ def _audio(tag: Any, tensor: Any, rate: Any, limit: int) -> Any:
     if clips.ndim == 2:
         clips = clips[:, :, None]
     _, frames, channels = clips.shape
-    summary = Summary()
+    values = []
     for index, clip in enumerate(clips[:limit]):
         try:
-            content = wav.encode(clip, max(1, int(np.rint(rate))))
+            encoded = wav.encode(clip, max(1, int(np.rint(rate))))
         except ValueError as error:
             raise _refuse(str(error)) from None
-        summary.value.add(
-            tag=_tag(base, "audio", index, limit > 1),
-            audio=Summary.Audio(
-                sample_rate=float(rate), num_channels=channels, length_frames=frames,
-                encoded_audio_string=content, content_type="audio/wav",
-            ),
+        content = Summary.Audio(
+            sample_rate=float(rate), num_channels=channels, length_frames=frames,
+            encoded_audio_string=encoded, content_type="audio/wav",
         )
-    return serialized(summary)
+        tag_of_one = _tag(base, "audio", index, limit > 1)
+        values.append(value(tag_of_one, message(AUDIO, content.SerializeToString())))
+    return string(b"".join(values))
 
 
 @audio_summary_v2_op.samples

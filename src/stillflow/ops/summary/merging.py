@@ -16,7 +16,7 @@ from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.samples import Bad, Sample
-from stillflow.ops.summary.kernels import serialized
+from stillflow.ops.summary.kernels import string
 from stillflow.ops.summary.names import clean_tag, collect
 from stillflow.protos import Summary
 
@@ -47,13 +47,14 @@ def merge_summary_kernel(node: Node) -> Any:
                     None, None, "Could not parse one of the summary inputs"
                 ) from None
             for value in summary.value:
-                if value.tag and value.tag in tags:
+                tag = value.tag
+                if tag and tag in tags:
                     raise errors.InvalidArgumentError(
-                        None, None, f"Duplicate tag {value.tag} found in summary inputs"
+                        None, None, f"Duplicate tag {tag} found in summary inputs"
                     )
-                tags.add(value.tag)
+                tags.add(tag)
             merged.value.extend(summary.value)
-        return serialized(merged)
+        return string(merged.SerializeToString())
 
     return merge
 

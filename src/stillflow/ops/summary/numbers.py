@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,15 +13,10 @@ from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.samples import Bad, Sample
-from stillflow.ops.summary.kernels import (
-    in_numpy,
-    one_string,
-    serialized,
-    shape_text,
-    text,
-)
+from stillflow.ops.summary import buckets
+from stillflow.ops.summary.encoding import HISTOGRAM, message, simple_value, value
+from stillflow.ops.summary.kernels import in_numpy, one_string, shape_text, shown, string
 from stillflow.ops.summary.names import collect, summary_scope
-from stillflow.protos import HistogramProto, Summary
 
 _NUMBERS = (
     "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
@@ -50,18 +43,16 @@ def scalar_summary_kernel(node: Node) -> Any:
     def summarize(tags: Any, values: Any) -> Any:
         values = in_numpy(values)
         if tags.shape != values.shape:
-            tag = f" (tag '{text(tags.reshape(-1)[0])}')" if tags.size == 1 else ""
+            tag = f" (tag '{shown(tags.reshape(-1)[0])}')" if tags.size == 1 else ""
             raise errors.InvalidArgumentError(
                 None, None,
                 f"tags and values not the same shape: {shape_text(tags.shape)} != "
                 f"{shape_text(values.shape)}{tag}",
             )
-        summary = Summary()
         with np.errstate(over="ignore"):
             numbers = values.reshape(-1).astype(np.float32)
-        for tag, number in zip(tags.reshape(-1), numbers.tolist()):
-            summary.value.add(tag=text(tag), simple_value=number)
-        return serialized(summary)
+        pairs = zip(tags.reshape(-1), numbers.tolist())
+        return string(b"".join(value(tag, simple_value(number)) for tag, number in pairs))
 
     return summarize
 
@@ -100,6 +91,7 @@ histogram_summary_op = op(
     T: {_NUMBERS} = float
 """,
     differentiable=False,
+    beside=True,
 )
 
 
@@ -108,62 +100,14 @@ def histogram_summary_shape(node: Node) -> Any:
     return ()
 
 
-@functools.cache
-def bucket_limits() -> np.ndarray[Any, Any]:
-    """The upper ends of the buckets: 0, powers of 1.1 from 1e-12 to 1e20 and their negatives."""
-    powers = []
-    limit = 1e-12
-    while limit < 1e20:
-        powers.append(limit)
-        limit *= 1.1  # so rounded, not as 1.1**n
-    powers.append(sys.float_info.max)
-    return np.array([*(-power for power in reversed(powers)), 0.0, *powers])
-
-
-def histogram_proto(values: np.ndarray[Any, Any]) -> Any:
-    """Counts finite values, a vector of float64, into a `HistogramProto`."""
-    limits = bucket_limits()
-    if not values.size:
-        counts = np.zeros(limits.size)
-        low, total, squares = sys.float_info.max, 0.0, 0.0
-        high = -sys.float_info.max
-    else:
-        ordered = np.sort(values)
-        below = np.searchsorted(ordered, limits)
-        below[-1] = values.size  # the last bucket takes the largest number too
-        counts = np.diff(below, prepend=0).astype(np.float64)
-        low, high = values[values.argmin()], values[values.argmax()]
-        # One after the other: pairwise sums would be rounded otherwise.
-        with np.errstate(over="ignore"):
-            total = np.add.accumulate(values)[-1]
-            squares = np.add.accumulate(values * values)[-1]
-    # Of several empty buckets in a row only the last is told.
-    kept = counts > 0
-    kept[:-1] |= counts[1:] > 0
-    kept[-1] = True
-    return HistogramProto(
-        min=low, max=high, num=values.size, sum=total, sum_squares=squares,
-        bucket_limit=limits[kept].tolist(), bucket=counts[kept].tolist(),
-    )
-
-
 @histogram_summary_op.kernel
 def histogram_summary_kernel(node: Node) -> Any:
     name = node.name
 
     def summarize(tag: Any, values: Any) -> Any:
         label = one_string(tag, "tags must be scalar")
-        numbers = in_numpy(values).reshape(-1).astype(np.float64)
-        finite = np.isfinite(numbers)
-        if not finite.all():
-            first = numbers[finite.argmin()]
-            what = "Nan" if np.isnan(first) else "Infinity"
-            raise errors.InvalidArgumentError(
-                None, None, f"{what} in summary histogram for: {name}"
-            )
-        summary = Summary()
-        summary.value.add(tag=label, histo=histogram_proto(numbers))
-        return serialized(summary)
+        content = buckets.histogram(in_numpy(values).reshape(-1), name)
+        return string(value(label, message(HISTOGRAM, content)))
 
     return summarize
 

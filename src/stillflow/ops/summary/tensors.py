@@ -16,7 +16,8 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.io.stored import to_stored
 from stillflow.ops.samples import Bad, Sample
-from stillflow.ops.summary.kernels import one_string, serialized
+from stillflow.ops.summary.encoding import value
+from stillflow.ops.summary.kernels import one_string, string
 from stillflow.ops.summary.names import collect, summary_scope
 from stillflow.platform.compat import as_str_any
 from stillflow.protos import Summary, SummaryDescription, SummaryMetadata
@@ -65,9 +66,9 @@ def tensor_summary_kernel(node: Node) -> Any:
 
     def summarize(tensor: Any) -> Any:
         summary = Summary()
-        value = summary.value.add(node_name=name)
-        _store(tensor, dtype, value.tensor)
-        return serialized(summary)
+        content = summary.value.add(node_name=name)
+        _store(tensor, dtype, content.tensor)
+        return string(summary.SerializeToString())
 
     return summarize
 
@@ -77,17 +78,17 @@ def tensor_summary_v2_kernel(node: Node) -> Any:
     dtype = node.T
 
     def summarize(tag: Any, tensor: Any, metadata: Any) -> Any:
-        summary = Summary()
-        value = summary.value.add(tag=one_string(tag, "tag must be scalar"))
-        _store(tensor, dtype, value.tensor)
-        value.metadata.SetInParent()
+        label = one_string(tag, "tag must be scalar")
+        content = Summary.Value()
+        _store(tensor, dtype, content.tensor)
+        content.metadata.SetInParent()
         try:
-            value.metadata.ParseFromString(metadata.reshape(-1)[0])
+            content.metadata.ParseFromString(metadata.reshape(-1)[0])
         except DecodeError:
             raise errors.InvalidArgumentError(
                 None, None, "Could not parse serialized_summary_metadata"
             ) from None
-        return serialized(summary)
+        return string(value(label, content.SerializeToString()))
 
     return summarize
 

@@ -1,0 +1,56 @@
+"""Serialized `Summary` messages, written field by field.
+
+A histogram has hundreds of numbers that lie in arrays already, and tags may be any bytes, which
+messages of the protobuf library refuse.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from stillflow.files import wire
+
+TAG, SIMPLE_VALUE, IMAGE, HISTOGRAM, AUDIO, NODE_NAME, TENSOR, METADATA = 1, 2, 4, 5, 6, 7, 8, 9
+
+_float = struct.Struct("<f").pack
+_double = struct.Struct("<d").pack
+
+
+def value(tag: bytes, *content: bytes) -> bytes:
+    """A `Summary` of one value.
+
+    Args:
+      tag: any bytes.
+      content: the other fields, as `number` and `message` give them.
+    """
+    inside = b"".join((wire.field(TAG, tag), *content))
+    return wire.header(1, len(inside)) + inside
+
+
+def simple_value(number: float) -> bytes:
+    """The field of a scalar, which is written even where it is 0."""
+    return b"\x15" + _float(number)
+
+
+def message(number: int, content: bytes) -> bytes:
+    """The field of a message, which is written even where it is empty."""
+    return wire.header(number, len(content)) + content
+
+
+def doubles(*values: float) -> bytes:
+    """Fields 1, 2, ... of type double; those that are 0 are left out."""
+    return b"".join(
+        bytes((number << 3 | wire.FIXED64,)) + _double(each)
+        for number, each in enumerate(values, 1)
+        if each
+    )
+
+
+def packed(number: int, values: Any) -> bytes:
+    """A repeated field of doubles.
+
+    Args:
+      values: float64, a vector.
+    """
+    return wire.field(number, values.tobytes())

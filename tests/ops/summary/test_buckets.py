@@ -1,0 +1,63 @@
+"""Histograms counted many numbers at a time, against the definition one by one."""
+
+from __future__ import annotations
+
+import bisect
+
+import numpy as np
+import pytest
+
+import stillflow as tf
+from stillflow.ops.summary import buckets
+from stillflow.protos import HistogramProto
+
+
+def one_by_one(values):
+    limits = buckets.bucket_limits().tolist()
+    counts = [0] * len(limits)
+    total = squares = 0.0
+    for value in values.astype(np.float64).tolist():
+        counts[min(bisect.bisect_right(limits, value), len(limits) - 1)] += 1
+        total += value
+        squares += value * value
+    return total, squares, counts
+
+
+def numbers(dtype, seed=0):
+    rng = np.random.RandomState(seed)
+    near = buckets.bucket_limits()[1:-1]
+    with np.errstate(over="ignore"):
+        edges = np.concatenate([near, np.nextafter(near, 0), near.astype(np.float32)])
+        spread = rng.randn(4000) * 10.0 ** rng.uniform(-14, 14, 4000)
+        values = np.concatenate([edges, spread, [0.0, -0.0]]).astype(dtype)
+    return rng.permutation(values[np.isfinite(values)])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+def test_every_number_falls_into_its_bucket(dtype):
+    values = numbers(dtype)
+    found = HistogramProto.FromString(buckets.histogram(values, "h"))
+    total, squares, counts = one_by_one(values)
+    assert (found.num, found.min, found.max) == (values.size, values.min(), values.max())
+    assert (found.sum, found.sum_squares) == (total, squares)
+    by_limit = dict(zip(found.bucket_limit, found.bucket))
+    for limit, count in zip(buckets.bucket_limits().tolist(), counts):
+        assert by_limit.get(limit, 0) == count
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint64, np.int64])
+def test_integers_are_counted_as_doubles(dtype):
+    values = np.array([0, 1, 7, np.iinfo(dtype).max, np.iinfo(dtype).min], dtype)
+    found = HistogramProto.FromString(buckets.histogram(values, "h"))
+    assert found.max == float(np.iinfo(dtype).max)
+    assert sum(found.bucket) == found.num == 5
+
+
+@pytest.mark.parametrize(
+    "bad, what", [(np.nan, "Nan"), (np.inf, "Infinity"), (-np.inf, "Infinity")]
+)
+def test_the_first_that_is_not_finite_is_named(bad, what):
+    values = np.array([1.0, bad, np.nan, np.inf], np.float32)
+    message = f"^{what} in summary histogram for: h"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        buckets.histogram(values, "h")

@@ -1,0 +1,114 @@
+"""Work that another thread takes while the plan goes on."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import stillflow as tf
+from stillflow.ops.summary import buckets
+from stillflow.runtime import beside
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+@pytest.fixture(autouse=True)
+def two_processors(monkeypatch):
+    monkeypatch.setattr(beside, "_processors", lambda: 2)
+
+
+@pytest.fixture
+def threads(monkeypatch):
+    """The threads in which histograms were counted."""
+    found = []
+    histogram = buckets.histogram
+
+    def noting(*args):
+        found.append(threading.current_thread().name)
+        return histogram(*args)
+
+    monkeypatch.setattr(buckets, "histogram", noting)
+    return found
+
+
+def large(**keywords):
+    values = np.random.RandomState(0).randn(3 * beside.FEW).astype("f")
+    return tf.get_variable("w", initializer=values, **keywords)
+
+
+def counted(summary):
+    (value,) = tf.Summary.FromString(summary).value
+    return value.histo
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_a_histogram_shows_a_variable_as_it_was_before_its_update(threads, use_resource):
+    w = large(use_resource=use_resource)
+    summary = tf.summary.histogram("w", w)
+    with tf.control_dependencies([summary]):
+        update = w.assign(w + 100.0)
+    merged = tf.summary.merge_all()
+    with tf.Session() as session:
+        session.run(w.initializer)
+        for turn in range(3):
+            content, _ = session.run([merged, update.op])
+            assert counted(content).min < 100 * turn + 50
+            assert counted(content).num == 3 * beside.FEW
+    assert len(threads) == 3
+
+
+def test_what_goes_wrong_there_names_the_operation():
+    x = tf.placeholder(tf.float32)
+    summary = tf.summary.histogram("weights", x)
+    feed = np.full(2 * beside.FEW, np.nan)
+    with tf.Session() as session:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Nan in summary") as e:
+            session.run([summary, x], {x: feed})
+        assert "histogram for: weights" in e.value.message and e.value.op is summary.op
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Nan in summary"):
+            session.run(summary.op, {x: feed})
+
+
+def test_few_numbers_stay_in_the_plan(threads):
+    tf.summary.histogram("w", tf.placeholder_with_default(np.zeros(8, "f"), [8]))
+    with tf.Session() as session:
+        session.run(tf.summary.merge_all())
+    assert threads == [threading.current_thread().name]
+
+
+def test_what_takes_a_summary_waits_for_it():
+    x = tf.placeholder(tf.float32)
+    summary = tf.summary.histogram("w", x)
+    length = tf.strings.length(summary)
+    doubled = length * 2
+    feed = {x: np.arange(2.0 * beside.FEW)}
+    with tf.Session() as session:
+        content, twice = session.run([summary, doubled], feed)
+    assert twice == 2 * len(content)
+
+
+def test_a_summary_under_a_condition_runs_where_it_stands():
+    x = tf.placeholder(tf.float32)
+    wanted = tf.placeholder(tf.bool, [])
+    summary = tf.cond(wanted, lambda: tf.summary.histogram("w", x), lambda: tf.constant(b""))
+    with tf.Session() as session:
+        values = np.ones(2 * beside.FEW)
+        assert session.run(summary, {x: values, wanted: False}) == b""
+        assert counted(session.run(summary, {x: values, wanted: True})).num == values.size
+
+
+def test_each_operation_is_traced_once():
+    x = tf.placeholder(tf.float32)
+    summary = tf.summary.histogram("w", x)
+    options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+    metadata = tf.RunMetadata()
+    with tf.Session() as session:
+        session.run(summary, {x: np.zeros(2 * beside.FEW)}, options, metadata)
+    names = [node.node_name for stats in metadata.step_stats.dev_stats for node in stats.node_stats]
+    assert names.count("w") == 1
