@@ -6,6 +6,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+from stillflow.eager.eager_tensor import EagerTensor as EagerTensor
 from stillflow.graph import api, dtypes
 from stillflow.graph import graph as graphs
 from stillflow.graph.composite_tensor import CompositeTensor
@@ -46,10 +47,6 @@ class NullContextmanager:
         traceback: TracebackType | None,
     ) -> None:
         pass
-
-
-class EagerTensor(Tensor):
-    """A tensor that has a value at once; there are none."""
 
 
 class name_scope_v2:  # noqa: N801 - TensorFlow's name

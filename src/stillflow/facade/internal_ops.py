@@ -202,6 +202,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.variables.resource_variable",
     },
     "tensorflow.python.ops.resources": {"*": "stillflow.variables.resources"},
+    "tensorflow.python.ops.script_ops": {"_py_funcs": "stillflow.ops.script:functions"},
     "tensorflow.python.ops.state_ops": {"*": "stillflow.variables.state_ops"},
     "tensorflow.python.ops.stateful_random_ops": {"*": "stillflow.random.generator"},
     "tensorflow.python.ops.template": {

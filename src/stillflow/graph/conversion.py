@@ -103,7 +103,7 @@ def convert_to_tensor(
     if dtype is not None and type(dtype) is not DType:
         dtype = dtypes.as_dtype(dtype)
     kind = type(value)
-    if kind is Tensor:
+    if kind is Tensor or isinstance(value, Tensor):
         if dtype is not None and not dtype.is_compatible_with(value.dtype):
             raise ValueError(
                 f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype "
@@ -138,8 +138,6 @@ def convert_to_tensor(
             )
         _check_result(result, dtype, base, function, name)
         return result
-    if isinstance(value, Tensor):
-        return value
     raise TypeError(
         f"{_prefix(name)}Cannot convert {value!r} with type {kind} to Tensor: no conversion "
         "function registered."

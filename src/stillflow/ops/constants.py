@@ -9,6 +9,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.card import op
 from stillflow.graph.conversion import constant_op
 from stillflow.graph.dims import to_string
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
@@ -161,7 +162,12 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
       dtype: its element type.
       shape: what is known of its shape; None leaves it open.
       name: of the operation.
+
+    Raises:
+      RuntimeError: where operations run when they are called.
     """
+    if executing_eagerly():
+        raise RuntimeError("tf.placeholder() is not compatible with eager execution.")
     return placeholder_op(dtype=dtypes.as_dtype(dtype), shape=as_shape(shape), name=name)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.gradient_registry import gradient_function
 from stillflow.graph.graph import get_default_graph
@@ -80,8 +81,14 @@ def gradients(
 
     Raises:
       LookupError: if an operation on the way has no gradient.
+      RuntimeError: where operations run when they are called.
       ValueError: if arguments do not fit together.
     """
+    if executing_eagerly():
+        raise RuntimeError(
+            "tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape "
+            "instead."
+        )
     try:
         unconnected = UnconnectedGradients(unconnected_gradients)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Python functions as operations: `tf.py_func`."""
+"""Python functions as operations: `tf.py_func`, and the operation of `tf.py_function`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ import numpy as np
 
 from stillflow import errors
 from stillflow.graph import dtypes
+from stillflow.graph.api import control_dependencies
 from stillflow.graph.card import op
 from stillflow.graph.export import export
+from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
@@ -27,27 +29,87 @@ _SIGNATURE = """(input: [Tin]) -> output: [Tout]
 py_func_op = op(f"PyFunc{_SIGNATURE}    flags: stateful", differentiable=False)
 # Whoever says "stateless" still expects the function to be called in every step.
 py_func_stateless_op = op(f"PyFuncStateless{_SIGNATURE}", differentiable=False, effect="state")
+eager_py_func_op = op("""EagerPyFunc(input: [Tin]) -> output: [Tout]
+    token: string
+    is_async: bool = false
+    Tin: list(type) >= 0
+    Tout: list(type) >= 0
+    flags: stateful
+""")
 
-# A function lives as long as the graph that calls it.
-_functions: weakref.WeakValueDictionary[bytes, Any] = weakref.WeakValueDictionary()
-_numbers = itertools.count()
 _CODES: tuple[tuple[tuple[type[BaseException], ...], type[errors.OpError]], ...] = (
     ((ValueError, TypeError), errors.InvalidArgumentError),
     ((StopIteration,), errors.OutOfRangeError),
     ((MemoryError,), errors.ResourceExhaustedError),
     ((NotImplementedError,), errors.UnimplementedError),
 )
+# What error messages call element types that arrays have and tensors do not.
+_NPY_NAMES = {"M": "NPY_DATETIME", "m": "NPY_TIMEDELTA", "g": "NPY_LONGDOUBLE",
+              "G": "NPY_CLONGDOUBLE"}  # fmt: skip
+
+
+class Functions:
+    """Python functions by the tokens that stand for them in graphs.
+
+    They are objects with a method `run` of run-time values and types, which gives values and types.
+    Only graphs keep them: a function is forgotten with the graph that calls it.
+    """
+
+    def __init__(self) -> None:
+        self._holders: weakref.WeakValueDictionary[bytes, Any] = weakref.WeakValueDictionary()
+        self._numbers = itertools.count()
+
+    def insert(self, holder: Any) -> str:
+        """Adds an object, and gives its token."""
+        token = f"pyfunc_{next(self._numbers)}"
+        self._holders[token.encode()] = holder
+        graph: Any = get_default_graph()
+        while isinstance(graph, FuncGraph):
+            graph = graph.outer_graph
+        if not hasattr(graph, "_py_funcs_used_in_graph"):
+            graph._py_funcs_used_in_graph = []
+        graph._py_funcs_used_in_graph.append(holder)
+        return token
+
+    def find(self, token: bytes) -> Any:
+        """The object of a token.
+
+        Raises:
+          tf.errors.InvalidArgumentError: if it is gone, or was another process's.
+        """
+        holder = self._holders.get(token)
+        if holder is None:
+            raise errors.InvalidArgumentError(
+                None, None, f"ValueError: callback {token.decode()} is not found"
+            )
+        return holder
+
+    def size(self) -> int:
+        """How many functions there are."""
+        return len(self._holders)
+
+
+functions = Functions()
 
 
 class _Function:
-    """What a token stands for; plain functions do not always take weak references."""
+    """A function of numpy arrays."""
 
-    def __init__(self, call: Callable[..., Any]) -> None:
-        self.call = call
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def run(self, inputs: Sequence[Any], types: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Calls it on run-time values of these types; gives the results and their types."""
+        del types
+        result = call_python(self._function, [_argument(value) for value in inputs])
+        several = result if isinstance(result, (tuple, list)) else [result]
+        arrays = [] if result is None else [_array(value) for value in several]
+        found = [_type_of(array) for array in arrays]
+        return [_owned(array) for array in arrays], found
 
 
-def _shape(node: Node) -> Any:
-    return [None] * len(node.outputs)
+def _owned(array: np.ndarray) -> Any:
+    return array if array.dtype == object else torch.from_numpy(np.array(array, order="C"))
 
 
 def _argument(value: Any) -> Any:
@@ -56,25 +118,56 @@ def _argument(value: Any) -> Any:
 
 
 def _array(value: Any) -> np.ndarray:
-    array = np.asarray(value, order="C")
-    if array.dtype.kind in "SU":
-        encode = np.frompyfunc(lambda s: s.encode() if isinstance(s, str) else bytes(s), 1, 1)
-        return np.asarray(encode(array), dtype=object)
+    try:
+        array = np.asarray(value, order="C")
+    except ValueError:  # rows of different lengths
+        array = np.asarray(value, dtype=object)
+    if array.dtype.kind in "SUO":
+        return np.asarray(np.frompyfunc(_as_bytes, 1, 1)(array), dtype=object)
     return array
 
 
-def _as_output(token: str, index: int, array: np.ndarray, dtype: Any) -> Any:
-    found = dtypes.string if array.dtype == object else dtypes.as_dtype(array.dtype)
-    if found != dtype:
+def _as_bytes(value: Any) -> bytes:
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, bytes):
+        return bytes(value)
+    raise errors.InternalError(None, None, f"Unsupported object type {type(value).__name__}")
+
+
+def _type_of(array: np.ndarray) -> Any:
+    if array.dtype == object:
+        return dtypes.string
+    if array.dtype.char in _NPY_NAMES:
+        name = _NPY_NAMES[array.dtype.char]
+        raise errors.InternalError(None, None, f"Unsupported numpy type: {name}")
+    try:
+        return dtypes.as_dtype(array.dtype)
+    except TypeError:
+        raise errors.InternalError(None, None, "Unsupported numpy data type") from None
+
+
+def _check_results(token: bytes, found: Sequence[Any], expected: Sequence[Any]) -> None:
+    """Holds the types that a function returned against those it was said to.
+
+    Raises:
+      tf.errors.InvalidArgumentError: if their number or one of them differs.
+    """
+    name = token.decode()
+    if len(found) != len(expected):
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"{index}-th value returned by {token} is {_cpp_name(found)}, "
-            f"but expects {_cpp_name(dtype)}",
+            f"{name} returns {len(found)} values, but expects to see {len(expected)} values.",
         )
-    if array.dtype == object:
-        return array
-    return torch.from_numpy(np.array(array, order="C"))
+    for index, (dtype, wanted) in enumerate(zip(found, expected, strict=True)):
+        if dtype != wanted:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"{index}-th value returned by {name} is {_cpp_name(dtype)}, "
+                f"but expects {_cpp_name(wanted)}",
+            )
 
 
 def _cpp_name(dtype: Any) -> str:
@@ -82,53 +175,59 @@ def _cpp_name(dtype: Any) -> str:
     return names.get(dtype.name, str(dtype.name))
 
 
-def _called(function: Callable[..., Any], args: Sequence[Any]) -> list[np.ndarray]:
+def call_python(function: Callable[..., Any], args: Sequence[Any]) -> Any:
+    """Calls a function.
+
+    Raises:
+      tf.errors.OpError: if it raises, with its traceback in the message.
+    """
     try:
-        result = function(*args)
-    except errors.OpError:
-        raise
+        return function(*args)
     except Exception as error:
         text = f"{type(error).__name__}: {error}\n{traceback.format_exc()}"
         known = (kind for types, kind in _CODES if isinstance(error, types))
         kind: Any = next(known, errors.UnknownError)
         raise kind(None, None, text) from error
-    if result is None:
-        return []
-    if isinstance(result, (tuple, list)):
-        return [_array(value) for value in result]
-    return [_array(result)]
+
+
+def _shape(node: Node) -> Any:
+    return [None] * len(node.outputs)
 
 
 def _kernel(node: Node) -> Any:
-    token = node.token
-    types = list(node.Tout)
-    holder = _functions.get(token)
-    if holder is None:
-        raise errors.InvalidArgumentError(
-            None, None, f"ValueError: callback {token.decode()} is not found"
-        )
+    token, wanted = node.token, list(node.Tout)
+    types = [node.dtype(index) for index in range(len(node.inputs))]
+    holder = functions.find(token)
 
     def run(*inputs: Any) -> Any:
-        arrays = _called(holder.call, [_argument(value) for value in inputs])
-        name = token.decode()
-        if len(arrays) != len(types):
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"{name} returns {len(arrays)} values, but expects to see {len(types)} values.",
-            )
-        outputs = [
-            _as_output(name, index, array, dtype)
-            for index, (array, dtype) in enumerate(zip(arrays, types, strict=True))
-        ]
+        outputs, found = holder.run(inputs, types)
+        _check_results(token, found, wanted)
         return outputs[0] if len(outputs) == 1 else outputs
 
     return run
 
 
-for _card in (py_func_op, py_func_stateless_op):
+for _card in (py_func_op, py_func_stateless_op, eager_py_func_op):
     _card.shape(_shape)
     _card.kernel(_kernel)
+
+
+@eager_py_func_op.gradient
+def eager_py_func_gradient(node: Node, *grads: Any) -> Any:
+    types = [tensor.dtype for tensor in node.inputs]
+    backward = functions.find(node.token).gradient(types)
+    with control_dependencies([tensor.op for tensor in node.outputs]):
+        return eager_py_func_op(grads, token=functions.insert(backward), Tout=types)
+
+
+def check_callable(func: Any) -> None:
+    """Refuses what cannot be called.
+
+    Raises:
+      ValueError: if so.
+    """
+    if not callable(func):
+        raise ValueError(f"Expected func to be callable, got func of type {type(func)}")
 
 
 @export("py_func")
@@ -151,16 +250,9 @@ def py_func(
     Raises:
       ValueError: if `func` is not callable.
     """
-    if not callable(func):
-        raise ValueError(f"Expected func to be callable, got func of type {type(func)}")
+    check_callable(func)
     several = isinstance(Tout, (list, tuple))
-    token = f"pyfunc_{next(_numbers)}"
-    holder = _Function(func)
-    _functions[token.encode()] = holder
-    graph: Any = get_default_graph()
-    if not hasattr(graph, "_py_funcs_used_in_graph"):
-        graph._py_funcs_used_in_graph = []
-    graph._py_funcs_used_in_graph.append(holder)
+    token = functions.insert(_Function(func))
     card = py_func_op if stateful else py_func_stateless_op
     result = card(inp, token=token, Tout=list(Tout) if several else [Tout], name=name)
     return result if several else result[0]

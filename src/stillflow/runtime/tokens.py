@@ -45,7 +45,7 @@ def token_plan(
     raw: Sequence[Tensor],
 ) -> Callable[..., list[Any]]:
     """A plan that runs `ops` by tokens; its arguments and results are those of other plans."""
-    kernels = {op: _kernel(op, facts) for op in ops if op.type not in _SPECIAL}
+    kernels = {op: kernel_function(op, facts) for op in ops if op.type not in _SPECIAL}
     users = _users(ops)
 
     def run(*arrays: Any) -> list[Any]:
@@ -75,7 +75,7 @@ def _users(ops: Sequence[Operation]) -> dict[Any, list[Any]]:
     return users
 
 
-def _kernel(op: Operation, facts: Facts) -> Callable[..., Any]:
+def kernel_function(op: Operation, facts: Facts) -> Callable[..., Any]:
     """An operation's kernel as a function of its inputs."""
     if op.type == "Const":
         value = facts.resources.from_array(op._values[0])  # type: ignore[index]
@@ -171,7 +171,7 @@ class _Machine:
         if value is DEAD:
             raise dead_fetch(tensor.op)
         if tensor.dtype._is_ref_dtype and hasattr(value, "value"):
-            return _read(tensor.op, value)
+            return read_state(tensor.op, value)
         return value
 
     # ---- tokens
@@ -238,7 +238,7 @@ class _Machine:
                 self.tell(op, True, tag)
             return
         try:
-            values = [_argument(op, i, value) for i, value in enumerate(inputs)]
+            values = [argument(op, i, value) for i, value in enumerate(inputs)]
             result = self.kernels[op](*values)
         except Exception as error:
             raised = as_op_error(error, op)
@@ -255,14 +255,16 @@ def _gives_reference(op: Operation) -> bool:
     return op._outputs[0].dtype._is_ref_dtype and bool(op._inputs) and wants_reference(op, 0)
 
 
-def _argument(op: Operation, index: int, value: Any) -> Any:
+def argument(op: Operation, index: int, value: Any) -> Any:
+    """What a kernel gets for a value: the variable's value where it takes no reference."""
     tensor = op._inputs[index]
     if tensor.dtype._is_ref_dtype and not wants_reference(op, index) and hasattr(value, "value"):
-        return _read(op, value)
+        return read_state(op, value)
     return value
 
 
-def _read(op: Operation, handle: Any) -> Any:
+def read_state(op: Operation, handle: Any) -> Any:
+    """A copy of what a variable holds."""
     value = handle.value
     if value is None:
         raise uninitialized(op, handle.missing())
@@ -272,14 +274,14 @@ def _read(op: Operation, handle: Any) -> Any:
 def _read_variable(
     machine: _Machine, op: Operation, tag: Tag, inputs: list[Any], dead: bool
 ) -> None:
-    machine.give(op, [DEAD if dead else _read(op, inputs[0])], tag)
+    machine.give(op, [DEAD if dead else read_state(op, inputs[0])], tag)
 
 
 def _switch(machine: _Machine, op: Operation, tag: Tag, inputs: list[Any], dead: bool) -> None:
     if dead:
         machine.give(op, [DEAD, DEAD], tag)
         return
-    data, truth = _argument(op, 0, inputs[0]), bool(inputs[1])
+    data, truth = argument(op, 0, inputs[0]), bool(inputs[1])
     machine.give(op, [DEAD, data] if truth else [data, DEAD], tag)
 
 
@@ -290,7 +292,7 @@ def _hand_on(machine: _Machine, op: Operation, tag: Tag, inputs: list[Any], dead
 def _enter(machine: _Machine, op: Operation, tag: Tag, inputs: list[Any], dead: bool) -> None:
     name = op.attrs["frame_name"].decode()
     frame = machine.frames.setdefault(tag, {}).setdefault(name, _Frame())
-    value = DEAD if dead else _argument(op, 0, inputs[0])
+    value = DEAD if dead else argument(op, 0, inputs[0])
     tensor = op._outputs[0]
     if not op.attrs["is_constant"]:
         machine.send(tensor, value, (*tag, (name, 0)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.variables.base import (
@@ -152,7 +153,7 @@ def _default_creator(**kwargs: Any) -> Variable:
 
         use_resource = get_variable_scope().use_resource
     if use_resource is None:
-        use_resource = _use_resource_default
+        use_resource = _use_resource_default or executing_eagerly()
     if not use_resource:
         return RefVariable(**kwargs)
     kwargs.pop("expected_shape", None)

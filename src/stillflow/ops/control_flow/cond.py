@@ -9,6 +9,7 @@ from stillflow import nest
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.constant_value import constant_value
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
@@ -62,6 +63,9 @@ def cond(
         raise TypeError("true_fn must be callable.")
     if not callable(false_fn):
         raise TypeError("false_fn must be callable.")
+    if executing_eagerly():
+        result = true_fn() if pred else false_fn()
+        return result if strict else _unpack_single(result)
     with name_scope(name, "cond", [pred]):
         return _build(pred, true_fn, false_fn, strict)
 

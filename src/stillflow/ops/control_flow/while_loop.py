@@ -8,11 +8,13 @@ from typing import Any
 from stillflow import nest
 from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.constants import constant
+from stillflow.ops.control_flow.flows import is_tensor_array
 from stillflow.ops.control_flow.shape_invariants import shape_invariant
 from stillflow.ops.control_flow.while_build import build_loop
 from stillflow.ops.control_flow.while_context import WhileContext
@@ -69,6 +71,9 @@ def while_loop(
             maximum_iterations = _scalar(maximum_iterations)
             single = len(loop_vars) == 1 and not return_same_structure
             cond, body, loop_vars = _counted(cond, body, loop_vars, maximum_iterations, single)
+        if executing_eagerly():
+            result = _run(cond, body, loop_vars, return_same_structure)
+            return result if maximum_iterations is None else result[1]
         if shape_invariants is not None:
             if maximum_iterations is not None:
                 shape_invariants = (TensorShape([]), shape_invariants)
@@ -79,6 +84,23 @@ def while_loop(
             get_default_graph().add_to_collection(GraphKeys.WHILE_CONTEXT, context)
         result = build_loop(context, cond, body, loop_vars, shape_invariants, return_same_structure)
         return result if maximum_iterations is None else result[1]
+
+
+def _run(
+    cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, keep_single: bool
+) -> Any:
+    """The loop, where operations run when they are called."""
+    unpack = False
+    while cond(*loop_vars):
+        given = loop_vars
+        loop_vars = body(*given)
+        if len(given) == 1 and not keep_single and not isinstance(loop_vars, (list, tuple)):
+            unpack, loop_vars = True, (loop_vars,)
+        nest.assert_same_structure(list(given), list(loop_vars))
+    result = nest.map_structure(
+        lambda x: x if is_tensor_array(x) else convert_to_tensor(x), loop_vars
+    )
+    return result[0] if unpack else result
 
 
 def _scalar(maximum_iterations: Any) -> Any:

@@ -1,0 +1,119 @@
+"""`tf.py_function`: a Python function of tensors with values, as an operation of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from stillflow.eager.backprop import GradientTape
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dtypes import DType
+from stillflow.graph.export import export
+from stillflow.graph.lazy import torch
+from stillflow.graph.operation import Tensor
+from stillflow.ops.script import call_python, check_callable, eager_py_func_op, functions
+from stillflow.variables.base import Variable
+
+if TYPE_CHECKING:
+    from stillflow.eager.immediate import ImmediateGraph
+
+_RETURNED_VARIABLE = (
+    "Attempting to return a variable from an eagerly executed py_func. Only numeric data "
+    "structures like Tensors or NumPy arrays should be returned; to return the value of a "
+    "variable, make sure to obtain the Tensor backing it by calling `.read_value()` on the "
+    "variable in question: "
+)
+
+
+class _EagerFunction:
+    """A function of tensors with values, and what its gradient needs of the calls so far.
+
+    Args:
+      function: takes and gives tensors.
+      types: of its results.
+      is_gradient: whether it may give None, for zero.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], types: Sequence[DType], is_gradient: bool = False
+    ) -> None:
+        self._function, self._types, self._is_gradient = function, types, is_gradient
+        self._differentiated = False
+        self._calls: list[tuple[ImmediateGraph, GradientTape, list[Tensor], list[Tensor]]] = []
+
+    def run(self, inputs: Sequence[Any], types: Sequence[DType]) -> tuple[list[Any], list[Any]]:
+        """Calls it on run-time values of these types; gives the results and their types."""
+        from stillflow.eager.immediate import ImmediateGraph
+
+        graph = ImmediateGraph()
+        outputs = call_python(self._call, (graph, [_owned(value) for value in inputs], types))
+        return [_owned(graph.value(t)) for t in outputs], [t.dtype for t in outputs]
+
+    def _call(
+        self, graph: ImmediateGraph, values: Sequence[Any], types: Sequence[DType]
+    ) -> list[Tensor]:
+        with graph.as_default(), GradientTape() as tape:
+            inputs = [graph.tensor(v, dtype) for v, dtype in zip(values, types, strict=True)]
+            tape.watch([tensor for tensor in inputs if tensor.dtype.is_floating])
+            outputs = self._converted(self._function(*inputs))
+        if self._differentiated:
+            self._calls.append((graph, tape, inputs, outputs))
+        return outputs
+
+    def _converted(self, results: Any) -> list[Tensor]:
+        if results is None:
+            return []
+        if isinstance(results, (tuple, list)):
+            return [self._tensor(r, t) for r, t in zip(results, self._types, strict=False)]
+        return [self._tensor(results, self._types[0])]
+
+    def _tensor(self, result: Any, dtype: DType) -> Tensor:
+        if isinstance(result, Variable):
+            raise RuntimeError(f"{_RETURNED_VARIABLE}{result}")
+        if result is None and self._is_gradient:
+            result = 0
+        return convert_to_tensor(result, dtype=dtype)
+
+    def gradient(self, types: Sequence[DType]) -> _EagerFunction:
+        """The function of the gradients by the arguments of the last call that has none yet."""
+        self._differentiated = True
+        return _EagerFunction(self._gradients, types, is_gradient=True)
+
+    def _gradients(self, *grads: Any) -> list[Any]:
+        graph, tape, inputs, outputs = self._calls.pop()
+        with graph.as_default():
+            given = [graph.tensor(grad.graph.value(grad), grad.dtype) for grad in grads]
+            found: list[Any] = tape.gradient(outputs, inputs, output_gradients=given)
+            dense: list[Any] = [None if g is None else convert_to_tensor(g) for g in found]
+        return [None if grad is None else grad.numpy() for grad in dense]
+
+
+def _owned(value: Any) -> Any:
+    return value.clone() if isinstance(value, torch.Tensor) else value
+
+
+@export("py_function")
+def py_function(func: Callable[..., Any], inp: Any, Tout: Any, name: str | None = None) -> Any:
+    """An operation that calls a Python function on tensors with values in every step.
+
+    Operations called in the function run at once. It can be differentiated, once.
+
+    Args:
+      func: takes one tensor per input, with methods like `numpy()`; gives a tensor or array, a
+        list or tuple of them, or None.
+      inp: a list of tensors.
+      Tout: the type of the result, or a list of types, empty for None.
+      name: of the operation.
+
+    Returns:
+      A tensor of unknown shape, or a list of them if `Tout` is one.
+
+    Raises:
+      ValueError: if `func` is not callable.
+    """
+    check_callable(func)
+    several = isinstance(Tout, (list, tuple))
+    types = list(Tout) if several else [Tout]
+    token = functions.insert(_EagerFunction(func, types))
+    result = eager_py_func_op(inp, token=token, Tout=types, name=name)
+    return result if several else result[0]
