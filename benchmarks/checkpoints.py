@@ -1,4 +1,4 @@
-"""What the programs that save and restore have in common: many large variables and their saver."""
+"""What the programs that save and restore have in common: many variables and their saver."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-VARIABLES = 64
-SHAPE = [1024, 1024]
 
 
 @dataclass
@@ -27,11 +24,11 @@ class Saved:
         return os.path.join(self.folder.name, "model")
 
 
-def variables(tf: Any) -> Saved:
-    """64 initialised variables of 4 MB each."""
+def variables(tf: Any, count: int = 64, side: int = 1024) -> Saved:
+    """Initialised variables, square ones: 64 of 4 MB each."""
     tf.logging.set_verbosity(tf.logging.ERROR)
-    start = tf.constant(np.random.RandomState(0).rand(*SHAPE).astype(np.float32))
-    made = [tf.Variable(start + i, name=f"v{i}") for i in range(VARIABLES)]
+    start = tf.constant(np.random.RandomState(0).rand(side, side).astype(np.float32))
+    made = [tf.Variable(start + i, name=f"v{i}") for i in range(count)]
     session = tf.Session()
     session.run(tf.global_variables_initializer())
     return Saved(session, tf.train.Saver(made, max_to_keep=2), tempfile.TemporaryDirectory())

@@ -35,7 +35,7 @@ def measure(program: str, implementation: str, share: float) -> dict[str, Any]:
     module = import_implementation(implementation)
     imported = time.perf_counter()
     suffix = "_" + implementation if implementation in ("torch", "jax") else ""
-    steps = importlib.import_module("benchmarks.programs." + program).STEPS
+    described = importlib.import_module("benchmarks.programs." + program)
     source = importlib.import_module("benchmarks.programs." + program + suffix)
     result: dict[str, Any] = {"import": imported - started, "version": version_of(module)}
     start = time.perf_counter()
@@ -48,7 +48,8 @@ def measure(program: str, implementation: str, share: float) -> dict[str, Any]:
     losses = [step()]
     result["first_step"] = time.perf_counter() - start
     result["start"] = sum(result[k] for k in ("import", "build", "initialise", "first_step"))
-    times = repeat(step, losses, max(5, int(steps * share)))
+    count = max(5, int(described.STEPS * share))
+    times = repeat(step, losses, count, getattr(described, "PAUSE", 0.0))
     result.update(step=median(times), fastest_step=min(times), losses=losses[:4])
     result["peak_memory"] = peak_memory()
     return result
@@ -61,12 +62,15 @@ def open_session(tf: Any, job: Any) -> Callable[[], float]:
     return session_step(tf, job)
 
 
-def repeat(step: Callable[[], float], losses: list[float], count: int) -> list[float]:
-    """Durations of ``count`` steps, after a few that are not timed."""
+def repeat(
+    step: Callable[[], float], losses: list[float], count: int, pause: float
+) -> list[float]:
+    """Durations of ``count`` steps, after a few that are not timed; ``pause`` seconds between."""
     for _ in range(WARM_UP):
         losses.append(step())
     times = []
     for _ in range(count):
+        time.sleep(pause)
         start = time.perf_counter()
         losses.append(step())
         times.append(time.perf_counter() - start)

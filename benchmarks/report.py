@@ -27,6 +27,8 @@ FILE_PROGRAMS = {
     "tfrecord_read": ("20,000 TFRecords read", 0.5),
     "checkpoint_save": ("64 variables of 4 MB saved", 0.5),
     "checkpoint_restore": ("64 variables of 4 MB restored", 0.5),
+    "checkpoint_save_small": ("1,000 variables of 64 bytes saved", 1.0),
+    "checkpoint_restore_small": ("1,000 variables of 64 bytes restored", 1.0),
 }
 
 

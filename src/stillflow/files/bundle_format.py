@@ -137,3 +137,48 @@ def _lengths_as_summed(lengths: Array, order: str) -> bytes:
         struct.pack(order + ("I" if length <= 0xFFFFFFFF else "Q"), length)
         for length in lengths.tolist()
     )
+
+
+# ---- Variants: each its length, the bytes of its message and a checksum of all so far
+
+
+def encode_variants(array: Array) -> tuple[bytes, int]:
+    """The bytes of a tensor of variants, given by their serialized messages, and their checksum."""
+    parts, crc = [], 0
+    for item in array.reshape(-1).tolist():
+        crc = crc32c.extend(crc32c.extend(crc, struct.pack("<Q", len(item))), item)
+        stored = struct.pack("<I", crc32c.mask(crc))
+        crc = crc32c.extend(crc, stored)
+        parts += [varint.encode(len(item)), item, stored]
+    return b"".join(parts), crc
+
+
+def decode_variants(raw: Any, count: int, path: str, offset: int) -> tuple[Array, int]:
+    """The serialized messages of variants (flat) from their bytes, and the checksum of these.
+
+    Raises:
+      DataLossError: If the bytes are not those of so many variants.
+    """
+    result = np.empty(count, object)
+    position = crc = 0
+    for index in range(count):
+        try:
+            length, position = varint.decode(raw, position, len(raw))
+        except ValueError as error:
+            raise data_loss(str(error), path, offset) from None
+        end = position + length
+        if end + 4 > len(raw):
+            raise data_loss("A variant longer than what is stored", path, offset)
+        item = result[index] = bytes(raw[position:end])
+        crc = crc32c.extend(crc32c.extend(crc, struct.pack("<Q", length)), item)
+        stored, position = bytes(raw[end : end + 4]), end + 4
+        expected = crc32c.unmask(struct.unpack("<I", stored)[0])
+        if expected != crc:
+            raise data_loss(
+                f"The checksum after Variant {index} does not match. Expected: {expected:08d} "
+                f"Actual: {crc:08d}",
+                path,
+                offset,
+            )
+        crc = crc32c.extend(crc, stored)
+    return result, crc

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stillflow import errors
-from stillflow.files import atomic, bundle_format, bundle_writer, sstable
+from stillflow.files import atomic, bundle_format, bundle_writer, durability, sstable
 from stillflow.files.bundle_format import HEADER_KEY, data_path, index_path
 from stillflow.files.failures import data_loss, os_errors
 
@@ -89,9 +89,10 @@ def merge(prefixes: Sequence[str], target: str) -> None:
     for prefix in prefixes:
         found.add(prefix)
     header = found.header or bundle_format.new_header(0)
-    bundle_writer.commit(target, list(found.shards), header, found.entries)
+    bundle_writer.commit(target, list(found.shards), header, found.entries, synced=False)
     for prefix in prefixes:
         atomic.remove(index_path(prefix))
+        durability.write_back.forget(prefix)
 
 
 def _invalid(message: str) -> errors.InvalidArgumentError:

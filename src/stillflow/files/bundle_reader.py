@@ -198,20 +198,20 @@ class BundleReader:
     def _place(self, key: bytes, entry: Entry) -> tuple[int, str]:
         """The data file of a tensor, its bounds checked before anything is allocated."""
         count = prod(entry.shape)
-        if entry.number in (tensor_types.VARIANT, tensor_types.VARIANT - 1):
+        if entry.number == tensor_types.RESOURCE:
             raise errors.UnimplementedError(
                 None,
                 None,
                 f"Restoring data type {tensor_types.name_of(entry.number)} not yet supported: "
                 f"{_text(key)} in {self.path}",
             )
-        storage = tensor_types.STORAGE.get(entry.number)
-        if storage is None:
+        if entry.number not in tensor_types.STORAGE and entry.number != tensor_types.VARIANT:
             raise data_loss(f"Invalid type in bundle entry: key {_text(key)}", self.path)
-        if entry.number == tensor_types.STRING:
+        if entry.number in tensor_types.OF_BYTES:
             fits, words = entry.size >= count or not entry.size, f"is at least {count}"
         else:
-            fits, words = entry.size == count * storage.itemsize, f"{count * storage.itemsize}"
+            size = count * tensor_types.STORAGE[entry.number].itemsize
+            fits, words = entry.size == size, f"{size}"
         if not fits:
             raise data_loss(
                 f"Invalid size in bundle entry: key {_text(key)}; stored size {entry.size}; "
@@ -236,7 +236,7 @@ class BundleReader:
         octets = np.empty(entry.size, np.uint8)
         memory = octets.data
         crc = position = 0
-        numbers = entry.number != tensor_types.STRING
+        numbers = entry.number not in tensor_types.OF_BYTES
         while position < entry.size:
             with os_errors(path):
                 piece = memory[position : position + _PIECE]
@@ -257,13 +257,17 @@ class BundleReader:
         with os_errors(path):
             mapped = _map(descriptor, entry.offset + entry.size - start, start)
         octets = np.frombuffer(mapped, np.uint8)[entry.offset - start :]
-        crc = 0 if entry.number == tensor_types.STRING else crc32c.crc32c(octets)
+        crc = 0 if entry.number in tensor_types.OF_BYTES else crc32c.crc32c(octets)
         return self._decode(key, entry, octets, crc, path)
 
     def _decode(self, key: bytes, entry: Entry, octets: Array, crc: int, path: str) -> Array:
         if entry.number == tensor_types.STRING:
             array, crc = bundle_format.decode_strings(
                 octets.data, prod(entry.shape), path, entry.offset, self._swap
+            )
+        elif entry.number == tensor_types.VARIANT:
+            array, crc = bundle_format.decode_variants(
+                octets.data, prod(entry.shape), path, entry.offset
             )
         else:
             array = octets.view(tensor_types.STORAGE[entry.number])
@@ -277,6 +281,22 @@ class BundleReader:
         if self._swap and array.dtype.itemsize > 1 and array.dtype != object:
             array = array.byteswap()
         return array.reshape(entry.shape)
+
+
+def is_cut_off(prefix: str) -> bool:
+    """Whether a checkpoint's files are there but shorter than they were: the power failed."""
+    path = index_path(prefix)
+    try:
+        if not os.path.getsize(path):
+            return True
+        reader = BundleReader(prefix)
+        needed = dict.fromkeys(range(reader.shards), 0)
+        for entry in map(reader.entry, reader.names()):
+            needed[entry.shard] = max(needed.get(entry.shard, 0), entry.offset + entry.size)
+    except (OSError, errors.OpError):
+        return False  # damaged in other ways, or no checkpoint: reading it says so
+    files = {data_path(prefix, shard, reader.shards): size for shard, size in needed.items()}
+    return any(not os.path.exists(file) or os.path.getsize(file) < files[file] for file in files)
 
 
 def _read_at(descriptor: int, target: memoryview, offset: int) -> int:

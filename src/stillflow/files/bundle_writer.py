@@ -1,10 +1,13 @@
 """Writing of V2 checkpoints.
 
-Nothing that a reader could see changes before everything is on the disk; then the index takes its
-name, in one step. Where a checkpoint of the same prefix stands there already, its index names the
-very data files that are to be written. So the new data first take names under another count of
-shards, which an index may give as it likes, the index that names these is put in place, and only
-then do data and index get the names that TensorFlow gives them.
+Nothing that a reader could see changes before everything is written; then the index takes its
+name, in one step. A new checkpoint goes to the disk after that, see `durability`.
+
+Where a checkpoint of the same prefix stands there already, its index names the very data files
+that are to be written. So the new data first take names under another count of shards, which an
+index may give as it likes, the index that names these is put in place, and only then do data and
+index get the names that TensorFlow gives them. Each step waits for the disk: a loss of power
+leaves the old checkpoint or the new one, too.
 """
 
 from __future__ import annotations
@@ -16,10 +19,18 @@ from typing import Any
 import numpy as np
 
 from stillflow import errors
-from stillflow.files import atomic, bundle_format, crc32c, sstable, stray, tensor_types
+from stillflow.files import (
+    atomic,
+    bundle_format,
+    crc32c,
+    durability,
+    sstable,
+    stray,
+    tensor_types,
+)
 from stillflow.files.bundle_format import HEADER_KEY, Array, data_path, index_path
 from stillflow.files.failures import os_errors
-from stillflow.files.synced_file import SyncedFile
+from stillflow.files.new_file import NewFile
 from stillflow.files.tensor_slice import Shape, TensorSlice
 
 
@@ -38,14 +49,17 @@ class BundleWriter:
         self._entries: dict[bytes, Any] = {}
         self._offset = 0
         make_directory(os.path.dirname(prefix))
-        self._file = SyncedFile(atomic.temporary_name(data_path(prefix, 0, 1)))
+        # Data that replaces others has to be on the disk before these go.
+        self._sync = durability.waits() or os.path.exists(index_path(prefix))
+        self._file = NewFile(atomic.temporary_name(data_path(prefix, 0, 1)), self._sync)
 
     def add(self, key: bytes, array: Array, number: int) -> None:
         """Adds a tensor.
 
         Args:
           key: Its name.
-          array: Its value: the stored form of quantized types, objects of bytes for strings.
+          array: Its value: the stored form of quantized types, objects of bytes for strings and for
+            the messages of variants.
           number: Its type in the `DataType` enum.
 
         Raises:
@@ -59,8 +73,10 @@ class BundleWriter:
 
         entry = self._entries[key] = BundleEntryProto(dtype=number, offset=self._offset)
         _set_shape(entry, array.shape)
-        if number == tensor_types.STRING:
-            content, crc = bundle_format.encode_strings(array)
+        if number in (tensor_types.STRING, tensor_types.VARIANT):
+            strings = number == tensor_types.STRING
+            encode = bundle_format.encode_strings if strings else bundle_format.encode_variants
+            content, crc = encode(array)
             self._file.append(content)
             entry.size = len(content)
         else:
@@ -102,7 +118,7 @@ class BundleWriter:
         try:
             self._file.close()
             header = bundle_format.new_header(1)
-            commit(self.prefix, [self._file.path], header, self._entries)
+            commit(self.prefix, [self._file.path], header, self._entries, self._sync)
         except BaseException:
             self.abandon()
             raise
@@ -132,17 +148,23 @@ def make_directory(path: str) -> None:
                     raise NotADirectoryError(20, "Not a directory") from None
 
 
-def commit(prefix: str, paths: Sequence[str], header: Any, entries: dict[bytes, Any]) -> None:
+def commit(
+    prefix: str, paths: Sequence[str], header: Any, entries: dict[bytes, Any], synced: bool
+) -> None:
     """Makes finished data files the checkpoint `prefix`, at once.
 
     Args:
       prefix: The checkpoint; one that stands there is replaced.
-      paths: Data files, complete and on the disk, under other names; they are moved.
+      paths: Data files, complete, under other names; they are moved.
       header: The `BundleHeaderProto`; its count of shards is set here.
       entries: Key to `BundleEntryProto`, with shards as in `paths`.
+      synced: Whether the data are on the disk already.
     """
     count = len(paths)
     old_count = _shards_of(prefix)
+    if not synced and (old_count is not None or durability.waits()):
+        durability.sync(paths)
+        synced = True
     first_count = count + 1 if old_count == count else count
     index = index_path(prefix)
     for shard, path in enumerate(paths):
@@ -150,8 +172,10 @@ def commit(prefix: str, paths: Sequence[str], header: Any, entries: dict[bytes, 
         with os_errors(target):
             os.replace(path, target)
     header.num_shards = first_count
-    content = sstable.build(_sorted_items(header, entries))
-    atomic.write_file(index, content)
+    atomic.write_file(index, sstable.build(_sorted_items(header, entries)), sync=synced)
+    if not synced:
+        files = [data_path(prefix, shard, count) for shard in range(count)]
+        durability.write_back.add(prefix, [*files, index])
     if first_count != count and _link_all(prefix, count, first_count):
         header.num_shards = count
         atomic.write_file(index, sstable.build(_sorted_items(header, entries)))

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from stillflow import errors
-from stillflow.files import atomic
+from stillflow.files import atomic, durability
 from stillflow.files.failures import os_errors
 from stillflow.files.local_path import local_path
 
@@ -22,7 +22,9 @@ def write(path: str, state: Any) -> None:
     """Writes a `CheckpointState` so that it is there as a whole or not at all."""
     from google.protobuf import text_format
 
-    atomic.write_file(path, text_format.MessageToString(state).encode())
+    content = text_format.MessageToString(state).encode()
+    atomic.write_file(path, content, sync=durability.waits())
+    durability.write_back.add(path, [path])
 
 
 def read(path: str) -> Any:

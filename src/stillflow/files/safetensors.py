@@ -22,7 +22,7 @@ import numpy as np
 from stillflow import errors
 from stillflow.files import atomic, tensor_types
 from stillflow.files.failures import data_loss, os_errors
-from stillflow.files.synced_file import SyncedFile
+from stillflow.files.new_file import NewFile
 
 Array = np.ndarray[Any, Any]
 
@@ -82,7 +82,7 @@ def write(path: str, tensors: Iterable[StoredTensor]) -> None:
     metadata = {"format": "pt"} | ({_OURS: json.dumps(special)} if special else {})
     text = json.dumps({_METADATA: metadata} | header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    file = SyncedFile(atomic.temporary_name(path))
+    file = NewFile(atomic.temporary_name(path))
     try:
         file.append(_LENGTH.pack(len(text)) + text)
         for content in contents:

@@ -8,7 +8,9 @@ import ml_dtypes
 import numpy as np
 
 STRING = 7
+RESOURCE = 20
 VARIANT = 21
+OF_BYTES = (STRING, VARIANT)  # whose elements are of any length; variants are messages
 
 # Number in the DataType enum: TensorFlow's name, and the type that holds the stored bytes.
 _TYPES: dict[int, tuple[str, Any]] = {

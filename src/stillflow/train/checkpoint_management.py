@@ -11,6 +11,8 @@ from typing import Any
 
 from stillflow import errors
 from stillflow.files import checkpoint_state
+from stillflow.files.bundle_reader import is_cut_off
+from stillflow.files.durability import write_back
 from stillflow.files.failures import os_errors
 from stillflow.files.local_path import local_path
 from stillflow.graph.export import export
@@ -190,16 +192,44 @@ def checkpoint_file(prefix: str, version: int) -> str:
 def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
     """The latest checkpoint of a directory, by its state file; None if there is none.
 
+    Where a loss of power has cut off the latest, or the state file, it is the last that is whole,
+    and a warning says so.
+
     Args:
       checkpoint_dir: The directory.
       latest_filename: The name of its state file, "checkpoint" by default.
     """
+    path = checkpoint_state.state_path(os.fspath(checkpoint_dir), latest_filename)
+    if os.path.exists(path) and not os.path.getsize(path):
+        return _newest(os.fspath(checkpoint_dir), path)
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
     if state and state.model_checkpoint_path:
         if checkpoint_exists_internal(state.model_checkpoint_path):
-            return str(state.model_checkpoint_path)
+            return _whole(str(state.model_checkpoint_path), state.all_model_checkpoint_paths)
         logging.error("Couldn't match files for checkpoint %s", state.model_checkpoint_path)
     return None
+
+
+def _whole(latest: str, kept: Sequence[str]) -> str:
+    """The latest checkpoint, or the last of those kept that is whole if this one is not."""
+    if not is_cut_off(local_path(latest)):
+        return latest
+    for path in reversed(kept):
+        if path != latest and checkpoint_exists_internal(path) and not is_cut_off(local_path(path)):
+            logging.warning("The checkpoint %s is cut off: %s is used instead", latest, path)
+            return path
+    return latest
+
+
+def _newest(directory: str, state_path: str) -> str | None:
+    """The newest whole checkpoint in a directory whose state file has lost what it said."""
+    found = _matching(os.path.join(directory, "*.index"))
+    found = [path for path in found if not is_cut_off(path.removesuffix(".index"))]
+    if not found:
+        return None
+    newest = max(found, key=os.path.getmtime).removesuffix(".index")
+    logging.warning("%s is empty: the newest checkpoint, %s, is used", state_path, newest)
+    return newest
 
 
 def checkpoint_exists_internal(checkpoint_prefix: str) -> bool:
@@ -260,6 +290,7 @@ def delete_checkpoint(
     meta_graph_suffix: str = "meta",
 ) -> None:
     """As `remove_checkpoint`."""
+    write_back.forget(checkpoint_prefix)
     _delete(meta_graph_filename(checkpoint_prefix, meta_graph_suffix))
     if checkpoint_format_version == SaverDef.V2:
         # The index first: without it the rest is no checkpoint, with it all has to be there.
@@ -272,7 +303,7 @@ def delete_checkpoint(
 def _delete(pattern: str) -> None:
     for path in _matching(pattern):
         with os_errors(path):
-            os.remove(path)
+            write_back.remove(path)
 
 
 def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:
@@ -370,6 +401,7 @@ class CheckpointManager:
                 self._last_preserved_timestamp = stamp
                 continue
             try:
+                write_back.wait_for_one(self._maybe_delete)
                 delete_checkpoint(path)
             except Exception as error:
                 logging.warning("Ignoring: %s", str(error))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from stillflow import errors
+from stillflow.files.durability import write_back
 from stillflow.files.local_path import local_path
 from stillflow.graph.api import add_to_collection, get_collection
 from stillflow.graph.eager_mode import executing_eagerly
@@ -207,6 +208,7 @@ class Saver:
             self._next_checkpoint_time += self.saver_def.keep_checkpoint_every_n_hours * 3600
             return
         try:
+            write_back.wait_for_one(self.last_checkpoints)
             checkpoint_management.delete_checkpoint(path, self.saver_def.version, meta_graph_suffix)
         except Exception as error:
             logging.warning("Ignoring: %s", str(error))

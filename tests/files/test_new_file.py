@@ -11,7 +11,7 @@ import pytest
 
 from stillflow import errors
 from stillflow.files.crc32c import crc32c
-from stillflow.files.synced_file import SyncedFile
+from stillflow.files.new_file import NewFile
 
 BUFFER = 4 << 20
 
@@ -25,9 +25,10 @@ def pieces(*sizes: int) -> list[np.ndarray]:
     "sizes",
     [(), (0,), (5,), (BUFFER,), (BUFFER - 1, 2), (3 * BUFFER,), (7, 6 * BUFFER + 13, 1, 300)],
 )
-def test_all_bytes_arrive_in_order(tmp_path: Path, sizes: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("sync", [True, False])
+def test_all_bytes_arrive_in_order(tmp_path: Path, sizes: tuple[int, ...], sync: bool) -> None:
     contents = pieces(*sizes)
-    file = SyncedFile(str(tmp_path / "new"))
+    file = NewFile(str(tmp_path / "new"), sync)
     for content in contents:
         assert file.append(content) == crc32c(content)
     assert file.append(b"end") == crc32c(b"end")
@@ -49,7 +50,7 @@ def test_a_file_system_without_direct_writes_is_written_as_usual(
     (content,) = pieces(3 * BUFFER + 5)
     with monkeypatch.context() as patch:
         patch.setattr(os, "pwrite", refuse_some)
-        file = SyncedFile(str(tmp_path / "new"))
+        file = NewFile(str(tmp_path / "new"))
         file.append(content)
         file.close()
     assert refused and (tmp_path / "new").read_bytes() == content.tobytes()
@@ -62,7 +63,7 @@ def test_a_full_disk_is_reported_and_nothing_stays(
     def full(*unused: object) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    file = SyncedFile(str(tmp_path / "new"))
+    file = NewFile(str(tmp_path / "new"))
     with monkeypatch.context() as patch:
         patch.setattr(os, "pwrite", full)
         with pytest.raises(errors.ResourceExhaustedError, match="No space left"):
@@ -75,5 +76,5 @@ def test_a_full_disk_is_reported_and_nothing_stays(
 def test_a_file_that_exists_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "old").write_bytes(b"old")
     with pytest.raises(errors.AlreadyExistsError):
-        SyncedFile(str(tmp_path / "old"))
+        NewFile(str(tmp_path / "old"))
     assert (tmp_path / "old").read_bytes() == b"old"

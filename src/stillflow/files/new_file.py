@@ -1,8 +1,8 @@
-"""New files that are on the disk as soon as they are closed, at the speed of the disk.
+"""New files, written by threads while the next pieces are copied and summed.
 
-What is large goes around the page cache (O_DIRECT), several pieces at a time: while the disk works,
-the next pieces are copied and summed, and nothing is left to wait for in the end. File systems
-that have no such thing, and small files, are written as usual.
+One that is to be on the disk when it is closed goes around the page cache (O_DIRECT) if it is
+large, several pieces at a time: nothing is left to wait for in the end. File systems that have no
+such thing, and small files, are written as usual.
 """
 
 from __future__ import annotations
@@ -22,29 +22,33 @@ from stillflow.files.failures import os_errors
 
 _BUFFER = 4 << 20
 _BUFFERS = 4
-_PIECE = 1 << 18  # copied and summed at once: it stays in the processor's cache
+_CACHED_BUFFER = 1 << 19  # stays in the processor's cache until it is in the page cache
+_PIECE = 1 << 18  # copied and summed at once
 _DIRECT = getattr(os, "O_DIRECT", 0)
 _AS_USUAL = (errno.EINVAL, errno.EOPNOTSUPP)
 
 
-class SyncedFile:
+class NewFile:
     """A file that does not exist yet, written from its start to its end.
 
     Args:
       path: where it is to be.
+      sync: whether it is to be on the disk when it is closed; else the operating system has it.
 
     Raises:
       OpError: If it cannot be made; when writing or closing, if it cannot be written.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, sync: bool = True) -> None:
         self.path = path
+        self._sync = sync
         with os_errors(path):
             flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
             self._file: int | None = os.open(path, flags, 0o644)
         self._start = 0  # where the buffer belongs in the file
         self._used = 0
-        self._buffer = _new_buffer()
+        self._size = _BUFFER if sync else _CACHED_BUFFER
+        self._buffer = _new_buffer(self._size)
         self._free: queue.SimpleQueue[np.ndarray[Any, Any]] = queue.SimpleQueue()
         self._made = 1
         self._pool: ThreadPoolExecutor | None = None
@@ -62,9 +66,9 @@ class SyncedFile:
         octets = np.frombuffer(content, np.uint8) if isinstance(content, bytes) else content
         crc = position = 0
         while position < octets.size:
-            if self._used == _BUFFER:
+            if self._used == self._size:
                 self._hand_over()
-            size = min(octets.size - position, _BUFFER - self._used, _PIECE)
+            size = min(octets.size - position, self._size - self._used, _PIECE)
             piece = self._buffer[self._used : self._used + size]
             np.copyto(piece, octets[position : position + size])
             crc = crc32c.extend(crc, piece)
@@ -73,14 +77,15 @@ class SyncedFile:
         return crc
 
     def close(self) -> None:
-        """Writes what is left and waits until all of it is on the disk."""
+        """Writes what is left; with `sync`, waits until all of it is on the disk."""
         assert self._file is not None
         with os_errors(self.path):
             self._wait()
-            if self._start:
+            if self._start and self._sync:
                 _write_as_usual(self._file)
             _write_all(self._file, self._buffer[: self._used].data, self._start)
-            atomic.sync_file(self._file)
+            if self._sync:
+                atomic.sync_file(self._file)
             self._release()
 
     def abandon(self) -> None:
@@ -95,17 +100,20 @@ class SyncedFile:
         assert self._file is not None
         with os_errors(self.path):
             if self._pool is None:
-                _write_directly(self._file)
-                self._pool = ThreadPoolExecutor(_BUFFERS if hasattr(os, "pwrite") else 1, "save")
+                if self._sync:
+                    _write_directly(self._file)
+                # Writes to the page cache take turns at the file anyway.
+                several = self._sync and hasattr(os, "pwrite")
+                self._pool = ThreadPoolExecutor(_BUFFERS if several else 1, "save")
             for done in [future for future in self._writing if future.done()]:
                 done.result()
                 self._writing.remove(done)
         self._writing.append(self._pool.submit(self._write, self._buffer, self._start))
-        self._start += _BUFFER
+        self._start += self._size
         self._used = 0
         if self._made < _BUFFERS:
             self._made += 1
-            self._buffer = _new_buffer()
+            self._buffer = _new_buffer(self._size)
         else:
             self._buffer = self._free.get()
 
@@ -131,9 +139,9 @@ class SyncedFile:
             os.close(file)
 
 
-def _new_buffer() -> np.ndarray[Any, Any]:
+def _new_buffer(size: int) -> np.ndarray[Any, Any]:
     """Memory that begins at a page, as O_DIRECT wants it."""
-    return np.frombuffer(mmap.mmap(-1, _BUFFER), np.uint8)
+    return np.frombuffer(mmap.mmap(-1, size), np.uint8)
 
 
 def _write_all(file: int, content: memoryview, start: int) -> None:

@@ -1,0 +1,172 @@
+"""Files that are taken to the disk while the program goes on.
+
+A file that has been written is safe from a kill: the operating system has it. To be safe from a
+loss of power it has to be on the disk, and waiting for that takes several times as long as writing.
+So a thread waits for it, the newest files first, and the program waits only before it deletes the
+last checkpoint that is known to be on the disk. The end of the program waits too. What is deleted
+goes by the same thread: that takes its time as well.
+
+With STILLFLOW_SYNC_SAVES=1 in the environment every save waits.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterable, Sequence
+
+from stillflow.files import atomic
+from stillflow.files.failures import from_os
+from stillflow.files.local_path import local_path
+from stillflow.platform import tf_logging as logging
+
+# The state file is replaced right after a save, which waits for what is on its way to the disk.
+_PAUSE = 0.03
+_VARIABLE = "STILLFLOW_SYNC_SAVES"
+_OPEN = os.O_RDWR | os.O_BINARY if os.name == "nt" else os.O_RDONLY  # type: ignore[attr-defined]
+
+
+def waits() -> bool:
+    """Whether every save is to wait for the disk."""
+    return os.environ.get(_VARIABLE, "") not in ("", "0")
+
+
+def sync(paths: Sequence[str]) -> None:
+    """Waits until files and their names are on the disk; what is gone meanwhile does not count.
+
+    Raises:
+      OpError: If the disk refuses.
+    """
+    for path in paths:
+        try:
+            descriptor = os.open(path, _OPEN)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise from_os(error, path) from None
+        try:
+            atomic.sync_file(descriptor)
+        except OSError as error:
+            raise from_os(error, path) from None
+        finally:
+            os.close(descriptor)
+    for directory in sorted({os.path.dirname(path) for path in paths}):
+        atomic.sync_directory(directory)
+
+
+class WriteBack:
+    """Takes checkpoints to the disk in a thread that lasts as long as there is something to do."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: dict[str, Sequence[str]] = {}
+        self._failed: dict[str, Exception] = {}
+        self._removed: list[str] = []
+        self._current: str | None = None
+        self._working = False
+
+    def add(self, prefix: str, paths: Sequence[str]) -> None:
+        """Has the files of a checkpoint, complete and under their names, taken to the disk."""
+        if waits():
+            sync(paths)
+            return
+        with self._changed:
+            key = _key(prefix)
+            self._failed.pop(key, None)
+            self._waiting.pop(key, None)
+            self._waiting[key] = tuple(paths)
+        self._start()
+
+    def remove(self, path: str) -> None:
+        """Deletes a file: takes its name at once, and what it holds when there is time.
+
+        Raises:
+          OSError: If it cannot be deleted.
+        """
+        removed = atomic.temporary_name(path)
+        os.replace(path, removed)
+        with self._changed:
+            self._removed.append(removed)
+        self._start()
+
+    def _start(self) -> None:
+        with self._changed:
+            if self._working:
+                return
+            self._working = True
+        try:
+            threading.Thread(target=self._work, name="write back").start()
+        except RuntimeError:  # the interpreter is ending, or there are too many threads
+            self._work()
+
+    def forget(self, prefix: str) -> None:
+        """Says that a checkpoint is deleted: nobody waits for it any more."""
+        with self._changed:
+            self._waiting.pop(_key(prefix), None)
+            self._failed.pop(_key(prefix), None)
+
+    def wait(self) -> None:
+        """Waits until everything is on the disk.
+
+        Raises:
+          OpError: If the disk has refused one of the files.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: not self._working)
+            for error in self._failed.values():
+                raise error
+
+    def wait_for_one(self, prefixes: Iterable[str]) -> None:
+        """Waits until at least one of some checkpoints is on the disk.
+
+        Raises:
+          OpError: If the disk has refused all of them.
+        """
+        keys = {_key(prefix) for prefix in prefixes}
+        with self._changed:
+            while keys:
+                failed = keys & self._failed.keys()
+                waiting = {key for key in keys if key in self._waiting or key == self._current}
+                if failed | waiting != keys:
+                    return
+                if not waiting:
+                    raise self._failed[failed.pop()]
+                self._changed.wait()
+
+    def _work(self) -> None:
+        while True:
+            time.sleep(_PAUSE)
+            with self._changed:
+                self._current = None
+                removed, self._removed = self._removed, []
+                if not (self._waiting or removed):
+                    self._working = False
+                self._changed.notify_all()
+                if not self._working:
+                    return
+                paths: Sequence[str] = ()
+                if self._waiting:
+                    self._current, paths = self._waiting.popitem()
+            for path in removed:
+                atomic.remove(path)
+            try:
+                sync(paths)
+            except Exception as error:
+                self._report(self._current or "", error)
+
+    def _report(self, key: str, error: Exception) -> None:
+        logging.error("The checkpoint %s may not outlive a loss of power: %s", key, error)
+        with self._changed:
+            self._failed[key] = error
+
+
+def _key(prefix: str) -> str:
+    return os.path.abspath(local_path(prefix))
+
+
+write_back = WriteBack()
+
+if hasattr(os, "register_at_fork"):
+    # The thread stays with the parent, and with it the work.
+    os.register_at_fork(after_in_child=write_back.__init__)  # type: ignore[misc]
