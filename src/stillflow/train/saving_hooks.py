@@ -201,9 +201,11 @@ class SummarySaverHook(SessionRunHook):
     def after_run(self, run_context: Any, run_values: Any) -> None:
         if not self._summary_writer:
             return
-        step = run_values.results["global_step"] + 1
+        # What was read with the run may be from before its update: a second read tells.
+        read = run_values.results["global_step"]
         if self._next_step is None or self._request_summary:
-            step = run_context.session.run(self._global_step_tensor)
+            self._lag = run_context.session.run(self._global_step_tensor) - read
+        step = read + self._lag
         if self._next_step is None:
             self._summary_writer.add_session_log(SessionLog(status=SessionLog.START), step)
         if self._request_summary:
