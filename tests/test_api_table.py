@@ -38,7 +38,7 @@ def test_a_decorated_function_is_public_under_every_name(make_api: ModuleType) -
 
 
 def test_a_decorated_class_is_public(make_api: ModuleType) -> None:
-    assert exports(make_api, '@graph.export("Graph")\nclass Graph: ...') == {"Graph": "Graph"}
+    assert exports(make_api, '@export("Graph")\nclass Graph: ...') == {"Graph": "Graph"}
 
 
 @pytest.mark.parametrize(

@@ -84,10 +84,8 @@ def _marked(statement: ast.stmt) -> Iterator[tuple[ast.Call, str | None]]:
 
 
 def _mark(call: ast.Call) -> str | None:
-    """Which mark a call is, if any: `export` or `export_value`, under whatever module."""
-    function = call.func
-    name = function.id if isinstance(function, ast.Name) else (
-        function.attr if isinstance(function, ast.Attribute) else None)
+    """Which mark a call is, if any: `export` or `export_value`; a method of that name is none."""
+    name = _name(call.func)
     return name if name in ("export", "export_value") else None
 
 

@@ -55,9 +55,9 @@ def test_an_error_of_its_function_reaches_the_coordinator():
             coordinator.join(threads)
 
 
-def test_has_no_message():
+def test_stands_in_a_meta_graph_as_a_plain_queue_runner():
     with tf.Graph().as_default():
         queue = tf.FIFOQueue(10, tf.float32)
-        runner = FeedingQueueRunner(queue, [queue.enqueue(1.0)])
-        with pytest.raises(NotImplementedError, match="FeedingQueueRunner does not support"):
-            runner.to_proto()
+        tf.train.add_queue_runner(FeedingQueueRunner(queue, [queue.enqueue(1.0)]))
+        message = tf.train.export_meta_graph()
+        assert len(message.collection_def["queue_runners"].bytes_list.value) == 1

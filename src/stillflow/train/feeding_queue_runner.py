@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow import errors
+from stillflow.graph.export import export
 from stillflow.train.queue_runner import QueueRunner
 
 _CLOSED = (errors.OutOfRangeError, errors.CancelledError)
 
 
+@export("contrib.training.FeedingQueueRunner")
 class FeedingQueueRunner(QueueRunner):
     """Runs each enqueue operation in a thread of its own, with what its function feeds.
 
@@ -47,7 +49,3 @@ class FeedingQueueRunner(QueueRunner):
         if feed is None:
             return super()._enqueue(sess, enqueue_op)
         return lambda: sess.run(enqueue_op, feed_dict=feed())
-
-    def to_proto(self, export_scope: str | None = None) -> Any:
-        """Raises NotImplementedError: functions have no message."""
-        raise NotImplementedError(f"{type(self).__name__} does not support serialization to proto.")

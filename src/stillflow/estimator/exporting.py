@@ -1,0 +1,204 @@
+"""The export of an estimator's model as a SavedModel."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from stillflow import errors
+from stillflow.estimator.mode_keys import ModeKeys
+from stillflow.estimator.spec import EstimatorSpec
+from stillflow.files import gfile
+from stillflow.graph.api import add_to_collection, get_collection
+from stillflow.graph.graph import Graph
+from stillflow.graph.graph_keys import GraphKeys
+from stillflow.platform import tf_logging as logging
+from stillflow.runtime.session import Session
+from stillflow.saved_model import names
+from stillflow.saved_model.export_outputs import EvalOutput, TrainOutput, with_default_output
+from stillflow.saved_model.signatures import is_valid_signature
+from stillflow.saved_model.writing import SavedModelBuilder
+from stillflow.train.saver import Saver
+from stillflow.train.scaffold import Scaffold
+
+if TYPE_CHECKING:
+    from stillflow.estimator.estimator import Estimator
+
+SINGLE_RECEIVER = "input"
+_ATTEMPTS = 10
+# The modes in the order of their graphs, each with its tag.
+_TAGS = {ModeKeys.TRAIN: names.TRAINING, ModeKeys.EVAL: "eval", ModeKeys.PREDICT: names.SERVING}
+_METHODS = {
+    names.CLASSIFY_METHOD_NAME: "Classify",
+    names.REGRESS_METHOD_NAME: "Regress",
+    names.PREDICT_METHOD_NAME: "Predict",
+    names.SUPERVISED_TRAIN_METHOD_NAME: "Train",
+    names.SUPERVISED_EVAL_METHOD_NAME: "Eval",
+}
+
+
+def export_all_saved_models(
+    estimator: Estimator, base: Any, receivers: dict[Any, Any], assets_extra: Any, as_text: bool,
+    checkpoint_path: Any, strip_default_attrs: bool,
+) -> bytes:  # fmt: skip
+    """Writes a SavedModel with a graph for each mode; it has its name only once it is whole.
+
+    Args:
+      estimator: whose model function is called.
+      base: the folder to make it in.
+      receivers: {mode: function that gives a receiver of inputs}.
+      assets_extra: {path below `assets.extra`: file}.
+      as_text: whether the message is written as text.
+      checkpoint_path: the values of the variables.
+      strip_default_attrs: whether attributes with default values are left out.
+
+    Returns:
+      The path of the folder.
+
+    Raises:
+      ValueError: if no known mode is given, or the checkpoint lacks a variable.
+    """
+    modes = [mode for mode in _TAGS if receivers.get(mode)]
+    if not modes:
+        raise ValueError(f"No valid modes for exporting found. Got {receivers.keys()}.")
+    path = timestamped_directory(base)
+    unfinished = os.path.join(os.path.dirname(path), b"temp-" + os.path.basename(path))
+    builder = SavedModelBuilder(unfinished)
+    for mode in modes:
+        _add_graph(
+            builder, estimator, mode, receivers[mode], checkpoint_path, strip_default_attrs,
+            with_variables=mode == modes[0],
+        )  # fmt: skip
+    builder.save(as_text)
+    for name, source in (assets_extra or {}).items():
+        target = os.path.join(unfinished, b"assets.extra", os.fsencode(name))
+        gfile.recursive_create_dir(os.path.dirname(target))
+        gfile.copy(source, target)
+    gfile.rename(unfinished, path)
+    return path
+
+
+def timestamped_directory(base: Any) -> bytes:
+    """A path below `base`, named by the seconds since 1970, that does not exist.
+
+    Raises:
+      RuntimeError: if none is free for ten seconds.
+    """
+    for attempt in range(1, _ATTEMPTS + 1):
+        path = os.path.join(os.fsencode(base), str(int(time.time())).encode())
+        if not gfile.file_exists(path):
+            return path
+        time.sleep(1)
+        logging.warn(f"Directory {path!r} already exists; retrying (attempt {attempt}/{_ATTEMPTS})")
+    raise RuntimeError(
+        f"Failed to obtain a unique export directory name after {_ATTEMPTS} attempts."
+    )
+
+
+def _add_graph(
+    builder: SavedModelBuilder, estimator: Estimator, mode: Any, receiver_fn: Any,
+    checkpoint_path: Any, strip_default_attrs: bool, with_variables: bool,
+) -> None:  # fmt: skip
+    with Graph().as_default() as graph:
+        estimator._begin(graph)
+        receiver = receiver_fn()
+        labels = getattr(receiver, "labels", None)
+        spec = estimator._call_model_fn(receiver.features, labels, mode, estimator.config)
+        signatures = signatures_of(
+            receiver.receiver_tensors, _outputs(spec),
+            getattr(receiver, "receiver_tensors_alternatives", None),
+            serving_only=mode == ModeKeys.PREDICT,
+        )  # fmt: skip
+        with Session(config=estimator.config.session_config) as session:
+            local_init = spec.scaffold.local_init_op
+            if local_init is None:
+                local_init = Scaffold.default_local_init_op()
+            saver = spec.scaffold.saver or Saver(sharded=True)
+            _restore(saver, session, checkpoint_path, mode)
+            arguments: dict[str, Any] = {
+                "tags": [_TAGS[mode]], "signature_def_map": signatures, "main_op": local_init,
+                "assets_collection": get_collection(GraphKeys.ASSET_FILEPATHS), "saver": saver,
+                "strip_default_attrs": strip_default_attrs,
+            }  # fmt: skip
+            if spec.train_op is not None:
+                add_to_collection(names.TRAIN_OP_KEY, spec.train_op)
+            if with_variables:
+                builder.add_meta_graph_and_variables(session, **arguments)
+            else:
+                builder.add_meta_graph(**arguments)
+
+
+def _restore(saver: Any, session: Any, path: Any, mode: Any) -> None:
+    try:
+        saver.restore(session, path)
+    except errors.NotFoundError as error:
+        raise ValueError(
+            "Could not load all requested variables from checkpoint. Please make sure your "
+            "model_fn does not expect variables that were not saved in the checkpoint.\n\n"
+            f"Encountered error with mode `{mode}` while restoring checkpoint from: `{path}`. "
+            f"Full Traceback:\n\n{error}"
+        ) from error
+
+
+def _outputs(spec: EstimatorSpec) -> dict[str, Any]:
+    if spec.mode == ModeKeys.PREDICT:
+        return with_default_output(spec.export_outputs, spec.predictions)
+    kind = TrainOutput if spec.mode == ModeKeys.TRAIN else EvalOutput
+    return {_TAGS[spec.mode]: kind(spec.loss, spec.predictions, spec.eval_metric_ops)}
+
+
+def signatures_of(
+    receivers: Any, outputs: Any, alternatives: Any = None, serving_only: bool = True
+) -> dict[str, Any]:
+    """The signatures from what a model receives to what it answers; those that do not fit are left.
+
+    Args:
+      receivers: {name: tensor}, or a tensor.
+      outputs: {signature: `ExportOutput`}.
+      alternatives: {name: receivers}, other ways into the graph; their signatures are named
+        "name:signature".
+      serving_only: whether only signatures that TensorFlow Serving knows stay.
+
+    Raises:
+      ValueError: if `outputs` is no dict.
+    """
+    if not isinstance(outputs, dict):
+        raise ValueError(f"export_outputs must be a dict and not{type(outputs)}")
+    ways = {"": receivers}
+    ways.update({f"{name or 'None'}:": value for name, value in (alternatives or {}).items()})
+    included, excluded = {}, {}
+    for prefix, tensors in ways.items():
+        tensors = tensors if isinstance(tensors, dict) else {SINGLE_RECEIVER: tensors}
+        for key, output in outputs.items():
+            name = f"{prefix}{key or 'None'}"
+            try:
+                included[name] = output.as_signature_def(tensors)
+            except ValueError as error:
+                excluded[name] = str(error)
+    _report(included, excluded)
+    if not serving_only:
+        return included
+    return {name: value for name, value in included.items() if is_valid_signature(value)}
+
+
+def _report(included: dict[str, Any], excluded: dict[str, str]) -> None:
+    by_method: dict[str, list[str]] = defaultdict(list, {method: [] for method in _METHODS})
+    for name, signature in included.items():
+        by_method[signature.method_name].append(name)
+    for method, found in by_method.items():
+        logging.info(
+            f"Signatures INCLUDED in export for {_METHODS.get(method, method)}: {found or 'None'}"
+        )
+    if excluded:
+        logging.info(
+            "Signatures EXCLUDED from export because they cannot be be served via TensorFlow "
+            "Serving APIs:"
+        )
+        for name, reason in excluded.items():
+            logging.info(f"'{name}' : {reason}")
+    if not included:
+        logging.warn("Export includes no signatures!")
+    elif names.DEFAULT_SERVING_SIGNATURE_DEF_KEY not in included:
+        logging.warn("Export includes no default signature!")

@@ -1,0 +1,46 @@
+"""What an input function returns: features, labels, and what must run before they can be read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.data.dataset import DatasetV2
+from stillflow.data.dataset_v1 import make_initializable_iterator
+from stillflow.train.session_run_hook import SessionRunHook
+
+
+class DatasetInitializerHook(SessionRunHook):
+    """Initializes an iterator in every new session."""
+
+    def __init__(self, iterator: Any) -> None:
+        self._iterator = iterator
+
+    def begin(self) -> None:
+        self._initializer = self._iterator.initializer
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        session.run(self._initializer)
+
+
+def features_and_labels(result: Any) -> tuple[Any, Any, list[Any]]:
+    """Splits what an input function returned.
+
+    Args:
+      result: features, (features, labels), or a dataset of them.
+
+    Returns:
+      Features, labels (None if there are none), and hooks to run with them.
+
+    Raises:
+      ValueError: if it is a list or tuple of another length.
+    """
+    hooks = []
+    if isinstance(result, DatasetV2):
+        iterator = make_initializable_iterator(result)
+        hooks.append(DatasetInitializerHook(iterator))
+        result = iterator.get_next()
+    if not isinstance(result, (list, tuple)):
+        return result, None, hooks
+    if len(result) != 2:
+        raise ValueError("input_fn should return (features, labels) as a len 2 tuple.")
+    return result[0], result[1], hooks

@@ -1,0 +1,14 @@
+"""tf.estimator.ModeKeys: what a model function is called for."""
+
+from __future__ import annotations
+
+from stillflow.graph.export import export
+
+
+@export("estimator.ModeKeys")
+class ModeKeys:
+    """The modes of a model function: training, evaluation, prediction."""
+
+    TRAIN = "train"
+    EVAL = "eval"
+    PREDICT = "infer"
