@@ -40,7 +40,8 @@ lay_out() {
   git=$SOURCES/${repository/\//+}
   [ ! -d "$git/repo" ] || git=$git/repo
   mkdir -p "$folder.part"
-  git --git-dir "$git" ls-tree -rz --name-only "$commit" | grep -zvE '\.(data-[0-9-]+of.*|mp4|gif)$' |
+  # A file that the git folder lacks has no size there.
+  git --git-dir "$git" ls-tree -rzl "$commit" 2>/dev/null | grep -zvP '^[^\t]* BAD\t' | cut -zf 2- |
     xargs -0 git --git-dir "$git" archive "$commit" | tar -x -C "$folder.part"
   mv "$folder.part" "$folder"
 }
@@ -51,7 +52,11 @@ cat >"$OUT/python" <<END
 PYTHONPATH="$HERE/src\${PYTHONPATH:+:\$PYTHONPATH}" exec "$PYTHON" -m stillflow "\$@"
 END
 chmod +x "$OUT/python"
-"$PYTHON" -m pip --disable-pip-version-check install --quiet matplotlib scipy
+mapfile -t needs < <(
+  for name in "${names[@]}"; do grep -P "^$name\t" "$kit/programs.tsv" | cut -f 6; done |
+    tr ' ' '\n' | sort -u
+)
+"$PYTHON" -m pip --disable-pip-version-check install --quiet scipy "${needs[@]}"
 
 CORPUS_WORK=$OUT/work "$PYTHON" "$kit/tools/runall.py" "$OUT/python" "${names[@]}" |
   tee "$OUT/report.txt"
