@@ -52,8 +52,8 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.train.experimental.loss_scale",
     },
     "tensorflow.python.training.input": {
-        "_as_original_type": "stillflow.train.batching:_as_given",
-        "_as_tensor_list": "stillflow.train.batching:_as_list",
+        "_as_original_type": "stillflow.train.batching:as_given",
+        "_as_tensor_list": "stillflow.train.batching:as_list",
         "_as_tensor_list_list": "stillflow.train.batching:_as_lists",
         "_SparseMetaData": "stillflow.train.stored_sparse:SparseMetaData",
         "_store_sparse_tensors": "stillflow.train.stored_sparse:store_sparse",

@@ -23,7 +23,7 @@ from stillflow.train.stored_sparse import restore_sparse, store_sparse, store_sp
 # ---- Components as lists
 
 
-def _as_list(tensors: Any) -> Any:
+def as_list(tensors: Any) -> Any:
     if isinstance(tensors, dict):
         return [tensors[key] for key in sorted(tensors, key=str)]
     return tensors
@@ -37,10 +37,10 @@ def _as_lists(tensors_list: Any) -> Any:
     keys = set(tensors_list[0])
     if any(set(tensors) != keys for tensors in tensors_list[1:]):
         raise ValueError("All dictionaries in tensors_list must have the same keys")
-    return [_as_list(tensors) for tensors in tensors_list]
+    return [as_list(tensors) for tensors in tensors_list]
 
 
-def _as_given(given: Any, taken: Any) -> Any:
+def as_given(given: Any, taken: Any) -> Any:
     """What came out of the queue, in a dictionary if components went in so."""
     if not isinstance(given, dict):
         return taken
@@ -48,7 +48,7 @@ def _as_given(given: Any, taken: Any) -> Any:
     return dict(zip(sorted(given, key=str), values, strict=True))
 
 
-def _check_keep(keep_input: Any, enqueue_many: bool) -> Any:
+def check_keep(keep_input: Any, enqueue_many: bool) -> Any:
     keep = convert_to_tensor(keep_input)
     ndims = keep.shape.ndims
     if ndims is None:
@@ -60,7 +60,7 @@ def _check_keep(keep_input: Any, enqueue_many: bool) -> Any:
     return keep
 
 
-def _types(lists: Sequence[Sequence[Any]]) -> list[Any]:
+def types_of(lists: Sequence[Sequence[Any]]) -> list[Any]:
     types = [tensor.dtype for tensor in lists[0]]
     for tensors in lists[1:]:
         others = [tensor.dtype for tensor in tensors]
@@ -72,7 +72,7 @@ def _types(lists: Sequence[Sequence[Any]]) -> list[Any]:
     return types
 
 
-def _shapes(lists: Sequence[Sequence[Any]], shapes: Any, enqueue_many: bool) -> Any:
+def shapes_of(lists: Sequence[Sequence[Any]], shapes: Any, enqueue_many: bool) -> Any:
     if shapes is not None:
         return shapes
     count = len(lists[0])
@@ -141,7 +141,7 @@ class Batches:
         self.seed = seed
 
     def _queue(self, lists: Sequence[Sequence[Any]]) -> QueueBase:
-        types, shapes = _types(lists), _shapes(lists, self.shapes, self.enqueue_many)
+        types, shapes = types_of(lists), shapes_of(lists, self.shapes, self.enqueue_many)
         if self.reserved is not None:
             return RandomShuffleQueue(
                 capacity=self.capacity, min_after_dequeue=self.reserved, seed=self.seed,
@@ -178,18 +178,18 @@ class Batches:
 
     def of(self, tensors: Any, keep_input: Any, num_threads: int, name: Any, scope: str) -> Any:
         """Batches of one set of components, which `num_threads` threads compute."""
-        components = _as_list(tensors)
+        components = as_list(tensors)
         with name_scope(name, scope, [*components, keep_input]) as full_name:
             self._check()
             components = convert_n_to_tensor_or_indexed_slices(components)
             if not components:
                 raise ValueError("Expected at least one tensor in batch().")
-            keep = _check_keep(keep_input, self.enqueue_many)
+            keep = check_keep(keep_input, self.enqueue_many)
             stored, infos = store_sparse(components, self.enqueue_many, keep)
             queue = self._queue([stored])
             enqueue = [_enqueue_op(queue, stored, self.enqueue_many, keep)] * num_threads
             add_queue_runner(QueueRunner(queue, enqueue))
-            return _as_given(tensors, self._taken(queue, infos, full_name))
+            return as_given(tensors, self._taken(queue, infos, full_name))
 
     def joined(self, tensors_list: Any, keep_input: Any, name: Any, scope: str) -> Any:
         """Batches of several sets of components, each computed by a thread of its own."""
@@ -199,9 +199,9 @@ class Batches:
             lists = [convert_n_to_tensor_or_indexed_slices(tensors) for tensors in lists]
             if not lists:
                 raise ValueError("Expected at least one input in batch_join().")
-            keep = _check_keep(keep_input, self.enqueue_many)
+            keep = check_keep(keep_input, self.enqueue_many)
             stored, infos = store_sparse_join(lists, self.enqueue_many, keep)
             queue = self._queue(stored)
             enqueue = [_enqueue_op(queue, tensors, self.enqueue_many, keep) for tensors in stored]
             add_queue_runner(QueueRunner(queue, enqueue))
-            return _as_given(tensors_list[0], self._taken(queue, infos, full_name))
+            return as_given(tensors_list[0], self._taken(queue, infos, full_name))

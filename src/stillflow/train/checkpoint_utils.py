@@ -85,9 +85,10 @@ def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
     return sorted(shapes.items())
 
 
-_POLL_SECONDS = 1.0
+_POLL_SECONDS = 1
 
 
+@export("contrib.training.wait_for_new_checkpoint")
 def wait_for_new_checkpoint(
     checkpoint_dir: Any,
     last_checkpoint: str | None = None,

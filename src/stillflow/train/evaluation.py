@@ -7,6 +7,7 @@ from typing import Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies
+from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.ops.control import identity
@@ -23,6 +24,7 @@ from stillflow.variables.variable_scope import get_variable
 _MANY = 20
 
 
+@export("contrib.training.StopAfterNEvalsHook")
 class StopAfterNEvalsHook(SessionRunHook):
     """Ends an evaluation after some rounds, and logs how far it is.
 
@@ -58,6 +60,7 @@ class StopAfterNEvalsHook(SessionRunHook):
             logging.info("Evaluation [%d/%d]", done, self._num_evals)
 
 
+@export("contrib.training.get_or_create_eval_step")
 def get_or_create_eval_step() -> Any:
     """The local variable `eval_step` that counts the rounds of an evaluation.
 
@@ -73,6 +76,7 @@ def get_or_create_eval_step() -> Any:
     )  # fmt: skip
 
 
+@export("contrib.training.evaluate_once")
 def evaluate_once(
     checkpoint_path: Any, master: str = "", scaffold: Any = None, eval_ops: Any = None,
     feed_dict: Any = None, final_ops: Any = None, final_ops_feed_dict: Any = None,
@@ -97,7 +101,7 @@ def evaluate_once(
     eval_step = get_or_create_eval_step()
     hooks = list(hooks or [])
     if eval_ops is not None:
-        eval_ops = _counted(eval_ops, assign_add(eval_step, 1, use_locking=True))
+        eval_ops = with_counter(eval_ops, assign_add(eval_step, 1, use_locking=True))
         done = _counter_after(eval_ops)
         for hook in hooks:
             if isinstance(hook, StopAfterNEvalsHook):
@@ -116,7 +120,8 @@ def evaluate_once(
     return final.final_ops_values
 
 
-def _counted(eval_ops: Any, update: Any) -> Any:
+def with_counter(eval_ops: Any, update: Any) -> Any:
+    """What a round runs, and the counter's update with it."""
     if isinstance(eval_ops, dict):
         eval_ops["update_eval_step"] = update
         return eval_ops
