@@ -114,8 +114,6 @@ def test_what_is_refused(tmp_path):
     writer.add_run_metadata(tf.RunMetadata(), "tag")
     with pytest.raises(ValueError, match="tag was already used"):
         writer.add_run_metadata(tf.RunMetadata(), "tag")
-    with pytest.raises(NotImplementedError, match="session"):
-        tf.summary.FileWriter(str(tmp_path), session=object())
     writer.close()
 
 

@@ -60,6 +60,25 @@ class Finder:
         return _spec(name, loader, is_package=not is_tool)
 
 
+class InsideFinder:
+    """Finds internal modules of TensorFlow below a public namespace of ours.
+
+    `from tensorflow.contrib.summary import summary` asks the module it got, which is
+    stillflow.contrib.summary, for a submodule. The last finder asked.
+    """
+
+    @staticmethod
+    def find_spec(
+        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the spec of ``stillflow.X`` where only ``tensorflow.X`` was a module."""
+        root, _, rest = name.partition(".")
+        inside = f"{ROOT}.{rest}"
+        if root != "stillflow" or names.internal_module(inside) is None:
+            return None
+        return _spec(name, _Loader(target=inside))
+
+
 def _spec(name: str, loader: Any, is_package: bool = True) -> ModuleSpec:
     spec = ModuleSpec(name, loader, origin=_FILE, is_package=is_package)
     spec.has_location = True

@@ -7,7 +7,7 @@ import sys
 from importlib.machinery import ModuleSpec
 
 from stillflow.facade import callers
-from stillflow.facade.finder import ROOT, Finder, real_spec
+from stillflow.facade.finder import ROOT, Finder, InsideFinder, real_spec
 
 _MIXED = (
     "A real TensorFlow {version} is already imported in this process ({file}), and Stillflow will "
@@ -42,6 +42,7 @@ def install(shadow: bool = True) -> None:
         say("TensorFlow is installed in this environment; this process uses Stillflow in its place")
     _finder = Finder(shadow)
     sys.meta_path.insert(0, _finder)
+    sys.meta_path.append(InsideFinder)
     importlib.util.find_spec = _probe
     importlib.invalidate_caches()
 
@@ -63,6 +64,7 @@ def uninstall() -> None:
         return
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
+        sys.meta_path.remove(InsideFinder)
     if importlib.util.find_spec is _probe:
         importlib.util.find_spec = _find_spec
     _finder = None

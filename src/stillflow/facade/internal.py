@@ -7,7 +7,12 @@ separated by blanks, that are asked for every other name.
 
 from __future__ import annotations
 
-from stillflow.facade import internal_contrib, internal_ops, internal_training
+from stillflow.facade import (
+    internal_contrib,
+    internal_ops,
+    internal_ragged,
+    internal_training,
+)  # fmt: skip
 
 # Internal packages whose modules have the names of a public namespace's.
 PACKAGES = {
@@ -18,7 +23,7 @@ PACKAGES = {
 
 # Internal modules that we have whole: the very module, so that patching it has an effect.
 MODULES = {
-    "tensorflow.contrib.opt.python.training.sign_decay": "stillflow.contrib.opt.sign_decay",
+    **internal_contrib.MODULES,
     "tensorflow.examples.tutorials.mnist.input_data": "stillflow.contrib.learn.datasets.mnist",
     "tensorflow.python.compat.compat": "stillflow.platform.compat",
     "tensorflow.python.data.util.convert": "stillflow.data.convert",
@@ -71,6 +76,7 @@ MODULES = {
 OBJECTS: dict[str, dict[str, str]] = {
     **internal_contrib.OBJECTS,
     **internal_ops.OBJECTS,
+    **internal_ragged.OBJECTS,
     **internal_training.OBJECTS,
     "tensorflow.python.autograph.core.ag_ctx": {"*": "stillflow.graph.autograph_status"},
     "tensorflow.python.client.device_lib": {
@@ -226,6 +232,9 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.summary.plugin_asset": {"*": "stillflow.summary.plugin_asset"},
     "tensorflow.python.summary.writer.event_file_writer": {
         "*": "stillflow.summary.event_file_writer",
+    },
+    "tensorflow.python.summary.writer.event_file_writer_v2": {
+        "*": "stillflow.summary.session_event_writer",
     },
     "tensorflow.python.summary.writer.writer": {
         "_PLUGINS_DIR": "stillflow.summary.writer:PLUGINS",

@@ -39,6 +39,19 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.variables.initializers stillflow.variables.convolution_initializers",
     },
     "tensorflow.python.ops.confusion_matrix": {"*": "stillflow.ops.math.confusion"},
+    "tensorflow.python.ops.control_flow_v2_toggles": {
+        "*": "stillflow.ops.control_flow.toggles",
+    },
+    "tensorflow.python.ops.critical_section_ops": {
+        "*": "stillflow.ops.control_flow.critical_section",
+    },
+    "tensorflow.python.ops.ctc_ops": {
+        "_scan": "stillflow.nn.ctc_alignments:scan",
+        "_state_to_olabel": "stillflow.nn.ctc_alignments:of_classes",
+        "_state_to_olabel_unique": "stillflow.nn.ctc_alignments:of_classes_by_unique_labels",
+        "_sum_states": "stillflow.nn.ctc_alignments:sum_of_equal",
+        "*": "stillflow.nn.ctc",
+    },
     "tensorflow.python.ops.lookup_ops": {
         "HashTable": "stillflow.lookup.static_tables:HashTable",
         "InitializableLookupTableBase": "stillflow.lookup.static_tables:FilledTable",
@@ -188,6 +201,10 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.ops.signal.util_ops": {"gcd": "stillflow.signal.frames:gcd"},
     "tensorflow.python.ops.session_ops": {"*": "stillflow.ops.session_tensors"},
     "tensorflow.python.ops.summary_op_util": {"*": "stillflow.ops.summary.names"},
+    "tensorflow.python.ops.summary_ops_v2": {
+        "*": "stillflow.summary.recording stillflow.summary.resource_writer"
+             " stillflow.summary.writing",
+    },
     "tensorflow.python.ops.partitioned_variables": {"*": "stillflow.variables.partitioned"},
     "tensorflow.python.ops.random_grad": {
         "add_leading_unit_dimensions": "stillflow.ops.random.gamma:add_leading_unit_dimensions",

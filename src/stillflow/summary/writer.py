@@ -144,7 +144,7 @@ class SummaryToEventTransformer:
 
 @export("summary.FileWriter")
 class FileWriter(SummaryToEventTransformer):
-    """Writes events into a file, by a thread of its own; usable in a `with` block.
+    """Writes events into a file; usable in a `with` block.
 
     Args:
       logdir: the directory of the file; TensorBoard is pointed at it.
@@ -153,10 +153,8 @@ class FileWriter(SummaryToEventTransformer):
       flush_secs: how long events may wait to be seen by others, in seconds.
       graph_def: an old form of `graph`.
       filename_suffix: what the file's name ends with.
-      session: not supported.
-
-    Raises:
-      NotImplementedError: If a session is given.
+      session: a session whose operations write, into the file that `tf.contrib.summary` may
+        write to as well; by default a thread writes.
     """
 
     def __init__(
@@ -169,13 +167,15 @@ class FileWriter(SummaryToEventTransformer):
         filename_suffix: str | None = None,
         session: Any = None,
     ) -> None:
-        if session is not None:
-            raise NotImplementedError(
-                "tf.summary.FileWriter(session=...), which writes through operations of "
-                "tf.contrib.summary, is not supported by Stillflow"
-            )
         self._closed = False
-        writer = EventFileWriter(logdir, max_queue, flush_secs, filename_suffix)
+        writer: Any
+        if session is None:
+            writer = EventFileWriter(logdir, max_queue, flush_secs, filename_suffix)
+        else:
+            from stillflow.summary.session_event_writer import EventFileWriterV2
+
+            suffix = filename_suffix or ""
+            writer = EventFileWriterV2(session, logdir, max_queue, flush_secs, suffix)
         super().__init__(writer, graph, graph_def)
 
     def __enter__(self) -> FileWriter:

@@ -1,4 +1,4 @@
-"""Serialized `Summary` messages, written field by field.
+"""Serialized `Summary` and `Event` messages, written field by field.
 
 A histogram has hundreds of numbers that lie in arrays already, and tags may be any bytes, which
 messages of the protobuf library refuse.
@@ -9,9 +9,11 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from stillflow.files import wire
+from stillflow.files import varint, wire
 
+# Fields of a value, and of an event.
 TAG, SIMPLE_VALUE, IMAGE, HISTOGRAM, AUDIO, NODE_NAME, TENSOR, METADATA = 1, 2, 4, 5, 6, 7, 8, 9
+GRAPH_DEF, SUMMARY = 4, 5
 
 _float = struct.Struct("<f").pack
 _double = struct.Struct("<d").pack
@@ -54,3 +56,15 @@ def packed(number: int, values: Any) -> bytes:
       values: float64, a vector.
     """
     return wire.field(number, values.tobytes())
+
+
+def event(time: float, step: int, number: int, content: bytes) -> bytes:
+    """An `Event`.
+
+    Args:
+      time: in seconds since 1970.
+      step: of the training.
+      number: which field `content` is.
+    """
+    encoded = b"\x10" + varint.encode(step % (1 << 64)) if step else b""
+    return doubles(time) + encoded + message(number, content)

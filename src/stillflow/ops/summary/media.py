@@ -60,28 +60,51 @@ def image_summary_kernel(node: Node) -> Any:
 
     def summarize(tag: Any, tensor: Any) -> Any:
         base = one_string(tag, "Tags must be a scalar")
-        images = in_numpy(tensor)
-        _check_images(images, bad_color)
-        _, height, width, depth = images.shape
-        values = []
-        for index, image in enumerate(images[:limit]):
-            pixels = image if image.dtype == np.uint8 else in_bytes(image, bad_color[:depth])
-            content = Summary.Image(
-                height=height, width=width, colorspace=depth,
-                encoded_image_string=png.encode(np.ascontiguousarray(pixels)),
-            )
-            tag_of_one = _tag(base, "image", index, limit > 1)
-            values.append(value(tag_of_one, message(IMAGE, content.SerializeToString())))
-        return string(b"".join(values))
+        return string(image_values(base, in_numpy(tensor), limit, bad_color))
 
     return summarize
 
 
-def _color(value: Any) -> Pixels:
-    color = value if isinstance(value, np.ndarray) else make_ndarray(value)
+def image_values(base: bytes, images: Pixels, limit: int, bad_color: Pixels) -> bytes:
+    """Images as a `Summary`.
+
+    Args:
+      base: what the tags begin with.
+      images: [batch, height, width, channels].
+      limit: how many of them to take.
+      bad_color: uint8, a vector: how pixels look that are not finite.
+
+    Raises:
+      InvalidArgumentError: if the images have another shape.
+    """
+    _check_images(images, bad_color)
+    _, height, width, depth = images.shape
+    values = []
+    for index, one in enumerate(images[:limit]):
+        pixels = one if one.dtype == np.uint8 else in_bytes(one, bad_color[:depth])
+        content = Summary.Image(
+            height=height, width=width, colorspace=depth,
+            encoded_image_string=png.encode(np.ascontiguousarray(pixels)),
+        )
+        tag = _tag(base, "image", index, limit > 1)
+        values.append(value(tag, message(IMAGE, content.SerializeToString())))
+    return b"".join(values)
+
+
+def _color(given: Any) -> Pixels:
+    color = given if isinstance(given, np.ndarray) else make_ndarray(given)
     if color.dtype != np.uint8:
         name = dtypes.as_dtype(color.dtype).name
         raise _refuse(f"bad_color must be uint8, got {name}")
+    return checked_color(color)
+
+
+def checked_color(color: Pixels) -> Pixels:
+    """Returns a color.
+
+    Raises:
+      InvalidArgumentError: if it is no vector.
+    """
     if color.ndim != 1:
         raise _refuse(f"bad_color must be a vector, got shape {shape_text(color.shape)}")
     return color
@@ -194,7 +217,21 @@ def audio_summary_v2_kernel(node: Node) -> Any:
 
 def _audio(tag: Any, tensor: Any, rate: Any, limit: int) -> Any:
     base = one_string(tag, "Tag must be a scalar")
-    clips = in_numpy(tensor)
+    return string(audio_values(base, in_numpy(tensor), rate, limit))
+
+
+def audio_values(base: bytes, clips: Any, rate: Any, limit: int) -> bytes:
+    """Sounds as a `Summary`.
+
+    Args:
+      base: what the tags begin with.
+      clips: [batch, frames, channels] or [batch, frames].
+      rate: frames a second.
+      limit: how many of the clips to take.
+
+    Raises:
+      InvalidArgumentError: if the clips have another shape, or there is no such rate.
+    """
     if clips.ndim not in (2, 3):
         raise _refuse(f"Tensor must be 3-D or 2-D, got: {shape_text(clips.shape)}")
     if not rate > 0:
@@ -212,9 +249,9 @@ def _audio(tag: Any, tensor: Any, rate: Any, limit: int) -> Any:
             sample_rate=float(rate), num_channels=channels, length_frames=frames,
             encoded_audio_string=encoded, content_type="audio/wav",
         )
-        tag_of_one = _tag(base, "audio", index, limit > 1)
-        values.append(value(tag_of_one, message(AUDIO, content.SerializeToString())))
-    return string(b"".join(values))
+        tag = _tag(base, "audio", index, limit > 1)
+        values.append(value(tag, message(AUDIO, content.SerializeToString())))
+    return b"".join(values)
 
 
 @audio_summary_v2_op.samples

@@ -79,18 +79,31 @@ def tensor_summary_v2_kernel(node: Node) -> Any:
 
     def summarize(tag: Any, tensor: Any, metadata: Any) -> Any:
         label = one_string(tag, "tag must be scalar")
-        content = Summary.Value()
-        _store(tensor, dtype, content.tensor)
+        return string(tensor_value(label, tensor, dtype, metadata.reshape(-1)[0]))
+
+    return summarize
+
+
+def tensor_value(tag: bytes, tensor: Any, dtype: dtypes.DType, metadata: bytes | None) -> bytes:
+    """A run-time value as a `Summary`.
+
+    Args:
+      metadata: a serialized `SummaryMetadata`, or None for none at all.
+
+    Raises:
+      InvalidArgumentError: if the metadata are something else.
+    """
+    content = Summary.Value()
+    _store(tensor, dtype, content.tensor)
+    if metadata is not None:
         content.metadata.SetInParent()
         try:
-            content.metadata.ParseFromString(metadata.reshape(-1)[0])
+            content.metadata.ParseFromString(metadata)
         except DecodeError:
             raise errors.InvalidArgumentError(
                 None, None, "Could not parse serialized_summary_metadata"
             ) from None
-        return string(value(label, content.SerializeToString()))
-
-    return summarize
+    return value(tag, content.SerializeToString())
 
 
 @tensor_summary_v2_op.samples

@@ -1,0 +1,89 @@
+"""Whether, where to and for which step operations write summaries: a state of each thread."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import stillflow as tf
+from stillflow.graph.export import export
+
+
+class _State(threading.local):
+    writer: Any = None
+    condition: Any = None  # a bool, a tensor or a function that gives one; None: not said
+    step: Any = None
+
+
+state = _State()
+
+
+def wanted(default: bool) -> Any:
+    """A bool tensor: whether to record; `default` where nothing was said."""
+    condition = state.condition() if callable(state.condition) else state.condition
+    return tf.logical_and(True, default if condition is None else condition)
+
+
+@export("contrib.summary.should_record_summaries")
+def should_record_summaries() -> Any:
+    """Returns a bool tensor: whether summaries are recorded, which they are not by default."""
+    return wanted(default=False)
+
+
+@export("compat.v2.summary.record_if")
+@contextlib.contextmanager
+def record_if(condition: Any) -> Iterator[None]:
+    """Says whether summaries that are made in this context are recorded.
+
+    Args:
+      condition: a bool, a bool tensor without dimensions, or a function that returns one.
+    """
+    before, state.condition = state.condition, condition
+    try:
+        yield
+    finally:
+        state.condition = before
+
+
+@export("contrib.summary.record_summaries_every_n_global_steps")
+def record_summaries_every_n_global_steps(n: Any, global_step: Any = None) -> Any:
+    """Returns a context in which summaries are recorded at every n-th step.
+
+    Args:
+      n: how many steps apart.
+      global_step: the step, by default the graph's, which is made if there is none.
+    """
+    if global_step is None:
+        global_step = tf.train.get_or_create_global_step()
+    with tf.device("cpu:0"):
+        return record_if(tf.equal(global_step % n, 0))
+
+
+@export("contrib.summary.always_record_summaries")
+def always_record_summaries() -> Any:
+    """Returns a context in which summaries are recorded."""
+    return record_if(True)
+
+
+@export("contrib.summary.never_record_summaries")
+def never_record_summaries() -> Any:
+    """Returns a context in which summaries are not recorded."""
+    return record_if(False)
+
+
+@export("compat.v2.summary.experimental.get_step")
+def get_step() -> Any:
+    """Returns the step that `set_step` was given in this thread, or None."""
+    return state.step
+
+
+@export("compat.v2.summary.experimental.set_step")
+def set_step(step: Any) -> None:
+    """Says which step summaries belong to that are not told one.
+
+    Args:
+      step: what can be an int64, or None.
+    """
+    state.step = step

@@ -1,0 +1,305 @@
+"""Writers of summaries that operations use: `tf.contrib.summary.create_file_writer`."""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import getpass
+import itertools
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import stillflow as tf
+from stillflow.graph.export import export
+from stillflow.ops.summary import writer_cards as cards
+from stillflow.platform import tf_logging as logging
+from stillflow.summary.recording import state
+from stillflow.util.deprecation import deprecated
+
+_INITIALIZERS = "_SUMMARY_WRITER_V2"
+SUMMARIES = "_SUMMARY_V2"  # the collection of operations that write
+_MAX_QUEUE, _FLUSH_MILLIS, _SUFFIX = 10, 2 * 60 * 1000, ".v2"
+_numbers = itertools.count()
+
+_EXPERIMENT = re.compile(r"^[^\x00-\x1F<>]{0,256}$")
+_RUN = re.compile(r"^[^\x00-\x1F<>]{0,512}$")
+_USER = re.compile(r"^[a-z]([-a-z0-9]{0,29}[a-z0-9])?$", re.IGNORECASE)
+
+
+@export("contrib.summary.SummaryWriter", "compat.v2.summary.SummaryWriter")
+class SummaryWriter(abc.ABC):
+    """Takes the summaries of operations."""
+
+    @abc.abstractmethod
+    def set_as_default(self) -> None:
+        """Makes it the writer of this thread."""
+
+    @abc.abstractmethod
+    def as_default(self) -> Any:
+        """Returns a context in which it is the writer of this thread."""
+
+    def init(self) -> Any:
+        """Returns the operation that makes the writer."""
+        raise NotImplementedError
+
+    def flush(self) -> Any:
+        """Returns an operation that writes what waits."""
+        raise NotImplementedError
+
+    def close(self) -> Any:
+        """Returns an operation that writes what waits and closes the writer."""
+        raise NotImplementedError
+
+
+class ResourceSummaryWriter(SummaryWriter):
+    """A writer that is a resource of the session.
+
+    Args:
+      shared_name: by which operations share it.
+      init_op_fn: makes the operation that makes it, of its handle.
+      name: of the operation that gives the handle.
+      v2: whether `init` returns the same operation every time.
+    """
+
+    def __init__(
+        self, shared_name: str, init_op_fn: Callable[[Any], Any], name: str | None = None,
+        v2: bool = False,
+    ) -> None:  # fmt: skip
+        self._resource = cards.summary_writer_op(shared_name=shared_name, name=name)
+        self._init_op_fn = init_op_fn
+        self._init_op = init_op_fn(self._resource)
+        self._v2 = v2
+        tf.add_to_collection(_INITIALIZERS, self._init_op)
+
+    def set_as_default(self) -> None:
+        state.writer = self
+
+    @contextlib.contextmanager
+    def as_default(self) -> Iterator[SummaryWriter]:
+        before, state.writer = state.writer, self
+        try:
+            yield self
+            self.flush()
+        finally:
+            state.writer = before
+
+    def init(self) -> Any:
+        return self._init_op if self._v2 else self._init_op_fn(self._resource)
+
+    def flush(self) -> Any:
+        return flush(writer=self)
+
+    def close(self) -> Any:
+        with tf.control_dependencies([self.flush()]), tf.device("cpu:0"):
+            return cards.close_summary_writer_op(self._resource)
+
+
+class NoopSummaryWriter(SummaryWriter):
+    """A writer that writes nothing."""
+
+    def set_as_default(self) -> None:
+        pass
+
+    @contextlib.contextmanager
+    def as_default(self) -> Iterator[None]:
+        yield
+
+    def init(self) -> None:
+        pass
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+@export("compat.v2.summary.create_noop_writer")
+def create_noop_writer() -> SummaryWriter:
+    """Returns a writer that writes nothing."""
+    return NoopSummaryWriter()
+
+
+def _file_writer(
+    shared_name: str, logdir: Any, queue: Any, millis: Any, suffix: Any, **keywords: Any
+) -> SummaryWriter:
+    def create(resource: Any) -> Any:
+        return cards.create_summary_file_writer_op(resource, logdir, queue, millis, suffix)
+
+    return ResourceSummaryWriter(shared_name, create, **keywords)
+
+
+def _limits(queue: Any, millis: Any) -> tuple[Any, Any]:
+    queue = tf.constant(_MAX_QUEUE) if queue is None else queue
+    return queue, tf.constant(_FLUSH_MILLIS) if millis is None else millis
+
+
+@export("contrib.summary.create_file_writer")
+def create_file_writer(
+    logdir: Any, max_queue: Any = None, flush_millis: Any = None, filename_suffix: Any = None,
+    name: str | None = None,
+) -> SummaryWriter:  # fmt: skip
+    """Makes a writer to a new event file.
+
+    Args:
+      logdir: the directory; a writer that writes nothing if None.
+      max_queue: how many events may wait, 10 by default.
+      flush_millis: how long they may wait, in milliseconds, two minutes by default.
+      filename_suffix: what the file's name ends with, ".v2" by default.
+      name: under which the session knows the writer, by default "logdir:" and the directory. If
+        there is one of that name already it is taken, whatever the other arguments.
+    """
+    if logdir is None:
+        return NoopSummaryWriter()
+    logdir = str(logdir)
+    with tf.device("cpu:0"):
+        limits = _limits(max_queue, flush_millis)
+        suffix = tf.constant(_SUFFIX) if filename_suffix is None else filename_suffix
+        return _file_writer(name or "logdir:" + logdir, logdir, *limits, suffix)
+
+
+@export("contrib.summary.create_summary_file_writer")
+@deprecated(None, "Renamed to create_file_writer().")
+def create_summary_file_writer(*args: Any, **kwargs: Any) -> SummaryWriter:
+    """See `create_file_writer`."""
+    logging.warning(
+        "Deprecation Warning: create_summary_file_writer was renamed to create_file_writer"
+    )
+    return create_file_writer(*args, **kwargs)
+
+
+@export("compat.v2.summary.create_file_writer")
+def create_file_writer_v2(
+    logdir: Any, max_queue: Any = None, flush_millis: Any = None, filename_suffix: Any = None,
+    name: str | None = None,
+) -> SummaryWriter:  # fmt: skip
+    """Makes a writer to a new event file.
+
+    Args:
+      logdir: the directory, a string or a tensor.
+      max_queue: how many events may wait, 10 by default.
+      flush_millis: how long they may wait, in milliseconds, two minutes by default.
+      filename_suffix: what the file's name ends with, ".v2" by default.
+      name: of the operation.
+
+    Raises:
+      ValueError: if there is no directory.
+    """
+    if logdir is None:
+        raise ValueError("logdir cannot be None")
+    with tf.name_scope(name, "create_file_writer") as scope, tf.device("cpu:0"), tf.init_scope():
+        logdir = tf.convert_to_tensor(logdir, dtype=tf.string)
+        limits = _limits(max_queue, flush_millis)
+        suffix = tf.constant(_SUFFIX) if filename_suffix is None else filename_suffix
+        unique = tf.constant(f".{os.getpid()}.{next(_numbers)}")
+        return _file_writer(scope.rstrip("/"), logdir, *limits, unique + suffix, name=name, v2=True)
+
+
+@export("contrib.summary.create_db_writer")
+def create_db_writer(
+    db_uri: Any, experiment_name: Any = None, run_name: Any = None, user_name: Any = None,
+    name: str | None = None,
+) -> SummaryWriter:  # fmt: skip
+    """Makes a writer to a database. Only the graph is: making the database is refused.
+
+    Args:
+      db_uri: what SQLite calls the database.
+      experiment_name: by default the date.
+      run_name: by default the time.
+      user_name: by default who runs the program.
+      name: under which the session knows the writer.
+
+    Raises:
+      ValueError: if a name has letters that it may not have.
+    """
+    now = time.localtime()
+    names = {
+        "experiment_name": (_EXPERIMENT, experiment_name, lambda: time.strftime("%Y-%m-%d", now)),
+        "run_name": (_RUN, run_name, lambda: time.strftime("%H:%M:%S", now)),
+        "user_name": (_USER, user_name, getpass.getuser),
+    }
+    with tf.device("cpu:0"):
+        given = [db_uri]
+        for label, (pattern, value, default) in names.items():
+            value = default() if value is None else value
+            if isinstance(value, str) and pattern.search(value) is None:
+                raise ValueError(f"{label} ({value}) must match {pattern.pattern}")
+            given.append(tf.convert_to_tensor(value, tf.string))
+        return ResourceSummaryWriter(
+            name or "", lambda resource: cards.create_summary_db_writer_op(resource, *given)
+        )
+
+
+@export("contrib.summary.summary_writer_initializer_op")
+def summary_writer_initializer_op() -> list[Any]:
+    """Returns the operations that make all writers of the graph."""
+    return list(tf.get_collection(_INITIALIZERS))
+
+
+@export("summary.all_v2_summary_ops", "contrib.summary.all_summary_ops")
+def all_v2_summary_ops() -> list[Any]:
+    """Returns all operations of the graph that write summaries."""
+    return list(tf.get_collection(SUMMARIES))
+
+
+@export("summary.initialize", "contrib.summary.initialize")
+def initialize(graph: Any = None, session: Any = None) -> None:
+    """Makes the writers of the default graph, in a session.
+
+    Args:
+      graph: a `Graph` or `GraphDef` to write, for step 0.
+      session: by default the default session.
+
+    Raises:
+      RuntimeError: if this thread has no writer.
+      ValueError: if there is no session.
+    """
+    if state.writer is None:
+        raise RuntimeError("No default tf.contrib.summary.SummaryWriter found")
+    session = session or tf.get_default_session()
+    if session is None:
+        raise ValueError("session must be passed if no default session exists")
+    session.run(summary_writer_initializer_op())
+    if graph is not None:
+        from stillflow.summary.writing import graph as write_graph
+
+        x = tf.placeholder(tf.string)
+        session.run(write_graph(x, 0), feed_dict={x: serialized(graph)})
+
+
+def serialized(graph: Any) -> bytes:
+    """A `Graph` or `GraphDef` as bytes."""
+    if isinstance(graph, tf.Graph):
+        graph = graph.as_graph_def(add_shapes=True)
+    content: bytes = graph.SerializeToString()
+    return content
+
+
+@export("contrib.summary.flush", "compat.v2.summary.flush")
+def flush(writer: Any = None, name: str | None = None) -> Any:
+    """Returns an operation that writes what waits; one that does nothing if there is no writer.
+
+    Args:
+      writer: a `SummaryWriter` or its handle, by default that of this thread.
+      name: of the operation.
+    """
+    writer = writer if writer is not None else state.writer
+    if writer is None:
+        return tf.no_op()
+    resource = writer._resource if isinstance(writer, ResourceSummaryWriter) else writer
+    with tf.device("cpu:0"):
+        return cards.flush_summary_writer_op(resource, name=name)
+
+
+@export("contrib.summary.eval_dir")
+def eval_dir(model_dir: str, name: str | None = None) -> str:
+    """Returns the directory for the summaries of an evaluation.
+
+    Args:
+      model_dir: the directory of the model.
+      name: which evaluation, if there are several.
+    """
+    return os.path.join(model_dir, "eval" if not name else "eval_" + name)
