@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+_SLIM = "tensorflow.contrib.slim.python.slim"
+
+# Internal modules that we have whole.
+MODULES = {
+    "tensorflow.contrib.opt.python.training.sign_decay": "stillflow.contrib.opt.sign_decay",
+    **{f"{_SLIM}.{name}": f"stillflow.contrib.slim.{name}"
+       for name in ("evaluation", "learning", "model_analyzer", "queues", "summaries")},
+    **{f"{_SLIM}.data.{name}": f"stillflow.contrib.slim.{name}"
+       for name in ("data_decoder", "data_provider", "dataset", "dataset_data_provider",
+                    "parallel_reader", "prefetch_queue", "tfexample_decoder")},
+}
+
 OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.contrib.framework.python.ops": {
         "arg_scope": "stillflow.contrib.framework.argument_scope:arg_scope",
+    },
+    "tensorflow.contrib.framework.python.ops.audio_ops": {
+        "*": "stillflow.ops.audio.wav stillflow.ops.audio.spectrogram stillflow.ops.audio.mfcc",
     },
     "tensorflow.contrib.framework.python.ops.arg_scope": {
         "*": "stillflow.contrib.framework.argument_scope",

@@ -1,0 +1,3 @@
+"""Sound: WAV files, spectrograms, cepstral coefficients."""
+
+from __future__ import annotations
