@@ -15,6 +15,7 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.ops.data import iterators as cards
+from stillflow.train.saveables import SaveableObject, SaveSpec
 from stillflow.train.tracking.base import Trackable
 from stillflow.util.deprecation import deprecated
 
@@ -51,6 +52,24 @@ def _attrs(element_spec: Any) -> dict[str, Any]:
         "output_types": structure.get_flat_tensor_types(element_spec),
         "output_shapes": structure.get_flat_tensor_shapes(element_spec),
     }
+
+
+class IteratorSaveable(SaveableObject):
+    """The place of an iterator, for a `tf.train.Saver`.
+
+    Args:
+      iterator_resource: of the iterator.
+      name: what the saver calls it.
+      suffix: what is added to that for the name in the checkpoint.
+    """
+
+    def __init__(self, iterator_resource: Any, name: str, suffix: str) -> None:
+        serialized = cards.serialize_iterator_op(iterator_resource)
+        super().__init__(iterator_resource, [SaveSpec(serialized, "", name + suffix)], name)
+
+    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
+        with colocate_with(self.op):
+            return cards.deserialize_iterator_op(self.op, restored_tensors[0])
 
 
 @export("data.Iterator")
@@ -206,6 +225,9 @@ class Iterator(Trackable):
     def element_spec(self) -> Any:
         """The type of the elements."""
         return self._element_spec
+
+    def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
+        return {"ITERATOR": lambda name: IteratorSaveable(self._iterator_resource, name, "_STATE")}
 
 
 def _check(mine: Any, theirs: Any, fits: Any, message: str) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from stillflow import errors
 from stillflow.graph.lazy import torch
-from stillflow.ops.data.pipeline import Context, Element
+from stillflow.ops.data.pipeline import Context
+from stillflow.ops.data.walk import Element, State, Walk
 
 _END = object()
 
@@ -27,20 +29,24 @@ class Channel:
         self.waits = waits
         self.limit = limit
         self.changed = threading.Condition(threading.Lock())
+        self.making = threading.Lock()  # held while an item is made
         self.items: deque[Any] = deque()
         self.closed = False
         self._waiting: threading.Lock | None = None
 
-    def put(self, item: Any) -> bool:
-        """Adds an item, once there is room; False if nobody wants it any more."""
+    def wait_for_room(self) -> bool:
+        """Waits until there is room for an item; False if nobody wants it any more."""
         with self.changed:
             while len(self.items) >= self.limit and not self.closed:
                 self.changed.wait()
-            if self.closed:
-                return False
-            self.items.append(item)
-            self._wake()
-            return True
+            return not self.closed
+
+    def put(self, item: Any) -> None:
+        """Adds an item. Only one thread may do so, once there is room."""
+        with self.changed:
+            if not self.closed:
+                self.items.append(item)
+                self._wake()
 
     def _wake(self) -> None:
         waiting, self._waiting = self._waiting, None
@@ -116,25 +122,21 @@ def start_thread(function: Callable[[], None], name: str) -> None:
     threading.Thread(target=run, name=name, daemon=True).start()
 
 
-class Prefetching:
+class Prefetching(Walk):
     """Elements that a thread fetches ahead; errors come in their place."""
 
-    def __init__(self, context: Context, start: Callable[[], Any], limit: int) -> None:
+    def __init__(self, context: Context, source: Walk, limit: int) -> None:
         self.context = context
-        self.start = start
+        self.source = source
         self.limit = limit
         self.channel: Channel | None = None
+        self.fetched: list[tuple[Any, Any]] = []  # before there was a channel
         self.ended = False
-
-    def __iter__(self) -> Prefetching:
-        return self
 
     def __next__(self) -> Element:
         if self.ended:
             raise StopIteration
-        if self.channel is None:
-            self.channel = self._begin()
-        error, element = self.channel.take()
+        error, element = self.begin().take()
         if error is _END:
             self.ended = True
             raise StopIteration
@@ -142,29 +144,53 @@ class Prefetching:
             raise error
         return element  # type: ignore[no-any-return]
 
-    def _begin(self) -> Channel:
-        channel = Channel(self.context.waits, self.limit)
-        self.context.on_close(channel)
-        weakref.finalize(self, channel.close)
-        source = self.start()
-        start_thread(lambda: _fill(channel, source), "tf_data_prefetch")
-        return channel
+    def begin(self) -> Channel:
+        """Has the thread begin, if it has not yet."""
+        if self.channel is None:
+            channel = self.channel = Channel(self.context.waits, self.limit)
+            channel.items.extend(self.fetched)
+            self.context.on_close(channel)
+            weakref.finalize(self, channel.close)
+            source = self.source
+            start_thread(lambda: _fill(channel, source), "tf_data_prefetch")
+        return self.channel
+
+    def save(self, state: State) -> None:
+        channel = self.channel
+        with nullcontext() if channel is None else channel.making:
+            items = list(self.fetched if channel is None else channel.items)
+            super().save(state)
+        results = [item for item in items if item[0] is not _END]
+        self.put(state, "buffer_size", len(results))
+        for index, (error, element) in enumerate(results):
+            self.put_status(state, f"status[{index}]", error)
+            if error is None:
+                item = f"buffer[{index}]"
+                self.put_values(state, f"{item}.size", f"{item}[{{}}]", element)
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        for index in range(self.integer(state, "buffer_size")):
+            error, item = self.get_status(state, f"status[{index}]"), f"buffer[{index}]"
+            element = self.get_values(state, f"{item}.size", f"{item}[{{}}]") if not error else None
+            self.fetched.append((error, element))
 
 
 def _fill(channel: Channel, source: Any) -> None:
-    while not channel.closed:
-        try:
-            item = None, next(source)
-        except StopIteration:
-            channel.put((_END, None))
-            return
-        except BaseException as error:  # it belongs to whoever asks for the element
-            item = error, None  # type: ignore[assignment]
-        if not channel.put(item):
-            return
+    error: Any = None
+    while error is not _END and channel.wait_for_room():
+        with channel.making:
+            error, element = None, None
+            try:
+                element = next(source)
+            except StopIteration:
+                error = _END
+            except BaseException as failure:  # it belongs to whoever asks for the element
+                error = failure
+            channel.put((error, element))
 
 
-class Parallel:
+class Parallel(Walk):
     """Results of calls that several threads make, in the order of the elements or as they come.
 
     Args:
@@ -174,16 +200,14 @@ class Parallel:
     """
 
     def __init__(
-        self, context: Context, source: Any, call: Callable[[Any], Any], threads: int,
+        self, context: Context, source: Walk, call: Callable[[Any], Any], threads: int,
         ordered: bool = True,
     ) -> None:  # fmt: skip
         self.context = context
+        self.source = source
         self.work = _Work(source, call, threads, ordered)
         self.threads = threads
         self.started = False
-
-    def __iter__(self) -> Parallel:
-        return self
 
     def __next__(self) -> Any:
         if not self.started:
@@ -193,6 +217,27 @@ class Parallel:
             for _ in range(self.threads):
                 start_thread(self.work.run, "tf_data_parallel")
         return self.work.take(self.context.waits)
+
+    def save(self, state: State) -> None:
+        with self.work.paused() as slots:
+            super().save(state)
+            self.put(state, "invocation_results.size", len(slots))
+            for index, slot in enumerate(slots):
+                name, over = f"invocation_results[{index}]", isinstance(slot.error, StopIteration)
+                self.put_result(state, name, None if over else slot.error, slot.result)
+                if over:
+                    self.put(state, f"{name}.end_of_input", b"")
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        self.work.source = self.source
+        for index in range(self.integer(state, "invocation_results.size")):
+            name, slot = f"invocation_results[{index}]", _Slot()
+            slot.ready = True
+            slot.error, slot.result = self.get_result(state, name)
+            if self.has(state, f"{name}.end_of_input"):
+                slot.error = StopIteration()
+            self.work.slots.append(slot)
 
 
 class _Slot:
@@ -219,7 +264,23 @@ class _Work:
         self.changed = threading.Condition(threading.Lock())
         self.ended = False
         self.closed = False
+        self.active = 0  # threads that read or call
+        self.saving = False
         self._waiting: threading.Lock | None = None
+
+    @contextmanager
+    def paused(self) -> Iterator[deque[_Slot]]:
+        """Lets calls come to their end, and begins no other ones inside `with`."""
+        with self.changed:
+            self.saving = True
+            while self.active:
+                self.changed.wait()
+        try:
+            yield self.slots
+        finally:
+            with self.changed:
+                self.saving = False
+                self.changed.notify_all()
 
     def run(self) -> None:
         while not self.closed:
@@ -227,38 +288,41 @@ class _Work:
                 slot, element = self._next()
             if slot is None:
                 return
-            if slot.ready:
-                continue
-            try:
-                slot.result = self.call(element)
-            except BaseException as error:  # it belongs to whoever takes the result
-                slot.error = error
+            if slot.error is None:
+                try:
+                    slot.result = self.call(element)
+                except BaseException as error:  # it belongs to whoever takes the result
+                    slot.error = error
             self._finish(slot)
 
     def _next(self) -> tuple[_Slot | None, Any]:
         """A place for a result, with the element to call the function with."""
         with self.changed:
-            while len(self.slots) >= self.limit and not self.closed:
+            while (len(self.slots) >= self.limit or self.saving) and not self.closed:
                 self.changed.wait()
-        if self.closed or self.ended:
-            return None, None
+            if self.closed or self.ended:
+                return None, None
+            self.active += 1
         slot, element = _Slot(), None
         try:
             element = next(self.source)
         except StopIteration:
             self.ended = True
         except BaseException as error:
-            slot.error, slot.ready = error, True
+            slot.error = error
+        if self.ended:
+            self._finish(slot)
+            return None, None
         with self.changed:
-            if not self.ended:
-                self.slots.append(slot)
-            if self.ended or slot.ready:
-                self._wake()
-        return (None if self.ended else slot), element
+            self.slots.append(slot)
+        return slot, element
 
     def _finish(self, slot: _Slot) -> None:
         with self.changed:
             slot.ready = True
+            self.active -= 1
+            if self.saving:
+                self.changed.notify_all()
             self._wake()
 
     def _wake(self) -> None:

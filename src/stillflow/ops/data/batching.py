@@ -16,7 +16,6 @@ from stillflow.ops.data.pipeline import (
     UNKNOWN,
     Context,
     Dataset,
-    Element,
     Elements,
     as_dataset,
     component_dims,
@@ -25,7 +24,8 @@ from stillflow.ops.data.pipeline import (
     shape_text,
     unary,
 )
-from stillflow.ops.data.sources import slices_of
+from stillflow.ops.data.sources import Slices
+from stillflow.ops.data.walk import Element, State, Walk
 
 _PADDED = "\nToutput_types: list(type) >= 1\noutput_shapes: list(shape) >= 1\nN: int >= 1"
 _PADDING = "batch_size: int64, padded_shapes: N*int64, padding_values: [Toutput_types]"
@@ -73,7 +73,7 @@ def _stack(values: Sequence[Any], component: int) -> Any:
     return stacked
 
 
-class Batching:
+class Batching(Walk):
     """Batches of so many elements; the last one may have fewer."""
 
     def __init__(self, source: Elements, size: int, drop: bool, stack: Any) -> None:
@@ -82,9 +82,6 @@ class Batching:
         self.drop = drop
         self.stack = stack
         self.ended = False
-
-    def __iter__(self) -> Batching:
-        return self
 
     def __next__(self) -> Element:
         if self.ended:
@@ -116,6 +113,8 @@ def _batch_dims(dims: Any, size: int, drop: bool) -> Any:
 
 
 def _batch_kernel(node: Node) -> Any:
+    kind = node.op.type.replace("Dataset", "")
+
     def run(value: Any, number: Any, *rest: Any) -> Dataset:
         source = as_dataset(value)
         size, drop = _sizes(number, rest)
@@ -124,7 +123,7 @@ def _batch_kernel(node: Node) -> Any:
             return Batching(source.iterate(context, prefix), size, drop, batch_of)
 
         shapes = [_batch_dims(dims, size, drop) for dims in source.shapes]
-        return Dataset("Batch", source.types, shapes, make, batches(source, size, drop))
+        return Dataset(kind, source.types, shapes, make, batches(source, size, drop))
 
     return run
 
@@ -191,7 +190,7 @@ class _Padding:
 
 
 def _padded_kernel(node: Node) -> Any:
-    count = node.N
+    count, kind = node.N, node.op.type.replace("Dataset", "")
 
     def run(value: Any, number: Any, *rest: Any) -> Dataset:
         source = as_dataset(value)
@@ -207,7 +206,7 @@ def _padded_kernel(node: Node) -> Any:
         dims = [
             _batch_dims(tuple(None if d < 0 else d for d in shape), size, drop) for shape in padded
         ]
-        return Dataset("PaddedBatch", source.types, dims, make, batches(source, size, drop))
+        return Dataset(kind, source.types, dims, make, batches(source, size, drop))
 
     return run
 
@@ -231,15 +230,12 @@ padded_batch_dataset_v2_op.kernel(_padded_kernel)
 # ---- the other way round
 
 
-class Unbatching:
+class Unbatching(Walk):
     """The elements of batches one by one."""
 
     def __init__(self, source: Elements) -> None:
         self.source = source
-        self.current: Elements = iter(())
-
-    def __iter__(self) -> Unbatching:
-        return self
+        self.current = Slices(())
 
     def __next__(self) -> Element:
         while True:
@@ -255,7 +251,25 @@ class Unbatching:
                     f"had size {components[0].shape[0]} but component "
                     f"{_first_other(components)}."
                 )
-            self.current = slices_of(components)
+            self.current = Slices(components)
+
+    def save(self, state: State) -> None:
+        super().save(state)
+        components = self.current.components
+        size = len(components[0]) if components else 0
+        self.put(state, "current_index", self.current.position)
+        self.put(state, "n", size)
+        if self.current.position < size:
+            for index, component in enumerate(components):
+                self.put(state, f"tensors[{index}]", component)
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        components = []
+        while self.has(state, f"tensors[{len(components)}]"):
+            components.append(self.get(state, f"tensors[{len(components)}]"))
+        if components:
+            self.current = Slices(tuple(components), self.integer(state, "current_index"))
 
 
 def _first_other(components: Element) -> str:

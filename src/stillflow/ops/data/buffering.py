@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from stillflow.graph.node import Node
 from stillflow.ops.data.background import Prefetching
+from stillflow.ops.data.file_cache import FileCache
 from stillflow.ops.data.pipeline import (
     TYPED,
     Context,
     Dataset,
-    Element,
     Elements,
     as_dataset,
     invalid,
     scalar,
     unary,
 )
+from stillflow.ops.data.walk import Element, State, Walk
 
 _TUNED = 16  # how many elements are fetched ahead where it is left to us
 
@@ -37,8 +39,8 @@ def prefetch_dataset_kernel(node: Node) -> Any:
         def make(context: Context, prefix: str) -> Elements:
             if limit == 0:
                 return source.iterate(context, prefix)
-            start = lambda: source.iterate(context, prefix)  # noqa: E731
-            return Prefetching(context, start, _TUNED if limit < 0 else limit)
+            elements = source.iterate(context, prefix)
+            return Prefetching(context, elements, _TUNED if limit < 0 else limit)
 
         made = source.like("Prefetch", make, source.size)
         made.same_as = source if limit == 0 else None
@@ -47,48 +49,78 @@ def prefetch_dataset_kernel(node: Node) -> Any:
     return run
 
 
-class _Recording:
-    """Elements of which a copy is kept; it counts once all were asked for."""
+class _MemoryCache(Walk):
+    """Elements that are kept; once all were asked for, walks of other epochs give them, too.
 
-    def __init__(self, source: Elements, kept: list[Element], finish: Any) -> None:
-        self.source = source
-        self.kept = kept
-        self.finish = finish
+    Args:
+      shared: by "all" what an epoch kept that came to its end.
+      start: begins to walk the dataset that is kept.
+    """
 
-    def __iter__(self) -> _Recording:
-        return self
+    def __init__(self, shared: dict[str, list[Element]], start: Callable[[], Elements]) -> None:
+        self.shared = shared
+        self.start = start
+        self.place = 0
+        self.source: Elements | None = None if "all" in shared else start()
+        self.kept = shared.get("all", [])
 
     def __next__(self) -> Element:
-        try:
-            element = next(self.source)
-        except StopIteration:
-            self.finish(self.kept)
-            raise
-        self.kept.append(element)
+        if self.source is not None:
+            try:
+                element = next(self.source)
+            except StopIteration:
+                self.shared.setdefault("all", self.kept)
+                raise
+            self.kept.append(element)
+            return element  # type: ignore[no-any-return]
+        if self.place >= len(self.kept):
+            raise StopIteration
+        element = self.kept[self.place]
+        self.place += 1
         return element
 
+    def save(self, state: State) -> None:
+        self.put(state, "Mode", int(self.source is not None))
+        self.put(state, "cache_claimed", b"")
+        self.put(state, "cache_size", len(self.kept))
+        for index, element in enumerate(self.kept):
+            item = f"cache[{index}]"
+            self.put_values(state, f"{item}.size", f"{item}[{{}}]", element)
+        if "all" in self.shared:
+            self.put(state, "cache_completed", b"")
+        if self.source is None:
+            state[f"{self.prefix}Impl:index"] = self.place
+        else:
+            self.source.save(state)
 
-def _in_memory(source: Dataset, context: Context, prefix: str) -> Elements:
-    cache: dict[str, list[Element]] = context.state(prefix, dict)
-    if "all" in cache:
-        return iter(cache["all"])
-    return _Recording(
-        source.iterate(context, prefix), [], lambda kept: cache.setdefault("all", kept)
-    )
+    def restore(self, state: State) -> None:
+        size = self.integer(state, "cache_size") if self.has(state, "cache_claimed") else 0
+        items = [f"cache[{index}]" for index in range(size)]
+        self.kept = [self.get_values(state, f"{item}.size", f"{item}[{{}}]") for item in items]
+        if self.has(state, "cache_completed"):
+            self.shared["all"] = self.kept
+        if self.integer(state, "Mode"):
+            self.source = self.start()
+            self.source.restore(state)
+        else:
+            self.source, self.place = None, int(state[f"{self.prefix}Impl:index"])
 
 
 @cache_dataset_op.kernel
 def cache_dataset_kernel(node: Node) -> Any:
     def run(value: Any, filename: Any) -> Dataset:
-        from stillflow.ops.data.file_cache import FileCache
-
         source, name = as_dataset(value), scalar(filename).decode()
 
-        def make(context: Context, prefix: str) -> Elements:
-            if not name:
-                return _in_memory(source, context, prefix)
-            return FileCache(name, source, context, prefix)
+        def in_memory(context: Context, prefix: str) -> Elements:
+            start = lambda: source.iterate(context, f"{prefix}Impl")  # noqa: E731
+            return _MemoryCache(context.state(prefix, dict), start)
 
-        return source.like("Cache", make, source.size)
+        def in_file(context: Context, prefix: str) -> Elements:
+            start = lambda: source.iterate(context, f"{prefix}Impl")  # noqa: E731
+            return FileCache(context, name, source.types, start)
+
+        if name:
+            return source.like("FileCache", in_file, source.size)
+        return source.like("MemoryCache", in_memory, source.size)
 
     return run

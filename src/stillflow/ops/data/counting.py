@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar
 
 from stillflow.graph.dims import relax
 from stillflow.graph.node import Node
@@ -13,15 +14,14 @@ from stillflow.ops.data.pipeline import (
     UNKNOWN,
     Context,
     Dataset,
-    Element,
     Elements,
-    Repeated,
     as_dataset,
     dataset_op,
     invalid,
     scalar,
     unary,
 )
+from stillflow.ops.data.walk import Element, Ended, State, Walk
 
 take_dataset_op = unary("TakeDataset", "count: int64", TYPED)
 skip_dataset_op = unary("SkipDataset", "count: int64", TYPED)
@@ -43,19 +43,39 @@ def _taken(size: int, count: int) -> int:
     return UNKNOWN if size == UNKNOWN else min(size, count)
 
 
+class _Taking(Walk):
+    """The first elements."""
+
+    numbers: ClassVar[dict[str, str]] = {"taken": "i"}
+
+    def __init__(self, source: Elements, count: int) -> None:
+        self.source: Walk = source
+        self.count = count
+        self.taken = 0
+
+    def __next__(self) -> Element:
+        if self.taken >= self.count:
+            self.source = Ended()  # lets a generator go
+            raise StopIteration
+        element = next(self.source)
+        self.taken += 1
+        return element  # type: ignore[no-any-return]
+
+
 @take_dataset_op.kernel
 def take_dataset_kernel(node: Node) -> Any:
     def run(value: Any, number: Any) -> Dataset:
         source, count = as_dataset(value), scalar(number)
 
         def make(context: Context, prefix: str) -> Elements:
+            if count == 0:
+                return Ended()
             if count < 0:
                 return source.iterate(context, prefix)
-            if count == 0:
-                return iter(())
-            return itertools.islice(source.iterate(context, prefix), count)
+            return _Taking(source.iterate(context, prefix), count)
 
-        made = source.like("Take", make, _taken(source.size, count))
+        kind = "FiniteTake" if count else "EmptyTake"
+        made = source.like(kind, make, _taken(source.size, count))
         made.same_as = source if count == -1 else None
         return made
 
@@ -68,21 +88,21 @@ def _skipped(size: int, count: int) -> int:
     return size if size < 0 else max(0, size - count)
 
 
-class _Skipping:
+class _Skipping(Walk):
     """Leaves out the first elements."""
+
+    numbers: ClassVar[dict[str, str]] = {"skipped": "i"}
 
     def __init__(self, source: Elements, count: int) -> None:
         self.source = source
-        self.left = count
-
-    def __iter__(self) -> _Skipping:
-        return self
+        self.count = count
+        self.skipped = 0
 
     def __next__(self) -> Element:
-        while self.left:
+        while self.skipped < self.count:
             next(self.source)
-            self.left -= 1
-        return next(self.source)
+            self.skipped += 1
+        return next(self.source)  # type: ignore[no-any-return]
 
 
 @skip_dataset_op.kernel
@@ -92,14 +112,64 @@ def skip_dataset_kernel(node: Node) -> Any:
 
         def make(context: Context, prefix: str) -> Elements:
             if count < 0:
-                return iter(())
+                return Ended()
             return _Skipping(source.iterate(context, prefix), count)
 
-        made = source.like("Skip", make, _skipped(source.size, count))
+        kind = "FiniteSkip" if count >= 0 else "EmptySkip"
+        made = source.like(kind, make, _skipped(source.size, count))
         made.same_as = source if count == 0 else None
         return made
 
     return run
+
+
+class _Repeating(Walk):
+    """Walks a dataset again and again.
+
+    Args:
+      count: how many times, -1 for ever.
+    """
+
+    def __init__(self, start: Callable[[], Elements], count: int) -> None:
+        self.start = start
+        self.count = count
+        self.epoch = 0
+        self.current: Elements | None = None
+        self.fresh = True  # whether this epoch has had no element
+
+    def __next__(self) -> Element:
+        while self.count < 0 or self.epoch < self.count:
+            if self.current is None:
+                self.current, self.fresh = self.start(), True
+            try:
+                element = next(self.current)
+            except StopIteration:
+                self.current = None
+                self.epoch += 1
+                if self.count < 0 and self.fresh:
+                    self.count = 0  # an empty dataset has no end otherwise
+                continue
+            self.fresh = False
+            return element  # type: ignore[no-any-return]
+        raise StopIteration
+
+    def save(self, state: State) -> None:
+        over = 0 <= self.count <= self.epoch
+        if self.count >= 0:
+            self.put(state, "i", self.epoch)
+        if self.current is None and (over or self.count < 0):
+            self.put(state, "input_impl_empty" if over else "uninitialized", b"")
+        else:
+            self.save_input(state, self.current or self.start())
+
+    def restore(self, state: State) -> None:
+        if self.count >= 0:
+            self.epoch = self.integer(state, "i")
+        if self.has(state, "input_impl_empty"):
+            self.count = self.epoch
+        elif not self.has(state, "uninitialized"):
+            self.current = self.restored(state, self.start())
+            self.fresh = False
 
 
 def _repeated(size: int, count: int) -> int:
@@ -118,18 +188,23 @@ def repeat_dataset_kernel(node: Node) -> Any:
         def make(context: Context, prefix: str) -> Elements:
             shuffled = source.origin().shuffled
             if context.fuses and shuffled is not None and (count == -1 or count > 0):
-                return shuffled(context, prefix, count)
-            return Repeated(source, count, context, prefix)
+                return shuffled(context, f"{prefix.rpartition('::')[0]}::ShuffleAndRepeat", count)
+            if count == 0:
+                return Ended()
+            return _Repeating(lambda: source.iterate(context, prefix), count)
 
-        made = source.like("Repeat", make, _repeated(source.size, count))
+        kind = "ForeverRepeat" if count < 0 else "FiniteRepeat" if count else "EmptyRepeat"
+        made = source.like(kind, make, _repeated(source.size, count))
         made.same_as = source if count == 1 else None
         return made
 
     return run
 
 
-class _Sharding:
+class _Sharding(Walk):
     """Every `count`-th element, from number `index` on."""
+
+    numbers: ClassVar[dict[str, str]] = {"position": "next_index"}
 
     def __init__(self, source: Elements, count: int, index: int, non_empty: bool) -> None:
         self.source = source
@@ -137,9 +212,6 @@ class _Sharding:
         self.index = index
         self.position = 0
         self.non_empty = non_empty
-
-    def __iter__(self) -> _Sharding:
-        return self
 
     def __next__(self) -> Element:
         while True:
@@ -184,14 +256,13 @@ def shard_dataset_kernel(node: Node) -> Any:
     return run
 
 
-class _Zipping:
+class _Zipping(Walk):
     """Elements of several datasets side by side, as long as all have some."""
+
+    inputs = ("sources",)
 
     def __init__(self, sources: list[Elements]) -> None:
         self.sources = sources
-
-    def __iter__(self) -> _Zipping:
-        return self
 
     def __next__(self) -> Element:
         element: list[Any] = []
@@ -218,26 +289,31 @@ def zip_dataset_kernel(node: Node) -> Any:
     return run
 
 
-class _Chained:
+class _Chained(Walk):
     """One dataset after the other; each is begun when it is needed."""
 
-    def __init__(self, sources: list[Dataset], context: Context, prefix: str) -> None:
-        self._starts = iter([
-            (source, f"{prefix}[{index}]") for index, source in enumerate(sources)
-        ])  # fmt: skip
-        self._context = context
-        self._current: Elements = iter(())
+    inputs = ("current",)
+    numbers: ClassVar[dict[str, str]] = {"place": "i"}
 
-    def __iter__(self) -> _Chained:
-        return self
+    def __init__(self, starts: list[Callable[[], Elements]]) -> None:
+        self.starts = starts
+        self.place = 0
+        self.current = starts[0]()
 
     def __next__(self) -> Element:
         while True:
             try:
-                return next(self._current)
+                return next(self.current)  # type: ignore[no-any-return]
             except StopIteration:
-                source, prefix = next(self._starts)
-                self._current = source.iterate(self._context, prefix)
+                if self.place + 1 >= len(self.starts):
+                    raise
+                self.place += 1
+                self.current = self.starts[self.place]()
+
+    def restore(self, state: State) -> None:
+        place = self.integer(state, "i")
+        self.current = self.starts[place]() if place < len(self.starts) else Ended()
+        super().restore(state)
 
 
 @concatenate_dataset_op.kernel
@@ -253,9 +329,13 @@ def concatenate_dataset_kernel(node: Node) -> Any:
         elif UNKNOWN in sizes:
             size = UNKNOWN
         shapes = [relax(a, b) for a, b in zip(sources[0].shapes, sources[1].shapes, strict=True)]
-        return Dataset(
-            "Concatenate", sources[0].types, shapes,
-            lambda context, prefix: _Chained(sources, context, prefix), size,
-        )  # fmt: skip
+
+        def make(context: Context, prefix: str) -> Elements:
+            return _Chained([
+                partial(source.iterate, context, f"{prefix}[{index}]")
+                for index, source in enumerate(sources)
+            ])  # fmt: skip
+
+        return Dataset("Concatenate", sources[0].types, shapes, make, size)
 
     return run

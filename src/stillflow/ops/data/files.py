@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,18 +12,11 @@ from stillflow import errors
 from stillflow.files import compression
 from stillflow.files.failures import os_errors
 from stillflow.files.filesystem import open_file
-from stillflow.files.records import Cursor, open_records
+from stillflow.files.records import FOOTER, HEADER, Cursor
 from stillflow.graph import dtypes
 from stillflow.graph.node import Node
-from stillflow.ops.data.pipeline import (
-    Context,
-    Dataset,
-    Element,
-    Elements,
-    dataset_op,
-    invalid,
-    scalar,
-)
+from stillflow.ops.data.pipeline import Dataset, dataset_op, invalid, scalar
+from stillflow.ops.data.walk import Element, State, Walk
 
 _SMALLEST_BUFFER = 1 << 16
 
@@ -48,8 +42,6 @@ fixed_length_record_dataset_v2_op = dataset_op(
     effect="reads files",
 )
 
-Open = Callable[[str], Iterator[bytes]]
-
 
 def string(value: bytes) -> np.ndarray:
     """A string as a run-time value."""
@@ -58,32 +50,83 @@ def string(value: bytes) -> np.ndarray:
     return array
 
 
-class Records:
-    """The records of files one after the other; what goes wrong ends the file."""
+class RecordFile:
+    """An open file of records, which an iterator gives.
 
-    def __init__(self, names: list[str], start: Open) -> None:
-        self.names = iter(names)
+    Args:
+      name: of the file.
+      position: where in the (uncompressed) bytes to begin; at the first record by default.
+
+    Attributes:
+      position: where the next record begins.
+    """
+
+    def __init__(self, name: str, position: int | None) -> None:
+        self.name = name
+        self.position = position or 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        raise NotImplementedError
+
+
+class Records(Walk):
+    """The records of files one after the other; what goes wrong ends the file.
+
+    Args:
+      names: of the files.
+      start: opens one of them at a position.
+      position_name: what the position is called where the place of a walk is written down.
+    """
+
+    inputs = ()
+    numbers: ClassVar[dict[str, str]] = {"index": "current_file_index"}
+
+    def __init__(self, names: list[str], start: Open, position_name: str) -> None:
+        self.names = names
         self.start = start
-        self.current: Iterator[bytes] = iter(())
-
-    def __iter__(self) -> Records:
-        return self
+        self.position_name = position_name
+        self.index = 0
+        self.file: RecordFile | None = None
+        self.records: Iterator[bytes] = iter(())
 
     def __next__(self) -> Element:
         while True:
-            for record in self.current:
+            for record in self.records:
                 return (string(record),)
-            self.current = self.start(next(self.names))
+            if self.file is not None:
+                self.file = None
+                self.index += 1
+            if self.index >= len(self.names):
+                raise StopIteration
+            self._open(None)
+
+    def _open(self, position: int | None) -> None:
+        self.file = self.start(self.names[self.index], position)
+        self.records = iter(self.file)
+
+    def save(self, state: State) -> None:
+        super().save(state)
+        if self.file is not None:
+            self.put(state, self.position_name, self.file.position)
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        # TensorFlow writes -1 for the position in a file of fixed records that is not open.
+        position = -1
+        if self.has(state, self.position_name):
+            position = self.integer(state, self.position_name)
+        if position >= 0:
+            self._open(position)
 
 
-def _dataset(kind: str, filenames: Any, start: Open) -> Dataset:
+Open = Callable[[str, int | None], RecordFile]
+
+
+def _dataset(kind: str, filenames: Any, start: Open, position_name: str) -> Dataset:
     if filenames.ndim > 1:
         raise invalid("`filenames` must be a scalar or a vector.")
     names = [name.decode() for name in np.atleast_1d(filenames).tolist()]
-
-    def make(context: Context, prefix: str) -> Elements:
-        return Records(names, start)
-
+    make = lambda *_: Records(names, start, position_name)  # noqa: E731
     return Dataset(kind, [dtypes.string], [()], make)
 
 
@@ -99,25 +142,44 @@ def _check_buffer(size: int) -> None:
         raise invalid("`buffer_size` must be >= 0 (0 == default)")
 
 
+def _open_bytes(name: str, kind: str, position: int) -> Any:
+    """Opens a file of bytes, which may be compressed, at a position in what they mean."""
+    file = open_file(name, "rb")
+    if not kind:
+        file.seek(position)
+        return file
+    opened = compression.DecompressedReader(file, kind)
+    while position > 0:
+        position -= len(opened.read(min(position, _SMALLEST_BUFFER))) or position
+    return opened
+
+
+class _TFRecordFile(RecordFile):
+    """A TFRecord file."""
+
+    def __init__(self, name: str, position: int | None, kind: str) -> None:
+        super().__init__(name, position)
+        self.kind = kind
+
+    def __iter__(self) -> Iterator[bytes]:
+        with _open_bytes(self.name, self.kind, self.position) as file:
+            for batch in Cursor(file, self.name, self.position).batches():
+                for record in batch:
+                    self.position += len(record) + HEADER + FOOTER
+                    yield record
+
+
 @tf_record_dataset_op.kernel
 def tf_record_dataset_kernel(node: Node) -> Any:
     def run(filenames: Any, compression_type: Any, size: Any) -> Dataset:
         kind = scalar(compression_type).decode()
         if scalar(size) < 0:
             raise invalid("`buffer_size` must be >= 0 (0 == no buffering)")
-
-        def start(name: str) -> Iterator[bytes]:
-            with open_records(name, kind) as file:
-                yield from Cursor(file, name)
-
-        return _dataset("TFRecord", filenames, start)
+        return _dataset(
+            "TFRecord", filenames, lambda name, at: _TFRecordFile(name, at, kind), "offset"
+        )
 
     return run
-
-
-def _open_bytes(name: str, kind: str) -> Any:
-    file = open_file(name, "rb")
-    return compression.DecompressedReader(file, kind) if kind else file
 
 
 def _chunks(file: Any, name: str, size: int) -> Iterator[bytes]:
@@ -129,16 +191,25 @@ def _chunks(file: Any, name: str, size: int) -> Iterator[bytes]:
         yield chunk
 
 
-def lines(name: str, kind: str, size: int) -> Iterator[bytes]:
-    """The lines of a file without their ends; carriage returns at line ends go, too."""
-    with _open_bytes(name, kind) as file:
-        rest = b""
-        for chunk in _chunks(file, name, size):
-            *whole, rest = (rest + chunk).split(b"\n")
-            for line in whole:
-                yield line.replace(b"\r", b"")
-        if rest:
-            yield rest.replace(b"\r", b"")
+class TextFile(RecordFile):
+    """The lines of a file without their ends; carriage returns go, too."""
+
+    def __init__(self, name: str, position: int | None, kind: str, size: int) -> None:
+        super().__init__(name, position)
+        self.kind = kind
+        self.size = size
+
+    def __iter__(self) -> Iterator[bytes]:
+        with _open_bytes(self.name, self.kind, self.position) as file:
+            rest = b""
+            for chunk in _chunks(file, self.name, self.size):
+                *whole, rest = (rest + chunk).split(b"\n")
+                for line in whole:
+                    self.position += len(line) + 1
+                    yield line.replace(b"\r", b"")
+            if rest:
+                self.position += len(rest)
+                yield rest.replace(b"\r", b"")
 
 
 @text_line_dataset_op.kernel
@@ -147,44 +218,45 @@ def text_line_dataset_kernel(node: Node) -> Any:
         kind = _compression(compression_type)
         _check_buffer(scalar(size))
         chunk = max(scalar(size), _SMALLEST_BUFFER)
-        return _dataset("TextLine", filenames, lambda name: lines(name, kind, chunk))
+        start = lambda name, at: TextFile(name, at, kind, chunk)  # noqa: E731
+        return _dataset("TextLine", filenames, start, "current_pos")
 
     return run
 
 
-def _fixed(name: str, kind: str, header: int, record: int, footer: int) -> Iterator[bytes]:
-    with _open_bytes(name, kind) as file, os_errors(name):
-        if kind:
-            yield from _fixed_of_stream(file, name, header, record, footer)
-            return
-        size = file.seek(0, 2)
-        body = size - header - footer
-        if body % record:
+class _FixedFile(RecordFile):
+    """A file of records that all have the same size, between a header and a footer."""
+
+    def __init__(
+        self, name: str, position: int | None, kind: str, sizes: tuple[int, int, int]
+    ) -> None:
+        self.header, self.record, self.footer = sizes
+        super().__init__(name, self.header if position is None else position)
+        self.kind = kind
+
+    def __iter__(self) -> Iterator[bytes]:
+        with _open_bytes(self.name, self.kind, 0) as file, os_errors(self.name):
+            if self.kind:
+                content = b"".join(_chunks(file, self.name, _SMALLEST_BUFFER))
+                if len(content) < self.header:
+                    raise errors.OutOfRangeError(None, None, "EOF reached")
+                file = io.BytesIO(content)
+            end = self._end(file.seek(0, 2))
+            file.seek(self.position)
+            while self.position < end:
+                self.position += self.record
+                yield file.read(self.record)
+
+    def _end(self, size: int) -> int:
+        """Where the records end."""
+        body = size - self.header - self.footer
+        if body % self.record:
             raise invalid(
-                f"Excluding the header ({header} bytes) and footer ({footer} bytes), input file "
-                f'"{name}" has body length {body} bytes, which is not an exact multiple of the '
-                f"record length ({record} bytes)."
+                f"Excluding the header ({self.header} bytes) and footer ({self.footer} bytes), "
+                f'input file "{self.name}" has body length {body} bytes, which is not an exact '
+                f"multiple of the record length ({self.record} bytes)."
             )
-        file.seek(header)
-        for _ in range(body // record):
-            yield file.read(record)
-
-
-def _fixed_of_stream(
-    file: Any, name: str, header: int, record: int, footer: int
-) -> Iterator[bytes]:
-    data = file.read(-1)
-    if len(data) < header:
-        raise errors.OutOfRangeError(None, None, "EOF reached")
-    body = data[header : len(data) - footer]
-    if len(body) % record:
-        raise invalid(
-            f"Excluding the header ({header} bytes) and footer ({footer} bytes), input file "
-            f'"{name}" has body length {len(body)} bytes, which is not an exact multiple of the '
-            f"record length ({record} bytes)."
-        )
-    for first in range(0, len(body), record):
-        yield body[first : first + record]
+        return self.header + body
 
 
 def _fixed_kernel(node: Node) -> Any:
@@ -199,7 +271,8 @@ def _fixed_kernel(node: Node) -> Any:
             if number < least:
                 raise invalid(f"`{name}` must be {'> 0' if least else '>= 0'}")
         kind = _compression(rest[0]) if rest else ""
-        return _dataset("FixedLengthRecord", filenames, lambda name: _fixed(name, kind, *sizes))
+        start = lambda name, at: _FixedFile(name, at, kind, sizes)  # noqa: E731
+        return _dataset(node.op.type.replace("Dataset", ""), filenames, start, "current_pos")
 
     return run
 

@@ -13,11 +13,11 @@ from stillflow.ops.data.pipeline import (
     TYPED,
     Context,
     Dataset,
-    Element,
     Elements,
     component_dims,
     dataset_op,
 )
+from stillflow.ops.data.walk import Element, Unsaved
 
 generator_dataset_op = dataset_op(
     "GeneratorDataset(init_func_other_args: [Tinit_func_args], next_func_other_args: "
@@ -28,7 +28,7 @@ generator_dataset_op = dataset_op(
 )
 
 
-class _Generated:
+class _Generated(Unsaved):
     """What `advance` gives for the state that `begin` made."""
 
     def __init__(self, begin: Any, advance: Any, finish: Any) -> None:
@@ -38,9 +38,6 @@ class _Generated:
         self.state: Element | None = None
         self.ended = False
         self._finalizer: Any = None
-
-    def __iter__(self) -> _Generated:
-        return self
 
     def __next__(self) -> Element:
         if self.ended:

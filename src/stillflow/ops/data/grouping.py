@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from stillflow.graph.node import Node
 from stillflow.ops.data.functions import function_of
@@ -11,7 +11,6 @@ from stillflow.ops.data.pipeline import (
     TYPED,
     Context,
     Dataset,
-    Element,
     Elements,
     as_dataset,
     component_dims,
@@ -19,6 +18,8 @@ from stillflow.ops.data.pipeline import (
     scalar,
     unary,
 )
+from stillflow.ops.data.walk import Element, Ended, State, Walk
+from stillflow.ops.data.windows import Listed
 
 group_by_window_dataset_op = unary(
     "GroupByWindowDataset",
@@ -33,7 +34,7 @@ group_by_window_dataset_op = unary(
 unique_dataset_op = unary("UniqueDataset", "", TYPED)
 
 
-class _Grouping:
+class _Grouping(Walk):
     """What a function makes of elements with the same key, once there are enough of them.
 
     Args:
@@ -42,32 +43,36 @@ class _Grouping:
       begin: starts the dataset that is made of a key and a group.
     """
 
+    flags: ClassVar[dict[str, str]] = {"ended": "end_of_input"}
+
     def __init__(self, source: Elements, key: Any, room: Any, begin: Any) -> None:
-        self.source: Elements | None = source
+        self.source = source
+        self.ended = False
         self.key = key
         self.room = room
         self.begin = begin
         self.groups: dict[int, list[Element]] = {}
         self.sizes: dict[int, int] = {}
-        self.current: Elements = iter(())
-
-    def __iter__(self) -> _Grouping:
-        return self
+        self.current: Elements = Ended()
+        self.making: int | None = None  # the key of the group that `current` is made of
 
     def __next__(self) -> Element:
         while True:
             try:
-                return next(self.current)
+                return next(self.current)  # type: ignore[no-any-return]
             except StopIteration:
+                if self.making is not None:
+                    del self.groups[self.making], self.sizes[self.making]
+                    self.making = None
                 self._fill()
 
     def _fill(self) -> None:
         """Reads until a group is complete and starts what is made of it."""
-        while self.source is not None:
+        while not self.ended:
             try:
                 element = next(self.source)
             except StopIteration:
-                self.source = None
+                self.ended = True
                 break
             (key,) = self.key(element)
             number = scalar(key)
@@ -89,9 +94,45 @@ class _Grouping:
         return int(size)
 
     def _start(self, number: int) -> None:
-        group = self.groups.pop(number)
-        del self.sizes[number]
-        self.current = self.begin(number, group)
+        self.making = number
+        self.current = self.begin(number, self.groups[number])
+
+    def save(self, state: State) -> None:
+        super().save(state)
+        self.put(state, "groups_size", len(self.groups))
+        for index, number in enumerate(sorted(self.groups)):
+            name, group = f"groups_[{index}]", self.groups[number]
+            self.put(state, f"{name}->key", number)
+            self.put(state, f"{name}_size", len(group))
+            for place, element in enumerate(group):
+                item = f"{name}[{place}]"
+                self.put_values(state, f"{item}_size", f"{item}[{{}}]", element)
+            self.put(state, f"window_sizes_[{index}]->key", number)
+            self.put(state, f"window_sizes_[{index}]->value", self.sizes[number])
+        self.put(state, "window_sizes_size", len(self.sizes))
+        if self.making is None:
+            self.put(state, "current_iterator_not_initialized", b"")
+        else:
+            self.put(state, "current_key", self.making)
+            self.current.save(state)
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        for index in range(self._count(state, "groups_size")):
+            name = f"groups_[{index}]"
+            items = [f"{name}[{place}]" for place in range(self.integer(state, f"{name}_size"))]
+            group = [self.get_values(state, f"{item}_size", f"{item}[{{}}]") for item in items]
+            self.groups[self.integer(state, f"{name}->key")] = group
+        for index in range(self._count(state, "window_sizes_size")):
+            number = self.integer(state, f"window_sizes_[{index}]->key")
+            self.sizes[number] = self.integer(state, f"window_sizes_[{index}]->value")
+        if not self.has(state, "current_iterator_not_initialized"):
+            self._start(self.integer(state, "current_key"))
+            self.current.restore(state)
+
+    def _count(self, state: State, name: str) -> int:
+        """A number that is not written down where it is 0."""
+        return self.integer(state, name) if self.has(state, name) else 0
 
 
 @group_by_window_dataset_op.kernel
@@ -112,10 +153,10 @@ def group_by_window_dataset_kernel(node: Node) -> Any:
         def make(context: Context, prefix: str) -> Elements:
             def begin(number: int, group: list[Element]) -> Elements:
                 window = Dataset(
-                    "Window", source.types, source.shapes, lambda *_: iter(group), len(group)
+                    "Window", source.types, source.shapes, lambda *_: Listed(group), len(group)
                 )
                 (made,) = reduce((torch.tensor(number, dtype=torch.int64), window))
-                return as_dataset(made).iterate(context.fusing(False), prefix)
+                return as_dataset(made).iterate(context.fusing(False), f"{prefix}::Reduce")
 
             return _Grouping(source.iterate(context, prefix), key, room, begin)
 
@@ -124,24 +165,31 @@ def group_by_window_dataset_kernel(node: Node) -> Any:
     return run
 
 
-class _Distinct:
+class _Distinct(Walk):
     """Elements that did not come before."""
 
     def __init__(self, source: Elements) -> None:
         self.source = source
-        self.seen: set[Any] = set()
-
-    def __iter__(self) -> _Distinct:
-        return self
+        self.seen: dict[str, Any] = {}
 
     def __next__(self) -> Element:
         while True:
             element = next(self.source)
-            value = element[0].tolist()
-            key = repr(value)
+            key = repr(element[0].tolist())
             if key not in self.seen:
-                self.seen.add(key)
-                return element
+                self.seen[key] = element[0]
+                return element  # type: ignore[no-any-return]
+
+    def save(self, state: State) -> None:
+        super().save(state)
+        self.put_values(
+            state, "unique_elements_size", "unique_elements[{}]", list(self.seen.values())
+        )
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        values = self.get_values(state, "unique_elements_size", "unique_elements[{}]")
+        self.seen = {repr(value.tolist()): value for value in values}
 
 
 @unique_dataset_op.kernel

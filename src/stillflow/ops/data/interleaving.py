@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from stillflow import errors
 from stillflow.graph.node import Node
@@ -14,7 +14,6 @@ from stillflow.ops.data.pipeline import (
     TYPED,
     Context,
     Dataset,
-    Element,
     Elements,
     as_dataset,
     component_dims,
@@ -23,6 +22,7 @@ from stillflow.ops.data.pipeline import (
     scalar,
     unary,
 )
+from stillflow.ops.data.walk import Element, Ended, State, Walk
 
 _CYCLE = f"{CAPTURED}, cycle_length: int64, block_length: int64"
 
@@ -59,28 +59,49 @@ def opener(call: Callable[[Element], Element], context: Context, prefix: str) ->
     return start
 
 
-class FlatMapping:
+class FlatMapping(Walk):
     """The elements of one dataset after the other."""
+
+    numbers: ClassVar[dict[str, str]] = {"number": "element_index"}
 
     def __init__(self, source: Elements, start: Open) -> None:
         self.source = source
         self.start = start
         self.current: Elements | None = None
+        self.made_of: Element = ()  # what the current dataset was made of
         self.number = 0
-
-    def __iter__(self) -> FlatMapping:
-        return self
 
     def __next__(self) -> Element:
         while True:
             if self.current is not None:
                 try:
-                    return next(self.current)
+                    return next(self.current)  # type: ignore[no-any-return]
                 except StopIteration:
                     self.current = None
             element = next(self.source)
             number, self.number = self.number, self.number + 1
-            self.current = self.start(element, number)
+            self.current, self.made_of = self.start(element, number), element
+
+    def save(self, state: State) -> None:
+        super().save(state)
+        if self.current is None:
+            self.put(state, "current_element_iterator_uninitialized", b"")
+        else:
+            self.put_values(state, *_MADE_OF, self.made_of)
+            self.current.save(state)
+
+    def restore(self, state: State) -> None:
+        if self.has(state, "exhausted"):
+            self.source = Ended()
+            return
+        super().restore(state)
+        if not self.has(state, "current_element_iterator_uninitialized"):
+            self.made_of = self.get_values(state, *_MADE_OF)
+            self.current = self.start(self.made_of, self.number - 1)
+            self.current.restore(state)
+
+
+_MADE_OF = "captured_func_inputs_size", "captured_func_inputs[{}]"
 
 
 @flat_map_dataset_op.kernel
@@ -99,7 +120,7 @@ def flat_map_dataset_kernel(node: Node) -> Any:
     return run
 
 
-class Interleaving:
+class Interleaving(Walk):
     """So many elements of each of several datasets in turn.
 
     Args:
@@ -107,19 +128,21 @@ class Interleaving:
       block: how many elements of each come in a row.
     """
 
+    numbers: ClassVar[dict[str, str]] = {
+        "place": "cycle_index", "given": "block_index", "used": "num_open"
+    }  # fmt: skip
+    flags: ClassVar[dict[str, str]] = {"ended": "end_of_input"}
+
     def __init__(self, source: Elements, start: Open, cycle: int, block: int) -> None:
         self.source = source
         self.start = start
         self.open: list[Elements | None] = [None] * cycle
+        self.made_of: list[Element] = [()] * cycle
         self.block = block
         self.place = 0
         self.given = 0
-        self.number = 0
         self.used = 0
         self.ended = False
-
-    def __iter__(self) -> Interleaving:
-        return self
 
     def _advance(self) -> None:
         self.given = 0
@@ -139,7 +162,7 @@ class Interleaving:
                 self.given += 1
                 if self.given == self.block:
                     self._advance()
-                return element
+                return element  # type: ignore[no-any-return]
             if self.ended:
                 self._advance()
             else:
@@ -152,9 +175,27 @@ class Interleaving:
         except StopIteration:
             self.ended = True
             return
-        number, self.number = self.number, self.number + 1
-        self.open[self.place] = self.start(element, number)
+        self.open[self.place], self.made_of[self.place] = self.start(element, self.place), element
         self.used += 1
+
+    def save(self, state: State) -> None:
+        super().save(state)
+        for place, current in enumerate(self.open):
+            if current is not None:
+                current.save(state)
+                self.put_values(state, *_arguments(place), self.made_of[place])
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        for place in range(len(self.open)):
+            if self.has(state, _arguments(place)[0]):
+                element = self.made_of[place] = self.get_values(state, *_arguments(place))
+                walk = self.open[place] = self.start(element, place)
+                walk.restore(state)
+
+
+def _arguments(place: int) -> tuple[str, str]:
+    return f"args_size[{place}]", f"args_list_[{place}][{{}}]"
 
 
 def _lengths(cycle: Any, block: Any) -> tuple[int, int]:
@@ -190,36 +231,45 @@ class _Ahead(Interleaving):
     """An interleaving whose datasets are read ahead, each by a thread of its own.
 
     Args:
-      more: how many datasets are opened before it is their turn.
+      ahead: how many elements of each are read before it is their turn.
     """
+
+    flags: ClassVar[dict[str, str]] = {**Interleaving.flags, "begun": "begun"}
 
     def __init__(
         self, context: Context, source: Elements, start: Open, cycle: int, block: int, ahead: int,
     ) -> None:  # fmt: skip
         super().__init__(source, self._prefetched, cycle, block)
         self.context = context
-        self.begin = start
+        self.start_inner = start
         self.ahead = ahead
-        self.ready: list[tuple[Elements | None, BaseException | None]] = []
+        self.begun = False
 
-    def _prefetched(self, element: Element, number: int) -> Elements:
-        fetched = Prefetching(self.context, lambda: self.begin(element, number), self.ahead)
-        fetched.channel = fetched._begin()
-        return fetched
+    def _prefetched(self, element: Element, place: int) -> Elements:
+        walk = Prefetching(self.context, self.start_inner(element, place), self.ahead)
+        walk.prefix = f"{self.prefix}[{place}]"
+        return walk
 
     def __next__(self) -> Element:
-        if not self.number and not self.ended:
+        if not self.begun:
             self._fill()
         return super().__next__()
 
     def _fill(self) -> None:
         """Starts all at once, before any is asked for an element."""
+        self.begun = True
         for place in range(len(self.open)):
             self.place = place
             self._open()
             if self.ended:
                 break
         self.place = 0
+
+    def _open(self) -> None:
+        super()._open()
+        walk = self.open[self.place]
+        if isinstance(walk, Prefetching):
+            walk.begin()
 
 
 @parallel_interleave_dataset_v2_op.kernel
@@ -240,7 +290,7 @@ def parallel_interleave_dataset_v2_kernel(node: Node) -> Any:
             start = opener(call, context, prefix)
             return _Ahead(context, source.iterate(context, prefix), start, cycle, block, 2 * block)
 
-        return Dataset("ParallelInterleave", types, shapes, make)
+        return Dataset("ParallelInterleaveV2", types, shapes, make)
 
     return run
 
@@ -269,15 +319,14 @@ def parallel_interleave_dataset_kernel(node: Node) -> Any:
     return run
 
 
-class _Directed:
+class _Directed(Walk):
     """Elements of the datasets that another one chooses."""
+
+    inputs = ("selector",)
 
     def __init__(self, selector: Elements, sources: list[Elements | None]) -> None:
         self.selector = selector
         self.sources = sources
-
-    def __iter__(self) -> _Directed:
-        return self
 
     def __next__(self) -> Element:
         while any(source is not None for source in self.sources):
@@ -288,10 +337,29 @@ class _Directed:
             if source is None:
                 continue
             try:
-                return next(source)
+                return next(source)  # type: ignore[no-any-return]
             except StopIteration:
                 self.sources[index] = None
         raise StopIteration
+
+    def save(self, state: State) -> None:
+        super().save(state)
+        for index, source in enumerate(self.sources):
+            if source is None:
+                self.put(state, f"data_input_impl_empty[{index}]", b"")
+            else:
+                source.save(state)
+
+    def restore(self, state: State) -> None:
+        if self.has(state, "selector_input_impl_empty"):
+            self.selector = Ended()
+        else:
+            super().restore(state)
+        for index, source in enumerate(self.sources):
+            if self.has(state, f"data_input_impl_empty[{index}]"):
+                self.sources[index] = None
+            elif source is not None:
+                source.restore(state)
 
 
 @directed_interleave_dataset_op.kernel

@@ -18,18 +18,23 @@ from stillflow.ops.data.pipeline import (
     TYPED,
     Context,
     Dataset,
-    Element,
     Elements,
     as_dataset,
     component_dims,
     invalid,
     verify,
 )
+from stillflow.ops.data.walk import Element, Ended, State
 from stillflow.ops.queues.attempts import private_name
 
+_ASK = "Ensure that you have run the initializer operation for this iterator before"
 _UNSET = (
-    "GetNext() failed because the iterator has not been initialized. Ensure that you have run "
-    "the initializer operation for this iterator before getting the next element."
+    "GetNext() failed because the iterator has not been initialized. "
+    f"{_ASK} getting the next element."
+)
+_UNSET_SAVE = f"Save() failed because the iterator has not been initialized. {_ASK} saving it."
+_UNSET_RESTORE = (
+    f"Restore() failed because the iterator has not been initialized. {_ASK} restoring it."
 )
 
 
@@ -54,7 +59,6 @@ class IteratorResource:
         self.context: Context | None = None
         self.dataset: Dataset | None = None
         self.elements: Elements | None = None
-        self.taken = 0
         self._lock = threading.Lock()
 
     def start(self, dataset: Dataset, waits: Any) -> None:
@@ -66,10 +70,8 @@ class IteratorResource:
         verify(self.types, self.shapes, dataset)
         context = Context(waits)
         elements = dataset.iterate(context, "Iterator")
-        before = self.context
-        self.context, self.dataset, self.elements, self.taken = context, dataset, elements, 0
-        if before is not None:
-            before.close()
+        self.dataset = dataset
+        self._replace(context, elements)
 
     def next(self) -> Element:
         """The next element.
@@ -81,9 +83,43 @@ class IteratorResource:
         with self._lock:
             if self.elements is None:
                 raise errors.FailedPreconditionError(None, None, _UNSET)
-            element = next(self.elements)
-            self.taken += 1
-            return element
+            return next(self.elements)  # type: ignore[no-any-return]
+
+    def save(self) -> State:
+        """Where it is.
+
+        Raises:
+          FailedPreconditionError: it was never started, or what it walks depends on more state.
+        """
+        if self.elements is None or self.dataset is None:
+            raise errors.FailedPreconditionError(None, None, _UNSET_SAVE)
+        if self.dataset.stateful:
+            message = f"{self.dataset.stateful} is stateful."
+            raise errors.FailedPreconditionError(None, None, message)
+        state = State()
+        with self._lock:
+            self.elements.save(state)
+        return state
+
+    def restore(self, state: State, waits: Any) -> None:
+        """Goes to the place where another iterator of the same dataset was.
+
+        Raises:
+          FailedPreconditionError: it was never started.
+          NotFoundError: the other dataset was made of other parts.
+        """
+        if self.dataset is None:
+            raise errors.FailedPreconditionError(None, None, _UNSET_RESTORE)
+        context = Context(waits)
+        elements = self.dataset.iterate(context, "Iterator")
+        elements.restore(state)
+        self._replace(context, elements)
+
+    def _replace(self, context: Context, elements: Elements) -> None:
+        before = self.context
+        self.context, self.elements = context, elements
+        if before is not None:
+            before.close()
 
     def close_session(self) -> None:
         if self.context is not None:
@@ -101,15 +137,23 @@ class OneShot(IteratorResource):
         self.factory = factory
         self._starting = threading.Lock()
 
-    def next(self) -> Element:
+    def _begin(self) -> None:
         if self.elements is None:
             with self._starting:
                 if self.elements is None:
-                    self.factory_start()
+                    self.factory()
+
+    def next(self) -> Element:
+        self._begin()
         return super().next()
 
-    def factory_start(self) -> None:
-        self.factory()
+    def save(self) -> State:
+        self._begin()
+        return super().save()
+
+    def restore(self, state: State, waits: Any) -> None:
+        self._begin()
+        super().restore(state, waits)
 
 
 def _resource(node: Any, create: Callable[[str], IteratorResource]) -> IteratorResource:
@@ -232,6 +276,31 @@ def iterator_get_next_as_optional_kernel(node: Any) -> Any:
     return run
 
 
+# ---- where it is
+
+serialize_iterator_op = op(
+    "SerializeIterator(resource_handle: resource) -> serialized: variant\nflags: stateful"
+)
+serialize_iterator_op.shape(_scalar_shape)
+serialize_iterator_op.kernel(lambda node: lambda iterator: iterator.save())
+deserialize_iterator_op = op(
+    "DeserializeIterator(resource_handle: resource, serialized: variant)\nflags: stateful"
+)
+
+
+@deserialize_iterator_op.kernel
+def deserialize_iterator_kernel(node: Any) -> Any:
+    waits = node.waits()
+
+    def run(iterator: IteratorResource, serialized: Any) -> None:
+        state = serialized.item() if isinstance(serialized, np.ndarray) else serialized
+        if not isinstance(state, State):
+            raise invalid("Expected a variant that holds the state of an iterator.")
+        iterator.restore(state, waits)
+
+    return run
+
+
 # ---- names
 
 
@@ -297,7 +366,7 @@ def iterator_from_string_handle_kernel(node: Any) -> Any:
 
 
 def _typed(found: IteratorResource) -> Dataset:
-    return Dataset("", found.types, found.shapes, lambda *_: iter(()))
+    return Dataset("", found.types, found.shapes, lambda *_: Ended())
 
 
 for _card in (iterator_from_string_handle_op, iterator_from_string_handle_v2_op):

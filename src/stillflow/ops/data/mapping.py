@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import Any, ClassVar
 
 from stillflow import errors
 from stillflow.graph.card import op
@@ -18,7 +18,6 @@ from stillflow.ops.data.pipeline import (
     UNKNOWN,
     Context,
     Dataset,
-    Element,
     Elements,
     as_dataset,
     component_dims,
@@ -26,6 +25,7 @@ from stillflow.ops.data.pipeline import (
     scalar,
     unary,
 )
+from stillflow.ops.data.walk import Element, State, Walk
 
 CAPTURED = "other_arguments: [Targuments]"
 FUNCTION = "\nf: func\nTarguments: list(type) >= 0" + TYPED
@@ -83,6 +83,17 @@ def ending(call: Callable[[Element], Element], keeps_size: bool) -> Callable[[El
     return run
 
 
+class Mapping(Walk):
+    """What a function gives for each element."""
+
+    def __init__(self, call: Callable[[Element], Element], source: Elements) -> None:
+        self.call = call
+        self.source = source
+
+    def __next__(self) -> Element:
+        return self.call(next(self.source))
+
+
 @map_dataset_op.kernel
 def map_dataset_kernel(node: Node) -> Any:
     function, keeps = function_of(node, "f"), node.preserve_cardinality
@@ -92,7 +103,7 @@ def map_dataset_kernel(node: Node) -> Any:
         source, call = as_dataset(value), ending(bound(function, captured), keeps)
 
         def make(context: Context, prefix: str) -> Elements:
-            return map(call, source.iterate(context, prefix))
+            return Mapping(call, source.iterate(context, prefix))
 
         return Dataset("Map", types, shapes, make, source.size if keeps else _size(source))
 
@@ -162,6 +173,27 @@ def truth(results: Sequence[Any]) -> bool:
     return bool(results[0])
 
 
+class _Filtering(Walk):
+    """Elements for which a predicate holds."""
+
+    numbers: ClassVar[dict[str, str]] = {
+        "kept": "filtered_elements", "dropped": "dropped_elements"
+    }  # fmt: skip
+
+    def __init__(self, holds: Callable[[Element], bool], source: Elements) -> None:
+        self.holds = holds
+        self.source = source
+        self.kept = self.dropped = 0
+
+    def __next__(self) -> Element:
+        while True:
+            element = next(self.source)
+            if self.holds(element):
+                self.kept += 1
+                return element  # type: ignore[no-any-return]
+            self.dropped += 1
+
+
 @filter_dataset_op.kernel
 def filter_dataset_kernel(node: Node) -> Any:
     function = function_of(node, "predicate")
@@ -170,7 +202,7 @@ def filter_dataset_kernel(node: Node) -> Any:
         source, call = as_dataset(value), ending(bound(function, captured), False)
 
         def make(context: Context, prefix: str) -> Elements:
-            return filter(lambda e: truth(call(e)), source.iterate(context, prefix))
+            return _Filtering(lambda e: truth(call(e)), source.iterate(context, prefix))
 
         return source.like("Filter", make)
 
@@ -183,24 +215,24 @@ def filter_by_last_component_dataset_kernel(node: Node) -> Any:
         source = as_dataset(value)
 
         def make(context: Context, prefix: str) -> Elements:
-            kept = filter(lambda e: truth(e[-1:]), source.iterate(context, prefix))
-            return map(itemgetter(slice(None, -1)), kept)
+            kept = _Filtering(lambda e: truth(e[-1:]), source.iterate(context, prefix))
+            kept.prefix = prefix
+            return Mapping(itemgetter(slice(None, -1)), kept)
 
         return Dataset("FilterByLastComponent", source.types[:-1], source.shapes[:-1], make)
 
     return run
 
 
-class _Leading:
+class _Leading(Walk):
     """Elements up to the first that a predicate refuses."""
+
+    flags: ClassVar[dict[str, str]] = {"ended": "input_impls_empty"}
 
     def __init__(self, source: Elements, holds: Callable[[Element], bool]) -> None:
         self.source = source
         self.holds = holds
         self.ended = False
-
-    def __iter__(self) -> _Leading:
-        return self
 
     def __next__(self) -> Element:
         if not self.ended:
@@ -226,7 +258,7 @@ def take_while_dataset_kernel(node: Node) -> Any:
     return run
 
 
-class _Scanning:
+class _Scanning(Walk):
     """What a function gives for elements and a state that it hands on."""
 
     def __init__(self, source: Elements, state: Element, call: Any) -> None:
@@ -234,15 +266,20 @@ class _Scanning:
         self.state = state
         self.call = call
 
-    def __iter__(self) -> _Scanning:
-        return self
-
     def __next__(self) -> Element:
         element = next(self.source)
         results = self.call((*self.state, *element))
         count = len(self.state)
         self.state = results[:count]
         return results[count:]  # type: ignore[no-any-return]
+
+    def save(self, state: State) -> None:
+        super().save(state)
+        self.put_values(state, "state_size", "state[{}]", self.state)
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        self.state = self.get_values(state, "state_size", "state[{}]")
 
 
 @scan_dataset_op.kernel

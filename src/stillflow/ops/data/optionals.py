@@ -7,7 +7,8 @@ from typing import Any
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
-from stillflow.ops.data.pipeline import TYPED, Element, component_dims, invalid
+from stillflow.ops.data.pipeline import TYPED, component_dims, invalid
+from stillflow.ops.data.walk import Element
 
 
 class OptionalValue:

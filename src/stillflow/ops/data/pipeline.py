@@ -1,25 +1,21 @@
-"""Datasets at run time: what makes iterators, which give tuples of run-time values.
-
-An iterator ends with StopIteration. After any other error it goes on with what follows, so it is
-never a generator: a generator is over once an error has left it.
-"""
+"""Datasets at run time: what makes walks, which give tuples of run-time values."""
 
 from __future__ import annotations
 
 import copy
-import itertools
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow import errors
 from stillflow.graph import dims as dims_lib
-from stillflow.graph.card import Card, op
+from stillflow.graph.card import Card, Part, op
 from stillflow.graph.constant_value import Dims
+from stillflow.graph.functions import find_function
+from stillflow.ops.data.walk import Walk
 
-Element = tuple[Any, ...]
-Elements = Iterator[Element]
+Elements = Walk
 
 INFINITE = -1
 UNKNOWN = -2
@@ -80,14 +76,14 @@ class Dataset:
     """A dataset: the value of a variant that a dataset op gives.
 
     Args:
-      kind: the op's name without "Dataset", for the path of an iterator.
+      kind: what a walk adds to the path, in general the op's name without "Dataset".
       types: of the components of an element.
       shapes: of the components, as far as they are known.
       make: given a context and a path, starts to walk the dataset.
       size: how many elements there are, `INFINITE` or `UNKNOWN`.
     """
 
-    __slots__ = ("kind", "make", "same_as", "shapes", "shuffled", "size", "types")
+    __slots__ = ("kind", "make", "same_as", "shapes", "shuffled", "size", "stateful", "types")
     shape = ()  # a variant is a scalar
 
     def __init__(
@@ -105,10 +101,15 @@ class Dataset:
         self.size = size
         self.same_as: Dataset | None = None  # what this is where it changes nothing
         self.shuffled: Callable[[Context, str, int], Elements] | None = None  # so many times
+        self.stateful: str | None = None  # the type of an op whose state a walk does not hold
 
     def iterate(self, context: Context, prefix: str) -> Elements:
         """Starts to walk the dataset, as a part of what `prefix` names."""
-        return self.make(context, f"{prefix}::{self.kind}")
+        path = f"{prefix}::{self.kind}" if self.kind else prefix
+        walk = self.make(context, path)
+        if not walk.prefix:
+            walk.prefix = path
+        return walk
 
     def origin(self) -> Dataset:
         """The dataset without what changes nothing."""
@@ -155,11 +156,90 @@ def component_dims(node: Any) -> list[Dims]:
 TYPED = "\noutput_types: list(type) >= 1\noutput_shapes: list(shape) >= 1"
 
 
+class _DatasetCard(Card):
+    """The card of an op that gives a dataset. The dataset knows what it depends on."""
+
+    def kernel(self, part: Part) -> Part:
+        def kernel(node: Any) -> Any:
+            run = part(node)
+            bodies = _functions(node.op, lambda named: node.function(named).body)
+            stateful = next(filter(None, map(stateful_op, bodies)), None)
+
+            def made(*values: Any) -> Dataset:
+                dataset: Dataset = run(*values)
+                inputs = (value.stateful for value in values if isinstance(value, Dataset))
+                dataset.stateful = stateful or next(filter(None, inputs), dataset.stateful)
+                return dataset
+
+            return made
+
+        super().kernel(kernel)
+        return part
+
+
+def _functions(operation: Any, resolve: Callable[[Any], Any]) -> list[Any]:
+    """The bodies of the functions that an operation names."""
+    found: list[Any] = []
+    for name, attribute in operation.card.signature.attrs.items():
+        value = operation.attrs.get(name) if attribute.element == "func" else None
+        if value is not None:
+            found.extend(value if attribute.is_list else [value])
+    return [resolve(function) for function in found]
+
+
+def stateful_op(body: Any) -> str | None:
+    """The type of an operation of a function whose state no checkpoint of an iterator holds."""
+
+    def resolve(named: Any) -> Any:
+        function = find_function(body, named.name)
+        return function and function.instantiate(body, named.attr)
+
+    for operation in body._operations:
+        called = list(filter(None, _functions(operation, resolve)))
+        found = next(filter(None, map(stateful_op, called)), None)
+        if found is None and operation._is_stateful and not _is_harmless(operation, called):
+            found = str(operation.type)
+        if found is not None:
+            return found
+    return None
+
+
+# Stateful as far as their signature goes, but without a state that a saved iterator would miss.
+_HARMLESS = frozenset((
+    "Assert", "LegacyStatefulReader", "LookupTableFindV2", "LookupTableSize", "LookupTableSizeV2",
+    "Placeholder", "Print", "PrintV2", "Timestamp",
+))  # fmt: skip
+
+
+def _is_harmless(operation: Any, called: list[Any]) -> bool:
+    name: str = operation.type
+    if name in ("If", "While"):
+        return bool(called)
+    makes_dataset = [t.dtype.name for t in operation._outputs] == ["variant"]
+    return name in _HARMLESS or (makes_dataset and name.endswith(("Dataset", "DatasetV2")))
+
+
 def dataset_op(text: str, **options: Any) -> Card:
     """The card of an op that gives a dataset."""
-    card = op(text, differentiable=False, **options)
-    card.shape(lambda node: ())
+    card = op(text, _DatasetCard, differentiable=False, **options)
+
+    @card.shape
+    def shape(node: Any) -> Dims:
+        for position, argument in enumerate(card.signature.inputs):
+            if argument.is_list:
+                break  # what stands behind it is checked when the dataset is made
+            if argument.dtype is not None and argument.name not in _VECTORS:
+                dims_lib.with_rank(node.dims(position), 0)
+        return ()
+
     return card
+
+
+# Arguments of dataset ops that may be more than scalars.
+_VECTORS = frozenset((
+    "dense_shape", "filenames", "indices", "optimizations", "patterns", "record_defaults",
+    "select_cols", "transformations",
+))  # fmt: skip
 
 
 def unary(name: str, inputs: str = "", attrs: str = "", output: str = "handle") -> Card:
@@ -212,36 +292,3 @@ def shape_text(dims: Dims) -> str:
     if dims is None:
         return "<unknown>"
     return "[" + ",".join("?" if dim is None else str(dim) for dim in dims) + "]"
-
-
-class Repeated:
-    """Walks a dataset again and again.
-
-    Args:
-      count: how many times, -1 for ever.
-    """
-
-    def __init__(self, dataset: Dataset, count: int, context: Context, prefix: str) -> None:
-        self._start = lambda: dataset.iterate(context, prefix)
-        self._left = itertools.count() if count < 0 else iter(range(count))
-        self._endless = count < 0
-        self._current: Elements | None = None
-        self._fresh = True
-
-    def __iter__(self) -> Repeated:
-        return self
-
-    def __next__(self) -> Element:
-        while True:
-            if self._current is None:
-                next(self._left)
-                self._current, self._fresh = self._start(), True
-            try:
-                element = next(self._current)
-            except StopIteration:
-                self._current = None
-                if self._endless and self._fresh:
-                    self._left = iter(())  # an empty dataset has no end otherwise
-                continue
-            self._fresh = False
-            return element

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any
 
 from stillflow.graph.node import Node
@@ -16,14 +16,14 @@ from stillflow.ops.data.pipeline import (
     TYPED,
     Context,
     Dataset,
-    Element,
     Elements,
     as_dataset,
     invalid,
     scalar,
     unary,
 )
-from stillflow.ops.data.sources import words
+from stillflow.ops.data.sources import RandomNumbers
+from stillflow.ops.data.walk import Element, State, Walk
 from stillflow.ops.random.philox import Philox
 
 _SEEDS = "buffer_size: int64, seed: int64, seed2: int64"
@@ -35,32 +35,35 @@ shuffle_dataset_op = unary(
 shuffle_and_repeat_dataset_op = unary("ShuffleAndRepeatDataset", f"{_SEEDS}, count: int64", TYPED)
 
 
-def stream(seed: int, seed2: int) -> Iterator[int]:
+def stream(seed: int, seed2: int) -> RandomNumbers:
     """The random numbers that two seeds stand for, also if both are 0."""
-    return words(Philox(seed, 0, seed2))
+    return RandomNumbers(Philox(seed, 0, seed2))
 
 
-class Shuffling:
+class Shuffling(Walk):
     """Draws from a buffer that is refilled; elements of different epochs do not mix.
 
     Args:
       size: of the buffer.
       count: how many epochs there are, -1 for no end.
-      numbers: random numbers.
+      seeds: of the order.
+      epochs: gives the seeds of walks that are begun later, if these differ.
     """
 
-    def __init__(self, start: Any, size: int, count: int, numbers: Iterator[int]) -> None:
+    def __init__(
+        self, start: Any, size: int, count: int, seeds: Sequence[int],
+        epochs: RandomNumbers | None = None,
+    ) -> None:  # fmt: skip
         self.start = start
         self.size = size
         self.count = count
-        self.numbers = numbers
+        self.epochs = epochs
+        self.seeds = tuple(seeds)
+        self.draw = stream(*seeds)
         self.buffer: dict[int, Element] = {}  # by position in an endless row
         self.slices: deque[list[int]] = deque([[0, 0]])  # of the row, one for each epoch
         self.epoch = 0
         self.source: Elements | None = None
-
-    def __iter__(self) -> Shuffling:
-        return self
 
     def __next__(self) -> Element:
         first = self.source is None and self.epoch == 0
@@ -77,7 +80,7 @@ class Shuffling:
             self.slices.popleft()
         place = self.slices[0]
         low, high = place
-        chosen = low + next(self.numbers) % (high - low)
+        chosen = low + self.draw() % (high - low)
         element = self.buffer.pop(low)
         if chosen != low:
             element, self.buffer[chosen] = self.buffer[chosen], element
@@ -105,6 +108,47 @@ class Shuffling:
             return
         self.source = None
 
+    def save(self, state: State) -> None:
+        if self.epochs is not None:
+            self.put(state, "ds_num_random_samples", self.epochs.drawn)
+        self.put(state, "num_random_samples", self.draw.drawn)
+        self.put(state, "seed", self.seeds[0])
+        self.put(state, "seed2", self.seeds[1])
+        if self.source is None:
+            self.put(state, "end_of_input_sequence", b"")
+        else:
+            self.source.save(state)
+        self.put(state, "epoch", self.epoch)
+        self.put(state, "num_elements", len(self.buffer))
+        self.put(state, "slices_size", len(self.slices))
+        for index, (low, high) in enumerate(self.slices):
+            self.put(state, f"slices_start_{index}", low)
+            self.put(state, f"slices_end_{index}", high)
+            for place in range(low, high):
+                self.put_values(state, *self._names(place), self.buffer[place])
+
+    def restore(self, state: State) -> None:
+        if self.epochs is not None:
+            self.epochs.drawn = self.integer(state, "ds_num_random_samples")
+        self.seeds = self.integer(state, "seed"), self.integer(state, "seed2")
+        self.draw = stream(*self.seeds)
+        self.draw.drawn = self.integer(state, "num_random_samples")
+        if not self.has(state, "end_of_input_sequence"):
+            self.source = self.start()
+            self.source.restore(state)
+        self.epoch = self.integer(state, "epoch")
+        self.slices = deque(
+            [self.integer(state, f"slices_{edge}_{index}") for edge in ("start", "end")]
+            for index in range(self.integer(state, "slices_size"))
+        )
+        for low, high in self.slices:
+            for place in range(low, high):
+                self.buffer[place] = self.get_values(state, *self._names(place))
+
+    def _names(self, place: int) -> tuple[str, str]:
+        slot = place % self.size
+        return f"buffer_{slot}_size", f"buffer_{slot}_{{}}"
+
 
 def _arguments(size: Any, seed: Any, seed2: Any) -> tuple[int, int, int]:
     if scalar(size) <= 0:
@@ -124,16 +168,19 @@ def shuffle_dataset_kernel(node: Node) -> Any:
         size, seed, seed2 = _arguments(*numbers)
 
         def make(context: Context, prefix: str) -> Elements:
-            seeds = seed, seed2
-            if again:
-                generator = context.state(prefix, lambda: stream(seed, seed2))
-                with context.lock:
-                    seeds = next(generator), next(generator)
-            return Shuffling(lambda: source.iterate(context, prefix), size, 1, stream(*seeds))
+            start = lambda: source.iterate(context, prefix)  # noqa: E731
+            if not again:
+                return Shuffling(start, size, 1, (seed, seed2))
+            epochs = context.state(prefix, lambda: stream(seed, seed2))
+            with context.lock:
+                seeds = epochs(), epochs()
+            return Shuffling(start, size, 1, seeds, epochs)
 
         def several(context: Context, prefix: str, count: int) -> Elements:
             start = lambda: source.iterate(context, prefix)  # noqa: E731
-            return Shuffling(start, size, count, stream(seed, seed2))
+            walk = Shuffling(start, size, count, (seed, seed2))
+            walk.prefix = prefix
+            return walk
 
         made = source.like("Shuffle", make, source.size)
         made.shuffled = several if again else None
@@ -152,7 +199,7 @@ def shuffle_and_repeat_dataset_kernel(node: Node) -> Any:
 
         def make(context: Context, prefix: str) -> Elements:
             start = lambda: source.iterate(context, prefix)  # noqa: E731
-            return Shuffling(start, limit, count, stream(*seeds))
+            return Shuffling(start, limit, count, seeds)
 
         return source.like("ShuffleAndRepeat", make, _repeated(source.size, count))
 

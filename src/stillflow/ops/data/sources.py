@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,14 +15,13 @@ from stillflow.graph.node import Node
 from stillflow.ops.data.pipeline import (
     INFINITE,
     TYPED,
-    Context,
     Dataset,
-    Element,
     dataset_op,
     invalid,
     scalar,
     shape_text,
 )
+from stillflow.ops.data.walk import Element, State, Walk
 from stillflow.ops.random.philox import Philox
 
 tensor_dataset_op = dataset_op(
@@ -63,27 +63,65 @@ def _dims(value: Any) -> tuple[int, ...]:
     return tuple(value.shape)
 
 
+class _Once(Walk):
+    """One element."""
+
+    inputs = ()
+    flags: ClassVar[dict[str, str]] = {"produced": "produced"}
+
+    def __init__(self, element: Element) -> None:
+        self.element = element
+        self.produced = False
+
+    def __next__(self) -> Element:
+        if self.produced:
+            raise StopIteration
+        self.produced = True
+        return self.element
+
+
 @tensor_dataset_op.kernel
 def tensor_dataset_kernel(node: Node) -> Any:
     types = list(node.Toutput_types)
 
     def run(*components: Any) -> Dataset:
-        return Dataset(
-            "Tensor", types, [_dims(c) for c in components], lambda *_: iter((components,)), 1
-        )
+        shapes = [_dims(c) for c in components]
+        return Dataset("FromTensor", types, shapes, lambda *_: _Once(components), 1)
 
     return run
 
 
-def slices_of(components: tuple[Any, ...]) -> Iterator[Element]:
+class Slices(Walk):
     """The elements of tensors along their first dimension."""
-    return zip(*(_slices(component) for component in components), strict=False)
+
+    inputs = ()
+    numbers: ClassVar[dict[str, str]] = {"position": "i"}
+
+    def __init__(self, components: tuple[Any, ...], position: int = 0) -> None:
+        self.components = components
+        self.position = position
+        self._elements = slices_of(components, position)
+
+    def __next__(self) -> Element:
+        element = next(self._elements)
+        self.position += 1
+        return element
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        self._elements = slices_of(self.components, self.position)
 
 
-def _slices(value: Any) -> Iterator[Any]:
+def slices_of(components: tuple[Any, ...], first: int = 0) -> Iterator[Element]:
+    """The elements of tensors along their first dimension, from number `first` on."""
+    return zip(*(_slices(component, first) for component in components), strict=False)
+
+
+def _slices(value: Any, first: int) -> Iterator[Any]:
     if isinstance(value, np.ndarray):
-        return map(_object_slice, iter(value)) if value.ndim == 1 else iter(value)
-    return map(value.__getitem__, range(value.shape[0]))
+        rest = iter(value[first:])
+        return map(_object_slice, rest) if value.ndim == 1 else rest
+    return map(value.__getitem__, range(first, value.shape[0]))
 
 
 def _object_slice(item: Any) -> np.ndarray:
@@ -101,9 +139,28 @@ def tensor_slice_dataset_kernel(node: Node) -> Any:
         if len(counts) != 1 or any(not len(c.shape) for c in components):
             raise invalid("All components must have the same size in the 0th dimension")
         shapes = [_dims(c)[1:] for c in components]
-        return Dataset("TensorSlice", types, shapes, lambda *_: slices_of(components), counts.pop())
+        return Dataset("TensorSlice", types, shapes, lambda *_: Slices(components), counts.pop())
 
     return run
+
+
+class _Range(Walk):
+    """Numbers at the same distance."""
+
+    inputs = ()
+    numbers: ClassVar[dict[str, str]] = {"next": "next"}
+
+    def __init__(self, start: int, stop: int, step: int) -> None:
+        self.next = start
+        self.stop = stop
+        self.step = step
+
+    def __next__(self) -> Element:
+        number = self.next
+        if number >= self.stop if self.step > 0 else number <= self.stop:
+            raise StopIteration
+        self.next = number + self.step
+        return (torch.tensor(number, dtype=torch.int64),)
 
 
 @range_dataset_op.kernel
@@ -114,39 +171,65 @@ def range_dataset_kernel(node: Node) -> Any:
         start, stop, step = map(scalar, limits)
         if step == 0:
             raise invalid("step must be a non-zero integer.")
-        numbers = range(start, stop, step)
-
-        def make(context: Context, prefix: str) -> Any:
-            tensor, kind = torch.tensor, torch.int64
-            return ((tensor(number, dtype=kind),) for number in numbers)
-
         size = max(0, -((start - stop) // step))  # may be too long for len()
+        make = lambda *_: _Range(start, stop, step)  # noqa: E731
         return Dataset("Range", types, [()], make, size)
 
     return run
 
 
-class _Words:
-    """Numbers of a random stream."""
+class RandomNumbers:
+    """The 32-bit numbers of a random stream.
 
-    def __init__(self, seed: int, seed2: int) -> None:
-        self.draw = words(Philox.from_seeds(seed, seed2))
+    Attributes:
+      drawn: how many there were; it may be set.
+    """
 
-    def __iter__(self) -> _Words:
-        return self
+    def __init__(self, stream: Philox) -> None:
+        self._start = stream
+        self._block: list[int] = []
+        self._first = 0  # the number of the block's first element
+        self._next = 0
 
-    def __next__(self) -> Element:
-        return (torch.tensor(next(self.draw), dtype=torch.int64),)
+    def __call__(self) -> int:
+        if self._next == len(self._block):
+            self.drawn = self.drawn
+        number = self._block[self._next]
+        self._next += 1
+        return number
+
+    @property
+    def drawn(self) -> int:
+        return self._first + self._next
+
+    @drawn.setter
+    def drawn(self, count: int) -> None:
+        stream = self._start.copy()
+        stream.skip(count // _WORDS_PER_BLOCK)
+        self._first, self._next = count - count % _WORDS_PER_BLOCK, count % _WORDS_PER_BLOCK
+        self._block = stream.words(_WORDS).tolist()
 
 
 _WORDS = 256
+_WORDS_PER_BLOCK = 4
 
 
-def words(stream: Philox) -> Iterator[int]:
-    """The 32-bit numbers of a stream one by one."""
-    while True:
-        yield from stream.words(_WORDS).tolist()
-        stream.skip(_WORDS // 4)
+class _RandomWalk(Walk):
+    """Numbers of a random stream."""
+
+    inputs = ()
+
+    def __init__(self, seed: int, seed2: int) -> None:
+        self.draw = RandomNumbers(Philox.from_seeds(seed, seed2))
+
+    def __next__(self) -> Element:
+        return (torch.tensor(self.draw(), dtype=torch.int64),)
+
+    def save(self, state: State) -> None:
+        self.put(state, "num_random_samples", self.draw.drawn)
+
+    def restore(self, state: State) -> None:
+        self.draw.drawn = self.integer(state, "num_random_samples")
 
 
 @random_dataset_op.kernel
@@ -155,7 +238,7 @@ def random_dataset_kernel(node: Node) -> Any:
 
     def run(seed: Any, seed2: Any) -> Dataset:
         seeds = scalar(seed), scalar(seed2)
-        return Dataset("Random", types, [()], lambda *_: _Words(*seeds), INFINITE)
+        return Dataset("Random", types, [()], lambda *_: _RandomWalk(*seeds), INFINITE)
 
     return run
 
@@ -172,9 +255,7 @@ def sparse_tensor_slice_dataset_kernel(node: Node) -> Any:
         rank = len(dense_shape) - 1
         shapes = [(None, rank), (None,), (rank,)]
 
-        def make(context: Context, prefix: str) -> Any:
-            return _sparse_rows(indices, values, dense_shape, rows)
-
+        make = lambda *_: _SparseRows(indices, values, dense_shape, rows)  # noqa: E731
         return Dataset("SparseTensorSlice", types, shapes, make, int(dense_shape[0]))
 
     return run
@@ -202,12 +283,22 @@ def _check_sparse(indices: Any, values: Any, dense_shape: Any) -> None:
             )
 
 
-def _sparse_rows(indices: Any, values: Any, dense_shape: Any, rows: list[int]) -> Any:
-    rest = dense_shape[1:]
-    first = 0
-    for row in range(int(dense_shape[0])):
-        last = first
-        while last < len(rows) and rows[last] == row:
-            last += 1
-        yield indices[first:last, 1:], values[first:last], rest
-        first = last
+class _SparseRows(Walk):
+    """The rows of a sparse tensor."""
+
+    inputs = ()
+    numbers: ClassVar[dict[str, str]] = {"row": "i"}
+
+    def __init__(self, indices: Any, values: Any, dense_shape: Any, rows: list[int]) -> None:
+        self.indices = indices
+        self.values = values
+        self.dense_shape = dense_shape
+        self.rows = rows
+        self.row = 0
+
+    def __next__(self) -> Element:
+        if self.row >= int(self.dense_shape[0]):
+            raise StopIteration
+        first, last = bisect_left(self.rows, self.row), bisect_right(self.rows, self.row)
+        self.row += 1
+        return self.indices[first:last, 1:], self.values[first:last], self.dense_shape[1:]

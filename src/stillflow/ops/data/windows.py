@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 from stillflow.graph.node import Node
 from stillflow.ops.data.batching import batch_of
+from stillflow.ops.data.mapping import Mapping
 from stillflow.ops.data.pipeline import (
     TYPED,
     UNKNOWN,
     Context,
     Dataset,
-    Element,
     Elements,
     as_dataset,
     component_dims,
@@ -19,6 +20,7 @@ from stillflow.ops.data.pipeline import (
     scalar,
     unary,
 )
+from stillflow.ops.data.walk import Element, State, Walk
 
 window_dataset_op = unary(
     "WindowDataset", "size: int64, shift: int64, stride: int64, drop_remainder: bool", TYPED
@@ -28,58 +30,65 @@ sliding_window_dataset_op = unary(
 )
 
 
-class Windows:
+class Windows(Walk):
     """Lists of elements: `size` of them, `stride` apart, each list `shift` after the last."""
 
     def __init__(self, source: Elements, size: int, shift: int, stride: int, drop: bool) -> None:
-        self.source: Elements | None = source
+        self.source = source
+        self.ended = False
         self.size = size
         self.shift = shift
         self.stride = stride
         self.drop = drop
-        self.buffer: list[tuple[Element | None, BaseException | None]] = []
-
-    def __iter__(self) -> Windows:
-        return self
+        self.buffer: list[tuple[BaseException | None, Element | None]] = []
 
     def _read(self) -> bool:
         """Takes one more element or error; False at the end."""
-        assert self.source is not None
         try:
-            self.buffer.append((next(self.source), None))
+            self.buffer.append((None, next(self.source)))
         except StopIteration:
-            self.source = None
+            self.ended = True
             return False
         except Exception as error:
-            self.buffer.append((None, error))
+            self.buffer.append((error, None))
         return True
 
     def __next__(self) -> list[Element]:
         span = (self.size - 1) * self.stride + 1
-        while self.source is not None and len(self.buffer) < span:
+        while not self.ended and len(self.buffer) < span:
             self._read()
         if not self.buffer or (self.drop and len(self.buffer) < span):
             raise StopIteration
         chosen = self.buffer[:: self.stride][: self.size]
-        while self.source is not None and len(self.buffer) < self.shift:
+        while not self.ended and len(self.buffer) < self.shift:
             self._read()
         del self.buffer[: self.shift]
-        for _, error in chosen:
+        for error, _ in chosen:
             if error is not None:
                 raise error
-        return [element for element, _ in chosen if element is not None]
+        return [element for _, element in chosen if element is not None]
+
+    def save(self, state: State) -> None:
+        super().save(state)
+        self.put(state, "buffer_size", len(self.buffer))
+        for index, result in enumerate(self.buffer):
+            self.put_result(state, f"buffer[{index}]", *result)
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        size = self.integer(state, "buffer_size")
+        self.buffer = [self.get_result(state, f"buffer[{index}]") for index in range(size)]
 
 
-class _NestedWindows:
+class _NestedWindows(Walk):
     """Windows whose components are datasets."""
+
+    inputs = ("windows",)
 
     def __init__(self, windows: Windows, types: list[Any], shapes: list[Any]) -> None:
         self.windows = windows
         self.types = types
         self.shapes = shapes
-
-    def __iter__(self) -> _NestedWindows:
-        return self
 
     def __next__(self) -> Element:
         columns = zip(*next(self.windows), strict=True)
@@ -89,8 +98,26 @@ class _NestedWindows:
         ])  # fmt: skip
 
 
+class Listed(Walk):
+    """Elements in memory."""
+
+    inputs = ()
+    numbers: ClassVar[dict[str, str]] = {"place": "i"}
+
+    def __init__(self, elements: Sequence[Element]) -> None:
+        self.elements = elements
+        self.place = 0
+
+    def __next__(self) -> Element:
+        if self.place >= len(self.elements):
+            raise StopIteration
+        element = self.elements[self.place]
+        self.place += 1
+        return element
+
+
 def _dataset_of(elements: list[Element], dtype: Any, dims: Any) -> Dataset:
-    return Dataset("Window", [dtype], [dims], lambda *_: iter(elements), len(elements))
+    return Dataset("Window", [dtype], [dims], lambda *_: Listed(elements), len(elements))
 
 
 def _positive(**numbers: int) -> None:
@@ -110,6 +137,7 @@ def window_dataset_kernel(node: Node) -> Any:
         def make(context: Context, prefix: str) -> Elements:
             elements = source.iterate(context, prefix)
             windows = Windows(elements, size, shift, stride, drop)
+            windows.prefix = prefix
             return _NestedWindows(windows, source.types, source.shapes)
 
         count = source.size
@@ -136,9 +164,9 @@ def sliding_window_dataset_kernel(node: Node) -> Any:
                 raise invalid(f"{name} must be greater than zero.")
 
         def make(context: Context, prefix: str) -> Elements:
-            return map(
-                batch_of, Windows(source.iterate(context, prefix), size, shift, stride, True)
-            )
+            windows = Windows(source.iterate(context, prefix), size, shift, stride, True)
+            windows.prefix = prefix
+            return Mapping(batch_of, windows)
 
         return Dataset("SlidingWindow", types, shapes, make, UNKNOWN)
 

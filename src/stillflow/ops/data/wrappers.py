@@ -16,7 +16,6 @@ from stillflow.ops.data.pipeline import (
     TYPED,
     Context,
     Dataset,
-    Element,
     Elements,
     as_dataset,
     component_dims,
@@ -24,6 +23,7 @@ from stillflow.ops.data.pipeline import (
     scalar,
     unary,
 )
+from stillflow.ops.data.walk import Element, Walk
 
 model_dataset_op = unary("ModelDataset", "", f"\nalgorithm: int = 0\ncpu_budget: int = 0{TYPED}")
 optimize_dataset_op = unary(
@@ -47,8 +47,16 @@ def _same(node: Node) -> Any:
     return lambda value, *_: as_dataset(value)
 
 
-for _card in (model_dataset_op, non_serializable_dataset_op):
-    _card.kernel(_same)
+non_serializable_dataset_op.kernel(_same)
+
+
+@model_dataset_op.kernel
+def model_dataset_kernel(node: Node) -> Any:
+    def run(value: Any) -> Dataset:
+        source = as_dataset(value)
+        return source.like("Model", source.iterate, source.size)
+
+    return run
 
 
 @optimize_dataset_op.kernel
@@ -60,7 +68,7 @@ def optimize_dataset_kernel(node: Node) -> Any:
         def make(context: Context, prefix: str) -> Elements:
             return source.iterate(context.fusing(fuses), prefix)
 
-        return source.like("Optimize", make, source.size)
+        return source.like("", make, source.size)
 
     return run
 
@@ -83,14 +91,11 @@ max_intra_op_parallelism_dataset_op.kernel(
 private_thread_pool_dataset_op.kernel(_checked("`num_threads` must be greater than zero."))
 
 
-class _Tolerant:
+class _Tolerant(Walk):
     """Elements without those whose making fails."""
 
     def __init__(self, source: Elements) -> None:
         self.source = source
-
-    def __iter__(self) -> _Tolerant:
-        return self
 
     def __next__(self) -> Element:
         while True:

@@ -17,9 +17,10 @@ from stillflow.files.local_path import local_path
 from stillflow.files.tensor_slice import parse_shape_and_slice
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
-from stillflow.graph.dtypes import DType
+from stillflow.graph.dtypes import DType, variant
 from stillflow.graph.node import Node
 from stillflow.ops.io.stored import from_stored, shape_text, text, to_stored
+from stillflow.ops.io.variants import decode_array, encode_array
 
 # Tensors of at least so many bytes are worth a thread when they are read.
 _LARGE = 1 << 20
@@ -54,7 +55,8 @@ def save_v2_kernel(node: Node) -> Any:
             raise ValueError(f"Got {len(names)} tensor names but {len(tensors)} tensors.")
         with BundleWriter(text(prefix)) as writer:
             for name, spec, tensor, number in zip(names, specs, tensors, numbers):
-                _add(writer, name, spec.decode(), to_stored(tensor), number)
+                stored = encode_array if number == tensor_types.VARIANT else to_stored
+                _add(writer, name, spec.decode(), stored(tensor), number)
 
     return save
 
@@ -140,7 +142,10 @@ def restore_v2_kernel(node: Any) -> Any:
         arrays = _read_all(
             reader, names.tolist(), [spec.decode() for spec in specs], dtypes, copied
         )
-        values = [from_stored(array, dtype, device) for array, dtype in zip(arrays, dtypes)]
+        values = [
+            decode_array(array) if dtype == variant else from_stored(array, dtype, device)
+            for array, dtype in zip(arrays, dtypes)
+        ]
         return values[0] if len(values) == 1 else values
 
     return restore

@@ -16,7 +16,9 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.io.stored import from_stored, shape_text, to_stored
+from stillflow.ops.io.variants import from_message, to_message
 from stillflow.ops.parsing.columns import refuse
 
 parse_tensor_op = op(
@@ -69,6 +71,8 @@ def parse_tensor_kernel(node: Node) -> Any:
             raise refuse(
                 f"Type mismatch between parsed tensor ({found}) and dtype ({cpp_name(wanted)})"
             )
+        if wanted == dtypes.variant:
+            return from_message(message)
         return from_stored(np.asarray(tensor_proto.from_proto(message)), wanted, device)
 
     return parse_tensor
@@ -95,6 +99,8 @@ def serialize_tensor_kernel(node: Node) -> Any:
     dtype = node.T
 
     def serialize_tensor(value: Any) -> np.ndarray:
+        if dtype == dtypes.variant:
+            return np.array(to_message(value).SerializeToString(), dtype=object)
         array = to_stored(value)
         if dtype == dtypes.string:
             message = tensor_proto.to_proto(array, dtype)
@@ -155,6 +161,7 @@ def decode_compressed_kernel(node: Node) -> Any:
 
 
 @export("io.decode_compressed", "decode_compressed")
+@dispatchable
 def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
     """Strings, decompressed.
 

@@ -15,7 +15,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.sparse.conversion import as_sparse, parts
-from stillflow.ops.sparse.rows import check_inside, listed, take_rows
+from stillflow.ops.sparse.pieces import check_parts, cut, joined, stacked_indices
 
 _STORE = """
     T: type
@@ -101,7 +101,7 @@ def add_sparse_to_tensors_map_kernel(node: Node) -> Any:
     store, dtype = _map_of(node), node.T
 
     def add(indices: Any, values: Any, shape: Any) -> Any:
-        _check_parts(indices, values, shape)
+        check_parts(indices, values, shape)
         number = store.add([_Stored(indices, values, shape.tolist(), dtype)])[0]
         return torch.tensor(number)
 
@@ -119,42 +119,12 @@ def add_many_sparse_to_tensors_map_kernel(node: Node) -> Any:
     store, dtype = _map_of(node), node.T
 
     def add(indices: Any, values: Any, shape: Any) -> Any:
-        _check_parts(indices, values, shape)
+        check_parts(indices, values, shape)
         size = shape.tolist()
-        if len(size) < 2:
-            raise ValueError(f"Rank of input SparseTensor should be > 1, but saw rank: {len(size)}")
-        check_inside(indices, size)
-        numbers = indices[:, 0]
-        order = torch.argsort(numbers, stable=True)
-        ends = torch.bincount(numbers, minlength=size[0]).cumsum(0).tolist()
-        pieces = []
-        for start, end in zip([0, *ends], ends):
-            rows = order[start:end]
-            pieces.append(_Stored(indices[rows, 1:], take_rows(values, rows), size[1:], dtype))
+        pieces = [_Stored(*piece, size[1:], dtype) for piece in cut(indices, values, size)]
         return torch.tensor(store.add(pieces), dtype=torch.int64)
 
     return add
-
-
-def _check_parts(indices: Any, values: Any, shape: Any) -> None:
-    for kind, name, value, rank in (
-        ("indices", "a matrix", indices, 2), ("values", "a vector", values, 1),
-        ("shape", "a vector", shape, 1),
-    ):  # fmt: skip
-        if value.ndim != rank:
-            raise ValueError(
-                f"Input {kind} should be {name} but received shape {listed(value.shape)}"
-            )
-    if len(values) != len(indices):
-        raise ValueError(
-            "Number of values must match first dimension of indices. "
-            f"Got {len(values)} values, indices shape: {listed(indices.shape)}"
-        )
-    if len(shape) != indices.shape[1]:
-        raise ValueError(
-            "Number of dimensions must match second dimension of indices. "
-            f"Got {len(shape)} dimensions, indices shape: {listed(indices.shape)}"
-        )
 
 
 @take_many_sparse_from_tensors_map_op.shape
@@ -174,15 +144,10 @@ def take_many_sparse_from_tensors_map_kernel(node: Node) -> Any:
             )
         tensors = store.take(handles.tolist())
         _check_taken(tensors, dtype)
-        rows = [
-            torch.cat([torch.full_like(tensor.indices[:, :1], place), tensor.indices], 1)
-            if tensor.indices.shape[1]
-            else torch.full((len(tensor.indices), 1), place)
-            for place, tensor in enumerate(tensors)
-        ]
         sizes = np.max([tensor.shape for tensor in tensors], axis=0, initial=0)
         shape = torch.tensor([len(tensors), *sizes.tolist()], dtype=torch.int64)
-        return torch.cat(rows), _joined([tensor.values for tensor in tensors]), shape
+        rows = stacked_indices([tensor.indices for tensor in tensors])
+        return rows, joined([tensor.values for tensor in tensors]), shape
 
     return take
 
@@ -200,12 +165,6 @@ def _check_taken(tensors: list[_Stored], dtype: Any) -> None:
                 f"SparseTensor[{place}] was: {len(tensors[0].shape) + 1} but rank of "
                 f"SparseTensor[{place}] is: {len(tensor.shape) + 1}"
             )
-
-
-def _joined(values: list[Any]) -> Any:
-    if isinstance(values[0], np.ndarray):
-        return np.concatenate(values)
-    return torch.cat(values)
 
 
 # ---- Functions: internal in TF too, used by its input pipelines.

@@ -1,0 +1,142 @@
+"""Variants as messages: what checkpoints and serialized tensors hold of them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from stillflow import errors
+from stillflow.files import varint
+from stillflow.graph import dtypes, tensor_proto
+from stillflow.graph.lazy import torch
+from stillflow.ops.io.stored import from_stored, to_stored
+
+_TENSOR = "tensorflow::Tensor"
+_ITERATOR = "tensorflow::Iterator"
+_SEPARATOR = "@@"
+
+
+class IteratorState(dict[str, Any]):
+    """Where a walk through a dataset is: run-time values by path and name."""
+
+    shape = ()
+
+    def __missing__(self, key: str) -> Any:
+        raise errors.NotFoundError(None, None, key)
+
+
+def is_variant(value: Any) -> bool:
+    """Whether a run-time value is one of variants: an object, or an array of such."""
+    if isinstance(value, torch.Tensor):
+        return False
+    if not isinstance(value, np.ndarray):
+        return True
+    return value.size > 0 and not isinstance(value.flat[0], (bytes, str))
+
+
+def encode_array(value: Any) -> np.ndarray:
+    """The serialized messages of variants, in an array of the same shape."""
+    if not isinstance(value, np.ndarray):
+        array = np.empty((), object)
+        array[()] = value
+        value = array
+    encoded = np.empty(value.shape, object)
+    for index in np.ndindex(value.shape):
+        encoded[index] = _encode(value[index]).SerializeToString()
+    return encoded
+
+
+def decode_array(encoded: np.ndarray) -> Any:
+    """The variants whose messages `encode_array` gives; one that is a scalar comes bare."""
+    from stillflow.protos import VariantTensorDataProto
+
+    decoded = np.empty(encoded.shape, object)
+    for index in np.ndindex(encoded.shape):
+        decoded[index] = _decode(VariantTensorDataProto.FromString(encoded[index]))
+    return decoded if decoded.ndim else decoded.item()
+
+
+def _encode(value: Any) -> Any:
+    from stillflow.protos import VariantTensorDataProto
+
+    if isinstance(value, IteratorState):
+        keys = "".join(_SEPARATOR + key for key in value)
+        tensors = map(to_message, value.values())
+        return VariantTensorDataProto(type_name=_ITERATOR, metadata=keys.encode(), tensors=tensors)
+    if isinstance(value, (torch.Tensor, np.ndarray)):
+        return VariantTensorDataProto(type_name=_TENSOR, tensors=[to_message(value)])
+    raise errors.UnimplementedError(
+        None, None, f"A variant that holds a {type(value).__name__} cannot be serialized."
+    )
+
+
+def _decode(message: Any) -> Any:
+    if message.type_name == _TENSOR and len(message.tensors) == 1:
+        return from_message(message.tensors[0])
+    if message.type_name == _ITERATOR:
+        keys = message.metadata.decode().split(_SEPARATOR)[1:]
+        values = map(from_message, message.tensors)
+        return IteratorState(zip(keys, values, strict=True))
+    raise errors.InternalError(
+        None,
+        None,
+        f'Could not decode variant with type_name: "{message.type_name}".  Perhaps you forgot to '
+        "register a decoder via REGISTER_UNARY_VARIANT_DECODE_FUNCTION?",
+    )
+
+
+def to_message(value: Any, dtype: Any = None) -> Any:
+    """A run-time value, an integer or bytes as a `TensorProto`.
+
+    Args:
+      value: what to write.
+      dtype: its type, where the value alone does not tell it.
+    """
+    if isinstance(value, bytes):
+        return tensor_proto.to_proto(np.array(value, object), dtypes.string)
+    if isinstance(value, int):
+        return tensor_proto.to_proto(np.array(value, np.int64), dtypes.int64)
+    if is_variant(value):
+        return _variants_to_message(value)
+    array = to_stored(value)
+    if dtype is None and isinstance(value, torch.Tensor):
+        dtype = dtypes.from_torch_name(str(value.dtype).removeprefix("torch."))
+    return tensor_proto.to_proto(array, dtype or dtypes.string)
+
+
+def _variants_to_message(value: Any) -> Any:
+    """As TensorFlow does it: the lengths of all messages, then the messages."""
+    from stillflow.protos import TensorProto
+
+    encoded = encode_array(value)
+    items = encoded.reshape(-1).tolist()
+    message = TensorProto(dtype=dtypes.variant.as_datatype_enum)
+    message.tensor_shape.SetInParent()
+    for size in encoded.shape:
+        message.tensor_shape.dim.add(size=size)
+    lengths = varint.encode_all(np.array([len(item) for item in items], np.int64))
+    message.tensor_content = bytes(lengths) + b"".join(items)
+    return message
+
+
+def from_message(message: Any) -> Any:
+    """The run-time value of a `TensorProto`."""
+    dtype = dtypes.as_dtype(message.dtype)
+    if dtype != dtypes.variant:
+        return from_stored(np.asarray(tensor_proto.from_proto(message)), dtype, "cpu")
+    shape = [dim.size for dim in message.tensor_shape.dim]
+    items = [item.SerializeToString() for item in message.variant_val]
+    encoded = np.empty(int(np.prod(shape)), object)
+    encoded[:] = items or _split(message.tensor_content, encoded.size)
+    return decode_array(encoded.reshape(shape))
+
+
+def _split(content: bytes, count: int) -> list[bytes]:
+    lengths, position = [], 0
+    for _ in range(count):
+        length, position = varint.decode(content, position, len(content))
+        lengths.append(length)
+    ends = np.cumsum([position, *lengths]).tolist()
+    return [content[start:end] for start, end in pairwise(ends)]

@@ -1,0 +1,70 @@
+"""Sparse tensors cut along their first dimension, and stacked along a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph.lazy import torch
+from stillflow.ops.sparse.rows import check_inside, listed, take_rows
+
+
+def check_parts(indices: Any, values: Any, shape: Any) -> None:
+    """ValueError unless three run-time values are the parts of a sparse tensor."""
+    for kind, name, value, rank in (
+        ("indices", "a matrix", indices, 2), ("values", "a vector", values, 1),
+        ("shape", "a vector", shape, 1),
+    ):  # fmt: skip
+        if value.ndim != rank:
+            raise ValueError(
+                f"Input {kind} should be {name} but received shape {listed(value.shape)}"
+            )
+    if len(values) != len(indices):
+        raise ValueError(
+            "Number of values must match first dimension of indices. "
+            f"Got {len(values)} values, indices shape: {listed(indices.shape)}"
+        )
+    if len(shape) != indices.shape[1]:
+        raise ValueError(
+            "Number of dimensions must match second dimension of indices. "
+            f"Got {len(shape)} dimensions, indices shape: {listed(indices.shape)}"
+        )
+
+
+def cut(indices: Any, values: Any, size: Sequence[int]) -> Iterator[tuple[Any, Any]]:
+    """The indices and values of each part of a sparse tensor along its first dimension.
+
+    Args:
+      indices: int64 [N, rank].
+      values: [N].
+      size: of the whole tensor.
+
+    Raises:
+      ValueError: if its rank is too small, or an index lies outside.
+    """
+    if len(size) < 2:
+        raise ValueError(f"Rank of input SparseTensor should be > 1, but saw rank: {len(size)}")
+    check_inside(indices, size)
+    numbers = indices[:, 0]
+    order = torch.argsort(numbers, stable=True)
+    ends = torch.bincount(numbers, minlength=size[0]).cumsum(0).tolist()
+    for start, end in zip([0, *ends], ends, strict=False):
+        rows = order[start:end]
+        yield indices[rows, 1:], take_rows(values, rows)
+
+
+def stacked_indices(pieces: Sequence[Any]) -> Any:
+    """The indices of sparse tensors stacked along a new first dimension."""
+    return torch.cat([
+        torch.cat([torch.full((len(indices), 1), place), indices], 1)
+        for place, indices in enumerate(pieces)
+    ])  # fmt: skip
+
+
+def joined(values: Sequence[Any]) -> Any:
+    """Vectors one after the other."""
+    if isinstance(values[0], np.ndarray):
+        return np.concatenate(values)
+    return torch.cat(list(values))
