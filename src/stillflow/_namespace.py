@@ -33,7 +33,7 @@ _DYNAMIC = {"raw_ops": "stillflow.ops.raw"}
 _ALIASES = {
     "compat.v1": "", "compat.v2.compat": "compat",
     **{f"contrib.slim.{name}": f"contrib.layers.{name}"
-       for name in ("initializers", "regularizers", "summaries", "utils")},
+       for name in ("initializers", "regularizers", "utils")},
     "contrib.slim.layers": "contrib.layers", "contrib.slim.init_ops": "",
 }
 

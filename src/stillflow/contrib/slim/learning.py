@@ -20,6 +20,7 @@ from stillflow.contrib.training.training import (
 from stillflow.contrib.training.training import create_train_op as _create_train_op
 from stillflow.files.gfile import write_string_to_file
 from stillflow.graph.export import export
+from stillflow.ops.summary.merging import merge_all
 from stillflow.platform import tf_logging as logging
 from stillflow.runtime.timeline import Timeline
 from stillflow.train.global_step import get_or_create_global_step
@@ -269,7 +270,7 @@ def train(
         sync = _as_synchronizers(sync_optimizer)
         init_ops = _init_ops(init_op, ready_op, local_init_op, sync, is_chief)
         if summary_op == _USE_DEFAULT:
-            summary_op = tf.summary.merge_all()
+            summary_op = merge_all()
         tokens = _Tokens(sync if is_chief else None)
         if train_step_kwargs == _USE_DEFAULT:
             trace_every = trace_every_n_steps if is_chief else None

@@ -1,0 +1,127 @@
+"""Evaluation by `tf.contrib.slim`: of one checkpoint, or of each new one of a training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from stillflow.contrib.training.evaluation import SummaryAtEndHook, evaluate_repeatedly
+from stillflow.graph.export import export
+from stillflow.ops.summary.merging import merge_all
+from stillflow.train.evaluation import StopAfterNEvalsHook
+from stillflow.train.evaluation import evaluate_once as _evaluate_once
+from stillflow.train.saver import Saver
+from stillflow.train.scaffold import Scaffold
+
+_USE_DEFAULT = 0  # stands for all summaries; None stands for none
+
+
+def _hooks(rounds: int, logdir: Any, summary_op: Any, feed_dict: Any, further: Any) -> list[Any]:
+    if summary_op == _USE_DEFAULT:
+        summary_op = merge_all()
+    hooks: list[Any] = [StopAfterNEvalsHook(rounds)]
+    if summary_op is not None:
+        hooks.append(SummaryAtEndHook(log_dir=logdir, summary_op=summary_op, feed_dict=feed_dict))
+    return [*hooks, *(further or [])]
+
+
+def _saver(variables: Any) -> Any:
+    return None if variables is None else Saver(variables)
+
+
+@export("contrib.slim.evaluation.evaluate_once")
+def evaluate_once(
+    master: str,
+    checkpoint_path: Any,
+    logdir: Any,
+    num_evals: int = 1,
+    initial_op: Any = None,
+    initial_op_feed_dict: Any = None,
+    eval_op: Any = None,
+    eval_op_feed_dict: Any = None,
+    final_op: Any = None,
+    final_op_feed_dict: Any = None,
+    summary_op: Any = _USE_DEFAULT,
+    summary_op_feed_dict: Any = None,
+    variables_to_restore: Any = None,
+    session_config: Any = None,
+    hooks: Any = None,
+) -> Any:
+    """Evaluates a checkpoint.
+
+    Args:
+      master: the target of the session.
+      checkpoint_path: what to restore.
+      logdir: where summaries go.
+      num_evals: how often `eval_op` is run.
+      initial_op, initial_op_feed_dict: run once at the start, and what is fed to it.
+      eval_op, eval_op_feed_dict: what a round runs.
+      final_op, final_op_feed_dict: run once at the end.
+      summary_op, summary_op_feed_dict: written at the end; all summaries by default.
+      variables_to_restore: which variables; all by default.
+      session_config: a `ConfigProto`.
+      hooks: further `SessionRunHook`s.
+
+    Returns:
+      What came of `final_op`.
+    """
+    all_hooks = _hooks(num_evals, logdir, summary_op, summary_op_feed_dict, hooks)
+    saver = _saver(variables_to_restore)
+    scaffold = Scaffold(init_op=initial_op, init_feed_dict=initial_op_feed_dict, saver=saver)
+    return _evaluate_once(
+        checkpoint_path, master=master, scaffold=scaffold, eval_ops=eval_op,
+        feed_dict=eval_op_feed_dict, final_ops=final_op, final_ops_feed_dict=final_op_feed_dict,
+        hooks=all_hooks, config=session_config,
+    )  # fmt: skip
+
+
+@export("contrib.slim.evaluation.evaluation_loop")
+def evaluation_loop(
+    master: str,
+    checkpoint_dir: Any,
+    logdir: Any,
+    num_evals: int = 1,
+    initial_op: Any = None,
+    initial_op_feed_dict: Any = None,
+    init_fn: Any = None,
+    eval_op: Any = None,
+    eval_op_feed_dict: Any = None,
+    final_op: Any = None,
+    final_op_feed_dict: Any = None,
+    summary_op: Any = _USE_DEFAULT,
+    summary_op_feed_dict: Any = None,
+    variables_to_restore: Any = None,
+    eval_interval_secs: float = 60,
+    max_number_of_evaluations: int | None = None,
+    session_config: Any = None,
+    timeout: float | None = None,
+    timeout_fn: Callable[[], bool] | None = None,
+    hooks: Any = None,
+) -> Any:
+    """Evaluates each new checkpoint of a folder as it appears.
+
+    Args:
+      checkpoint_dir: the folder.
+      init_fn: called with scaffold and session once variables are restored.
+      eval_interval_secs: the least time between two evaluations.
+      max_number_of_evaluations: after so many it ends.
+      timeout, timeout_fn: as of `tf.contrib.training.evaluate_repeatedly`.
+      master, logdir, num_evals, initial_op, initial_op_feed_dict, eval_op, eval_op_feed_dict,
+        final_op, final_op_feed_dict, summary_op, summary_op_feed_dict, variables_to_restore,
+        session_config, hooks: as of `evaluate_once`.
+
+    Returns:
+      What came of `final_op` the last time; None if there was no evaluation.
+    """
+    all_hooks = _hooks(num_evals, logdir, summary_op, summary_op_feed_dict, hooks)
+    saver = _saver(variables_to_restore)
+    scaffold = Scaffold(
+        init_op=initial_op, init_feed_dict=initial_op_feed_dict, init_fn=init_fn, saver=saver
+    )
+    return evaluate_repeatedly(
+        checkpoint_dir, master=master, scaffold=scaffold, eval_ops=eval_op,
+        feed_dict=eval_op_feed_dict, final_ops=final_op, final_ops_feed_dict=final_op_feed_dict,
+        eval_interval_secs=eval_interval_secs, hooks=all_hooks, config=session_config,
+        max_number_of_evaluations=max_number_of_evaluations, timeout=timeout,
+        timeout_fn=timeout_fn,
+    )  # fmt: skip
