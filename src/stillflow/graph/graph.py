@@ -201,7 +201,7 @@ class Graph(Scopes, Collections):
         with self._lock:
             controls = self._control_dependencies_for(inputs) if stacks.control else []
             if self._attr_scope_map or self._gradient_overrides or self._kernel_labels:
-                attrs.update(self._scope_attrs(card.name, attrs))
+                attrs.update(self._scope_attrs(card.name, name, attrs))
             op = Operation._of_card(card, self, name, inputs, attrs, output_types, controls)
             try:
                 infer_shapes(op)

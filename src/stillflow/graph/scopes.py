@@ -13,6 +13,7 @@ from stillflow.graph.attrs import from_proto
 from stillflow.graph.code_location import CodeLocation, entered_here
 from stillflow.graph.device import merge_over
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.protos import NodeDef
 
 _VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
 _VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\-/]*$")
@@ -299,7 +300,9 @@ class Scopes:
 
     @contextlib.contextmanager
     def _attr_scope(self, attr_map: dict[str, Any]) -> Iterator[None]:
-        """Gives operations made inside attributes: values, `AttrValue`s, functions of the type."""
+        """Gives operations made inside attributes: values, `AttrValue`s, or functions that give one
+        from a `NodeDef` of name and type.
+        """
         if not isinstance(attr_map, dict):
             raise TypeError(
                 "attr_map must be a dictionary mapping strings to "
@@ -342,12 +345,14 @@ class Scopes:
         finally:
             setattr(self, field, old)
 
-    def _scope_attrs(self, op_type: str, given: dict[str, Any]) -> dict[str, Any]:
+    def _scope_attrs(self, op_type: str, name: str, given: dict[str, Any]) -> dict[str, Any]:
         """Attributes that the surrounding scopes add to a new operation."""
         added: dict[str, Any] = {}
         for key, value in self._attr_scope_map.items():
             if key not in given:
-                added[key] = _attr_value(value(op_type) if callable(value) else value)
+                added[key] = _attr_value(
+                    value(NodeDef(name=name, op=op_type)) if callable(value) else value
+                )
         if op_type in self._kernel_labels:
             added["_kernel"] = self._kernel_labels[op_type].encode()
         if op_type in self._gradient_overrides:
