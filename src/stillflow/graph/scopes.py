@@ -13,7 +13,6 @@ from stillflow.graph.attrs import from_proto
 from stillflow.graph.code_location import CodeLocation, entered_here
 from stillflow.graph.device import merge_over
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.protos import NodeDef
 
 _VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
 _VALID_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\-/]*$")
@@ -350,9 +349,7 @@ class Scopes:
         added: dict[str, Any] = {}
         for key, value in self._attr_scope_map.items():
             if key not in given:
-                added[key] = _attr_value(
-                    value(NodeDef(name=name, op=op_type)) if callable(value) else value
-                )
+                added[key] = _attr_value(_called(value, name, op_type))
         if op_type in self._kernel_labels:
             added["_kernel"] = self._kernel_labels[op_type].encode()
         if op_type in self._gradient_overrides:
@@ -370,6 +367,15 @@ class Scopes:
             if self._variable_creator_stack is not new:
                 raise RuntimeError("Exiting variable_creator_scope without proper nesting.")
             self._variable_creator_stack = old
+
+
+def _called(value: Any, name: str, op_type: str) -> Any:
+    """The value of an attribute, which a function may give."""
+    if not callable(value):
+        return value
+    from stillflow.protos import NodeDef
+
+    return value(NodeDef(name=name, op=op_type))
 
 
 def _attr_value(value: Any) -> Any:
