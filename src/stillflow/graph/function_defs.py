@@ -71,8 +71,9 @@ def function_def(
     for op in ops:
         for tensor, text in zip(op._outputs, output_texts(op), strict=True):
             tensors.setdefault(tensor, f"{renamed[op]}:{text}")
+    sources = renamed | {tensor.op: tensors[tensor] for tensor in body.inputs}
     for op in ops:
-        _write_node(message, op, renamed, tensors, name)
+        _write_node(message, op, sources, tensors, name)
     for arg, tensor in zip(message.signature.output_arg, body.outputs, strict=True):
         message.ret[arg.name] = tensors[tensor]
     if append_hash:

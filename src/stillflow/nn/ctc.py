@@ -7,7 +7,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.graph.sparse_tensor import SparseTensor
-from stillflow.graph.tensor_shape import dimension_value
+from stillflow.nn.ctc_alignments import loss_and_gradient, size
 from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.recurrent.ctc import (
     ctc_beam_search_decoder_op,
@@ -70,31 +70,32 @@ def ctc_loss_v2(
     blank_index: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """`ctc_loss` with the blank anywhere.
+    """`ctc_loss` with the blank anywhere, and labels that may be dense.
 
     Args:
-      labels: int32 SparseTensor [batch, labels].
+      labels: int SparseTensor [batch, labels], or dense with zeros behind the labels.
       logits: [time, batch, classes].
-      label_length: not used.
-      logit_length: int32 [batch], how many steps each sequence has.
+      label_length: int [batch], how many labels each row has; not used for sparse labels.
+      logit_length: int [batch], how many steps each sequence has.
       logits_time_major: whether logits are [time, batch, ...].
-      unique: not used.
-      blank_index: the class of the blank; negative ones count from the last.
-      name: not used.
+      unique: what `ctc_unique_labels` gave for dense labels, or None.
+      blank_index: the class of the blank; negative ones count from the last. For dense labels it
+        is 0 by default.
+      name: of the scope, for dense labels.
 
     Raises:
-      ValueError: if `blank_index` is missing.
-      NotImplementedError: if `labels` is dense.
+      ValueError: if `blank_index` is missing for sparse labels.
     """
     if not isinstance(labels, SparseTensor):
-        raise NotImplementedError(
-            "tf.nn.ctc_loss_v2 with dense labels is not supported by Stillflow: give a SparseTensor"
-        )
+        return ctc_loss_dense(
+            labels, logits, label_length, logit_length, logits_time_major, unique,
+            blank_index or 0, name,
+        )  # fmt: skip
     if blank_index is None:
         raise ValueError("blank_index must be given when using SparseTensor labels.")
     if blank_index < 0:
-        blank_index += _size(logits, 2)
-    if blank_index != _size(logits, 2) - 1:
+        blank_index += size(logits, 2)
+    if blank_index != size(logits, 2) - 1:
         before = logits[:, :, :blank_index]
         after = logits[:, :, blank_index + 1 :]
         blank = logits[:, :, blank_index : blank_index + 1]
@@ -102,6 +103,71 @@ def ctc_loss_v2(
         values = tf.where(labels.values < blank_index, labels.values, labels.values - 1)
         labels = SparseTensor(labels.indices, values, labels.dense_shape)
     return ctc_loss(labels, logits, logit_length, time_major=logits_time_major)
+
+
+def ctc_loss_dense(
+    labels: Any,
+    logits: Any,
+    label_length: Any,
+    logit_length: Any,
+    logits_time_major: bool = True,
+    unique: Any = None,
+    blank_index: int = 0,
+    name: str | None = None,
+) -> Any:
+    """See `ctc_loss_v2`, for dense labels."""
+    with tf.name_scope(name, "ctc_loss_dense", [logits, labels, label_length, logit_length]):
+        logits = tf.convert_to_tensor(logits, name="logits")
+        labels = tf.convert_to_tensor(labels, name="labels")
+        label_length = tf.convert_to_tensor(label_length, name="label_length")
+        logit_length = tf.convert_to_tensor(logit_length, name="logit_length")
+        if not logits_time_major:
+            logits = tf.transpose(logits, perm=[1, 0, 2])
+        if blank_index != 0:
+            if blank_index < 0:
+                blank_index += size(logits, 2)
+            blank = logits[:, :, blank_index : blank_index + 1]
+            before, after = logits[:, :, :blank_index], logits[:, :, blank_index + 1 :]
+            logits = tf.concat([blank, before, after], axis=2)
+            labels = tf.where(labels < blank_index, labels + 1, labels)
+        given = [logits, labels, label_length, logit_length, *(unique or ())]
+
+        @tf.custom_gradient
+        def loss(*args: Any) -> tuple[Any, Any]:
+            for tensor, original in zip(args[:4], given[:4], strict=True):
+                tensor.set_shape(original.shape)
+            logits, labels, label_length, logit_length, *of_unique = args
+            losses, gradient = loss_and_gradient(
+                logits, labels, label_length, logit_length, of_unique
+            )
+
+            def backward(grad: Any) -> list[Any]:
+                return [tf.reshape(grad, [1, -1, 1]) * gradient] + [None] * (len(given) - 1)
+
+            return losses, backward
+
+        return loss(*given)
+
+
+def dense_labels_to_sparse(dense: Any, length: Any) -> SparseTensor:
+    """The first labels of every row as a SparseTensor.
+
+    Args:
+      dense: int [batch, labels].
+      length: int [batch], how many labels each row has.
+    """
+    values = tf.reshape(dense, [-1])
+    positions = tf.range(tf.shape(values, out_type=tf.int64)[0])
+    within = tf.reshape(tf.sequence_mask(length, maxlen=tf.shape(dense)[1]), [-1])
+    flat = SparseTensor(
+        indices=tf.expand_dims(tf.boolean_mask(positions, within), 1),
+        values=tf.cast(tf.boolean_mask(values, within), tf.int32),
+        dense_shape=tf.shape(values, out_type=tf.int64),
+    )
+    sparse = tf.sparse_reshape(flat, tf.shape(dense))
+    longest = tf.reduce_max(length)
+    rows = tf.cast(sparse.dense_shape[0], tf.int64)
+    return SparseTensor(sparse.indices, sparse.values, [rows, tf.cast(longest, tf.int64)])
 
 
 @export("nn.ctc_greedy_decoder")
@@ -164,10 +230,6 @@ def ctc_beam_search_decoder_v2(
     )
 
 
-def _size(tensor: Any, axis: int) -> Any:
-    return dimension_value(tensor.shape[axis]) or tf.shape(tensor)[axis]
-
-
 @export("nn.collapse_repeated")
 def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> tuple[Any, Any]:
     """Makes repeated labels one.
@@ -185,7 +247,7 @@ def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> 
         seq_length = tf.convert_to_tensor(seq_length, name="seq_length")
         first = tf.ones_like(labels[:, :1], tf.bool)
         mask = tf.concat([first, tf.not_equal(labels[:, 1:], labels[:, :-1])], axis=1)
-        within = tf.sequence_mask(seq_length, maxlen=_size(labels, 1))
+        within = tf.sequence_mask(seq_length, maxlen=size(labels, 1))
         mask = tf.logical_and(mask, within)
         lengths = tf.reduce_sum(tf.cast(mask, tf.int32), axis=1)
         longest = tf.reduce_max(lengths)
@@ -193,13 +255,13 @@ def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> 
         flat_labels = tf.reshape(labels, [-1])
         flat_mask = tf.reshape(mask, [-1])
         flat_target = tf.reshape(target, [-1])
-        positions = tf.range(_size(flat_target, 0))
+        positions = tf.range(size(flat_target, 0))
         flat = tf.scatter_nd(
             indices=tf.expand_dims(tf.boolean_mask(positions, flat_target), axis=1),
             updates=tf.boolean_mask(flat_labels, flat_mask),
             shape=tf.shape(flat_target),
         )
-        collapsed = tf.reshape(flat, [_size(labels, 0), longest])
+        collapsed = tf.reshape(flat, [size(labels, 0), longest])
         return collapsed, tf.cast(lengths, seq_length.dtype)
 
 
@@ -219,7 +281,7 @@ def ctc_unique_labels(labels: Any, name: str | None = None) -> Any:
 
         def unique(x: Any) -> list[Any]:
             found = tf.unique(x)
-            y = tf.pad(found.y, [[0, _size(found.idx, 0) - _size(found.y, 0)]])
+            y = tf.pad(found.y, [[0, size(found.idx, 0) - size(found.y, 0)]])
             return [tf.cast(y, tf.int64), found.idx]
 
         return tf.map_fn(unique, labels, dtype=[tf.int64, tf.int32])

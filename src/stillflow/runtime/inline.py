@@ -339,7 +339,8 @@ def expansion_of(op: Operation, scope: Scope) -> Callable[..., Any] | None:
 
 def _stays(op: Operation, card: FunctionCard) -> bool:
     """Whether the program asks for a call that can be seen as such."""
-    value = op.attrs.get("_noinline") or card.function.definition.attr["_noinline"].b
+    of_function = card.function.definition.attr  # looking a missing key up would add it
+    value = op.attrs.get("_noinline") or ("_noinline" in of_function and of_function["_noinline"].b)
     return bool(getattr(value, "b", value))
 
 

@@ -95,3 +95,44 @@ def python_function_with_a_gradient(tf):
     with tf.get_default_graph().gradient_override_map({"PyFunc": "GoldenPySquare"}):
         y = tf.py_func(lambda a: np.square(a), [x], tf.float32)
     return Run({"y": y, "gradient": tf.gradients(y, x)}, {x: [1.0, 3.0]})
+
+
+@program
+def critical_sections(tf):
+    section = tf.CriticalSection(name="counting", shared_name="counter")
+    v = tf.Variable(1.0, use_resource=True, name="v")
+
+    def count():
+        before = v.read_value()
+        with tf.control_dependencies([v.assign_add(before)]):
+            return tf.identity(before), {"after": v.read_value()}
+
+    first, second = section.execute(count), section.execute(count, name="again")
+    nothing = section.execute(lambda: v.assign_add(100.0).op)
+    other = tf.CriticalSection()
+    captured = section.execute(lambda: first[0] + 1.0, exclusive_resource_access=False)
+    facts = {"name": section.name,
+             "itself": raised(section.execute, lambda: section.execute(lambda: v + 1.0)),
+             "exclusive": raised(other.execute, lambda: v + 1.0)["class"],
+             "proto": raised(tf.CriticalSection, critical_section_def=3)}
+    fetches = {"first": first[0], "after": first[1]["after"], "second": second[0],
+               "captured": captured}
+    return Run(fetches, setup=[v.initializer], train=[nothing], steps=2,
+               facts=facts)
+
+
+@program
+def functions_of_tensors_with_values(tf):
+    x = tf.placeholder(tf.float32, [None], name="x")
+    m = tf.constant(2.0)
+
+    def log_huber(x, m):
+        if tf.reduce_max(tf.abs(x)) <= m:
+            return x ** 2
+        return m ** 2 * (1 - 2 * tf.log(m) + tf.log(x ** 2))
+
+    y = tf.py_function(log_huber, [x, m], tf.float32)
+    a, b = tf.py_function(lambda x, m: (x * m, x.numpy().sum()), [x, m], [tf.float32] * 2,
+                          name="several")
+    return Run({"y": y, "a": a, "b": b, "gradients": tf.gradients([y, a], [x, m])},
+               [{x: [1.0, -2.0]}, {x: [3.0, 4.0]}], steps=2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..registry import Run, program, raised
+from .nn_convolution import wave
 
 LOGITS = np.random.RandomState(3).randn(6, 3, 5).astype(np.float32)
 
@@ -103,3 +104,29 @@ def repeated_labels(tf):
     unique = tf.nn.ctc_unique_labels(x)
     return Run({"collapsed": list(collapsed), "unique": list(unique)},
                {x: [[1, 1, 2, 2], [3, 3, 3, 1]]})
+
+
+@program
+def losses_of_dense_labels(tf):
+    logits = tf.placeholder(tf.float32, [5, 2, 4], name="logits")
+    labels = tf.constant([[1, 2, 2], [3, 1, 0]], name="labels")
+    lengths, steps = tf.constant([3, 2]), tf.constant([5, 4])
+    loss = tf.nn.ctc_loss_v2(labels, logits, lengths, steps)
+    unique = tf.nn.ctc_loss_v2(labels, logits, lengths, steps,
+                               unique=tf.nn.ctc_unique_labels(labels))
+    moved = tf.nn.ctc_loss_v2(labels - 1, tf.transpose(logits, [1, 0, 2]), lengths, steps,
+                              logits_time_major=False, blank_index=-1, name="moved")
+    gradients = [tf.gradients(y, logits)[0] for y in (loss, unique, moved)]
+    return Run({"loss": loss, "unique": unique, "moved": moved, "gradients": gradients},
+               {logits: wave(5, 2, 4)})
+
+
+@program
+def losses_of_sparse_labels_with_a_blank_anywhere(tf):
+    logits = tf.constant(wave(5, 2, 4))
+    labels = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], [0, 3, 1], [2, 2])
+    middle = tf.nn.ctc_loss_v2(labels, logits, None, [5, 4], blank_index=2)
+    last = tf.nn.ctc_loss_v2(tf.SparseTensor(labels.indices, [0, 2, 1], [2, 2]), logits, None,
+                             [5, 4], blank_index=-1)
+    facts = {"missing": raised(tf.nn.ctc_loss_v2, labels, logits, None, [5, 4])}
+    return Run({"middle": middle, "last": last}, facts=facts)

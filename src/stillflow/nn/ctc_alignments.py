@@ -1,0 +1,258 @@
+"""Alignments of labels to steps: the loss of CTC for dense labels, by forward-backward sums.
+
+The states of a row with n labels are a start, its n labels, and n + 1 blanks: before each label and
+after the last. All probabilities are logarithms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import stillflow as tf
+from stillflow import nest
+from stillflow.functional.defun import Defun
+from stillflow.functional.functional_ops import While
+from stillflow.graph.tensor_shape import dimension_value
+from stillflow.ops.arrays.inplace import empty_op, inplace_add_op, inplace_update_op
+
+
+def size(tensor: Any, axis: int) -> Any:
+    """A dimension, as a number where it is known."""
+    return dimension_value(tensor.shape[axis]) or tf.shape(tensor)[axis]
+
+
+def loss_and_gradient(
+    logits: Any, labels: Any, label_length: Any, logit_length: Any, unique: Any = None
+) -> tuple[Any, Any]:
+    """The losses, and their gradient by the logits.
+
+    Args:
+      logits: [time, batch, classes]; the first class is the blank.
+      labels: int [batch, labels].
+      label_length: int [batch], how many labels each row has.
+      logit_length: int [batch], how many steps each row has.
+      unique: what `ctc_unique_labels` gave for the labels, or None.
+
+    Returns:
+      [batch], and [time, batch, classes].
+    """
+    classes = size(logits, 2)
+    longest = size(labels, 1)
+    class_probs = tf.nn.log_softmax(logits)
+    observed = _of_states(labels, classes, class_probs)
+    moves = transitions(labels)
+    start, end = ends(label_length, longest)
+    aligned, likelihood = forward_backward(tf.log(moves), start, end, observed, logit_length)
+    if unique:
+        expected = of_classes_by_unique_labels(labels, classes, aligned, unique)
+    else:
+        expected = of_classes(labels, classes, aligned)
+    gradient = tf.exp(class_probs) - tf.exp(expected)
+    return -likelihood, gradient
+
+
+def transitions(labels: Any) -> Any:
+    """1 where one state may follow another, else 0: [batch, states, states]."""
+    with tf.name_scope("ctc_state_trans"):
+        labels = tf.convert_to_tensor(labels, name="label_seq")
+        batch, count = size(labels, 0), size(labels, 1)
+        of_labels = count + 1  # with the start
+        states = 2 * of_labels
+        label = tf.range(of_labels)
+        blank = label + of_labels
+        first = [[1, 0]]
+        from_blank = tf.stack([label[1:], blank[:-1]], 1)
+        to_blank = tf.stack([blank, label], 1)
+        indices = tf.concat([first, from_blank, to_blank], 0)
+        always = tf.scatter_nd(indices, tf.ones([size(indices, 0)]), shape=[states, states])
+        always += tf.eye(states)
+        # One label follows another without a blank between them only if they differ.
+        row = tf.zeros_like(label[2:])
+        pairs = tf.stack([row, label[2:], label[1:-1]], 1)
+        pairs = tf.tile(tf.expand_dims(pairs, 0), [batch, 1, 1])
+        rows = tf.expand_dims(tf.range(batch), 1) * [1, 0, 0]
+        pairs += tf.expand_dims(rows, 1)
+        same = tf.equal(labels[:, :-1], labels[:, 1:])
+        differs = 1.0 - tf.cast(same, tf.float32)
+        direct = tf.scatter_nd(pairs, differs, [batch, states, states])
+        return tf.expand_dims(always, 0) + direct
+
+
+def ends(lengths: Any, longest: Any) -> tuple[Any, Any]:
+    """In which states alignments begin and end: two of [batch, states]."""
+    batch = size(lengths, 0)
+    of_labels = longest + 1
+    states = 2 * of_labels
+    never = tf.cast(tf.log(tf.cast(0, tf.float64) + 1e-307), tf.float32)
+    start = tf.one_hot(
+        tf.zeros([batch], tf.int32), depth=states, on_value=0.0, off_value=never, axis=1
+    )
+    last = tf.one_hot(lengths, depth=of_labels, axis=0)
+    mask = tf.ones([2, 1, batch]) * last
+    end = tf.reshape((1.0 - mask) * never, [states, batch])
+    return start, tf.transpose(end)
+
+
+def _of_states(labels: Any, classes: Any, class_probs: Any) -> Any:
+    """What is observed of each state, given what is of each class: [time, batch, states]."""
+    count = size(labels, 1)
+    blank = tf.tile(class_probs[:, :, :1], [1, 1, count + 1])
+    chosen = tf.expand_dims(tf.one_hot(labels, depth=classes), axis=0)
+    of_labels = tf.reduce_sum(tf.expand_dims(class_probs, axis=2) * chosen, axis=3)
+    probs = tf.concat([of_labels, blank], axis=2)
+    return tf.pad(probs, [[0, 0], [0, 0], [1, 0]], constant_values=tf.log(0.0))
+
+
+def of_classes(labels: Any, classes: Any, states: Any) -> Any:
+    """The sums over the states of each class: [time, batch, classes]."""
+    of_labels = size(labels, 1) + 1
+    label_states, blank_states = states[:, :, 1:of_labels], states[:, :, of_labels:]
+    chosen = tf.one_hot(labels - 1, depth=classes - 1, on_value=0.0, off_value=tf.log(0.0))
+    chosen = tf.expand_dims(chosen, axis=0)
+    sums = tf.reduce_logsumexp(tf.expand_dims(label_states, axis=3) + chosen, axis=2)
+    blanks = tf.reduce_logsumexp(blank_states, axis=2, keepdims=True)
+    return tf.concat([blanks, sums], axis=-1)
+
+
+def of_classes_by_unique_labels(labels: Any, classes: Any, states: Any, unique: Any) -> Any:
+    """`of_classes` that adds up the states of equal labels of a row first."""
+    of_labels = size(labels, 1) + 1
+    label_states, blank_states = states[:, :, 1:of_labels], states[:, :, of_labels:]
+    values, positions = unique
+    sums = sum_of_equal(positions, label_states)
+    steps, batch, count = states.shape[0], states.shape[1], of_labels - 1
+    by_row = tf.reshape(tf.transpose(sums, perm=[1, 2, 0]), [batch * count, steps])
+    offsets = tf.range(batch, dtype=values.dtype) * classes
+    indices = tf.reshape(values + tf.expand_dims(offsets, axis=-1), [-1, 1])
+    spread = tf.scatter_nd(indices, by_row, shape=[batch * classes, steps])
+    spread = tf.reshape(spread, [batch, classes, steps])
+    empty = tf.equal(spread, 0.0)
+    spread = tf.where(empty, tf.fill(tf.shape(spread), tf.log(0.0)), spread)
+    of_label = tf.transpose(spread, [2, 0, 1])[:, :, 1:]
+    blanks = tf.reduce_logsumexp(blank_states, axis=2, keepdims=True)
+    return tf.concat([blanks, of_label], axis=-1)
+
+
+def sum_of_equal(positions: Any, states: Any) -> Any:
+    """Adds up the states of a row that have the same position: [time, batch, labels]."""
+    with tf.name_scope("sum_states"):
+        positions = tf.convert_to_tensor(positions, name="idx")
+        count = size(states, 2)
+        states = tf.expand_dims(states, axis=2)
+        chosen = tf.one_hot(positions, depth=count, on_value=0.0, off_value=tf.log(0.0), axis=1)
+        return tf.reduce_logsumexp(states + chosen, axis=-1)
+
+
+def forward_backward(
+    moves: Any, start: Any, end: Any, observed: Any, lengths: Any
+) -> tuple[Any, Any]:
+    """How likely each state is at each step, and how likely the labels are.
+
+    Args:
+      moves: [states, states], or [batch, states, states].
+      start, end: [batch, states].
+      observed: [time, batch, states].
+      lengths: int [batch].
+
+    Returns:
+      [time, batch, states], and [batch].
+
+    Raises:
+      ValueError: if the rank of `moves` is another or not known.
+    """
+    orders = {2: [1, 0], 3: [0, 2, 1]}
+    rank = moves.shape.ndims
+    if rank not in orders:
+        raise ValueError(f"state_trans_log_probs rank must be known and == 2 or 3, is: {rank}")
+    moves_back = tf.transpose(moves, orders[rank])
+    batch = size(observed, 1)
+
+    def step(probs: Any, through: Any) -> Any:
+        return tf.reduce_logsumexp(tf.expand_dims(probs, axis=1) + through, axis=-1)
+
+    def forward(probs: Any, seen: Any) -> Any:
+        probs = step(probs, moves) + seen
+        return probs - tf.reduce_logsumexp(probs, axis=-1, keepdims=True)
+
+    def backward(sums: Any, elements: Any) -> Any:
+        (probs, total), (seen, within) = sums, elements
+        probs = step(probs + seen, moves_back)
+        lost = tf.reduce_logsumexp(probs, axis=-1, keepdims=True)
+        probs -= lost
+        total += tf.squeeze(lost) * within
+        mask = tf.expand_dims(within, axis=1)
+        out = probs * mask
+        out += end * (1.0 - mask)
+        return out, total
+
+    before = scan(forward, observed, start, inclusive=True)
+    nothing = tf.zeros([batch])
+    within = tf.sequence_mask(lengths, size(observed, 0), tf.float32)
+    within = tf.transpose(within, perm=[1, 0])
+    after, totals = scan(backward, (observed, within), (end, nothing), reverse=True, inclusive=True)
+    probs = before[1:] + after[1:]
+    probs -= tf.reduce_logsumexp(probs, axis=2, keepdims=True)
+    probs += tf.log(tf.expand_dims(within, axis=2))
+    return probs, after[0, :, 0] + totals[0]
+
+
+def scan(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initial: Any,
+    reverse: bool = False,
+    inclusive: bool = False,
+    final_only: bool = False,
+) -> Any:
+    """`tf.scan` by a `While` operation, which cannot be differentiated.
+
+    Args:
+      fn: of the sums so far and the rows of one step; gives the next sums.
+      elems: tensors [steps, ...], one or a structure of them.
+      initial: the first sums, one or a structure of them.
+      reverse: whether it begins at the last step.
+      inclusive: whether the results have the first sums too.
+      final_only: whether only the last sums are results.
+    """
+    flat = [tf.convert_to_tensor(x) for x in nest.flatten(elems)]
+    count = tf.shape(flat[0])[0]
+    first = [tf.convert_to_tensor(x) for x in nest.flatten(initial)]
+    held = 0 if final_only else len(first)
+
+    # Names of functions and arguments, and descriptions, stand in the graph's library.
+    def cond(i: Any, num_elems: Any, *args: Any) -> Any:
+        del args
+        return i >= 0 if reverse else i < num_elems
+
+    def body(i: Any, num_elems: Any, *args: Any) -> list[Any]:
+        i.set_shape([])
+        outputs, sums = args[:held], nest.pack_sequence_as(initial, args[held:])
+        rows = nest.pack_sequence_as(elems, [tf.gather(x, i) for x in flat])
+        found = nest.flatten(fn(sums, rows))
+        if outputs:
+            at = i + 1 if inclusive and not reverse else i
+            outputs = tuple(_set_row(x, at, y) for x, y in zip(outputs, found, strict=True))
+        return [i - 1 if reverse else i + 1, num_elems, *outputs, *found]
+
+    body.__doc__ = "Loop body."
+    begin = tf.shape(flat[0])[0] - 1 if reverse else tf.constant(0, dtype=tf.int32)
+    outputs = []
+    if not final_only:
+        rows = tf.shape(flat[0])[0] + (1 if inclusive else 0)
+        for value in first:
+            shape = tf.concat([[rows], tf.shape(value)], 0)
+            output = empty_op(shape, dtype=value.dtype, init=True)
+            if inclusive:
+                row = begin + (1 if reverse else 0)
+                output = inplace_add_op(output, tf.reshape(row, [1]), tf.expand_dims(value, 0))
+            outputs.append(output)
+    given = [begin, count, *outputs, *first]
+    on_host = [i for i, x in enumerate(given) if x.dtype.base_dtype in (tf.int32, tf.int64)]
+    types = [x.dtype for x in given]
+    results = While(given, Defun(*types)(cond), Defun(*types)(body), hostmem=on_host)
+    return nest.pack_sequence_as(initial, results[2 : len(first) + 2])
+
+
+def _set_row(x: Any, row: Any, value: Any) -> Any:
+    return inplace_update_op(x, tf.reshape(row, [1]), tf.expand_dims(value, 0))
