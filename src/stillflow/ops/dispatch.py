@@ -29,18 +29,19 @@ def dispatchable(function: Function) -> Function:
         try:
             return function(*args, **kwargs)
         except (TypeError, ValueError):
-            for handler in _handlers.get(call, ()):
+            for handler in _handlers[call]:
                 result = handler(args, kwargs)
                 if result is not NOT_SUPPORTED:
                     return result
             raise
 
+    _handlers[call] = []
     return call  # type: ignore[return-value]
 
 
 def register(function: Callable[..., Any], handler: Handler) -> None:
     """Makes a dispatchable function ask `handler(args, kwargs)` about what it cannot take."""
-    _handlers.setdefault(function, []).append(handler)
+    _handlers[function].append(handler)
 
 
 def map_sparse_values(function: Function) -> Function:

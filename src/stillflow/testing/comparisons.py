@@ -12,11 +12,12 @@ from stillflow.graph.device import canonical_name
 from stillflow.graph.dtypes import bfloat16
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_like import is_tensor_like
+from stillflow.testing.ragged_comparisons import RaggedComparisons, is_ragged
 
 # ruff: noqa: N815 - the names are unittest's
 
 
-class Comparisons:
+class Comparisons(RaggedComparisons):
     """The assertions of `tf.test.TestCase`; mixed into a `unittest.TestCase`."""
 
     assertEqual: Any
@@ -120,6 +121,9 @@ class Comparisons:
         self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: Any = None
     ) -> None:
         """Two (structures of) arrays or tensors are close."""
+        if is_ragged(a) or is_ragged(b):
+            self._assertRaggedClose(a, b, rtol, atol, msg)
+            return
         self._close(a, b, rtol, atol, [], msg or "")
 
     def assertAllCloseAccordingToType(
@@ -159,6 +163,9 @@ class Comparisons:
 
     def assertAllEqual(self, a: Any, b: Any, msg: Any = None) -> None:
         """Two arrays or tensors are equal; NaN equals NaN."""
+        if is_ragged(a) or is_ragged(b):
+            self._assertRaggedEqual(a, b, msg)
+            return
         a, b = self._GetNdArray(a), self._GetNdArray(b)
         contents = f" Contents: {b}. \n{msg or ''}." if b.ndim <= 3 or b.size < 500 else ""
         self.assertEqual(

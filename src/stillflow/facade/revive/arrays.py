@@ -1,24 +1,29 @@
 """Functions of NumPy that take what they used to take.
 
 ``np.load`` reads arrays of Python objects, as it did before NumPy 1.16.3; ``np.reshape`` takes the
-shape as ``newshape``, which NumPy 2.4 has dropped.
+shape as ``newshape``, which NumPy 2.4 has dropped; ``np.array`` makes an array of lists from lists
+of different lengths, which NumPy 1.24 has stopped to do.
 """
 
 from __future__ import annotations
 
 import functools
+import sys
 from typing import Any
 
 from stillflow.facade.revive.after import after_import
 from stillflow.facade.say import say
 
 _REFUSAL = "allow_pickle=False"
+_UNEVEN = "inhomogeneous"
+_OF_TODAY = ("numpy", "stillflow", "torch")
 
 
 def activate() -> None:
     """Patch NumPy when it is imported."""
     after_import("numpy", _patch_load)
     after_import("numpy", _patch_reshape)
+    after_import("numpy", _patch_array)
 
 
 def _patch_reshape(numpy: Any) -> None:
@@ -32,6 +37,30 @@ def _patch_reshape(numpy: Any) -> None:
         return plain(*args, **options)
 
     numpy.reshape = reshape
+
+
+def _patch_array(numpy: Any) -> None:
+    array = numpy.array
+    for name in ("array", "asarray", "ndim", "shape", "size"):
+        setattr(numpy, name, _taking_uneven_lists(getattr(numpy, name), array))
+
+
+def _taking_uneven_lists(plain: Any, array: Any) -> Any:
+    @functools.wraps(plain)
+    def make(*args: Any, **options: Any) -> Any:
+        try:
+            return plain(*args, **options)
+        except ValueError as error:
+            # Libraries of today rely on the refusal.
+            caller = str(sys._getframe(1).f_globals.get("__name__", ""))
+            if _UNEVEN not in str(error) or caller.partition(".")[0] in _OF_TODAY:
+                raise
+            if not args or len(args) > 1 or options.get("dtype") is not None:
+                raise
+        say(f"np.{plain.__name__} takes lists of different lengths for an array of lists here")
+        return plain(array(args[0], dtype=object), **options)
+
+    return make
 
 
 def _patch_load(numpy: Any) -> None:

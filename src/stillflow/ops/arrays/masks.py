@@ -126,16 +126,31 @@ def sequence_mask(
 # ---- repeat
 
 
-def _to_integers(value: Any, name: str) -> Tensor:
+def to_integers(value: Any, name: str, dtype: Any = dtypes.int32) -> Tensor:
+    """Whole numbers as a tensor of a given type; there is a Cast in any case.
+
+    Raises:
+      TypeError: if they are of no integer type.
+    """
     from stillflow.ops.math.cast import cast_op
 
-    tensor = convert_to_tensor(value, name=name, preferred_dtype=dtypes.int32)
+    tensor = convert_to_tensor(value, name=name, preferred_dtype=dtype)
     if not tensor.dtype.is_integer:
         raise TypeError(f"{name} must be an integer tensor; dtype={tensor.dtype}")
-    return cast_op(tensor, DstT=dtypes.int32)  # type: ignore[no-any-return]
+    return cast_op(tensor, DstT=dtype)  # type: ignore[no-any-return]
 
 
-def _positive_axis(axis: Any, count: int | None) -> int:
+def positive_axis(axis: Any, count: int | None) -> int:
+    """An axis counted from the front.
+
+    Args:
+      axis: a Python int, counted from the end if negative.
+      count: how many axes there are, None if that is unknown.
+
+    Raises:
+      TypeError: if `axis` is no int.
+      ValueError: if there is no such axis.
+    """
     if not isinstance(axis, int):
         raise TypeError(f"axis must be an int; got {type(axis).__name__}")
     if count is None:
@@ -186,11 +201,11 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
         input, axis = reshape(input, [-1]), 0
     with name_scope(name, "Repeat", [input, repeats]):
         data = convert_to_tensor(input, name="data")
-        counts = _to_integers(repeats, "repeats")
+        counts = to_integers(repeats, "repeats")
         counts.shape.with_rank_at_most(1)
         data = _at_least_vector(data)
         data_shape = shape(data)
-        axis = _positive_axis(axis, data.shape.ndims)
+        axis = positive_axis(axis, data.shape.ndims)
         if counts.shape.ndims == 1:
             data.shape[axis].assert_is_compatible_with(counts.shape[0])
         if counts.shape.ndims == 0:

@@ -519,8 +519,10 @@ def _squeezed(axes: Sequence[int], rank: int, running: bool) -> tuple[int, ...]:
 
 @squeeze_op.value
 def squeeze_value(node: Node) -> Any:
-    value, dims = node.value(0), node.out_dims()
-    return None if value is None or dims is None else value.reshape(dims)
+    value, axes = node.value(0), tuple(node.squeeze_dims)
+    if value is None or any(value.shape[axis] != 1 for axis in axes):
+        return None
+    return np.squeeze(value, axes or None)
 
 
 @squeeze_op.kernel

@@ -234,6 +234,7 @@ def string_to_hash_bucket_strong(
 
 
 @export("string_to_hash_bucket", "strings.to_hash_bucket")
+@dispatchable
 def string_to_hash_bucket(
     string_tensor: Any = None, num_buckets: Any = None, name: str | None = None, input: Any = None
 ) -> Tensor:

@@ -150,6 +150,7 @@ def _all_axes(x: Tensor) -> Any:
 
 
 @export("reduce_join", "strings.reduce_join")
+@dispatchable
 @deprecated_args(None, "keep_dims is deprecated, use keepdims instead", "keep_dims")
 def reduce_join(
     inputs: Any,

@@ -184,6 +184,7 @@ def string_to_number_samples() -> Iterator[Any]:
 
 
 @export("string_to_number", "strings.to_number")
+@dispatchable
 def string_to_number(
     string_tensor: Any = None,
     out_type: Any = dtypes.float32,

@@ -10,7 +10,6 @@ import numpy as np
 
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
-from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
@@ -21,7 +20,7 @@ from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.strings.kernels import strings_of
-from stillflow.util.deprecation import deprecated, deprecated_args, deprecated_argument_lookup
+from stillflow.util.deprecation import deprecated, deprecated_argument_lookup
 
 substr_op = op("""
     Substr(input: string, pos: T, len: T) -> output: string
@@ -200,73 +199,37 @@ def string_split_samples() -> Iterator[Any]:
     yield Bad(np.array([[b"a"]], object), np.array(b" ", object), match="rank 1|must be a vector")
 
 
-def _as_sparse(parts: Any) -> SparseTensor:
-    return SparseTensor(*parts)
-
-
-def _check_result_type(result_type: str) -> None:
-    if result_type == "RaggedTensor":
-        raise NotImplementedError("Stillflow does not support result_type='RaggedTensor'.")
-    if result_type != "SparseTensor":
-        raise ValueError("result_type must be 'RaggedTensor' or 'SparseTensor'.")
-
-
-@export("string_split")
-@deprecated_args(None, "delimiter is deprecated, please use sep instead.", "delimiter")
-def string_split(
-    source: Any,
-    sep: Any = None,
-    skip_empty: bool = True,
-    delimiter: Any = None,
-    result_type: str = "SparseTensor",
-    name: str | None = None,
+def split_at_characters(
+    source: Any, sep: Any = None, skip_empty: bool = True, delimiter: Any = None
 ) -> SparseTensor:
-    """Splits strings at every one of the characters of `sep`.
+    """The parts of strings between every one of the characters of a separator.
 
     Args:
       source: string [n].
       sep: scalar string, a blank by default; each byte is one split point if it is empty.
       skip_empty: whether empty parts are left out.
-      delimiter: deprecated name of `sep`.
-      result_type: "SparseTensor".
+      delimiter: another name of `sep`.
 
     Returns:
       A sparse tensor [n, most parts].
     """
-    with name_scope(name, "StringSplit", [source]):
-        sep = deprecated_argument_lookup("sep", sep, "delimiter", delimiter)
-        separator = convert_to_tensor(" " if sep is None else sep, dtype=dtypes.string)
-        strings = convert_to_tensor(source, dtype=dtypes.string)
-        _check_result_type(result_type)
-        return _as_sparse(string_split_op(strings, separator, skip_empty=skip_empty))
+    sep = deprecated_argument_lookup("sep", sep, "delimiter", delimiter)
+    separator = convert_to_tensor(" " if sep is None else sep, dtype=dtypes.string)
+    strings = convert_to_tensor(source, dtype=dtypes.string)
+    return SparseTensor(*string_split_op(strings, separator, skip_empty=skip_empty))
 
 
-@export("strings.split")
-def strings_split(
-    input: Any = None,
-    sep: Any = None,
-    maxsplit: int = -1,
-    result_type: str = "SparseTensor",
-    source: Any = None,
-    name: str | None = None,
-) -> SparseTensor:
-    """Splits strings at a separator, as Python's `str.split` does.
+def split_at_separator(source: Any, sep: Any = None, maxsplit: int = -1) -> SparseTensor:
+    """The parts of strings between separators, as Python's `str.split` gives them.
 
     Args:
-      input: string [n].
+      source: string [n].
       sep: scalar string; runs of whitespace by default.
       maxsplit: how many splits to make at most, if positive.
-      result_type: "SparseTensor".
-      source: another name of `input`.
 
     Returns:
       A sparse tensor [n, most parts].
     """
-    input = deprecated_argument_lookup("input", input, "source", source)
-    with name_scope(name, "StringSplit", [input]):
-        strings = convert_to_tensor(input, dtype=dtypes.string, name="input")
-        _check_result_type(result_type)
-        if strings.shape.ndims != 1:
-            raise NotImplementedError("Stillflow splits strings of rank 1 only.")
-        separator = convert_to_tensor("" if sep is None else sep, dtype=dtypes.string)
-        return _as_sparse(string_split_v2_op(strings, separator, maxsplit=maxsplit))
+    separator = convert_to_tensor("" if sep is None else sep, dtype=dtypes.string)
+    strings = convert_to_tensor(source, dtype=dtypes.string)
+    return SparseTensor(*string_split_v2_op(strings, separator, maxsplit=maxsplit))

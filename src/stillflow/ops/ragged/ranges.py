@@ -1,0 +1,117 @@
+"""Rows of numbers in arithmetic progression: RaggedRange."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dims, dtypes
+from stillflow.graph.api import name_scope
+from stillflow.graph.card import op
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.kernels import torch_type
+from stillflow.ops.math.cast import cast
+from stillflow.ops.samples import Bad, Sample
+
+ragged_range_op = op(
+    """
+    RaggedRange(starts: T, limits: T, deltas: T) -> (rt_nested_splits: Tsplits, rt_dense_values: T)
+    T: {bfloat16, float, double, int32, int64} = int32
+    Tsplits: {int32, int64} = int64
+""",
+    differentiable=False,
+)
+# From narrow to wide: what is given in several types is taken in the widest.
+_WIDENING = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
+
+
+@ragged_range_op.shape
+def ragged_range_shape(node: Node) -> Any:
+    given = [dims.with_rank_at_most(node.dims(place), 1) for place in range(3)]
+    if node.planning and len({size for size in given if size and size[0] is not None}) > 1:
+        raise ValueError("starts, limits, and deltas must have the same shape")
+    rows = None
+    for size in given:
+        if size:
+            rows = dims.merge_dim(rows, size[0])
+    if all(size == () for size in given):
+        rows = 1
+    return [(dims.add(rows, 1),), (None,)]
+
+
+@ragged_range_op.kernel
+def ragged_range_kernel(node: Node) -> Any:
+    kind, device = torch_type(node.Tsplits), node.device
+
+    def run(*inputs: Any) -> Any:
+        starts, limits, deltas = np.broadcast_arrays(*(np.atleast_1d(x.cpu()) for x in inputs))
+        if not deltas.all():
+            raise ValueError("Requires delta != 0")
+        lengths = _lengths(starts, limits, deltas)
+        splits = np.cumsum([0, *lengths.tolist()])
+        if starts.dtype.kind == "f":
+            values = _added_up(starts, deltas, lengths)
+        else:
+            steps = np.arange(splits[-1]) - np.repeat(splits[:-1], lengths)
+            values = np.repeat(starts, lengths) + steps * np.repeat(deltas, lengths)
+            values = values.astype(starts.dtype)
+        return torch.from_numpy(splits).to(device, kind), torch.from_numpy(values).to(device)
+
+    return run
+
+
+def _lengths(starts: np.ndarray, limits: np.ndarray, deltas: np.ndarray) -> np.ndarray:
+    away = np.where(deltas > 0, limits < starts, limits > starts)
+    if starts.dtype.kind == "f":
+        steps = np.ceil(np.abs((limits - starts) / deltas)).astype(np.int64)
+    else:
+        size = np.abs(deltas)
+        steps = (np.abs(limits - starts) + size - 1) // size
+    return np.where(away, 0, steps)
+
+
+def _added_up(starts: np.ndarray, deltas: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Rows made by adding the step again and again, with the rounding errors of that."""
+    rows = [starts[:0]]
+    for start, delta, length in zip(starts, deltas, lengths):
+        row = np.full(length, delta, starts.dtype)
+        row[:1] = start
+        rows.append(np.add.accumulate(row, dtype=starts.dtype))
+    return np.concatenate(rows)
+
+
+@ragged_range_op.samples
+def ragged_range_samples() -> Iterator[Any]:
+    starts, limits = np.array([0, 5, 8], np.int32), np.array([3, 4, 12], np.int32)
+    step = np.int32(2)
+    yield Sample(starts, limits, step)
+    yield Sample(limits, starts, -step)
+    yield Sample(np.float32(0.5), np.float32(2.0), np.float32(0.3))
+    yield Bad(starts, limits, step - 2, match="Requires delta != 0")
+    yield Bad(starts, limits[:2], step, match="must be equal|must have the same shape")
+
+
+def range_parts(
+    starts: Any, limits: Any, deltas: Any, dtype: Any, splits_dtype: Any, name: str | None
+) -> tuple[Tensor, Tensor]:
+    """The splits and the values of rows of numbers; see `tf.ragged.range`."""
+    given = {"starts": starts, "limits": limits, "deltas": deltas}
+    with name_scope(name, "RaggedRange", [starts, limits, deltas]) as scope:
+        tensors = [convert_to_tensor(x, dtype=dtype, name=key) for key, x in given.items()]
+        if dtype is None:
+            if any(tensor.dtype not in _WIDENING for tensor in tensors):
+                raise AssertionError(f"no range of {[tensor.dtype.name for tensor in tensors]}")
+            widest = max((tensor.dtype for tensor in tensors), key=_WIDENING.index)
+            tensors = [cast(tensor, widest) for tensor in tensors]
+        splits, values = ragged_range_op(*tensors, Tsplits=splits_dtype, name=scope)
+    return splits, values
+
+
+def range_values(starts: Any, limits: Any, splits_dtype: Any = dtypes.int64) -> Tensor:
+    """The numbers from each start to its limit, one row after the other, without splits."""
+    return range_parts(starts, limits, 1, None, splits_dtype, None)[1]

@@ -1,0 +1,240 @@
+"""Text and its code points: UnicodeDecode, UnicodeEncode, UnicodeTranscode, UnicodeScript."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dims
+from stillflow.graph.card import op
+from stillflow.graph.export import export
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.dispatch import dispatchable
+from stillflow.ops.kernels import torch_type
+from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.strings import unicode_text
+from stillflow.ops.strings.elementwise import same_shape
+from stillflow.ops.strings.kernels import strings_of, to_strings
+from stillflow.ops.strings.unicode_text import ErrorPolicy
+
+_OPTIONS = """
+    input_encoding: string
+    errors: {"strict", "replace", "ignore"} = "replace"
+    replacement_char: int = 65533
+    replace_control_characters: bool = false
+    Tsplits: {int32, int64} = int64
+"""
+unicode_decode_op = op(
+    f"UnicodeDecode(input: string) -> (row_splits: Tsplits, char_values: int32){_OPTIONS}"
+)
+unicode_decode_with_offsets_op = op(f"""
+    UnicodeDecodeWithOffsets(input: string)
+        -> (row_splits: Tsplits, char_values: int32, char_to_byte_starts: int64){_OPTIONS}
+""")
+unicode_encode_op = op("""
+    UnicodeEncode(input_values: int32, input_splits: Tsplits) -> output: string
+    errors: {"ignore", "replace", "strict"} = "replace"
+    output_encoding: {"UTF-8", "UTF-16-BE", "UTF-32-BE"}
+    replacement_char: int = 65533
+    Tsplits: {int32, int64} = int64
+""")
+unicode_transcode_op = op("""
+    UnicodeTranscode(input: string) -> output: string
+    input_encoding: string
+    output_encoding: {"UTF-8", "UTF-16-BE", "UTF-32-BE"}
+    errors: {"strict", "replace", "ignore"} = "replace"
+    replacement_char: int = 65533
+    replace_control_characters: bool = false
+""")
+unicode_script_op = op("UnicodeScript(input: int32) -> output: int32")
+unicode_transcode_op.shape(same_shape)
+unicode_script_op.shape(same_shape)
+
+
+@unicode_decode_op.shape
+@unicode_decode_with_offsets_op.shape
+def unicode_decode_shape(node: Node) -> Any:
+    texts = dims.num_elements(node.dims(0))
+    return [(dims.add(texts, 1),), *[(None,)] * (len(node.outputs) - 1)]
+
+
+@unicode_encode_op.shape
+def unicode_encode_shape(node: Node) -> Any:
+    dims.with_rank(node.dims(0), 1)
+    dims.with_rank(node.dims(1), 1)
+    return (dims.subtract(dims.dim(node.dims(1), 0), 1),)
+
+
+# ---- Kernels
+
+
+def _reader(node: Node) -> Callable[[bytes], list[tuple[int, int]]]:
+    """What gives the code points of a text and the places of their first bytes."""
+    policy = ErrorPolicy(node.errors, node.replacement_char, node.replace_control_characters)
+    policy.check()
+    codec = unicode_text.codec_of(node.input_encoding)
+    transcodes = node.op.type == "UnicodeTranscode"
+
+    def read(text: bytes) -> list[tuple[int, int]]:
+        found, place = [], 0
+        for character in unicode_text.characters(text, codec):
+            code: int | None = character.code
+            if policy.refuses(character):
+                if policy.errors == b"strict" and (character.malformed or transcodes):
+                    raise ValueError("Invalid formatting on input string")
+                code = None if policy.errors == b"ignore" else policy.replacement
+            if code is not None:
+                found.append((code, place))
+            place += character.size
+        return found
+
+    return read
+
+
+@unicode_decode_op.kernel
+@unicode_decode_with_offsets_op.kernel
+def unicode_decode_kernel(node: Node) -> Any:
+    read, kind = _reader(node), torch_type(node.Tsplits)
+    with_offsets = len(node.outputs) == 3
+
+    def decode(texts: np.ndarray) -> Any:
+        rows = [read(text) for text in texts.reshape(-1)]
+        splits = np.cumsum([0, *map(len, rows)])
+        flat = np.array([pair for row in rows for pair in row], np.int64).reshape(-1, 2)
+        parts = torch.from_numpy(splits).to(kind), torch.from_numpy(flat[:, 0].astype(np.int32))
+        return (*parts, torch.from_numpy(flat[:, 1].copy())) if with_offsets else parts
+
+    return decode
+
+
+@unicode_transcode_op.kernel
+def unicode_transcode_kernel(node: Node) -> Any:
+    read, encoding = _reader(node), node.output_encoding
+    return to_strings(lambda text: unicode_text.encode([c for c, _ in read(text)], encoding))
+
+
+@unicode_encode_op.kernel
+def unicode_encode_kernel(node: Node) -> Any:
+    policy = ErrorPolicy(node.errors, node.replacement_char)
+    policy.check()
+    encoding = node.output_encoding
+
+    def valid(code: int) -> int:
+        if 0 <= code <= unicode_text.MAX_CODE_POINT:
+            return code
+        if policy.errors == b"strict":
+            raise ValueError("Code point value out of valid Unicode range.")
+        return policy.replacement if policy.errors == b"replace" else code
+
+    def encode(values: Any, splits: Any) -> np.ndarray:
+        ends = splits.tolist()
+        if not ends:
+            raise ValueError(
+                "Input_splits should contain elements, but given input_values has 0 elements"
+            )
+        _check_ends(ends, len(values))
+        codes = [valid(code) for code in values.tolist()[: ends[-1]]]
+        rows = [codes[start:end] for start, end in zip([0, *ends[1:]], ends[1:], strict=False)]
+        return strings_of([unicode_text.encode(row, encoding) for row in rows], (len(rows),))
+
+    return encode
+
+
+def _check_ends(ends: list[int], size: int) -> None:
+    """Refuses splits that lead outside the values, where TF would read what is not there."""
+    if max(ends) > size:
+        raise ValueError(f"Invalid split value {max(ends)}, must be in [0,{size}]")
+
+
+@unicode_script_op.kernel
+def unicode_script_kernel(node: Node) -> Any:
+    device = node.device
+
+    def script(codes: Any) -> Any:
+        return torch.from_numpy(unicode_text.scripts_of(codes.cpu().numpy())).to(device)
+
+    return script
+
+
+# ---- Samples
+
+
+_TEXTS = np.array([[b"abc", "\u00f6\u4eca\U0001f60a".encode()], [b"", b"a\xffb\x01"]], object)
+
+
+@unicode_decode_op.samples
+@unicode_decode_with_offsets_op.samples
+def unicode_decode_samples() -> Iterator[Any]:
+    for errors in ("replace", "ignore"):
+        yield Sample(_TEXTS, input_encoding="UTF-8", errors=errors, replace_control_characters=True)
+    yield Sample(_TEXTS, input_encoding="latin1")
+    yield Bad(_TEXTS, input_encoding="UTF-8", errors="strict", match="Invalid formatting")
+    yield Bad(_TEXTS, input_encoding="klingon", match="input encoding")
+
+
+@unicode_transcode_op.samples
+def unicode_transcode_samples() -> Iterator[Any]:
+    for encoding in ("UTF-8", "UTF-16-BE", "UTF-32-BE"):
+        yield Sample(_TEXTS, input_encoding="UTF-8", output_encoding=encoding)
+    strict = {"input_encoding": "UTF-8", "output_encoding": "UTF-8", "errors": "strict"}
+    yield Bad(_TEXTS, **strict, match="Invalid formatting")
+
+
+@unicode_encode_op.samples
+def unicode_encode_samples() -> Iterator[Any]:
+    codes, splits = np.array([72, 105, 0x1F60A, -1], np.int32), np.array([0, 2, 2, 4])
+    for encoding in ("UTF-8", "UTF-16-BE", "UTF-32-BE"):
+        yield Sample(codes, splits, output_encoding=encoding)
+    yield Bad(codes, splits, output_encoding="UTF-8", errors="strict", match="out of valid")
+
+
+@unicode_script_op.samples
+def unicode_script_samples() -> Iterator[Any]:
+    yield Sample(np.array([[65, 0x3B1], [0x4ECA, -1]], np.int32))
+
+
+# ---- Public functions
+
+
+@export("strings.unicode_script")
+@dispatchable
+def unicode_script(input: Any, name: str | None = None) -> Tensor:
+    """The script (in ICU's numbering) of every code point, -1 where it is none: int32."""
+    return unicode_script_op(input, name=name)
+
+
+@export("strings.unicode_transcode")
+@dispatchable
+def unicode_transcode(
+    input: Any,
+    input_encoding: str,
+    output_encoding: str,
+    errors: str = "replace",
+    replacement_char: int = 65533,
+    replace_control_characters: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Text in another encoding.
+
+    Args:
+      input: strings of any shape.
+      input_encoding: any that Python knows.
+      output_encoding: "UTF-8", "UTF-16-BE" or "UTF-32-BE".
+      errors: "replace" or "ignore" malformed bytes, or "strict": raise an error.
+      replacement_char: the code point that stands for what is replaced.
+      replace_control_characters: whether U+0000 to U+001F count as malformed.
+      name: of the operation.
+    """
+    return unicode_transcode_op(
+        input,
+        input_encoding=input_encoding,
+        output_encoding=output_encoding,
+        errors=errors,
+        replacement_char=replacement_char,
+        replace_control_characters=replace_control_characters,
+        name=name,
+    )

@@ -1,0 +1,184 @@
+"""Ragged tensors from dense ones, and back with padding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape
+from stillflow.ops.arrays.broadcast import broadcast_to
+from stillflow.ops.arrays.fill import fill, ones, zeros
+from stillflow.ops.arrays.gather import gather
+from stillflow.ops.arrays.join import concat
+from stillflow.ops.arrays.masks import boolean_mask, sequence_mask, to_integers
+from stillflow.ops.arrays.packing import stack
+from stillflow.ops.arrays.select import where
+from stillflow.ops.arrays.sequences import range as range_
+from stillflow.ops.arrays.shape import expand_dims, rank, reshape, shape
+from stillflow.ops.constants import constant
+from stillflow.ops.control_flow.cond import cond
+from stillflow.ops.math.binary import maximum, minimum
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.comparison import equal, logical_not
+from stillflow.ops.math.cumulative import cumprod, cumsum
+from stillflow.ops.math.reductions import reduce_all, reduce_max, reduce_sum
+
+
+class DenseForm:
+    """The methods of `tf.RaggedTensor` that have to do with dense tensors."""
+
+    values: Any
+    row_splits: Any
+    dtype: Any
+
+    @classmethod
+    def from_tensor(
+        cls, tensor: Any, lengths: Any = None, padding: Any = None, ragged_rank: int = 1,
+        name: str | None = None, row_splits_dtype: Any = dtypes.int64,
+    ) -> Any:  # fmt: skip
+        """Makes dimensions of a dense tensor ragged.
+
+        Args:
+          tensor: of rank `ragged_rank + 1` or more.
+          lengths: how much of each row is kept: integers [rows]; or a list of them, one for each
+            ragged dimension from the outermost on.
+          padding: a value that is left out at the end of rows, in place of `lengths`.
+          ragged_rank: how many dimensions to make ragged, from the second one on.
+          name: of the scope.
+          row_splits_dtype: of the splits, `tf.int32` or `tf.int64`.
+
+        Raises:
+          TypeError: if `ragged_rank` is no int.
+          ValueError: if it is not positive, or both `lengths` and `padding` are given.
+        """
+        kind = dtypes.as_dtype(row_splits_dtype)
+        if lengths is not None and padding is not None:
+            raise ValueError("Specify lengths or padding, but not both")
+        if not isinstance(ragged_rank, int):
+            raise TypeError(f"ragged_rank expected int, got {ragged_rank!r}")
+        if ragged_rank <= 0:
+            raise ValueError(f"ragged_rank must be greater than 0; got {ragged_rank}")
+        with name_scope(name, "RaggedFromTensor", [tensor, lengths, padding]):
+            tensor = convert_to_tensor(tensor, name="tensor")
+            tensor.shape.with_rank_at_least(ragged_rank + 1)
+            size = shape(tensor, out_type=kind)
+            columns = size[1]
+            if ragged_rank > 1:
+                return cls._several_dimensions(tensor, size, lengths, padding, ragged_rank, kind)
+            if padding is not None:
+                lengths = _lengths_without(padding, tensor, columns, kind)
+            if lengths is None:
+                return cls._whole_rows(tensor, size, columns)
+            if _is_nested(lengths):
+                return cls._nested_rows(tensor, lengths)
+            return cls._cut_rows(tensor, lengths, columns, kind)
+
+    @classmethod
+    def _several_dimensions(
+        cls, tensor: Any, size: Any, lengths: Any, padding: Any, ragged_rank: int, kind: Any
+    ) -> Any:
+        """The innermost ragged dimension first; the outer ones are uniform."""
+        inner = concat([constant([-1], kind), size[ragged_rank:]], axis=0)
+        flattened = reshape(tensor, inner)
+        values = cls.from_tensor(flattened, lengths, padding, row_splits_dtype=kind)
+        counts = cumprod(size)
+        splits = [range_(0, counts[axis - 1] + 1) * size[axis] for axis in range(1, ragged_rank)]
+        return cls.from_nested_row_splits(values, splits, validate=False)  # type: ignore[attr-defined]
+
+    @classmethod
+    def _whole_rows(cls, tensor: Any, size: Any, columns: Any) -> Any:
+        rows = size[0]
+        count = rows * columns
+        splits = range_(rows + 1) * columns
+        values_shape = concat([[count], size[2:]], axis=0)
+        values = reshape(tensor, values_shape)
+        return cls.from_row_splits(values, splits, validate=False)  # type: ignore[attr-defined]
+
+    @classmethod
+    def _nested_rows(cls, tensor: Any, lengths: Any) -> Any:
+        tensor.shape.with_rank_at_least(len(lengths) + 1)
+        marks = ones([reduce_sum(lengths[-1])], dtype=dtypes.bool)
+        mask = cls.from_nested_row_lengths(marks, lengths, validate=False)  # type: ignore[attr-defined]
+        kept = boolean_mask(tensor, mask.to_tensor(default_value=False))
+        return cls.from_nested_row_lengths(kept, lengths, validate=False)  # type: ignore[attr-defined]
+
+    @classmethod
+    def _cut_rows(cls, tensor: Any, lengths: Any, columns: Any, kind: Any) -> Any:
+        lengths = to_integers(lengths, "lengths", kind)
+        lengths.shape.assert_has_rank(1)
+        lengths = minimum(lengths, columns)
+        lengths = maximum(lengths, 0)
+        limits = cumsum(lengths)
+        splits = concat([zeros([1], kind), limits], axis=0)
+        mask = sequence_mask(lengths, maxlen=columns)
+        values = boolean_mask(tensor, mask)
+        return cls.from_row_splits(values, splits, validate=False)  # type: ignore[attr-defined]
+
+    def to_tensor(self, default_value: Any = None, name: str | None = None) -> Tensor:
+        """A dense tensor as wide as the longest row.
+
+        Args:
+          default_value: what stands after the end of rows, by default zero; of a shape that can
+            be broadcast to that of a value.
+          name: of the scope.
+        """
+        with name_scope(name, "RaggedToTensor", [self, default_value]):
+            if default_value is not None:
+                default_value = convert_to_tensor(
+                    default_value, name="default_value", dtype=self.dtype
+                )
+            values = self.values
+            if isinstance(values, DenseForm):
+                values = values.to_tensor(default_value)
+            if default_value is not None:
+                default_value = _fitting(default_value, values)
+            splits, kind = self.row_splits, self.row_splits.dtype
+            lengths = [splits[1:] - splits[:-1]]
+            rows = shape(splits, out_type=kind)[0] - 1
+            columns = maximum(reduce_max(lengths), 0)
+            values_shape = shape(values, out_type=kind)
+            value_shape, count = values_shape[1:], values_shape[0]
+            if default_value is None:
+                default_value = zeros(value_shape, dtype=values.dtype)
+            default_value.shape.assert_is_compatible_with(values.shape[1:])
+            default_value.set_shape(values.shape[1:])
+            starts, limits = expand_dims(splits[:-1], 1), expand_dims(splits[1:], 1)
+            places = expand_dims(range_(0, columns), 0)
+            with_default = concat([values, stack([default_value])], axis=0)
+            index = starts + places
+            inside = index < limits
+            outside = fill(stack([rows, columns]), count)
+            return gather(with_default, where(inside, index, outside))  # type: ignore[no-any-return]
+
+
+def _is_nested(lengths: Any) -> bool:
+    is_list = isinstance(lengths, (list, tuple)) and len(lengths) > 0
+    return is_list and not isinstance(lengths[0], (int, float))
+
+
+def _lengths_without(padding: Any, tensor: Tensor, columns: Tensor, kind: Any) -> Tensor:
+    """The lengths of rows up to the last element that is no padding."""
+    padding = convert_to_tensor(padding, name="padding", dtype=tensor.dtype)
+    padding.shape.assert_is_compatible_with(tensor.shape[2:])
+    same = equal(padding, tensor)
+    dimensions = rank(tensor)
+    inner = range_(2, dimensions)
+    is_padding = cond(dimensions > 2, lambda: reduce_all(same, axis=inner), lambda: same)
+    is_padding.set_shape(TensorShape([None, None]))
+    is_padding.set_shape(tensor.shape[:2])
+    kept = cast(logical_not(is_padding), kind)
+    return reduce_max(kept * expand_dims(range_(1, columns + 1), 0), axis=1)  # type: ignore[no-any-return]
+
+
+def _fitting(default: Tensor, values: Tensor) -> Tensor:
+    """The default value in the shape of one of the values."""
+    wanted, given = values.shape.ndims, default.shape.ndims
+    if wanted is not None:
+        default.shape.with_rank_at_most(wanted - 1)
+    if wanted is None or given is None or wanted != given + 1:
+        default = broadcast_to(default, shape(values)[1:])
+    default.shape.assert_is_compatible_with(values.shape[1:])
+    return default

@@ -1,0 +1,211 @@
+"""Rows and elements of ragged tensors by number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph import dtypes
+from stillflow.graph.api import control_dependencies, name_scope
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.tensor_shape import dimension_value
+from stillflow.ops.arrays import gather as dense
+from stillflow.ops.arrays import gather_nd as dense_nd
+from stillflow.ops.arrays.fill import ones
+from stillflow.ops.arrays.join import concat
+from stillflow.ops.arrays.masks import repeat
+from stillflow.ops.arrays.shape import expand_dims as expand_dense_dims
+from stillflow.ops.arrays.shape import rank, reshape, shape
+from stillflow.ops.checks.comparisons import assert_equal
+from stillflow.ops.math.cast import cast
+from stillflow.ops.ragged.gather import ragged_gather_op
+from stillflow.ragged.conversion import (
+    common_splits_dtype,
+    convert_to_tensor_or_ragged_tensor,
+    is_ragged,
+)
+from stillflow.ragged.ranks import expand_dims
+from stillflow.ragged.tensor import RaggedTensor
+from stillflow.ragged.tiling import tile
+
+
+def _converted(params: Any, indices: Any) -> tuple[Any, Any]:
+    params = convert_to_tensor_or_ragged_tensor(params, name="params")
+    indices = convert_to_tensor_or_ragged_tensor(indices, name="indices")
+    common_splits_dtype(params, indices)
+    return params, indices
+
+
+def _only_zero(**given: Any) -> None:
+    for name, value in given.items():
+        if not isinstance(value, int) or value != 0:
+            raise ValueError(f"{name} != 0 is not supported for ragged gather yet.")
+
+
+def gather(
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    axis: int = 0,
+    batch_dims: int = 0,
+    name: str | None = None,
+) -> Any:
+    """Rows by number; see `tf.gather`.
+
+    Args:
+      params, indices: one of them ragged, or both.
+      validate_indices: not used.
+      axis, batch_dims: only 0.
+      name: of the scope.
+
+    Raises:
+      ValueError: for another axis, or if the rank of dense `indices` is not known.
+    """
+    _only_zero(axis=axis)
+    _only_zero(batch_dims=batch_dims)
+    with name_scope(name, "RaggedGather", [params, indices]):
+        params, indices = _converted(params, indices)
+        if is_ragged(indices):
+            return indices.with_values(gather(params, indices.values))
+        if not is_ragged(params):
+            return dense.gather(params, indices)
+        indices = convert_to_tensor(indices)
+        if indices.shape.ndims is None:
+            raise ValueError("indices.shape.ndims must be known statically")
+        splits, values = ragged_gather_op(
+            params.nested_row_splits,
+            params.flat_values,
+            indices,
+            OUTPUT_RAGGED_RANK=indices.shape.ndims + params.ragged_rank - 1,
+        )
+        return RaggedTensor.from_nested_row_splits(values, splits, validate=False)
+
+
+# ---- Elements by tuples of numbers
+
+
+def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Any:
+    """Elements or slices by tuples of numbers; see `tf.gather_nd`.
+
+    Args:
+      params, indices: one of them ragged, or both; the innermost dimension of `indices` is not.
+      batch_dims: only 0.
+      name: of the scope.
+
+    Raises:
+      ValueError: if the length of the tuples is not known, or not everywhere the same.
+    """
+    _only_zero(batch_dims=batch_dims)
+    if not (is_ragged(params) or is_ragged(indices)):
+        return dense_nd.gather_nd(params, indices, name)
+    with name_scope(name, "RaggedGatherNd", [params, indices]):
+        params, indices = _converted(params, indices)
+        depth = indices.shape.ndims
+        if depth is None:
+            raise ValueError("indices.rank be statically known.")
+        if depth == 0:
+            raise ValueError("indices.rank must be at least 1.")
+        if is_ragged(indices) and depth == indices.ragged_rank + 1:
+            raise ValueError("The innermost dimension of indices may not be ragged")
+        length = dimension_value(indices.shape[-1])
+        if length is None:
+            raise ValueError("indices.shape[-1] must be statically known.")
+        if depth > 2:
+            return _gather_nd_deep(params, indices, depth)
+        if length == 0:
+            return _whole_for_each(params, indices, depth)
+        if length == 1:
+            return gather(params, reshape(indices, [-1]))
+        return _gather_tuples(params, cast(indices, params.row_splits.dtype), length)
+
+
+def _gather_nd_deep(params: Any, indices: Any, depth: int) -> Any:
+    """Tuples in more than one dimension: one after the other, then put in their places."""
+    was_dense = not is_ragged(indices)
+    if was_dense:
+        indices = RaggedTensor.from_tensor(
+            indices, ragged_rank=depth - 2, row_splits_dtype=params.row_splits.dtype
+        )
+    result = indices.with_flat_values(gather_nd(params, indices.flat_values))
+    if was_dense and is_ragged(result) and result.ragged_rank == depth - 2:
+        return RaggedTensor.to_tensor(result)
+    return result
+
+
+def _whole_for_each(params: Any, indices: Any, depth: int) -> Any:
+    """Empty tuples: the whole of `params` for each of them."""
+    dimensions = params.ragged_rank + rank(params.flat_values)
+    for _ in range(depth - 1):
+        params = expand_dims(params, axis=0)
+    multiples = concat([shape(indices)[:-1], ones([dimensions], dtypes.int32)], axis=0)
+    return tile(params, multiples)
+
+
+def _gather_tuples(params: Any, indices: Any, length: int) -> Any:
+    """Walks down the ragged dimensions, from places in one level to places in the next."""
+    places = dense.gather(params.row_splits, indices[..., 0])
+    places += indices[..., 1]
+    level = params.values
+    for place in range(2, length):
+        if not is_ragged(level):
+            rest = concat([expand_dense_dims(places, axis=1), indices[..., place:]], axis=1)
+            return dense_nd.gather_nd(level, rest)
+        places = dense.gather(level.row_starts(), places)
+        places += indices[..., place]
+        level = level.values
+    return gather(level, places)
+
+
+# ---- In batches
+
+
+def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
+    """Elements of each row by number; see `tf.batch_gather`.
+
+    Args:
+      params, indices: one of them ragged, or both; all dimensions of `indices` but the last are
+        also the first of `params`.
+      name: of the scope.
+
+    Raises:
+      ValueError: if the dimensions are known not to fit.
+    """
+    if not (is_ragged(params) or is_ragged(indices)):
+        return dense.batch_gather(params, indices, name)
+    with name_scope(name, "RaggedBatchGather", [params, indices]):
+        params, indices = _converted(params, indices)
+        depth = indices.shape.ndims
+        if depth is None:
+            raise ValueError("batch_gather does not allow indices with unknown shape.")
+        if depth == 0:
+            raise ValueError("indices.rank must be at least 1.")
+        if is_ragged(indices):
+            return _batch_gather_ragged(params, indices, depth)
+        if depth == 1:
+            return gather(params, indices)
+        if depth == 2:
+            starts = expand_dense_dims(params.row_starts(), 1)
+            return gather(params.values, cast(indices, starts.dtype) + starts)
+        raise ValueError(_MISFIT)
+
+
+_MISFIT = "batch shape from indices does not match params shape"
+
+
+def _batch_gather_ragged(params: Any, indices: Any, depth: int) -> Any:
+    if depth > 2:
+        if not is_ragged(params):
+            raise ValueError(_MISFIT)
+        with control_dependencies([assert_equal(params.row_splits, indices.row_splits)]):
+            inner = batch_gather(params.values, indices.values)
+            return RaggedTensor.from_row_splits(inner, indices.row_splits, validate=False)
+    if not is_ragged(params):
+        if params.shape.ndims is not None and params.shape.ndims < 2:
+            raise ValueError(_MISFIT)
+        params = RaggedTensor.from_tensor(
+            params, ragged_rank=1, row_splits_dtype=indices.row_splits.dtype
+        )
+    counts, starts = indices.row_lengths(), params.row_starts()
+    shift = repeat(starts, counts, axis=0)
+    places = cast(indices.values, shift.dtype) + shift
+    found = gather(params.values, places)
+    return RaggedTensor.from_row_splits(found, indices.row_splits, validate=False)

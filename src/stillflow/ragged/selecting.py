@@ -1,0 +1,80 @@
+"""Elements of two ragged tensors chosen by a third: `tf.where`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph.api import name_scope
+from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays import select as dense
+from stillflow.ops.arrays.gather import gather as gather_dense
+from stillflow.ops.arrays.join import concat as concat_dense
+from stillflow.ops.arrays.sequences import range as range_
+from stillflow.ops.arrays.shape import expand_dims, shape
+from stillflow.ragged.conversion import (
+    common_splits_dtype,
+    convert_to_tensor_or_ragged_tensor,
+    is_ragged,
+)
+from stillflow.ragged.gathering import gather
+from stillflow.ragged.joining import concat
+from stillflow.ragged.mapping import map_flat_values
+
+
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+    """Elements of `x` where a condition holds, of `y` elsewhere, or the places where it holds.
+
+    Args:
+      condition: bools, ragged like `x` and `y`, or a dense vector that chooses rows.
+      x, y: ragged tensors.
+      name: of the scope.
+
+    Raises:
+      ValueError: if only one of `x` and `y` is given, or they do not fit.
+    """
+    if (x is None) != (y is None):
+        raise ValueError("x and y must be either both None or both non-None")
+    with name_scope("RaggedWhere", name, [condition, x, y]):
+        condition = convert_to_tensor_or_ragged_tensor(condition, name="condition")
+        if x is None:
+            return _places(condition)
+        x = convert_to_tensor_or_ragged_tensor(x, name="x")
+        y = convert_to_tensor_or_ragged_tensor(y, name="y")
+        common_splits_dtype(condition, x, y)
+        are_ragged = [is_ragged(item) for item in (condition, x, y)]
+        if not any(are_ragged):
+            return dense.where(condition, x, y)
+        if all(are_ragged):
+            return map_flat_values(dense.where, condition, x, y)
+        if is_ragged(condition):
+            raise ValueError("Input shapes do not match.")
+        return _rows(condition, x, y)
+
+
+def _rows(condition: Tensor, x: Any, y: Any) -> Any:
+    condition.shape.assert_has_rank(1)
+    both = concat([x, y], axis=0)
+    kind = both.row_splits.dtype
+    first, second = _count(x, kind), _count(y, kind)
+    rows = dense.where(condition, range_(first), first + range_(second))
+    return gather(both, rows)
+
+
+def _count(x: Any, kind: Any) -> Tensor:
+    if is_ragged(x):
+        return x.nrows(out_type=kind)  # type: ignore[no-any-return]
+    return shape(x, out_type=kind)[0]
+
+
+def _places(condition: Any) -> Tensor:
+    """One row of indices for every element that is true."""
+    if not is_ragged(condition):
+        return dense.where(condition)  # type: ignore[no-any-return]
+    inner = _places(condition.values)
+    condition = condition.with_row_splits_dtype(inner.dtype)
+    position = inner[:, 0]
+    rows = gather_dense(condition.value_rowids(), position)
+    starts = gather_dense(condition.row_splits, rows)
+    columns = position - starts
+    parts = [expand_dims(rows, 1), expand_dims(columns, 1), inner[:, 1:]]
+    return concat_dense(parts, axis=1)  # type: ignore[no-any-return]

@@ -1,0 +1,53 @@
+"""Splits compared, and rows repeated as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.fill import ones
+from stillflow.ops.arrays.gather import gather
+from stillflow.ops.arrays.masks import repeat
+from stillflow.ops.arrays.shape import shape
+from stillflow.ops.checks.comparisons import assert_equal
+from stillflow.ops.ragged.ranges import ragged_range_op
+
+
+def assert_splits_match(nested_splits_lists: Sequence[Sequence[Tensor]]) -> list[Any]:
+    """Checks that lists of splits are the same in a run.
+
+    Raises:
+      ValueError: if they are not equally long.
+    """
+    message = "Inputs must have identical ragged splits"
+    first, *rest = nested_splits_lists
+    if any(len(splits) != len(first) for splits in rest):
+        raise ValueError(message)
+    return [
+        assert_equal(mine, its, message=message)
+        for splits in rest
+        for mine, its in zip(first, splits)
+    ]
+
+
+def repeat_ranges(params: Tensor, splits: Tensor, repeats: Tensor) -> Tensor:
+    """Each row of `params` (told apart by `splits`) as often as asked for, a whole row each time.
+
+    Args:
+      params: values.
+      splits: where each row starts, and where the last one ends.
+      repeats: a scalar, or one number for each row; of the type of `splits`.
+    """
+    if repeats.shape.ndims != 0:
+        starts = repeat(splits[:-1], repeats, axis=0)
+        limits = repeat(splits[1:], repeats, axis=0)
+    else:
+        # One start (and one end) for every copy.
+        repeated = repeat(splits, repeats, axis=0)
+        count = shape(repeated, out_type=repeats.dtype)[0]
+        starts = repeated[: count - repeats]
+        limits = repeated[repeats:]
+    one = ones((), starts.dtype)
+    offsets = ragged_range_op(starts, limits, one)
+    return gather(params, offsets[1])  # type: ignore[no-any-return]

@@ -1,0 +1,120 @@
+"""Ragged tensors from sparse ones and from variants, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph import dtypes
+from stillflow.graph.api import control_dependencies, name_scope
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.operation import Tensor
+from stillflow.graph.sparse_tensor import (
+    SparseTensor,
+    convert_to_tensor_or_sparse_tensor,
+    is_sparse,
+)
+from stillflow.ops.arrays.select import where
+from stillflow.ops.control_flow.asserts import Assert
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.comparison import equal, logical_and, not_equal
+from stillflow.ops.math.reductions import reduce_all, reduce_any
+from stillflow.ops.ragged.to_sparse import ragged_tensor_to_sparse_op
+from stillflow.ops.ragged.variants import (
+    ragged_tensor_from_variant_op,
+    ragged_tensor_to_variant_op,
+)
+
+
+class StoredForm:
+    """The methods of `tf.RaggedTensor` that have to do with sparse tensors and variants."""
+
+    nested_row_splits: Any
+    flat_values: Any
+
+    @classmethod
+    def from_sparse(
+        cls, st_input: Any, name: str | None = None, row_splits_dtype: Any = dtypes.int64
+    ) -> Any:
+        """The rows of a sparse matrix whose elements stand at the start of their rows.
+
+        Args:
+          st_input: a `SparseTensor` of rank 2.
+          name: of the scope.
+          row_splits_dtype: of the splits, `tf.int32` or `tf.int64`.
+
+        Raises:
+          TypeError: if `st_input` is not sparse.
+          ValueError: if it is not known to have rank 2.
+        """
+        kind = dtypes.as_dtype(row_splits_dtype)
+        if not is_sparse(st_input):
+            raise TypeError(f"Expected SparseTensor, got {type(st_input).__name__}")
+        with name_scope(name, "RaggedFromSparse", [st_input]):
+            sparse = convert_to_tensor_or_sparse_tensor(st_input, name="st_input")
+            size, places = sparse.dense_shape.shape, sparse.indices.shape
+            ranks = (
+                None if size.ndims is None else size.dims[0].value,
+                None if places.ndims is None else places.dims[1].value,
+            )
+            if 2 not in ranks:
+                raise ValueError("rank(st_input) must be 2")
+            with control_dependencies([_assert_without_gaps(sparse.indices)]):
+                rowids = cast(sparse.indices[:, 0], kind)
+                rows = cast(sparse.dense_shape[0], kind)
+                return cls.from_value_rowids(  # type: ignore[attr-defined]
+                    sparse.values, rowids, rows, validate=False
+                )
+
+    def to_sparse(self, name: str | None = None) -> SparseTensor:
+        """A sparse tensor with the same elements, at the start of their rows."""
+        with name_scope(name, "RaggedToSparse", [self]):
+            parts = ragged_tensor_to_sparse_op(self.nested_row_splits, self.flat_values, name=name)
+            return SparseTensor(*parts)
+
+    @classmethod
+    def _from_variant(
+        cls, variant: Any, dtype: Any, output_ragged_rank: int,
+        input_ragged_rank: int | None = None, name: str | None = None,
+    ) -> Any:  # fmt: skip
+        """The ragged tensor in a variant, or with one row for each of several variants.
+
+        Raises:
+          ValueError: if the ragged ranks do not go with the rank of `variant`.
+        """
+        variant = convert_to_tensor(variant, name="variant", dtype=dtypes.variant)
+        rank = variant.shape.ndims
+        if None not in (rank, input_ragged_rank) and (
+            output_ragged_rank != input_ragged_rank + rank  # type: ignore[operator]
+        ):
+            raise ValueError(
+                "output_ragged_rank must be equal to input_ragged_rank +variant.shape.ndims, "
+                f"found variant.shape.ndims: {rank}, input_ragged_rank: {input_ragged_rank}, "
+                f"output_ragged_rank: {output_ragged_rank}"
+            )
+        given = -1 if input_ragged_rank is None else input_ragged_rank
+        with name_scope(name, "RaggedFromVariant", [variant, dtype, given, output_ragged_rank]):
+            splits, values = ragged_tensor_from_variant_op(
+                variant,
+                input_ragged_rank=given,
+                output_ragged_rank=output_ragged_rank,
+                Tvalues=dtype,
+                Tsplits=dtypes.int64,
+                name=name,
+            )
+            return cls.from_nested_row_splits(values, splits, validate=False)  # type: ignore[attr-defined]
+
+    def _to_variant(self, batched_input: bool = False, name: str | None = None) -> Tensor:
+        """A variant that holds this tensor; if `batched_input`, one for each row."""
+        with name_scope(name, "RaggedToVariant", [self, batched_input]):
+            return ragged_tensor_to_variant_op(  # type: ignore[no-any-return]
+                self.nested_row_splits, self.flat_values, batched_input=batched_input, name=name
+            )
+
+
+def _assert_without_gaps(indices: Tensor) -> Any:
+    """Refuses indices of elements that do not stand one after the other in each row."""
+    rows, columns = indices[:, :-1], indices[:, -1]
+    starts = reduce_any(not_equal(rows[1:], rows[:-1]), axis=1)
+    in_place = where(starts, equal(columns[1:], 0), equal(columns[1:], columns[:-1] + 1))
+    is_right = logical_and(reduce_all(equal(columns[:1], 0)), reduce_all(in_place))
+    return Assert(is_right, ["SparseTensor is not right-ragged", "SparseTensor.indices =", indices])

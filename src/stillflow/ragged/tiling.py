@@ -1,0 +1,82 @@
+"""Ragged tensors repeated along their dimensions: `tf.tile`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph.api import name_scope
+from stillflow.graph.operation import Tensor
+from stillflow.graph.static_value import static_value
+from stillflow.ops.arrays import tile as dense
+from stillflow.ops.arrays.gather import gather
+from stillflow.ops.arrays.join import concat
+from stillflow.ops.arrays.masks import to_integers
+from stillflow.ops.arrays.sequences import range as range_
+from stillflow.ragged.conversion import convert_to_tensor_or_ragged_tensor, is_ragged
+from stillflow.ragged.segments import row_splits_of
+from stillflow.ragged.splits import repeat_ranges
+from stillflow.ragged.tensor import RaggedTensor
+
+
+def tile(input: Any, multiples: Any, name: str | None = None) -> Any:
+    """A tensor repeated along every dimension; see `tf.tile`.
+
+    Args:
+      input: ragged.
+      multiples: how often: integers [rank].
+      name: of the scope.
+    """
+    with name_scope(name, "RaggedTile", [input, multiples]):
+        input = convert_to_tensor_or_ragged_tensor(input, name="input")
+        if not is_ragged(input):
+            return dense.tile(input, multiples, name)
+        multiples = to_integers(multiples, "multiples", input.row_splits.dtype)
+        multiples.shape.assert_has_rank(1)
+        known = static_value(multiples)
+        values = _tiled_values(input, multiples, known)
+        splits = _tiled_splits(input, multiples, known)
+        return RaggedTensor.from_nested_row_splits(values, splits, validate=False)
+
+
+def _is_one(known: Any, axis: int) -> bool:
+    return known is not None and known[axis] == 1
+
+
+def _tiled_values(input: Any, multiples: Tensor, known: Any) -> Tensor:
+    """The innermost values, repeated from the innermost ragged dimension outwards."""
+    nested = input.nested_row_splits
+    places = range_(nested[-1][-1])
+    tiled: Any = None
+    for axis in range(input.ragged_rank, 0, -1):
+        splits = nested[axis - 1]
+        if tiled is not None:
+            splits = gather(tiled * multiples[axis + 1], splits)
+        if not _is_one(known, axis):
+            places = repeat_ranges(places, splits, multiples[axis])
+        tiled = splits
+    values = gather(input.flat_values, places)
+    inner = concat([multiples[:1], multiples[input.ragged_rank + 1 :]], axis=0)
+    return dense.tile(values, inner)  # type: ignore[no-any-return]
+
+
+def _tiled_splits(input: Any, multiples: Tensor, known: Any) -> list[Tensor]:
+    nested = input.nested_row_splits
+    depth = input.ragged_rank
+    # projected[a][b]: where the rows of dimension a start, counted in rows of dimension b.
+    projected = [{axis: nested[axis]} for axis in range(depth)]
+    for outer in range(depth):
+        for inner in range(outer + 1, depth - 1):
+            projected[outer][inner] = gather(nested[inner], projected[outer][inner - 1])
+    result = []
+    for axis in range(depth):
+        lengths = nested[axis][1:] - nested[axis][:-1]
+        lengths *= multiples[axis + 1]
+        times: Any = 1
+        for outer in range(axis - 1, -1, -1):
+            if not _is_one(known, outer + 1):
+                rows = projected[outer][axis - 1] * times
+                lengths = repeat_ranges(lengths, rows, multiples[outer + 1])
+            times *= multiples[outer + 1]
+        lengths = dense.tile(lengths, multiples[:1])
+        result.append(row_splits_of(lengths, axis=-1))
+    return result
