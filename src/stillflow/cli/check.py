@@ -1,0 +1,111 @@
+"""Say which names of TensorFlow a program uses, and which of them are supported.
+
+The program is read, not run. What it uses through containers, calls or getattr() is not found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections import defaultdict
+from typing import Any
+
+from stillflow.cli.checking import sources
+from stillflow.cli.checking.support import MISSING, SUPPORTED, UNKNOWN, verdict
+from stillflow.cli.checking.uses import uses
+
+_PLACES = 4  # so many are shown of each name; --all shows the rest
+
+
+def main(arguments: list[str]) -> int:
+    """Print the report; returns the exit status: 1 if a name is missing, 2 if nothing was read."""
+    parser = argparse.ArgumentParser(
+        prog="python -m stillflow check", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("path", nargs="+", help="a program, a notebook, or a folder of them")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--all", action="store_true", help="list supported names and all places")
+    flags = parser.parse_args(arguments)
+    try:
+        report = check([file for path in flags.path for file in sources.find(path)])
+    except FileNotFoundError as error:
+        print(f"stillflow check: {error}", file=sys.stderr)
+        return 2
+    if flags.json:
+        json.dump(report, sys.stdout, indent=2)
+        print()
+    else:
+        print("\n".join(_lines(report, flags.all)))
+    if report["unreadable"] and len(report["unreadable"]) == len(report["files"]):
+        return 2
+    return int(any(not entry["optional"] for entry in _lacking(report)))
+
+
+def check(files: list[str]) -> dict[str, Any]:
+    """Returns what is known about some sources, as JSON can hold it.
+
+    Args:
+      files: paths of Python files and notebooks.
+
+    Returns:
+      `files`; `unreadable`, {path: reason}; `names`, for each its status, the places that use it,
+      and whether it is optional: a name that the program can do without everywhere.
+    """
+    import stillflow
+
+    stillflow.install(revive=False)  # internal modules are looked for as programs import them
+    places: dict[str, list[str]] = defaultdict(list)
+    status: dict[str, str] = {}
+    required = set()
+    unreadable = {}
+    for path in files:
+        try:
+            tree, lines = sources.parse(path)
+        except (SyntaxError, OSError, RecursionError) as error:
+            unreadable[path] = str(error)
+            continue
+        for use in uses(tree):
+            found = verdict(use.name)
+            status[found.name] = found.status
+            place = f"{path}:{lines[min(use.line, len(lines)) - 1]}"
+            if place not in places[found.name]:
+                places[found.name].append(place)
+            if not use.guarded:
+                required.add(found.name)
+    entries = [
+        {"name": name, "status": status[name], "optional": name not in required,
+         "places": places[name]}
+        for name in sorted(status)
+    ]  # fmt: skip
+    return {"files": files, "unreadable": unreadable, "names": entries}
+
+
+def _lacking(report: dict[str, Any]) -> list[dict[str, Any]]:
+    return [entry for entry in report["names"] if entry["status"] != SUPPORTED]
+
+
+def _lines(report: dict[str, Any], everything: bool) -> list[str]:
+    entries, lacking = report["names"], _lacking(report)
+    counted = f"{_count(report['files'], 'file')}, {_count(entries, 'name')} of TensorFlow"
+    lines = [f"{counted}, {len(entries) - len(lacking)} supported"]
+    width = max((len(entry["name"]) for entry in (entries if everything else lacking)), default=0)
+    for status in (MISSING, UNKNOWN, *([SUPPORTED] if everything else ())):
+        shown = [entry for entry in entries if entry["status"] == status]
+        lines += [f"\n{status}:"] * bool(shown)
+        lines += [f"  {entry['name']:<{width}}  {_places(entry, everything)}" for entry in shown]
+    for path, reason in report["unreadable"].items():
+        lines.append(f"\nnot read: {os.path.relpath(path)}: {reason}")
+    return lines
+
+
+def _count(things: list[Any], noun: str) -> str:
+    return f"{len(things)} {noun}{'s' * (len(things) != 1)}"
+
+
+def _places(entry: dict[str, Any], everything: bool) -> str:
+    places = [os.path.relpath(place) for place in entry["places"]]
+    rest = 0 if everything else max(0, len(places) - _PLACES)
+    text = ", ".join(places[: len(places) - rest]) + (f", … ({rest} more)" if rest else "")
+    return f"{text}  (optional)" if entry["optional"] else text

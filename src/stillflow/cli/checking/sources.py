@@ -1,0 +1,79 @@
+"""The sources of a program: files, folders, notebooks; Python 3 and Python 2."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+from collections.abc import Iterator
+
+# Folders that hold no sources of the program's own.
+_ELSEWHERE = {"__pycache__", "node_modules", "site-packages", "build", "dist"}
+
+
+def find(path: str) -> Iterator[str]:
+    """Yields a file, or the Python files and notebooks below a folder.
+
+    Raises:
+      FileNotFoundError: if there is nothing.
+    """
+    if not os.path.isdir(path):
+        if not os.path.exists(path):
+            raise FileNotFoundError(f"{path}: no such file or folder")
+        yield path
+        return
+    for folder, folders, files in os.walk(path):
+        folders[:] = sorted(
+            name for name in folders if name not in _ELSEWHERE and not name.startswith(".")
+        )
+        for name in sorted(files):
+            if name.endswith((".py", ".ipynb")):
+                yield os.path.join(folder, name)
+
+
+def parse(path: str) -> tuple[ast.Module, list[int]]:
+    """Parses a file.
+
+    Returns:
+      The tree, and for each line of it (from 1; the first entry is of line 1) that of the file: a
+      notebook's lines are counted over its cells of code, a program in Python 2 is translated.
+
+    Raises:
+      SyntaxError: if it is no Python, or no notebook.
+      OSError: if it cannot be read.
+    """
+    from stillflow.facade.revive import python2
+
+    with open(path, "rb") as file:
+        data = file.read()
+    if path.endswith(".ipynb"):
+        text = _code_of_notebook(data)
+    else:
+        try:
+            text = python2.decode(data)
+        except (LookupError, UnicodeDecodeError) as error:
+            raise SyntaxError(f"not text: {error}") from None
+    try:
+        return ast.parse(text), list(range(1, text.count("\n") + 3))
+    except (SyntaxError, ValueError):
+        translated = python2.translate(text, path)
+        return ast.parse(translated), python2.original_lines(text, translated)
+
+
+def _code_of_notebook(data: bytes) -> str:
+    """The code of a notebook, with what only IPython understands left out."""
+    try:
+        book = json.loads(data)
+        cells = book["cells"] if "cells" in book else book["worksheets"][0]["cells"]
+        code = [cell for cell in cells if cell["cell_type"] == "code"]
+        sources = [cell.get("source", cell.get("input", "")) for cell in code]
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise SyntaxError(f"not a notebook: {error!r}") from None
+    text = "\n".join("".join(source) for source in sources)
+    return "\n".join(map(_without_magic, text.split("\n")))
+
+
+def _without_magic(line: str) -> str:
+    """A line of code; one for IPython becomes one that does nothing, in the same block."""
+    code = line.lstrip()
+    return line[: len(line) - len(code)] + "pass" if code[:1] in ("%", "!", "?") else line

@@ -1,0 +1,64 @@
+"""Whether Stillflow has a name of TensorFlow."""
+
+from __future__ import annotations
+
+import importlib
+from typing import NamedTuple
+
+SUPPORTED = "supported"
+MISSING = "not supported yet"
+UNKNOWN = "not in TensorFlow 1.15"
+
+
+class Verdict(NamedTuple):
+    """What is known of a name.
+
+    Attributes:
+      name: the part of it that names something: "tf.train.Saver" of "tf.train.Saver.restore".
+      status: SUPPORTED, MISSING or UNKNOWN.
+    """
+
+    name: str
+    status: str
+
+
+def verdict(dotted: str) -> Verdict:
+    """Says whether there is such a name; what hangs on classes and functions is not looked at.
+
+    Args:
+      dotted: a name from the package on, "tensorflow.nn.relu".
+    """
+    from stillflow._namespace import public_names
+    from stillflow.facade import internal, names
+    from stillflow.facade.finder import canonical
+
+    supported = public_names()
+    words = canonical(dotted).split(".")[1:]
+    if words[:2] == ["compat", "v1"]:
+        words = words[2:]
+    space = ""
+    for word in words:
+        path = names.join(space, word)
+        module, own = f"tensorflow.{space}".rstrip("."), f"tensorflow.{path}"
+        if path in supported:
+            return Verdict(_shown(path), SUPPORTED)
+        inside = names.internal_module(module) is not None or module in internal.MODULES
+        if space and inside and hasattr(importlib.import_module(module), word):
+            if names.internal_module(own) is None and own not in internal.MODULES:
+                return Verdict(_shown(path), SUPPORTED)
+            space = path
+        elif names.internal_module(own) is not None or path in names.known_spaces():
+            space = path
+        elif path in names.known_public() or (space and inside):
+            return Verdict(_shown(path), MISSING)
+        elif word.startswith("__"):
+            break
+        else:
+            return Verdict(_shown(path), UNKNOWN)
+    return Verdict(_shown(space), SUPPORTED)
+
+
+def _shown(path: str) -> str:
+    """A name as programs write it."""
+    internal = path.startswith("python.") or ".python." in path
+    return f"{'tensorflow' if internal else 'tf'}.{path}".rstrip(".")

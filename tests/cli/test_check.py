@@ -1,0 +1,183 @@
+"""`stillflow check`: which names of TensorFlow a program uses, and which are supported."""
+
+from __future__ import annotations
+
+import ast
+import json
+
+import pytest
+
+from stillflow.cli.checking.uses import uses
+
+
+@pytest.fixture
+def check(launcher):
+    """Writes a program, checks it and returns (exit status, {name: entry}, report)."""
+
+    def run(text, name="program.py", *options):
+        launcher.write(name, text)
+        done = launcher.run("check", name, "--json", *options)
+        assert done.stderr == "", done.stderr
+        report = json.loads(done.stdout)
+        return done.returncode, {entry["name"]: entry for entry in report["names"]}, report
+
+    return run
+
+
+def statuses(entries):
+    return {name: entry["status"] for name, entry in entries.items()}
+
+
+def test_names_are_followed_through_imports_and_assignments(check):
+    status, entries, _ = check(
+        """
+        import tensorflow as tf
+        import tensorflow.contrib.slim as slim
+        from tensorflow.contrib import rnn
+        from tensorflow.python.framework import ops as o
+        layers = tf.contrib.layers
+
+        x = tf.placeholder(tf.float32)
+        layers.flatten(x)
+        slim.conv2d(x, 3, [1, 1])
+        rnn.BasicLSTMCell(3)
+        o.get_default_graph()
+        """
+    )
+    assert status == 0
+    assert {
+        "tf.placeholder", "tf.float32", "tf.contrib.layers.flatten", "tf.contrib.slim.conv2d",
+        "tf.contrib.rnn.BasicLSTMCell", "tensorflow.python.framework.ops.get_default_graph",
+    } <= set(entries)  # fmt: skip
+    assert entries["tf.contrib.layers.flatten"]["places"] == ["program.py:9"]
+
+
+def test_what_is_missing_is_named_with_its_places(check):
+    status, entries, _ = check(
+        """
+        import tensorflow as tf
+        tf.contrib.timeseries.ARRegressor()
+        tf.contrib.timeseries.ARRegressor()
+        """
+    )
+    assert status == 1
+    entry = entries["tf.contrib.timeseries.ARRegressor"]
+    assert entry["status"] == "not supported yet"
+    assert entry["places"] == ["program.py:3", "program.py:4"]
+
+
+def test_names_of_other_versions_are_told_apart(check):
+    status, entries, _ = check("import tensorflow as tf\ntf.nn.silu(1)\ntf.batch_svd(1)\n")
+    assert status == 1
+    assert statuses(entries) == dict.fromkeys(
+        ("tf.nn.silu", "tf.batch_svd"), "not in TensorFlow 1.15"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "try:\n    f = tf.nn.silu\nexcept AttributeError:\n    f = tf.nn.relu\n",
+        "if hasattr(tf.nn, 'silu'):\n    f = tf.nn.silu\n",
+        "try:\n    from tensorflow import nothing as n\nexcept ImportError:\n    n = None\n",
+    ],
+)
+def test_what_a_program_can_do_without_does_not_count(check, text):
+    status, entries, _ = check(f"import tensorflow as tf\n{text}")
+    assert status == 0
+    assert [entry["optional"] for entry in entries.values() if entry["status"] != "supported"] == [
+        True
+    ]
+
+
+def test_compat_v1_and_methods_of_classes_are_supported(check):
+    status, entries, _ = check(
+        """
+        import tensorflow.compat.v1 as tf
+        tf.disable_eager_execution()
+        tf.train.Saver.restore
+        tf.float32.name
+        tf.GraphKeys.SUMMARIES
+        tf.__version__
+        """
+    )
+    assert status == 0, entries
+    assert {"tf.disable_eager_execution", "tf.train.Saver", "tf.GraphKeys"} <= set(entries)
+
+
+def test_python_2_is_read_with_its_own_lines(check):
+    status, entries, _ = check(
+        """
+        import tensorflow as tf
+        print "begin"
+        exec "x = 1"
+        tf.nn.silu(1)
+        """
+    )
+    assert status == 1
+    assert entries["tf.nn.silu"]["places"] == ["program.py:5"]
+
+
+def test_notebooks_are_read_without_their_magic(check):
+    cells = [
+        {"cell_type": "markdown", "source": ["import tensorflow as nothing"]},
+        {"cell_type": "code", "source": ["%matplotlib inline\n", "import tensorflow as tf\n"]},
+        {"cell_type": "code", "source": "if True:\n    !ls\ntf.Session()"},
+    ]
+    status, entries, _ = check(json.dumps({"cells": cells}), "book.ipynb")
+    assert status == 0
+    assert set(entries) == {"tf.Session"}
+
+
+def test_folders_are_searched_and_broken_files_reported(launcher):
+    launcher.write("code/a.py", "import tensorflow as tf\ntf.Session\n")
+    launcher.write("code/sub/b.py", "this is ( no Python\n")
+    launcher.write("code/.hidden/c.py", "import tensorflow as tf\ntf.nn.silu\n")
+    launcher.write("code/d.ipynb", "{}")
+    done = launcher.run("check", "code")
+    assert done.returncode == 0
+    assert "3 files, 1 name of TensorFlow, 1 supported" in done.stdout
+    assert "not read: code/sub/b.py" in done.stdout
+    assert "not read: code/d.ipynb: not a notebook" in done.stdout
+
+
+def test_the_program_is_not_run(launcher):
+    launcher.write("program.py", "open('trace', 'w')\nraise SystemExit(5)\n")
+    assert launcher.run("check", "program.py").returncode == 0
+    assert not (launcher.folder / "trace").exists()
+
+
+def test_a_file_that_is_not_there_is_an_error_of_usage(launcher):
+    done = launcher.run("check", "nowhere.py")
+    assert done.returncode == 2
+    assert "nowhere.py: no such file or folder" in done.stderr
+
+
+def test_text_shows_what_is_missing_and_all_on_request(launcher):
+    launcher.write("p.py", "import tensorflow as tf\ntf.nn.relu\n" + "tf.nn.silu\n" * 9)
+    done = launcher.run("check", "p.py")
+    assert "not in TensorFlow 1.15:\n  tf.nn.silu  p.py:3, p.py:4, p.py:5, p.py:6, … (5 more)" in (
+        done.stdout
+    )
+    assert "tf.nn.relu" not in done.stdout
+    assert "supported:\n  tf.nn.relu  p.py:2" in launcher.run("check", "p.py", "--all").stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("def f(tf):\n    tf.a\n", []),
+        ("f = lambda tf: tf.a", []),
+        ("tf = 3\ntf.a", []),
+        ("import numpy as tf\ntf.a", []),
+        ("for x in tf.a.b: pass", ["tensorflow.a.b"]),
+        ("class A(tf.Base):\n    x = tf.b", ["tensorflow.Base", "tensorflow.b"]),
+        ("tf.a(tf.b).c", ["tensorflow.a", "tensorflow.b"]),
+        ("nn = tf.nn\ndef f():\n    return nn.relu", ["tensorflow.nn", "tensorflow.nn.relu"]),
+        ("@tf.deco\ndef f(x=tf.a): pass", ["tensorflow.a", "tensorflow.deco"]),
+        ("a, tf = 1, 2\ntf.b", []),
+    ],
+)
+def test_scopes(text, names):
+    found = uses(ast.parse(f"import tensorflow as tf\n{text}"))
+    assert sorted(use.name for use in found) == names
