@@ -45,3 +45,21 @@ def test_an_operation_that_cannot_run_is_named_whatever_is_asked_for(what):
             with pytest.raises(tf.errors.InvalidArgumentError) as refused:
                 session.run(fetch, {x: [1.0, 2.0]})
             assert refused.value.op is y.op
+
+
+@pytest.mark.parametrize("grows", [False, True])
+def test_the_size_of_an_array_that_never_grows_is_known_before_it_is_filled(grows):
+    x = tf.placeholder(tf.float32, [None, 3])
+    array = tf.TensorArray(tf.float32, size=tf.shape(x)[0], dynamic_size=grows).unstack(x)
+    array = array.write(5, x[0]) if grows else array
+    with tf.Session() as session:
+        stacked, size = session.run([array.stack(), array.size()], {x: np.ones((5, 3))})
+    assert (len(stacked), size) == (5 + grows, 5 + grows)
+
+
+def test_a_closed_array_has_no_size():
+    array = tf.TensorArray(tf.float32, size=3)
+    with tf.control_dependencies([array.close()]):
+        size = array.size()
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="closed"):
+        session.run(size)

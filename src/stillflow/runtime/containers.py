@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _HAND_ON = frozenset({"Enter", "RefEnter", "Identity", "RefIdentity", "Switch", "RefSwitch"})
 _PUSHES = frozenset({"StackPush", "StackPushV2"})
+_CLOSES = frozenset({"TensorArrayClose", "TensorArrayCloseV2", "TensorArrayCloseV3"})
 _CONTAINERS = frozenset({"Stack", "StackV2", "TensorArray", "TensorArrayV2", "TensorArrayV3"})
 
 # A stack, or an array with the name of its gradient ("" for the array itself).
@@ -54,7 +55,7 @@ class Containers:
 
     def settled(self, key: Key) -> bool:
         """Whether all operations that push to a stack were traced."""
-        return self._pushed.get(key, frozenset()).issuperset(_pushes(key[0]._outputs[0]))
+        return self._pushed.get(key, frozenset()).issuperset(_users(key[0]._outputs[0], _PUSHES))
 
     def value(self, key: Key) -> Any:
         """What a stack holds if that is always the same and known, else None."""
@@ -74,13 +75,14 @@ def container_of(tensor: Tensor) -> Key | None:
     return None
 
 
-def _pushes(tensor: Tensor) -> Iterator[Operation]:
+def _users(tensor: Tensor, types: frozenset[str]) -> Iterator[Operation]:
+    """Operations of these types that take a handle, in whatever loop or branch."""
     for op in tensor._consumers:
-        if op.type in _PUSHES and op._inputs[0] is tensor:
+        if op.type in types and op._inputs[0] is tensor:
             yield op
         elif op.type in _HAND_ON:
             for output in op._outputs:
-                yield from _pushes(output)
+                yield from _users(output, types)
 
 
 def _hold(tracer: Tracer, handle: Tensor, held: Tensor) -> None:
@@ -104,7 +106,7 @@ def _push(tracer: Tracer, op: Operation) -> None:
             _hold(tracer, handle, element)
         return
     value = facts.values.get(element)
-    single = len(list(_pushes(key[0]._outputs[0]))) == 1
+    single = len(list(_users(key[0]._outputs[0], _PUSHES))) == 1
     if value is not None and single:  # whoever pops it knows it too
         facts.containers.push(key, op, facts.dims(element), value)
         source = tracer.values[element]
@@ -171,6 +173,23 @@ def _read(lead: int) -> Callable[[Tracer, Operation], None]:
     return trace
 
 
+def _size(tracer: Tracer, op: Operation) -> None:
+    """The size of an array that never grows is the one it was made with.
+
+    So the length of what an RNN gives back is known, and with it the shapes of all that follows.
+    """
+    key = container_of(op._inputs[0])
+    guard = tracer.guard_of(op)
+    if guard is not None and key is not None and not key[1]:
+        size = tracer.facts.values.get(key[0]._inputs[0])
+        steady = not key[0].attrs["dynamic_size"]
+        closed = any(_users(key[0]._outputs[0], _CLOSES))  # such has no size
+        if size is not None and steady and not closed and not size.ndim and size >= 0:
+            tracer.settle(op, [size], guard)
+            return
+    tracer.plain(op)
+
+
 TRACED: dict[str, Callable[[Tracer, Operation], None]] = {
     **dict.fromkeys(("StackPush", "StackPushV2"), _push),
     **dict.fromkeys(("StackPop", "StackPopV2"), _pop),
@@ -180,6 +199,7 @@ TRACED: dict[str, Callable[[Tracer, Operation], None]] = {
     ),
     **dict.fromkeys(("TensorArrayReadV3", "TensorArrayReadV2", "TensorArrayRead"), _read(0)),
     **dict.fromkeys(("TensorArrayGatherV3", "TensorArrayGatherV2", "TensorArrayGather"), _read(1)),
+    **dict.fromkeys(("TensorArraySizeV3", "TensorArraySizeV2", "TensorArraySize"), _size),
 }  # fmt: skip
 # A part of a value goes into every element, and its size may differ.
 TRACED["TensorArraySplitV3"] = TRACED["TensorArraySplitV2"] = TRACED["TensorArraySplit"] = _write(
