@@ -14,9 +14,11 @@ from stillflow.runtime.failures import named_error
 from stillflow.runtime.interrupts import current_interrupt
 from stillflow.runtime.joins import join
 from stillflow.runtime.loop_memory import shown_variables
+from stillflow.runtime.loop_sums import add_in_place
 from stillflow.runtime.loop_wiring import LoopVariable, Unstructured
 from stillflow.runtime.ownership import protect
 from stillflow.runtime.reuse import reuse
+from stillflow.runtime.row_choices import choose_by_bits, zeros_of
 from stillflow.runtime.scalars import BOXES, GLOBALS, keep_scalars
 from stillflow.runtime.steps import Step, Value
 from stillflow.runtime.unused import drop_unused
@@ -51,6 +53,7 @@ class LoopCode:
         self.constants: dict[LoopVariable, str] = {}  # variables that start as constants
         self.unboxed: dict[str, str] = {}  # variables that are numbers -> what makes them such
         self.carried: dict[LoopVariable, str] = {}  # new values that are written out
+        self.owned: set[str] = set()  # variables that are written into
         self.next = {variable: self._next(variable) for variable in variables}
         leaving = [tracer.values[op._inputs[0]] for op in tracer.loop.frame.exits]
         self.leaving = [value for value in leaving if value.guard is not None]
@@ -89,21 +92,24 @@ class LoopCode:
         tracer.invariant -= shown_variables(tracer)
         self._sort(drop_unused(tracer.steps, wanted, ()))
         keep_scalars(self)
+        shapes: Shapes = {
+            value.name: (tracer.facts.dims(tensor), tensor.dtype.base_dtype)
+            for tensor, value in tracer.values.items()
+        }
+        self.owned = add_in_place(self, shapes)
+        zeros = zeros_of([step for part in PARTS for step in self.parts[part]])
         for part in PARTS:
-            self.parts[part] = join(self.parts[part])
+            self.parts[part] = choose_by_bits(join(self.parts[part]), shapes, zeros)
         ordered = [step for part in PARTS for step in self.parts[part]]
         ordered, roots = protect(ordered, tracer.values, tracer.memory, [*carried, *self.leaving])
         self._take_apart(ordered)
         kept = {root for value in (*carried, *self.leaving) for root in value.roots}
         kept |= tracer.held
-        shapes: Shapes = {
-            value.name: (tracer.facts.dims(tensor), tensor.dtype.base_dtype)
-            for tensor, value in tracer.values.items()
-        }
         reuse(ordered, shapes, roots, tracer.memory, frozenset(kept))
 
     def _sort(self, steps: Sequence[Step]) -> None:
-        tracer, unchanged = self.tracer, self.tracer.invariant
+        tracer = self.tracer
+        unchanged = tracer.invariant.union(tracer.constants)
         times: dict[str, bool | None] = {}
         for step in steps:
             if step.op is not None and step.op.type == "NoOp":
@@ -189,6 +195,8 @@ class LoopEmitter(Emitter):
             self.put(f"{names[variable]} = {constant}")
         for name, kind in code.unboxed.items():
             self.put(f"{name} = {kind}({name})")
+        for name in sorted(code.owned):
+            self.put(f"{name} = clone({name})")
         self.globals.update(interrupt=current_interrupt, **GLOBALS)
         self.globals["closed"] = code.tracer.facts.resources.interrupt
         self.globals.update({f"boxes_{name}": boxes for name, boxes in BOXES.items()})

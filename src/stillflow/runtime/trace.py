@@ -208,8 +208,7 @@ class Tracer:
         shared: frozenset[int] = frozenset()
         if card.view:
             # Only what the kernel takes: a shape known now went into it as plain numbers.
-            taken = [given[a] for a in arguments if isinstance(a, Tensor)]
-            shared = shared.union(*(value.roots for value in taken))
+            shared = shared.union(*(given[a].roots for a in arguments if isinstance(a, Tensor)))
         outputs = []
         for tensor in op._outputs:
             if tensor.dtype._is_ref_dtype and wants_reference(op, 0):
@@ -223,7 +222,10 @@ class Tracer:
             outputs.append(name)
             roots = shared if shared else self.memory.fresh()
             self.set_output(tensor, Value(name, guard, roots, holds_handle(tensor)))
-        step = Step("call", op, outputs, [v.name for v in given.values()], guard, function)
+        # An input whose shape was all that mattered is not waited for, nor kept alive.
+        taken = {argument for argument in arguments if isinstance(argument, Tensor)}
+        inputs = [tensor for tensor in given if tensor in taken or not card.foldable]
+        step = Step("call", op, outputs, [given[t].name for t in inputs], guard, function)
         step.arguments = [Name(given[a].name) if isinstance(a, Tensor) else a for a in arguments]
         step.keywords = keywords
         step.writes = [self.buffer_id(given[op._inputs[i]]) for i in card.writes]

@@ -72,6 +72,11 @@ def _choose(x: Any, y: Any, condition: Any) -> Any:
     return torch.where(condition, x, y)
 
 
+def choose_rows(condition: Any, x: Any, y: Any) -> Any:
+    """Whole slices along the first dimension, chosen by a vector."""
+    return torch.where(_aligned(condition, x), x, y)
+
+
 def _choose_strings(x: Any, y: Any, condition: Any) -> Any:
     return np.where(condition.numpy(), x, y)
 
@@ -94,6 +99,8 @@ def select_kernel(node: Node) -> Any:
     choose = _choose_strings if is_object(node, 1) else moving(node.T, _choose, 2)
     if all(map(dims_lib.is_known, dims)):
         if len(dims[0]) == 1 and len(dims[1]) > 1:  # type: ignore[arg-type]
+            if choose is _choose:
+                return node.call(choose_rows, condition, x, y)
             return lambda c, t, e: choose(t, e, _aligned(c, t))
         if choose is _choose:
             return node.call(torch.where, condition, x, y)

@@ -78,23 +78,24 @@ def check_matrices(a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> None
         )
 
 
-def _mm_ta(a: Any, b: Any) -> Any:
+# Loops that add products up know these functions.
+def mm_ta(a: Any, b: Any) -> Any:
     return torch.mm(a.t(), b)
 
 
-def _mm_tb(a: Any, b: Any) -> Any:
+def mm_tb(a: Any, b: Any) -> Any:
     return torch.mm(a, b.t())
 
 
-def _mm_ta_tb(a: Any, b: Any) -> Any:
+def mm_ta_tb(a: Any, b: Any) -> Any:
     return torch.mm(a.t(), b.t())
 
 
 def _product(node: Node) -> Any:
     """The function that multiplies two matrices as the node's attributes say."""
     if node.transpose_a:
-        return _mm_ta_tb if node.transpose_b else _mm_ta
-    return _mm_tb if node.transpose_b else torch.mm
+        return mm_ta_tb if node.transpose_b else mm_ta
+    return mm_tb if node.transpose_b else torch.mm
 
 
 def _checked(node: Node, multiply: Any) -> Any:
@@ -254,13 +255,37 @@ def _matmul_ax_ay(x: Any, y: Any) -> Any:
     return torch.matmul(_adjoint(x), _adjoint(y))
 
 
+def bmm_ta(x: Any, y: Any) -> Any:
+    return torch.bmm(x.mT, y)
+
+
+def bmm_tb(x: Any, y: Any) -> Any:
+    return torch.bmm(x, y.mT)
+
+
+def bmm_ta_tb(x: Any, y: Any) -> Any:
+    return torch.bmm(x.mT, y.mT)
+
+
+def _is_plain(node: Node) -> bool:
+    """Whether the inputs are real and each one batch of matrices, as many in one as in the other.
+
+    For such `torch.bmm` does without what `torch.matmul` finds out at every call.
+    """
+    x, y = node.dims(0), node.dims(1)
+    if x is None or y is None or len(x) != 3 or len(y) != 3 or node.T.is_complex:
+        return False
+    return x[0] is not None and x[0] == y[0]
+
+
 @batch_mat_mul_op.kernel
 @batch_mat_mul_v2_op.kernel
 def batch_mat_mul_kernel(node: Node) -> Any:
-    if node.adj_x:
-        multiply = _matmul_ax_ay if node.adj_y else _matmul_ax
+    if _is_plain(node):
+        functions = (torch.bmm, bmm_tb, bmm_ta, bmm_ta_tb)
     else:
-        multiply = _matmul_ay if node.adj_y else torch.matmul
+        functions = (torch.matmul, _matmul_ay, _matmul_ax, _matmul_ax_ay)
+    multiply = functions[2 * node.adj_x + node.adj_y]
     return node.call(precise_on_cpu(node, multiply, 2), *node.inputs)
 
 

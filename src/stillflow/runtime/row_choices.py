@@ -1,0 +1,106 @@
+"""Rows chosen by a vector of conditions, with the bits of numbers.
+
+What a recurrent network does at the end of each sequence: rows that have ended keep their state.
+`torch.where` looks at one element after the other where a condition stands for a row; with the
+condition as a mask of bits, made once for all choices that follow it, the vector instructions for
+integers choose, and exactly: infinities and NaNs of the row not chosen leave no trace.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from stillflow.graph import dtypes
+from stillflow.graph.dtypes import DType
+from stillflow.ops.arrays.select import choose_rows
+from stillflow.runtime.steps import Name, Step
+
+# Below this, one call that looks at each element is cheaper than three that do not.
+MIN_ELEMENTS = 1 << 12
+
+_BITS = {dtypes.float32: torch.int32, dtypes.float64: torch.int64}
+
+Shapes = dict[str, tuple[Any, DType]]
+
+
+def row_mask(condition: Any, rank: int, bits: torch.dtype) -> Any:
+    """All bits of a row's number set where the condition holds, else none."""
+    return condition.to(bits).neg_().view(-1, *[1] * (rank - 1))
+
+
+def choose(mask: Any, x: Any, y: Any) -> Any:
+    """`x` where the mask's bits are set, else `y`."""
+    bits, other = mask.dtype, y.view(mask.dtype)
+    return (
+        torch.bitwise_xor(x.view(bits), other).bitwise_and_(mask).bitwise_xor_(other).view(y.dtype)
+    )
+
+
+def keep(mask: Any, x: Any) -> Any:
+    """`x` where the mask's bits are set, else zeros."""
+    return torch.bitwise_and(x.view(mask.dtype), mask).view(x.dtype)
+
+
+def zeros_of(steps: Sequence[Step]) -> set[str]:
+    """Names of tensors that are made as zeros."""
+    return {step.outputs[0] for step in steps if step.function is torch.zeros}
+
+
+def choose_by_bits(steps: list[Step], shapes: Shapes, zeros: set[str]) -> list[Step]:
+    """Replaces choices of rows, where they are large enough to pay.
+
+    Args:
+      steps: in the order in which they run.
+      shapes: (dims, dtype) of values by name.
+      zeros: names of values that are zero everywhere.
+    """
+    result: list[Step] = []
+    masks: dict[tuple[Any, ...], str] = {}
+    for step in steps:
+        bits = _bits(step, shapes)
+        if bits is None:
+            result.append(step)
+            continue
+        condition, x, y = step.arguments
+        rank = len(shapes[step.outputs[0]][0])
+        inverse = x in zeros
+        key = (condition, rank, bits, inverse, step.guard)
+        if key not in masks:
+            result += _mask_steps(step, key, masks)
+        mask = Name(masks[key])
+        step.function = keep if inverse or y in zeros else choose
+        step.arguments = [mask, y] if inverse else [mask, x] if y in zeros else [mask, x, y]
+        step.inputs = list(dict.fromkeys(a for a in step.arguments if isinstance(a, Name)))
+        result.append(step)
+    return result
+
+
+def _bits(step: Step, shapes: Shapes) -> torch.dtype | None:
+    """The type whose bits a choice is to be made with; None for all other steps."""
+    if step.function is not choose_rows or not isinstance(step.arguments[0], Name):
+        return None
+    sizes, dtype = shapes.get(step.outputs[0], (None, dtypes.bool))
+    if sizes is None or None in sizes or math.prod(sizes) < MIN_ELEMENTS:
+        return None
+    return _BITS.get(dtype)
+
+
+def _mask_steps(step: Step, key: tuple[Any, ...], masks: dict[Any, str]) -> list[Step]:
+    """The steps that make a mask, or one from the mask of the opposite choice."""
+    condition, rank, bits, inverse, guard = key
+    name = masks[key] = f"{condition}_rows{len(masks)}"
+    opposite = masks.get((condition, rank, bits, not inverse, guard))
+    if opposite is not None:
+        arguments: list[Any] = [Name(opposite)]
+        return [Step("call", step.op, [name], [opposite], guard, torch.bitwise_not, arguments)]
+    made = Step("call", step.op, [name], [condition], guard, row_mask, [condition, rank, bits])
+    if not inverse:
+        return [made]
+    masks[condition, rank, bits, False, guard] = made.outputs[0] = f"{name}_not"
+    arguments = [Name(f"{name}_not")]
+    turned = Step("call", step.op, [name], [f"{name}_not"], guard, torch.bitwise_not, arguments)
+    return [made, turned]
