@@ -43,3 +43,36 @@ def test_a_fed_gradient_is_never_written_over():
     with tf.Session() as session:
         session.run(slope, {x: np.ones(SIZE, np.float32), grad: fed})
     assert (fed == 1).all()
+
+
+GATES = 4
+
+
+@pytest.mark.parametrize("whole_is_needed", [False, True])
+def test_gates_are_computed_where_they_were_cut(whole_is_needed):
+    rng = np.random.RandomState(1)
+    data = rng.randn(128, 64).astype(np.float32)
+    weight = rng.randn(64, 4 * 128).astype(np.float32) / 8
+    x = tf.placeholder(tf.float32, [None, 64])
+    whole = tf.matmul(x, weight)
+    i, j, f, o = tf.split(whole, GATES, 1)
+    new = tf.sigmoid(i) * tf.tanh(j) + tf.sigmoid(f + 1.0) * tf.sigmoid(o)
+    fetches = [new, whole] if whole_is_needed else [new]
+    with tf.Session() as session:
+        values = session.run(fetches, {x: data})
+    product = data @ weight
+    a, b, c, d = np.split(product, GATES, 1)
+    expected = np.tanh(b) / (1 + np.exp(-a)) + 1 / (1 + np.exp(-c - 1)) / (1 + np.exp(-d))
+    np.testing.assert_allclose(values[0], expected, rtol=1e-4, atol=1e-5)
+    if whole_is_needed:
+        np.testing.assert_allclose(values[1], product, rtol=1e-5, atol=1e-5)
+
+
+def test_a_part_that_is_fetched_is_not_written_over():
+    data = np.random.RandomState(2).randn(128, 64).astype(np.float32)
+    x = tf.placeholder(tf.float32, [None, 64])
+    left, right = tf.split(tf.matmul(x, np.eye(64, 256, dtype=np.float32)), 2, 1)
+    with tf.Session() as session:
+        values = session.run([left, tf.tanh(left) + tf.tanh(right)], {x: data})
+    np.testing.assert_array_equal(values[0], np.pad(data, ((0, 0), (0, 64))))
+    np.testing.assert_allclose(values[1][:, :64], np.tanh(data), rtol=1e-5, atol=1e-6)

@@ -32,6 +32,11 @@ _IN_PLACE: dict[Any, tuple[str, bool]] = {
     aten.sigmoid_backward.default: ("sigmoid_backward", False),
 }  # fmt: skip
 
+# Functions that cut a tensor into parts which share no memory with each other, and functions whose
+# results are dense, so that this holds for what is cut.
+_CUTS = frozenset({torch.tensor_split})
+_DENSE = frozenset({torch.mm, torch.addmm, torch.bmm, torch.conv2d, *_IN_PLACE})
+
 
 def _in_place(method: str) -> Callable[..., Any]:
     if not method.endswith("_backward"):
@@ -41,8 +46,10 @@ def _in_place(method: str) -> Callable[..., Any]:
 
 
 @cache
-def _writer(function: Any, method: str) -> Callable[..., Any]:
+def _writer(function: Any, method: str, is_part: bool) -> Callable[..., Any]:
     in_place = _in_place(method)
+    if is_part:
+        return in_place
 
     def write(first: Any, *others: Any) -> Any:
         # A result of a kernel may be an expanded view of its own memory.
@@ -69,6 +76,7 @@ def reuse(
       memory: what kind each root is.
       kept: roots of fetched values.
     """
+    parts = _part(steps, roots, memory, kept)
     last: dict[int, int] = {}
     for number, step in enumerate(steps):
         for name in (*step.inputs, *step.outputs):
@@ -83,14 +91,53 @@ def reuse(
             if _may_write(step, position, number, shapes, roots, memory, kept, last):
                 if position:
                     step.arguments.reverse()
-                step.function = _writer(step.function, method)
+                is_part = step.arguments[0] in parts
+                step.function = _writer(step.function, method, is_part)
                 out = step.outputs[0]
+                if is_part:
+                    parts.add(out)
                 # From here on the result and the argument are one memory.
                 taken = roots[step.arguments[0]]
                 for root in taken:
                     last[root] = max(last[r] for r in (*taken, *roots[out]))
                 roots[out] = taken | roots[out]
                 break
+
+
+def _part(
+    steps: list[Step], roots: dict[str, frozenset[int]], memory: Memory, kept: frozenset[int]
+) -> set[str]:
+    """Gives the parts of a tensor that nobody needs as a whole roots of their own.
+
+    The gates of an LSTM are such: each part is used up at another time.
+
+    Returns:
+      The names of these parts.
+    """
+    makers: dict[str, Step] = {}
+    users: dict[int, set[str]] = {}
+    for step in steps:
+        makers.update(dict.fromkeys(step.outputs, step))
+        for name in (*step.inputs, *step.outputs):
+            for root in roots.get(name, ()):
+                users.setdefault(root, set()).add(name)
+    parts: set[str] = set()
+    for step in steps:
+        if step.function not in _CUTS or step.kind != "call":
+            continue
+        whole = step.arguments[0]
+        maker, held = makers.get(whole), roots.get(whole, frozenset())
+        if maker is None or maker.function not in _DENSE or held & kept or step.guard:
+            continue
+        if not all(memory.kinds[root] == "fresh" for root in held):
+            continue
+        others = {name for root in held for name in users[root]} - {whole, *step.outputs}
+        if others or any(whole in other.inputs for other in steps if other is not step):
+            continue
+        for name in step.outputs:
+            roots[name] = memory.fresh()
+            parts.add(name)
+    return parts
 
 
 def _may_write(
