@@ -24,11 +24,9 @@ from stillflow.runtime.interrupts import time_limit
 from stillflow.runtime.partial_run import PartialRun
 from stillflow.runtime.placement import Placement
 from stillflow.runtime.resources import Resources
+from stillflow.runtime.seen_shapes import SeenShapes
 from stillflow.runtime.session_handles import kept_tensors, with_handles
 from stillflow.runtime.settings import session_config
-
-# Plans per fetch structure before shapes are taken to change all the time.
-MAX_SHAPE_PLANS = 16
 
 
 class BaseSession:
@@ -57,7 +55,7 @@ class BaseSession:
         self._resources: Resources | None = None
         self._fetches: dict[Any, Fetches] = {}
         self._plans: dict[Any, Any] = {}
-        self._shape_counts: dict[Any, int] = {}
+        self._seen_shapes: dict[Any, SeenShapes] = {}
         self._edition = -1
         self._placement = Placement(self._graph, self._config, self.list_devices)
         self._traced: Any = None  # made when a run is to be traced
@@ -265,7 +263,7 @@ class BaseSession:
         key = (handler, *[(tensor, array.shape) for tensor, array in feeds.items()])
         plan = self._plans.get(key)
         if plan is None:
-            plan = self._plan_for(key, handler, feeds)
+            plan = self._plan_for(handler, feeds)
         return plan(*feeds.values())
 
     def _register_dead_handle(self, handle: str) -> None:
@@ -292,19 +290,17 @@ class BaseSession:
             self._traced = TracedRuns(self._get_resources(), self._placement, self._config)
         return self._traced
 
-    def _plan_for(self, key: Any, handler: Fetches, feeds: dict[Tensor, np.ndarray]) -> Any:
-        """Makes the plan for these feed shapes; after many shapes, one for any shape."""
+    def _plan_for(self, handler: Fetches, feeds: dict[Tensor, np.ndarray]) -> Any:
+        """The plan for these feed shapes, or one for any of those that were fed so far."""
         from stillflow.runtime.plan import make_plan
 
-        self._placement.place_pruned(handler.tensors, handler.targets, feeds)
         with self._lock:
-            dims: dict[Tensor, Any] = {tensor: array.shape for tensor, array in feeds.items()}
-            count = self._shape_counts.get(handler, 0)
-            if count >= MAX_SHAPE_PLANS:
-                key = (handler, *feeds)
-                dims = {tensor: tensor._dims for tensor in feeds}
-            self._shape_counts[handler] = count + 1
+            seen = self._seen_shapes.setdefault((handler, *feeds), SeenShapes())
+            relied = seen.rely_on(tuple(array.shape for array in feeds.values()))
+            dims: dict[Tensor, Any] = dict(zip(feeds, relied, strict=True))
+            key = (handler, *dims.items())
             if key not in self._plans:
+                self._placement.place_pruned(handler.tensors, handler.targets, feeds)
                 self._plans[key] = make_plan(
                     self._get_resources(), handler.tensors, handler.targets, dims
                 )
