@@ -74,11 +74,48 @@ def top_k_shape(node: Node) -> Any:
     return [result, result]
 
 
+# Rows are looked through in blocks of this width where that leaves a quarter of them at most.
+_WIDTH = 64
+
+
+def _in_order(keys: Any, count: int) -> Any:
+    """Where the largest elements of each row stand; rows with equal ones are sorted."""
+    more = min(count + 1, keys.shape[-1])
+    found, where = _largest_by_blocks(keys, more)
+    where = where[..., :count]
+    tied = ~(found[..., 1:] < found[..., :-1]).all(-1)  # or no numbers, which do not compare
+    if tied.any():
+        order = torch.sort(keys[tied], stable=True, dim=-1, descending=True)[1]
+        where = where.clone()
+        where[tied] = order[..., :count]
+    return where
+
+
+def _largest_by_blocks(keys: Any, count: int) -> tuple[Any, Any]:
+    """`torch.topk`, which keeps a heap of each row, among the blocks with the largest maxima.
+
+    The maximum of a block takes one vector instruction for many elements. No element of another
+    block is among the largest: each of these blocks has one that is at least as large.
+    """
+    size = keys.shape[-1]
+    whole = size - size % _WIDTH
+    if 4 * count * _WIDTH > size:
+        return torch.topk(keys, count, -1)  # type: ignore[no-any-return]
+    maxima = keys[..., :whole].unflatten(-1, (-1, _WIDTH)).amax(-1)
+    best = torch.topk(maxima, count, -1, sorted=False)[1]
+    offsets = torch.arange(_WIDTH, device=keys.device)
+    places = (best.unsqueeze(-1) * _WIDTH + offsets).flatten(-2)
+    if whole < size:
+        rest = torch.arange(whole, size, device=keys.device)
+        places = torch.cat([places, rest.expand(*places.shape[:-1], -1)], -1)
+    found, where = torch.topk(keys.gather(-1, places), count, -1)
+    return found, places.gather(-1, where)
+
+
 def largest(x: Any, count: int) -> Any:
     """The largest elements along the last dimension, and where they stand.
 
-    Of equal elements the first comes first, which torch promises for a stable sort only; that is
-    taken where there are any.
+    Of equal elements the first comes first, which torch promises for a stable sort only.
     """
     if not 0 <= count <= x.shape[-1]:
         raise ValueError(
@@ -91,11 +128,7 @@ def largest(x: Any, count: int) -> Any:
     if count == 1:
         _, where = torch.max(keys, -1, keepdim=True)
     else:
-        found, where = torch.topk(keys, count, -1)
-        repeated = (found[..., 1:] == found[..., :-1]).any()
-        if repeated or (keys >= found[..., -1:]).sum() != found.numel():
-            order = torch.sort(keys, stable=True, dim=-1, descending=True)[1]
-            where = order[..., :count]
+        where = _in_order(keys, count)
     if keys is x:
         return torch.gather(x, -1, where), where.to(torch.int32)
     signed = {torch.uint16: torch.int16, torch.uint32: torch.int32}.get(x.dtype, torch.int64)
