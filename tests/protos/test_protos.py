@@ -60,6 +60,14 @@ def test_main_package_wins_where_a_short_name_is_declared_twice():
     assert protos.Code.DESCRIPTOR.full_name == "tensorflow.error.Code"
 
 
+def test_descriptors_have_the_names_that_protoc_gave_them():
+    names = protos.file("tensorflow/core/framework/attr_value.proto")
+    assert names["_ATTRVALUE"] is protos.AttrValue.DESCRIPTOR
+    assert names["_ATTRVALUE_LISTVALUE"] is protos.AttrValue.ListValue.DESCRIPTOR
+    assert names["_NAMEATTRLIST_ATTRENTRY"].full_name == "tensorflow.NameAttrList.AttrEntry"
+    assert protos.file("tensorflow/core/framework/types.proto")["_DATATYPE"].name == "DataType"
+
+
 def test_unknown_names_are_refused():
     with pytest.raises(AttributeError, match="NoSuchMessage"):
         _ = protos.NoSuchMessage

@@ -6,6 +6,7 @@ database; ours stay out of it, so that another library may hold messages of the 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
@@ -19,14 +20,30 @@ MODULE = "stillflow.protos"
 
 
 def file_names(descriptor: FileDescriptor) -> dict[str, Any]:
-    """Return what a generated module holds: messages, enums, enum values and ``DESCRIPTOR``."""
+    """Return what a generated module holds: messages, enums, enum values and descriptors.
+
+    Descriptors are there as ``DESCRIPTOR``, ``_GRAPHDEF``, ``_ATTRVALUE_LISTVALUE``: modules that
+    protoc 3 has generated for others' messages take these of the messages that they contain.
+    """
     names: dict[str, Any] = {"DESCRIPTOR": descriptor}
     for name, enum in descriptor.enum_types_by_name.items():
         names[name] = EnumTypeWrapper(enum)
+        names[f"_{name.upper()}"] = enum
         names.update((value.name, value.number) for value in enum.values)
     for name, message in descriptor.message_types_by_name.items():
         names[name] = message_class(message)
+        names.update(_descriptors(message, ""))
     return names
+
+
+def _descriptors(message: Descriptor, outer: str) -> Iterator[tuple[str, Any]]:
+    """Yield the descriptors of a message and of what is nested in it, as modules name them."""
+    name = f"{outer}_{message.name.upper()}"
+    yield name, message
+    for enum in message.enum_types:
+        yield f"{name}_{enum.name.upper()}", enum
+    for nested in message.nested_types:
+        yield from _descriptors(nested, name)
 
 
 def message_class(descriptor: Descriptor, outer: str = "") -> type[Message]:

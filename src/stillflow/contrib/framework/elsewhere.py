@@ -13,7 +13,6 @@ from stillflow.ops.checks.ranks import assert_scalar
 from stillflow.ops.checks.types import assert_same_float_dtype
 from stillflow.ops.control_flow.case import smart_case
 from stillflow.ops.control_flow.cond import smart_cond, smart_constant_value
-from stillflow.train.checkpoint_utils import list_variables, load_checkpoint, load_variable
 from stillflow.train.initial_checkpoint import init_from_checkpoint
 from stillflow.util.deprecation import deprecated, deprecated_arg_values, deprecated_args
 
@@ -30,9 +29,6 @@ export_value(
     deprecated_arg_values,
 )  # fmt: skip
 export_value("contrib.framework.init_from_checkpoint", init_from_checkpoint)
-export_value("contrib.framework.list_variables", list_variables)
-export_value("contrib.framework.load_checkpoint", load_checkpoint)
-export_value("contrib.framework.load_variable", load_variable)
 export_value("contrib.framework.smart_case", smart_case)
 export_value("contrib.framework.smart_cond", smart_cond)
 export_value("contrib.framework.smart_constant_value", smart_constant_value)
