@@ -87,3 +87,8 @@ OBJECTS["tensorflow.python.ops.gen_bitwise_ops"] = {
         "bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift",
     )
 }
+# Those of the module of dense strings give sparse tensors only.
+OBJECTS["tensorflow.python.ops.string_ops"] = {
+    "string_split": "stillflow.ops.strings.parts:split_at_characters",
+    "string_split_v2": "stillflow.ops.strings.parts:split_at_separator",
+}

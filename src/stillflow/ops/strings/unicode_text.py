@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
@@ -26,6 +26,31 @@ _PYTHON_ONLY = {
     "idna", "mbcs", "oem", "palmos", "punycode", "raw_unicode_escape", "undefined",
     "unicode_escape", "utf_8_sig",
 }  # fmt: skip
+
+
+# Encodings with a mark of the byte order: what each mark, or none, says.
+_MARKS = {
+    f"utf-{width}": {
+        codecs.encode("\ufeff", f"utf-{width}-le"): f"utf-{width}-le",
+        codecs.encode("\ufeff", f"utf-{width}-be"): f"utf-{width}-be",
+        b"": f"utf-{width}-be",
+    }
+    for width in (16, 32)
+}
+
+
+def _utf8_size(code: int) -> int:
+    return 1 + (code > 0x7F) + (code > 0x7FF) + (code > 0xFFFF)
+
+
+# How many bytes a code point takes in the encodings where it tells.
+_SIZES: dict[str, Callable[[int], int]] = {
+    "utf-8": _utf8_size,
+    **{f"utf-16-{order}": lambda code: 2 + 2 * (code > 0xFFFF) for order in ("be", "le")},
+    **{f"utf-32-{order}": lambda code: 4 for order in ("be", "le")},
+    "iso8859-1": lambda code: 1,
+    "ascii": lambda code: 1,
+}
 
 
 class Character(NamedTuple):
@@ -91,35 +116,49 @@ def _is_text(codec: codecs.CodecInfo) -> bool:
 
 def characters(text: bytes, codec: str) -> Iterator[Character]:
     """The characters of a text in order, malformed bytes among them."""
-    place = 0
+    mark = b""
+    if codec in _MARKS:
+        marks = _MARKS[codec]
+        mark = next((mark for mark in marks if mark and text.startswith(mark)), b"")
+        codec = marks[mark]
+    place = extra = len(mark)  # the mark counts for the first character
     while place < len(text):
+        error: UnicodeDecodeError | None = None
         try:
-            decoded, error = _decoded(text[place:], codec), None
+            decoded = _decoded(text[place:], codec)
         except UnicodeDecodeError as failure:
-            decoded, error = _decoded(text[place : place + failure.start], codec), failure
-        yield from decoded
+            error = failure
+            decoded = _decoded(text[place : place + failure.start], codec)
+            decoded.append(_malformed(text[place + failure.start : place + failure.end], codec))
+        first, *others = decoded
+        yield first._replace(size=first.size + extra)
+        yield from others
         if error is None:
             return
-        yield Character(MAX_CODE_POINT, error.end - error.start, True)
+        extra = 0
         place += error.end
+
+
+def _malformed(text: bytes, codec: str) -> Character:
+    """What Python cannot decode; ICU knows control characters in the gaps of Windows' pages."""
+    if codec.startswith("cp125") and text[0] < 0xA0:
+        return Character(text[0], 1, False)
+    return Character(MAX_CODE_POINT, len(text), True)
 
 
 def _decoded(text: bytes, codec: str) -> list[Character]:
     """The characters of well-formed text."""
-    if codec == "utf-8":
-        return [Character(ord(c), _utf8_size(ord(c)), False) for c in text.decode(codec)]
+    letters = text.decode(codec)
+    if codec in _SIZES:
+        size_of = _SIZES[codec]
+        return [Character(ord(letter), size_of(ord(letter)), False) for letter in letters]
     decoder = codecs.getincrementaldecoder(codec)()
-    text.decode(codec)  # an error of the whole names its place in it
     found, start = [], 0
     for end in range(1, len(text) + 1):
         for letter in decoder.decode(text[end - 1 : end], final=end == len(text)):
             found.append(Character(ord(letter), end - start, False))
             start = end
     return found
-
-
-def _utf8_size(code: int) -> int:
-    return 1 + (code > 0x7F) + (code > 0x7FF) + (code > 0xFFFF)
 
 
 def encode(codes: list[int], encoding: bytes) -> bytes:
