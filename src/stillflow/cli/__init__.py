@@ -13,6 +13,7 @@ COMMANDS = {
     "enable": "make plain `python` of this environment serve tensorflow",
     "disable": "undo `enable`",
     "status": "say what `import tensorflow` means in this environment",
+    "doctor": "say whether Stillflow can work here, on which devices, and what to mend",
     "check": "say which names of TensorFlow a program uses, and which are supported",
     "convert": "convert a checkpoint to safetensors or npz, and back",
     "inspect": "say what is in a checkpoint, graph, SavedModel, TFRecord file or event file",

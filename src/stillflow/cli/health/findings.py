@@ -1,0 +1,214 @@
+"""What the facts mean: findings, each with a remedy where something is wrong."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from stillflow.cli.health.facts import Facts
+
+GOOD, NOTE, WRONG = "ok", "note", "wrong"
+
+# What the package asks for (pyproject.toml); the first version, and the first that is too new.
+NEEDED: dict[str, tuple[str, str | None]] = {
+    "torch": ("2.11", "2.14"),
+    "numpy": ("2.0", None),
+    "protobuf": ("6.33.5", None),
+    "absl-py": ("2.1", None),
+    "google-crc32c": ("1.6", None),
+    "ml_dtypes": ("0.5", None),
+    "fsspec": ("2023.10", None),
+}
+# Less free GPU memory than this, in MiB, and most programs will fail.
+_LITTLE = 1024
+_LIBRARY = re.compile(r"\b(lib(?:cudnn|cublas|cusolver|cusparse|cufft|curand|cudart|nccl|cuda)[\w.]*\w)")
+
+
+class Finding(NamedTuple):
+    """Something that was looked at.
+
+    Attributes:
+      topic: what it is about.
+      level: GOOD, NOTE (it works, but one should know) or WRONG.
+      text: what was found.
+      remedy: what to do about it; empty if there is nothing to do.
+    """
+
+    topic: str
+    level: str
+    text: str
+    remedy: str = ""
+
+
+def findings(facts: Facts) -> list[Finding]:
+    """Judges the facts, most basic things first."""
+    return [finding for look in _LOOKS for finding in look(facts)]
+
+
+def _python(facts: Facts) -> Iterator[Finding]:
+    version = ".".join(map(str, facts.python))
+    text = f"{version}, {facts.bits} bits, {facts.executable}"
+    if facts.python < (3, 10) or facts.bits < 64:
+        yield Finding("Python", WRONG, text, "Use a Python of 64 bits, 3.10 or newer.")
+    else:
+        yield Finding("Python", GOOD, text)
+
+
+def _packages(facts: Facts) -> Iterator[Finding]:
+    for name, (first, after) in NEEDED.items():
+        version = facts.packages.get(name)
+        wanted = f"{name}>={first}" + (f",<{after}" if after else "")
+        if version is None:
+            yield Finding(name, WRONG, "not installed", f'Run: pip install "{wanted}"')
+        elif _numbers(version) < _numbers(first) or (
+            after and _numbers(version) >= _numbers(after)
+        ):
+            yield Finding(
+                name, WRONG, f"{version}, which Stillflow is not tested with",
+                f'Run: pip install "{wanted}"',
+            )  # fmt: skip
+        else:
+            yield Finding(name, GOOD, version)
+    board = facts.packages.get("tensorboard")
+    if board is None:
+        yield Finding("tensorboard", NOTE, "not installed; event files are written all the same",
+                      "To look at them: pip install tensorboard")  # fmt: skip
+    else:
+        yield Finding("tensorboard", GOOD, board)
+
+
+def _torch(facts: Facts) -> Iterator[Finding]:
+    if facts.torch_error is None or facts.packages.get("torch") is None:
+        return
+    library = _LIBRARY.search(facts.torch_error)
+    if library is None:
+        remedy = "Install torch anew: pip install --force-reinstall torch"
+    else:
+        remedy = (
+            f"{library[1]} belongs to torch's own packages, not to a CUDA installation: install "
+            "torch anew, and leave folders of other CUDA versions out of LD_LIBRARY_PATH."
+        )
+    yield Finding("torch import", WRONG, facts.torch_error, remedy)
+
+
+def _old_libraries(facts: Facts) -> Iterator[Finding]:
+    folders = [
+        folder for folder in facts.library_path.split(os.pathsep)
+        if re.search(r"cuda|cudnn", folder, re.IGNORECASE)
+    ]  # fmt: skip
+    if folders and facts.torch_cuda is not None:
+        yield Finding(
+            "LD_LIBRARY_PATH", NOTE, f"names CUDA libraries: {os.pathsep.join(folders)}",
+            "torch brings its own; if it cannot load them, take these folders out.",
+        )  # fmt: skip
+
+
+def _driver(facts: Facts) -> Iterator[Finding]:
+    if facts.system == "Darwin":
+        yield Finding("GPU", GOOD if facts.mps else NOTE,
+                      "Apple's, by MPS" if facts.mps else "none that torch can use")  # fmt: skip
+        return
+    if facts.driver_error is not None:
+        missing = "No such file" in facts.driver_error or "cannot find" in facts.driver_error
+        if missing:
+            yield Finding("GPU", NOTE, "no NVIDIA driver here; programs run on the CPU")
+        else:
+            yield Finding("GPU driver", WRONG, facts.driver_error,
+                          "Restart the machine or install the driver anew.")  # fmt: skip
+        return
+    for index, gpu in enumerate(facts.gpus):
+        free = gpu.total - gpu.used
+        text = f"{gpu.name}, driver {gpu.driver}, {free} of {gpu.total} MiB free"
+        if free >= _LITTLE:
+            yield Finding(f"GPU {index}", GOOD, text)
+        else:
+            yield Finding(f"GPU {index}", WRONG, text, _who_holds(facts))
+
+
+def _who_holds(facts: Facts) -> str:
+    holders = sorted(facts.processes, key=lambda process: -process[2])
+    if not holders:
+        return "Memory is held by processes that this account cannot see."
+    named = ", ".join(f"{name} (process {number}, {used} MiB)" for number, name, used in holders)
+    return f"Memory is held by {named}; end what is not needed."
+
+
+def _cuda(facts: Facts) -> Iterator[Finding]:
+    if not facts.gpus or facts.torch_error is not None:
+        return
+    if facts.torch_cuda is None:
+        yield Finding("CUDA", WRONG, "there is a GPU, but torch is built without CUDA",
+                      "Install torch's build for CUDA.")  # fmt: skip
+    elif facts.visible is not None and facts.cuda_devices < len(facts.gpus):
+        hidden = len(facts.gpus) - facts.cuda_devices
+        yield Finding(
+            "CUDA", NOTE,
+            f"CUDA_VISIBLE_DEVICES={facts.visible} hides {hidden} of {len(facts.gpus)} GPUs",
+            "Unset it to use them." if not facts.cuda_devices else "",
+        )  # fmt: skip
+    elif facts.cuda_error is not None:
+        yield Finding("CUDA", WRONG, facts.cuda_error, _cuda_remedy(facts))
+    elif facts.cuda_devices < len(facts.gpus):
+        yield Finding("CUDA", WRONG, f"torch sees {facts.cuda_devices} of {len(facts.gpus)} GPUs",
+                      _cuda_remedy(facts))  # fmt: skip
+    else:
+        yield Finding("CUDA", GOOD, f"{facts.torch_cuda}, {facts.cuda_devices} devices")
+
+
+def _cuda_remedy(facts: Facts) -> str:
+    error = facts.cuda_error or ""
+    if "driver" in error and ("old" in error or "insufficient" in error):
+        return (
+            f"torch is built for CUDA {facts.torch_cuda}: install a newer driver, or torch's build "
+            "for an older CUDA."
+        )
+    if library := _LIBRARY.search(error):
+        return f"Install torch anew: {library[1]} is missing from its packages."
+    return "Restart the machine; a driver that was updated while in use does this."
+
+
+def _devices(facts: Facts) -> Iterator[Finding]:
+    for device, error in facts.hello.items():
+        short = device.rpartition("/")[2]
+        if error is None:
+            yield Finding(short, GOOD, "ran a small program")
+        else:
+            yield Finding(short, WRONG, error, "The lines above may say why.")
+
+
+def _tensorflow(facts: Facts) -> Iterator[Finding]:
+    if facts.tensorflow is not None:
+        served = "Stillflow" if facts.enabled else "that one"
+        yield Finding(
+            "TensorFlow", NOTE,
+            f"one is installed at {facts.tensorflow}; for plain `python`, import tensorflow is "
+            f"{served}",
+            "`python -m stillflow program.py` always means Stillflow.",
+        )  # fmt: skip
+        return
+    left = [
+        name for name, version in facts.packages.items()
+        if name.startswith("tensorflow") and version is not None
+    ]  # fmt: skip
+    if left:
+        yield Finding("TensorFlow", WRONG, f"{', '.join(left)}: installed, but its files are gone",
+                      f"Run: pip uninstall {' '.join(left)}")  # fmt: skip
+
+
+def _compiler(facts: Facts) -> Iterator[Finding]:
+    if facts.compiler is None:
+        yield Finding("compiler", NOTE, "no C++ compiler; programs that ask for XLA run uncompiled")
+    else:
+        yield Finding("compiler", GOOD, facts.compiler)
+
+
+_LOOKS: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
+    _python, _packages, _torch, _driver, _cuda, _old_libraries, _devices, _tensorflow, _compiler,
+)  # fmt: skip
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The numbers of a version, as far as they decide: (2, 13, 0) of "2.13.0+cpu"."""
+    return tuple(int(word) for word in re.findall(r"\d+", version.partition("+")[0]))
