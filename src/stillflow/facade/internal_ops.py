@@ -33,6 +33,10 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_to_numpy": "stillflow.testing.gradient_checker_v2:to_numpy",
         "*": "stillflow.testing.gradient_checker_v2",
     },
+    "tensorflow.python.ops.image_ops_impl": {
+        "_verify_compatible_image_shapes":
+            "stillflow.image.quality:verify_compatible_image_shapes",
+    },
     "tensorflow.python.ops.init_ops": {
         "_assert_float_dtype": "stillflow.variables.initializers:float_dtype",
         "_compute_fans": "stillflow.variables.initializers:compute_fans",
@@ -45,6 +49,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.ops.critical_section_ops": {
         "*": "stillflow.ops.control_flow.critical_section",
     },
+    "tensorflow.python.ops.custom_gradient": {"*": "stillflow.variables.custom_gradient"},
     "tensorflow.python.ops.ctc_ops": {
         "_scan": "stillflow.nn.ctc_alignments:scan",
         "_state_to_olabel": "stillflow.nn.ctc_alignments:of_classes",

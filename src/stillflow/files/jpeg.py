@@ -7,6 +7,7 @@ TensorFlow's default; Pillow, which encodes, always does the accurate one. Both 
 from __future__ import annotations
 
 import io
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,8 @@ _END = b"\xff\xd9"
 _LARGEST = 1 << 29
 _WITHOUT_LENGTH = frozenset((0x01, *range(0xD0, 0xDA)))
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
+_UNKNOWN = frozenset((*range(0x02, 0xC0), 0xDE, 0xDF, *range(0xF0, 0xFE)))
 
 
 class JpegError(ValueError):
@@ -92,6 +95,7 @@ def decode(
     wanted = "GRAY" if channels == 1 else "RGB" if found.components < 4 else "CMYK"
     if found.components == 4 and channels == 1:
         raise JpegError("CMYK cannot be decoded as grey")
+    _check_markers(data, found.scan)
     how = (wanted, ratio, fancy_upscaling, fast)
     image: np.ndarray[Any, Any]
     if data.find(_END, found.scan) >= 0:
@@ -104,6 +108,19 @@ def decode(
                 raise
             image = _decode(data, *how, strict=False)
     return _from_cmyk(image, found.adobe) if wanted == "CMYK" else image
+
+
+def _check_markers(data: bytes, scan: int) -> None:
+    """Refuses what the decoders pass over silently: markers that libjpeg does not know."""
+    place = scan
+    while match := _MARKER.search(data, place):
+        kind = data[match.start() + 1]
+        if kind in _UNKNOWN:
+            raise JpegError(f"Unsupported marker type 0x{kind:02x}")
+        if kind == _END[1]:
+            return
+        length = data[match.end() : match.end() + 2]
+        place = match.end() + max(int.from_bytes(length, "big"), 2)
 
 
 def _decode(
@@ -125,6 +142,8 @@ def _decode(
             data, wanted, fastdct=fast, fastupsample=not fancy, strict=strict, **smaller
         )
     except (ValueError, RuntimeError, MemoryError) as error:
+        if "subsampling" in str(error):  # it knows the usual ones only
+            return _decode_with_pillow(data, wanted, ratio, strict)
         raise JpegError(str(error)) from None
     return image
 

@@ -16,7 +16,7 @@ from stillflow.image.types import convert_image_dtype
 _WEIGHTS = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 
 
-def _compatible(img1: Any, img2: Any) -> tuple[Any, Any, list[Any]]:
+def verify_compatible_image_shapes(img1: Any, img2: Any) -> tuple[Any, Any, list[Any]]:
     """The shapes of two images as tensors, and assertions that they fit together."""
     static1 = img1.get_shape().with_rank_at_least(3)
     static2 = img2.get_shape().with_rank_at_least(3)
@@ -54,7 +54,7 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
             np.float32(10 / np.log(10)) * tf.log(error),
             name="psnr",
         )
-        _, _, checks = _compatible(a, b)
+        _, _, checks = verify_compatible_image_shapes(a, b)
         with tf.control_dependencies(checks):
             return tf.identity(ratio)
 
@@ -148,7 +148,7 @@ def ssim(
       filter_size, filter_sigma: of the Gaussian window.
       k1, k2: constants that keep divisors from 0.
     """
-    _, _, checks = _compatible(img1, img2)
+    _, _, checks = verify_compatible_image_shapes(img1, img2)
     with tf.control_dependencies(checks):
         img1 = tf.identity(img1)
     img1, img2, max_val = _as_floats(img1, img2, max_val)
@@ -179,7 +179,7 @@ def ssim_multiscale(
     with tf.name_scope(None, "MS-SSIM", [img1, img2]):
         img1 = convert_to_tensor(img1, name="img1")
         img2 = convert_to_tensor(img2, name="img2")
-        shape1, shape2, checks = _compatible(img1, img2)
+        shape1, shape2, checks = verify_compatible_image_shapes(img1, img2)
         with tf.control_dependencies(checks):
             img1 = tf.identity(img1)
         img1, img2, max_val = _as_floats(img1, img2, max_val)

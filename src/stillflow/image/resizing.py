@@ -67,10 +67,15 @@ def _within(images: Any, height: Any, width: Any) -> Any:
     return convert_to_tensor(scaled, tf.int32, name="size")
 
 
-def _resize(
-    images: Any, size: Any, preserve_aspect_ratio: bool, name: str | None,
-    resizer: Callable[[Any, Any], Any],
+def resize_by(
+    resizer: Callable[[Any, Any], Any], images: Any, size: Any, preserve_aspect_ratio: bool,
+    name: str | None, even_if_same: bool = False,
 ) -> Any:  # fmt: skip
+    """Resizes images by a function of a batch and its new size.
+
+    Args:
+      even_if_same: whether images that already have the size are resized.
+    """
     with tf.name_scope(name, "resize", [images, size]):
         images = convert_to_tensor(images, name="images")
         rank = images.get_shape().ndims
@@ -85,7 +90,7 @@ def _resize(
         if preserve_aspect_ratio:
             size = _within(images, *wanted)
             wanted = _known_size(size)
-        if None in (*wanted, height, width) or wanted != (height, width):
+        if even_if_same or None in (*wanted, height, width) or wanted != (height, width):
             images = resizer(images, size)
             images.set_shape([None, *wanted, None])
         return images if is_batch else tf.squeeze(images, axis=[0])
@@ -120,7 +125,7 @@ def resize_images(
             raise ValueError("Resize method is not implemented.")
         return RESIZERS[_METHODS[method]](batch, new_size, align_corners=align_corners)
 
-    return _resize(images, size, preserve_aspect_ratio, name, resizer)
+    return resize_by(resizer, images, size, preserve_aspect_ratio, name)
 
 
 @export("image.resize_image_with_pad")
@@ -142,6 +147,17 @@ def resize_image_with_pad(
     Raises:
       ValueError: the size is not positive.
     """
+
+    def resizer(batch: Any, size: Any) -> Any:
+        return resize_images(batch, size, method, align_corners=align_corners)
+
+    return resize_with_pad_by(resizer, image, target_height, target_width)
+
+
+def resize_with_pad_by(
+    resizer: Callable[[Any, Any], Any], image: Any, target_height: Any, target_width: Any
+) -> Any:
+    """Resizes an image by a function of a batch and its new size, and pads it with zeros."""
     with tf.name_scope(None, "resize_image_with_pad", [image]):
         image, is_batch = batched(convert_to_tensor(image, name="image"))
         checks = check_at_least_3d(image)
@@ -149,8 +165,9 @@ def resize_image_with_pad(
         checks += ensure(target_height > 0, "target_height must be > 0.")
         image = with_dependencies(checks, image)
         size, top, left = _fitting(image, target_height, target_width)
-        resized = resize_images(image, size, method, align_corners=align_corners)
-        padded: Any = pad_to_bounding_box(resized, top, left, target_height, target_width)
+        padded: Any = pad_to_bounding_box(
+            resizer(image, size), top, left, target_height, target_width
+        )
         if padded.get_shape().ndims is None:
             raise ValueError("padded contains no shape.")
         dimensions(padded, rank=4)

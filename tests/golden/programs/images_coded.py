@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import glob
+import hashlib
+import os
+
 import numpy as np
 
-from ..registry import Run, program
+from ..registry import Run, describe_error, program
+
+JPEG_FILES = sorted(glob.glob("tests/golden/files/jpeg/*.jpg"))
 
 
 def _picture(height, width, channels):
@@ -27,6 +33,62 @@ def jpeg(tf):
                 tf.image.extract_jpeg_shape(data), tf.image.is_jpeg(data),
             ]  # fmt: skip
     return Run(fetches)
+
+
+def _digest(image):
+    return str(image.shape) + " " + hashlib.sha1(image.tobytes()).hexdigest()
+
+
+@program
+def jpeg_files(tf):
+    """Every pixel of files with odd sizes, all subsamplings, CMYK, progressive scans, EXIF."""
+    contents = tf.placeholder(tf.string, [])
+    ways = {
+        "plain": {},
+        "accurate": {"dct_method": "INTEGER_ACCURATE"},
+        "rgb": {"channels": 3},
+        "rough": {"fancy_upscaling": False},
+        "recovered": {"try_recover_truncated": True},
+    }
+    images = {way: tf.image.decode_jpeg(contents, **options) for way, options in ways.items()}
+    shape = tf.image.extract_jpeg_shape(contents)
+
+    def call(session):
+        values = {}
+        for path in JPEG_FILES:
+            with open(path, "rb") as stream:
+                data = stream.read()
+            name = os.path.basename(path)
+            values[name] = {}
+            for way, image in dict(images, shape=shape).items():
+                if (name, way) == ("truncated.jpg", "recovered"):
+                    continue  # what is made up depends on the version of libjpeg
+                try:
+                    values[name][way] = _digest(session.run(image, {contents: data}))
+                except tf.errors.InvalidArgumentError as error:
+                    values[name][way] = describe_error(error)
+        return values
+
+    return Run(call=call)
+
+
+@program
+def cropped_jpegs(tf):
+    contents, window = tf.placeholder(tf.string, []), tf.placeholder(tf.int32, [4])
+    with open("tests/golden/files/jpeg/odd_420.jpg", "rb") as stream:
+        data = stream.read()
+    crop = tf.image.decode_and_crop_jpeg(contents, window)
+    windows = ([0, 0, 37, 53], [3, 5, 20, 30], [36, 52, 1, 1])
+    refused = ([-1, 0, 3, 3], [0, 0, 38, 53], [3, 3, 0, 3], [0, 0, 37, 54])
+    static = tf.image.decode_and_crop_jpeg(contents, [1, 2, -1, 4]).shape.as_list()
+    return [
+        Run(
+            {"crop": crop},
+            [{contents: data, window: each} for each in windows],
+            steps=3,
+            facts={"static": static},
+        ),
+    ] + [Run({"crop": crop}, {contents: data, window: each}, fails=True) for each in refused]
 
 
 @program

@@ -108,3 +108,60 @@ def flips_and_turns(tf):
             tf.image.random_flip_up_down(x, seed=4),
         ]  # fmt: skip
     return Run(fetches, {known: IMAGE, image: IMAGE[0], k: 3}, steps=3)
+
+
+METHODS = ("bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5", "gaussian",
+           "mitchellcubic")  # fmt: skip
+
+
+@program(rtol=1e-5, atol=1e-3, reason="weighted sums are taken in another order")
+def second_version(tf):
+    x = tf.placeholder(tf.float32, [2, 7, 9, 3])
+    y = tf.placeholder(tf.uint8, [None, None, None, 3])
+    resize = tf.compat.v2.image.resize
+    fetches = {}
+    for method in METHODS:
+        for antialias in (False, True):
+            name = f"{method}_{antialias}"
+            sizes = [resize(x, size, method, antialias=antialias) for size in SIZES]
+            fetches[name] = [*sizes, resize(y, [5, 4], method, antialias=antialias)]
+    pad = tf.compat.v2.image.resize_with_pad
+    fetches["kept"] = resize(x, [5, 20], preserve_aspect_ratio=True)
+    fetches["padded"] = [pad(x, 10, 5), pad(x[0], 4, 12, "lanczos3", True)]
+    facts = {"method": raised(resize, x, [3, 4], "none"), "rank": raised(resize, x[0, 0], [3, 4])}
+    return Run(fetches, {x: IMAGE, y: np.abs(IMAGE).astype(np.uint8)}, facts=facts)
+
+
+@program(rtol=1e-5, atol=1e-4, reason="weighted sums are taken in another order")
+def scaled_and_moved(tf):
+    x = tf.placeholder(tf.float32, [2, 7, 9, 3])
+    fetches = {}
+    for kernel in ("lanczos1", "lanczos3", "gaussian", "box", "triangle", "keyscubic"):
+        for scale, move in (([0.6, 1.7], [0.4, -1.2]), ([2.0, 0.3], [-3.0, 5.0])):
+            made = tf.raw_ops.ScaleAndTranslate(
+                images=x, size=[8, 5], scale=scale, translation=move, kernel_type=kernel
+            )
+            fetches[f"{kernel}_{scale[0]}"] = [made, tf.gradients(tf.square(made), x)[0]]
+    bad = {"images": x, "size": [2, 2], "scale": [1.0, 1.0], "translation": [0.0, 0.0]}
+    runs = [Run(fetches, {x: IMAGE})]
+    for key, value in (("scale", [0.0, 1.0]), ("scale", [1.0]), ("size", [0, 1])):
+        made = tf.raw_ops.ScaleAndTranslate(**dict(bad, **{key: value}))
+        runs.append(Run({"x": made}, {x: IMAGE}, fails=True))
+    return runs
+
+
+@program(rtol=1e-5, atol=1e-4, reason="weighted sums are taken in another order")
+def second_version_of_the_rest(tf):
+    v2 = tf.compat.v2.image
+    x = tf.placeholder(tf.float32, [2, 7, 9, 3])
+    boxes = tf.constant([[0.1, 0.2, 0.8, 0.9], [0.9, 0.8, 0.1, 0.2]])
+    drawn = tf.constant([[[0.1, 0.1, 0.8, 0.7]], [[0.2, 0.0, 0.9, 0.6]]])
+    tf.set_random_seed(3)
+    fetches = {
+        "crops": v2.crop_and_resize(x, boxes, [0, 1], [3, 4]),
+        "glimpse": v2.extract_glimpse(x, [12, 4], [[0.1, 0.2], [-0.4, 0.9]], noise="zero"),
+        "drawn": v2.draw_bounding_boxes(x, drawn, [[200.0, 0.0, 100.0]]),
+        "usual": v2.draw_bounding_boxes(x, drawn, None),
+        "sampled": v2.sample_distorted_bounding_box([40, 50, 3], drawn, seed=4),
+    }
+    return Run(fetches, {x: IMAGE})

@@ -67,7 +67,8 @@ def decode_and_crop_jpeg_shape(node: Node) -> Any:
     window = node.value(1)
     if window is None:
         return (None, None, channels)
-    height, width = (dims_lib.make_dim(int(size), 1) for size in window[2:])
+    # A size of -1 is taken for one that is not known; the kernel refuses it.
+    height, width = (None if size == -1 else dims_lib.make_dim(int(size), 1) for size in window[2:])
     return (height, width, channels)
 
 

@@ -213,6 +213,10 @@ def _of_boxes(boxes: np.ndarray) -> Callable[..., np.ndarray]:
     return lambda one, others: overlaps_with(one, others, ends)
 
 
+def _given(overlaps: np.ndarray) -> Callable[..., np.ndarray]:
+    return lambda one, others: overlaps[others, one]
+
+
 def _padded(values: Any, dtype: Any, limit: int, pad: bool) -> Any:
     array = np.asarray(values, dtype)
     if pad:
@@ -235,9 +239,7 @@ def suppression_kernel(node: Node) -> Any:
             _checked_threshold(threshold, what)
         lowest = numbers[1] if len(numbers) > 1 else np.finfo(values.dtype).min
         limit = _limit(size)
-        overlap = _of_boxes(boxes_array)
-        if with_overlaps:
-            overlap = lambda one, others: boxes_array[others, one]  # noqa: E731
+        overlap = _given(boxes_array) if with_overlaps else _of_boxes(boxes_array)
         became: Any
         sigma = numbers[2] if len(numbers) > 2 else 0
         if sigma < 0:
@@ -278,6 +280,7 @@ def _samples(card: Any) -> Iterator[Any]:
     boxes = _BOXES
     if card is non_max_suppression_with_overlaps_op:
         boxes = np.outer(_SCORES, _SCORES).astype(np.float32)
+        yield Sample(boxes[:3, :3], _SCORES[:3], np.int32(3), *numbers, fixed=(2,), grad=False)
     for limit in (3, 0, 30):
         yield Sample(boxes, _SCORES, np.int32(limit), *numbers, fixed=(2,), grad=False)
     yield Bad(boxes, _SCORES, np.int32(-1), *numbers, match="must be non-negative|not -1")
