@@ -197,9 +197,13 @@ def test_keras_style_layers_share_nothing_by_name():
         layers[0](tf.ones([1, 2]), scope="other")
 
 
-def test_initial_weights_need_the_session_of_keras():
-    with pytest.raises((AttributeError, NotImplementedError), match="batch_set_value"):
-        tf.layers.Dense(1, weights=[np.ones([2, 1]), np.ones([1])])(tf.ones([1, 2]))
+def test_initial_weights_are_set_in_the_session_of_keras():
+    kernel = np.float32([[2.0], [3.0]])
+    layer = tf.layers.Dense(1, weights=[kernel, np.ones([1])])
+    layer(tf.ones([1, 2]))
+    values = tf.keras.backend.batch_get_value(layer.weights)
+    np.testing.assert_array_equal(values[0], kernel)
+    np.testing.assert_array_equal(values[1], [1.0])
 
 
 @pytest.mark.parametrize(

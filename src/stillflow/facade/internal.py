@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from stillflow.facade import (
     internal_contrib,
+    internal_keras,
     internal_ops,
     internal_ragged,
     internal_training,
@@ -75,6 +76,7 @@ MODULES = {
 # Single names of the others, and the modules of ours to ask for all other names.
 OBJECTS: dict[str, dict[str, str]] = {
     **internal_contrib.OBJECTS,
+    **internal_keras.OBJECTS,
     **internal_ops.OBJECTS,
     **internal_ragged.OBJECTS,
     **internal_training.OBJECTS,
@@ -184,14 +186,6 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.python.grappler.tf_optimizer": {
         "OptimizeGraph": "stillflow.facade.graph_folding:OptimizeGraph",
-    },
-    "tensorflow.python.keras.engine.base_layer": {
-        "Layer": "stillflow.layers.base_layer:Layer",
-        "*": "stillflow.layers.base_layer",
-    },
-    "tensorflow.python.keras.engine.input_spec": {"*": "stillflow.layers.input_spec"},
-    "tensorflow.python.keras.mixed_precision.experimental.test_util": {
-        "*": "stillflow.testing.gradient_checks",
     },
     "tensorflow.python.layers.base": {
         "*": "stillflow.layers.base stillflow.layers.style stillflow.layers.input_spec",

@@ -85,6 +85,11 @@ class Layer(base_layer.Layer):
         return name, base_name
 
     @property
+    def _is_legacy_layer(self) -> bool:
+        """Whether models of Keras refuse the layer."""
+        return True
+
+    @property
     def scope_name(self) -> str:
         """The name of the variable scope.
 

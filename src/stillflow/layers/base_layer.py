@@ -14,17 +14,21 @@ from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.graph.tensor_spec import TensorSpec
+from stillflow.layers.attributes import Attributes, layers_in
 from stillflow.layers.call_context import call_context
 from stillflow.layers.connections import Connections
 from stillflow.layers.contributions import Contributions
+from stillflow.layers.history import create_history, has_history, needs_history
 from stillflow.layers.input_spec import InputSpec, check_inputs
 from stillflow.layers.names import to_snake_case, unique_object_name
 from stillflow.layers.policy import Policy, with_input_dtype
 from stillflow.layers.weights import Weights
 from stillflow.ops.math.cast import cast
+from stillflow.train.tracking.base import no_automatic_dependency_tracking
 from stillflow.util import deprecation, tf_inspect
 from stillflow.variables.base import VariableV2
 
@@ -37,7 +41,8 @@ _PYTHON_CONTROL_FLOW = (
 )
 
 
-class Layer(Weights, Contributions, Connections):
+@export("keras.layers.Layer")
+class Layer(Attributes, Weights, Contributions, Connections):
     """A function of tensors that keeps its variables.
 
     A subclass makes variables in `build(input_shape)`, which is called once, and computes its
@@ -54,6 +59,10 @@ class Layer(Weights, Contributions, Connections):
       autocast: whether inputs are cast to the layer's dtype.
     """
 
+    # Whether calling it computes masks as well as outputs.
+    _compute_output_and_mask_jointly = False
+
+    @no_automatic_dependency_tracking
     def __init__(
         self,
         trainable: bool = True,
@@ -166,7 +175,7 @@ class Layer(Weights, Contributions, Connections):
     @trainable.setter
     def trainable(self, value: bool) -> None:
         self._trainable = value
-        for layer in getattr(self, "_layers", ()):
+        for layer in layers_in(self.__dict__.get("_layers", ())):
             layer.trainable = value
 
     @property
@@ -264,8 +273,11 @@ class Layer(Weights, Contributions, Connections):
         """
         symbolic = all(_is_symbolic(x) for x in nest.flatten(inputs))
         inputs = nest.map_structure(_to_tensor, inputs)
+        given = set(kwargs)
         masks = self._input_masks(inputs, args, kwargs)
         training = self._pass_training(args, kwargs)
+        if symbolic and not call_context.in_call and needs_history(inputs):
+            create_history(inputs)
         with call_context.enter(self, inputs, training):
             if symbolic:
                 check_inputs(self.input_spec, inputs, self.name)
@@ -277,9 +289,17 @@ class Layer(Weights, Contributions, Connections):
                         "A layer's `call` method should return a Tensor or a list of Tensors, not "
                         f"None (layer: {self.name})."
                     )
+                if symbolic and has_history(inputs):
+                    kept = {key: value for key, value in kwargs.items() if key in given}
+                    outputs = self._connect(inputs, outputs, args, kept)
                 self._regularize_activity(inputs, outputs)
                 self._mask_outputs(inputs, outputs, masks)
+                if symbolic:
+                    self._called_on(inputs, outputs)
         return outputs
+
+    def _called_on(self, inputs: Any, outputs: Any) -> None:
+        """What a subclass does after a call on tensors."""
 
     def _call(self, inputs: Any, args: Any, kwargs: Any) -> Any:
         if self.dynamic:
@@ -335,11 +355,18 @@ class Layer(Weights, Contributions, Connections):
 
     # ---- masks
 
+    @property
+    def _should_compute_mask(self) -> bool:
+        """Whether masks of inputs are looked at."""
+        return True
+
     def _input_masks(self, inputs: Any, args: Any, kwargs: Any) -> Any:
         """The masks of a call's inputs, put into `kwargs` where `call` takes them."""
         given, mask = self._given("mask", args, kwargs)
         if given:
             return mask
+        if not self._should_compute_mask:
+            return None
         masks = nest.map_structure(lambda x: getattr(x, "_keras_mask", None), inputs)
         if all(mask is None for mask in nest.flatten(masks)):
             return None
@@ -349,6 +376,8 @@ class Layer(Weights, Contributions, Connections):
 
     def _mask_outputs(self, inputs: Any, outputs: Any, masks: Any) -> None:
         flat = nest.flatten(outputs)
+        if self._compute_output_and_mask_jointly:
+            return
         if all(getattr(x, "_keras_mask", None) is not None for x in flat):
             return
         computed = None
@@ -359,7 +388,9 @@ class Layer(Weights, Contributions, Connections):
             try:
                 output._keras_mask = mask
             except AttributeError:  # an array or a number
-                pass
+                continue
+            if mask is not None:
+                mask._keras_history_checked = True
 
     # ---- deprecated names
 

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from stillflow import nest
+from stillflow.graph.api import name_scope
+from stillflow.layers.history import KerasHistory
+from stillflow.layers.node import Node
+from stillflow.ops.control import identity
+
 
 class Connections:
     """Inputs and outputs of a layer, by the nodes that its calls add to a Keras model."""
@@ -11,6 +17,33 @@ class Connections:
     name: Any
     _inbound_nodes: list[Any]
     _outbound_nodes: list[Any]
+    _call_fn_args: Any  # of Layer
+
+    def _connect(self, inputs: Any, outputs: Any, args: Any, kwargs: Any) -> Any:
+        """Remembers a call; gives its outputs, as new tensors where they are inputs."""
+        known = {id(x) for x in nest.flatten(inputs)}
+        flat = [self._renewed(x) if id(x) in known else x for x in nest.flatten(outputs)]
+        outputs = nest.pack_sequence_as(outputs, flat)
+        arguments = {**dict(zip(self._call_fn_args[1:], args, strict=False)), **kwargs}
+        self._add_inbound_node(inputs, outputs, arguments)
+        return outputs
+
+    def _renewed(self, x: Any) -> Any:
+        with name_scope(self.name):
+            return identity(x)
+
+    def _add_inbound_node(
+        self, input_tensors: Any, output_tensors: Any, arguments: Any = None
+    ) -> None:
+        def of_history(attribute: str) -> Any:
+            return nest.map_structure(lambda x: getattr(x._keras_history, attribute), input_tensors)
+
+        Node(
+            self, of_history("layer"), of_history("node_index"), of_history("tensor_index"),
+            input_tensors, output_tensors, arguments,
+        )  # fmt: skip
+        for i, x in enumerate(nest.flatten(output_tensors)):
+            x._keras_history = KerasHistory(self, len(self._inbound_nodes) - 1, i)
 
     @property
     def inbound_nodes(self) -> list[Any]:

@@ -17,6 +17,15 @@ from stillflow.ops.arrays.shape import shape
 from stillflow.ops.math.cast import cast
 from stillflow.util import deprecation
 
+_NOT_OF_A_METRIC = (
+    "We do not support adding an aggregated metric result tensor that is not the output of a "
+    "`tf.keras.metrics.Metric` metric instance. Without having access to the metric instance we "
+    "cannot reset the state of a metric after every epoch during training. You can create a "
+    "`tf.keras.metrics.Metric` instance and pass the result here or pass an un-aggregated result "
+    "with `aggregation` parameter set as `mean`. For example: `self.add_metric(tf.reduce_sum("
+    "inputs), name='mean_activation', aggregation='mean')`"
+)
+
 
 class Contributions:
     """Losses and updates of a layer and of the layers inside it."""
@@ -26,6 +35,7 @@ class Contributions:
     _losses: list[Any]
     _callable_losses: list[Any]
     _updates: list[Any]
+    _metrics: list[Any]
     _inbound_nodes: list[Any]
     _activity_regularizer: Any
     _of_children: Any  # of Weights
@@ -78,6 +88,56 @@ class Contributions:
     def get_losses_for(self, inputs: Any) -> list[Any]:
         """The losses that depend on `inputs`; those that depend on none for None."""
         return _depending(self.losses, "_unconditional_loss", inputs)
+
+    def add_metric(self, value: Any, aggregation: str | None = None, name: Any = None) -> None:
+        """Adds a metric to what a model reports.
+
+        Args:
+          value: a tensor, or the result of a `Metric` that was called.
+          aggregation: "mean" for the mean of the tensor's elements over batches.
+          name: of the metric.
+
+        Raises:
+          ValueError: for another aggregation, no name, or something that is no tensor.
+        """
+        if aggregation is not None and aggregation != "mean":
+            raise ValueError(
+                "We currently support only `mean` sample-wise metric aggregation. You provided "
+                f"aggregation=`{aggregation}`"
+            )
+        made_by = getattr(value, "_metric_obj", None)
+        if name is None and made_by is None:
+            raise ValueError(
+                "Please provide a name for your metric like `self.add_metric(tf.reduce_sum("
+                "inputs), name='mean_activation', aggregation='mean')`"
+            )
+        name = name if made_by is None else made_by.name
+        if not is_tensor(value):
+            raise ValueError(f"Expected a symbolic Tensor for the metric value, received: {value}")
+        if call_context.in_call:
+            Contributions._add_symbolic_metric(self, value, aggregation, name)
+        else:
+            self._add_symbolic_metric(value, aggregation, name)
+
+    def _add_symbolic_metric(self, value: Any, aggregation: Any, name: Any) -> None:
+        known = [metric for metric in self._metrics if metric.name == name]
+        if len(known) > 1:
+            raise ValueError(
+                "Please provide different names for the metrics you have added. We found "
+                f'{len(known)} metrics with the name: "{name}"'
+            )
+        if aggregation is None:
+            if not known and not hasattr(value, "_metric_obj"):
+                raise ValueError(_NOT_OF_A_METRIC)
+            self._metrics += [] if known else [value._metric_obj]
+        elif known:
+            known[0](value)
+        else:
+            from stillflow.keras.metrics.base import Mean
+
+            metric = Mean(name=name)
+            metric(value)
+            self._metrics.append(metric)
 
     def _regularize_activity(self, inputs: Any, outputs: Any) -> None:
         if not self._activity_regularizer:

@@ -28,6 +28,11 @@ def default_counts() -> defaultdict[tuple[str, str], int]:
     return _counts.setdefault(get_default_graph(), defaultdict(int))
 
 
+def reset_counts() -> None:
+    """Forgets which names were given out."""
+    _counts.clear()
+
+
 def unique_object_name(
     name: str,
     name_uid_map: Any = None,

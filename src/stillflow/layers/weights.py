@@ -13,9 +13,16 @@ from stillflow.graph import dtypes
 from stillflow.graph.api import init_scope, name_scope
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.keras.backend.config import floatx
+from stillflow.keras.backend.initialization import track_variable
+from stillflow.layers.attributes import layers_in
 from stillflow.layers.identifiers import constraint_of, initializer_of, regularizer_of
 from stillflow.layers.policy import Policy
-from stillflow.variables.base import Variable, VariableAggregation, VariableSynchronization
+from stillflow.variables.base import (
+    Variable,
+    VariableAggregation,
+    VariableSynchronization,
+    VariableV2,
+)
 from stillflow.variables.initializers import GlorotUniform, Initializer, Zeros
 from stillflow.variables.partitioned import PartitionedVariable
 
@@ -81,6 +88,7 @@ class Weights:
     _non_trainable_weights: list[Any]
     _layers: list[Any]
     add_loss: Any  # of Contributions
+    _track_trackable: Any  # of Attributes
 
     def add_weight(
         self,
@@ -141,7 +149,10 @@ class Weights:
         if regularizer is not None:
             scoped_name = variable.name.partition(":")[0]
             self._regularize_weight(scoped_name, variable, regularizer_of(regularizer))
+        track_variable(variable)
         (self._trainable_weights if trainable else self._non_trainable_weights).append(variable)
+        if isinstance(variable, VariableV2):
+            self._track_trackable(variable, str(name), overwrite=True)
         return variable
 
     def _initializer_of_weight(self, name: str | None, initializer: Any, dtype: Any) -> Any:
@@ -168,7 +179,9 @@ class Weights:
 
     def _of_children(self, attribute: str) -> list[Any]:
         """The items of a list that every layer has, of the layers inside this one."""
-        return list(itertools.chain.from_iterable(getattr(x, attribute) for x in self._layers))
+        return list(
+            itertools.chain.from_iterable(getattr(x, attribute) for x in layers_in(self._layers))
+        )
 
     @property
     def trainable_weights(self) -> list[Any]:

@@ -7,6 +7,7 @@ from typing import Any
 from stillflow.graph import dtypes
 from stillflow.graph.api import colocate_with, control_dependencies, name_scope
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.layers import utils
 from stillflow.layers.base_layer import Layer
@@ -36,6 +37,7 @@ from stillflow.variables.state_ops import assign, assign_sub
 _CLIPPING = ["rmax", "rmin", "dmax"]
 
 
+@export("keras.layers.BatchNormalization")
 class BatchNormalization(Layer):
     """Normalizes by the batch's mean and variance in training, else by their moving averages.
 

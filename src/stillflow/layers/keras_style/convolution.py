@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.layers import utils
 from stillflow.layers.base_layer import Layer
@@ -184,6 +185,7 @@ class Conv(Layer):
         return pad(inputs, [[0, 0], *space])
 
 
+@export("keras.layers.Conv1D", "keras.layers.Convolution1D")
 class Conv1D(Conv):
     """A convolution of sequences."""
 
@@ -215,6 +217,7 @@ class Conv1D(Conv):
         return super().call(self._pad_causally(inputs))
 
 
+@export("keras.layers.Conv2D", "keras.layers.Convolution2D")
 class Conv2D(Conv):
     """A convolution of images."""
 
@@ -240,6 +243,7 @@ class Conv2D(Conv):
         super().__init__(2, **arguments(locals()))
 
 
+@export("keras.layers.Conv3D", "keras.layers.Convolution3D")
 class Conv3D(Conv):
     """A convolution of volumes."""
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.tensor_shape import TensorShape, dimension_value
@@ -33,6 +34,7 @@ from stillflow.ops.math.tensordot import tensordot
 from stillflow.ops.nn.bias import bias_add
 
 
+@export("keras.layers.Dense")
 class Dense(Layer):
     """`activation(matmul(inputs, kernel) + bias)`.
 
@@ -144,6 +146,7 @@ class Dense(Layer):
         }
 
 
+@export("keras.layers.Dropout")
 class Dropout(Layer):
     """Sets a random part of the inputs to 0 in training, and scales up the others.
 
@@ -190,6 +193,7 @@ class Dropout(Layer):
         return {**super().get_config(), **config}
 
 
+@export("keras.layers.Flatten")
 class Flatten(Layer):
     """Makes all dimensions but the first one.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.layers import utils
 from stillflow.layers.base_layer import Layer
@@ -149,36 +150,42 @@ class Pooling3D(_Pooling):
         return transpose(outputs, (0, 4, 1, 2, 3)) if self._channels_first else outputs
 
 
+@export("keras.layers.MaxPooling1D", "keras.layers.MaxPool1D")
 class MaxPooling1D(Pooling1D):
     """Maxima over windows of sequences."""
 
     pool_function = max_pool
 
 
+@export("keras.layers.AveragePooling1D", "keras.layers.AvgPool1D")
 class AveragePooling1D(Pooling1D):
     """Averages over windows of sequences."""
 
     pool_function = avg_pool
 
 
+@export("keras.layers.MaxPooling2D", "keras.layers.MaxPool2D")
 class MaxPooling2D(Pooling2D):
     """Maxima over windows of images."""
 
     pool_function = max_pool
 
 
+@export("keras.layers.AveragePooling2D", "keras.layers.AvgPool2D")
 class AveragePooling2D(Pooling2D):
     """Averages over windows of images."""
 
     pool_function = avg_pool
 
 
+@export("keras.layers.MaxPooling3D", "keras.layers.MaxPool3D")
 class MaxPooling3D(Pooling3D):
     """Maxima over windows of volumes."""
 
     pool_function = max_pool3d
 
 
+@export("keras.layers.AveragePooling3D", "keras.layers.AvgPool3D")
 class AveragePooling3D(Pooling3D):
     """Averages over windows of volumes."""
 

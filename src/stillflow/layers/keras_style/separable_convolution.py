@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.layers import utils
 from stillflow.layers.functional import arguments
@@ -90,6 +91,7 @@ class SeparableConv(Conv):
         return {**config, **self._kernel_config("depthwise", "pointwise")}
 
 
+@export("keras.layers.SeparableConv1D", "keras.layers.SeparableConvolution1D")
 class SeparableConv1D(SeparableConv):
     """A separable convolution of sequences, as images of height 1."""
 
@@ -130,6 +132,7 @@ class SeparableConv1D(SeparableConv):
         return outputs if self.activation is None else self.activation(outputs)
 
 
+@export("keras.layers.SeparableConv2D", "keras.layers.SeparableConvolution2D")
 class SeparableConv2D(SeparableConv):
     """A separable convolution of images."""
 

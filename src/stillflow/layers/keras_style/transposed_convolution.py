@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.layers import utils
 from stillflow.layers.functional import arguments
@@ -100,6 +101,7 @@ class _Transposed(Conv):
         return {**super().get_config(), "output_padding": self.output_padding}
 
 
+@export("keras.layers.Conv2DTranspose", "keras.layers.Convolution2DTranspose")
 class Conv2DTranspose(_Transposed, Conv2D):
     """The transpose of a convolution of images."""
 
@@ -145,6 +147,7 @@ class Conv2DTranspose(_Transposed, Conv2D):
         return transpose(outputs, (0, 3, 1, 2)) if self._channels_first else outputs
 
 
+@export("keras.layers.Conv3DTranspose", "keras.layers.Convolution3DTranspose")
 class Conv3DTranspose(_Transposed, Conv3D):
     """The transpose of a convolution of volumes."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -108,6 +109,21 @@ class AutoTrackable(Trackable):
         self._tracked.pop(name, None)
 
 
+def no_automatic_dependency_tracking(method: Any) -> Any:
+    """A decorator: what a method assigns to attributes becomes no part of the object."""
+
+    @functools.wraps(method)
+    def untracked(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = self.__dict__.get("_self_setattr_tracking", True)
+        object.__setattr__(self, "_self_setattr_tracking", False)
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            object.__setattr__(self, "_self_setattr_tracking", before)
+
+    return untracked
+
+
 @export("contrib.checkpoint.NoDependency")
 class NoDependency:
     """Assigned to an attribute, lets what is in it be no part of the object."""
@@ -124,19 +140,13 @@ def is_trackable(thing: Any) -> bool:
     """Whether an object can be a part of others, and saved with them."""
     from stillflow.train.optimizer import Optimizer
 
-    if isinstance(thing, (Trackable, Optimizer)) or _is_variable(thing) or _is_layer(thing):
+    if isinstance(thing, (Trackable, Optimizer)) or _is_variable(thing):
         return True
     if isinstance(thing, (list, tuple)):
         return any(is_trackable(item) for item in thing)
     if isinstance(thing, dict):
         return any(is_trackable(item) for item in thing.values())
     return hasattr(thing, "_gather_saveables_for_checkpoint")
-
-
-def _is_layer(thing: Any) -> bool:
-    from stillflow.layers.base_layer import Layer
-
-    return isinstance(thing, Layer)
 
 
 def parts_of(thing: Any) -> Iterator[TrackableReference]:
@@ -155,11 +165,6 @@ def parts_of(thing: Any) -> Iterator[TrackableReference]:
         for name, item in thing.items():
             if is_trackable(item):
                 yield TrackableReference(str(name), item)
-    elif _is_layer(thing):
-        for name, item in list(vars(thing).items()):
-            own = not name.startswith("_") or not isinstance(item, (list, tuple, dict))
-            if own and is_trackable(item):
-                yield TrackableReference(name, item)
 
 
 def _parts_of_optimizer(optimizer: Any) -> Iterator[TrackableReference]:

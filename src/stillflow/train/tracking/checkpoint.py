@@ -9,13 +9,9 @@ from typing import Any
 from stillflow.graph import dtypes
 from stillflow.graph.api import device
 from stillflow.graph.export import export
-from stillflow.ops.constants import constant, placeholder_with_default
-from stillflow.ops.control import with_dependencies
-from stillflow.platform import compat
-from stillflow.train import saver_builder
 from stillflow.train.checkpoint_management import update_checkpoint_state_internal
 from stillflow.train.checkpoint_utils import load_checkpoint
-from stillflow.train.saveables import SaveableObject, SaveSpec
+from stillflow.train.saveables import SaveableObject
 from stillflow.train.tracking import status as status_lib
 from stillflow.train.tracking.base import (
     OBJECT_GRAPH_PROTO_KEY,
@@ -24,18 +20,9 @@ from stillflow.train.tracking.base import (
     is_trackable,
 )
 from stillflow.train.tracking.object_graph import ObjectGraph
-from stillflow.train.tracking.restoration import Restoration, open_checkpoint, read_object_graph
+from stillflow.train.tracking.restoration import read_object_graph
+from stillflow.train.tracking.trackable_saver import SavedGraph, TrackableSaver
 from stillflow.variables.base import Variable
-
-
-class _SavedGraph(SaveableObject):
-    """The description of the objects, which is saved and not restored."""
-
-    def __init__(self, content: bytes) -> None:
-        with device("/cpu:0"):
-            tensor = constant(content, dtype=dtypes.string)
-        spec = SaveSpec(tensor, "", OBJECT_GRAPH_PROTO_KEY)
-        super().__init__(tensor, [spec], OBJECT_GRAPH_PROTO_KEY)
 
 
 @export("train.Checkpoint", "contrib.eager.Checkpoint")
@@ -63,9 +50,7 @@ class Checkpoint(AutoTrackable):
             setattr(self, name, thing)
         self._save_counter: Any = None
         self._save_assign_op: Any = None
-        self._prefix: Any = None
-        self._restore_cache: dict[Any, Any] = {}
-        self._save_cache: tuple[bytes, Any] | None = None
+        self._saver: Any = NoDependency(TrackableSaver(self))
 
     def _maybe_create_save_counter(self) -> None:
         if self._save_counter is None:
@@ -78,13 +63,6 @@ class Checkpoint(AutoTrackable):
         """The variable that counts how often was saved."""
         self._maybe_create_save_counter()
         return self._save_counter
-
-    def _file_prefix(self) -> Any:
-        if self._prefix is None:
-            with device("/cpu:0"):
-                prefix = placeholder_with_default("model", shape=(), name="checkpoint_prefix")
-            self._prefix = NoDependency(prefix)
-        return self._prefix
 
     def write(self, file_prefix: Any, session: Any = None) -> str:
         """Saves under exactly this prefix, without a state file.
@@ -99,16 +77,8 @@ class Checkpoint(AutoTrackable):
         return self._write(file_prefix, status_lib.session_or_default(session))
 
     def _write(self, file_prefix: Any, session: Any) -> str:
-        prefix = self._file_prefix()
-        saveables, message = ObjectGraph(self).serialize()
-        content = message.SerializeToString(deterministic=True)
-        if self._save_cache is None or self._save_cache[0] != content:
-            with device("/cpu:0"):
-                saveables = [*saveables, _SavedGraph(content)]
-                save = saver_builder.BaseSaverBuilder().save_op(prefix, saveables)
-                self._save_cache = content, with_dependencies([save], prefix)
-        path = session.run(self._save_cache[1], {prefix: os.fspath(file_prefix)})
-        return compat.as_str(path)
+        path: str = self._saver.save(file_prefix, session)
+        return path
 
     def save(self, file_prefix: Any, session: Any = None) -> str:
         """Saves, numbered by `save_counter`, and writes the state file of the directory.
@@ -149,18 +119,10 @@ class Checkpoint(AutoTrackable):
         if save_path is None:
             self._maybe_create_save_counter()
             return status_lib.InitializationOnlyStatus(self)
-        save_path = os.fspath(save_path)
-        reader, graph = open_checkpoint(save_path)
-        if graph is None:
-            names = set(reader.get_variable_to_shape_map())
-            by_name = status_lib.NameBasedSaverStatus(self, save_path, names)
-            by_name.add_to_optionally_restored(self.save_counter)
-            return by_name
-        prefix = self._file_prefix()
-        restoration = Restoration(save_path, graph, prefix, self._restore_cache)
-        self._maybe_create_save_counter()
-        restoration.start(self)
-        return status_lib.CheckpointLoadStatus(self, restoration, {prefix: save_path})
+        status = self._saver.restore(save_path, self._maybe_create_save_counter)
+        if isinstance(status, status_lib.NameBasedSaverStatus):
+            status.add_to_optionally_restored(self.save_counter)
+        return status
 
 
 CheckpointV1 = Checkpoint
@@ -222,7 +184,7 @@ def saveables_of(root_trackable: Any) -> list[SaveableObject]:
     """What a `Saver` saves for an object, with the description of the objects as they are now."""
     saveables, message = ObjectGraph(root_trackable).serialize()
     with device("/cpu:0"):
-        return [*saveables, _SavedGraph(message.SerializeToString(deterministic=True))]
+        return [*saveables, SavedGraph(message.SerializeToString(deterministic=True))]
 
 
 def gather_initializers(root_trackable: Any) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from stillflow import errors
@@ -44,6 +45,7 @@ class Restoration:
       graph: The `TrackableObjectGraph`.
       objects: The object of each node that has one.
       restore_ops: What reads the values.
+      on_new_ops: Called with those of objects that come later, if it is not None.
     """
 
     def __init__(self, path: str, graph: Any, prefix: Any, cache: dict[Any, Any]) -> None:
@@ -52,6 +54,7 @@ class Restoration:
         self.objects: dict[int, Any] = {}
         self.restore_ops: list[Any] = []
         self.unused: dict[int, list[str]] = {}
+        self.on_new_ops: Callable[[list[Any]], Any] | None = None
         self._prefix = prefix
         self._cache = cache
         self._started = False
@@ -112,6 +115,8 @@ class Restoration:
                 ]
                 self._cache[key] = thing, ops  # the object too: its id stays its own
             self.restore_ops.extend(self._cache[key][1])
+            if self.on_new_ops is not None:
+                self.on_new_ops(self._cache[key][1])
 
     def initialize(self, variable: Any, node: int) -> None:
         """Lets a variable that is made now start with what the checkpoint holds for it."""

@@ -111,6 +111,12 @@ class CheckpointLoadStatus(LoadStatus):
         self._restoration.bind_slots()
         session_or_default(session).run(self._restoration.restore_ops, feed_dict=self._feeds)
 
+    def streaming_restore(self, session: Any) -> None:
+        """Reads the values of all objects that were found, and of later ones when they come."""
+        if self._restoration.restore_ops:
+            self.run_restore_ops(session)
+        self._restoration.on_new_ops = lambda ops: session.run(ops, feed_dict=self._feeds)
+
     def initialize_or_restore(self, session: Any = None) -> None:
         """Reads them, and initializes the variables that the checkpoint lacks."""
         session = session_or_default(session)
@@ -179,6 +185,18 @@ class NameBasedSaverStatus(LoadStatus):
                 f"names: {sorted(unused)}"
             )
         return self
+
+    def streaming_restore(self, session: Any) -> None:
+        """Refused: names of variables that do not exist yet are not known.
+
+        Raises:
+          NotImplementedError: always.
+        """
+        raise NotImplementedError(
+            "Streaming restore not supported from name-based checkpoints when graph building. File "
+            "a feature request if this limitation bothers you. As a workaround, consider either "
+            "using tf.train.Checkpoint to load name-based checkpoints or enabling eager execution."
+        )
 
     def assert_nontrivial_match(self) -> NameBasedSaverStatus:
         """AssertionError unless every variable is in the checkpoint."""

@@ -1,0 +1,61 @@
+"""Internal names of `tensorflow.python.keras` that have an equivalent of our own."""
+
+from __future__ import annotations
+
+_KERAS, _OURS = "tensorflow.python.keras", "stillflow.keras"
+
+_BACKEND = " ".join(
+    f"{_OURS}.backend.{name}"
+    for name in ("initialization", "session", "variables", "function", "config")
+)
+
+OBJECTS: dict[str, dict[str, str]] = {
+    f"{_KERAS}.backend": {
+        "_initialize_variables": f"{_OURS}.backend.initialization:initialize_variables",
+        "unique_object_name": "stillflow.layers.names:unique_object_name",
+        "symbolic_learning_phase": "stillflow.layers.learning_phase:symbolic_learning_phase",
+        "*": _BACKEND,
+    },
+    f"{_KERAS}.engine.base_layer": {
+        "Layer": "stillflow.layers.base_layer:Layer",
+        "*": "stillflow.layers.base_layer stillflow.layers.history"
+             f" {_OURS}.engine.op_layer stillflow.layers.input_spec",
+    },
+    f"{_KERAS}.engine.base_layer_utils": {
+        "create_keras_history": "stillflow.layers.history:create_history",
+        "make_variable": "stillflow.layers.weights:make_variable",
+        "needs_keras_history": "stillflow.layers.history:needs_history",
+        "uses_keras_history": "stillflow.layers.history:uses_history",
+    },
+    f"{_KERAS}.engine.input_layer": {"*": f"{_OURS}.engine.input_layer"},
+    f"{_KERAS}.engine.input_spec": {"*": "stillflow.layers.input_spec"},
+    f"{_KERAS}.engine.network": {
+        "Network": f"{_OURS}.engine.network:Network",
+        "get_source_inputs": f"{_OURS}.engine.input_layer:get_source_inputs",
+    },
+    f"{_KERAS}.engine.node": {"Node": "stillflow.layers.node:Node"},
+    f"{_KERAS}.engine.sequential": {"Sequential": f"{_OURS}.engine.sequential:Sequential"},
+    f"{_KERAS}.engine.training": {"Model": f"{_OURS}.engine.model:Model"},
+    f"{_KERAS}.layers.recurrent": {
+        "DropoutRNNCellMixin": f"{_OURS}.layers.recurrent.cells:DropoutRNNCellMixin",
+        "PeepholeLSTMCell": f"{_OURS}.layers.recurrent.standard:PeepholeLSTMCell",
+    },
+    f"{_KERAS}.mixed_precision.experimental.test_util": {
+        "*": "stillflow.testing.gradient_checks",
+    },
+    f"{_KERAS}.models": {"Network": f"{_OURS}.engine.network:Network"},
+    f"{_KERAS}.optimizer_v2.optimizer_v2": {
+        "OptimizerV2": f"{_OURS}.optimizers.base:OptimizerV2",
+    },
+    f"{_KERAS}.optimizers": {"TFOptimizer": f"{_OURS}.optimizers.tf_optimizer:TFOptimizer"},
+    f"{_KERAS}.utils.losses_utils": {
+        "ReductionV2": f"{_OURS}.losses.base:Reduction",
+        "*": f"{_OURS}.losses.base",
+    },
+}
+for _name, _classes in {
+    "adadelta": "adaptive", "adagrad": "adaptive", "adam": "adam", "adamax": "adam",
+    "ftrl": "ftrl", "gradient_descent": "gradient_descent", "nadam": "adam",
+    "rmsprop": "rmsprop", "learning_rate_schedule": "schedules",
+}.items():  # fmt: skip
+    OBJECTS[f"{_KERAS}.optimizer_v2.{_name}"] = {"*": f"{_OURS}.optimizers.{_classes}"}

@@ -1,0 +1,1 @@
+"""Layers put together: models, and how they are trained."""

@@ -1,0 +1,369 @@
+"""The part of a model that knows its optimizer, losses and metrics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow.graph.api import name_scope
+from stillflow.keras.backend.function import function
+from stillflow.keras.engine.endpoints import (
+    TrainingEndpoint,
+    set_loss_weights,
+    set_sample_weight_modes,
+)
+from stillflow.keras.engine.losses_and_metrics import loss_functions, metrics_by_output, with_mask
+from stillflow.keras.losses.base import Reduction, compute_weighted_loss, reduce_weighted_loss
+from stillflow.keras.metrics.base import Mean
+from stillflow.keras.optimizers import registry as optimizers
+from stillflow.layers.attributes import layers_in
+from stillflow.layers.learning_phase import symbolic_learning_phase
+from stillflow.platform import tf_logging as logging
+from stillflow.train.tracking.base import Trackable, no_automatic_dependency_tracking
+
+TRAIN, TEST, PREDICT = "train", "test", "predict"
+
+
+class Compiling:
+    """How a model is trained: `compile`, and the functions that run steps."""
+
+    inputs: Any
+    outputs: Any
+    output_names: list[str]
+    layers: list[Any]
+    losses: list[Any]
+    built: bool
+    optimizer: Any
+    dynamic: bool
+    state_updates: list[Any]
+    _layers: list[Any]
+    _metrics: list[Any]
+    _is_compiled: bool
+    _feed_inputs: list[Any]
+    _unique_trainable_weights: list[Any]
+    _track_trackable: Any
+    get_losses_for: Any
+    get_updates_for: Any
+
+    @no_automatic_dependency_tracking
+    def compile(
+        self,
+        optimizer: Any = "rmsprop",
+        loss: Any = None,
+        metrics: Any = None,
+        loss_weights: Any = None,
+        sample_weight_mode: Any = None,
+        weighted_metrics: Any = None,
+        target_tensors: Any = None,
+        distribute: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        """Sets how the model is trained.
+
+        Args:
+          optimizer: an optimizer of Keras or `tf.train`, or a name.
+          loss: a name, function or `Loss`; one for each output in a list or dictionary.
+          metrics: names, functions and `Metric`s; lists of such or a dictionary for each output.
+          loss_weights: the losses' factors, in a list or dictionary.
+          sample_weight_mode: "temporal" for weights of steps; one for each output.
+          weighted_metrics: metrics that are weighted as the losses are.
+          target_tensors: tensors that are the targets.
+          distribute: not supported.
+          **kwargs: arguments of `Session.run`.
+
+        Raises:
+          ValueError: for arguments that do not fit the model.
+          NotImplementedError: for a distribution strategy.
+        """
+        if distribute is not None:
+            raise NotImplementedError("Model.compile: distribute= is not supported by Stillflow")
+        kwargs.pop("experimental_run_tf_function", None)
+        if kwargs.pop("run_eagerly", None):
+            raise ValueError("You can only set `run_eagerly=True` if eager execution is enabled.")
+        self._set_optimizer(optimizer)
+        self.loss, self.loss_weights = loss or {}, loss_weights
+        self.sample_weight_mode = sample_weight_mode
+        self._compile_metrics, self._compile_weighted_metrics = metrics or [], weighted_metrics
+        self._training_endpoints: list[TrainingEndpoint] = []
+        self._compiled_trainable_state = self._get_trainable_state()
+        self._compile_metric_functions: list[Any] = []
+        if not self.built or not self.inputs or not self.outputs:
+            return  # compiled again with the first data
+        self._is_compiled = True
+        self.loss_functions = loss_functions(self.loss, self.output_names)
+        targets = self._given_targets(target_tensors)
+        self._training_endpoints = [
+            TrainingEndpoint(*parts)
+            for parts in zip(
+                self.outputs, self.output_names, self.loss_functions, targets, strict=True
+            )
+        ]
+        set_loss_weights(self._training_endpoints, loss_weights)
+        self._name_metrics(metrics, weighted_metrics)
+        self._call_metrics(weighted=False)
+        set_sample_weight_modes(self._training_endpoints, sample_weight_mode)
+        self._compile_weights_and_loss()
+        self._function_kwargs = kwargs
+        self.train_function = self.test_function = self.predict_function = None
+        self._collected_trainable_weights = self._unique_trainable_weights
+
+    def _set_optimizer(self, optimizer: Any) -> None:
+        if isinstance(optimizer, (list, tuple)):
+            self.optimizer = [optimizers.get(one) for one in optimizer]
+        else:
+            self.optimizer = optimizers.get(optimizer)
+        if isinstance(self.optimizer, Trackable):
+            self._track_trackable(self.optimizer, name="optimizer", overwrite=True)
+
+    def _given_targets(self, targets: Any) -> list[Any]:
+        count = len(self.outputs)
+        if targets is None or (isinstance(targets, list) and targets == []):
+            return [None] * count
+        if isinstance(targets, list):
+            if len(targets) != count:
+                raise ValueError(
+                    "When passing a list as `target_tensors`, it should have one entry per model "
+                    f"output. The model has {count} outputs, but you passed "
+                    f"target_tensors={targets}"
+                )
+            return targets
+        if isinstance(targets, dict):
+            unknown = set(targets) - set(self.output_names)
+            if unknown:
+                raise ValueError(
+                    f'Unknown entry in `target_tensors` dictionary: "{unknown}". Only expected '
+                    f"the following keys: {self.output_names}"
+                )
+            return [targets.get(name) for name in self.output_names]
+        if tf.is_tensor(targets):
+            return [targets]
+        raise TypeError(
+            "Expected `target_tensors` to be a list or tuple or dict or a single tensor, but got:",
+            targets,
+        )
+
+    # ---- metrics
+
+    @property
+    def metrics(self) -> list[Any]:
+        """The metrics: those given to `compile`, then those of the model and its layers."""
+        found = list(self._compile_metric_functions) if self._is_compiled else []
+        return found + self._metrics + _metrics_of_layers(self._layers)
+
+    @property
+    def metrics_names(self) -> list[str]:
+        """What the numbers are called that training and evaluation give."""
+        names = ["loss"]
+        if self._is_compiled:
+            if len(self._training_endpoints) > 1:
+                names += [e.loss_name for e in self._training_endpoints if not e.skips_target]
+            names += [metric.name for metric in self._compile_metric_functions]
+        names += [metric.name for layer in self.layers for metric in layer._metrics]
+        return names + [metric.name for metric in self._metrics]
+
+    def reset_metrics(self) -> None:
+        """Lets all metrics begin anew."""
+        for metric in self._all_metrics():
+            metric.reset_states()
+
+    def _all_metrics(self) -> list[Any]:
+        losses = [e.loss_metric for e in getattr(self, "_training_endpoints", ())]
+        return [metric for metric in losses if metric is not None] + self.metrics
+
+    def _name_metrics(self, metrics: Any, weighted_metrics: Any) -> None:
+        shapes = [None if x.shape.ndims is None else x.shape.as_list() for x in self.outputs]
+        plain, weighted = (
+            metrics_by_output(given, self.output_names, shapes, self.loss_functions, is_weighted)
+            for given, is_weighted in ((metrics, False), (weighted_metrics, True))
+        )
+        for i, endpoint in enumerate(self._training_endpoints):
+            if not endpoint.skips_target:
+                plain[i] = self._with_unique_names(plain[i], i)
+                weighted[i] = self._with_unique_names(weighted[i], i)
+        if len(self._training_endpoints) > 1:
+            for endpoint in self._training_endpoints:
+                if not endpoint.skips_target:
+                    endpoint.loss_metric = Mean(name=endpoint.loss_name)
+        self._per_output_metrics, self._per_output_weighted_metrics = plain, weighted
+
+    def _with_unique_names(self, metrics: dict[str, Any], output: int) -> dict[str, Any]:
+        named = {}
+        for base_name, metric in metrics.items():
+            if len(self.output_names) > 1:
+                base_name = f"{self.output_names[output]}_{base_name}"
+            name, number = base_name, 1
+            while name in self.metrics_names:
+                name, number = f"{base_name}_{number}", number + 1
+            metric._name = name
+            named[name] = metric
+            self._compile_metric_functions.append(metric)
+        return named
+
+    def _call_metrics(self, weighted: bool) -> None:
+        per_output = self._per_output_weighted_metrics if weighted else self._per_output_metrics
+        with name_scope("metrics"):
+            for endpoint, metrics in zip(self._training_endpoints, per_output, strict=True):
+                if endpoint.skips_target:
+                    continue
+                y_pred = endpoint.output
+                for name, metric in metrics.items():
+                    with name_scope(name):
+                        mask = getattr(y_pred, "_keras_mask", None)
+                        weights = endpoint.sample_weight if weighted else None
+                        weights = with_mask(mask, weights, y_pred)
+                        metric(endpoint.target, y_pred, sample_weight=weights)
+
+    # ---- the loss
+
+    def _compile_weights_and_loss(self) -> None:
+        for endpoint in self._training_endpoints:
+            endpoint.set_sample_weight()
+        self._call_metrics(weighted=True)
+        self.total_loss = self._total_loss()
+
+    @property
+    def sample_weights(self) -> list[Any]:
+        """The placeholders of weights, None where there is none."""
+        return [endpoint.sample_weight for endpoint in self._training_endpoints]
+
+    def _total_loss(self) -> Any:
+        total: Any = None
+        with name_scope("loss"):
+            for endpoint in self._training_endpoints:
+                if endpoint.skips_target:
+                    continue
+                with name_scope(endpoint.loss_name):
+                    loss = _loss_of(endpoint)
+                if len(self.outputs) > 1:
+                    endpoint.loss_metric(loss)
+                weighted = endpoint.loss_weight * loss
+                total = weighted if total is None else total + weighted
+            if total is None:
+                if not self.losses:
+                    raise ValueError(
+                        "The model cannot be compiled because it has no loss to optimize."
+                    )
+                total = 0.0
+            added = self.get_losses_for(None) + self.get_losses_for(self.inputs)
+            if added:
+                total += tf.add_n(added)
+        return total
+
+    # ---- which layers are trained
+
+    def _get_trainable_state(self) -> list[tuple[Any, bool]]:
+        return [(x, x.trainable) for x in _all_layers(self)]
+
+    def _set_trainable_state(self, state: list[tuple[Any, bool]]) -> None:
+        for layer, trainable in state:
+            layer.trainable = trainable
+
+    def _check_trainable_weights(self) -> None:
+        collected = getattr(self, "_collected_trainable_weights", None)
+        if collected is not None and len(collected) != len(self._unique_trainable_weights):
+            logging.log_first_n(
+                logging.WARN,
+                "Discrepancy between trainable weights and collected trainable weights, did you "
+                "set `model.trainable` without calling `model.compile` after ?",
+                1,
+            )
+
+    # ---- functions that run a step
+
+    @property
+    def _feed_targets(self) -> list[Any]:
+        return [e.target for e in self._training_endpoints if e.feeds_target]
+
+    @property
+    def _feed_sample_weights(self) -> list[Any]:
+        return [x for x in self.sample_weights if x is not None]
+
+    def _recompiled(self) -> bool:
+        """Whether the loss had to be made again, as weights are given now or are not."""
+        mismatch = self._is_compiled and any(e.weights_mismatch for e in self._training_endpoints)
+        if mismatch:
+            self._compile_weights_and_loss()
+        return mismatch
+
+    def _results(self) -> list[Any]:
+        metrics = self._all_metrics()
+        return [self.total_loss] + [m._call_result for m in metrics if hasattr(m, "_call_result")]
+
+    def _make_train_function(self) -> None:
+        recompiled = self._recompiled()
+        self._check_trainable_weights()
+        if isinstance(self.optimizer, list):
+            raise ValueError("The `optimizer` in `compile` should be a single optimizer.")
+        if self.train_function is not None and not recompiled:
+            return
+        current = self._get_trainable_state()
+        self._set_trainable_state(self._compiled_trainable_state)
+        inputs = self._feed_inputs + self._feed_targets + self._feed_sample_weights
+        if not isinstance(symbolic_learning_phase(), int):
+            inputs = [*inputs, symbolic_learning_phase()]
+        with name_scope("training"):
+            updates = self.optimizer.get_updates(
+                params=self._collected_trainable_weights, loss=self.total_loss
+            )
+            updates = updates + self.get_updates_for(None) + self.get_updates_for(self.inputs)
+        results = self._results()
+        with name_scope("training"):
+            self.train_function = function(
+                inputs, results, updates=updates, name="train_function", **self._function_kwargs
+            )
+        self._set_trainable_state(current)
+
+    def _make_test_function(self) -> None:
+        recompiled = self._recompiled()
+        if self.test_function is not None and not recompiled:
+            return
+        inputs = self._feed_inputs + self._feed_targets + self._feed_sample_weights
+        with name_scope("evaluation"):
+            self.test_function = function(
+                inputs, self._results(), updates=self.state_updates, name="test_function",
+                **self._function_kwargs,
+            )  # fmt: skip
+
+    def _make_predict_function(self) -> None:
+        if getattr(self, "predict_function", None) is None:
+            with name_scope("predict"):
+                self.predict_function = function(
+                    self._feed_inputs, self.outputs, updates=self.state_updates,
+                    name="predict_function", **getattr(self, "_function_kwargs", {}),
+                )  # fmt: skip
+
+    def _make_execution_function(self, mode: str) -> Any:
+        getattr(self, f"_make_{mode}_function")()
+        return getattr(self, f"{mode}_function")
+
+
+def _loss_of(endpoint: TrainingEndpoint) -> Any:
+    """The loss of an output."""
+    y_true, y_pred, loss = endpoint.target, endpoint.output, endpoint.loss_fn
+    weights = with_mask(getattr(y_pred, "_keras_mask", None), endpoint.sample_weight, y_pred)
+    if not hasattr(loss, "reduction"):
+        return loss(y_true, y_pred, sample_weight=weights)
+    losses = compute_weighted_loss(
+        loss.call(y_true, y_pred), sample_weight=weights, reduction=Reduction.NONE
+    )
+    reduction = loss.reduction
+    if reduction == Reduction.AUTO:
+        reduction = Reduction.SUM_OVER_BATCH_SIZE
+    return reduce_weighted_loss(losses, reduction=reduction)
+
+
+def _metrics_of_layers(layers: Any) -> list[Any]:
+    metrics: list[Any] = []
+    for layer in layers_in(layers):
+        if isinstance(layer, Compiling):
+            metrics += layer._metrics + _metrics_of_layers(layer.layers)
+        else:
+            metrics += layer.metrics
+    return metrics
+
+
+def _all_layers(layer: Any) -> list[Any]:
+    found = [layer]
+    for inner in layers_in(getattr(layer, "_layers", ())):
+        found += _all_layers(inner)
+    return found

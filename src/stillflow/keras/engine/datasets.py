@@ -1,0 +1,111 @@
+"""Datasets as inputs of a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stillflow.data.dataset import DatasetV2
+from stillflow.data.dataset_v1 import make_initializable_iterator
+from stillflow.data.experimental import INFINITE, cardinality
+from stillflow.data.iterator import Iterator
+from stillflow.keras.backend.session import get_session, get_value
+
+
+def is_dataset(x: Any) -> bool:
+    """Whether data are a `tf.data.Dataset`."""
+    return isinstance(x, DatasetV2)
+
+
+def is_iterator(x: Any) -> bool:
+    """Whether data are an iterator of a dataset."""
+    return isinstance(x, Iterator)
+
+
+def refuse_other_data(x: Any, y: Any, sample_weight: Any, validation_split: float = 0.0) -> None:
+    """Refuses targets and weights beside a dataset, which has its own.
+
+    Raises:
+      ValueError: if there are some.
+    """
+    if y is not None:
+        raise ValueError(
+            f"You passed a dataset or dataset iterator ({x}) as input `x` to your model. In that "
+            "case, you should not specify a target (`y`) argument, since the dataset or dataset "
+            f"iterator generates both input data and target data. Received: {y}"
+        )
+    if sample_weight is not None:
+        raise ValueError(
+            "`sample_weight` argument is not supported when input `x` is a dataset or a dataset "
+            "iterator. Instead, youcan provide sample_weight as the third element  of yourdataset, "
+            f"i.e. (inputs, targets, sample_weight). Received: x={x}, "
+            f"sample_weight={sample_weight}"
+        )
+    if validation_split:
+        raise ValueError(
+            "`validation_split` argument is not supported when input `x` is a dataset or a dataset "
+            f"iterator. Received: x={x}, validation_split={validation_split:f}"
+        )
+
+
+def iterator_of(dataset: Any) -> Any:
+    """An iterator that is initialized."""
+    iterator = make_initializable_iterator(dataset)
+    restart(iterator)
+    return iterator
+
+
+def restart(iterator: Any) -> None:
+    """Lets an iterator begin anew."""
+    get_session((iterator.initializer,)).run(iterator.initializer)
+
+
+def next_tensors(iterator: Any) -> tuple[Any, Any, Any]:
+    """(inputs, targets, weights) of the next batch, None for what the dataset does not give.
+
+    Raises:
+      ValueError: if an element is something else.
+    """
+    element = iterator.get_next()
+    if not isinstance(element, (list, tuple)):
+        return element, None, None
+    if len(element) not in (2, 3):
+        raise ValueError(
+            "Please provide model inputs as a list or tuple of 2 or 3 elements: (input, target) or "
+            f"(input, target, sample_weights) Received {element}"
+        )
+    x, y, *rest = element
+    return x, y, rest[0] if rest else None
+
+
+def steps_of(dataset: Any, steps: int | None, epochs: int, name: str) -> int | None:
+    """The number of batches in an epoch, None if it is found out when they run out.
+
+    Args:
+      steps: the number that was asked for, or None.
+      name: of the argument, for messages.
+
+    Raises:
+      ValueError: if the dataset has fewer, or never ends.
+    """
+    size = int(np.asarray(get_value(cardinality(dataset))))
+    if size == INFINITE and steps is None:
+        raise ValueError(
+            f"When passing an infinitely repeating dataset, you must specify the `{name}` argument."
+        )
+    if steps is None:
+        return size if size >= 0 else None
+    if 0 <= size < steps * epochs:
+        if epochs > 1:
+            raise ValueError(
+                f"The dataset you passed contains {size} batches, but you passed `epochs={epochs}` "
+                f"and `{name}={steps}`, which is a total of {steps * epochs} steps. We cannot draw "
+                "that many steps from this dataset. We suggest to set "
+                f"`{name}={size // epochs}`."
+            )
+        raise ValueError(
+            f"The dataset you passed contains {size} batches, but you passed `{name}={steps}`. We "
+            f"cannot draw that many steps from this dataset. We suggest to set `{name}={size}`."
+        )
+    return steps

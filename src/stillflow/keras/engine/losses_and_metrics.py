@@ -1,0 +1,173 @@
+"""From what `compile` is given to losses and metrics of each output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import stillflow as tf
+from stillflow import nest
+from stillflow.keras.engine.endpoints import check_keys, compares_with
+from stillflow.keras.losses import classes, functions
+from stillflow.keras.losses.alignment import align_weights
+from stillflow.keras.losses.base import Loss, LossFunctionWrapper, Reduction
+from stillflow.keras.metrics import registry
+from stillflow.keras.metrics.base import MeanMetricWrapper, Metric, clone_metric
+from stillflow.keras.metrics.functions import (
+    binary_accuracy,
+    categorical_accuracy,
+    sparse_categorical_accuracy,
+)
+from stillflow.platform import tf_logging as logging
+
+_ACCURACY, _CROSSENTROPY = ("accuracy", "acc"), ("crossentropy", "ce")
+# For binary outputs, integer classes, others.
+_BY_OUTPUT = {
+    "acc": (binary_accuracy, sparse_categorical_accuracy, categorical_accuracy),
+    "ce": (
+        functions.binary_crossentropy,
+        functions.sparse_categorical_crossentropy,
+        functions.categorical_crossentropy,
+    ),
+}
+
+
+def loss_functions(loss: Any, output_names: list[str]) -> list[Any]:
+    """The loss of each output.
+
+    Args:
+      loss: one for all, a list, or a dictionary by output names.
+
+    Raises:
+      ValueError: if there are too few or too many, or one is unknown.
+    """
+    if isinstance(loss, Mapping):
+        check_keys("loss", loss, output_names)
+        for name in output_names:
+            if name not in loss:
+                logging.warning(
+                    f"Output {name} missing from loss dictionary. We assume this was done on "
+                    "purpose. The fit and evaluate APIs will not be expecting any data to be "
+                    f"passed to {name}."
+                )
+        return [loss_function(loss.get(name)) for name in output_names]
+    if isinstance(loss, Sequence) and not isinstance(loss, str):
+        if len(loss) != len(output_names):
+            raise ValueError(
+                "When passing a list as loss, it should have one entry per model outputs. The "
+                f"model has {len(output_names)} outputs, but you passed loss={loss}"
+            )
+        found: list[Any] = nest.map_structure(loss_function, loss)
+        return found
+    return [loss_function(loss) for _ in output_names]
+
+
+def loss_function(loss: Any) -> Any:
+    """A loss as an object; None stays None."""
+    if loss is None or isinstance(loss, Loss):
+        return loss
+    if isinstance(loss, Mapping):
+        loss = classes.get(loss)
+    if callable(loss) and not hasattr(loss, "__name__"):
+        return loss
+    function = classes.get(loss)
+    return LossFunctionWrapper(
+        function, name=function.__name__, reduction=Reduction.SUM_OVER_BATCH_SIZE
+    )
+
+
+def metrics_by_output(
+    metrics: Any,
+    output_names: list[str],
+    output_shapes: list[Any],
+    losses: list[Any],
+    weighted: bool = False,
+) -> list[dict[str, Any]]:
+    """The metrics of each output, by their names.
+
+    Args:
+      metrics: a list, a list of one list for each output, or a dictionary by output names.
+      weighted: whether they are weighted as the losses are.
+
+    Raises:
+      ValueError: if there are too few or too many lists.
+      TypeError: if it is something else.
+    """
+    if not metrics:
+        return [{} for _ in output_names]
+    if isinstance(metrics, list):
+        nested = _nested(metrics, output_names)
+    elif isinstance(metrics, Mapping):
+        check_keys("metrics", metrics, output_names)
+        nested = [_as_list(metrics.get(name, [])) for name in output_names]
+    else:
+        raise TypeError(
+            "Type of `metrics` argument not understood. Expected a list or dictionary, found: "
+            f"{metrics}"
+        )
+    found = []
+    for i, of_output in enumerate(nested):
+        named: dict[str, Any] = {}
+        for metric in of_output:
+            name = _metric_name(metric, weighted)
+            function = _metric_function(metric, output_shapes[i], losses[i])
+            if not isinstance(function, Metric):
+                function = MeanMetricWrapper(function, name=name)
+            named[name] = function
+        found.append(named)
+    return found
+
+
+def _nested(metrics: list[Any], output_names: list[str]) -> list[list[Any]]:
+    if any(isinstance(metric, list) for metric in metrics):
+        if len(metrics) != len(output_names):
+            raise ValueError(
+                "When passing a list of lists as `metrics`, it should have one entry per model "
+                f"output. The model has {len(output_names)} outputs, but you passed "
+                f"metrics={metrics}"
+            )
+        return [_as_list(metric) for metric in metrics]
+    if len(output_names) > 1:
+        return [[clone_metric(metric) for metric in metrics] for _ in output_names]
+    return [metrics]
+
+
+def _as_list(x: Any) -> list[Any]:
+    return x if isinstance(x, list) else [x]
+
+
+def _metric_name(metric: Any, weighted: bool) -> str:
+    if metric in _ACCURACY:
+        name = "acc"
+    elif metric in _CROSSENTROPY:
+        name = "ce"
+    else:
+        function = registry.get(metric)
+        name = function.name if hasattr(function, "name") else function.__name__
+    return f"weighted_{name}" if weighted else name
+
+
+def _metric_function(metric: Any, output_shape: Any, loss: Any) -> Any:
+    """The function or object of a metric; what "accuracy" means depends on the loss."""
+    if metric not in _ACCURACY + _CROSSENTROPY:
+        return registry.get(metric)
+    binary, sparse, categorical = _BY_OUTPUT["acc" if metric in _ACCURACY else "ce"]
+    if output_shape[-1] == 1 or compares_with(
+        loss, classes.BinaryCrossentropy, functions.binary_crossentropy
+    ):
+        return binary
+    if compares_with(
+        loss, classes.SparseCategoricalCrossentropy, functions.sparse_categorical_crossentropy
+    ):
+        return sparse
+    return categorical
+
+
+def with_mask(mask: Any, weights: Any, y_pred: Any) -> Any:
+    """Weights that are 0 where an output is masked."""
+    if mask is None:
+        return weights
+    mask = tf.cast(mask, y_pred.dtype)
+    if weights is None:
+        return mask
+    return align_weights(mask, weights) * mask

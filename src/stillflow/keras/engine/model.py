@@ -1,0 +1,85 @@
+"""`tf.keras.Model`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import stillflow as tf
+from stillflow import nest
+from stillflow.graph.export import export
+from stillflow.graph.tensor_shape import TensorShape
+from stillflow.keras.backend.variables import is_placeholder
+from stillflow.keras.engine.compiling import Compiling
+from stillflow.keras.engine.feeding import Feeding
+from stillflow.keras.engine.model_inputs import ModelInputs
+from stillflow.keras.engine.network import Network
+from stillflow.keras.engine.steps import Steps
+from stillflow.keras.engine.training import Training
+from stillflow.layers.learning_phase import learning_phase
+from stillflow.layers.node import int_shape
+from stillflow.train.tracking.base import no_automatic_dependency_tracking
+
+
+@export("keras.Model", "keras.models.Model")
+class Model(Compiling, Feeding, Steps, Training, Network):
+    """A network that can be trained.
+
+    Args:
+      inputs, outputs: tensors between which the layers lie; a subclass that defines `call` gives
+        none.
+      name: of the model.
+      trainable: whether its variables are trained.
+    """
+
+    def _called_on(self, inputs: Any, outputs: Any) -> None:
+        if not self.inputs:
+            self._set_inputs(inputs, outputs)
+
+    def _set_inputs(self, inputs: Any, outputs: Any = None, training: Any = None) -> None:
+        """Takes inputs, or placeholders for such, for those that training feeds."""
+        inputs = self._set_input_attributes(inputs)
+        if outputs is None:
+            kwargs = {}
+            if self._expects("training"):
+                kwargs["training"] = learning_phase() if training is None else training
+            try:
+                outputs = self(inputs, **kwargs)
+            except NotImplementedError:
+                outputs = None
+        self._set_output_attributes(outputs)
+
+    @no_automatic_dependency_tracking
+    def _set_input_attributes(self, inputs: Any) -> Any:
+        if self.inputs:
+            raise ValueError("Model inputs are already set.")
+        if type(self).__name__ == "Sequential" and not self.built:
+            self._build_input_shape = _shape_of_examples(inputs)
+        given = ModelInputs(inputs)
+        inputs = given.symbolic()
+        self.inputs = given.symbolic(single_as_list=True)
+        self.input_names = given.names
+        fed = [(name, x) for name, x in given.items() if is_placeholder(x)]
+        self._feed_input_names = [name for name, _ in fed]
+        self._feed_inputs = [x for _, x in fed]
+        self._feed_input_shapes = [int_shape(x) for _, x in fed]
+        return inputs
+
+    @no_automatic_dependency_tracking
+    def _set_output_attributes(self, outputs: Any) -> None:
+        self.outputs = nest.flatten(outputs)
+        self.output_names = [f"output_{i + 1}" for i in range(len(self.outputs))]
+        self.built = True
+
+
+def _shape_of_examples(inputs: Any) -> tuple[Any, ...]:
+    if isinstance(inputs, dict):
+        raise ValueError(
+            "Passing a dictionary input to a Sequential Model which doesn't have FeatureLayer as "
+            "the first layer is an error."
+        )
+    shape = inputs if isinstance(inputs, TensorShape) else np.shape(inputs)
+    if tf.is_tensor(inputs):
+        shape = inputs.shape
+    return (None, *(shape.as_list() if isinstance(shape, TensorShape) else shape)[1:])

@@ -1,0 +1,207 @@
+"""`tf.keras.Sequential`."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from stillflow import nest
+from stillflow.graph.export import export
+from stillflow.keras.engine.input_layer import Input, InputLayer, get_source_inputs
+from stillflow.keras.engine.model import Model
+from stillflow.keras.engine.network import first_input_shape, refuse_legacy_layers
+from stillflow.layers.base_layer import Layer
+from stillflow.platform import tf_logging as logging
+from stillflow.train.tracking.base import no_automatic_dependency_tracking
+from stillflow.util import tf_inspect
+
+
+@export("keras.Sequential", "keras.models.Sequential")
+class Sequential(Model):
+    """A model of layers one after another.
+
+    Args:
+      layers: to be added at once.
+      name: of the model.
+    """
+
+    @no_automatic_dependency_tracking
+    def __init__(self, layers: Any = None, name: Any = None) -> None:
+        super().__init__(name=name)
+        self.supports_masking = self._compute_output_and_mask_jointly = True
+        self._build_input_shape: Any = None
+        self._layer_call_argspecs: dict[Any, Any] = {}
+        if layers:
+            layers = list(layers) if isinstance(layers, (list, tuple)) else [layers]
+            refuse_legacy_layers(layers)
+            for layer in layers:
+                self.add(layer)
+
+    @property
+    def layers(self) -> list[Any]:
+        """The layers, without that of the input."""
+        layers = super().layers
+        return layers[1:] if layers and isinstance(layers[0], InputLayer) else layers
+
+    @property
+    def dynamic(self) -> bool:
+        return any(layer.dynamic for layer in self.layers)
+
+    @property
+    def input_spec(self) -> Any:
+        return getattr(self.layers[0], "input_spec", None) if self.layers else None
+
+    @no_automatic_dependency_tracking
+    def add(self, layer: Any) -> None:
+        """Adds a layer at the end.
+
+        Raises:
+          TypeError: if it is no layer.
+          ValueError: if it has several outputs.
+        """
+        history = getattr(layer, "_keras_history", None)
+        if history is not None and isinstance(history.layer, InputLayer):
+            layer = history.layer
+        if not isinstance(layer, Layer):
+            raise TypeError(f"The added layer must be an instance of class Layer. Found: {layer}")
+        refuse_legacy_layers([layer])
+        self.built = False
+        set_inputs = False
+        if not self._layers:
+            set_inputs = self._begin_with(layer)
+        elif self.outputs:
+            output = layer(self.outputs[0])
+            if len(nest.flatten(output)) != 1:
+                raise TypeError(_ONE_OUTPUT)
+            self.outputs = [output]
+        if self.outputs:
+            self.built = True
+        if set_inputs or self._is_graph_network:
+            self._init_graph_network(self.inputs, self.outputs, name=self.name)
+        else:
+            self._layers.append(layer)
+        if self._layers:
+            self._track_layers(self._layers)
+        self._layer_call_argspecs[layer] = tf_inspect.getfullargspec(layer.call)
+
+    def _begin_with(self, layer: Any) -> bool:
+        """Takes the inputs of the first layer, if it knows them."""
+        if not isinstance(layer, InputLayer):
+            shape, dtype = first_input_shape(layer)
+            if not shape:
+                return False
+            layer(Input(batch_shape=shape, dtype=dtype, name=f"{layer.name}_input"))
+        outputs = nest.flatten(layer._inbound_nodes[-1].output_tensors)
+        if len(outputs) != 1:
+            raise ValueError(_ONE_OUTPUT)
+        self.outputs = outputs
+        self.inputs = get_source_inputs(outputs[0])
+        return True
+
+    @no_automatic_dependency_tracking
+    def pop(self) -> None:
+        """Removes the last layer.
+
+        Raises:
+          TypeError: if there is none.
+        """
+        if not self.layers:
+            raise TypeError("There are no layers in the model.")
+        self._layer_call_argspecs.pop(self._layers.pop())
+        if not self.layers:
+            self.outputs = self.inputs = None
+            self.built = False
+        elif self._is_graph_network:
+            self.layers[-1]._outbound_nodes = []
+            self.outputs = [self.layers[-1].output]
+            self._init_graph_network(self.inputs, self.outputs, name=self.name)
+            self.built = True
+
+    def build(self, input_shape: Any = None) -> None:
+        """Makes the variables for inputs of a shape.
+
+        Raises:
+          ValueError: if there is no shape.
+        """
+        if self._is_graph_network:
+            self._init_graph_network(self.inputs, self.outputs, name=self.name)
+        elif input_shape is None:
+            raise ValueError("You must provide an `input_shape` argument.")
+        else:
+            self._build_input_shape = tuple(input_shape)
+            super().build(self._build_input_shape)
+        self.built = True
+
+    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+        """Calls the layers one after another."""
+        if self._is_graph_network:
+            if not self.built:
+                self._init_graph_network(self.inputs, self.outputs, name=self.name)
+            return super().call(inputs, training=training, mask=mask)
+        for layer in self.layers:
+            arguments = self._layer_call_argspecs[layer].args
+            given = {"mask": mask, "training": training}
+            inputs = layer(inputs, **{k: v for k, v in given.items() if k in arguments})
+            mask = inputs._keras_mask
+        return inputs
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """The shape of the last layer's output."""
+        for layer in self.layers:
+            input_shape = layer.compute_output_shape(input_shape)
+        return input_shape
+
+    def compute_mask(self, inputs: Any, mask: Any) -> Any:
+        """The mask of the last layer's output."""
+        return self.call(inputs, mask=mask)._keras_mask
+
+    def predict_proba(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
+        """The same as `predict`, with a warning if values are no probabilities."""
+        predictions = self.predict(x, batch_size, verbose)
+        if predictions.min() < 0.0 or predictions.max() > 1.0:
+            logging.warning(
+                "Network returning invalid probability values. The last layer might not normalize "
+                "predictions into probabilities (like softmax or sigmoid would)."
+            )
+        return predictions
+
+    def predict_classes(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
+        """The class of the largest prediction, or whether the only one is above one half."""
+        predictions = self.predict(x, batch_size, verbose)
+        if predictions.shape[-1] > 1:
+            return predictions.argmax(axis=-1)
+        return (predictions > 0.5).astype("int32")
+
+    def get_config(self) -> dict[str, Any]:
+        """The layers."""
+        layers = [
+            {"class_name": type(layer).__name__, "config": layer.get_config()}
+            for layer in self.layers
+        ]
+        knows_input = self._is_graph_network and layers and isinstance(self._layers[0], InputLayer)
+        if knows_input and "batch_input_shape" not in layers[0]["config"]:
+            layers[0]["config"]["batch_input_shape"] = self._layers[0]._batch_input_shape
+        config = {"name": self.name, "layers": copy.deepcopy(layers)}
+        if self._build_input_shape:
+            config["build_input_shape"] = self._build_input_shape
+        return config
+
+    @classmethod
+    def from_config(cls, config: Any, custom_objects: Any = None) -> Any:
+        """The model that `get_config` made `config` of; a list of layers is one too."""
+        from stillflow.keras.layers.serialization import deserialize
+
+        if not isinstance(config, dict):
+            config = {"name": None, "layers": config}
+        model = cls(name=config.get("name"))
+        for layer in config["layers"]:
+            model.add(deserialize(layer, custom_objects=custom_objects))
+        if not model.inputs and config.get("build_input_shape"):
+            model.build(config["build_input_shape"])
+        return model
+
+
+_ONE_OUTPUT = (
+    "All layers in a Sequential model should have a single output tensor. For multi-output layers, "
+    "use the functional API."
+)

@@ -1,0 +1,165 @@
+"""Where the batches of an epoch come from: arrays, tensors and datasets, or generators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stillflow.keras.engine import datasets
+from stillflow.keras.engine.generators import Batches
+
+
+class Batch(NamedTuple):
+    """A batch.
+
+    Attributes:
+      size: what callbacks are told.
+      start, end: which examples it has.
+      run: runs the step.
+    """
+
+    size: int
+    start: int
+    end: int
+    run: Callable[[], Any]
+
+
+class Source:
+    """Batches of each epoch.
+
+    Attributes:
+      steps: how many batches an epoch has; None for as many as there are, or for examples.
+      count: the number of examples or steps that is shown.
+      by_examples: whether progress is counted in examples.
+      ends_by_itself: whether an epoch ends when the batches run out.
+    """
+
+    steps: int | None = None
+    count: int | None = None
+    by_examples = False
+    ends_by_itself = False
+
+    def batches(self) -> Iterator[Batch]:
+        """The batches of an epoch."""
+        raise NotImplementedError
+
+    def restart(self) -> None:
+        """Called between epochs."""
+
+    def close(self) -> None:
+        """Called at the end."""
+
+
+class ArraySource(Source):
+    """Examples in arrays, cut into batches.
+
+    Args:
+      feeds: the arrays; a last item that is True is fed as it is.
+      batch_size: of all batches but the last.
+      shuffle: True for random order, "batch" to keep batches together.
+      run: runs a step with what is fed.
+    """
+
+    by_examples = True
+
+    def __init__(
+        self, feeds: list[Any], batch_size: int, shuffle: Any, run: Callable[[Any], Any]
+    ) -> None:
+        self._feeds, self._batch_size, self._shuffle, self._run = feeds, batch_size, shuffle, run
+        self.count = int(feeds[0].shape[0])
+
+    def batches(self) -> Iterator[Batch]:
+        """The batches of an epoch."""
+        count, size = self.count or 0, self._batch_size
+        order = np.arange(count)
+        if self._shuffle == "batch":
+            order = _shuffle_batches(order, size)
+        elif self._shuffle:
+            np.random.shuffle(order)
+        starts = range(0, count, size)
+        for start in starts:
+            end = min(start + size, count)
+            fed = self._feeds if len(starts) == 1 else self._rows(order[start:end])
+            yield Batch(end - start, start, end, lambda fed=fed: self._run(fed))
+
+    def _rows(self, places: Any) -> list[Any]:
+        """The rows of all arrays at places."""
+        return [x if isinstance(x, int) or x is None else x[places] for x in self._feeds]
+
+
+def _shuffle_batches(order: np.ndarray, size: int) -> np.ndarray:
+    whole = len(order) // size * size
+    batches = order[:whole].reshape(-1, size)
+    np.random.shuffle(batches)
+    return np.append(batches.flatten(), order[whole:])
+
+
+class TensorSource(Source):
+    """Tensors that give another batch at each step, those of a dataset among them.
+
+    Args:
+      feeds: what is fed at each step.
+      steps: how many steps an epoch has; None for as many as the dataset has.
+      iterator: of the dataset, if there is one.
+      by_itself: whether the number of steps was not given, so that each epoch begins anew.
+      run: runs a step with what is fed.
+    """
+
+    def __init__(
+        self,
+        feeds: list[Any],
+        steps: int | None,
+        run: Callable[[Any], Any],
+        iterator: Any = None,
+        by_itself: bool = False,
+    ) -> None:
+        self._feeds, self.steps, self._run, self._iterator = feeds, steps, run, iterator
+        self.count, self._by_itself = steps, by_itself
+        self.ends_by_itself = iterator is not None
+
+    def batches(self) -> Iterator[Batch]:
+        """The same feeds again and again."""
+        while True:
+            yield Batch(1, 0, 1, lambda: self._run(self._feeds))
+
+    def restart(self) -> None:
+        """Begins the dataset anew."""
+        if self._by_itself:
+            datasets.restart(self._iterator)
+
+
+class GeneratorSource(Source):
+    """A generator or `Sequence` of batches.
+
+    Args:
+      data: the batches.
+      steps: how many steps an epoch has; the length of a sequence by default.
+      run: runs a step with a batch.
+      **options: see `Batches`.
+    """
+
+    def __init__(
+        self, data: Any, steps: int | None, run: Callable[..., Any], **options: Any
+    ) -> None:
+        self.steps = self.count = len(data) if steps is None else steps
+        self._run = run
+        self._batches = Batches(data, **options)
+
+    def batches(self) -> Iterator[Batch]:
+        """The next batches."""
+        while (batch := self._batches.next()) is not None:
+            size = _size_of(batch)
+            yield Batch(size, 0, size, lambda batch=batch: self._run(*batch))
+
+    def close(self) -> None:
+        """Ends the threads or processes."""
+        self._batches.stop()
+
+
+def _size_of(batch: Any) -> int:
+    first = batch[0]
+    while isinstance(first, (list, tuple, dict)):
+        first = next(iter(first.values())) if isinstance(first, dict) else first[0]
+    return int(first.shape[0])

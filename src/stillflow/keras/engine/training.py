@@ -1,0 +1,361 @@
+"""The part of a model that runs epochs: `fit`, `evaluate`, `predict`."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import stillflow as tf
+from stillflow.keras.engine import datasets, generators
+from stillflow.keras.engine.compiling import PREDICT, TEST, TRAIN
+from stillflow.keras.engine.feeding import check_steps
+from stillflow.keras.engine.loop import Loop
+from stillflow.keras.engine.sources import ArraySource, GeneratorSource, Source, TensorSource
+from stillflow.layers.learning_phase import symbolic_learning_phase
+from stillflow.platform import tf_logging as logging
+
+
+class Training:
+    """Epochs over arrays, tensors, datasets and generators."""
+
+    _standardize_user_data: Any
+    _set_weight_modes: Any
+    _make_execution_function: Any
+    _infer_batch_size: Any
+    _check_compiled: Any
+    _check_call_arguments: Any
+    _feed_inputs: list[Any]
+    _feed_targets: list[Any]
+    train_on_batch: Any
+    test_on_batch: Any
+    predict_on_batch: Any
+
+    def fit(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        epochs: int = 1,
+        verbose: int = 1,
+        callbacks: Any = None,
+        validation_split: float = 0.0,
+        validation_data: Any = None,
+        shuffle: Any = True,
+        class_weight: Any = None,
+        sample_weight: Any = None,
+        initial_epoch: int = 0,
+        steps_per_epoch: int | None = None,
+        validation_steps: int | None = None,
+        validation_freq: Any = 1,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """Trains the model.
+
+        Args:
+          x: inputs: arrays, tensors, a dataset, a generator or a `Sequence`.
+          y: targets, unless `x` has them.
+          batch_size: 32 by default.
+          epochs, initial_epoch: the epochs are numbered from the second to below the first.
+          verbose: 0 for silence, 1 for a bar, 2 for a line for each epoch.
+          callbacks: what is called meanwhile.
+          validation_split: the part of the data at the end that is for validation.
+          validation_data: (inputs, targets), (inputs, targets, weights), or as `x`.
+          shuffle: whether examples come in random order; "batch" for batches.
+          class_weight, sample_weight: weights of classes and examples.
+          steps_per_epoch, validation_steps: the numbers of steps, where there are no arrays.
+          validation_freq: every how many epochs there is a validation, or the epochs' numbers.
+          max_queue_size, workers, use_multiprocessing: how generators and sequences are read.
+
+        Returns:
+          The `History`.
+
+        Raises:
+          RuntimeError: if the model is not compiled.
+          ValueError: if the data do not fit it.
+        """
+        if "nb_epoch" in kwargs:
+            logging.warning("The `nb_epoch` argument in `fit` has been renamed `epochs`.")
+            epochs = kwargs.pop("nb_epoch")
+        if kwargs:
+            raise TypeError(f"Unrecognized keyword arguments: {kwargs}")
+        self._check_compiled()
+        self._check_call_arguments("fit")
+        reading = {
+            "max_queue_size": max_queue_size, "workers": workers,
+            "use_multiprocessing": use_multiprocessing,
+        }  # fmt: skip
+        run = {
+            "epochs": epochs, "verbose": verbose, "callbacks": callbacks,
+            "initial_epoch": initial_epoch, "validation_freq": validation_freq,
+            "steps_name": "steps_per_epoch",
+        }  # fmt: skip
+        _refuse_iterators(x)
+        batch_size = self._infer_batch_size(batch_size, steps_per_epoch, x)
+        if generators.is_generator(x):
+            generators.refuse_other_data(y, sample_weight, validation_split)
+            source: Source = self._generator_source(
+                x, steps_per_epoch, TRAIN, class_weight, shuffle=shuffle, **reading
+            )
+            validation = self._validation(validation_data, batch_size, validation_steps, reading)
+            return self._loop(TRAIN, source, validation=validation, **run)
+        if datasets.is_dataset(x):
+            datasets.refuse_other_data(x, y, sample_weight, validation_split)
+        data = self._standardize_user_data(
+            x, y, sample_weight=sample_weight, class_weight=class_weight, batch_size=batch_size
+        )
+        if not datasets.is_dataset(x):
+            check_steps(x, steps_per_epoch, "steps_per_epoch")
+        if validation_data is None and 0.0 < validation_split < 1.0:
+            data, held_out = _split(data, validation_split)
+            validation = functools.partial(self._validate_arrays, held_out, batch_size, None)
+        else:
+            if validation_data is None and validation_steps:
+                raise ValueError(
+                    "`validation_steps` should not be specified if `validation_data` is None."
+                )
+            validation = self._validation(validation_data, batch_size, validation_steps, reading)
+        source = self._source(data, batch_size, steps_per_epoch, TRAIN, shuffle, epochs)
+        if verbose:
+            _print_counts(source, validation, datasets.is_dataset(x))
+        return self._loop(TRAIN, source, validation=validation, batch_size=batch_size, **run)
+
+    def evaluate(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        verbose: int = 1,
+        sample_weight: Any = None,
+        steps: int | None = None,
+        callbacks: Any = None,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
+    ) -> Any:
+        """The loss over data; a list with the metrics if there are some.
+
+        Args:
+          See `fit`.
+        """
+        self._check_compiled()
+        self._check_call_arguments("evaluate")
+        _refuse_iterators(x)
+        batch_size = self._infer_batch_size(batch_size, steps, x)
+        if generators.is_generator(x):
+            generators.refuse_other_data(y, sample_weight)
+            source: Source = self._generator_source(
+                x, steps, TEST, max_queue_size=max_queue_size, workers=workers,
+                use_multiprocessing=use_multiprocessing,
+            )  # fmt: skip
+        else:
+            data = self._standardize_user_data(
+                x, y, sample_weight=sample_weight, batch_size=batch_size
+            )
+            check_steps(x, steps, "steps")
+            source = self._source(data, batch_size, steps, TEST)
+        return self._loop(TEST, source, verbose=verbose, callbacks=callbacks, batch_size=batch_size)
+
+    def predict(
+        self,
+        x: Any,
+        batch_size: int | None = None,
+        verbose: int = 0,
+        steps: int | None = None,
+        callbacks: Any = None,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
+    ) -> Any:
+        """The outputs for data; a list if there are several.
+
+        Args:
+          See `fit`.
+        """
+        self._check_call_arguments("predict")
+        _refuse_iterators(x)
+        batch_size = self._infer_batch_size(batch_size, steps, x)
+        if generators.is_generator(x):
+            source: Source = self._generator_source(
+                x, steps, PREDICT, max_queue_size=max_queue_size, workers=workers,
+                use_multiprocessing=use_multiprocessing,
+            )  # fmt: skip
+        else:
+            data = self._standardize_user_data(x)
+            check_steps(x, steps, "steps")
+            source = self._source(data, batch_size, steps, PREDICT)
+        return self._loop(
+            PREDICT, source, verbose=verbose, callbacks=callbacks, batch_size=batch_size
+        )
+
+    def fit_generator(self, generator: Any, *args: Any, **kwargs: Any) -> Any:
+        """Trains on a generator or `Sequence`; arguments are those of `fit` without `y`.
+
+        Args:
+          generator: the batches.
+          *args: steps_per_epoch, epochs, verbose, callbacks, validation_data, validation_steps,
+            validation_freq, class_weight, max_queue_size, workers, use_multiprocessing, shuffle
+            and initial_epoch.
+        """
+        given = {**dict(zip(_FIT_GENERATOR, args, strict=False)), **kwargs}
+        return self.fit(generator, **given)
+
+    def evaluate_generator(self, generator: Any, *args: Any, **kwargs: Any) -> Any:
+        """Evaluates on a generator or `Sequence`.
+
+        Args:
+          generator: the batches.
+          *args: steps, callbacks, max_queue_size, workers, use_multiprocessing and verbose.
+        """
+        given = {"verbose": 0, **dict(zip(_USE_GENERATOR, args, strict=False)), **kwargs}
+        return self.evaluate(generator, **given)
+
+    def predict_generator(self, generator: Any, *args: Any, **kwargs: Any) -> Any:
+        """Predicts on a generator or `Sequence`; arguments are those of `evaluate_generator`."""
+        given = {**dict(zip(_USE_GENERATOR, args, strict=False)), **kwargs}
+        return self.predict(generator, **given)
+
+    # ---- sources of batches
+
+    def _loop(self, mode: str, source: Source, **options: Any) -> Any:
+        return Loop(self, mode, source, **options).run()
+
+    def _source(
+        self,
+        data: Any,
+        batch_size: int | None,
+        steps: int | None,
+        mode: str,
+        shuffle: Any = False,
+        epochs: int = 1,
+        steps_name: str = "steps_per_epoch",
+    ) -> Source:
+        x, y, weights = data
+        iterator, by_itself = None, False
+        if datasets.is_dataset(x):
+            by_itself = steps is None
+            steps = datasets.steps_of(x, steps, epochs, steps_name)
+            iterator = datasets.iterator_of(x)
+            x, y, weights = self._standardize_user_data(iterator)
+        feeds = list(x) + list(y or []) + list(weights or [])
+        if mode == TRAIN and not isinstance(symbolic_learning_phase(), int):
+            feeds.append(True)
+        if mode != PREDICT:
+            self._set_weight_modes(weights)
+        run = self._make_execution_function(mode)
+        if iterator is not None or steps is not None or not feeds or tf.is_tensor(feeds[0]):
+            return TensorSource(feeds, steps, run, iterator, by_itself)
+        assert batch_size is not None
+        return ArraySource(feeds, batch_size, shuffle, run)
+
+    def _generator_source(
+        self, data: Any, steps: int | None, mode: str, class_weight: Any = None, **reading: Any
+    ) -> Source:
+        if steps is None and not isinstance(data, generators.Sequence):
+            argument = "steps_per_epoch" if mode == TRAIN else "steps"
+            raise ValueError(f"Please specify the number of steps via the `{argument}` argument.")
+        if mode == TRAIN:
+            run = functools.partial(
+                self.train_on_batch, class_weight=class_weight, reset_metrics=False
+            )
+        elif mode == TEST:
+            run = functools.partial(self.test_on_batch, reset_metrics=False)
+        else:
+            run = _first_argument(self.predict_on_batch)
+        return GeneratorSource(data, steps, run, **reading)
+
+    # ---- validation
+
+    def _validation(self, data: Any, batch_size: Any, steps: Any, reading: Any) -> Any:
+        """`f(callbacks)` that gives the results over validation data; None for none."""
+        if data is None or (isinstance(data, (list, tuple)) and not data):
+            return None
+        if generators.is_generator(data):
+            if steps is None and not isinstance(data, generators.Sequence):
+                raise ValueError("Please specify the `validation_steps` argument.")
+            return functools.partial(self._validate_generator, data, steps, reading)
+        if datasets.is_dataset(data):
+            parts = (data,)
+        elif len(data) in (2, 3):
+            parts = data
+        else:
+            raise ValueError(
+                "When passing a `validation_data` argument, it must contain either 2 items (x_val, "
+                "y_val), or 3 items (x_val, y_val, val_sample_weights), or alternatively it could "
+                "be a dataset or a dataset or a dataset iterator. However we received "
+                f"`validation_data={data}`"
+            )
+        if batch_size is None and steps is None and not datasets.is_dataset(data):
+            batch_size = 32
+        held_out = self._standardize_user_data(*parts, batch_size=batch_size)
+        return functools.partial(self._validate_arrays, held_out, batch_size, steps)
+
+    def _validate_arrays(self, data: Any, batch_size: Any, steps: Any, callbacks: Any) -> Any:
+        # TensorFlow shuffles validation data too, which moves NumPy's generator on.
+        source = self._source(
+            data, batch_size, steps, TEST, shuffle=True, steps_name="validation_steps"
+        )
+        return self._loop(TEST, source, callbacks=callbacks, steps_name="validation_steps")
+
+    def _validate_generator(self, data: Any, steps: Any, reading: Any, callbacks: Any) -> Any:
+        source = self._generator_source(data, steps, TEST, **reading)
+        return self._loop(TEST, source, callbacks=callbacks, steps_name="validation_steps")
+
+
+_FIT_GENERATOR = (
+    "steps_per_epoch", "epochs", "verbose", "callbacks", "validation_data", "validation_steps",
+    "validation_freq", "class_weight", "max_queue_size", "workers", "use_multiprocessing",
+    "shuffle", "initial_epoch",
+)  # fmt: skip
+_USE_GENERATOR = (
+    "steps", "callbacks", "max_queue_size", "workers", "use_multiprocessing", "verbose",
+)  # fmt: skip
+
+
+def _first_argument(function: Any) -> Any:
+    return lambda x, *others: function(x)
+
+
+def _refuse_iterators(x: Any) -> None:
+    if datasets.is_iterator(x):
+        raise ValueError(
+            "For performance reasons Keras `fit`, `evaluate` and`predict` accept tf.data `Datasets`"
+            " as input but not iterators that have been manually generated from Datasets by users. "
+            "Please directly pass in the original `Dataset` object instead of passing in "
+            "`iter(dataset)`."
+        )
+
+
+def _split(data: Any, part: float) -> tuple[Any, Any]:
+    """The data without a part at the end, and that part."""
+    x, y, weights = data
+    if any(tf.is_tensor(value) for value in x):
+        raise ValueError(
+            "If your data is in the form of symbolic tensors, you cannot use `validation_split`."
+        )
+    at = int(x[0].shape[0] * (1.0 - part))
+
+    def cut(arrays: Any, places: slice) -> Any:
+        if not arrays:
+            return arrays
+        return [None if value is None else value[places] for value in arrays]
+
+    return tuple(cut(a, slice(0, at)) for a in (x, y, weights)), tuple(
+        cut(a, slice(at, None)) for a in (x, y, weights)
+    )
+
+
+def _print_counts(source: Source, validation: Any, is_dataset: bool) -> None:
+    message = f"Train on {source.count} {'steps' if is_dataset else 'samples'}"
+    if validation is not None and isinstance(validation, functools.partial):
+        held_out = validation.args[0]
+        count = validation.args[2] if not isinstance(held_out, tuple) else None
+        if isinstance(held_out, tuple) and isinstance(held_out[0], list) and held_out[0]:
+            count = held_out[0][0].shape[0]
+        elif isinstance(held_out, tuple):
+            count = validation.args[2]
+        if count:
+            message += f", validate on {count} {'steps' if is_dataset else 'samples'}"
+    print(message)

@@ -1,0 +1,149 @@
+"""Losses as objects: a function of targets and predictions, and how it is reduced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import stillflow as tf
+from stillflow.graph.api import name_scope
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.keras.backend.session import eval_
+from stillflow.keras.losses.alignment import weigh
+
+
+@export("compat.v2.keras.losses.Reduction", "compat.v2.losses.Reduction")
+class Reduction:
+    """How the losses of examples become one number."""
+
+    AUTO = "auto"
+    NONE = "none"
+    SUM = "sum"
+    SUM_OVER_BATCH_SIZE = "sum_over_batch_size"
+
+    @classmethod
+    def all(cls) -> tuple[str, ...]:
+        """Every reduction."""
+        return cls.AUTO, cls.NONE, cls.SUM, cls.SUM_OVER_BATCH_SIZE
+
+    @classmethod
+    def validate(cls, key: Any) -> None:
+        """Refuses what is not a reduction.
+
+        Raises:
+          ValueError: if `key` is none of them.
+        """
+        if key not in cls.all():
+            raise ValueError(f"Invalid Reduction Key {key}.")
+
+
+def reduce_weighted_loss(
+    weighted_losses: Any, reduction: str = Reduction.SUM_OVER_BATCH_SIZE
+) -> Any:
+    """Losses as one number."""
+    if reduction == Reduction.NONE:
+        return weighted_losses
+    loss = tf.reduce_sum(weighted_losses)
+    if reduction != Reduction.SUM_OVER_BATCH_SIZE:
+        return loss
+    with name_scope("num_elements") as scope:
+        count = tf.cast(tf.size(weighted_losses, name=scope), dtype=weighted_losses.dtype)
+    return tf.math.divide_no_nan(tf.reduce_sum(loss), count, name="value")
+
+
+def compute_weighted_loss(
+    losses: Any,
+    sample_weight: Any = None,
+    reduction: str = Reduction.SUM_OVER_BATCH_SIZE,
+    name: Any = None,
+) -> Any:
+    """Losses times weights, reduced.
+
+    Args:
+      losses: of each example, or finer.
+      sample_weight: broadcast to the losses; 1 by default.
+      reduction: one of `Reduction`.
+
+    Raises:
+      ValueError: if there is no such reduction.
+    """
+    Reduction.validate(reduction)
+    if reduction == Reduction.AUTO:
+        reduction = Reduction.SUM_OVER_BATCH_SIZE
+    with name_scope(name or "weighted_loss"):
+        losses = convert_to_tensor(losses)
+        weighted = weigh(losses, 1.0 if sample_weight is None else sample_weight)
+        return tf.cast(reduce_weighted_loss(weighted, reduction), losses.dtype)
+
+
+@export("keras.losses.Loss")
+class Loss:
+    """A loss; a subclass defines `call(y_true, y_pred)`, the loss of each example.
+
+    Args:
+      reduction: one of `Reduction`.
+      name: of the operations.
+
+    Raises:
+      ValueError: if there is no such reduction.
+    """
+
+    def __init__(self, reduction: str = Reduction.AUTO, name: str | None = None) -> None:
+        Reduction.validate(reduction)
+        self.reduction, self.name = reduction, name
+
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+        """The loss.
+
+        Args:
+          y_true: the targets.
+          y_pred: the predictions.
+          sample_weight: of each example, or finer.
+        """
+        scope = "lambda" if self.name == "<lambda>" else self.name
+        with name_scope(scope or type(self).__name__):
+            losses = self.call(y_true, y_pred)
+            return compute_weighted_loss(losses, sample_weight, reduction=self.reduction)
+
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        """The loss of each example."""
+        raise NotImplementedError("Must be implemented in subclasses.")
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Any:
+        """The loss with these constructor's arguments."""
+        return cls(**config)
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {"reduction": self.reduction, "name": self.name}
+
+
+class LossFunctionWrapper(Loss):
+    """A function of targets and predictions as a loss.
+
+    Args:
+      fn: `f(y_true, y_pred, **kwargs)` gives the loss of each example.
+      reduction, name: see `Loss`.
+      **kwargs: arguments of the function.
+    """
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        reduction: str = Reduction.AUTO,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(reduction=reduction, name=name)
+        self.fn, self._fn_kwargs = fn, kwargs
+
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        """The function's value."""
+        return self.fn(y_true, y_pred, **self._fn_kwargs)
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments, without the function."""
+        kwargs = {k: eval_(v) if tf.is_tensor(v) else v for k, v in self._fn_kwargs.items()}
+        return {**super().get_config(), **kwargs}

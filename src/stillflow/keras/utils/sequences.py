@@ -1,0 +1,216 @@
+"""Batches by their numbers, and batches made ahead by other threads or processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.pool
+import queue
+import random
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph.export import export
+
+
+@export("keras.utils.Sequence")
+class Sequence:
+    """Batches that are found by their numbers; a subclass defines both methods below."""
+
+    def __getitem__(self, index: int) -> Any:
+        """A batch."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        """The number of batches."""
+        raise NotImplementedError
+
+    def on_epoch_end(self) -> None:
+        """Called when all batches were given."""
+
+    def __iter__(self) -> Iterator[Any]:
+        for i in range(len(self)):
+            yield self[i]
+
+
+def iterate_forever(sequence: Sequence) -> Iterator[Any]:
+    """The batches of a sequence again and again."""
+    while True:
+        yield from sequence
+
+
+# What a process reads from: its copy of the source of an enqueuer.
+_source: Any = None
+
+
+def _begin_process(source: Any, random_seed: int | None) -> None:
+    global _source
+    _source = source
+    if random_seed is not None:
+        np.random.seed(random_seed + (multiprocessing.current_process().ident or 0))
+
+
+def _item(index: int) -> Any:
+    return _source[index]
+
+
+def _next_item() -> Any:
+    return next(_source)
+
+
+@export("keras.utils.SequenceEnqueuer")
+class SequenceEnqueuer:
+    """Lets workers make batches ahead.
+
+    Args:
+      sequence: where batches come from.
+      use_multiprocessing: whether the workers are processes rather than threads.
+    """
+
+    _random_seed: int | None = None
+
+    def __init__(self, sequence: Any, use_multiprocessing: bool = False) -> None:
+        self.sequence, self.use_multiprocessing = sequence, use_multiprocessing
+        self.workers = 0
+        self.queue: Any = None
+        self.run_thread: Any = None
+        self.stop_signal: Any = None
+
+    def is_running(self) -> bool:
+        """Whether batches are made."""
+        return self.stop_signal is not None and not self.stop_signal.is_set()
+
+    def start(self, workers: int = 1, max_queue_size: int = 10) -> None:
+        """Lets `workers` make up to `max_queue_size` batches ahead."""
+        self.workers, self.queue = workers, queue.Queue(max_queue_size)
+        self.stop_signal = threading.Event()
+        self.run_thread = threading.Thread(target=self._run, daemon=True)
+        self.run_thread.start()
+
+    def stop(self, timeout: float | None = None) -> None:
+        """Ends the workers."""
+        self.stop_signal.set()
+        with self.queue.mutex:
+            self.queue.queue.clear()
+            self.queue.unfinished_tasks = 0
+            self.queue.not_full.notify()
+        self.run_thread.join(timeout)
+
+    def _pool(self) -> Any:
+        if self.use_multiprocessing:
+            return multiprocessing.Pool(
+                self.workers, _begin_process, (self.sequence, self._random_seed)
+            )
+        return multiprocessing.pool.ThreadPool(self.workers)
+
+    def _run(self) -> None:
+        raise NotImplementedError
+
+    def get(self) -> Iterator[Any]:
+        """The batches, in order."""
+        raise NotImplementedError
+
+    def _results(self) -> Iterator[Any]:
+        while self.is_running():
+            inputs = self.queue.get(block=True).get()
+            self.queue.task_done()
+            if inputs is not None:
+                yield inputs
+
+
+@export("keras.utils.OrderedEnqueuer")
+class OrderedEnqueuer(SequenceEnqueuer):
+    """Makes the batches of a `Sequence` ahead, epoch after epoch.
+
+    Args:
+      sequence: the sequence.
+      use_multiprocessing: whether the workers are processes rather than threads.
+      shuffle: whether batches come in random order.
+    """
+
+    def __init__(
+        self, sequence: Any, use_multiprocessing: bool = False, shuffle: bool = False
+    ) -> None:
+        super().__init__(sequence, use_multiprocessing)
+        self.shuffle = shuffle
+
+    def _run(self) -> None:
+        order = list(range(len(self.sequence)))
+        while not self.stop_signal.is_set():
+            if self.shuffle:
+                random.shuffle(order)
+            with self._pool() as pool:
+                get = _item if self.use_multiprocessing else self.sequence.__getitem__
+                for i in order:
+                    if self.stop_signal.is_set():
+                        return
+                    self.queue.put(pool.apply_async(get, (i,)), block=True)
+                while self.queue.unfinished_tasks:
+                    if self.stop_signal.wait(0.01):
+                        return
+            self.sequence.on_epoch_end()
+
+    def get(self) -> Iterator[Any]:
+        """The batches, in order."""
+        try:
+            yield from self._results()
+        except Exception:
+            self.stop()
+            raise
+
+
+@export("keras.utils.GeneratorEnqueuer")
+class GeneratorEnqueuer(SequenceEnqueuer):
+    """Makes the batches of a generator ahead.
+
+    Args:
+      sequence: the generator.
+      use_multiprocessing: whether the workers are processes rather than threads.
+      random_seed: from which the processes' seeds of NumPy are made.
+    """
+
+    def __init__(
+        self, sequence: Any, use_multiprocessing: bool = False, random_seed: int | None = None
+    ) -> None:
+        super().__init__(sequence, use_multiprocessing)
+        self._random_seed = random_seed
+
+    def _run(self) -> None:
+        with self._pool() as pool:
+            get = _next_item if self.use_multiprocessing else self.sequence.__next__
+            while not self.stop_signal.is_set():
+                self.queue.put(pool.apply_async(get), block=True)
+            pool.close()
+            pool.join()
+
+    def get(self) -> Iterator[Any]:
+        """The batches, in order.
+
+        Raises:
+          RuntimeError: if several threads use a generator that only one may use.
+        """
+        try:
+            yield from self._results()
+        except StopIteration:
+            yield from self._last()
+        except Exception as error:
+            self.stop()
+            if "generator already executing" in str(error):
+                raise RuntimeError(
+                    "Your generator is NOT thread-safe. Keras requires a thread-safe generator "
+                    "when `use_multiprocessing=False, workers > 1`. "
+                ) from error
+            raise
+
+    def _last(self) -> Iterator[Any]:
+        """The batches that were made before the generator ended."""
+        left = []
+        while self.queue.qsize() > 0:
+            left.append(self.queue.get(block=True))
+        for result in left:
+            result.wait()
+        for result in left:
+            if result.successful() and result.get() is not None:
+                yield result.get()

@@ -1,0 +1,115 @@
+"""The part of a layer that finds layers and variables among its attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from stillflow import nest
+from stillflow.train.tracking.base import NoDependency, Trackable, is_trackable
+from stillflow.variables.base import VariableV2
+
+
+def has_weights(thing: Any) -> bool:
+    """Whether something has variables as layers have them."""
+    kind = type(thing)
+    return hasattr(kind, "trainable_weights") and hasattr(kind, "non_trainable_weights")
+
+
+def layers_in(things: Iterable[Any]) -> Iterator[Any]:
+    """The layers among things and inside lists and dictionaries of things, each once."""
+    seen: set[int] = set()
+    waiting = list(things)[::-1]
+    while waiting:
+        thing = waiting.pop()
+        if id(thing) in seen:
+            continue
+        seen.add(id(thing))
+        if isinstance(thing, dict):
+            waiting.extend(list(thing.values())[::-1])
+        elif isinstance(thing, (list, tuple)):
+            waiting.extend(thing[::-1])
+        elif has_weights(thing):
+            yield thing
+
+
+class Attributes(Trackable):
+    """Attributes that are layers belong to a layer, and what they have; so do variables."""
+
+    _layers: list[Any]
+    _trainable_weights: list[Any]
+    _non_trainable_weights: list[Any]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, NoDependency):
+            object.__setattr__(self, name, value.value)
+            return
+        if not self._tracks(name):
+            try:
+                object.__setattr__(self, name, value)
+            except AttributeError:
+                raise AttributeError(
+                    f'Can\'t set the attribute "{name}", likely because it conflicts with an '
+                    "existing read-only @property of the object. Please choose a different name."
+                ) from None
+            return
+        if name in self.__dict__:
+            delattr(self, name)
+        self._maybe_initialize_trackable()
+        if isinstance(value, (list, dict)):  # even without parts: it may get them later
+            self._tracked[name] = value
+        elif is_trackable(value) and not isinstance(value, tuple):
+            self._track_trackable(value, name, overwrite=True)
+        self._adopt(value)
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        value = self.__dict__.get(name)
+        object.__delattr__(self, name)
+        self.__dict__.get("_tracked", {}).pop(name, None)
+        if not _is_part(value) or any(value is other for other in self.__dict__.values()):
+            return
+        for owned in ("_layers", "_trainable_weights", "_non_trainable_weights"):
+            kept = [item for item in self.__dict__.get(owned, ()) if item is not value]
+            object.__setattr__(self, owned, kept)
+
+    def _tracks(self, name: str) -> bool:
+        own = self.__dict__
+        return not (
+            not own.get("_self_setattr_tracking", True)
+            or own.get("_is_graph_network", False)
+            or name in ("_self_setattr_tracking", "_is_graph_network")
+            or hasattr(type(self), name)
+        )
+
+    def _adopt(self, value: Any) -> None:
+        """Counts layers and variables in an attribute as the layer's own."""
+        if has_weights(value) or isinstance(value, (list, dict)):
+            layers = self._own_list("_layers")
+            if type(self).__name__ != "Sequential" and not any(value is x for x in layers):
+                layers.append(value)
+                if hasattr(value, "_use_resource_variables"):
+                    value._use_resource_variables = True
+        for part in _flat(value):
+            if isinstance(part, VariableV2):
+                trained = getattr(part, "trainable", False)
+                own = self._own_list("_trainable_weights" if trained else "_non_trainable_weights")
+                if not any(part is variable for variable in own):
+                    own.append(part)
+
+    def _own_list(self, name: str) -> list[Any]:
+        if name not in self.__dict__:
+            object.__setattr__(self, name, [])
+        found: list[Any] = self.__dict__[name]
+        return found
+
+
+def _is_part(value: Any) -> bool:
+    return has_weights(value) or isinstance(value, (VariableV2, list, dict))
+
+
+def _flat(value: Any) -> list[Any]:
+    try:
+        return nest.flatten(value)
+    except (TypeError, ValueError):  # dictionaries whose keys cannot be sorted
+        return []

@@ -1,0 +1,88 @@
+"""Which layer made a tensor, for models that are put together from tensors."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from stillflow import nest
+
+
+class KerasHistory(NamedTuple):
+    """Where a tensor comes from.
+
+    Attributes:
+      layer: the layer that made it.
+      node_index: in which of its calls.
+      tensor_index: which of the outputs of that call it is.
+    """
+
+    layer: Any
+    node_index: int
+    tensor_index: int
+
+
+def has_history(tensors: Any) -> bool:
+    """Whether all tensors of a structure come from layers."""
+    return all(hasattr(x, "_keras_history") for x in nest.flatten(tensors))
+
+
+def uses_history(tensors: Any) -> bool:
+    """Whether any tensor of a structure depends on one that comes from a layer."""
+    seen: set[int] = set()
+    waiting = nest.flatten(tensors)
+    while waiting:
+        found: list[Any] = []
+        for x in waiting:
+            if id(x) in seen or getattr(x, "_keras_history_checked", None) is not None:
+                continue
+            seen.add(id(x))
+            if getattr(x, "_keras_history", None) is not None:
+                return True
+            found.extend(getattr(getattr(x, "op", None), "inputs", ()))
+        waiting = found
+    for x in nest.flatten(tensors):
+        if hasattr(x, "__dict__") or hasattr(type(x), "_keras_history_checked"):
+            x._keras_history_checked = True
+    return False
+
+
+def needs_history(tensors: Any) -> bool:
+    """Whether some tensors depend on layers' outputs without being such themselves."""
+    flat = nest.flatten(tensors)
+    if all(getattr(x, "_keras_history", None) is not None for x in flat):
+        return False
+    return uses_history(flat)
+
+
+def create_history(tensors: Any) -> list[Any]:
+    """Makes layers of the operations between layers' outputs and `tensors`.
+
+    Returns:
+      The new layers.
+    """
+    created: list[Any] = []
+    _create(nest.flatten(tensors), set(), created)
+    return created
+
+
+def _create(tensors: Iterable[Any], processed: set[int], created: list[Any]) -> None:
+    op_layer = importlib.import_module("stillflow.keras.engine.op_layer")
+    for tensor in tensors:
+        if getattr(tensor, "_keras_history", None) is not None or id(tensor.op) in processed:
+            continue
+        op = tensor.op
+        layer_inputs, constants = [], {}
+        for index, x in enumerate(op.inputs):
+            if uses_history(x):
+                layer_inputs.append(x)
+            else:
+                constants[index] = op_layer.constant_of(x)
+        _create(layer_inputs, processed, created)
+        layer = op_layer.TensorFlowOpLayer(
+            op.node_def.SerializeToString(), constants=constants, name=op.name
+        )
+        created.append(layer)
+        layer._add_inbound_node(layer_inputs, op.outputs)
+        processed.add(id(op))

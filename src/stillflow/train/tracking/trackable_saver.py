@@ -1,0 +1,84 @@
+"""Writes and reads checkpoints of the objects that one object leads to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from stillflow.graph import dtypes
+from stillflow.graph.api import device
+from stillflow.ops.constants import constant, placeholder_with_default
+from stillflow.ops.control import with_dependencies
+from stillflow.platform import compat
+from stillflow.train import saver_builder
+from stillflow.train.saveables import SaveableObject, SaveSpec
+from stillflow.train.tracking import status as status_lib
+from stillflow.train.tracking.base import OBJECT_GRAPH_PROTO_KEY
+from stillflow.train.tracking.object_graph import ObjectGraph
+from stillflow.train.tracking.restoration import Restoration, open_checkpoint
+
+
+class SavedGraph(SaveableObject):
+    """The description of the objects, which is saved and not restored."""
+
+    def __init__(self, content: bytes) -> None:
+        with device("/cpu:0"):
+            tensor = constant(content, dtype=dtypes.string)
+        spec = SaveSpec(tensor, "", OBJECT_GRAPH_PROTO_KEY)
+        super().__init__(tensor, [spec], OBJECT_GRAPH_PROTO_KEY)
+
+
+class TrackableSaver:
+    """Writes and reads checkpoints of an object and what it leads to; keeps the operations.
+
+    Args:
+      root: The object.
+    """
+
+    def __init__(self, root: Any) -> None:
+        self._root = root
+        self._prefix: Any = None
+        self._restore_cache: dict[Any, Any] = {}
+        self._save_cache: tuple[bytes, Any] | None = None
+
+    def _file_prefix(self) -> Any:
+        if self._prefix is None:
+            with device("/cpu:0"):
+                self._prefix = placeholder_with_default("model", shape=(), name="checkpoint_prefix")
+        return self._prefix
+
+    def save(self, file_prefix: Any, session: Any) -> str:
+        """Writes a checkpoint under exactly this prefix; gives it as a string."""
+        prefix = self._file_prefix()
+        saveables, message = ObjectGraph(self._root).serialize()
+        content = message.SerializeToString(deterministic=True)
+        if self._save_cache is None or self._save_cache[0] != content:
+            with device("/cpu:0"):
+                saveables = [*saveables, SavedGraph(content)]
+                save = saver_builder.BaseSaverBuilder().save_op(prefix, saveables)
+                self._save_cache = content, with_dependencies([save], prefix)
+        path = session.run(self._save_cache[1], {prefix: os.fspath(file_prefix)})
+        return compat.as_str(path)
+
+    def restore(self, save_path: Any, prepare: Callable[[], Any] | None = None) -> Any:
+        """Prepares reading a checkpoint.
+
+        Args:
+          save_path: The checkpoint, of objects or one that a `Saver` wrote.
+          prepare: What is called before the objects are looked at.
+
+        Returns:
+          A status.
+        """
+        save_path = os.fspath(save_path)
+        reader, graph = open_checkpoint(save_path)
+        if graph is None:
+            names = set(reader.get_variable_to_shape_map())
+            return status_lib.NameBasedSaverStatus(self._root, save_path, names)
+        prefix = self._file_prefix()
+        restoration = Restoration(save_path, graph, prefix, self._restore_cache)
+        if prepare is not None:
+            prepare()
+        restoration.start(self._root)
+        return status_lib.CheckpointLoadStatus(self._root, restoration, {prefix: save_path})
