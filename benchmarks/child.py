@@ -7,6 +7,7 @@ TF 1.15): ``python -m benchmarks.child <program> <implementation> <share of the 
 from __future__ import annotations
 
 import importlib
+import itertools
 import json
 import os
 import sys
@@ -42,8 +43,10 @@ def measure(program: str, implementation: str, share: float) -> dict[str, Any]:
     built = source.build(module)
     result["build"] = time.perf_counter() - start
     start = time.perf_counter()
-    step = built if callable(built) else open_session(module, built)
+    steps = [built] if callable(built) else open_session(module, built)
+    step = in_turn(steps)
     result["initialise"] = time.perf_counter() - start
+    before = memory("VmRSS")
     start = time.perf_counter()
     losses = [step()]
     result["first_step"] = time.perf_counter() - start
@@ -52,14 +55,41 @@ def measure(program: str, implementation: str, share: float) -> dict[str, Any]:
     times = repeat(step, losses, count, getattr(described, "PAUSE", 0.0))
     result.update(step=median(times), fastest_step=min(times), losses=losses[:4])
     result["peak_memory"] = peak_memory()
+    result["steps_memory"] = max(0, peak_memory() - before)
+    if len(steps) > 1:
+        result["slowdown"] = slowdown(steps)
     return result
 
 
-def open_session(tf: Any, job: Any) -> Callable[[], float]:
-    """A function that runs a step of a TF1 program; the session stays open."""
-    from .job import session_step
+def open_session(tf: Any, job: Any) -> list[Callable[[], float]]:
+    """Functions that run a step of a TF1 program, one for each of its feeds."""
+    from .job import session_steps
 
-    return session_step(tf, job)
+    return session_steps(tf, job)
+
+
+def in_turn(steps: list[Callable[[], float]]) -> Callable[[], float]:
+    """A function that runs another step every time."""
+    turns = itertools.cycle(steps)
+    return lambda: next(turns)()
+
+
+def slowdown(steps: list[Callable[[], float]], samples: int = 10) -> float:
+    """How much longer a step takes among others than over and over again, at the worst.
+
+    Of three visits the fastest one counts, and of twenty repetitions the last five.
+    """
+    chosen = steps[:: max(1, len(steps) // samples)]
+    visits = [[timed(step) for step in chosen] for _ in range(3)]
+    steady = [median([timed(step) for _ in range(20)][-5:]) for step in chosen]
+    return max(min(taken) / usual for *taken, usual in zip(*visits, steady))
+
+
+def timed(step: Callable[[], float]) -> float:
+    """Seconds that a step takes."""
+    start = time.perf_counter()
+    step()
+    return time.perf_counter() - start
 
 
 def repeat(
@@ -86,9 +116,14 @@ def median(values: list[float]) -> float:
 
 def peak_memory() -> int:
     """Most resident memory this process ever had, in bytes."""
+    return memory("VmHWM")
+
+
+def memory(field: str) -> int:
+    """`VmRSS`, the resident memory of this process in bytes, or `VmHWM`, the most it ever had."""
     if os.path.exists("/proc/self/status"):  # getrusage would count the parent's as well
         with open("/proc/self/status") as file:
-            return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM"))
+            return next(int(line.split()[1]) * 1024 for line in file if line.startswith(field))
     import resource
 
     usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -13,21 +14,29 @@ class Job:
         fetches: what every step runs; the last fetch is a number (the loss) that is kept.
         feed: the feed dict of every step.
         setup: ops that run once before the first step.
+        feeds: where steps are not all alike, the feed dicts that take turns instead of `feed`.
     """
 
-    def __init__(self, fetches: list[Any], feed: dict[Any, Any], setup: list[Any]) -> None:
+    def __init__(
+        self,
+        fetches: list[Any],
+        feed: dict[Any, Any],
+        setup: list[Any],
+        feeds: list[dict[Any, Any]] | None = None,
+    ) -> None:
         self.fetches = fetches
         self.feed = feed
         self.setup = setup
+        self.feeds = feeds or [feed]
 
 
-def session_step(tf: Any, job: Job) -> Callable[[], float]:
-    """Open a session, initialise it, and return a function that runs one step."""
+def session_steps(tf: Any, job: Job) -> list[Callable[[], float]]:
+    """Open a session, initialise it, and return functions that run a step each, one per feed."""
     session = tf.Session()
     for op in job.setup:
         session.run(op)
 
-    def step() -> float:
-        return float(session.run(job.fetches, job.feed)[-1])
+    def run(feed: dict[Any, Any]) -> float:
+        return float(session.run(job.fetches, feed)[-1])
 
-    return step
+    return [functools.partial(run, feed) for feed in job.feeds]
