@@ -114,6 +114,10 @@ class FuncGraph(Graph):
         self._captured[tensor] = self._passed[tensor] = inner
         return inner
 
+    def captured(self, tensor: Tensor) -> Tensor | None:
+        """What stands for a tensor of another graph in this one; None if it was not captured."""
+        return self._captured.get(tensor)
+
     def add_op(
         self,
         card: Card,

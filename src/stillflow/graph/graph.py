@@ -332,6 +332,8 @@ class Graph(Scopes, Collections):
         return name in self._functions
 
     def _add_function(self, function: Any) -> None:
+        if function.grad_func_name and function.python_grad_func is not None:
+            raise ValueError(f"Gradient defined twice for function {function.name}")
         known = self._functions.get(function.name)
         if known not in (None, function) and known.definition != function.definition:
             raise errors.InvalidArgumentError(

@@ -16,6 +16,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
+from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.gradient_registry import gradient_function
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.indexed_slices import (
@@ -103,6 +104,7 @@ def gradients(
         ys = convert_n_to_tensor_or_indexed_slices(ys, name="y")
         xs = [getattr(x, "handle", x) if _is_resource_variable(x) else x for x in xs]
         xs = convert_n_to_tensor_or_indexed_slices(xs, name="x", as_ref=True)
+        xs = [_within(x, ys) for x in xs]
         starts = _initial_gradients(given, ys, colocate_gradients_with_ops)
         backprop = Backprop(
             ys, xs, stops, colocate_gradients_with_ops, gate_gradients, aggregation_method
@@ -114,6 +116,13 @@ def gradients(
 
 def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _within(x: Any, ys: list[Any]) -> Any:
+    """What stands for a tensor of another graph in the function's body that the `ys` are of."""
+    graph = ys[0].graph if ys else None
+    inner = graph.captured(x) if isinstance(graph, FuncGraph) else None
+    return x if inner is None else inner
 
 
 def _is_resource_variable(value: Any) -> bool:

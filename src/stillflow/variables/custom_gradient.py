@@ -10,6 +10,7 @@ from typing import Any
 
 from stillflow import nest
 from stillflow.graph import tapes
+from stillflow.graph.api import control_dependencies
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.gradient_registry import RegisterGradient, gradient_function
@@ -65,7 +66,7 @@ def _call(f: Callable[..., Any], args: list[Tensor]) -> Any:
                 "`ResourceVariable`s. Ensure that no `variable_scope` is created with "
                 "`use_resource=False`."
             )
-    variables = _variables_between(args, result)
+    variables = get_dependent_variables(args, result)
     variables += [v for v in tape.watched_variables() if not _among(v, [*variables, *args])]
     _check_signature(grad_fn, variables)
     flat = nest.flatten(result)
@@ -118,10 +119,15 @@ def _check_signature(grad_fn: Callable[..., Any], variables: list[Any]) -> None:
         )
 
 
-def _variables_between(args: list[Tensor], result: Any) -> list[Any]:
-    """The trainable variables that the result depends on, not counting what lies behind args."""
-    ends = nest.flatten(nest.map_structure(identity, result))
-    stop = {arg.op for arg in args}
+def get_dependent_variables(input_ops: Any, output_ops: Any) -> list[Any]:
+    """The trainable variables that tensors depend on, not counting what lies behind others.
+
+    Args:
+      input_ops: the others, one or a structure of them.
+      output_ops: the tensors, one or a structure of them.
+    """
+    ends = nest.flatten(nest.map_structure(identity, output_ops))
+    stop = {arg.op for arg in nest.flatten(input_ops)}
     seen: dict[Operation, None] = {}
     pending = [end.op for end in ends]
     while pending:
@@ -144,6 +150,32 @@ def _passes_gradients(op: Operation) -> bool:
         return gradient_function(op) is not None
     except LookupError:
         return False
+
+
+@export("recompute_grad")
+def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes a function compute anew, for its gradient, what it computed.
+
+    Args:
+      f: takes tensors and gives one; variables it uses have to be resource variables.
+    """
+
+    @custom_gradient
+    def recomputing(*args: Any) -> Any:
+        def grad(dresult: Any, variables: Any = None) -> Any:
+            from stillflow.eager.backprop import GradientTape
+
+            used = list(variables or ())
+            with GradientTape() as tape:
+                tape.watch([*args, *used])
+                with control_dependencies([dresult]):
+                    again = f(*args)
+            grads = tape.gradient(again, [*args, *used], output_gradients=[dresult])
+            return grads[: len(args)], grads[len(args) :]
+
+        return f(*args), grad
+
+    return recomputing
 
 
 @export("grad_pass_through")

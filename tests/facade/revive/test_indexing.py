@@ -28,6 +28,7 @@ def run(source: str) -> dict[str, Any]:
     "index = [slice(0, size) for size in (2, 1)]",
     "index = [None, None]\nindex[0] = slice(None)\nindex[1] = slice(0, 1)",
     "index = [slice(None)] + [slice(0, 1)]",
+    "index = [slice(0, 1) if i else slice(None) for i in range(2)]",
 ])  # fmt: skip
 def test_a_list_of_slices_is_a_tuple(made: str) -> None:
     scope = run(f"a = np.arange(4).reshape(2, 2)\n{made}\nb = a[index].copy()\na[index] = 7\n")

@@ -7,6 +7,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.keras.losses.base import Loss
 
 
 @export("contrib.seq2seq.sequence_loss")
@@ -78,3 +79,43 @@ def sequence_loss(
 def _check_rank(tensor: Any, rank: int, message: str) -> None:
     if len(tensor.get_shape()) != rank:
         raise ValueError(message)
+
+
+@export("contrib.seq2seq.SequenceLoss")
+class SequenceLoss(Loss):
+    """`sequence_loss` as a Keras loss; it takes weights when it is called.
+
+    Args:
+      average_across_timesteps, average_across_batch, sum_over_timesteps, sum_over_batch,
+        softmax_loss_function, name: as for `sequence_loss`.
+    """
+
+    def __init__(
+        self,
+        average_across_timesteps: bool = False,
+        average_across_batch: bool = False,
+        sum_over_timesteps: bool = True,
+        sum_over_batch: bool = True,
+        softmax_loss_function: Callable[..., Any] | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(name=name)
+        self.average_across_timesteps = average_across_timesteps
+        self.average_across_batch = average_across_batch
+        self.sum_over_timesteps = sum_over_timesteps
+        self.sum_over_batch = sum_over_batch
+        self.softmax_loss_function = softmax_loss_function
+
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+        """The loss of logits `y_pred` where `y_true` are the targets."""
+        return sequence_loss(
+            y_pred,
+            y_true,
+            sample_weight,
+            average_across_timesteps=self.average_across_timesteps,
+            average_across_batch=self.average_across_batch,
+            sum_over_timesteps=self.sum_over_timesteps,
+            sum_over_batch=self.sum_over_batch,
+            softmax_loss_function=self.softmax_loss_function,
+            name=self.name,
+        )

@@ -60,6 +60,8 @@ def _lists_of_slices(tree: ast.Module) -> Iterator[str]:
 
 
 def _is_slice(node: ast.AST | None) -> bool:
+    if isinstance(node, ast.IfExp):
+        return _is_slice(node.body) or _is_slice(node.orelse)
     return (
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "slice"
     )

@@ -320,25 +320,39 @@ def _branch_gradient(node: Node, named: Any) -> Any:
     return NameAttrList(name=name)
 
 
-def _if_gradient(node: Node, *grads: Any) -> Any:
-    """Takes the gradient of the branch that was taken; what it computed is computed again."""
-    condition, *inputs = node.inputs
-    made = (if_op if node.op.type == "If" else stateless_if_op)(
-        condition,
-        [*inputs, *_gradients_of(node.outputs, grads)],
-        Tout=[zeros_dtype(tensor) for tensor in inputs],
-        then_branch=_branch_gradient(node, node.then_branch),
-        else_branch=_branch_gradient(node, node.else_branch),
-        output_shapes=[tensor.shape for tensor in inputs],
-    )
+def _taken_gradient(node: Node, grads: Sequence[Any], **branches: Any) -> list[Any]:
+    """The gradient of the branch that was taken; what it computed is computed again."""
     from stillflow.ops.gradients import is_trainable
 
+    chosen, *inputs = node.inputs
+    made = node.op.card(
+        chosen,
+        [*inputs, *_gradients_of(node.outputs, grads)],
+        Tout=[zeros_dtype(tensor) for tensor in inputs],
+        output_shapes=[tensor.shape for tensor in inputs],
+        **branches,
+    )
     flows = [is_trainable(tensor) for tensor in inputs]
     return [None, *(grad if flow else None for grad, flow in zip(made, flows, strict=True))]
 
 
+def _if_gradient(node: Node, *grads: Any) -> Any:
+    return _taken_gradient(
+        node,
+        grads,
+        then_branch=_branch_gradient(node, node.then_branch),
+        else_branch=_branch_gradient(node, node.else_branch),
+    )
+
+
 for _card in (if_op, stateless_if_op):
     _card.gradient(_if_gradient)
+
+
+@case_op.gradient
+def case_gradient(node: Node, *grads: Any) -> Any:
+    branches = [_branch_gradient(node, named) for named in node.branches]
+    return _taken_gradient(node, grads, branches=branches)
 
 
 def _function_gradient(node: Node, *grads: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import Card, op
 from stillflow.graph.conversion import convert_to_tensor
@@ -47,6 +48,7 @@ def _samples() -> Any:
             # What the logarithm of nothing comes out as is too large to differentiate.
             yield Sample(x, np.int32(1), fixed=(1,), grad=not exclusive, **attrs)
     yield Sample(x, np.int32(-2), fixed=(1,))
+    yield Sample(x.astype(np.float16), np.int32(1), fixed=(1,), exclusive=True, grad=False)
     yield Bad(x, np.int32(2), match="Expected scan axis in the range")
 
 
@@ -115,9 +117,14 @@ def _numpy_scan(node: Node, scan: Callable[..., Any], start: int) -> Any:
     return run
 
 
+def _in_numpy(node: Node) -> bool:
+    """Whether torch lacks the type, or adds up in another: TF rounds every partial sum to it."""
+    return node.T in NUMPY_TYPES or (node.T == dtypes.float16 and str(node.device) == "cpu")
+
+
 @cumsum_op.kernel
 def cumsum_kernel(node: Node) -> Any:
-    if node.T in NUMPY_TYPES:
+    if _in_numpy(node):
         return _numpy_scan(node, np.cumsum, 0)
     kind = torch_type(node.T)
     return _scan_kernel(node, lambda x, axis: torch.cumsum(x, axis, dtype=kind), 0)
@@ -125,7 +132,7 @@ def cumsum_kernel(node: Node) -> Any:
 
 @cumprod_op.kernel
 def cumprod_kernel(node: Node) -> Any:
-    if node.T in NUMPY_TYPES:
+    if _in_numpy(node):
         return _numpy_scan(node, np.cumprod, 1)
     kind = torch_type(node.T)
     return _scan_kernel(node, lambda x, axis: torch.cumprod(x, axis, dtype=kind), 1)

@@ -1,0 +1,44 @@
+"""Functions that compute anew for their gradients, and the variables behind tensors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import stillflow as tf
+from stillflow.variables.custom_gradient import get_dependent_variables
+
+
+def test_gradients_are_computed_from_values_computed_anew():
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        x = tf.constant([1.0, 2.0])
+        v = tf.get_variable("v", initializer=3.0, use_resource=True)
+        y = tf.recompute_grad(lambda x: tf.exp(x) * v)(x)
+        before = sum(op.type == "Exp" for op in graph.get_operations())
+        of_x, of_v = tf.gradients(y, [x, v])
+        assert sum(op.type == "Exp" for op in graph.get_operations()) == before + 1
+        session.run(v.initializer)
+        exp = np.exp([1.0, 2.0])
+        np.testing.assert_allclose(session.run(of_x), 3 * exp, rtol=1e-6)
+        np.testing.assert_allclose(session.run(of_v), exp.sum(), rtol=1e-6)
+
+
+def test_variables_behind_the_inputs_do_not_count():
+    with tf.Graph().as_default():
+        outside, inside = (tf.Variable(1.0) for _ in range(2))
+        fixed = tf.Variable(1.0, trainable=False)
+        x = tf.identity(outside) * 5.0
+        y = {"y": x + inside * fixed + tf.ones_like(tf.stop_gradient(outside))}
+        assert get_dependent_variables({"x": x}, y) == [inside]
+
+
+def test_bodies_of_functions_are_differentiated_by_what_they_take_from_outside():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.constant(3.0)
+        v = tf.get_variable("v", initializer=4.0, use_resource=True)
+
+        @tf.function
+        def gradients():
+            return tf.gradients(x * x * v, [x, v])
+
+        session.run(v.initializer)
+        assert session.run(gradients()) == [24.0, 9.0]
