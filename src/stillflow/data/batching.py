@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from stillflow.data import nest, structure
+from stillflow.data.convert import partial_shape_to_tensor
 from stillflow.data.dataset import (
     UnaryDataset,
     get_legacy_output_classes,
@@ -16,7 +17,9 @@ from stillflow.data.dataset import (
 )
 from stillflow.data.wrapping import _RestructuredDataset
 from stillflow.graph import dtypes
+from stillflow.graph.composite_specs import SparseTensorSpec
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.static_value import constant_value_as_shape, static_value
 from stillflow.graph.tensor_shape import Dimension, TensorShape, as_shape
@@ -192,3 +195,40 @@ def unbatch(dataset: Any) -> Any:
         return structure.to_batched_tensor_list(dataset.element_spec, element)
 
     return _UnbatchDataset(_RestructuredDataset(dataset.map(normalize), dataset.element_spec))
+
+
+class _DenseToSparseBatchDataset(UnaryDataset):
+    """Elements of different shapes, stacked to sparse tensors."""
+
+    def __init__(self, input_dataset: Any, batch_size: Any, row_shape: Any) -> None:
+        types = get_legacy_output_types(input_dataset)
+        if not isinstance(types, dtypes.DType):
+            raise TypeError(
+                "DenseToSparseDataset requires an input whose elements have a single component, "
+                f"whereas the input has {types!r}."
+            )
+        self._structure = SparseTensorSpec(TensorShape([None]).concatenate(row_shape), types)
+        super().__init__(
+            input_dataset,
+            cards.dense_to_sparse_batch_dataset_op(
+                input_dataset._variant_tensor,
+                batch_size,
+                partial_shape_to_tensor(row_shape),
+                **self._flat_structure,
+            ),
+        )
+
+    @property
+    def element_spec(self) -> Any:
+        return self._structure
+
+
+@export("data.experimental.dense_to_sparse_batch", "contrib.data.dense_to_sparse_batch")
+def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Any:
+    """Stacks elements of different shapes to sparse tensors.
+
+    Args:
+      batch_size: how many elements.
+      row_shape: the shape that elements may have at most, with None for any size.
+    """
+    return lambda dataset: _DenseToSparseBatchDataset(dataset, batch_size, row_shape)

@@ -42,9 +42,9 @@ class _MapAndBatchDataset(_Mapped):
 
     def __init__(
         self, input_dataset: Any, map_func: Any, batch_size: Any, num_parallel_calls: Any,
-        drop_remainder: Any,
+        drop_remainder: Any, legacy: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(input_dataset, map_func)
+        super().__init__(input_dataset, map_func, legacy)
         size = convert_to_tensor(batch_size, dtype=dtypes.int64, name="batch_size")
         calls = convert_to_tensor(num_parallel_calls, dtype=dtypes.int64, name="num_parallel_calls")
         drop = convert_to_tensor(drop_remainder, dtype=dtypes.bool, name="drop_remainder")
@@ -79,15 +79,33 @@ def map_and_batch(
     Raises:
       ValueError: if both are given.
     """
-    if num_parallel_batches is not None and num_parallel_calls is not None:
+    calls = _calls(batch_size, num_parallel_batches, num_parallel_calls)
+    return lambda dataset: _MapAndBatchDataset(dataset, map_func, batch_size, calls, drop_remainder)
+
+
+@export("data.experimental.map_and_batch_with_legacy_function")
+def map_and_batch_with_legacy_function(
+    map_func: Callable[..., Any],
+    batch_size: Any,
+    num_parallel_batches: Any = None,
+    drop_remainder: Any = False,
+    num_parallel_calls: Any = None,
+) -> Transformation:
+    """`map_and_batch`, with a function of the kind of `tf.contrib.framework.Defun`."""
+    calls = _calls(batch_size, num_parallel_batches, num_parallel_calls)
+    return lambda dataset: _MapAndBatchDataset(
+        dataset, map_func, batch_size, calls, drop_remainder, legacy=True
+    )
+
+
+def _calls(batch_size: Any, num_parallel_batches: Any, num_parallel_calls: Any) -> Any:
+    if num_parallel_calls is None:
+        return batch_size * (1 if num_parallel_batches is None else num_parallel_batches)
+    if num_parallel_batches is not None:
         raise ValueError(
             "The `num_parallel_batches` and `num_parallel_calls` arguments are mutually exclusive."
         )
-    if num_parallel_calls is None:
-        num_parallel_calls = batch_size * (num_parallel_batches or 1)
-    return lambda dataset: _MapAndBatchDataset(
-        dataset, map_func, batch_size, num_parallel_calls, drop_remainder
-    )
+    return num_parallel_calls
 
 
 class _ShuffleAndRepeatDataset(UnaryUnchangedStructureDataset):

@@ -9,18 +9,20 @@ import numpy as np
 
 from stillflow.data import nest
 from stillflow.data.dataset import UnaryDataset, get_legacy_output_shapes
+from stillflow.data.reducing import settled
 from stillflow.data.specs import DatasetSpec
 from stillflow.data.structured_function import StructuredFunctionWrapper
 from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.graph import get_default_graph
 from stillflow.graph.tensor_shape import TensorShape, dimension_value
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.ops.arrays.select import where
 from stillflow.ops.checks.comparisons import assert_less
 from stillflow.ops.constants import constant
-from stillflow.ops.data.grouping import group_by_window_dataset_op
+from stillflow.ops.data.grouping import group_by_reducer_dataset_op, group_by_window_dataset_op
 from stillflow.ops.math.comparison import less, less_equal, logical_and
 from stillflow.ops.math.reductions import reduce_min
 
@@ -109,6 +111,98 @@ def group_by_window(
 
         window_size_func = constant_window_func
     return lambda dataset: _GroupByWindowDataset(dataset, key_func, reduce_func, window_size_func)
+
+
+@export("data.experimental.Reducer", "contrib.data.Reducer")
+class Reducer:
+    """What `group_by_reducer` and `reduce_dataset` do with elements.
+
+    Args:
+      init_func: from a key to the first state.
+      reduce_func: from a state and an element to the next state.
+      finalize_func: from the last state to what is given.
+    """
+
+    def __init__(
+        self,
+        init_func: Callable[..., Any],
+        reduce_func: Callable[..., Any],
+        finalize_func: Callable[..., Any],
+    ) -> None:
+        self._init_func = init_func
+        self._reduce_func = reduce_func
+        self._finalize_func = finalize_func
+
+    @property
+    def init_func(self) -> Callable[..., Any]:
+        return self._init_func
+
+    @property
+    def reduce_func(self) -> Callable[..., Any]:
+        return self._reduce_func
+
+    @property
+    def finalize_func(self) -> Callable[..., Any]:
+        return self._finalize_func
+
+
+class _GroupByReducerDataset(UnaryDataset):
+    """What a reducer makes of all elements with the same key."""
+
+    def __init__(self, input_dataset: Any, key_func: Any, reducer: Reducer) -> None:
+        name = "tf.data.experimental.group_by_reducer()"
+        key = StructuredFunctionWrapper(key_func, name, dataset=input_dataset)
+        if not _is_key(key.output_structure):
+            raise ValueError(
+                "`key_func` must return a single tf.int64 tensor. "
+                f"Got type={key.output_types} and shape={key.output_shapes}"
+            )
+        init = StructuredFunctionWrapper(reducer.init_func, name, input_structure=_KEY)
+        reduce, state = settled(
+            lambda spec: StructuredFunctionWrapper(
+                reducer.reduce_func,
+                name,
+                input_structure=(spec, input_dataset.element_spec),
+                add_to_graph=False,
+            ),
+            init.output_structure,
+            lambda made: (made.output_classes, made.output_types, made.output_shapes),
+        )
+        reduce.function.add_to_graph(get_default_graph())
+        finalize = StructuredFunctionWrapper(reducer.finalize_func, name, input_structure=state)
+        self._wrapped = [key, init, reduce, finalize]
+        self._element_spec = finalize.output_structure
+        parts = [wrapped.function for wrapped in self._wrapped]
+        super().__init__(
+            input_dataset,
+            group_by_reducer_dataset_op(
+                input_dataset._variant_tensor,
+                *[part.captured_inputs for part in parts],
+                key_func=parts[0],
+                init_func=parts[1],
+                reduce_func=parts[2],
+                finalize_func=parts[3],
+                **self._flat_structure,
+            ),
+        )
+
+    @property
+    def element_spec(self) -> Any:
+        return self._element_spec
+
+    def _functions(self) -> list[Any]:
+        return self._wrapped
+
+
+@export("data.experimental.group_by_reducer", "contrib.data.group_by_reducer")
+def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Callable[[Any], Any]:
+    """What a reducer makes of all elements that have the same key.
+
+    Args:
+      key_func: from an element to an int64 scalar.
+      reducer: what to do with the elements of a key.
+    """
+    return lambda dataset: _GroupByReducerDataset(dataset, key_func, reducer)
 
 
 def _filled(shapes: Any, filler: Any) -> Any:

@@ -227,6 +227,82 @@ padded_batch_dataset_op.kernel(_padded_kernel)
 padded_batch_dataset_v2_op.kernel(_padded_kernel)
 
 
+# ---- as sparse tensors
+
+dense_to_sparse_batch_dataset_op = unary(
+    "DenseToSparseBatchDataset", "batch_size: int64, row_shape: int64", TYPED
+)
+
+
+class _ToSparse:
+    """Makes a sparse tensor of elements of one component, as one tensor of variants.
+
+    Args:
+      row: the shape that elements may have at most, with -1 for any size.
+    """
+
+    def __init__(self, row: list[int]) -> None:
+        self.row = row
+
+    def __call__(self, elements: Sequence[Element]) -> Element:
+        values = [value for (value,) in elements]
+        dims = [max(dim, 0) for dim in self.row]
+        for value in values:
+            self._check(tuple(value.shape))
+            dims = [
+                size if dim < 0 else have
+                for dim, have, size in zip(self.row, dims, map(max, dims, value.shape), strict=True)
+            ]
+        places = [
+            np.column_stack([
+                np.full(int(np.prod(value.shape)), number), *map(np.ravel, np.indices(value.shape))
+            ])
+            for number, value in enumerate(values)
+        ]  # fmt: skip
+        flat = [value.reshape(-1) for value in values]
+        parts = np.empty(3, object)
+        parts[0] = torch.from_numpy(np.concatenate(places).astype(np.int64))
+        parts[1] = np.concatenate(flat) if isinstance(flat[0], np.ndarray) else torch.cat(flat)
+        parts[2] = torch.tensor([len(values), *dims], dtype=torch.int64)
+        return (parts,)
+
+    def _check(self, shape: tuple[int, ...]) -> None:
+        row = "[" + ",".join("?" if dim < 0 else str(dim) for dim in self.row) + "]"
+        if len(shape) != len(self.row):
+            raise invalid(
+                f"Input element had shape ({shape_text(shape)}) that is incompatible with the row "
+                f"shape ({row})."
+            )
+        if any(size > dim >= 0 for size, dim in zip(shape, self.row, strict=True)):
+            raise errors.DataLossError(
+                None,
+                None,
+                f"Input element had shape ({shape_text(shape)}) that is larger than the row shape "
+                f"({row}).",
+            )
+
+
+@dense_to_sparse_batch_dataset_op.kernel
+def dense_to_sparse_batch_dataset_kernel(node: Node) -> Any:
+    types, shapes = list(node.output_types), component_dims(node)
+
+    def run(value: Any, number: Any, row_shape: Any) -> Dataset:
+        source = as_dataset(value)
+        size, _ = _sizes(number, ())
+        if len(source.types) != 1:
+            raise invalid("DenseToSparseBatchDataset only supports inputs with a single component.")
+        if len(row_shape.shape) != 1:
+            raise invalid("row_shape must be a vector")
+        stack = _ToSparse(row_shape.tolist())
+
+        def make(context: Context, prefix: str) -> Elements:
+            return Batching(source.iterate(context, prefix), size, False, stack)
+
+        return Dataset("DenseToSparseBatch", types, shapes, make, batches(source, size, False))
+
+    return run
+
+
 # ---- the other way round
 
 

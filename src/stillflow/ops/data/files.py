@@ -50,6 +50,10 @@ def string(value: bytes) -> np.ndarray:
     return array
 
 
+def _string_element(value: bytes) -> Element:
+    return (string(value),)
+
+
 class RecordFile:
     """An open file of records, which an iterator gives.
 
@@ -76,15 +80,19 @@ class Records(Walk):
       names: of the files.
       start: opens one of them at a position.
       position_name: what the position is called where the place of a walk is written down.
+      element: makes the element of a record.
     """
 
     inputs = ()
     numbers: ClassVar[dict[str, str]] = {"index": "current_file_index"}
 
-    def __init__(self, names: list[str], start: Open, position_name: str) -> None:
+    def __init__(
+        self, names: list[str], start: Open, position_name: str, element: Any = None
+    ) -> None:
         self.names = names
         self.start = start
         self.position_name = position_name
+        self.element: Callable[[Any], Element] = element or _string_element
         self.index = 0
         self.file: RecordFile | None = None
         self.records: Iterator[bytes] = iter(())
@@ -92,7 +100,7 @@ class Records(Walk):
     def __next__(self) -> Element:
         while True:
             for record in self.records:
-                return (string(record),)
+                return self.element(record)
             if self.file is not None:
                 self.file = None
                 self.index += 1
@@ -111,12 +119,15 @@ class Records(Walk):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        # TensorFlow writes -1 for the position in a file of fixed records that is not open.
-        position = -1
-        if self.has(state, self.position_name):
-            position = self.integer(state, self.position_name)
+        position = self.position(state)
         if position >= 0:
             self._open(position)
+
+    def position(self, state: State) -> int:
+        """The position in the open file, -1 if none was open."""
+        if not self.has(state, self.position_name):
+            return -1
+        return self.integer(state, self.position_name)
 
 
 Open = Callable[[str, int | None], RecordFile]
@@ -142,7 +153,7 @@ def _check_buffer(size: int) -> None:
         raise invalid("`buffer_size` must be >= 0 (0 == default)")
 
 
-def _open_bytes(name: str, kind: str, position: int) -> Any:
+def open_bytes(name: str, kind: str, position: int) -> Any:
     """Opens a file of bytes, which may be compressed, at a position in what they mean."""
     file = open_file(name, "rb")
     if not kind:
@@ -162,7 +173,7 @@ class _TFRecordFile(RecordFile):
         self.kind = kind
 
     def __iter__(self) -> Iterator[bytes]:
-        with _open_bytes(self.name, self.kind, self.position) as file:
+        with open_bytes(self.name, self.kind, self.position) as file:
             for batch in Cursor(file, self.name, self.position).batches():
                 for record in batch:
                     self.position += len(record) + HEADER + FOOTER
@@ -200,7 +211,7 @@ class TextFile(RecordFile):
         self.size = size
 
     def __iter__(self) -> Iterator[bytes]:
-        with _open_bytes(self.name, self.kind, self.position) as file:
+        with open_bytes(self.name, self.kind, self.position) as file:
             rest = b""
             for chunk in _chunks(file, self.name, self.size):
                 *whole, rest = (rest + chunk).split(b"\n")
@@ -235,7 +246,7 @@ class _FixedFile(RecordFile):
         self.kind = kind
 
     def __iter__(self) -> Iterator[bytes]:
-        with _open_bytes(self.name, self.kind, 0) as file, os_errors(self.name):
+        with open_bytes(self.name, self.kind, 0) as file, os_errors(self.name):
             if self.kind:
                 content = b"".join(_chunks(file, self.name, _SMALLEST_BUFFER))
                 if len(content) < self.header:

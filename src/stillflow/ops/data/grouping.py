@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, ClassVar
 
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.data.functions import function_of
 from stillflow.ops.data.mapping import bound
@@ -30,6 +33,14 @@ group_by_window_dataset_op = unary(
     "Tkey_func_other_arguments: list(type) >= 0\n"
     "Treduce_func_other_arguments: list(type) >= 0\n"
     f"Twindow_size_func_other_arguments: list(type) >= 0{TYPED}",
+)
+_REDUCER = ("key_func", "init_func", "reduce_func", "finalize_func")
+group_by_reducer_dataset_op = unary(
+    "GroupByReducerDataset",
+    ", ".join(f"{name}_other_arguments: [T{name}_other_arguments]" for name in _REDUCER),
+    "".join(f"\n{name}: func" for name in _REDUCER)
+    + "".join(f"\nT{name}_other_arguments: list(type) >= 0" for name in _REDUCER)
+    + f"{TYPED}\nflags: stateful",
 )
 unique_dataset_op = unary("UniqueDataset", "", TYPED)
 
@@ -118,37 +129,41 @@ class _Grouping(Walk):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        for index in range(self._count(state, "groups_size")):
+        for index in range(self.integer_or_zero(state, "groups_size")):
             name = f"groups_[{index}]"
             items = [f"{name}[{place}]" for place in range(self.integer(state, f"{name}_size"))]
             group = [self.get_values(state, f"{item}_size", f"{item}[{{}}]") for item in items]
             self.groups[self.integer(state, f"{name}->key")] = group
-        for index in range(self._count(state, "window_sizes_size")):
+        for index in range(self.integer_or_zero(state, "window_sizes_size")):
             number = self.integer(state, f"window_sizes_[{index}]->key")
             self.sizes[number] = self.integer(state, f"window_sizes_[{index}]->value")
         if not self.has(state, "current_iterator_not_initialized"):
             self._start(self.integer(state, "current_key"))
             self.current.restore(state)
 
-    def _count(self, state: State, name: str) -> int:
-        """A number that is not written down where it is 0."""
-        return self.integer(state, name) if self.has(state, name) else 0
+
+def _parts(node: Node, names: Sequence[str]) -> Callable[[Sequence[Any]], list[Any]]:
+    """What binds several functions to the tensors that they capture, given one after the other."""
+    functions = [function_of(node, name) for name in names]
+    counts = [len(node.op.attrs[f"T{name}_other_arguments"]) for name in names]
+    starts = [sum(counts[:place]) for place in range(len(counts) + 1)]
+
+    def bind(captured: Sequence[Any]) -> list[Any]:
+        return [
+            bound(function, captured[first:last])
+            for function, (first, last) in zip(functions, pairwise(starts), strict=True)
+        ]
+
+    return bind
 
 
 @group_by_window_dataset_op.kernel
 def group_by_window_dataset_kernel(node: Node) -> Any:
-    from stillflow.graph.lazy import torch
-
-    names = ("key_func", "reduce_func", "window_size_func")
-    functions = [function_of(node, name) for name in names]
-    counts = [len(node.op.attrs[f"T{name}_other_arguments"]) for name in names]
+    bind = _parts(node, ("key_func", "reduce_func", "window_size_func"))
     types, shapes = list(node.output_types), component_dims(node)
 
     def run(value: Any, *captured: Any) -> Dataset:
-        source = as_dataset(value)
-        first, second = counts[0], counts[0] + counts[1]
-        parts = captured[:first], captured[first:second], captured[second:]
-        key, reduce, room = (bound(f, p) for f, p in zip(functions, parts, strict=True))
+        source, (key, reduce, room) = as_dataset(value), bind(captured)
 
         def make(context: Context, prefix: str) -> Elements:
             def begin(number: int, group: list[Element]) -> Elements:
@@ -161,6 +176,87 @@ def group_by_window_dataset_kernel(node: Node) -> Any:
             return _Grouping(source.iterate(context, prefix), key, room, begin)
 
         return Dataset("GroupByWindow", types, shapes, make)
+
+    return run
+
+
+class _Reducing(Walk):
+    """What is made of the elements of each key, once all were read.
+
+    Args:
+      functions: `Reducer`'s, and first the one that gives the key of an element.
+    """
+
+    flags: ClassVar[dict[str, str]] = {"ended": "end_of_input"}
+
+    def __init__(self, source: Elements, functions: Sequence[Any]) -> None:
+        self.source = source
+        self.key, self.init, self.reduce, self.finalize = functions
+        self.ended = False
+        self.states: dict[int, Element] = {}
+        self.keys: list[int] = []
+        self.place = 0
+
+    def __next__(self) -> Element:
+        while not self.ended:
+            try:
+                element = next(self.source)
+            except StopIteration:
+                self.ended, self.keys = True, sorted(self.states)
+                break
+            self._take(element)
+        if self.place >= len(self.keys):
+            raise StopIteration
+        self.place += 1
+        return self.finalize(self.states[self.keys[self.place - 1]])  # type: ignore[no-any-return]
+
+    def _take(self, element: Element) -> None:
+        (key,) = self.key(element)
+        if len(key.shape) or key.dtype != torch.int64:
+            raise invalid("`key_func` must return a scalar int64.")
+        number = scalar(key)
+        state = self.states.get(number)
+        if state is None:
+            state = self.init((key,))
+        self.states[number] = self.reduce((*state, *element))
+
+    def save(self, state: State) -> None:
+        super().save(state)
+        self.put(state, "states_size", len(self.states))
+        for index, number in enumerate(sorted(self.states)):
+            name = f"states[{index}]"
+            self.put(state, f"{name}->key", number)
+            self.put_values(
+                state, f"{name}->state_size", f"{name}->state[{{}}]", self.states[number]
+            )
+        if self.ended:
+            self.put(state, "keys_index", self.place)
+            self.put_values(state, "keys_size", "keys[{}]", self.keys)
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        for index in range(self.integer_or_zero(state, "states_size")):
+            name = f"states[{index}]"
+            self.states[self.integer(state, f"{name}->key")] = self.get_values(
+                state, f"{name}->state_size", f"{name}->state[{{}}]"
+            )
+        if self.ended:
+            self.place = self.integer(state, "keys_index")
+            self.keys = sorted(self.states)
+
+
+@group_by_reducer_dataset_op.kernel
+def group_by_reducer_dataset_kernel(node: Node) -> Any:
+    bind = _parts(node, _REDUCER)
+    types, shapes = list(node.output_types), component_dims(node)
+
+    def run(value: Any, *captured: Any) -> Dataset:
+        source, functions = as_dataset(value), bind(captured)
+
+        def make(context: Context, prefix: str) -> Elements:
+            return _Reducing(source.iterate(context, prefix), functions)
+
+        return Dataset("GroupByReducer", types, shapes, make)
 
     return run
 

@@ -237,7 +237,7 @@ def dataset_op(text: str, **options: Any) -> Card:
 
 # Arguments of dataset ops that may be more than scalars.
 _VECTORS = frozenset((
-    "dense_shape", "filenames", "indices", "optimizations", "patterns", "record_defaults",
+    "dense_shape", "filenames", "indices", "optimizations", "patterns", "row_shape",
     "select_cols", "transformations",
 ))  # fmt: skip
 

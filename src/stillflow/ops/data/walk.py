@@ -103,6 +103,10 @@ class Walk:
         """An integer that was written down."""
         return int(self.get(state, name))
 
+    def integer_or_zero(self, state: State, name: str) -> int:
+        """A number that is not written down where it is 0."""
+        return self.integer(state, name) if self.has(state, name) else 0
+
     def has(self, state: State, name: str) -> bool:
         """Whether a value was written down."""
         return f"{self.prefix}:{name}" in state

@@ -107,7 +107,8 @@ class _Splitter:
                 raise refuse("Quote inside a string has to be escaped by another quote")
 
 
-def _parser(dtype: Any) -> Callable[[bytes], Any]:
+def field_parser(dtype: Any) -> Callable[[bytes], Any]:
+    """What reads the text of a field; it gives None for text that is no such value."""
     if dtype in (dtypes.float32, dtypes.float64):
         return parse_float
     if dtype == dtypes.string:
@@ -124,7 +125,7 @@ class _Column:
         self.dtype = dtype
         self.na_value = na_value
         self.default = default.reshape(-1).tolist()
-        self.parse = _parser(dtype)
+        self.parse = field_parser(dtype)
 
     def read(self, fields: tuple[bytes, ...]) -> list[Any]:
         values = []

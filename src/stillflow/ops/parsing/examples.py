@@ -101,7 +101,7 @@ def check_default(feature: Dense, default: Any) -> None:
         )
 
 
-class _Parser:
+class ExampleParser:
     """Parses batches for one set of features."""
 
     def __init__(self, sparse: list[Sparse], dense: list[Dense]) -> None:
@@ -189,8 +189,8 @@ def parse_example_kernel(node: Node) -> Any:
     types, shapes = (node.sparse_types, node.Tdense), dense_shapes(node)
     bare = len(node.outputs) == 1
 
-    def parser(keys: Sequence[Any]) -> _Parser:
-        return _Parser(*features_of(
+    def parser(keys: Sequence[Any]) -> ExampleParser:
+        return ExampleParser(*features_of(
             keys[:sparse_count], types[0], keys[sparse_count:], types[1], shapes
         ))  # fmt: skip
 

@@ -1,0 +1,1 @@
+"""`tf.contrib.data`, as far as it is not `tf.data.experimental` by an older name."""

@@ -1,0 +1,291 @@
+"""CSVDataset: the records of files of comma-separated values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from stillflow.files.failures import os_errors
+from stillflow.graph import dtypes
+from stillflow.graph.dtypes import cpp_name
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.ops.data.files import RecordFile, Records, open_bytes, string
+from stillflow.ops.data.pipeline import Dataset, component_dims, dataset_op, invalid, scalar
+from stillflow.ops.data.walk import Element, State
+from stillflow.ops.parsing.csv import field_parser
+
+csv_dataset_op = dataset_op(
+    """
+    CSVDataset(filenames: string, compression_type: string, buffer_size: int64, header: bool,
+               field_delim: string, use_quote_delim: bool, na_value: string, select_cols: int64,
+               record_defaults: [output_types]) -> handle: variant
+    output_types: list({float, double, int32, int64, string}) >= 1
+    output_shapes: list(shape) >= 1
+    flags: stateful
+""",
+    effect="reads files",
+)
+
+Field = bytes | Exception
+_CHUNK = 1 << 16
+_LF, _CR, _QUOTE = b'\n\r"'
+
+
+class _Incomplete(Exception):
+    """More bytes are needed to say where a field ends."""
+
+
+class _Fields:
+    """Cuts bytes into records and fields.
+
+    Args:
+      delimiter: one byte.
+      quotes: whether quotes hold fields together.
+    """
+
+    def __init__(self, delimiter: bytes, quotes: bool) -> None:
+        self.delimiter = delimiter
+        self.quotes = quotes
+
+    def record(self, data: bytes, start: int, last: bool) -> tuple[list[Field], int]:
+        """The fields of the record that begins at `start`, and where the next one begins.
+
+        Args:
+          data: bytes of a file.
+          start: less than their number.
+          last: whether the file ends with them.
+
+        Raises:
+          _Incomplete: if the record does not end in `data`.
+        """
+        end = data.find(b"\n", start)
+        line = data[start:end] if end >= 0 else data[start:]
+        if b"\r" not in line and not (self.quotes and b'"' in line) and (end >= 0 or last):
+            return list(line.split(self.delimiter)), end + 1 if end >= 0 else len(data)
+        return self._careful(data, start, last)
+
+    def _careful(self, data: bytes, position: int, last: bool) -> tuple[list[Field], int]:
+        fields: list[Field] = []
+        while True:
+            if position >= len(data):  # behind a delimiter
+                self._more(last)
+                return [*fields, b""], position
+            cut = self._quoted if self.quotes and data[position] == _QUOTE else self._plain
+            found, position, ended = cut(data, position, last)
+            fields.append(found)
+            if ended:
+                return fields, position
+
+    @staticmethod
+    def _more(last: bool) -> None:
+        if not last:
+            raise _Incomplete
+
+    def _after(self, data: bytes, position: int, last: bool) -> tuple[int, bool]:
+        """Where to go on behind the field that ends at `position`; whether the record is over."""
+        if position >= len(data):
+            self._more(last)
+            return position, True
+        byte = data[position]
+        if byte not in (_LF, _CR):
+            return position + 1, False
+        if byte == _CR:
+            if position + 1 >= len(data):
+                self._more(last)
+            elif data[position + 1] == _LF:
+                position += 1
+        return position + 1, True
+
+    def _plain(self, data: bytes, start: int, last: bool) -> tuple[Field, int, bool]:
+        ends = [data.find(mark, start) for mark in (self.delimiter, b"\n", b"\r")]
+        stop = min((end for end in ends if end >= 0), default=len(data))
+        position, over = self._after(data, stop, last)
+        field: Field = data[start:stop]
+        if self.quotes and b'"' in data[start:stop]:
+            field = invalid("Unquoted fields cannot have quotes inside")
+        return field, position, over
+
+    def _quoted(self, data: bytes, start: int, last: bool) -> tuple[Field, int, bool]:
+        position, error = start + 1, None
+        while True:
+            quote = data.find(b'"', position)
+            if quote < 0:
+                self._more(last)
+                unclosed = "Reached end of file without closing quoted field in record"
+                return invalid(unclosed), len(data), True
+            following = data[quote + 1 : quote + 2]
+            if not following:
+                self._more(last)
+            if following in (b"", b"\n", b"\r", self.delimiter):
+                text = data[start + 1 : quote].replace(b'""', b'"')
+                return error or text, *self._after(data, quote + 1, last)
+            if following != b'"':
+                error = invalid("Quote inside a string has to be escaped by another quote")
+            position = quote + 2
+
+
+class _CsvFile(RecordFile):
+    """A file of comma-separated values, which gives the fields of each record."""
+
+    def __init__(
+        self, name: str, position: int | None, kind: str, fields: _Fields, header: bool
+    ) -> None:
+        super().__init__(name, position)
+        self.kind = kind
+        self.fields = fields
+        self.skips = header and position is None
+
+    def __iter__(self) -> Iterator[Any]:
+        with open_bytes(self.name, self.kind, self.position) as file:
+            data, start, last, size = b"", 0, False, _CHUNK
+            while True:
+                try:
+                    if start >= len(data):
+                        if last:
+                            break
+                        raise _Incomplete
+                    fields, end = self.fields.record(data, start, last)
+                except _Incomplete:
+                    with os_errors(self.name):
+                        more = file.read(size)
+                    data, start = data[start:] + more, 0
+                    last, size = not more, max(_CHUNK, len(data))
+                    continue
+                self.position += end - start
+                start = end
+                if not self.skips:
+                    yield fields
+                elif any(isinstance(field, Exception) for field in fields):
+                    break
+                self.skips = False
+            if self.skips:
+                raise invalid("Can't read header of file")
+
+
+class _Columns:
+    """Makes elements of fields.
+
+    Args:
+      types: of the components.
+      defaults: of the components: one value, or none where a field is required.
+      na_value: what stands for a missing field.
+      selected: numbers of the fields that are wanted; all if empty.
+    """
+
+    def __init__(
+        self, types: Sequence[Any], defaults: Sequence[Any], na_value: bytes, selected: list[int]
+    ) -> None:
+        self.types = types
+        self.defaults = [default.reshape(-1) for default in defaults]
+        self.na_value = na_value
+        self.selected = selected
+        self.parsers: list[Callable[[bytes], Any]] = [field_parser(dtype) for dtype in types]
+
+    def __call__(self, fields: list[Field]) -> Element:
+        values: list[Any] = []
+        wanted = set(self.selected)
+        for number, field in enumerate(fields):
+            if isinstance(field, Exception):
+                raise field
+            if not wanted or number in wanted:
+                values.append(self._value(len(values), field))
+        if len(values) != len(self.types):
+            raise invalid(f"Expect {len(self.types)} fields but have {len(values)} in record")
+        return tuple(values)
+
+    def _value(self, place: int, field: bytes) -> Any:
+        if place >= len(self.types):
+            raise invalid(f"Expect {len(self.types)} fields but have more in record")
+        dtype = self.types[place]
+        if not field or field == self.na_value:
+            if len(self.defaults[place]) != 1:
+                raise invalid(f"Field {place} is required but missing in record!")
+            found = self.defaults[place][0]
+            return string(found) if dtype == dtypes.string else found
+        value = self.parsers[place](field)
+        if value is None:
+            text = field.decode(errors="replace")
+            raise invalid(f"Field {place} in record is not a valid {cpp_name(dtype)}: {text}")
+        if dtype == dtypes.string:
+            return string(value)
+        return torch.tensor(value, dtype=getattr(torch, dtype.torch_name))
+
+
+class _CsvRecords(Records):
+    """The records of files. The place in a file is that of a byte in one of its buffers.
+
+    Args:
+      size: of these buffers.
+    """
+
+    def __init__(self, names: list[str], start: Any, columns: _Columns, size: int) -> None:
+        super().__init__(names, start, "pos", columns)
+        self.size = size
+
+    def save(self, state: State) -> None:
+        super().save(state)
+        if self.file is not None:
+            self.put(state, "pos", self.file.position % self.size)
+            self.put(state, "num_buffer_reads", self.file.position // self.size + 1)
+
+    def position(self, state: State) -> int:
+        found = super().position(state)
+        if found < 0:
+            return found
+        return found + (self.integer(state, "num_buffer_reads") - 1) * self.size
+
+
+def _delimiter(value: Any) -> bytes:
+    found: bytes = scalar(value)
+    if len(found) != 1:
+        raise invalid("field_delim should be only 1 char")
+    return found
+
+
+def _selected(columns: Any, count: int) -> list[int]:
+    if len(columns.shape) != 1:
+        raise invalid("`select_cols` must be a vector.")
+    found: list[int] = columns.tolist()
+    if found and len(found) != count:
+        raise invalid("select_cols should match output size")
+    if any(after <= before for before, after in pairwise(found)):
+        raise invalid("select_cols should be strictly increasing indices")
+    if found and found[0] < 0:
+        raise invalid("select_cols should be non-negative indices")
+    return found
+
+
+@csv_dataset_op.kernel
+def csv_dataset_kernel(node: Node) -> Any:
+    types, shapes = list(node.output_types), component_dims(node)  # type: ignore[attr-defined]
+
+    def run(
+        filenames: Any, compression_type: Any, buffer_size: Any, header: Any, field_delim: Any,
+        use_quote_delim: Any, na_value: Any, select_cols: Any, *defaults: Any,
+    ) -> Dataset:  # fmt: skip
+        if filenames.ndim > 1:
+            raise invalid("`filenames` must be a scalar or a vector.")
+        for place, default in enumerate(defaults):
+            if len(default.shape) > 1:
+                raise invalid("Each record default should be at most rank 1")
+            if len(default.reshape(-1)) > 1:
+                raise invalid(f"There should only be 1 default per field but field {place} has "
+                              f"{len(default)}")  # fmt: skip
+        size, kind = scalar(buffer_size), scalar(compression_type).decode()
+        if size <= 0:
+            raise invalid("buffer_size should be positive")
+        fields = _Fields(_delimiter(field_delim), scalar(use_quote_delim))
+        if kind not in ("", "ZLIB", "GZIP"):
+            raise invalid(f"Unsupported compression_type: {kind}.")
+        columns = _Columns(types, defaults, scalar(na_value), _selected(select_cols, len(types)))
+        names = [name.decode() for name in np.atleast_1d(filenames).tolist()]
+        skips = scalar(header)
+        start = lambda name, at: _CsvFile(name, at, kind, fields, skips)  # noqa: E731
+        make = lambda *_: _CsvRecords(names, start, columns, size)  # noqa: E731
+        return Dataset("CSV", types, shapes, make)
+
+    return run

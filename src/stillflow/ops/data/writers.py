@@ -1,0 +1,45 @@
+"""DatasetToTFRecord: the elements of a dataset as the records of a file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.files.records import TFRecordWriter
+from stillflow.graph import dims
+from stillflow.graph.card import op
+from stillflow.graph.node import Node
+from stillflow.ops.data.pipeline import Context, as_dataset, invalid, scalar
+
+dataset_to_tf_record_op = op(
+    "DatasetToTFRecord(input_dataset: variant, filename: string, compression_type: string)"
+    "\nflags: stateful",
+    effect="writes files",
+    differentiable=False,
+)
+
+
+@dataset_to_tf_record_op.shape
+def dataset_to_tf_record_shape(node: Node) -> Any:
+    for place in range(3):
+        dims.with_rank(node.dims(place), 0)
+    return []
+
+
+@dataset_to_tf_record_op.kernel
+def dataset_to_tf_record_kernel(node: Any) -> Any:
+    waits = node.waits()
+
+    def run(value: Any, filename: Any, compression_type: Any) -> None:
+        kind = scalar(compression_type).decode()
+        if kind not in ("", "ZLIB", "GZIP"):
+            raise invalid(f"Unsupported compression_type:{kind}")
+        context = Context(waits)
+        try:
+            with TFRecordWriter(scalar(filename).decode(), kind) as writer:
+                for (record,) in as_dataset(value).iterate(context, "ToTFRecordOpIterator"):
+                    waits.check()
+                    writer.write(record.item())
+        finally:
+            context.close()
+
+    return run
