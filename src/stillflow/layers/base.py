@@ -64,6 +64,13 @@ class Layer(base_layer.Layer):
         """None."""
         return
 
+    # What is in attributes does not belong to these layers, as it does to those of Keras.
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        object.__delattr__(self, name)
+
     def _init_set_name(self, name: Any, zero_based: bool = True) -> None:
         self._name = self._base_name = name
         if isinstance(name, VariableScope):

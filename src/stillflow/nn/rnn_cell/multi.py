@@ -10,6 +10,7 @@ from stillflow.graph.export import export
 from stillflow.layers.base import Layer
 from stillflow.nn.rnn_cell.base import RNNCell
 from stillflow.platform import tf_logging
+from stillflow.train.tracking.base import Trackable
 from stillflow.util.deprecation import deprecated
 
 
@@ -45,6 +46,9 @@ class MultiRNNCell(RNNCell):
                 1,
             )
         self._cells = cells
+        for number, cell in enumerate(cells):
+            if isinstance(cell, Trackable):
+                self._track_trackable(cell, name=f"cell-{number}")
         self._state_is_tuple = state_is_tuple
         sizes = [cell.state_size for cell in cells]
         if not state_is_tuple and any(nest.is_sequence(size) for size in sizes):

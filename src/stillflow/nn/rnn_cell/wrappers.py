@@ -15,6 +15,7 @@ from stillflow import nest
 from stillflow.graph.export import export
 from stillflow.keras.utils.objects import deserialize_keras_object
 from stillflow.nn.rnn_cell.base import RNNCell, assert_like_rnncell
+from stillflow.train.tracking.base import Trackable
 
 
 class CellWrapper(RNNCell):
@@ -24,6 +25,8 @@ class CellWrapper(RNNCell):
         super().__init__(*args, **kwargs)
         assert_like_rnncell("cell", cell)
         self.cell = cell
+        if isinstance(cell, Trackable):
+            self._track_trackable(cell, name="cell")
 
     def _call_wrapped_cell(
         self, inputs: Any, state: Any, cell_call_fn: Callable[..., Any], **kwargs: Any
