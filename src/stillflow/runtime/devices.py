@@ -2,31 +2,98 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
+from stillflow import errors
 from stillflow.graph.device import canonical_name
 from stillflow.graph.export import export
 
 
+class Gpu(NamedTuple):
+    """A GPU that torch can compute on.
+
+    Attributes:
+      torch_name: what torch calls it, "cuda:0".
+      memory: its size in bytes.
+      description: name and compute capability, as TensorFlow's log gives them.
+    """
+
+    torch_name: str
+    memory: int
+    description: str
+
+
+_pretended: list[tuple[Gpu, ...]] = []
+
+
+@contextlib.contextmanager
+def pretend_gpus(count: int, torch_name: str = "cpu") -> Iterator[None]:
+    """For tests: sessions made inside have this many GPUs, which compute on the CPU.
+
+    Args:
+      count: how many.
+      torch_name: what computes in their place.
+    """
+    _pretended.append(
+        tuple(
+            Gpu(torch_name, 1 << 30, f"device: {i}, name: pretended, compute capability: 0.0")
+            for i in range(count)
+        )
+    )
+    try:
+        yield
+    finally:
+        _pretended.pop()
+
+
+def gpus() -> tuple[Gpu, ...]:
+    """The GPUs that there are."""
+    return _pretended[-1] if _pretended else _cuda_gpus()
+
+
 @cache
-def gpu_count() -> int:
-    """How many CUDA devices torch sees."""
+def _cuda_gpus() -> tuple[Gpu, ...]:
     import torch
 
-    return torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if not torch.cuda.is_available():
+        return ()
+    found = []
+    for index in range(torch.cuda.device_count()):
+        known = torch.cuda.get_device_properties(index)
+        capability = f"{known.major}.{known.minor}"
+        text = f"device: {index}, name: {known.name}, compute capability: {capability}"
+        found.append(Gpu(f"cuda:{index}", known.total_memory, text))
+    return tuple(found)
+
+
+def gpu_count() -> int:
+    """How many GPUs there are."""
+    return len(gpus())
 
 
 class DeviceAttributes:
     """What `Session.list_devices` tells of a device."""
 
     def __init__(
-        self, name: str, device_type: str, memory_limit_bytes: int, incarnation: int
-    ) -> None:
+        self, name: str, device_type: str, memory_limit_bytes: int, incarnation: int,
+        torch_name: str = "cpu", description: str = "",
+    ) -> None:  # fmt: skip
         self._name = canonical_name(name)
         self._device_type = device_type
         self._memory_limit_bytes = memory_limit_bytes
         self._incarnation = incarnation
+        self.torch_name = torch_name
+        self.description = description
+
+    @property
+    def torch_device(self) -> Any:
+        """What computes there."""
+        import torch
+
+        return torch.device(self.torch_name)
 
     @property
     def name(self) -> str:
@@ -56,17 +123,56 @@ LOCAL = "/job:localhost/replica:0/task:0/device:"
 
 
 def session_devices(config: Any, prefix: str = LOCAL) -> list[DeviceAttributes]:
-    """The devices of a session with this `ConfigProto` (or None), named below `prefix`."""
+    """The devices of a session with this `ConfigProto` (or None), named below `prefix`.
+
+    Raises:
+      tf.errors.InvalidArgumentError: if `visible_device_list` names a GPU that is not there.
+    """
     counts = dict(config.device_count) if config is not None else {}
     cpus = counts.get("CPU", 1) or 1
-    gpus = min(gpu_count(), counts.get("GPU", gpu_count()))
+    visible = _visible(config.gpu_options.visible_device_list if config is not None else "")
     devices = [DeviceAttributes(f"{prefix}CPU:{i}", "CPU", 256 << 20, i + 1) for i in range(cpus)]
-    for i in range(gpus):
+    for i, gpu in enumerate(visible[: counts.get("GPU", len(visible))]):
+        memory = _limited(gpu, config)
+        devices.append(
+            DeviceAttributes(
+                f"{prefix}GPU:{i}", "GPU", memory, cpus + i + 1, gpu.torch_name, gpu.description
+            )
+        )
+    return devices
+
+
+def _visible(wanted: str) -> list[Gpu]:
+    """The GPUs that `visible_device_list` names, in its order; all if it is empty."""
+    there = gpus()
+    if not wanted:
+        return list(there)
+    found = []
+    for word in wanted.split(","):
+        if not word.strip().isdigit():
+            raise errors.InvalidArgumentError(
+                None, None, f"Could not parse entry in 'visible_device_list': '{word}'. "
+                f"visible_device_list = {wanted}",
+            )  # fmt: skip
+        if int(word) >= len(there):
+            raise errors.InvalidArgumentError(
+                None, None, f"'visible_device_list' listed an invalid GPU id '{int(word)}' but "
+                f"visible device count is {len(there)}",
+            )  # fmt: skip
+        found.append(there[int(word)])
+    return found
+
+
+def _limited(gpu: Gpu, config: Any) -> int:
+    """How much of a GPU's memory a session may use; torch is told if it is a part."""
+    fraction = 0.0 if config is None else config.gpu_options.per_process_gpu_memory_fraction
+    if not fraction:
+        return gpu.memory
+    if gpu.torch_name != "cpu":
         import torch
 
-        memory = torch.cuda.get_device_properties(i).total_memory
-        devices.append(DeviceAttributes(f"{prefix}GPU:{i}", "GPU", memory, cpus + i + 1))
-    return devices
+        torch.cuda.set_per_process_memory_fraction(min(fraction, 1.0), gpu.torch_name)
+    return int(gpu.memory * fraction)
 
 
 @export("config.experimental_list_devices")
@@ -93,19 +199,7 @@ def list_local_devices(session_config: Any = None) -> list[Any]:
                 device_type=device.device_type,
                 memory_limit=device.memory_limit_bytes,
                 incarnation=device.incarnation,
-                physical_device_desc=_description(device),
+                physical_device_desc=device.description,
             )
         )
     return found
-
-
-def _description(device: DeviceAttributes) -> str:
-    if device.device_type != "GPU":
-        return ""
-    import torch
-
-    index = int(device.name.rpartition(":")[2])
-    known = torch.cuda.get_device_properties(index)
-    return (
-        f"device: {index}, name: {known.name}, compute capability: {known.major}.{known.minor}"
-    )
