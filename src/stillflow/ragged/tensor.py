@@ -204,11 +204,12 @@ class RaggedTensor(Construction, DenseForm, StoredForm, CompositeTensor):
                 return maximum(reduce_max(self.row_lengths()), 0)  # type: ignore[no-any-return]
             splits_shape = shape_of(self._row_splits, out_type=out_type)
             inner = shape_of(self.flat_values, out_type=out_type)
+            rows = splits_shape[0] - 1
             widths = [
                 maximum(reduce_max(splits[1:] - splits[:-1]), 0)
                 for splits in self.nested_row_splits
             ]
-            ragged = stack([splits_shape[0] - 1, *widths])
+            ragged = stack([rows, *widths])
             box = concat([ragged, inner[1:]], axis=0)
             return box if axis is None else gather(box, axis)  # type: ignore[no-any-return]
 

@@ -292,8 +292,8 @@ def logical_not(x: Any, name: str | None = None) -> Tensor:
 @dispatchable
 def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
     """Whether exactly one of `x` and `y` is true, element by element."""
-    return logical_and_op(
-        logical_or_op(x, y), logical_not_op(logical_and_op(x, y)), name=name
+    return logical_and(
+        logical_or(x, y), logical_not(logical_and(x, y)), name=name
     )
 
 
