@@ -11,20 +11,28 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-all demo lint tables bench conformance clean
+.PHONY: help test test-all browser demo lint tables bench conformance clean
 
 help: ## show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 test: $(VENV)/installed-test ## run the tests (ARGS="-k relu" narrows them down)
-	OMP_NUM_THREADS=1 $(PYTEST) -n $(JOBS) -m "not slow and not oracle" $(ARGS)
+	OMP_NUM_THREADS=1 $(PYTEST) -n $(JOBS) -m "not slow and not oracle and not browser" $(ARGS)
 
 test-all: $(VENV)/installed-test ## run every test, the slow ones too
 	OMP_NUM_THREADS=1 $(PYTEST) -n $(JOBS) $(ARGS)
 
-demo: $(VENV)/installed-demo ## train a TF1 MNIST network on real digits, draw its curve
-	@mkdir -p $(OUT)
+browser: $(VENV)/installed-browser ## look at TensorBoard in headless Chromium (pictures in out/tensorboard)
+	tools/install_chromium.sh
+	OUT=$(OUT) $(PYTEST) -m browser tests/summary $(ARGS)
+
+demo: $(VENV)/installed-demo ## train TF1 networks on real digits: curve, resume, freeze, TensorBoard
+	@mkdir -p $(OUT) && rm -rf $(OUT)/demo
 	$(BIN)/python -m stillflow examples/mnist_cnn.py --curve $(OUT)/mnist_cnn.png
+	$(BIN)/python -m stillflow examples/mnist_resume.py --folder $(OUT)/demo --epochs 3
+	$(BIN)/python -m stillflow examples/mnist_resume.py --folder $(OUT)/demo --epochs 3
+	$(BIN)/python -m stillflow examples/mnist_freeze.py --folder $(OUT)/demo
+	@echo "to look at it: $(BIN)/python -m stillflow tensorboard --logdir $(OUT)/demo"
 
 lint: $(VENV)/installed-dev ## style, types, layers, budgets, generated files
 	$(BIN)/ruff check .

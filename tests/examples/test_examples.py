@@ -58,6 +58,16 @@ def test_the_demo_network() -> None:
     compare([re.sub(r" +[\d.]+ s$", "", line) for line in lines], "mnist_cnn")
 
 
+@needs_digits
+def test_training_in_sittings_and_freezing(tmp_path: Path) -> None:
+    folder = str(tmp_path / "logs")
+    lines = [line for _ in range(2)
+             for line in run("mnist_resume", "--folder", folder, "--epochs", "1")]
+    compare([*lines, *run("mnist_freeze", "--folder", folder)], "mnist_resume")
+    names = {path.name.partition(".")[0] for path in (tmp_path / "logs").iterdir()}
+    assert names >= {"events", "projector_config", "digits", "model", "hidden", "frozen"}
+
+
 def test_word_vectors() -> None:
     lines = run("word2vec_nce")  # the text is that of the running Python's manual
     losses = [float(line.split()[-1]) for line in lines if line.startswith("step")]

@@ -240,6 +240,32 @@ def test_tensorboard_uses_its_own_stub():
     assert callers.denied() is False
 
 
+def test_tensorboard_gets_tensorflow_where_it_is_allowed_to(monkeypatch):
+    monkeypatch.setenv("STILLFLOW_ALLOW", "tensorboard")
+    assert sys.meta_path[0].find_spec("tensorboard.compat.notf") is None
+
+
+@pytest.mark.parametrize("module, sees", [
+    ("tensorboard.plugins.pr_curve.summary", True), ("tensorboard.plugins.scalar.summary_v2", True),
+    ("tensorboard.util.op_evaluator", True), ("tensorboard.compat", False),
+    ("tensorboard.plugins.projector.projector_plugin", False),
+])  # fmt: skip
+def test_what_builds_graphs_in_tensorboard_sees_tensorflow(module, sees):
+    space = {"__name__": module}
+    if sees:
+        exec("import tensorflow.compat.v1 as tf", space)
+        assert space["tf"].constant is not None
+    else:
+        with pytest.raises(ModuleNotFoundError):
+            exec("import tensorflow.compat.v1 as tf", space)
+
+
+def test_internal_modules_are_found_below_a_public_namespace():
+    from tensorflow.contrib.summary import summary
+
+    assert summary.scalar.__module__ == "stillflow.summary.writing"
+
+
 # Coming and going.
 
 

@@ -7,6 +7,7 @@ see none, unless ``STILLFLOW_ALLOW`` names them ("keras,tensorboard").
 from __future__ import annotations
 
 import os
+import re
 import sys
 from types import FrameType
 
@@ -14,14 +15,26 @@ PROBING = frozenset({
     "accelerate", "datasets", "huggingface_hub", "keras", "tensorboard", "tensorboardX", "torch",
     "transformers", "wandb",
 })
+# What programs call to build a graph, in libraries that otherwise only probe.
+_BUILDING = re.compile(
+    r"tensorboard\.(plugins\.\w+\.(summary|summary_v2|_keras)|summary\._tf\b.*|util\.\w+)$"
+)
 _MACHINERY = frozenset({"importlib", "_frozen_importlib", "_frozen_importlib_external", "pkgutil",
                         "stillflow"})
 
 
 def denied() -> bool:
     """Return whether the code that imports or looks up right now belongs to such a library."""
-    asking = _caller().partition(".")[0]
-    return asking in PROBING and asking not in os.environ.get("STILLFLOW_ALLOW", "").split(",")
+    caller = _caller()
+    library = caller.partition(".")[0]
+    if library not in PROBING or _BUILDING.match(caller):
+        return False
+    return not allowed(library)
+
+
+def allowed(library: str) -> bool:
+    """Return whether ``STILLFLOW_ALLOW`` lets one of these libraries see TensorFlow."""
+    return library in os.environ.get("STILLFLOW_ALLOW", "").split(",")
 
 
 def _caller() -> str:

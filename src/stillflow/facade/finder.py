@@ -45,7 +45,7 @@ class Finder:
     ) -> ModuleSpec | None:
         """Return the spec of a module of TensorFlow; None for others, and for those who probe."""
         if name == _NO_TENSORFLOW:
-            return _spec(name, _Loader())
+            return None if callers.allowed("tensorboard") else _spec(name, _Loader())
         if not name.startswith(ROOT) or name.partition(".")[0] not in (ROOT, *_SYNONYMS):
             return None
         if callers.denied() or (not self.shadow and real_spec() is not None):

@@ -49,8 +49,9 @@ class SummaryToEventTransformer:
             metadata of a tag are written the first time only.
           global_step: the training step.
         """
-        if isinstance(summary, bytes):
-            summary = Summary.FromString(summary)
+        if not isinstance(summary, Summary):  # bytes, or the same message of another library
+            content = summary if isinstance(summary, bytes) else summary.SerializeToString()
+            summary = Summary.FromString(content)
         for value in summary.value:
             if value.tag in self._seen_summary_tags:
                 value.ClearField("metadata")
