@@ -51,10 +51,7 @@ class BundleReader:
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
         self.path = index_path(prefix)
-        with os_errors(self.path):
-            with open(self.path, "rb") as file:
-                content = file.read()
-        self._raw = dict(sstable.Table(content, self.path).items())
+        self._raw = dict(sstable.Table(self._read_index(), self.path).items())
         self._parsed: dict[bytes, Entry] = {}
         header = self._read_header()
         self.shards = header.num_shards
@@ -141,6 +138,11 @@ class BundleReader:
 
     # ---- The index
 
+    def _read_index(self) -> bytes:
+        with os_errors(self.path):
+            with open(self.path, "rb") as file:
+                return file.read()
+
     def _read_header(self) -> Any:
         from google.protobuf.message import DecodeError
 
@@ -190,10 +192,13 @@ class BundleReader:
         if found is None:
             path = data_path(self.prefix, shard, self.shards)
             with os_errors(path):
-                descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+                descriptor = self._open_file(path)
                 self._descriptors.append(descriptor)
                 found = self._files[shard] = descriptor, os.fstat(descriptor).st_size, path
         return found
+
+    def _open_file(self, path: str) -> int:
+        return os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
 
     def _place(self, key: bytes, entry: Entry) -> tuple[int, str]:
         """The data file of a tensor, its bounds checked before anything is allocated."""

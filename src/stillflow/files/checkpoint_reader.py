@@ -12,7 +12,7 @@ from stillflow import errors
 from stillflow.files import tensor_types
 from stillflow.files.bundle_format import index_path
 from stillflow.files.bundle_reader import BundleReader
-from stillflow.files.local_path import local_path
+from stillflow.files.local_path import is_remote, plain_path
 from stillflow.files.tensor_slice import Shape, TensorSlice, parse_shape_and_slice
 from stillflow.files.v1_checkpoint import V1Reader
 
@@ -20,12 +20,17 @@ Array = np.ndarray[Any, Any]
 
 
 def open_checkpoint(prefix: str) -> BundleReader | V1Reader:
-    """Opens a checkpoint: of V2 if it has an index, else of V1.
+    """Opens a checkpoint, on the disk or elsewhere: of V2 if it has an index, else of V1.
 
     Raises:
       NotFoundError: If there is neither.
       DataLossError: If what is there is no checkpoint, or damaged.
     """
+    if is_remote(prefix):
+        from stillflow.files.staging import open_remote
+
+        return open_remote(prefix)
+    prefix = plain_path(prefix)
     if os.path.exists(index_path(prefix)):
         return BundleReader(prefix)
     return V1Reader(prefix)
@@ -39,7 +44,7 @@ class CheckpointReader:
     """
 
     def __init__(self, prefix: str | bytes | os.PathLike[str]) -> None:
-        self._reader = open_checkpoint(local_path(os.fsdecode(prefix)))
+        self._reader = open_checkpoint(os.fsdecode(prefix))
 
     def _types_and_shapes(self) -> dict[str, tuple[int, Shape]]:
         if isinstance(self._reader, V1Reader):

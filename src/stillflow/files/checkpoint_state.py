@@ -6,16 +6,15 @@ import os
 from typing import Any
 
 from stillflow import errors
-from stillflow.files import atomic, durability
-from stillflow.files.failures import os_errors
-from stillflow.files.local_path import local_path
+from stillflow.files import durability, whole_file
+from stillflow.files.local_path import is_remote, plain_path
 
 DEFAULT_NAME = "checkpoint"
 
 
 def state_path(directory: str, name: str | None = None) -> str:
     """The path of a directory's state file."""
-    return os.path.join(local_path(directory), DEFAULT_NAME if name is None else name)
+    return os.path.join(plain_path(directory), DEFAULT_NAME if name is None else name)
 
 
 def write(path: str, state: Any) -> None:
@@ -23,8 +22,9 @@ def write(path: str, state: Any) -> None:
     from google.protobuf import text_format
 
     content = text_format.MessageToString(state).encode()
-    atomic.write_file(path, content, sync=durability.waits())
-    durability.write_back.add(path, [path])
+    whole_file.write(path, content, sync=durability.waits())
+    if not is_remote(path):
+        durability.write_back.add(path, [path])
 
 
 def read(path: str) -> Any:
@@ -38,11 +38,9 @@ def read(path: str) -> Any:
 
     from stillflow.protos import CheckpointState
 
-    with os_errors(path):
-        if not os.path.exists(path):
-            return None
-        with open(path, "rb") as file:
-            content = file.read()
+    if not whole_file.exists(path):
+        return None
+    content = whole_file.read(path)
     try:
         text = content.decode()
     except UnicodeDecodeError as error:

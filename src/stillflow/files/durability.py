@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 
 from stillflow.files import atomic
 from stillflow.files.failures import from_os
-from stillflow.files.local_path import local_path
+from stillflow.files.local_path import is_remote, plain_path
 from stillflow.platform import tf_logging as logging
 
 # The state file is replaced right after a save, which waits for what is on its way to the disk.
@@ -162,7 +162,7 @@ class WriteBack:
 
 
 def _key(prefix: str) -> str:
-    return os.path.abspath(local_path(prefix))
+    return prefix if is_remote(prefix) else os.path.abspath(plain_path(prefix))
 
 
 write_back = WriteBack()

@@ -9,21 +9,25 @@ from stillflow import errors
 _SCHEME = re.compile(r"([a-zA-Z][0-9a-zA-Z.+]*)://")
 
 
+def is_remote(name: str) -> bool:
+    """Whether a path leads to a file system that is no disk: gs://, s3://, hdfs://, memory://."""
+    scheme = _SCHEME.match(name)
+    return bool(scheme) and scheme[1] != "file"  # type: ignore[index]
+
+
+def plain_path(name: str) -> str:
+    """The path; `file://` is taken off, other schemes stay."""
+    return name.removeprefix("file://")
+
+
 def local_path(name: str) -> str:
     """The path on the disk; `file://` is taken off.
 
     Raises:
-      UnimplementedError: If it leads elsewhere: checkpoints are mapped into memory, and appear by
-        renaming, which only disks can.
+      UnimplementedError: If it leads elsewhere.
     """
-    if name.startswith("file://"):
-        return name[len("file://") :]
-    scheme = _SCHEME.match(name)
-    if scheme and scheme[1] != "file":
+    if is_remote(name):
         raise errors.UnimplementedError(
-            None,
-            None,
-            f"Checkpoints are read from and written to local disks only, not {name}: copy them "
-            "with tf.gfile.Copy.",
+            None, None, f"This takes local files only, not {name}: copy it with tf.gfile.Copy"
         )
-    return name
+    return plain_path(name)

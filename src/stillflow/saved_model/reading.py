@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from stillflow.files import sniff
+from stillflow.files import sniff, whole_file
 from stillflow.graph.api import get_collection
 from stillflow.graph.export import export
 from stillflow.platform import tf_logging as logging
@@ -33,10 +33,9 @@ def parse_saved_model(export_dir: Any) -> Any:
     text = os.path.join(directory, names.SAVED_MODEL_FILENAME_PBTXT)
     message = SavedModel()
     for path in (binary, text):
-        if not os.path.exists(path):
+        if not whole_file.exists(path):
             continue
-        with open(path, "rb") as file:
-            content = file.read()
+        content = whole_file.read(path)
         what = sniff.describe(content[:512])
         try:
             if path == text:
@@ -62,7 +61,7 @@ def maybe_saved_model_directory(export_dir: Any) -> bool:
     """Whether a directory holds a SavedModel."""
     directory = os.fsdecode(export_dir)
     files = (names.SAVED_MODEL_FILENAME_PBTXT, names.SAVED_MODEL_FILENAME_PB)
-    return any(os.path.exists(os.path.join(directory, name)) for name in files)
+    return any(whole_file.exists(os.path.join(directory, name)) for name in files)
 
 
 @export("saved_model.load", "saved_model.loader.load")

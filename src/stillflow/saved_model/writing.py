@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import filecmp
 import os
-import shutil
 from collections.abc import Sequence
 from typing import Any
 
-from stillflow.files import atomic
-from stillflow.files.failures import os_errors
+from stillflow.files import gfile, whole_file
 from stillflow.graph import dtypes
 from stillflow.graph.api import add_to_collection, get_collection
 from stillflow.graph.export import export
@@ -40,16 +37,15 @@ class SavedModelBuilder:
         self._saved_model = SavedModel(saved_model_schema_version=names.SAVED_MODEL_SCHEMA_VERSION)
         self._export_dir = os.fsdecode(export_dir)
         self._has_saved_variables = False
-        if os.path.exists(self._export_dir):
-            if os.listdir(self._export_dir):
+        if gfile.file_exists_v2(self._export_dir):
+            if gfile.list_directory_v2(self._export_dir):
                 raise AssertionError(
                     "Export directory already exists, and isn't empty. Please choose a different "
                     "export directory, or delete all the contents of the specified directory: "
                     f"{self._export_dir}"
                 )
         else:
-            with os_errors(self._export_dir):
-                os.makedirs(self._export_dir)
+            gfile.recursive_create_dir_v2(self._export_dir)
 
     def add_meta_graph_and_variables(
         self,
@@ -87,8 +83,7 @@ class SavedModelBuilder:
         self._check(signature_def_map or {})
         self._add_collections(assets_collection, main_op or legacy_init_op)
         directory = os.path.join(self._export_dir, names.VARIABLES_DIRECTORY)
-        with os_errors(directory):
-            os.makedirs(directory, exist_ok=True)
+        gfile.recursive_create_dir_v2(directory)
         saver = saver or _new_saver()
         path = os.path.join(directory, names.VARIABLES_FILENAME)
         saver.save(sess, path, write_meta_graph=False, write_state=False)
@@ -125,13 +120,12 @@ class SavedModelBuilder:
         """Writes the file that makes the directory a SavedModel; gives its path."""
         name = names.SAVED_MODEL_FILENAME_PBTXT if as_text else names.SAVED_MODEL_FILENAME_PB
         path = os.path.join(self._export_dir, name)
-        with os_errors(self._export_dir):
-            os.makedirs(self._export_dir, exist_ok=True)
+        gfile.recursive_create_dir_v2(self._export_dir)
         if as_text:
             content = str(self._saved_model).encode()
         else:
             content = self._saved_model.SerializeToString()
-        atomic.write_file(path, content)
+        whole_file.write(path, content)
         logging.info("SavedModel written to: %s", path)
         return os.fsencode(path)
 
@@ -150,13 +144,11 @@ class SavedModelBuilder:
     def _copy_assets(self, sources: dict[str, str]) -> None:
         if sources:
             target = os.path.join(self._export_dir, names.ASSETS_DIRECTORY)
-            with os_errors(target):
-                os.makedirs(target, exist_ok=True)
+            gfile.recursive_create_dir_v2(target)
             for name, source in sources.items():
                 path = os.path.join(target, name)
-                if not os.path.exists(path):
-                    with os_errors(source):
-                        shutil.copyfile(source, path)
+                if not gfile.file_exists_v2(path):
+                    gfile.copy_v2(source, path)
 
     def _add_collections(self, assets: Any, main_op: Any) -> None:
         self._copy_assets(_collect_assets(assets))
@@ -305,7 +297,7 @@ def _free_name(source: str, sources: dict[str, str]) -> str:
     """A file's own name, unless another file has it already."""
     base = name = os.path.basename(source)
     other = sources.get(base)
-    if other is None or other == source or filecmp.cmp(source, other, shallow=False):
+    if other is None or other == source or gfile.filecmp(source, other):
         return base
     number = 1
     while name in sources:

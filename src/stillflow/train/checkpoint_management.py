@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from stillflow import errors
-from stillflow.files import checkpoint_state
+from stillflow.files import checkpoint_state, gfile
 from stillflow.files.bundle_reader import is_cut_off
 from stillflow.files.durability import write_back
 from stillflow.files.failures import os_errors
-from stillflow.files.local_path import local_path
+from stillflow.files.local_path import is_remote, plain_path
 from stillflow.graph.export import export
 from stillflow.platform import compat
 from stillflow.platform import tf_logging as logging
@@ -173,7 +173,9 @@ def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None
 
 def _matching(pattern: str) -> list[str]:
     """The files a pattern names; brackets of a plain path mean themselves."""
-    pattern = local_path(pattern)
+    if is_remote(pattern):
+        return gfile.get_matching_files_v2(pattern)
+    pattern = plain_path(pattern)
     if os.path.exists(pattern):
         return [pattern]
     parent = os.path.dirname(pattern)
@@ -212,10 +214,10 @@ def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -
 
 def _whole(latest: str, kept: Sequence[str]) -> str:
     """The latest checkpoint, or the last of those kept that is whole if this one is not."""
-    if not is_cut_off(local_path(latest)):
+    if is_remote(latest) or not is_cut_off(plain_path(latest)):
         return latest
     for path in reversed(kept):
-        if path != latest and checkpoint_exists_internal(path) and not is_cut_off(local_path(path)):
+        if path != latest and checkpoint_exists_internal(path) and not is_cut_off(plain_path(path)):
             logging.warning("The checkpoint %s is cut off: %s is used instead", latest, path)
             return path
     return latest
@@ -263,8 +265,14 @@ def checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
     for prefix in checkpoint_prefixes:
         found = _matching(checkpoint_file(prefix, SaverDef.V2)) or _matching(prefix)
         if found:
-            times.append(os.stat(found[0]).st_mtime_ns / 1e9)
+            times.append(_changed(found[0]))
     return times
+
+
+def _changed(path: str) -> float:
+    if is_remote(path):
+        return gfile.stat_v2(path).mtime_nsec / 1e9
+    return os.stat(path).st_mtime_ns / 1e9
 
 
 @export("train.remove_checkpoint")
@@ -302,6 +310,9 @@ def delete_checkpoint(
 
 def _delete(pattern: str) -> None:
     for path in _matching(pattern):
+        if is_remote(path):
+            gfile.delete_file_v2(path)
+            continue
         with os_errors(path):
             write_back.remove(path)
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from stillflow.files import whole_file
 from stillflow.files.checkpoint_reader import CheckpointReader as FileReader
 from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
@@ -57,7 +58,7 @@ def checkpoint_filename(ckpt_dir_or_file: Any) -> str:
       ValueError: If the directory has none.
     """
     path = os.fspath(ckpt_dir_or_file)
-    if not os.path.isdir(path):
+    if not whole_file.is_directory(path):
         return path
     latest = latest_checkpoint(path)
     if latest is None:

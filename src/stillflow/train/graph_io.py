@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from stillflow.files import atomic
-from stillflow.files.failures import os_errors
-from stillflow.files.local_path import local_path
+from stillflow.files import gfile, whole_file
+from stillflow.files.local_path import plain_path
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph
 
@@ -29,10 +28,9 @@ def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool =
         message = graph_or_graph_def.as_graph_def()
     else:
         message = graph_or_graph_def
-    directory = local_path(os.fspath(logdir))
+    directory = plain_path(os.fspath(logdir))
     if directory:
-        with os_errors(directory):
-            os.makedirs(directory, exist_ok=True)
+        gfile.recursive_create_dir_v2(directory)
     path = os.path.join(directory, name)
     if as_text:
         from google.protobuf import text_format
@@ -40,5 +38,5 @@ def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool =
         content = text_format.MessageToString(message).encode()
     else:
         content = message.SerializeToString()
-    atomic.write_file(path, content)
+    whole_file.write(path, content)
     return path

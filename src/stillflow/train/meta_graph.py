@@ -7,8 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from stillflow.files import sniff
-from stillflow.files.local_path import local_path
+from stillflow.files import sniff, whole_file
 from stillflow.graph.api import get_collection
 from stillflow.graph.collection_protos import proto_functions
 from stillflow.graph.eager_mode import executing_eagerly
@@ -149,7 +148,7 @@ def as_meta_graph(meta_graph_or_file: Any) -> Any:
     """A `MetaGraphDef`, from itself or from a file."""
     if isinstance(meta_graph_or_file, MetaGraphDef):
         return meta_graph_or_file
-    return read_meta_graph_file(local_path(os.fspath(meta_graph_or_file)))
+    return read_meta_graph_file(os.fspath(meta_graph_or_file))
 
 
 def read_meta_graph_file(filename: str) -> Any:
@@ -161,10 +160,9 @@ def read_meta_graph_file(filename: str) -> Any:
     from google.protobuf import text_format
     from google.protobuf.message import DecodeError
 
-    if not os.path.exists(filename):
+    if not whole_file.exists(filename):
         raise OSError(f"File {filename} does not exist.")
-    with open(filename, "rb") as file:
-        content = file.read()
+    content = whole_file.read(filename)
     guess = sniff.describe(content[:512])
     try:
         if guess is None:

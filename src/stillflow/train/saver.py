@@ -11,7 +11,7 @@ import numpy as np
 
 from stillflow import errors
 from stillflow.files.durability import write_back
-from stillflow.files.local_path import local_path
+from stillflow.files.local_path import is_remote, plain_path
 from stillflow.graph.api import add_to_collection, get_collection
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
@@ -356,7 +356,7 @@ class Saver:
             )
         except (errors.FailedPreconditionError, errors.NotFoundError):
             parent = os.path.dirname(save_path)
-            if not os.path.isdir(local_path(parent) or "."):
+            if not (is_remote(parent) or os.path.isdir(plain_path(parent) or ".")):
                 raise ValueError(
                     f"Parent directory of {save_path} doesn't exist, can't save."
                 ) from None

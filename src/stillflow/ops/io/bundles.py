@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 
 from stillflow import errors
-from stillflow.files import checkpoint_reader, tensor_types
-from stillflow.files.bundle_merge import merge
+from stillflow.files import checkpoint_reader, staging, tensor_types
 from stillflow.files.bundle_reader import BundleReader
 from stillflow.files.bundle_writer import BundleWriter
-from stillflow.files.local_path import local_path
+from stillflow.files.filesystem import file_system
 from stillflow.files.tensor_slice import parse_shape_and_slice
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.dtypes import DType, variant
 from stillflow.graph.node import Node
-from stillflow.ops.io.stored import from_stored, shape_text, text, to_stored
+from stillflow.ops.io.stored import from_stored, path_in, shape_text, to_stored
 from stillflow.ops.io.variants import decode_array, encode_array
 
 # Tensors of at least so many bytes are worth a thread when they are read.
@@ -53,7 +52,7 @@ def save_v2_kernel(node: Node) -> Any:
         _check_inputs(prefix, names, specs)
         if len(names) != len(tensors):
             raise ValueError(f"Got {len(names)} tensor names but {len(tensors)} tensors.")
-        with BundleWriter(text(prefix)) as writer:
+        with staging.written(path_in(prefix)) as path, BundleWriter(path) as writer:
             for name, spec, tensor, number in zip(names, specs, tensors, numbers):
                 stored = encode_array if number == tensor_types.VARIANT else to_stored
                 _add(writer, name, spec.decode(), stored(tensor), number)
@@ -138,7 +137,7 @@ def restore_v2_kernel(node: Any) -> Any:
         if names.size != len(dtypes):
             raise ValueError(f"Got {names.size} tensor names, but {len(dtypes)} expected dtypes.")
         _check_inputs(prefix, names, specs)
-        reader = checkpoint_reader.open_checkpoint(text(prefix))
+        reader = checkpoint_reader.open_checkpoint(path_in(prefix))
         arrays = _read_all(
             reader, names.tolist(), [spec.decode() for spec in specs], dtypes, copied
         )
@@ -227,9 +226,9 @@ def merge_v2_checkpoints_kernel(node: Node) -> Any:
                 "Input checkpoint_prefixes should be an 1-D tensor, got "
                 f"{shape_text(prefixes.shape)} instead."
             )
-        sources = [local_path(prefix.decode(errors="surrogateescape")) for prefix in prefixes]
-        target = text(destination)
-        merge(sources, target)
+        sources = [prefix.decode(errors="surrogateescape") for prefix in prefixes]
+        target = path_in(destination)
+        staging.merge(sources, target)
         if delete:
             for directory in {os.path.dirname(source) for source in sources}:
                 if directory != os.path.dirname(target):
@@ -241,6 +240,6 @@ def merge_v2_checkpoints_kernel(node: Node) -> Any:
 def _remove_empty(directory: str) -> None:
     """Removes a directory if nothing is left in it."""
     try:
-        os.rmdir(directory)
-    except OSError:
+        file_system(directory).remove_directory(directory)
+    except errors.OpError:
         pass

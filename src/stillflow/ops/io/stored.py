@@ -33,9 +33,14 @@ def from_stored(array: np.ndarray, dtype: DType, device: Any) -> Any:
     return torch.from_numpy(array).to(device)
 
 
+def path_in(value: np.ndarray) -> str:
+    """The path in a string tensor of one element."""
+    return str(value.reshape(-1)[0].decode(errors="surrogateescape"))
+
+
 def text(value: np.ndarray) -> str:
     """The path on the disk in a string tensor of one element."""
-    return local_path(value.reshape(-1)[0].decode(errors="surrogateescape"))
+    return local_path(path_in(value))
 
 
 def shape_text(shape: Any) -> str:

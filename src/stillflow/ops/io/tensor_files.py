@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.files import checkpoint_reader, v1_checkpoint
+from stillflow.files import checkpoint_reader, staging, v1_checkpoint
 from stillflow.files.tensor_slice import TensorSlice, parse_shape_and_slice
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
 from stillflow.ops.io.bundles import check_slice, slice_dims
-from stillflow.ops.io.stored import from_stored, shape_text, text, to_stored
+from stillflow.ops.io.stored import from_stored, path_in, shape_text, to_stored
 
 save_op = op(
     """
@@ -63,7 +63,8 @@ def save_kernel(node: Node) -> Any:
             _saved(name, spec.decode(), to_stored(tensor), number)
             for name, spec, tensor, number in zip(names.reshape(-1), specs, tensors, numbers)
         ]
-        v1_checkpoint.write(text(filename), saved)
+        with staging.written(path_in(filename)) as path:
+            v1_checkpoint.write(path, saved)
 
     return save
 
@@ -138,7 +139,7 @@ def restore_kernel(node: Any) -> Any:
             )
         if not name.size:
             raise ValueError("Input 1 (file_pattern) must be a have at least 1 elements")
-        reader = v1_checkpoint.V1Reader(text(pattern))
+        reader = staging.open_v1(path_in(pattern))
         part = "" if spec is None else spec.reshape(-1)[0].decode()
         array = checkpoint_reader.restore(reader, name.reshape(-1)[0], part, dtype.as_datatype_enum)
         return from_stored(array, dtype, device)

@@ -1,0 +1,49 @@
+"""Files that are read and written as a whole, on the disk or anywhere."""
+
+from __future__ import annotations
+
+from stillflow.files import atomic
+from stillflow.files.filesystem import file_system, open_file
+from stillflow.files.local_path import is_remote, plain_path
+
+
+def exists(path: str) -> bool:
+    """Whether there is something of that name.
+
+    Raises:
+      UnimplementedError: If nothing here knows the path's scheme.
+    """
+    return file_system(path).exists(path)
+
+
+def is_directory(path: str) -> bool:
+    """Whether there is a directory of that name."""
+    return exists(path) and file_system(path).entry(path).is_directory
+
+
+def read(path: str) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+      OpError: If it cannot be read.
+    """
+    with open_file(path) as file:
+        return file.read()
+
+
+def write(path: str, content: bytes, sync: bool = True) -> None:
+    """Writes a file so that any reader sees all of the old or all of the new one.
+
+    Args:
+      path: Where; object stores show an object when it is complete.
+      content: Its bytes.
+      sync: Whether to wait until it is on the disk, if it is a disk.
+
+    Raises:
+      OpError: If it cannot be written.
+    """
+    if not is_remote(path):
+        atomic.write_file(plain_path(path), content, sync)
+        return
+    with open_file(path, "wb") as file:
+        file.write(content)
