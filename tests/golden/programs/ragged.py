@@ -16,7 +16,7 @@ def parts(**tensors):
             continue
         found[name + "/values"] = tensor.flat_values
         for level, splits in enumerate(tensor.nested_row_splits):
-            found["%s/splits%d" % (name, level)] = splits
+            found[f"{name}/splits{level}"] = splits
     return found
 
 
@@ -113,7 +113,8 @@ def operators(tf):
     is_large = x > 2.0
     return Run(parts(
         sum=x + 1.0, reflected=10.0 - x, product=x * x, columns=x * [[1.0], [2.0], [3.0], [4.0]],
-        column=x / tf.constant([[2.0]]), whole=y // 2, rest=y % 2, power=2 ** y, negative=-x, size=abs(-x),
+        column=x / tf.constant([[2.0]]), whole=y // 2, rest=y % 2, power=2 ** y, negative=-x,
+        size=abs(-x),
         large=is_large, both=is_large & (x < 6.0), either=is_large | True, no=~is_large,
         unlike=is_large ^ (x >= 4.0), most=x <= 4.0,
     ), facts={"bool": raised(bool, x)})
@@ -255,7 +256,8 @@ def gradients(tf):
         "max": tf.reduce_sum(tf.reduce_max(x, axis=0)),
     }
     return Run({name: tf.convert_to_tensor(tf.gradients(loss, values)[0])
-                for name, loss in losses.items()}, {values: [1.0, 2.0, 3.0, 4.0, 5.0], splits: [0, 2, 2, 5]})
+                for name, loss in losses.items()},
+               {values: [1.0, 2.0, 3.0, 4.0, 5.0], splits: [0, 2, 2, 5]})
 
 
 @program

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..registry import Run, program, raised
 from .ragged import parts
 
-TEXTS = [u"G\u00f6\u00f6dnight".encode("utf-8"), u"\U0001f60a".encode("utf-8"), b"", b"a\xffb\x01"]
+TEXTS = ["G\u00f6\u00f6dnight".encode(), "\U0001f60a".encode(), b"", b"a\xffb\x01"]
 
 
 @program
@@ -40,7 +40,8 @@ def encoded(tf):
     return Run(parts(
         utf8=encode(codes, "UTF-8"), utf16=encode(codes, "UTF-16-BE"),
         utf32=encode(codes, "UTF-32-BE"), one=encode([72, 105], "UTF-8"),
-        dense=encode(dense, "UTF-8"), deep=encode(tf.ragged.constant([[[72], []], [[105]]]), "UTF-8"),
+        dense=encode(dense, "UTF-8"),
+        deep=encode(tf.ragged.constant([[[72], []], [[105]]]), "UTF-8"),
         replaced=encode([65, -1, 0x110000], "UTF-8", replacement_char=63),
         ignored=encode([65, -1, 0x110000], "UTF-8", errors="ignore"),
     ), facts={"rank": raised(encode, tf.constant(1), "UTF-8")})
@@ -55,7 +56,7 @@ def no_code_point(tf):
 @program
 def transcoded(tf):
     transcode = tf.strings.unicode_transcode
-    wide = tf.constant([u"\u4eca\u65e5".encode("utf-16-be"), b"\xff\xfe*\x00", b"\xd8\x00\x00A"])
+    wide = tf.constant(["\u4eca\u65e5".encode("utf-16-be"), b"\xff\xfe*\x00", b"\xd8\x00\x00A"])
     return Run({
         "utf16": transcode(TEXTS, "UTF-8", "UTF-16-BE"),
         "utf8": transcode(wide, "UTF-16-BE", "UTF-8"),
@@ -99,7 +100,9 @@ def split_words(tf):
         by_character=tf.string_split(lines, result_type="RaggedTensor"),
     ), sparse=tf.strings.split(lines), sparse_grid=tf.strings.split(grid),
         old=tf.string_split(lines, " ", skip_empty=False),
-    ), {lines: ["a b  c", "", "d"], grid: [["a b"], ["c"]]}, facts={"type": raised(tf.string_split, lines, result_type="Dense")})
+    ), {lines: ["a b  c", "", "d"], grid: [["a b"], ["c"]]}, facts={
+        "type": raised(tf.string_split, lines, result_type="Dense"),
+    })
 
 
 @program
