@@ -63,3 +63,37 @@ def test_a_closed_array_has_no_size():
         size = array.size()
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="closed"):
         session.run(size)
+
+
+def test_sizes_that_are_known_fold_where_others_are_not(monkeypatch):
+    from stillflow.runtime import plan
+
+    kinds = []
+    place = plan._place_in_memory
+    monkeypatch.setattr(
+        plan,
+        "_place_in_memory",
+        lambda steps, *rest: (kinds.extend(s.op.type for s in steps), place(steps, *rest))[1],
+    )
+    x = tf.placeholder(tf.float32, [None, None])
+    state = tf.zeros([tf.shape(x)[0], 2]) + tf.cast(tf.shape(x)[::-1][1], tf.float32)
+    ended = tf.cast(tf.shape(x)[-1], tf.float32)
+    with tf.Session() as session:
+        for length in (3, 4, 5, 6):
+            if length < 6:
+                kinds.clear()  # of the first two plans, which are for one length each
+            states, last = session.run([state, ended], {x: np.ones((4, length))})
+            assert (states.shape, states[0, 0], last) == ((4, 2), 4, length)
+    assert "Fill" not in kinds
+    assert kinds.count("StridedSlice") == 1
+
+
+def test_a_shape_that_is_fed_is_taken_as_it_is_fed():
+    x = tf.placeholder(tf.float32, [None, None])
+    shape = tf.shape(x)
+    first, twice = shape[0], tf.concat([shape, shape[:1]], 0)
+    with tf.Session() as session:
+        for length in (3, 4, 5):
+            values = session.run([first, twice], {x: np.ones((2, length)), shape: [7, 8]})
+            assert values[0] == 7
+            assert values[1].tolist() == [7, 8, 7]

@@ -7,7 +7,7 @@ values as soon as the op is created; `partial_shape` reads an integer vector ele
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,6 +58,8 @@ def as_dims(vector: np.ndarray | None) -> Dims:
 class Known:
     """Where `partial_shape` looks things up: here, what the graph knows statically."""
 
+    fed: Collection[Tensor] = ()
+
     @staticmethod
     def value(tensor: Tensor) -> np.ndarray | None:
         return constant_value(tensor)
@@ -72,7 +74,8 @@ def partial_shape(tensor: Tensor, known: Any = Known) -> Dims:
 
     Args:
       tensor: rank 1 (or a scalar -1 for an unknown shape), int32 or int64.
-      known: an object with `value(tensor)` and `dims(tensor)`; by default the static facts.
+      known: an object with `value(tensor)`, `dims(tensor)` and `fed`, tensors whose operations
+        tell nothing of them; by default the static facts.
     """
     value = known.value(tensor)
     if value is not None:
@@ -80,7 +83,7 @@ def partial_shape(tensor: Tensor, known: Any = Known) -> Dims:
             raise ValueError(f"Shape must be rank 1 but is rank {value.ndim}")
         return as_dims(value)
     source = tensor.op
-    kind = source.type
+    kind = "" if tensor in known.fed else source.type
     if kind == "Shape":
         return known.dims(source._inputs[0])
     if kind == "ShapeN":

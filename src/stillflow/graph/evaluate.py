@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from stillflow.graph.constant_value import MAX_ELEMENTS, Dims, constant_value
+from stillflow.graph.constant_value import MAX_ELEMENTS, Dims, Known, constant_value
 from stillflow.graph.dims import num_elements
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def evaluated(tensor: Tensor) -> np.ndarray | None:
     return constant_value(tensor)
 
 
-class Evaluated:
+class Evaluated(Known):
     """Where `partial_shape` looks things up for shape rules."""
 
     @staticmethod

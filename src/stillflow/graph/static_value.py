@@ -13,7 +13,7 @@ import numpy as np
 
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
-from stillflow.graph.constant_value import constant_value, partial_shape
+from stillflow.graph.constant_value import Known, constant_value, partial_shape
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
@@ -95,7 +95,7 @@ _COMPUTED: dict[str, Callable[[Operation, list[Any]], Any]] = {
 }
 
 
-class _Readable:
+class _Readable(Known):
     """Where `partial_shape` looks things up: only what Python code may know."""
 
     @staticmethod

@@ -246,12 +246,26 @@ def known_slice(node: Node, dims: Any, first: int = 1) -> Resolved | None:
 def strided_slice_value(node: Node) -> Any:
     value = node.value(0)
     if value is None:
-        return None
+        return _known_sizes(node) if node.planning else None
     found = known_slice(node, value.shape)
     if found is None:
         return None
     part = take_array(value, found)
     return part.copy() if found.flips else part  # torch has no negative strides
+
+
+def _known_sizes(node: Node) -> Any:
+    """What is cut out of a shape of which this part is known: the batch of sequences of any length.
+
+    Plans only: TF's static shapes know no more than its own rules tell.
+    """
+    length = node.dims(0)
+    sizes = node.shape_value(0) if length is not None and len(length) == 1 else None
+    found = None if sizes is None else known_slice(node, (len(sizes),))
+    if found is None:
+        return None
+    part = take_array(np.array([-1 if size is None else size for size in sizes]), found)
+    return None if (part < 0).any() else part.astype(node.T.as_numpy_dtype)
 
 
 def take_array(x: np.ndarray, found: Resolved) -> Any:
