@@ -87,3 +87,16 @@ def test_variants_hold_them(session: Any) -> None:
     (batched,) = spec._to_batched_tensor_list(rows)
     back = tf.RaggedTensor._from_variant(batched, tf.int32, output_ragged_rank=2)
     assert lists(session.run(back)) == [[[1, 2]], [], [[3], [4, 5]]]
+
+
+def test_datasets_hold_them(session: Any) -> None:
+    rows = tf.ragged.constant([[[1, 2]], [], [[3], [4, 5]]])
+    elements = tf.data.Dataset.from_tensors(rows).concatenate(tf.data.Dataset.from_tensors(rows))
+    slices = tf.data.Dataset.from_tensor_slices(rows)
+    for dataset, expected in (
+        (elements, [[[[1, 2]], [], [[3], [4, 5]]]] * 2),
+        (slices, [[[1, 2]], [], [[3], [4, 5]]]),
+        (slices.batch(2), [[[[1, 2]], []], [[[3], [4, 5]]]]),
+    ):
+        element = tf.data.make_one_shot_iterator(dataset).get_next()
+        assert [lists(session.run(element)) for _ in expected] == expected

@@ -24,6 +24,7 @@ from stillflow.graph.type_spec import (
 from stillflow.ragged.conversion import is_ragged
 from stillflow.ragged.tensor import RaggedTensor
 from stillflow.ragged.value import RaggedTensorValue, nested_value
+from stillflow.util.deprecation import deprecated
 
 
 @export("RaggedTensorSpec")
@@ -160,3 +161,10 @@ class RaggedTensorType:
         self.dtype = dtype
         self.ragged_rank = ragged_rank
         self.row_splits_dtype = dtypes.as_dtype(row_splits_dtype)
+
+
+@export("data.experimental.RaggedTensorStructure")
+@deprecated(None, "Use `tf.RaggedTensorSpec` instead.")
+def _RaggedTensorStructure(dtype: Any, shape: Any, ragged_rank: int) -> RaggedTensorSpec:
+    """The type of ragged tensors of that dtype, shape and number of ragged dimensions."""
+    return RaggedTensorSpec(shape, dtype, ragged_rank)

@@ -48,6 +48,12 @@ class Encoded(tuple[Any, ...]):
 
     shape = ()
 
+    def copy(self) -> Encoded:
+        """The same in memory of its own."""
+        return Encoded(
+            [part.copy() if isinstance(part, np.ndarray) else part.clone() for part in self]
+        )
+
 
 @ragged_tensor_to_variant_op.shape
 def ragged_tensor_to_variant_shape(node: Node) -> Any:
