@@ -159,12 +159,14 @@ def test_newest_files_go_first_and_gone_ones_do_not_count(tmp_path: Path, disk: 
     durability.sync([str(tmp_path / "missing")])
 
 
-def test_removed_files_lose_their_names_at_once(tmp_path: Path) -> None:
-    (tmp_path / "old").write_bytes(b"content")
+@pytest.mark.parametrize("size", [0, 1 << 21])
+def test_removed_files_are_gone_at_once(tmp_path: Path, size: int) -> None:
+    (tmp_path / "old").write_bytes(bytes(size))
     write_back.remove(str(tmp_path / "old"))
-    assert not (tmp_path / "old").exists()
-    write_back.wait()
     assert not os.listdir(tmp_path)
+    write_back.wait()
+    with pytest.raises(FileNotFoundError):
+        write_back.remove(str(tmp_path / "old"))
 
 
 def test_the_end_of_the_program_waits(tmp_path: Path) -> None:

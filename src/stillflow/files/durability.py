@@ -23,6 +23,7 @@ from stillflow.platform import tf_logging as logging
 
 # The state file is replaced right after a save, which waits for what is on its way to the disk.
 _PAUSE = 0.03
+_LARGE = 1 << 20
 _VARIABLE = "STILLFLOW_SYNC_SAVES"
 _OPEN = os.O_RDWR | os.O_BINARY if os.name == "nt" else os.O_RDONLY  # type: ignore[attr-defined]
 
@@ -62,7 +63,7 @@ class WriteBack:
         self._changed = threading.Condition()
         self._waiting: dict[str, Sequence[str]] = {}
         self._failed: dict[str, Exception] = {}
-        self._removed: list[str] = []
+        self._removed: list[int] = []
         self._current: str | None = None
         self._working = False
 
@@ -79,16 +80,22 @@ class WriteBack:
         self._start()
 
     def remove(self, path: str) -> None:
-        """Deletes a file: takes its name at once, and what it holds when there is time.
+        """Deletes a file: its name goes at once, and what it holds when there is time.
 
         Raises:
           OSError: If it cannot be deleted.
         """
-        removed = atomic.temporary_name(path)
-        os.replace(path, removed)
-        with self._changed:
-            self._removed.append(removed)
-        self._start()
+        # While a file is open its bytes stay, and whoever closes it last waits until they are gone.
+        descriptor = None
+        if os.name != "nt" and os.path.getsize(path) >= _LARGE:
+            descriptor = os.open(path, _OPEN)
+        try:
+            os.remove(path)
+        finally:
+            if descriptor is not None:
+                with self._changed:
+                    self._removed.append(descriptor)
+                self._start()
 
     def _start(self) -> None:
         with self._changed:
@@ -148,8 +155,8 @@ class WriteBack:
                 paths: Sequence[str] = ()
                 if self._waiting:
                     self._current, paths = self._waiting.popitem()
-            for path in removed:
-                atomic.remove(path)
+            for descriptor in removed:
+                os.close(descriptor)
             try:
                 sync(paths)
             except Exception as error:

@@ -7,6 +7,7 @@ import heapq
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from stillflow.graph import attr_kinds
 from stillflow.graph import attrs as attr_values
 from stillflow.graph.api import name_scope
 from stillflow.graph.build import complete_attrs, input_types, output_types
@@ -15,6 +16,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.default_attrs import add_default_attrs
 from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.export import export
+from stillflow.graph.function_order import check_order
 from stillflow.graph.graph import PRODUCER, Graph, get_default_graph
 from stillflow.graph.infer import infer_shapes
 from stillflow.graph.operation import Operation, Tensor
@@ -273,6 +275,8 @@ class Importer:
         if card is None:
             from stillflow.graph.functions import card_for
 
+            if node.op in self.functions:
+                check_order(self.functions[node.op].definition)
             card = card_for(self.graph, node.op)
         try:
             op = self._make(card, node)
@@ -380,8 +384,9 @@ class Importer:
                     "(Check whether your GraphDef-interpreting binary is up to date with your "
                     "GraphDef-generating binary.)."
                 )
-            value = attr_values.from_proto(node.attr[key], None if attr is None else attr.kind)
-            attrs[key] = value
+            if attr is not None:
+                attr_kinds.check(node.attr[key], attr.kind, key, node)
+            attrs[key] = attr_values.from_proto(node.attr[key], None if attr is None else attr.kind)
         return attrs
 
     def _is_default_of_producer(self, node: Any, key: str) -> bool:

@@ -1,0 +1,55 @@
+"""Whether an attribute of a node in a file is of the kind that its op declares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.protos import DataType
+
+# The field of an `AttrValue` for each kind, and of a list in one.
+_FIELDS = {
+    "string": "s", "int": "i", "float": "f", "bool": "b", "type": "type", "shape": "shape",
+    "tensor": "tensor", "func": "func",
+}  # fmt: skip
+_KINDS = {field: kind for kind, field in _FIELDS.items()}
+
+
+def check(message: Any, kind: str, attr: str, node: Any) -> None:
+    """Refuses an `AttrValue` of another kind.
+
+    Args:
+      message: The value.
+      kind: What the op declares: "int", "list(type)".
+      attr: The attribute's name.
+      node: The `NodeDef` that it is in.
+
+    Raises:
+      ValueError: If it is of another kind, or of a type that does not exist.
+    """
+    found = _kind_of(message, kind)
+    if found == kind:
+        types = list(message.list.type) if kind == "list(type)" else []
+        types += [message.type] if kind == "type" else []
+        bad = next((number for number in types if number not in DataType.values()), None)
+        if bad is None:
+            return
+        problem = f"AttrValue has invalid DataType enum: {bad}"
+    elif found is None:
+        problem = f"AttrValue missing value with expected type '{kind}'"
+    else:
+        problem = f"AttrValue had value with type '{found}' when '{kind}' expected"
+    where = f"NodeDef: {{{{node {node.name}}}}}; Op<name={node.op}>"
+    raise ValueError(f"{problem}\n\t for attr '{attr}'\n\t; {where}")
+
+
+def _kind_of(message: Any, expected: str) -> str | None:
+    """The kind of a value; an empty list is of any kind. None if there is no value."""
+    field = message.WhichOneof("value")
+    if field == "placeholder":  # of a function's attribute: without a function there is none
+        return None if expected == "type" else expected
+    if field == "list":
+        fields = [_KINDS[found.name] for found, _ in message.list.ListFields()]
+        if not fields:
+            return expected if expected.startswith("list(") else "list(?)"
+        return f"list({fields[0]})"
+    return None if field is None else _KINDS[field]

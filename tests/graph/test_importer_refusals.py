@@ -1,0 +1,57 @@
+"""GraphDefs that cannot be imported: what is said of them is what TensorFlow says."""
+
+from __future__ import annotations
+
+import pytest
+from google.protobuf import text_format
+
+import stillflow as tf
+
+CONST = """node { name: "c" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape {} float_val: 1 } } } }"""
+BODY = """node { name: "call" op: "f" input: "c" } library { function {
+  signature { name: "f" input_arg { name: "x" type: DT_FLOAT }
+              output_arg { name: "y" type: DT_FLOAT } }
+  node_def { name: "n" op: "Neg" input: "%s" attr { key: "T" value { type: DT_FLOAT } } }
+  ret { key: "y" value: "n:y:0" } } }"""
+
+
+def load(text: str) -> None:
+    message = text_format.Parse(text, tf.GraphDef())
+    with tf.Graph().as_default():
+        tf.import_graph_def(message, name="")
+
+
+@pytest.mark.parametrize(
+    "value, problem",
+    [
+        ("i: 3", "AttrValue had value with type 'int' when 'type' expected"),
+        ('s: "x"', "AttrValue had value with type 'string' when 'type' expected"),
+        ("list { i: 3 }", "AttrValue had value with type 'list(int)' when 'type' expected"),
+        ("", "AttrValue missing value with expected type 'type'"),
+        ("type: 999", "AttrValue has invalid DataType enum: 999"),
+    ],
+)
+def test_attributes_of_another_kind(value: str, problem: str) -> None:
+    node = f'node {{ name: "n" op: "Neg" input: "c" attr {{ key: "T" value {{ {value} }} }} }}'
+    with pytest.raises(ValueError) as raised:
+        load(CONST + node)
+    assert str(raised.value).splitlines()[:2] == [problem, "\t for attr 'T'"]
+
+
+def test_lists_of_another_kind() -> None:
+    node = """node { name: "n" op: "Squeeze" input: "c" attr { key: "T" value { type: DT_FLOAT } }
+              attr { key: "squeeze_dims" value { %s } } }"""
+    load(CONST + node % "list {}")
+    for value, found in (("i: 3", "int"), ('list { s: "x" }', "list(string)")):
+        with pytest.raises(ValueError, match="when 'list\\(int\\)' expected") as raised:
+            load(CONST + node % value)
+        assert f"type '{found}'" in str(raised.value)
+
+
+def test_functions_that_cannot_be_put_in_order() -> None:
+    load(CONST + BODY % "x")
+    with pytest.raises(ValueError, match=r"^2 nodes in a cycle"):  # the node, and the output
+        load(CONST + BODY % "n:y:0")
+    with pytest.raises(ValueError, match=r"^input gone is not found: {{node n}}"):
+        load(CONST + BODY % "gone:y:0")
