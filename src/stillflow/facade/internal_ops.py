@@ -170,7 +170,8 @@ OBJECTS: dict[str, dict[str, str]] = {
              " stillflow.ops.linalg.least_squares stillflow.ops.linalg.matrix_functions",
     },
     "tensorflow.python.ops.data_flow_ops": {
-        "*": "stillflow.ops.queues.staging_classes stillflow.ops.queues.barrier",
+        "*": "stillflow.ops.queues.staging_classes stillflow.ops.queues.barrier"
+             " stillflow.ops.readers.record_input",
     },
     "tensorflow.python.ops.parsing_ops": {
         "*": "stillflow.ops.parsing.features stillflow.ops.parsing.functions "
@@ -183,6 +184,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_add_sparse_to_tensors_map": "stillflow.ops.sparse.tensor_maps:add_sparse_to_tensors_map",
         "_take_many_sparse_from_tensors_map":
             "stillflow.ops.sparse.tensor_maps:take_many_sparse_from_tensors_map",
+        "deserialize_sparse": "stillflow.ops.sparse.serialization:deserialize_sparse",
         "sparse_dense_cwise_add": "stillflow.ops.sparse.arithmetic:sparse_dense_cwise_add",
         "_DEFAULT_HASH_KEY": "stillflow.ops.sparse.crossing:DEFAULT_HASH_KEY",
     },

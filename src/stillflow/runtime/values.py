@@ -73,7 +73,7 @@ def fetch_fed(value: Any) -> Any:
 def _fetch(value: Any) -> Any:
     try:
         array = value.numpy()
-    except RuntimeError:
+    except (RuntimeError, TypeError):  # it is on a GPU, or a view that NumPy does not know
         array = to_array(value)
     if not array.flags.c_contiguous:
         return array.copy()  # nor does it keep a larger tensor alive of which it is a part
@@ -86,11 +86,20 @@ def _fetch_copy(value: Any) -> Any:
 
 
 def _fetch_string(value: Any) -> Any:
-    return value if value.ndim else value[()]
+    if isinstance(value, np.ndarray):
+        return value if value.ndim else value[()]
+    return _fetch_handle(value)
 
 
 def _fetch_string_copy(value: Any) -> Any:
-    return value.copy() if value.ndim else value[()]
+    if isinstance(value, np.ndarray):
+        return value.copy() if value.ndim else value[()]
+    return _fetch_handle(value)
+
+
+def _fetch_handle(value: Any) -> Any:
+    """A handle that is a reference to strings: the container, and the name in it."""
+    return np.array([b"localhost", value.name.encode()], dtype=object)
 
 
 def _fetch_bfloat16(value: Any) -> Any:

@@ -87,9 +87,10 @@ def _handles(*values: Any) -> np.ndarray:
 
 @pack_op.kernel
 def pack_kernel(node: Node) -> Any:
-    if is_handle(node.T):
+    if is_handle(node.T) and node.dims(0) == ():
         return _handles
-    axis, join = node.axis, either(node, torch.stack, np.stack)
+    axis = node.axis
+    join = np.stack if is_handle(node.T) else either(node, torch.stack, np.stack)
     if all(dims_lib.is_known(node.dims(index)) for index in range(node.N)):
         return lambda *values: join(values, axis)
 

@@ -20,6 +20,7 @@ from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.io.stored import from_stored, shape_text, to_stored
 from stillflow.ops.io.variants import from_message, to_message
 from stillflow.ops.parsing.columns import refuse
+from stillflow.ops.strings.numbers import decode_raw_op
 
 parse_tensor_op = op(
     "ParseTensor(serialized: string) -> output: out_type\nout_type: type", differentiable=False
@@ -241,3 +242,27 @@ def decode_padded_raw_kernel(node: Node) -> Any:
         return torch.from_numpy(numbers.reshape(*texts.shape, size // kind.itemsize))
 
     return decode_padded_raw
+
+
+@export("compat.v2.io.decode_raw")
+def decode_raw(
+    input_bytes: Any,
+    out_type: Any,
+    little_endian: bool = True,
+    fixed_length: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The bytes of strings as numbers.
+
+    Args:
+      input_bytes: strings.
+      out_type: the type of the numbers.
+      little_endian: whether their first byte is the lowest.
+      fixed_length: how many bytes of each string are read; shorter ones are filled up with zeros.
+        None if all have the same length.
+      name: of the operation.
+    """
+    options = {"out_type": out_type, "little_endian": little_endian, "name": name}
+    if fixed_length is None:
+        return decode_raw_op(input_bytes, **options)  # type: ignore[no-any-return]
+    return decode_padded_raw_op(input_bytes, fixed_length, **options)  # type: ignore[no-any-return]

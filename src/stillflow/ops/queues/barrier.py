@@ -21,6 +21,7 @@ from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.queues import elements as elements_lib
 from stillflow.ops.queues.attempts import private_name
 from stillflow.ops.queues.classes import shape_list, type_list
+from stillflow.ops.queues.making import shapes_text, types_text
 from stillflow.ops.queues.queue import Queue, shape_text
 from stillflow.ops.queues.stores import PriorityStore
 
@@ -64,6 +65,7 @@ class BarrierStore:
 
     def __init__(self, name: str, types: Sequence[DType], shapes: Sequence[Dims]) -> None:
         self.name = name
+        self.types, self.shapes = list(types), list(shapes)
         self.count = len(types)
         all_types = [dtypes.int64, dtypes.string, *types]
         all_shapes: list[Dims] = [(), (), *shapes] if len(shapes) == len(types) else []
@@ -208,9 +210,24 @@ def barrier_kernel(node: Any) -> Any:
     name = shared or private_name(node.name)
     shapes = [None if s.ndims is None else tuple(s.as_list()) for s in node.op.attrs["shapes"]]
     known = [shape for shape in shapes if dims_lib.is_known(shape)]
-    return node.handle(
-        node.resource(lambda: BarrierStore(name, node.component_types, known), kind="barrier")
-    )
+    store = node.resource(lambda: BarrierStore(name, node.component_types, known), kind="barrier")
+    _check_shared(store, list(node.component_types), known)
+    return node.handle(store)
+
+
+def _check_shared(store: BarrierStore, types: list[DType], shapes: list[Dims]) -> None:
+    """Refuses another barrier under the same name."""
+    start = f"Shared barrier '{store.name}' has component "
+    if types != store.types:
+        raise _refuse(
+            f"{start}types {types_text(store.types)} but requested component types were "
+            f"{types_text(types)}"
+        )
+    if shapes != store.shapes:
+        raise _refuse(
+            f"{start}shapes {shapes_text(store.shapes)} but requested component shapes were "
+            f"{shapes_text(shapes)}"
+        )
 
 
 @barrier_insert_many_op.check

@@ -86,7 +86,7 @@ def _check_count(types: Sequence[Any], shapes: Sequence[Dims], needed: bool) -> 
         )
     raise ValueError(
         "Different number of component types.  "
-        f"Types: {_names(types)}, Shapes: {_shape_list(shapes)}"
+        f"Types: {types_text(types)}, Shapes: {shapes_text(shapes)}"
     )
 
 
@@ -129,14 +129,14 @@ def _check_shared(node: Node, queue: Queue) -> None:
         types, shapes = [dtypes.int64, *types], [(), *shapes] if shapes or not types else []
     if types != queue.dtypes:
         raise _refuse(
-            f"{shared}component types {_names(queue.dtypes)} but requested component types were "
-            f"{_names(types)}"
+            f"{shared}component types {types_text(queue.dtypes)} but requested component types "
+            f"were {types_text(types)}"
         )
     same: Callable[[Dims, Dims], bool] = dims_lib.is_compatible if queue.pads else _equal
     if len(shapes) != len(queue.shapes) or not all(map(same, shapes, queue.shapes)):
         raise _refuse(
-            f"{shared}component shapes {_shape_list(queue.shapes)} but requested component "
-            f"shapes were {_shape_list(shapes)}"
+            f"{shared}component shapes {shapes_text(queue.shapes)} but requested component "
+            f"shapes were {shapes_text(shapes)}"
         )
 
 
@@ -158,11 +158,13 @@ def _check_shuffle(node: Node, store: ShuffleStore, shared: str) -> None:
         )
 
 
-def _names(types: Sequence[Any]) -> str:
+def types_text(types: Sequence[Any]) -> str:
+    """Types as messages list them."""
     return ", ".join(cpp_name(dtype.base_dtype) for dtype in types)
 
 
-def _shape_list(shapes: Sequence[Dims]) -> str:
+def shapes_text(shapes: Sequence[Dims]) -> str:
+    """Shapes as messages list them."""
     texts = ["<unknown>" if shape is None else shape_text(shape) for shape in shapes]
     return f"[{', '.join(texts)}]"
 

@@ -88,8 +88,8 @@ class Queue:
         if count < 0:
             raise _refuse(f"DequeueManyOp requested {count} < 0 elements")
         if not self.shapes:
-            what = "DequeueMany requires" if self._by_priority else "DequeueMany and DequeueUpTo"
-            what += "" if self._by_priority else " require"
+            what = "DequeueMany requires" if self.by_priority else "DequeueMany and DequeueUpTo"
+            what += "" if self.by_priority else " require"
             raise _refuse(f"{self.kind}'s {what} the components to have specified shapes.")
         if count == 0:
             return elements_lib.empty(self.dtypes, self.shapes, self.device)  # type: ignore[arg-type]
@@ -119,14 +119,15 @@ class Queue:
     # ---- checks
 
     @property
-    def _by_priority(self) -> bool:
+    def by_priority(self) -> bool:
+        """Whether elements come in the order of their first component."""
         return self.kind == "PriorityQueue"
 
     def _check_element(self, element: Tuple) -> None:
         for i, (component, shape) in enumerate(zip(element, self.shapes, strict=False)):
             if not _fits(tuple(component.shape), shape):
                 raise _mismatch(i, shape, component.shape)
-        if self._by_priority and element[0].ndim:
+        if self.by_priority and element[0].ndim:
             got = shape_text(element[0].shape)
             raise _refuse(
                 f"Expected the priority element to be a scalar, but received shape: {got}"
@@ -200,7 +201,8 @@ class _Take(Attempt):
         else:
             size -= store.reserved
         count = min(size, self.left)
-        if count <= 0:
+        # A batch of a priority queue is sorted as a whole, so it is taken at once.
+        if count <= 0 or (count < self.left and queue.by_priority):
             return False
         take = store.take
         self.taken += [take() for _ in range(count)]
