@@ -24,7 +24,7 @@ def test_masks_choose_bit_by_bit(dtype):
     bits = torch.int32 if dtype == torch.float32 else torch.int64
     x = torch.tensor([ODD, ODD], dtype=dtype)
     y = torch.tensor([[1.0] * 5, [2.0] * 5], dtype=dtype)
-    mask = row_mask(torch.tensor([True, False]), 2, bits)
+    mask = row_mask(torch.tensor([True, False]), (-1, 1), bits)
     found, kept = choose(mask, x, y), keep(mask, x)
     assert torch.equal(found.view(bits), torch.stack([x[0], y[1]]).view(bits))
     assert torch.equal(kept.view(bits), torch.stack([x[0], torch.zeros_like(x[0])]).view(bits))
@@ -73,3 +73,24 @@ def test_what_is_not_chosen_leaves_no_trace_in_gradients():
         infinite, ones = session.run([slope, one], {held: lengths, state: start})
     assert (infinite == np.inf).all()
     np.testing.assert_array_equal(ones[:2, 0], [1, 27])
+
+
+@pytest.mark.parametrize("also_whole", [False, True])
+def test_conditions_that_are_repeated_along_the_row(also_whole):
+    ended = tf.placeholder(tf.bool, [4, 2])
+    scores = tf.placeholder(tf.float32, [4, 2, MIN_ELEMENTS])
+    count = tf.placeholder(tf.int32, [])
+
+    def turn(i, now, seen):
+        whole = tf.tile(tf.expand_dims(ended, 2), [1, 1, MIN_ELEMENTS])
+        chosen = tf.where(whole, tf.fill(tf.shape(now), -1.0), now * 2)
+        return i + 1, chosen, tf.cast(whole, tf.float32) if also_whole else seen
+
+    start = [0, scores, tf.zeros_like(scores)]
+    _, last, seen = tf.while_loop(lambda i, *_: i < count, turn, start)
+    data = np.random.RandomState(0).rand(4, 2, MIN_ELEMENTS).astype(np.float32)
+    which = np.array([[True, False], [False, False], [True, True], [False, True]])
+    with tf.Session() as session:
+        values = session.run([last, seen], {ended: which, scores: data, count: 2})
+    np.testing.assert_array_equal(values[0], np.where(which[..., None], -1, data * 4))
+    assert (values[1] == (which[..., None] if also_whole else 0)).all()

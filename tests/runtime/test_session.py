@@ -9,7 +9,9 @@ import pytest
 
 import stillflow as tf
 from stillflow.graph import default_session
+from stillflow.runtime import plan
 from stillflow.runtime.fetches import register_session_run_conversion_functions
+from stillflow.runtime.values import from_array
 
 
 @pytest.fixture
@@ -114,3 +116,21 @@ def test_the_graph_comes_with_shapes_if_the_config_says_so():
         tf.constant(np.ones([2, 3]))
         assert "_output_shapes" in tf.Session(config=config).graph_def.node[0].attr
         assert "_output_shapes" not in tf.Session().graph_def.node[0].attr
+
+
+def test_large_arrays_are_fed_without_a_copy(monkeypatch):
+    taken = []
+    make_plan = plan.make_plan
+
+    def spy(*args):
+        run = make_plan(*args)
+        return lambda *arrays: (taken.extend(map(from_array, arrays)), run(*arrays))[1]
+
+    monkeypatch.setattr(plan, "make_plan", spy)
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 10_000])
+        corner = x[0, 0]
+        for rows in (1000, 1001, 1002):  # 40 MB, and plans for one size and for any
+            batch = np.full((rows, 10_000), rows, np.float32)
+            assert session.run(corner, {x: batch}) == rows
+            assert taken.pop().data_ptr() == batch.ctypes.data

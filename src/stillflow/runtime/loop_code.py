@@ -101,6 +101,7 @@ class LoopCode:
         for part in PARTS:
             self.parts[part] = choose_by_bits(join(self.parts[part]), shapes, zeros)
         ordered = [step for part in PARTS for step in self.parts[part]]
+        ordered = drop_unused(ordered, [*wanted, *self.results], ())
         ordered, roots = protect(ordered, tracer.values, tracer.memory, [*carried, *self.leaving])
         self._take_apart(ordered)
         kept = {root for value in (*carried, *self.leaving) for root in value.roots}

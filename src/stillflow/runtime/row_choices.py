@@ -1,9 +1,10 @@
-"""Rows chosen by a vector of conditions, with the bits of numbers.
+"""Rows chosen by one condition each, with the bits of numbers.
 
 What a recurrent network does at the end of each sequence: rows that have ended keep their state.
-`torch.where` looks at one element after the other where a condition stands for a row; with the
-condition as a mask of bits, made once for all choices that follow it, the vector instructions for
-integers choose, and exactly: infinities and NaNs of the row not chosen leave no trace.
+Beam search repeats the condition along the row first. `torch.where` looks at one element after the
+other; with the condition as a mask of bits, made once for all choices that follow it, the vector
+instructions for integers choose, and exactly: infinities and NaNs of the row not chosen leave no
+trace.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import torch
 from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
 from stillflow.ops.arrays.select import choose_rows
+from stillflow.ops.arrays.tile import spread
 from stillflow.runtime.steps import Name, Step
 
 # Below this, one call that looks at each element is cheaper than three that do not.
@@ -27,9 +29,9 @@ _BITS = {dtypes.float32: torch.int32, dtypes.float64: torch.int64}
 Shapes = dict[str, tuple[Any, DType]]
 
 
-def row_mask(condition: Any, rank: int, bits: torch.dtype) -> Any:
-    """All bits of a row's number set where the condition holds, else none."""
-    return condition.to(bits).neg_().view(-1, *[1] * (rank - 1))
+def row_mask(condition: Any, dims: tuple[int, ...], bits: torch.dtype) -> Any:
+    """Numbers of shape `dims` with all bits set where the condition holds, else none."""
+    return condition.to(bits).neg_().reshape(dims)
 
 
 def choose(mask: Any, x: Any, y: Any) -> Any:
@@ -60,15 +62,16 @@ def choose_by_bits(steps: list[Step], shapes: Shapes, zeros: set[str]) -> list[S
     """
     result: list[Step] = []
     masks: dict[tuple[Any, ...], str] = {}
+    makers = {name: step for step in steps for name in step.outputs}
     for step in steps:
         bits = _bits(step, shapes)
-        if bits is None:
+        source = None if bits is None else _of_rows(step, shapes, makers)
+        if source is None:
             result.append(step)
             continue
-        condition, x, y = step.arguments
-        rank = len(shapes[step.outputs[0]][0])
+        x, y = step.arguments[1:]
         inverse = x in zeros
-        key = (condition, rank, bits, inverse, step.guard)
+        key = (*source, bits, inverse, step.guard)
         if key not in masks:
             result += _mask_steps(step, key, masks)
         mask = Name(masks[key])
@@ -81,7 +84,7 @@ def choose_by_bits(steps: list[Step], shapes: Shapes, zeros: set[str]) -> list[S
 
 def _bits(step: Step, shapes: Shapes) -> torch.dtype | None:
     """The type whose bits a choice is to be made with; None for all other steps."""
-    if step.function is not choose_rows or not isinstance(step.arguments[0], Name):
+    if step.function not in (choose_rows, torch.where) or len(step.arguments) != 3:
         return None
     sizes, dtype = shapes.get(step.outputs[0], (None, dtypes.bool))
     if sizes is None or None in sizes or math.prod(sizes) < MIN_ELEMENTS:
@@ -89,18 +92,40 @@ def _bits(step: Step, shapes: Shapes) -> torch.dtype | None:
     return _BITS.get(dtype)
 
 
+def _of_rows(
+    step: Step, shapes: Shapes, makers: dict[str, Step]
+) -> tuple[Name, tuple[int, ...]] | None:
+    """The conditions of rows, and the shape in which they stand for those; None if not of rows."""
+    condition, *choices = step.arguments
+    sizes = shapes[step.outputs[0]][0]
+    if not isinstance(condition, Name):
+        return None
+    if step.function is choose_rows:
+        return condition, (-1, *[1] * (len(sizes) - 1))
+    maker = makers.get(condition)
+    if maker is None or maker.function is not spread or maker.guard not in ((), step.guard):
+        return None
+    if any(shapes.get(choice, (None,))[0] != sizes for choice in (condition, *choices)):
+        return None
+    source = maker.arguments[0]
+    dims = shapes.get(source, (None,))[0]
+    if not isinstance(source, Name) or dims is None or dims[-1] != 1 or sizes[-1] == 1:
+        return None
+    return source, dims
+
+
 def _mask_steps(step: Step, key: tuple[Any, ...], masks: dict[Any, str]) -> list[Step]:
     """The steps that make a mask, or one from the mask of the opposite choice."""
-    condition, rank, bits, inverse, guard = key
+    condition, dims, bits, inverse, guard = key
     name = masks[key] = f"{condition}_rows{len(masks)}"
-    opposite = masks.get((condition, rank, bits, not inverse, guard))
+    opposite = masks.get((condition, dims, bits, not inverse, guard))
     if opposite is not None:
         arguments: list[Any] = [Name(opposite)]
         return [Step("call", step.op, [name], [opposite], guard, torch.bitwise_not, arguments)]
-    made = Step("call", step.op, [name], [condition], guard, row_mask, [condition, rank, bits])
+    made = Step("call", step.op, [name], [condition], guard, row_mask, [condition, dims, bits])
     if not inverse:
         return [made]
-    masks[condition, rank, bits, False, guard] = made.outputs[0] = f"{name}_not"
+    masks[condition, dims, bits, False, guard] = made.outputs[0] = f"{name}_not"
     arguments = [Name(f"{name}_not")]
     turned = Step("call", step.op, [name], [f"{name}_not"], guard, torch.bitwise_not, arguments)
     return [made, turned]

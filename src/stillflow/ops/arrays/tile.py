@@ -79,7 +79,7 @@ def tile_kernel(node: Node) -> Any:
         if repeat is torch.tile and _only_ones(dims, times):
             # Gradients of sums spread this way; copying an expanded view is faster.
             sizes = tuple(size * count for size, count in zip(dims, times, strict=True))
-            return node.call(_spread, node.inputs[0], sizes)
+            return node.call(spread, node.inputs[0], sizes)
         return node.call(repeat, node.inputs[0], times)
 
     def tile_at_run_time(x: Any, multiples: Any) -> Any:
@@ -95,7 +95,8 @@ def _only_ones(dims: Any, times: tuple[int, ...]) -> bool:
     return all(size == 1 or count == 1 for size, count in zip(dims, times, strict=True))
 
 
-def _spread(x: Any, sizes: tuple[int, ...]) -> Any:
+def spread(x: Any, sizes: tuple[int, ...]) -> Any:
+    """A tensor whose dimensions of size 1 are repeated."""
     return x.expand(sizes).contiguous()
 
 
