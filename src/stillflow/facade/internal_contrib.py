@@ -14,7 +14,18 @@ MODULES = {
                     "parallel_reader", "prefetch_queue", "tfexample_decoder")},
 }
 
+_CUDNN = "stillflow.contrib.cudnn_rnn"
+
 OBJECTS: dict[str, dict[str, str]] = {
+    "tensorflow.contrib.cudnn_rnn.python.layers.cudnn_rnn": {
+        "*": f"{_CUDNN}.layers {_CUDNN}.modes",
+    },
+    "tensorflow.contrib.cudnn_rnn.python.ops.cudnn_rnn_ops": {
+        "_cudnn_rnn": f"{_CUDNN}.networks:cudnn_rnn",
+        **{name: f"{_CUDNN}.networks:{name}"  # layers have these names too
+           for name in ("CudnnLSTM", "CudnnGRU", "CudnnRNNRelu", "CudnnRNNTanh")},
+        "*": f"{_CUDNN}.networks {_CUDNN}.modes {_CUDNN}.converters {_CUDNN}.saveables",
+    },
     "tensorflow.contrib.framework.python.ops": {
         "arg_scope": "stillflow.contrib.framework.argument_scope:arg_scope",
     },

@@ -1,0 +1,100 @@
+"""Where the weights of a whole recurrent network stand in one vector, as cuDNN keeps them.
+
+First come the weights of all layers, then their biases. A layer has those of its forward direction,
+then of the backward one; a direction those that apply to the input, gate by gate, then those that
+apply to the state, then a projection. PyTorch's networks have the same gates in the same order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The sizes of a network.
+
+    Attributes:
+      mode: one of `GATES`.
+      layers, units, input_size: how many layers, their size, and that of the input.
+      directions: 1, or 2 if there is a backward one.
+      projection: the size the state is brought to; 0 for none.
+    """
+
+    mode: str
+    layers: int
+    units: int
+    input_size: int
+    directions: int
+    projection: int = 0
+
+    @property
+    def state(self) -> int:
+        """The size of the state."""
+        return self.projection or self.units
+
+    @property
+    def parts(self) -> int:
+        """How many layers there are, both directions counted."""
+        return self.layers * self.directions
+
+    def weights(self, part: int) -> list[tuple[int, int]]:
+        """The shapes of the weights of a layer's direction, one for each gate."""
+        first = part < self.directions
+        given = self.input_size if first else self.state * self.directions
+        gates = GATES[self.mode]
+        shapes = [(self.units, given)] * gates + [(self.units, self.state)] * gates
+        return shapes + [(self.projection, self.units)] * bool(self.projection)
+
+    def joined(self, part: int) -> list[tuple[int, int]]:
+        """The same with all gates in one matrix: for the input, for the state, the projection."""
+        shapes, gates = self.weights(part), GATES[self.mode]
+        return [(gates * rows, columns) for rows, columns in shapes[: 2 * gates : gates]] + shapes[
+            2 * gates :
+        ]
+
+    @property
+    def biases(self) -> int:
+        """How many biases a layer's direction has, each as long as there are units."""
+        return 2 * GATES[self.mode]
+
+    @property
+    def size(self) -> int:
+        """The length of the vector."""
+        weights = sum(
+            rows * columns for p in range(self.parts) for rows, columns in self.weights(p)
+        )
+        return weights + self.parts * self.biases * self.units
+
+    def canonical(self, params: Any) -> tuple[list[Any], list[Any]]:
+        """The weights and biases in a vector, gate by gate."""
+        shapes = [shape for part in range(self.parts) for shape in self.weights(part)]
+        weights, rest = _cut(params, shapes)
+        biases, _ = _cut(rest, [(self.units,)] * (self.parts * self.biases))
+        return weights, biases
+
+    def of_torch(self, params: Any) -> list[list[Any]]:
+        """The weights and biases of each layer's directions as PyTorch's functions take them."""
+        shapes = [shape for part in range(self.parts) for shape in self.joined(part)]
+        weights, rest = _cut(params, shapes)
+        half = GATES[self.mode] * self.units
+        biases, _ = _cut(rest, [(half,)] * (2 * self.parts))
+        count = len(weights) // self.parts
+        found = []
+        for part in range(self.parts):
+            mine = weights[part * count : (part + 1) * count]
+            found.append([*mine[:2], *biases[2 * part : 2 * part + 2], *mine[2:]])
+        return found
+
+
+def _cut(vector: Any, shapes: list[Any]) -> tuple[list[Any], Any]:
+    """Cuts pieces of these shapes off a vector; gives them and what is left."""
+    pieces, start = [], 0
+    for shape in shapes:
+        length = shape[0] * (shape[1] if len(shape) > 1 else 1)
+        pieces.append(vector[start : start + length].reshape(shape))
+        start += length
+    return pieces, vector[start:]
