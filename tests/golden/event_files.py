@@ -39,7 +39,19 @@ def records(path):
         position += length + 16
 
 
-def events_in(folder="logs"):
+def in_order(tf, content):
+    """A serialized event without its time; maps in the graphs that it holds are put in order."""
+    assert content[:1] == b"\x09"
+    event = tf.Event.FromString(content)
+    for field, kind in (("graph_def", tf.GraphDef), ("meta_graph_def", tf.MetaGraphDef)):
+        if getattr(event, field):
+            held = kind.FromString(getattr(event, field))
+            setattr(event, field, held.SerializeToString(deterministic=True))
+            content = event.SerializeToString()
+    return content[_WALL_TIME:]
+
+
+def events_in(tf, folder="logs"):
     """{name of a file: its serialized events without their times}, below a folder."""
     found = {}
     for place, _, names in os.walk(folder):
@@ -51,8 +63,6 @@ def events_in(folder="logs"):
                 with open(path, "rb") as file:
                     found[shown] = file.read()
                 continue
-            events = list(records(path))
-            assert all(event[:1] == b"\x09" for event in events)
             same = [key for key in found if key.startswith(shown)]  # of one second
-            found[f"{shown} {len(same)}"] = [event[_WALL_TIME:] for event in events]
+            found[f"{shown} {len(same)}"] = [in_order(tf, event) for event in records(path)]
     return found

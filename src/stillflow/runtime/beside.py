@@ -83,8 +83,9 @@ def put_beside(steps: list[Step]) -> list[Step]:
 
 
 def _is_beside(step: Step) -> bool:
-    op = step.op
-    return step.kind == "call" and not step.guard and op is not None and op.card.beside
+    # What is bound to fail has no output, and is to fail where it stands.
+    here = step.kind == "call" and not step.guard and bool(step.outputs)
+    return here and step.op is not None and step.op.card.beside
 
 
 def _is_late(step: Step) -> bool:

@@ -27,7 +27,7 @@ def writes(tf, build, runs=1, feeds=None, **keywords):
                 for each in operations + extra:  # together they take any order
                     session.run(each, feed)
             session.run(closing)
-            return {"events": events_in()}
+            return {"events": events_in(tf)}
 
     return Run(call=call, facts={"names": [each.name for each in operations]})
 
@@ -239,12 +239,12 @@ def life_of_a_writer(tf):
             session.run(init)
             session.run(init)
             session.run(write)
-            found["waiting"] = events_in()
+            found["waiting"] = events_in(tf)
             session.run(flush)
-            found["flushed"] = events_in()
+            found["flushed"] = events_in(tf)
             session.run(write)
             session.run(close)
-            found["closed"] = events_in()
+            found["closed"] = events_in(tf)
             found["late"] = [attempt(session, each) for each in (write, flush, close)]
         return found
 
@@ -263,7 +263,7 @@ def initialized_together(tf):
     def call(session):
         with empty_directory(), writer.as_default():
             tf.summary.initialize(graph, session)
-            return {"events": events_in()}
+            return {"events": events_in(tf)}
 
     with writer.as_default():
         facts = {"no session": raised(tf.summary.initialize)}

@@ -94,8 +94,7 @@ def image_values(base: bytes, images: Pixels, limit: int, bad_color: Pixels) -> 
 def _color(given: Any) -> Pixels:
     color = given if isinstance(given, np.ndarray) else make_ndarray(given)
     if color.dtype != np.uint8:
-        name = dtypes.as_dtype(color.dtype).name
-        raise _refuse(f"bad_color must be uint8, got {name}")
+        raise _refuse(f"bad_color must be uint8, got {dtypes.cpp_name(color.dtype)}")
     return checked_color(color)
 
 
