@@ -252,6 +252,9 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_parse_saved_model": "stillflow.saved_model.reading:parse_saved_model",
         "*": "stillflow.saved_model.reading",
     },
+    "tensorflow.python.saved_model.nested_structure_coder": {
+        "*": "stillflow.saved_model.structures",
+    },
     "tensorflow.python.saved_model.signature_constants": {"*": "stillflow.saved_model.names"},
     "tensorflow.python.saved_model.signature_def_utils_impl": {
         "*": "stillflow.saved_model.signatures",

@@ -5,13 +5,16 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from stillflow import nest
 from stillflow.graph import dtypes
+from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Operation
 from stillflow.graph.sparse_tensor import SparseTensor
-from stillflow.protos import SignatureDef, TensorInfo
+from stillflow.protos import SignatureDef, StructuredValue, TensorInfo
 from stillflow.saved_model import names
+from stillflow.saved_model.structures import decode, encode
 from stillflow.util.deprecation import deprecated
 
 _V1_ONLY = (
@@ -26,13 +29,15 @@ def build_tensor_info(tensor: Any) -> Any:
     """A `TensorInfo` that names a tensor, its type and shape.
 
     Args:
-      tensor: A `Tensor` or `SparseTensor`.
+      tensor: A `Tensor`, or a composite such as a `SparseTensor`.
     """
     return tensor_info(tensor)
 
 
 def tensor_info(tensor: Any) -> Any:
     """As `build_tensor_info`."""
+    if isinstance(tensor, CompositeTensor) and not isinstance(tensor, SparseTensor):
+        return _composite_info(tensor)
     info = TensorInfo(
         dtype=dtypes.as_dtype(tensor.dtype).as_datatype_enum,
         tensor_shape=tensor.get_shape().as_proto(),
@@ -44,6 +49,14 @@ def tensor_info(tensor: Any) -> Any:
     else:
         info.name = tensor.name
     return info
+
+
+def _composite_info(tensor: CompositeTensor) -> Any:
+    parts = nest.flatten(tensor, expand_composites=True)
+    return TensorInfo(composite_tensor={
+        "type_spec": encode(tensor._type_spec).type_spec_value,
+        "components": [tensor_info(part) for part in parts],
+    })  # fmt: skip
 
 
 def tensor_info_of_op(op: Operation) -> Any:
@@ -83,6 +96,10 @@ def get_tensor_from_tensor_info(
             tensor(sparse.values_tensor_name),
             tensor(sparse.dense_shape_tensor_name),
         )
+    if encoding == "composite_tensor":
+        composite = tensor_info.composite_tensor
+        spec = decode(StructuredValue(type_spec_value=composite.type_spec))
+        return spec._from_components([tensor(part.name) for part in composite.components])
     raise ValueError(f"Invalid TensorInfo.encoding: {encoding}")
 
 

@@ -1,0 +1,131 @@
+"""Nested structures as messages: what a SavedModel says of composite tensors."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from stillflow.graph import dtypes
+from stillflow.graph.tensor_shape import TensorShape
+from stillflow.graph.tensor_spec import TensorSpec
+from stillflow.graph.type_spec import TypeSpec
+from stillflow.protos import NoneValue, StructuredValue
+
+# Types of composite tensors: number in a TypeSpecProto -> where their class is.
+_TYPE_SPECS = {
+    1: "stillflow.graph.composite_specs:SparseTensorSpec",
+    2: "stillflow.graph.composite_specs:IndexedSlicesSpec",
+    3: "stillflow.ragged.spec:RaggedTensorSpec",
+    4: "stillflow.ops.tensor_array.spec:TensorArraySpec",
+    5: "stillflow.data.specs:DatasetSpec",
+    7: "stillflow.data.optional:OptionalSpec",
+}
+_TYPE_NUMBERS = {path.partition(":")[2]: number for number, path in _TYPE_SPECS.items()}
+
+
+class NotEncodableError(Exception):
+    """A value has no form as a message."""
+
+
+def _type_spec(message: Any) -> Any:
+    path = _TYPE_SPECS.get(message.type_spec_class)
+    if path is None:
+        raise ValueError(
+            f"The type '{message.type_spec_class_name}' is not supported by this version of "
+            "TensorFlow. (The object you are loading must have been created with a newer version "
+            "of TensorFlow.)"
+        )
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)._deserialize(decode(message.type_state))
+
+
+def _named_tuple(message: Any) -> Any:
+    items = {pair.key: decode(pair.value) for pair in message.values}
+    return collections.namedtuple(message.name, items)(**items)
+
+
+def _items(values: Any) -> Any:
+    return {"values": [encode(value) for value in values]}
+
+
+# For each kind of message: what it is the form of, the form, and the way back.
+_Is = Callable[[Any], bool]
+_KINDS: list[tuple[str, _Is, Callable[[Any], Any], Callable[[Any], Any]]] = [
+    ("list_value", lambda x: isinstance(x, list), _items,
+     lambda m: [decode(item) for item in m.values]),
+    ("named_tuple_value", lambda x: isinstance(x, tuple) and hasattr(x, "_fields"),
+     lambda x: {"name": type(x).__name__, "values": [
+         {"key": key, "value": encode(value)} for key, value in x._asdict().items()]},
+     _named_tuple),
+    ("tuple_value", lambda x: isinstance(x, tuple), _items,
+     lambda m: tuple([decode(item) for item in m.values])),
+    ("dict_value", lambda x: isinstance(x, dict),
+     lambda x: {"fields": {key: encode(value) for key, value in x.items()}},
+     lambda m: {key: decode(value) for key, value in m.fields.items()}),
+    ("float64_value", lambda x: isinstance(x, float), float, float),
+    ("bool_value", lambda x: isinstance(x, bool), bool, bool),
+    ("int64_value", lambda x: isinstance(x, int), int, int),
+    ("string_value", lambda x: isinstance(x, str), str, str),
+    ("none_value", lambda x: x is None, lambda x: NoneValue(), lambda m: None),
+    ("tensor_shape_value", lambda x: isinstance(x, TensorShape),
+     lambda x: x.as_proto(), lambda m: TensorShape(m)),
+    ("tensor_dtype_value", lambda x: isinstance(x, dtypes.DType),
+     lambda x: x.as_datatype_enum, dtypes.as_dtype),
+    ("tensor_spec_value", lambda x: isinstance(x, TensorSpec),
+     lambda x: {"name": x.name or "", "shape": x.shape.as_proto(),
+                "dtype": x.dtype.as_datatype_enum},
+     lambda m: TensorSpec(TensorShape(m.shape), dtypes.as_dtype(m.dtype), m.name or None)),
+    ("type_spec_value", lambda x: isinstance(x, TypeSpec) and type(x).__name__ in _TYPE_NUMBERS,
+     lambda x: {"type_spec_class": _TYPE_NUMBERS[type(x).__name__],
+                "type_state": encode(x._serialize()),
+                "type_spec_class_name": type(x).__name__},
+     _type_spec),
+]  # fmt: skip
+
+
+def encode(structure: Any) -> Any:
+    """A `StructuredValue` that says what `structure` is made of.
+
+    Raises:
+      NotEncodableError: if there is something in it that has no such form.
+    """
+    for kind, is_it, form, _ in _KINDS:
+        if is_it(structure):
+            return StructuredValue(**{kind: form(structure)})
+    raise NotEncodableError(f"No encoder for object [{structure}] of type [{type(structure)}].")
+
+
+def decode(message: Any) -> Any:
+    """The structure that a `StructuredValue` describes.
+
+    Raises:
+      NotEncodableError: if it describes none.
+      ValueError: if it has a type in it that is not known.
+    """
+    found = message.WhichOneof("kind")
+    for kind, _, _, back in _KINDS:
+        if kind == found:
+            return back(getattr(message, kind))
+    raise NotEncodableError(f"No encoder for object [{message}] of type [{type(message)}].")
+
+
+class StructureCoder:
+    """`encode` and `decode` under the names that TensorFlow has for them."""
+
+    def encode_structure(self, nested_structure: Any) -> Any:
+        """See `encode`."""
+        return encode(nested_structure)
+
+    def decode_proto(self, proto: Any) -> Any:
+        """See `decode`."""
+        return decode(proto)
+
+    def can_encode(self, nested_structure: Any) -> bool:
+        """Whether `encode` takes a structure."""
+        try:
+            encode(nested_structure)
+        except NotEncodableError:
+            return False
+        return True
