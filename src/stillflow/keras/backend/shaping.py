@@ -86,13 +86,9 @@ def resize_images(
     known = x.shape.as_list()[row : row + 2]
     if first:
         x = tf.transpose(x, perm=[0, 2, 3, 1])
-    methods = tf.image.ResizeMethod
-    if interpolation == "nearest":
-        x = tf.compat.v2.image.resize(x, size, method=methods.NEAREST_NEIGHBOR)
-    elif interpolation == "bilinear":
-        x = tf.compat.v2.image.resize(x, size, method=methods.BILINEAR)
-    else:
+    if interpolation not in ("nearest", "bilinear"):
         raise ValueError('interpolation should be one of "nearest" or "bilinear".')
+    x = tf.compat.v2.image.resize(x, size, method=interpolation)
     sizes = [n if n is None else n * factor for n, factor in zip(known, factors, strict=True)]
     if first:
         x = tf.transpose(x, perm=[0, 3, 1, 2])

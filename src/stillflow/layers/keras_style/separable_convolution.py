@@ -84,11 +84,11 @@ class SeparableConv(Conv):
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        config = super().get_config()
-        for kind in ("initializer", "regularizer", "constraint"):
-            del config[f"kernel_{kind}"]
-        config["depth_multiplier"] = self.depth_multiplier
-        return {**config, **self._kernel_config("depthwise", "pointwise")}
+        return {
+            **super().get_config(),
+            "depth_multiplier": self.depth_multiplier,
+            **self._kernel_config("depthwise", "pointwise"),
+        }
 
 
 @export("keras.layers.SeparableConv1D", "keras.layers.SeparableConvolution1D")
