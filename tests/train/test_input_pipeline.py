@@ -115,12 +115,49 @@ def test_lines_of_text_become_columns(tmp_path):
     assert rows == list(zip(keys, [1, 2, 3], [b"a", b"b", b"c"], strict=True))
 
 
-@pytest.mark.slow
-def test_soak_with_threads_that_come_and_go():
-    """A million examples; memory stays flat, each example comes once."""
+def test_a_malformed_example_ends_the_pipeline(tmp_path):
+    path = tmp_path / "bad.tfrecord"
+    with tf.python_io.TFRecordWriter(str(path)) as writer:
+        writer.write(b"\x0a\xffno example")
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Could not parse example"):
+        run_to_the_end(numbers_in_batches([str(path)], 1), lambda batch: None)
+
+
+def test_an_undecodable_image_ends_the_pipeline(tmp_path):
+    names = [str(tmp_path / f"{i}.jpg") for i in range(2)]
+    for name in names:
+        with open(name, "wb") as file:
+            file.write(b"\xff\xd8\xff, and then no picture")
+    queue = tf.train.string_input_producer(names, num_epochs=1)
+    _, contents = tf.WholeFileReader().read(queue)
+    image = tf.image.resize_images(tf.image.decode_jpeg(contents, channels=3), [4, 4])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid JPEG data"):
+        run_to_the_end(tf.train.batch([image], 2), lambda batch: None)
+
+
+def test_epochs_of_a_whole_pipeline_stay_apart_in_order(tmp_path):
+    """Without shuffling, files come in order, epoch after epoch, each example once in each."""
+    names = [str(tmp_path / f"{i}.tfrecord") for i in range(4)]
+    for i, name in enumerate(names):
+        write_records(name, range(i * 25, i * 25 + 25))
+    queue = tf.train.string_input_producer(names, num_epochs=3, shuffle=False)
+    _, text = tf.TFRecordReader().read(queue)
+    parsed = tf.parse_single_example(text, {"number": tf.FixedLenFeature([], tf.int64)})
+    batch = tf.train.batch([parsed["number"]], 7, allow_smaller_final_batch=True)
+    found = []
+    run_to_the_end(batch, lambda numbers: found.extend(numbers.tolist()))
+    assert found == [*range(100)] * 3
+
+
+SOAK = [50_000, pytest.param(1_000_000, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("count", SOAK)
+def test_soak_with_threads_that_come_and_go(count):
+    """Memory stays flat, and each example comes once."""
     import resource
 
-    count, piece = 1_000_000, 500
+    piece = 500
     queue = tf.FIFOQueue(5000, tf.int64, shapes=[[]])
     first = tf.placeholder(tf.int64, [])
     put = queue.enqueue_many(tf.range(first, first + piece))
@@ -135,8 +172,8 @@ def test_soak_with_threads_that_come_and_go():
                 sess.run(put, {first: place})
 
         def fill_all():
-            for start in range(0, count, 50_000):  # a new thread for every piece
-                thread = threading.Thread(target=fill, args=(start, start + 50_000))
+            for start in range(0, count, count // 20):  # one thread after the other
+                thread = threading.Thread(target=fill, args=(start, start + count // 20))
                 thread.start()
                 thread.join()
             sess.run(close)

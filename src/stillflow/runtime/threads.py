@@ -7,6 +7,7 @@ So plans with little to do run in the caller's thread alone.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from math import inf, prod
 from typing import Any
@@ -28,6 +29,11 @@ _HEAVY = (
     "Conv", "Depthwise", "MaxPool", "AvgPool", "Fused", "Quantized", "Svd", "Qr", "SelfAdjoint",
     "Matrix", "Cholesky", "FFT", "IFFT", "RFFT", "IRFFT", "LSTM", "GRU", "Block", "Cudnn",
 )  # fmt: skip
+
+if hasattr(os, "register_at_fork"):
+    # A process that was forked has none of the threads that kernels share their work with, and
+    # would wait for them for ever.
+    os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
 
 
 def alone(

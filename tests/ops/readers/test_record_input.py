@@ -50,7 +50,7 @@ def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
     pattern = write(tmp_path, 1, 20)
     (tmp_path / "part.1").write_bytes(b"\x05\0\0\0\0\0\0\0nonsense, not a checksum")
     op = RecordInput(pattern, batch_size=100, buffer_size=50, parallelism=2).get_yield_op()
-    with tf.Session() as session, pytest.raises(tf.errors.DataLossError, match="part.1"):
+    with tf.Session() as session, pytest.raises(tf.errors.DataLossError, match=r"part\.1"):
         session.run(op)
 
 
