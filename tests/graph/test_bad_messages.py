@@ -32,7 +32,7 @@ def run(definition: tf.GraphDef, name: str = "c:0") -> Any:
 
 @pytest.mark.parametrize(("definition", "message"), [
     (constant([0], kind=0), "Cannot convert value 0"),
-    (constant([0], dtype=99, kind=99), "Cannot convert value 99"),
+    (constant([0], dtype=99, kind=99), "AttrValue has invalid DataType enum: 99"),
     (constant([4], content=b"1234"), "takes 16 bytes, but its content has 4"),
     (constant([1], content=b"12345678"), "takes 4 bytes, but its content has 8"),
     (constant([2**62], floats=[1.0]), "too big|more than 2GB"),

@@ -433,6 +433,8 @@ class Importer:
         groups = op.attrs.get("_class")
         if not groups:
             return []
+        node = self._node_of(op)
+        attr_kinds.check(node.attr["_class"], "list(string)", "_class", node)
         renamed, others = [], []
         for group in groups:
             if group.startswith(b"loc:@"):

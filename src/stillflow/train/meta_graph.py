@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from stillflow import errors
 from stillflow.files import sniff, whole_file
 from stillflow.graph.api import get_collection
 from stillflow.graph.collection_protos import proto_functions
@@ -299,11 +300,21 @@ def _import_collections(
         for value in definition.bytes_list.value:
             thing = shared.get(value)
             if thing is None:
-                proto = functions.proto_type.FromString(value)
+                proto = _entry(functions.proto_type, value, key)
                 if shared is made and not has_trainable:
                     proto.trainable = key == first
                 thing = shared[value] = functions.from_proto(proto, import_scope=scope)
             graph.add_to_collection(key, thing)
+
+
+def _entry(proto_type: Any, content: bytes, key: str) -> Any:
+    from google.protobuf.message import DecodeError
+
+    try:
+        return proto_type.FromString(content)
+    except DecodeError as error:
+        text = f"An entry of the collection '{key}' of a MetaGraphDef is damaged: {error}"
+        raise errors.DataLossError(None, None, text) from None
 
 
 def _import_values(key: str, kind: str, values: Any, graph: Graph, scope: str) -> None:
