@@ -27,6 +27,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "needs_keras_history": "stillflow.layers.history:needs_history",
         "uses_keras_history": "stillflow.layers.history:uses_history",
     },
+    f"{_KERAS}.testing_utils": {"*": "stillflow.testing.random_classes"},
     f"{_KERAS}.engine.input_layer": {"*": f"{_OURS}.engine.input_layer"},
     f"{_KERAS}.engine.input_spec": {"*": "stillflow.layers.input_spec"},
     f"{_KERAS}.engine.network": {

@@ -390,7 +390,7 @@ def results(op: Operation) -> Any:
         parts.append(op._outputs[position : position + count])
         position += count
     if len(args) == 1:
-        return parts[0] if parts[0] or not op.card.signature.is_stateful else op
+        return parts[0] if parts[0] else op
     return _result_type(op.type, tuple(arg.name for arg in args))(*parts)
 
 

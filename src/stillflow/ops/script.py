@@ -245,7 +245,8 @@ def py_func(
       name: of the operation.
 
     Returns:
-      A tensor of unknown shape, or a list of them if `Tout` is one.
+      A tensor of unknown shape, or a list of them if `Tout` is one; the operation if it is
+      stateful and has no results.
 
     Raises:
       ValueError: if `func` is not callable.
@@ -255,7 +256,9 @@ def py_func(
     token = functions.insert(_Function(func))
     card = py_func_op if stateful else py_func_stateless_op
     result = card(inp, token=token, Tout=list(Tout) if several else [Tout], name=name)
-    return result if several else result[0]
+    if not several:
+        return result[0]
+    return result if Tout or stateful else []
 
 
 @export("numpy_function")
