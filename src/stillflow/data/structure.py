@@ -16,6 +16,10 @@ from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.graph.type_spec import TypeSpec, _from_value
 from stillflow.nest import _is_namedtuple
+from stillflow.ragged.conversion import convert_to_tensor_or_ragged_tensor
+from stillflow.ragged.spec import RaggedTensorSpec
+from stillflow.ragged.spec import _RaggedTensorStructure as _RaggedTensorStructure
+from stillflow.ragged.tensor import RaggedTensor
 from stillflow.util.deprecation import deprecated
 
 
@@ -43,9 +47,13 @@ def normalize_element(element: Any) -> Any:
 
 
 def _normalized(value: Any, name: str) -> Any:
-    spec = None if isinstance(value, list) else _from_value(value)
+    spec = _from_value(value)
+    if isinstance(value, list) and isinstance(spec, (TensorSpec, SparseTensorSpec)):
+        spec = None  # a list of these is one tensor
     if isinstance(spec, SparseTensorSpec):
         return SparseTensor.from_value(value)
+    if isinstance(spec, RaggedTensorSpec):
+        return convert_to_tensor_or_ragged_tensor(value, name=name)
     if spec is not None and not isinstance(spec, TensorSpec):
         return value
     if isinstance(value, CompositeTensor):
@@ -73,6 +81,8 @@ def _spec(dtype: Any, shape: Any, kind: Any) -> TypeSpec:
         return kind
     if issubclass(kind, SparseTensor):
         return SparseTensorSpec(shape, dtype)
+    if issubclass(kind, RaggedTensor):
+        return RaggedTensorSpec(shape, dtype)
     if issubclass(kind, Tensor):
         return TensorSpec(shape, dtype)
     raise TypeError(f"Could not build a structure for output class {kind!r}")

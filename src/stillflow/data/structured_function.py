@@ -12,6 +12,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.functions import LibraryFunction, define
 from stillflow.graph.graph import Graph, get_default_graph
+from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.control import identity
 from stillflow.util.function_utils import get_func_name
@@ -29,6 +30,8 @@ _UNORDERED = frozenset((
 
 class _Body(FuncGraph):
     """A body whose placeholders are called after what they stand for."""
+
+    _seed_used = False  # whether an operation without a seed of its own used the graph's
 
     def capture_name(self, tensor: Tensor) -> str | None:
         return tensor.op.name
@@ -54,6 +57,21 @@ class DataFunction:
     def add_to_graph(self, graph: Graph) -> None:
         """Adds it to the library of a graph."""
         self.library_function.add_to_graph(graph)
+
+
+_SHARED = (
+    GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES,
+)  # fmt: skip
+
+
+def _share_collections(body: FuncGraph) -> None:
+    """Shows a body the collections of the graph outside; those of variables are the same ones."""
+    outer = body.outer_graph
+    for name in {*outer.get_all_collection_keys(), *_SHARED}:
+        if name in _SHARED:
+            body._collections[name] = outer.get_collection_ref(name)
+        elif isinstance(name, str) and not name.startswith("__variable"):
+            body._collections[name] = outer.get_collection(name)
 
 
 def _should_unpack_args(args: Any) -> bool:
@@ -98,8 +116,17 @@ class StructuredFunctionWrapper:
         name = f"{readable if len(transformation_name) > 2 else ''}_{get_func_name(func)}"
         body = _Body(name)
         body.seed = body.outer_graph.seed
+        _share_collections(body)
+        tables = len(body.get_collection_ref(GraphKeys.TABLE_INITIALIZERS))
         with body.as_default():
             self._trace(body, ordered=not use_legacy_function)
+        if len(body.get_collection_ref(GraphKeys.TABLE_INITIALIZERS)) != tables:
+            warnings.warn(
+                f"Creating resources inside a function passed to {transformation_name} is not "
+                "supported. Create each resource outside the function, and capture it inside the "
+                "function to use it.",
+                stacklevel=4,
+            )
         number = next(_numbers)
         full = f"{name}_{number}" if use_legacy_function else f"__inference_{name}_{number}"
         self._function = DataFunction(body, full)
@@ -109,7 +136,7 @@ class StructuredFunctionWrapper:
 
     def _warn_of_seed(self, body: Any, name: str) -> None:
         outer = get_default_graph().seed
-        if outer and body.seed == outer and getattr(body, "_seed_used", False):
+        if outer and body.seed == outer and body._seed_used:
             warnings.warn(
                 f"Seed {outer} from outer graph might be getting used by function {name}, if the "
                 "random op has not been provided any seed. Explicitly set the seed in the "

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from stillflow.facade import (
     internal_contrib,
+    internal_data,
     internal_keras,
     internal_ops,
     internal_ragged,
@@ -77,6 +78,7 @@ MODULES = {
 OBJECTS: dict[str, dict[str, str]] = {
     **internal_contrib.OBJECTS,
     **internal_keras.OBJECTS,
+    **internal_data.OBJECTS,
     **internal_ops.OBJECTS,
     **internal_ragged.OBJECTS,
     **internal_training.OBJECTS,
@@ -89,17 +91,6 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.runtime.session stillflow.runtime.fetches",
     },
     "tensorflow.python.client.timeline": {"*": "stillflow.runtime.timeline"},
-    "tensorflow.python.data.ops.dataset_ops": {
-        "Dataset": "stillflow.data.dataset_v1:DatasetV1",
-        "*": "stillflow.data.dataset stillflow.data.dataset_v1 stillflow.data.specs"
-             " stillflow.data.options stillflow.data.structured_function stillflow.data.mapping"
-             " stillflow.data.transforming stillflow.data.batching stillflow.data.combining"
-             " stillflow.data.sources stillflow.data.wrapping stillflow.data.generator",
-    },
-    "tensorflow.python.data.ops.iterator_ops": {"*": "stillflow.data.iterator"},
-    "tensorflow.python.data.ops.optional_ops": {"*": "stillflow.data.optional"},
-    "tensorflow.python.data.ops.readers": {"*": "stillflow.data.readers"},
-    "tensorflow.python.data.util.random_seed": {"get_seed": "stillflow.data.convert:get_seed"},
     "tensorflow.python.distribute.distribute_lib": {
         "*": "stillflow.distribute.strategy stillflow.distribute.context",
     },

@@ -76,6 +76,11 @@ class _Unseen:
 _UNSEEN: Any = _Unseen()
 
 
+def own_states(graph: Any) -> str:
+    """What the names of the states begin with that belong to the operations of a graph."""
+    return f"{id(graph)} "
+
+
 class PlanNode(Node):
     """An operation while a plan is made: concrete shapes, folded values, the session's state."""
 
@@ -124,10 +129,17 @@ class PlanNode(Node):
 
     def own_state(self, create: Any) -> Any:
         """State that belongs to this op alone within the session (a random stream, say)."""
-        return self.facts.resources.get("", "op state", self.op.name, create)
+        name = f"{own_states(self.op.graph)}{self.op.name}"
+        return self.facts.resources.get("", "op state", name, create)
 
     def function(self, named: Any) -> Any:
         """What calls a function, given by a `NameAttrList` or name, on run-time values."""
         from stillflow.runtime.functions import compile_function
 
         return compile_function(self.facts.resources, self.op.graph, named)
+
+    def restart_functions(self, bodies: Any) -> None:
+        """Has the random streams of functions, given by their bodies, begin anew."""
+        from stillflow.runtime.functions import restart_functions
+
+        restart_functions(self.facts.resources, bodies)

@@ -12,7 +12,7 @@ streams, variables) is the session's. `run.pure` says whether anything but the r
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from stillflow import errors
@@ -21,6 +21,7 @@ from stillflow.graph.dtypes import DType
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.functions import find_function
 from stillflow.graph.graph import Graph
+from stillflow.runtime.facts import own_states
 from stillflow.runtime.inline import body_effects
 from stillflow.runtime.resources import Resources
 
@@ -67,6 +68,12 @@ class CompiledFunction:
         if plan is None:
             plan = self._make(shapes)
         return plan(*values)
+
+    def restart(self) -> None:
+        """Has the random streams of its operations begin anew."""
+        with self._lock:
+            if self._resources.forget("op state", own_states(self.body)):
+                self._plans.clear()
 
     def _make(self, shapes: tuple[Dims, ...]) -> Callable[..., list[Any]]:
         from stillflow.runtime.plan import make_plan
@@ -115,3 +122,11 @@ def compile_function(resources: Resources, graph: Graph, function: Any) -> Compi
         "", "function", key, lambda: CompiledFunction(resources, body)
     )
     return made
+
+
+def restart_functions(resources: Resources, bodies: Iterable[FuncGraph]) -> None:
+    """Has the random streams of functions of a session begin anew."""
+    for body in bodies:
+        found: CompiledFunction | None = resources.find("", "function", f"{id(body)}")
+        if found is not None:
+            found.restart()

@@ -48,6 +48,14 @@ class Resources:
         """The object of that name, or None."""
         return self._objects.get((container, kind, name))
 
+    def forget(self, kind: str, prefix: str) -> bool:
+        """Forgets objects of a kind whose names begin so; says whether there were any."""
+        with self._lock:
+            keys = [key for key in self._objects if key[1] == kind and key[2].startswith(prefix)]
+            for key in keys:
+                del self._objects[key]
+        return bool(keys)
+
     def clear(self, containers: list[str] | None = None) -> None:
         """Forgets all objects, or those of some containers."""
         with self._lock:

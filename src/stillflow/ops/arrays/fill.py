@@ -143,7 +143,7 @@ def _like_value(make: Callable[..., Any]) -> Callable[[Node], Any]:
         dims, dtype = node.dims(0), node.dtype(0)
         if dims is None or None in dims or prod(dims) > MAX_CONSTANT_ELEMENTS:
             return None
-        if dtype == dtypes.string or dtype.is_quantized or dtype.as_numpy_dtype is None:
+        if dtype == dtypes.string or dtype.is_quantized or dtype.np_dtype is None:
             return None
         return make(dims, dtype.as_numpy_dtype)
 

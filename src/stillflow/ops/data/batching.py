@@ -86,12 +86,16 @@ class Batching(Walk):
     def __next__(self) -> Element:
         if self.ended:
             raise StopIteration
-        elements = list(itertools.islice(self.source, self.size))
+        elements = self.take()
         if len(elements) < self.size:
             self.ended = True
             if self.drop or not elements:
                 raise StopIteration
         return self.stack(elements)  # type: ignore[no-any-return]
+
+    def take(self) -> list[Element]:
+        """The elements of the next batch."""
+        return list(itertools.islice(self.source, self.size))
 
 
 def batches(source: Dataset, size: int, drop: bool) -> int:

@@ -160,7 +160,9 @@ class _Repeating(Walk):
         if self.current is None and (over or self.count < 0):
             self.put(state, "input_impl_empty" if over else "uninitialized", b"")
         else:
-            self.save_input(state, self.current or self.start())
+            if self.current is None:
+                self.current, self.fresh = self.start(), True
+            self.save_input(state, self.current)
 
     def restore(self, state: State) -> None:
         if self.count >= 0:

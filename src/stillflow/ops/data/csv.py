@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stillflow.files.failures import os_errors
-from stillflow.graph import dtypes
+from stillflow.graph import dims, dtypes
 from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
@@ -29,6 +29,13 @@ csv_dataset_op = dataset_op(
 """,
     effect="reads files",
 )
+
+
+@csv_dataset_op.check
+def csv_dataset_check(node: Node) -> None:
+    for place in range(8, len(node.inputs)):
+        dims.with_rank_at_most(node.dims(place), 1)
+
 
 Field = bytes | Exception
 _CHUNK = 1 << 16

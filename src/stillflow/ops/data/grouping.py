@@ -171,7 +171,7 @@ def group_by_window_dataset_kernel(node: Node) -> Any:
                     "Window", source.types, source.shapes, lambda *_: Listed(group), len(group)
                 )
                 (made,) = reduce((torch.tensor(number, dtype=torch.int64), window))
-                return as_dataset(made).iterate(context.fusing(False), f"{prefix}::Reduce")
+                return as_dataset(made).iterate(context.rewritten(), f"{prefix}::Reduce")
 
             return _Grouping(source.iterate(context, prefix), key, room, begin)
 

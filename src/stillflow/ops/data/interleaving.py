@@ -48,7 +48,7 @@ Open = Callable[[Element, int], Elements]
 def opener(call: Callable[[Element], Element], context: Context, prefix: str) -> Open:
     """Starts the dataset that a function gives for element number so and so."""
 
-    inner = context.fusing(False)  # functions are not rewritten
+    inner = context.rewritten()  # functions are not rewritten
 
     def start(element: Element, number: int) -> Elements:
         results = call(element)
@@ -227,6 +227,21 @@ def interleave_dataset_kernel(node: Node) -> Any:
     return run
 
 
+class _Failed(Walk):
+    """A dataset that could not be opened: an error, then nothing."""
+
+    inputs = ()
+
+    def __init__(self, error: errors.OpError) -> None:
+        self.error: errors.OpError | None = error
+
+    def __next__(self) -> Element:
+        error, self.error = self.error, None
+        if error is None:
+            raise StopIteration
+        raise error
+
+
 class _Ahead(Interleaving):
     """An interleaving whose datasets are read ahead, each by a thread of its own.
 
@@ -253,7 +268,12 @@ class _Ahead(Interleaving):
     def __next__(self) -> Element:
         if not self.begun:
             self._fill()
-        return super().__next__()
+        try:
+            return super().__next__()
+        except errors.OpError:
+            if isinstance(self.open[self.place], _Failed):
+                self._advance()
+            raise
 
     def _fill(self) -> None:
         """Starts all at once, before any is asked for an element."""
@@ -266,7 +286,13 @@ class _Ahead(Interleaving):
         self.place = 0
 
     def _open(self) -> None:
-        super()._open()
+        try:
+            super()._open()
+        except (errors.CancelledError, errors.DeadlineExceededError):
+            raise
+        except errors.OpError as error:  # belongs to whoever asks for an element of this place
+            self.open[self.place], self.made_of[self.place] = _Failed(error), ()
+            self.used += 1
         walk = self.open[self.place]
         if isinstance(walk, Prefetching):
             walk.begin()

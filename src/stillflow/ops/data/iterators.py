@@ -199,10 +199,12 @@ make_iterator_op = op("MakeIterator(dataset: variant, iterator: resource)\nflags
 
 @make_iterator_op.kernel
 def make_iterator_kernel(node: Any) -> Any:
-    waits = node.waits()
+    waits, restart = node.waits(), node.restart_functions
 
-    def run(dataset: Any, iterator: IteratorResource) -> None:
-        iterator.start(as_dataset(dataset), waits)
+    def run(value: Any, iterator: IteratorResource) -> None:
+        dataset = as_dataset(value)
+        restart(dataset.bodies)
+        iterator.start(dataset, waits)
 
     return run
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from math import prod
 from operator import itemgetter
 from typing import Any, ClassVar
 
@@ -23,6 +24,7 @@ from stillflow.ops.data.pipeline import (
     component_dims,
     invalid,
     scalar,
+    shape_text,
     unary,
 )
 from stillflow.ops.data.walk import Element, State, Walk
@@ -105,14 +107,9 @@ def map_dataset_kernel(node: Node) -> Any:
         def make(context: Context, prefix: str) -> Elements:
             return Mapping(call, source.iterate(context, prefix))
 
-        return Dataset("Map", types, shapes, make, source.size if keeps else _size(source))
+        return Dataset("Map", types, shapes, make, source.size)
 
     return run
-
-
-def _size(source: Dataset) -> int:
-    """The number of elements where the function may end the dataset before."""
-    return UNKNOWN
 
 
 def parallelism(number: int) -> int:
@@ -133,11 +130,45 @@ def parallel_map_dataset_kernel(node: Node) -> Any:
 
         def make(context: Context, prefix: str) -> Elements:
             elements = source.iterate(context, prefix)
-            return Parallel(context, elements, call, threads, ordered)
+            return Parallel(context, elements, call, threads, ordered and not context.sloppy)
 
-        return Dataset("ParallelMap", types, shapes, make, source.size if keeps else UNKNOWN)
+        return Dataset("ParallelMap", types, shapes, make, source.size)
 
     return run
+
+
+class _MapBatching(Batching):
+    """Batches of results. One of them that is an error makes the whole batch one."""
+
+    def take(self) -> list[Element]:
+        elements: list[Element] = []
+        failure: errors.OpError | None = None
+        for _ in range(self.size):
+            try:
+                elements.append(next(self.source))
+            except StopIteration:
+                break
+            except (errors.CancelledError, errors.DeadlineExceededError):
+                raise
+            except errors.OpError as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+        return elements
+
+
+def _assigned(elements: Sequence[Element]) -> Element:
+    """Elements stacked to one."""
+    for column in zip(*elements, strict=True):
+        sizes = [prod(value.shape) for value in column]
+        for value, size in zip(column, sizes, strict=True):
+            if size != sizes[0]:
+                batch = (len(column), *column[0].shape)
+                raise invalid(
+                    "Cannot add tensor to the batch: number of elements does not match. Shapes "
+                    f"are: [tensor]: {shape_text(value.shape)}, [batch]: {shape_text(batch)}"
+                )
+    return batch_of(elements)
 
 
 @map_and_batch_dataset_op.kernel
@@ -154,10 +185,10 @@ def map_and_batch_dataset_kernel(node: Node) -> Any:
 
         def make(context: Context, prefix: str) -> Elements:
             elements = Parallel(context, source.iterate(context, prefix), call, threads)
-            return Batching(elements, size, drop, batch_of)
+            elements.prefix = prefix
+            return _MapBatching(elements, size, drop, _assigned)
 
-        total = batches(source, size, drop) if keeps else UNKNOWN
-        return Dataset("MapAndBatch", types, shapes, make, total)
+        return Dataset("MapAndBatch", types, shapes, make, batches(source, size, drop))
 
     return run
 

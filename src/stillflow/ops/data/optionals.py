@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
@@ -19,6 +21,30 @@ class OptionalValue:
 
     def __init__(self, components: Element | None) -> None:
         self.components = components
+
+    def zeros_like(self) -> OptionalValue:
+        """The same with components of zeros."""
+        if self.components is None:
+            return self
+        return OptionalValue(tuple([_zeros_like(value) for value in self.components]))
+
+    def __add__(self, other: OptionalValue) -> OptionalValue:
+        if (self.components is None) != (other.components is None):
+            raise invalid("Cannot add optionals because one has a value and the other doesn't.")
+        if self.components is None or other.components is None:
+            return self
+        if len(self.components) != len(other.components):
+            raise invalid("Cannot add optionals because they have different numbers of components.")
+        pairs = zip(self.components, other.components, strict=True)
+        return OptionalValue(tuple([a + b for a, b in pairs]))
+
+
+def _zeros_like(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return torch.zeros_like(value)
+    if isinstance(value, np.ndarray):
+        return np.full(value.shape, b"", object)
+    return value.zeros_like()
 
 
 def _scalar_shape(node: Node) -> Any:

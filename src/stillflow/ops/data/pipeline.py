@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from stillflow import errors
@@ -35,17 +35,18 @@ class Context:
         self._closing: weakref.WeakSet[Any] = weakref.WeakSet()
         self._closed = threading.Event()
         self.fuses = False  # whether a shuffle and a repeat are one, as TensorFlow makes them
+        self.sloppy = False  # whether results of parallel work may come as they are ready
 
     @property
     def closed(self) -> bool:
         return self._closed.is_set()
 
-    def fusing(self, fuses: bool) -> Context:
-        """The same context, with or without fusion."""
-        if fuses == self.fuses:
+    def rewritten(self, fuses: bool = False, sloppy: bool = False) -> Context:
+        """The same context, with these ways to rewrite datasets and no others."""
+        if (fuses, sloppy) == (self.fuses, self.sloppy):
             return self
         same = copy.copy(self)
-        same.fuses = fuses
+        same.fuses, same.sloppy = fuses, sloppy
         return same
 
     def state(self, prefix: str, create: Callable[[], Any]) -> Any:
@@ -83,7 +84,17 @@ class Dataset:
       size: how many elements there are, `INFINITE` or `UNKNOWN`.
     """
 
-    __slots__ = ("kind", "make", "same_as", "shapes", "shuffled", "size", "stateful", "types")
+    __slots__ = (
+        "bodies",
+        "kind",
+        "make",
+        "same_as",
+        "shapes",
+        "shuffled",
+        "size",
+        "stateful",
+        "types",
+    )
     shape = ()  # a variant is a scalar
 
     def __init__(
@@ -101,6 +112,7 @@ class Dataset:
         self.size = size
         self.same_as: Dataset | None = None  # what this is where it changes nothing
         self.shuffled: Callable[[Context, str, int], Elements] | None = None  # so many times
+        self.bodies: list[Any] = []  # of the functions that are called
         self.stateful: str | None = None  # the type of an op whose state a walk does not hold
 
     def iterate(self, context: Context, prefix: str) -> Elements:
@@ -162,13 +174,16 @@ class _DatasetCard(Card):
     def kernel(self, part: Part) -> Part:
         def kernel(node: Any) -> Any:
             run = part(node)
-            bodies = _functions(node.op, lambda named: node.function(named).body)
+            functions = _functions(node.op, lambda named: node.function(named).body)
+            bodies = list(_with_called(functions))
             stateful = next(filter(None, map(stateful_op, bodies)), None)
 
             def made(*values: Any) -> Dataset:
                 dataset: Dataset = run(*values)
-                inputs = (value.stateful for value in values if isinstance(value, Dataset))
-                dataset.stateful = stateful or next(filter(None, inputs), dataset.stateful)
+                inputs = [value for value in values if isinstance(value, Dataset)]
+                found = (one.stateful for one in inputs)
+                dataset.stateful = stateful or next(filter(None, found), dataset.stateful)
+                dataset.bodies = [*bodies, *(body for one in inputs for body in one.bodies)]
                 return dataset
 
             return made
@@ -187,34 +202,42 @@ def _functions(operation: Any, resolve: Callable[[Any], Any]) -> list[Any]:
     return [resolve(function) for function in found]
 
 
-def stateful_op(body: Any) -> str | None:
-    """The type of an operation of a function whose state no checkpoint of an iterator holds."""
+def _called(operation: Any) -> list[Any]:
+    """The bodies of the functions that an operation of a body names."""
+    graph = operation.graph
 
     def resolve(named: Any) -> Any:
-        function = find_function(body, named.name)
-        return function and function.instantiate(body, named.attr)
+        function = find_function(graph, named.name)
+        return function and function.instantiate(graph, named.attr)
 
+    return list(filter(None, _functions(operation, resolve)))
+
+
+def _with_called(bodies: Iterable[Any]) -> Iterator[Any]:
+    """Bodies, and those of the functions that they call."""
+    for body in bodies:
+        yield body
+        for operation in body._operations:
+            yield from _with_called(_called(operation))
+
+
+def stateful_op(body: Any) -> str | None:
+    """The type of an operation of a function whose state no checkpoint of an iterator holds."""
     for operation in body._operations:
-        called = list(filter(None, _functions(operation, resolve)))
-        found = next(filter(None, map(stateful_op, called)), None)
-        if found is None and operation._is_stateful and not _is_harmless(operation, called):
-            found = str(operation.type)
-        if found is not None:
-            return found
+        if operation._is_stateful and not _is_harmless(operation):
+            return str(operation.type)
     return None
 
 
 # Stateful as far as their signature goes, but without a state that a saved iterator would miss.
 _HARMLESS = frozenset((
-    "Assert", "LegacyStatefulReader", "LookupTableFindV2", "LookupTableSize", "LookupTableSizeV2",
-    "Placeholder", "Print", "PrintV2", "Timestamp",
+    "Assert", "If", "LegacyStatefulReader", "LookupTableFindV2", "LookupTableSize",
+    "LookupTableSizeV2", "Placeholder", "Print", "PrintV2", "Timestamp", "While",
 ))  # fmt: skip
 
 
-def _is_harmless(operation: Any, called: list[Any]) -> bool:
+def _is_harmless(operation: Any) -> bool:
     name: str = operation.type
-    if name in ("If", "While"):
-        return bool(called)
     makes_dataset = [t.dtype.name for t in operation._outputs] == ["variant"]
     return name in _HARMLESS or (makes_dataset and name.endswith(("Dataset", "DatasetV2")))
 

@@ -15,13 +15,14 @@ from stillflow.graph.node import Node
 from stillflow.ops.data.files import string
 from stillflow.ops.data.pipeline import (
     TYPED,
+    Context,
     Dataset,
     component_dims,
     dataset_op,
     invalid,
     scalar,
 )
-from stillflow.ops.data.walk import Element, State, Walk
+from stillflow.ops.data.walk import Element, Walk
 
 sql_dataset_op = dataset_op(
     "SqlDataset(driver_name: string, data_source_name: string, query: string) -> "
@@ -37,12 +38,14 @@ class _Rows(Walk):
     numbers: ClassVar[dict[str, str]] = {"next_row": "next_calls"}
     flags: ClassVar[dict[str, str]] = {"ended": "end_of_sequence"}
 
-    def __init__(self, source: str, query: str, types: list[Any]) -> None:
+    def __init__(self, context: Context, source: str, query: str, types: list[Any]) -> None:
+        self.context = context
         self.source = source
         self.query = query
         self.types = types
         self.next_row = 0
         self.ended = False
+        self.connection: sqlite3.Connection | None = None
         self.rows: Iterator[tuple[Any, ...]] | None = None
 
     def __next__(self) -> Element:
@@ -53,9 +56,11 @@ class _Rows(Walk):
                 self.rows = self._open()
             row = next(self.rows)
         except StopIteration:
-            self.ended, self.rows = True, None
+            self.ended = True
+            self.close()
             raise
         except sqlite3.Error as error:
+            self.close()
             raise _failure(error) from error
         self.next_row += 1
         pairs = zip(row, self.types, strict=True)
@@ -67,10 +72,13 @@ class _Rows(Walk):
         except sqlite3.Error as error:
             message = f"Sqlite::Open({self.source}) failed: {error}"
             raise errors.UnknownError(None, None, message) from error
+        self.connection = connection
+        self.context.on_close(self)
         connection.text_factory = bytes
         cursor = connection.execute(self.query)
         width = len(cursor.description or ())
         if width != len(self.types):
+            self.close()
             raise invalid(
                 f"The number of columns in query ({width}) must match the number of elements in "
                 f"output_types ({len(self.types)})."
@@ -79,9 +87,11 @@ class _Rows(Walk):
             next(cursor, None)
         return cursor
 
-    def restore(self, state: State) -> None:
-        super().restore(state)
-        self.rows = None
+    def close(self) -> None:
+        """Closes the database."""
+        connection, self.connection, self.rows = self.connection, None, None
+        if connection is not None:
+            connection.close()
 
 
 def _failure(error: sqlite3.Error) -> errors.OpError:
@@ -140,6 +150,6 @@ def sql_dataset_kernel(node: Node) -> Any:
                 "set of supported databases is: {'sqlite'}."
             )
         where, text = scalar(source).decode(), scalar(query).decode()
-        return Dataset("Sql", types, shapes, lambda *_: _Rows(where, text, types))
+        return Dataset("Sql", types, shapes, lambda context, _: _Rows(context, where, text, types))
 
     return run

@@ -63,10 +63,11 @@ def model_dataset_kernel(node: Node) -> Any:
 def optimize_dataset_kernel(node: Node) -> Any:
     def run(value: Any, optimizations: Any) -> Dataset:
         source = as_dataset(value)
-        fuses = b"shuffle_and_repeat_fusion" in optimizations.tolist()
+        wanted = optimizations.tolist()
+        ways = b"shuffle_and_repeat_fusion" in wanted, b"make_sloppy" in wanted
 
         def make(context: Context, prefix: str) -> Elements:
-            return source.iterate(context.fusing(fuses), prefix)
+            return source.iterate(context.rewritten(*ways), prefix)
 
         return source.like("", make, source.size)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,7 @@ from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.ops.control import identity
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.cast import cast
-from stillflow.ops.math.kernels import ANY_NUMBER, NUMPY_TYPES, no_kernel, through_numpy
+from stillflow.ops.math.kernels import ANY_NUMBER, NUMPY_TYPES, through_numpy
 from stillflow.ops.samples import Bad, Sample
 
 sequences: Any = LazyModule("stillflow.ops.arrays.sequences")
@@ -57,9 +59,17 @@ def _add_all(first: Any, second: Any, *others: Any) -> Any:
     return total
 
 
+def _sum_of_objects(*values: Any) -> Any:
+    try:
+        return functools.reduce(operator.add, values)
+    except TypeError:
+        kind = type(values[0]).__name__
+        raise ValueError(f"Variants that hold a {kind} cannot be added.") from None
+
+
 def _sum_kernel(node: Node) -> Any:
     if node.T.name == "variant":
-        raise no_kernel(node)
+        return _sum_of_objects
     if node.N == 1:
         return node.same(0)
     if node.T in NUMPY_TYPES:
