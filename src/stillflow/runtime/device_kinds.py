@@ -24,6 +24,37 @@ _ON_HOST = frozenset((
     "PyFunc", "PyFuncStateless", "EagerPyFunc", "Print", "PrintV2", "Assert", "Timestamp",
     "NoOp",
 ))  # fmt: skip
+# Arguments that kernels read as plain numbers: shapes, axes, counts.
+_NUMBERS = frozenset((
+    "axis", "begin", "block_shape", "concat_dim", "crops", "depth", "dim", "dimension", "dims",
+    "element_shape", "end", "fft_length", "filter_sizes", "index", "input_shape", "input_sizes",
+    "k", "ksize", "max_output_size", "multiples", "n", "num", "num_lower", "num_samples",
+    "num_segments", "num_upper", "orig_input_shape", "output_dim0", "output_shape", "paddings",
+    "perm", "reduction_indices", "seed", "seed2", "shape", "shift", "size", "size_splits",
+    "split_dim", "strides",
+))  # fmt: skip
+_INTEGERS = frozenset(("int32", "int64"))
+
+
+def reads_number(op: Operation, position: int) -> bool:
+    """Whether an input says how to compute, so that the kernel reads it on the host."""
+    if op._inputs[position].dtype.name not in _INTEGERS:
+        return False
+    return op.type.startswith(("TensorArray", "Stack")) or position in _number_positions(op)
+
+
+def _number_positions(op: Operation) -> frozenset[int]:
+    found, position = [], 0
+    for argument in op.card.signature.inputs:
+        if argument.number_attr is not None:
+            position += op.attrs[argument.number_attr]
+        elif argument.type_list_attr is not None:
+            position += len(op.attrs[argument.type_list_attr])
+        else:
+            if argument.name in _NUMBERS:
+                found.append(position)
+            position += 1
+    return frozenset(found)
 
 
 def kinds_of(op: Operation) -> frozenset[str]:

@@ -35,11 +35,11 @@ def pretend_gpus(count: int, torch_name: str = "cpu") -> Iterator[None]:
 
     Args:
       count: how many.
-      torch_name: what computes in their place.
+      torch_name: what computes in their place, "{}" for the number.
     """
     _pretended.append(
         tuple(
-            Gpu(torch_name, 1 << 30, f"device: {i}, name: pretended, compute capability: 0.0")
+            Gpu(torch_name.format(i), 1 << 30, f"device: {i}, name: pretended")
             for i in range(count)
         )
     )
@@ -60,6 +60,8 @@ def _cuda_gpus() -> tuple[Gpu, ...]:
 
     if not torch.cuda.is_available():
         return ()
+    # Convolutions with 10 bits of mantissa would not give TensorFlow's numbers.
+    torch.backends.cudnn.allow_tf32 = False
     found = []
     for index in range(torch.cuda.device_count()):
         known = torch.cuda.get_device_properties(index)

@@ -141,6 +141,13 @@ class Emitter:
     def copy(self, step: Step) -> None:
         self.line(step.guard, f"{step.outputs[0]} = clone({step.inputs[0]})", step.op)
 
+    def move(self, step: Step) -> None:
+        # From a GPU the program waits for the value; to a GPU it goes on while it is sent.
+        (device,) = step.arguments
+        later = "" if device.type == "cpu" else ", non_blocking=True"
+        call = f"{step.inputs[0]}.to({self.bind(device, 'd')}{later})"
+        self.line(step.guard, f"{step.outputs[0]} = {call}", step.op)
+
     def boolean(self, step: Step) -> None:
         self.line(step.guard, f"{step.outputs[0]} = bool({step.inputs[0]})", step.op)
 
@@ -206,7 +213,7 @@ def own(value: Any) -> Any:
 _WRITERS: dict[str, Callable[[Emitter, Step], None]] = {
     "call": Emitter.call, "read": Emitter.read, "copy": Emitter.copy, "bool": Emitter.boolean,
     "alias": Emitter.alias, "flag": Emitter.flag, "loop": Emitter.loop,
-    "number": Emitter.number,
+    "number": Emitter.number, "move": Emitter.move,
 }  # fmt: skip
 
 

@@ -84,13 +84,14 @@ def own_states(graph: Any) -> str:
 class PlanNode(Node):
     """An operation while a plan is made: concrete shapes, folded values, the session's state."""
 
-    __slots__ = ("facts",)
+    __slots__ = ("facts", "place")
 
     planning = True
 
-    def __init__(self, op: Operation, facts: Facts) -> None:
+    def __init__(self, op: Operation, facts: Facts, place: Any = None) -> None:
         super().__init__(op)
         self.facts = facts
+        self.place = place
 
     def dims(self, index: int) -> Dims:
         return self.facts.dims(self.op._inputs[index])
@@ -107,7 +108,7 @@ class PlanNode(Node):
     @property
     def device(self) -> Any:
         """The torch device that outputs are made on."""
-        return self.facts.resources.device_of(self.op)
+        return self.facts.resources.device_of(self.op) if self.place is None else self.place
 
     def resource(self, create: Any, kind: str = "", name: str | None = None) -> Any:
         """The session's object behind a stateful op, made by `create()` at first use.

@@ -73,6 +73,8 @@ class LoopTracer(Tracer):
             name = self.name("e")
             self.parameters[name] = value
         self.invariant.add(name)
+        if self.moves is not None and outer.moves is not None:
+            self.moves.put(name, outer.moves.place(value.name))
         roots = self.own_roots[name] = self.memory.borrowed()
         for tensor in targets:
             self.values[tensor] = Value(name, (), roots, value.is_handle)
@@ -100,6 +102,8 @@ class LoopTracer(Tracer):
         self.values[index] = Value(f"{name}_from", (), self.memory.borrowed())
         self.facts._dims[tensor] = dims
         self.facts._dims[index] = ()
+        if self.moves is not None and not value.is_handle:
+            self.moves.put(name, self.moves.device_of(variable.merge))
 
     # ---- when things run
 
@@ -149,6 +153,12 @@ def trace_loop(outer: Tracer, frame: Frame) -> None:
         op: outer.argument(op, 0, op._inputs[0], guard)
         for op in (*(v.enter for v in loop.variables), *loop.invariants)
     }
+    if outer.moves is not None:  # a variable is where its Merge is, from the start on
+        for variable in loop.variables:
+            source = variable.enter._inputs[0]
+            entered[variable.enter] = outer.moves.bring(
+                entered[variable.enter], source, variable.merge
+            )
     dims = {v: outer.facts.dims(v.enter._inputs[0]) for v in loop.variables}
     records = outer.facts.containers.save()
     while True:  # each time fewer sizes are taken to stay the same
@@ -197,6 +207,12 @@ def _trace(
         else:
             tracer.enter_variable(variable, value, dims[variable])
     tracer.run(loop.frame.units)
+    if tracer.moves is not None:
+        for variable in loop.variables:
+            back = variable.back._inputs[0]
+            if not variable.unchanged:
+                value = tracer.values[back]
+                tracer.values[back] = tracer.moves.bring(value, back, variable.merge)
     for op in loop.frame.exits:
         leaves = tracer.guard_of(op)
         time, rest = tracer.when(leaves)
@@ -242,6 +258,8 @@ def _add_step(
         name = outer.name("t")
         outputs.append(name)
         outer.set_output(tensor, Value(name, guard, shared(inner), inner.is_handle))
+        if outer.moves is not None and tracer.moves is not None:
+            outer.moves.put(name, tracer.moves.place(inner.name))
         outer.facts._dims[tensor] = tracer.facts.dims(leaving._inputs[0])
     step = Step("loop", op, outputs, list(dict.fromkeys([*names, *starts, *used])), guard)
     step.arguments = [code, *map(Name, names), *map(Name, starts)]

@@ -25,6 +25,8 @@ def protect(
     for step in steps:
         if step.kind == "read":
             roots.setdefault(step.outputs[0], _read_roots(memory, step))
+        elif step.kind == "move":
+            roots.setdefault(step.outputs[0], memory.fresh())
     last: dict[int, int] = {}
     born: dict[int, int] = {}
     for number, step in enumerate(steps):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -99,6 +100,7 @@ class Placement:
         """The full names of the session's devices."""
         if not self._devices:
             self._devices = self._list_devices()
+            _announce(self._devices)
             if self._log:
                 self._say_devices()
         return [device.name for device in self._devices]
@@ -115,3 +117,16 @@ class Placement:
     @staticmethod
     def _say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
+
+
+def _announce(devices: Sequence[DeviceAttributes]) -> None:
+    """Says which GPUs a session has, as TensorFlow does; TF_CPP_MIN_LOG_LEVEL silences it."""
+    if os.environ.get("TF_CPP_MIN_LOG_LEVEL", "0") not in ("", "0"):
+        return
+    for device in devices:
+        if device.device_type == "GPU":
+            megabytes = device.memory_limit_bytes >> 20
+            print(
+                f"Created TensorFlow device ({device.name} with {megabytes} MB memory) -> physical "
+                f"GPU ({device.description})", file=sys.stderr, flush=True,
+            )  # fmt: skip

@@ -13,9 +13,11 @@ from typing import Any
 
 from stillflow import errors
 from stillflow.graph.device import DeviceSpecV2, canonical_name
+from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation
 from stillflow.runtime.device_kinds import kinds_of
 
+_Name = tuple[Graph, str]
 # Devices of XLA stand beside those they compute on.
 _OF_XLA = {"XLA_CPU": "CPU", "XLA_GPU": "GPU"}
 _PREFERRED = ("GPU", "CPU")
@@ -59,8 +61,9 @@ class Placer:
         kinds = [spec.device_type for spec in self._specs]
         self._order = sorted(range(len(kinds)), key=lambda i: (kinds[i] != "GPU", i))
         self._soft = soft
-        self._parents: dict[str, str] = {}
-        self._groups: dict[str, _Group] = {}
+        # Names are those of a graph; functions have graphs of their own.
+        self._parents: dict[_Name, _Name] = {}
+        self._groups: dict[_Name, _Group] = {}
         self._assigned: dict[Operation, int] = {}
 
     def device_of(self, op: Operation) -> str:
@@ -90,7 +93,7 @@ class Placer:
             self._enter(op)
         waiting = []
         for op in new:
-            group = self._group(op.name)
+            group = self._group((op.graph, op.name))
             if group.device is None and _is_generator(op):
                 waiting.append(op)
                 continue
@@ -98,7 +101,7 @@ class Placer:
                 self._prefer(group, {self._assigned.get(op._inputs[0].op)})
             self._settle(op, group)
         for op in waiting:
-            group = self._group(op.name)
+            group = self._group((op.graph, op.name))
             self._prefer(group, {self._assigned.get(taker) for taker in op._outputs[0].consumers()})
             self._settle(op, group)
 
@@ -128,7 +131,7 @@ class Placer:
 
     # ---- groups
 
-    def _root(self, name: str) -> str:
+    def _root(self, name: _Name) -> _Name:
         root = name
         while root in self._parents:
             root = self._parents[root]
@@ -136,7 +139,7 @@ class Placer:
             self._parents[name], name = root, self._parents[name]
         return root
 
-    def _group(self, name: str) -> _Group:
+    def _group(self, name: _Name) -> _Group:
         root = self._root(name)
         if root not in self._groups:
             self._groups[root] = _Group()
@@ -144,7 +147,7 @@ class Placer:
 
     def _enter(self, op: Operation) -> None:
         """Adds an operation to its group, and joins groups that it brings together."""
-        group = self._group(op.name)
+        group = self._group((op.graph, op.name))
         group.count += 1
         group.kinds &= kinds_of(op)
         if op._device:
@@ -153,17 +156,17 @@ class Placer:
             group.named = group.named or op
         for tensor in op._inputs:
             if tensor.dtype._is_ref_dtype or tensor.dtype.name == "resource":
-                self._join(tensor.op.name, op.name, op, forced=True)
+                self._join(tensor.op.name, op, forced=True)
         for name in op.attrs.get("_class", ()):
             if name.startswith(b"loc:@"):
-                self._join(name[5:].decode(), op.name, op, forced=False)
+                self._join(name[5:].decode(), op, forced=False)
 
-    def _join(self, leader: str, follower: str, op: Operation, forced: bool) -> None:
-        """Makes one group of two; if `forced`, the leader's device wins over the follower's."""
-        first, second = self._root(leader), self._root(follower)
+    def _join(self, leader: str, op: Operation, forced: bool) -> None:
+        """Makes one group of an operation's and another; if `forced`, the other's device wins."""
+        first, second = self._root((op.graph, leader)), self._root((op.graph, op.name))
         if first == second:
             return
-        a, b = self._group(leader), self._group(follower)
+        a, b = self._group(first), self._group(second)
         try:
             spec = self._merged(b.spec, a.spec, op, a, self._soft and not forced)
         except errors.InvalidArgumentError:

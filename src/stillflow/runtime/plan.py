@@ -67,6 +67,7 @@ def make_plan(
         feeds = {now.tensors[tensor]: dims for tensor, dims in feeds.items()}
     facts = Facts(resources, feeds)
     tracer = Tracer(facts)
+    tracer.fed_by_host = not raw
     names = [tracer.feed(tensor) for tensor in feeds]
     try:
         with at_work, flushed:

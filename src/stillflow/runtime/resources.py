@@ -25,6 +25,7 @@ class Resources:
         self._objects: dict[tuple[str, str, str], Any] = {}
         self._lock = threading.RLock()  # making one object may ask for another
         self.device_of = device_of
+        self.several = False  # whether values have to be moved between devices
         self.from_array = from_array
         self.interrupt = Interrupt()
 

@@ -224,7 +224,7 @@ class _Scalars:
             if isinstance(argument, Name) and argument in made:
                 wanted.append(str(argument))
                 step.keywords[key] = Name(f"{argument}_b")
-        if step.kind == "alias" and step.inputs[0] in made:
+        if step.kind in ("alias", "move") and step.inputs[0] in made:
             wanted.append(step.inputs[0])
         step.inputs = [f"{name}_b" if name in wanted else name for name in step.inputs]
         return wanted

@@ -317,6 +317,9 @@ class BaseSession:
                 self._resources = _no_resources()
             else:
                 self._resources = self._server.resources(_no_resources, self._config, self._abort)
+            if not self._placement.is_on_host():
+                self._resources.device_of = self._placement.torch_device
+                self._resources.several = True
         return self._resources
 
     def _abort(self) -> None:

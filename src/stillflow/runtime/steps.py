@@ -28,8 +28,9 @@ class Step:
     """One line of the emitted function.
 
     Kinds: "call" runs a kernel; "read" takes a variable's tensor out of its reference; "copy"
-    clones; "bool" makes a Python bool of a predicate; "alias" and "flag" serve Merge;
-    "loop" runs a `while`, which is its first argument; "number" computes a Python number.
+    clones; "move" brings a value to a device; "bool" makes a Python bool of a predicate; "alias"
+    and "flag" serve Merge; "loop" runs a `while`, which is its first argument; "number" computes
+    a Python number.
     """
 
     kind: str

@@ -22,6 +22,7 @@ from stillflow.runtime.facts import Facts, PlanNode
 from stillflow.runtime.failures import as_op_error, dead_fetch, uninitialized
 from stillflow.runtime.frames import ENTERS, EXITS, MERGES, NEXT_ITERATIONS
 from stillflow.runtime.interrupts import current_interrupt
+from stillflow.runtime.moves import carried
 from stillflow.runtime.trace import wants_reference
 from stillflow.runtime.values import fetch_converter, from_array
 
@@ -87,12 +88,16 @@ def kernel_function(op: Operation, facts: Facts) -> Callable[..., Any]:
     made = op.card.kernel_part(PlanNode(op, facts))
     if isinstance(made, Handle):
         return lambda: made.state
-    if isinstance(made, Call):
-        if isinstance(made.function, Handle):
-            state = made.function.state
-            return lambda: state
-        return _bound(op, made)
-    function: Callable[..., Any] = made
+    function: Callable[..., Any]
+    if not isinstance(made, Call):
+        function = made
+    elif isinstance(made.function, Handle):
+        state = made.function.state
+        return lambda: state
+    else:
+        function = _bound(op, made)
+    if facts.resources.several:
+        return carried(function, facts.resources.device_of(op))
     return function
 
 

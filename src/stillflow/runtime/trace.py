@@ -13,8 +13,14 @@ from stillflow.runtime import containers
 from stillflow.runtime.facts import Facts, PlanNode
 from stillflow.runtime.failures import as_op_error
 from stillflow.runtime.frames import Frame
+from stillflow.runtime.moves import HOST, Moves, is_of_host, settled
 from stillflow.runtime.steps import Guard, Memory, Name, Step, Value
 
+# Functions of these modules give results where their arguments are.
+_OWN_DEVICE = (
+    "torch", "_operator", "builtins", "stillflow.ops.nn.convolution",
+    "stillflow.ops.nn.pool_kernels", "stillflow.ops.training",
+)  # fmt: skip
 # Results up to this size are kept in the plan; larger ones are computed when needed.
 MAX_FOLDED_ELEMENTS = 1 << 16
 
@@ -34,6 +40,11 @@ class Tracer:
         self._op_guards: dict[Operation, Guard] = {}
         self._predicates: dict[str, str] = {}
         self._count = 0
+        self.fed_by_host = False  # whether what is fed comes from the program
+        self.moves: Moves | None = None  # None where every device computes on the CPU
+        if facts.resources.several:
+            device_of = facts.resources.device_of
+            self.moves = Moves(device_of, self.constants, self.memory, self.steps, self.name)
 
     def name(self, prefix: str) -> str:
         self._count += 1
@@ -43,6 +54,8 @@ class Tracer:
         # What is fed for a reference is a value, not a variable.
         handle = tensor.dtype.name == "resource"
         value = Value(self.name("t"), roots=self.memory.borrowed(), is_handle=handle)
+        if self.moves is not None and self.fed_by_host:
+            self.moves.put(value.name, HOST)
         self.values[tensor] = value
         return value.name
 
@@ -154,6 +167,8 @@ class Tracer:
 
     def compute(self, op: Operation, node: PlanNode, inputs: list[Any]) -> Sequence[Any]:
         """Runs an op's kernel on values that are known now."""
+        if self.moves is not None:
+            node = PlanNode(op, self.facts, "cpu")
         function, arguments, keywords = self.kernel(op, node)
         by_tensor = dict(zip(op._inputs, inputs, strict=True))
         try:
@@ -190,6 +205,9 @@ class Tracer:
 
     def emit(self, op: Operation, node: PlanNode, guard: Guard) -> None:
         """Adds the step that runs an op, reading variables where it takes their tensors."""
+        if self.moves is not None:
+            place = self.moves.settle(op, [(tensor, self.values[tensor]) for tensor in op._inputs])
+            node = PlanNode(op, self.facts, place)
         function, arguments, keywords = self.kernel(op, node)
         if isinstance(function, Handle):
             self.handle(op, function.state)
@@ -198,6 +216,8 @@ class Tracer:
         given = {}  # input tensor -> its value, references read
         for index, tensor in enumerate(op._inputs):
             given[tensor] = self.argument(op, index, tensor, guard)
+        if self.moves is not None:
+            function = self.moved(op, function, arguments, given)
         if function is None and len(op._outputs) == 1:  # the op hands its input on
             source = given[arguments[0]]
             same = Value(source.name, guard, source.roots, source.is_handle)
@@ -222,6 +242,8 @@ class Tracer:
             outputs.append(name)
             roots = shared if shared else self.memory.fresh()
             self.set_output(tensor, Value(name, guard, roots, holds_handle(tensor)))
+            if self.moves is not None and not is_of_host(tensor):
+                self.moves.put(name, self.moves.device_of(op))
         # An input whose shape was all that mattered is not waited for, nor kept alive.
         taken = {argument for argument in arguments if isinstance(argument, Tensor)}
         inputs = [tensor for tensor in given if tensor in taken or not card.foldable]
@@ -232,6 +254,19 @@ class Tracer:
         if card.calls:
             step.writes.append(-1)  # what is called may change any variable
         self.steps.append(step)
+
+    def moved(
+        self, op: Operation, function: Any, arguments: Sequence[Any], given: dict[Tensor, Value]
+    ) -> Any:
+        """Brings what a kernel takes to its device; gives the kernel, whose results stay there."""
+        assert self.moves is not None
+        for argument in arguments:
+            if isinstance(argument, Tensor):
+                given[argument] = self.moves.bring(given[argument], argument, op)
+        module = getattr(function, "__module__", None) or "torch"
+        if module.startswith(_OWN_DEVICE):
+            return function
+        return settled(function, self.moves.device_of(op))
 
     def set_output(self, tensor: Tensor, value: Value) -> None:
         self.values.setdefault(tensor, value)
@@ -271,6 +306,8 @@ class Tracer:
         snapshot = state is None or getattr(state, "is_resource", True)
         roots = self.memory.variable(step, self.buffer_id(handle), snapshot)
         self.steps.append(step)
+        if self.moves is not None:
+            self.moves.put(name, self.moves.place(handle.name))
         return Value(name, guard, roots)
 
     def handle(self, op: Operation, state: Any) -> None:
@@ -279,6 +316,8 @@ class Tracer:
         self.constants[name] = state
         self.facts.handles[op._outputs[0]] = state
         self.values[op._outputs[0]] = Value(name, self.guard_of(op), is_handle=True)
+        if self.moves is not None:
+            self.moves.put(name, self.moves.device_of(op))
 
     def predicate(self, value: Value, op: Operation) -> str:
         """The local name of a tensor's truth, computed once."""
@@ -351,7 +390,10 @@ def _merge(tracer: Tracer, op: Operation) -> None:
     for index, tensor in enumerate(op._inputs):
         guard = tracer.values[tensor].guard
         if guard is not None:
-            alive.append((index, tracer.argument(op, index, tensor, guard)))
+            value = tracer.argument(op, index, tensor, guard)
+            if tracer.moves is not None:
+                value = tracer.moves.bring(value, tensor, op)
+            alive.append((index, value))
     tracer._op_guards[op] = None
     if not alive:
         for tensor in op._outputs:
@@ -381,6 +423,8 @@ def _merge(tracer: Tracer, op: Operation) -> None:
     tracer._op_guards[op] = guard
     is_handle = alive[0][1].is_handle
     tracer.set_output(op._outputs[0], Value(output, guard, roots, is_handle))
+    if tracer.moves is not None and not is_handle:
+        tracer.moves.put(output, tracer.moves.device_of(op))
     tracer.set_output(op._outputs[1], Value(chosen, guard, tracer.memory.fresh()))
     dims = {tracer.facts.dims(op._inputs[i]) for i, _ in alive}
     tracer.facts._dims[op._outputs[0]] = dims.pop() if len(dims) == 1 else None

@@ -76,13 +76,14 @@ def _read(images: Any, y: Any, x: Any) -> Any:
     rows, columns = (torch.where(inside, place, 0).to(torch.int64) for place in (y, x))
     image = torch.arange(batch, device=images.device)[:, None, None]
     found = images[image, rows, columns]
-    return torch.where(inside[..., None], found, torch.zeros((), dtype=images.dtype))
+    return torch.where(inside[..., None], found, images.new_zeros(()))
 
 
 def _nearest(images: Any, y: Any, x: Any) -> Any:
     # Halves go away from zero; double precision keeps the sum from rounding up to one.
+    half = _half().to(images.device)
     wide = (place.to(torch.float64) for place in (y, x))
-    return _read(images, *(torch.trunc(place + torch.copysign(_half(), place)) for place in wide))
+    return _read(images, *(torch.trunc(place + torch.copysign(half, place)) for place in wide))
 
 
 def _half() -> Any:

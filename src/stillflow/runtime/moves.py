@@ -1,0 +1,142 @@
+"""Values that are moved to the device of the operation that takes them.
+
+Only plans over several kinds of devices have any of this: where all devices compute on the CPU,
+nothing is ever moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.device_kinds import reads_number
+from stillflow.runtime.steps import Memory, Step, Value
+
+HOST = torch.device("cpu")
+_OF_HOST = frozenset(("string", "variant", "resource"))
+# Numbers of these types say how to compute: counters, sizes, conditions. As long as nothing that
+# was computed on a GPU goes into them they stay with the program, which wants to know them.
+_SAYS_HOW = frozenset(("int32", "bool"))
+# What looks at a tensor's shape alone takes it wherever it is.
+_OF_SHAPES = frozenset(("Shape", "ShapeN", "Size", "Rank"))
+
+
+class Moves:
+    """Where the values of a plan are.
+
+    Args:
+      device_of: the torch device that an operation computes on.
+      constants: the plan's constants by name; moved ones are added.
+      memory: which values may share memory.
+      steps: the plan; what moves a value is added.
+      name: gives new names.
+    """
+
+    def __init__(
+        self, device_of: Callable[[Operation], Any], constants: dict[str, Any], memory: Memory,
+        steps: list[Step], name: Callable[[str], str],
+    ) -> None:  # fmt: skip
+        self._device_of = device_of
+        self._targets: dict[Operation, Any] = {}
+        self._constants = constants
+        self._memory = memory
+        self._steps = steps
+        self._name = name
+        self._places: dict[str, Any] = {}  # by local name; what is fed may be anywhere
+        self._moved: dict[tuple[str, Any], Value] = {}
+
+    def place(self, name: str) -> Any:
+        """The device of a value; None if only the run knows it."""
+        found = self._places.get(name)
+        return HOST if found is None and name in self._constants else found
+
+    def put(self, name: str, place: Any) -> None:
+        """Notes where a value is."""
+        if place is not None:
+            self._places[name] = place
+
+    def device_of(self, op: Operation) -> Any:
+        """The device that an operation computes on."""
+        found = self._targets.get(op)
+        return self._device_of(op) if found is None else found
+
+    def settle(self, op: Operation, given: Iterable[tuple[Tensor, Value]]) -> Any:
+        """Chooses the device of an operation, now that it is known where its inputs are."""
+        target = self._device_of(op)
+        if target != HOST and self._says_how(op, given):
+            target = HOST
+        self._targets[op] = target
+        return target
+
+    def _says_how(self, op: Operation, given: Iterable[tuple[Tensor, Value]]) -> bool:
+        if op.type in _OF_SHAPES:
+            return True
+        return all(
+            value.is_handle or (tensor.dtype.name in _SAYS_HOW and self.place(value.name) == HOST)
+            for tensor, value in given
+        ) and all(tensor.dtype.name in _SAYS_HOW for tensor in op._outputs)
+
+    def bring(self, value: Value, tensor: Tensor, op: Operation) -> Value:
+        """A tensor's value where an operation takes it: on its device, or on the host."""
+        position = op._inputs.index(tensor) if tensor in op._inputs else None
+        number = position is not None and reads_number(op, position)
+        target = HOST if number else self.device_of(op)
+        if value.is_handle or value.guard is None or self.place(value.name) == target:
+            return value
+        if is_of_host(tensor) or op.type in _OF_SHAPES:
+            return value
+        key = value.name, target
+        if key not in self._moved:
+            self._moved[key] = self._move(value, op, target)
+        moved = self._moved[key]
+        return Value(moved.name, value.guard, moved.roots)
+
+    def _move(self, value: Value, op: Operation, target: Any) -> Value:
+        constant = self._constants.get(value.name)
+        if constant is not None:
+            name = self._name("c")
+            self._constants[name] = constant.to(target)
+            moved = Value(name, value.guard, self._memory.borrowed())
+        else:
+            name = self._name("t")
+            moved = Value(name, value.guard, self._memory.fresh())
+            step = Step("move", op, [name], [value.name], value.guard, arguments=[target])
+            self._steps.append(step)
+        self._places[name] = target
+        return moved
+
+
+def is_of_host(tensor: Tensor) -> bool:
+    """Whether values of a tensor are in Python's memory wherever they are used."""
+    return tensor.dtype.base_dtype.name in _OF_HOST
+
+
+def settled(function: Callable[..., Any], device: Any) -> Callable[..., Any]:
+    """A kernel whose results are on its device, whatever it makes them of."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        if isinstance(result, torch.Tensor):
+            return result if result.device == device else result.to(device)
+        if isinstance(result, (tuple, list)):
+            return [
+                part.to(device) if isinstance(part, torch.Tensor) and part.device != device
+                else part
+                for part in result
+            ]  # fmt: skip
+        return result
+
+    return run
+
+
+def carried(function: Callable[..., Any], device: Any) -> Callable[..., Any]:
+    """A kernel that takes values from any device, and gives them on its own."""
+    inner = settled(function, device)
+
+    def run(*args: Any) -> Any:
+        return inner(*(a.to(device) if isinstance(a, torch.Tensor) else a for a in args))
+
+    return run
