@@ -8,7 +8,7 @@ their arguments; see `ops/dispatch.py`.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -186,7 +186,7 @@ def _list_handler(function: Function) -> Handler:
 
     def handler(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         (items,), args, kwargs = _taken(args, kwargs, names)
-        if items is None or not _any_ragged(items):
+        if items is None or not _some_ragged(items):
             return NOT_SUPPORTED
         common_splits_dtype(*items)
         nested = [item.nested_row_splits for item in items if is_ragged(item)]
@@ -241,18 +241,20 @@ def _stand_in_handler(function: Function, stand: _Stand) -> Handler:
     signature = inspect.signature(function)
 
     def handler(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        given = signature.bind(*args, **kwargs).arguments
-        found = False
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+        except TypeError:
+            return NOT_SUPPORTED  # its own error says more
+        values: list[Any] = []
         for name in stand.ragged.split():
             value = given.get(name.strip("[]"))
-            is_list = name.startswith("[")
-            if is_list and not isinstance(value, (list, tuple)):
+            if not name.startswith("["):
+                values.append(value)
+            elif isinstance(value, (list, tuple)):
+                values += value
+            else:
                 return NOT_SUPPORTED
-            answer = _any_ragged(value if is_list else [value])
-            if answer is None:
-                return NOT_SUPPORTED
-            found = found or answer
-        if not found:
+        if not _some_ragged(values):
             return NOT_SUPPORTED
         given = {stand.renamed.get(name, name): value for name, value in given.items()
                  if value is not None}  # fmt: skip
@@ -261,15 +263,11 @@ def _stand_in_handler(function: Function, stand: _Stand) -> Handler:
     return handler
 
 
-def _any_ragged(items: Any) -> bool | None:
-    """Whether one of several values is ragged; None if one can be no tensor at all."""
-    found = False
-    for item in items:
-        if is_ragged(item):
-            found = True
-        elif not _is_convertible(item):
-            return None
-    return found
+def _some_ragged(items: Sequence[Any]) -> bool:
+    """Whether some values are ragged and all others can be tensors."""
+    if not any(map(is_ragged, items)):
+        return False
+    return all(is_ragged(item) or _is_convertible(item) for item in items)
 
 
 def _is_convertible(value: Any) -> bool:

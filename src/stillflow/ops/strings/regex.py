@@ -23,6 +23,7 @@ from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.strings.elementwise import same_shape
 from stillflow.ops.strings.kernels import to_numbers, to_strings
+from stillflow.ops.strings.regex_categories import members
 
 regex_replace_op = op(
     """
@@ -49,14 +50,18 @@ _CLASSES = {
     "word": "0-9A-Za-z_", "xdigit": "0-9A-Fa-f",
 }  # fmt: skip
 _TOKEN = re.compile(
-    r"\\Q(?P<quoted>.*?)(?:\\E|\Z)|\[:(?P<class>\w+):\]|\\(?P<escape>.)|"
+    r"\\Q(?P<quoted>.*?)(?:\\E|\Z)|\[:(?P<class>\w+):\]|"
+    r"\\(?P<sign>[pP])(?:(?P<letter>\w)|\{(?P<category>\^?\w+)\})|\\(?P<escape>.)|"
     r"(?P<perl>\(\?(?:<?[=!]|P=|\(|>|#))|\$(?P<end>)",
     re.DOTALL,
 )
 
 
-def _translated(token: re.Match[str], multiline: bool) -> str:
+def _translated(token: re.Match[str], multiline: bool, in_class: bool) -> str:
     kinds = token.groupdict()
+    if kinds["sign"]:
+        found = members(kinds["letter"] or kinds["category"], kinds["sign"] == "P")
+        return found if in_class else f"[{found}]"
     if kinds["quoted"] is not None:
         return re.escape(kinds["quoted"])
     if kinds["class"] in _CLASSES:
@@ -68,8 +73,10 @@ def _translated(token: re.Match[str], multiline: bool) -> str:
     escape = kinds["escape"]
     if escape == "z":
         return r"\Z"
-    if escape in ("p", "P", "C", "X"):
+    if escape in ("C", "X"):
         raise ValueError(f"Stillflow does not support the escape sequence \\{escape}")
+    if escape in ("p", "P"):
+        raise ValueError(f"invalid character class range: {token[0]}")
     if escape is not None and (escape in "123456789Z"):
         raise ValueError(f"invalid escape sequence: \\{escape}")
     return token[0]
@@ -88,7 +95,7 @@ def _translate(pattern: str) -> str:
             pieces.append("\\[" if char == "[" and pieces and pieces[-1:] == ["["] else char)
             place += 1
         else:
-            pieces.append(_translated(token, multiline))
+            pieces.append(_translated(token, multiline, in_class))
             place = token.end()
     return "".join(pieces)
 

@@ -1,0 +1,48 @@
+r"""Unicode's general categories in regular expressions: RE2's `\pN`, `\p{Lu}`, `\P{Greek}`."""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from collections.abc import Iterator
+from functools import cache
+from itertools import groupby
+
+_SURROGATES = range(0xD800, 0xE000)
+
+
+@cache
+def _runs() -> list[tuple[str, int, int]]:
+    """The code points in runs of one category: the category, the first, the last."""
+    runs = []
+    points = range(sys.maxunicode + 1)
+    for category, run in groupby(points, lambda point: unicodedata.category(chr(point))):
+        first, *others = run
+        runs.append((category, first, others[-1] if others else first))
+    return runs
+
+
+def _ranges(category: str, negated: bool) -> Iterator[tuple[int, int]]:
+    for found, first, last in _runs():
+        if found.startswith(category) != negated and first not in _SURROGATES:
+            yield first, last
+
+
+@cache
+def members(category: str, negated: bool) -> str:
+    """What stands for a category inside brackets in a pattern of Python's.
+
+    Args:
+      category: one or two letters, such as "L" or "Lu", or "Any"; a "^" before negates it.
+      negated: whether all others are meant.
+
+    Raises:
+      ValueError: if it is none; scripts are not supported.
+    """
+    name = category.removeprefix("^")
+    negated ^= name != category
+    if name == "Any":
+        return "" if negated else "\\0-\\U0010ffff"
+    if not any(found.startswith(name) for found, _, _ in _runs()):
+        raise ValueError(f"Stillflow does not support the character class \\p{{{name}}}")
+    return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in _ranges(name, negated))
