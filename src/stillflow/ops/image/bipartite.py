@@ -13,7 +13,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
-from stillflow.ops.image import heaps
+from stillflow.ops import heaps
 from stillflow.ops.samples import Bad, Sample
 
 bipartite_match_op = op(

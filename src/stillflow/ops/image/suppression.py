@@ -12,7 +12,7 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
-from stillflow.ops.image import heaps
+from stillflow.ops import heaps
 from stillflow.ops.samples import Bad, Sample
 
 _TWO_TYPES = "T: {half, float} = float\n    T_threshold: {half, float} = float"

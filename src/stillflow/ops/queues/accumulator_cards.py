@@ -122,14 +122,14 @@ _KERNELS = {
 }
 for _name, _made in cards.items():
     if _name.endswith("ConditionalAccumulator"):
-        _made.shape((lambda node: ()) if _name.startswith("Resource") else (lambda node: (2,)))
+        _made.shape(lambda node: (2,))
         _made.kernel(_make_kernel)
         continue
     _use = _name.rpartition("Accumulator")[2]
     _made.kernel(_KERNELS[_use] if _name != "SparseAccumulatorApplyGradient"
                  else _sparse_apply_kernel)  # fmt: skip
     if _name == "SparseAccumulatorTakeGradient":
-        _made.shape(lambda node: [(None,), None, (None,)])
+        _made.shape(lambda node: [None] * 3)
     elif _use == "TakeGradient":
         _made.shape(lambda node: None)
     elif _use == "NumAccumulated":

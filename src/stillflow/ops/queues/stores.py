@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import heapq
-import itertools
 from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
+from stillflow.ops import heaps
 from stillflow.ops.random.philox import Philox
 
 _WORDS = 256
@@ -69,17 +68,16 @@ class PriorityStore:
     reserved = 0
 
     def __init__(self) -> None:
-        self._heap: list[tuple[int, int, Any]] = []
-        self._count = itertools.count()
+        self._heap: list[tuple[int, Any]] = []
 
     def __len__(self) -> int:
         return len(self._heap)
 
     def put(self, element: Any) -> None:
-        heapq.heappush(self._heap, (int(element[0]), next(self._count), element))
+        heaps.push(self._heap, (-int(element[0]), element))
 
     def take(self) -> Any:
-        return heapq.heappop(self._heap)[2]
+        return heaps.pop(self._heap)[1]
 
     def give_back(self, elements: list[Any]) -> None:
         for element in elements:

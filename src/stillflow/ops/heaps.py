@@ -1,7 +1,8 @@
 """The order in which a binary heap hands out items of equal priority.
 
-Non-maximum suppression takes candidates from a heap. Where scores are equal, which box is chosen
-depends on how the heap is kept; this one is kept as the C++ standard library of GCC keeps it.
+Non-maximum suppression takes candidates from a heap, and priority queues are one. Where priorities
+are equal, which item comes first depends on how the heap is kept; this one is kept as the C++
+standard library of GCC keeps it.
 """
 
 from __future__ import annotations
