@@ -26,6 +26,8 @@ PACKAGES = {
 # Internal modules that we have whole: the very module, so that patching it has an effect.
 MODULES = {
     **internal_contrib.MODULES,
+    "tensorflow.examples.saved_model.integration_tests.mnist_util":
+        "stillflow.contrib.learn.datasets.mnist_util",
     "tensorflow.examples.tutorials.mnist.input_data": "stillflow.contrib.learn.datasets.mnist",
     "tensorflow.python.compat.compat": "stillflow.platform.compat",
     "tensorflow.python.data.util.convert": "stillflow.data.convert",
