@@ -35,6 +35,13 @@ FILE_PROGRAMS = {
     "checkpoint_restore_small": ("1,000 variables of 64 bytes restored", 1.0),
 }
 
+# Programs that do what another does and something besides: which, what, and how many times the
+# step of the other it may cost.
+COSTS = {
+    "mlp_adam_summaries": ("mlp_adam", "step with summaries, MLP + Adam", 1.3),
+    "mlp_adam_trace": ("mlp_adam", "step with FULL_TRACE, MLP + Adam", 2.0),
+}
+
 
 class Row(NamedTuple):
     """One line of the table: which number of which program, the ratio aimed at, who has none.
@@ -129,12 +136,44 @@ def table(records: list[dict[str, Any]], names: list[str], reference: str) -> It
             yield f"{row.title:<40} {goal:>5}{texts}".rstrip()
 
 
+def cost(records: list[dict[str, Any]], program: str, name: str) -> Ratio | None:
+    """What a program of `COSTS` takes, as a multiple of the program without, round by round."""
+    plain = COSTS[program][0]
+    ratios = []
+    for turn in sorted({record["round"] for record in records}):
+        with_it = number_of(records, Row("", program, "step"), name, turn)
+        without = number_of(records, Row("", plain, "step"), name, turn)
+        if with_it is not None and without:
+            ratios.append(with_it / without)
+    return Ratio(statistics.median(ratios), min(ratios), max(ratios)) if ratios else None
+
+
+def cost_table(records: list[dict[str, Any]], names: list[str]) -> Iterator[str]:
+    """Lines that say what summaries and traces cost: multiples of the implementation's own step."""
+    cells = {
+        program: {name: found for name in names if (found := cost(records, program, name))}
+        for program in COSTS
+    }
+    if any(cells.values()):
+        yield f"{'multiple of the step without':<40} {'goal':>5}" + "".join(
+            f"  {name:<17}" for name in names).rstrip()
+    for program, found in cells.items():
+        _, title, goal = COSTS[program]
+        if found:
+            texts = "".join(f"  {found.get(name, '-')!s:<17}" for name in names)
+            yield f"{title:<40} {goal:>5}{texts}".rstrip()
+
+
 def missed_goals(records: list[dict[str, Any]], name: str, reference: str) -> Iterator[str]:
     """Goals that an implementation does not reach."""
     for row in rows():
         found = ratio(records, row, name, reference)
         if row.goal is not None and found is not None and found.median > row.goal:
             yield f"{row.title}: {found}, goal {row.goal}"
+    for program, (_, title, goal) in COSTS.items():
+        found = cost(records, program, name)
+        if found is not None and found.median > goal:
+            yield f"{title}: {found}, goal {goal}"
 
 
 def different_losses(

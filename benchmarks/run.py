@@ -26,7 +26,8 @@ from benchmarks import report  # noqa: E402
 from benchmarks.child import MARK  # noqa: E402
 
 PROGRAMS = [
-    "scalar_add", *report.FILE_PROGRAMS, *report.STEP_PROGRAMS, *report.LOOP_PROGRAMS
+    "scalar_add", *report.FILE_PROGRAMS, *report.STEP_PROGRAMS, *report.LOOP_PROGRAMS,
+    *report.COSTS,
 ]
 IMPLEMENTATIONS = ["tf115", "stillflow", "tf2", "torch", "jax"]
 REFERENCE = "tf115"
@@ -168,6 +169,8 @@ def print_report(records: list[dict[str, Any]], names: list[str]) -> None:
     """The table, and a word where an implementation did not do the same work."""
     good = [record for record in records if "error" not in record]
     for line in report.table(good, names, REFERENCE):
+        print(line)
+    for line in report.cost_table(good, names):
         print(line)
     for line in report.different_losses(good, "stillflow", REFERENCE):
         print("not the same numbers, " + line)

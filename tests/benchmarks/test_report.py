@@ -57,6 +57,20 @@ def test_missed_goals_are_named() -> None:
     assert lines == ["step, ResNet-20: 0.30 (0.20-0.50), goal 0.25"]
 
 
+def test_a_cost_is_a_multiple_of_the_implementations_own_step() -> None:
+    records = [
+        record(name, turn, program, step=step)
+        for name, steps in {"tf115": (1.0, 5.0), "stillflow": (2.0, 3.0)}.items()
+        for turn in range(2)
+        for program, step in zip(("mlp_adam", "mlp_adam_summaries"), steps)
+    ]
+    assert report.cost(records, "mlp_adam_summaries", "tf115") == (5.0, 5.0, 5.0)
+    (_, line) = report.cost_table(records, ["tf115", "stillflow"])
+    assert line.split()[-5:] == ["1.3", "5.00", "(5.00-5.00)", "1.50", "(1.50-1.50)"]
+    *_, missed = report.missed_goals(records, "stillflow", "tf115")
+    assert missed == "step with summaries, MLP + Adam: 1.50 (1.50-1.50), goal 1.3"
+
+
 def test_other_losses_are_reported() -> None:
     assert not list(report.different_losses(RECORDS, "stillflow", "tf115"))
     (line,) = report.different_losses(RECORDS, "stillflow", "tf115", tolerance=1e-6)

@@ -8,53 +8,80 @@ Small inputs are not worth the way, and where the thread has not begun yet, the 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
+from queue import SimpleQueue
 from typing import Any
 
 import torch
 
+from stillflow.runtime.exits import at_work
 from stillflow.runtime.steps import Name, Step
 
 # Up to this many elements, handing over costs more than the work.
-FEW = 1 << 13
+FEW = 1 << 7
 # Operations that only put summaries together: they wait for them, so they too can be late.
 _LATE = frozenset(("MergeSummary",))
 
 
 class Pending:
-    """A kernel's call that a thread may have taken."""
+    """A kernel's call, made by whoever comes first: a helping thread, or who wants the result."""
 
-    __slots__ = ("_arguments", "_function", "_future")
+    __slots__ = ("_arguments", "_done", "_error", "_function", "_taken", "_value")
 
     def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         self._function, self._arguments = function, arguments
-        self._future: Future[Any] = _threads().submit(_call, function, arguments)
+        self._taken, self._done = threading.Lock(), threading.Lock()
+        self._done.acquire()
+        self._error: Exception | None = None
+        _helpers().put(self)
+
+    def work(self) -> None:
+        """Makes the call, unless somebody else does."""
+        if self._taken.acquire(blocking=False):
+            try:
+                self._value = self._function(*self._arguments)
+            except Exception as error:
+                self._error = error
+            finally:
+                self._arguments = ()
+                self._done.release()
 
     def result(self) -> Any:
         """Returns what the kernel gives; raises what it raises."""
-        if self._future.cancel():
-            return self._function(*self._arguments)
-        return self._future.result()
-
-
-def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    with torch.inference_mode():
-        return function(*arguments)
+        self.work()
+        with self._done:
+            if self._error is not None:
+                raise self._error
+            return self._value
 
 
 @cache
-def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max(1, _processors() - 1), "stillflow-beside")
+def _helpers() -> SimpleQueue[Pending]:
+    """The queue of calls, with threads that make them."""
+    calls: SimpleQueue[Pending] = SimpleQueue()
+
+    def help_out() -> None:
+        with torch.inference_mode():
+            while True:
+                call = calls.get()
+                with at_work:
+                    call.work()
+                del call  # not to hold its result until the next one comes
+
+    for _ in range(max(1, _processors() - 1)):
+        threading.Thread(target=help_out, name="stillflow-beside", daemon=True).start()
+    return calls
 
 
+@cache
 def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 if hasattr(os, "register_at_fork"):  # threads do not survive a fork
-    os.register_at_fork(after_in_child=_threads.cache_clear)
+    os.register_at_fork(after_in_child=_helpers.cache_clear)
 
 
 def put_beside(steps: list[Step]) -> list[Step]:

@@ -247,7 +247,8 @@ def events_are_read(tf):
         writer.flush()
         (name,) = os.listdir("logs")
         path = os.path.join("logs", name)
-        found = [(event.WhichOneof("what"), event.step) for event in tf.train.summary_iterator(path)]
+        events = tf.train.summary_iterator(path)
+        found = [(event.WhichOneof("what"), event.step) for event in events]
         with open(path, "rb") as file:
             whole = file.read()
         broken = {}
