@@ -161,7 +161,7 @@ class TFRecordReader(ReaderBase):
 
 @export("LMDBReader")
 class LMDBReader(ReaderBase):
-    """Gives the entries of LMDB databases; the Python package `lmdb` reads them.
+    """Gives the entries of LMDB databases, by key.
 
     Args:
       name: of the operation.

@@ -6,8 +6,7 @@ import os
 from collections.abc import Callable, Generator
 from typing import Any
 
-from stillflow import errors
-from stillflow.files import compression
+from stillflow.files import compression, lmdb
 from stillflow.files.failures import os_errors
 from stillflow.files.filesystem import open_file
 from stillflow.files.records import FOOTER, HEADER, Cursor, open_records
@@ -127,21 +126,10 @@ def _reader(source: Any, path: str) -> Callable[[int], bytes]:
 
 
 def lmdb_entries(name: bytes) -> Source:
-    """The entries of a Lightning database, by key."""
-    try:
-        import lmdb  # type: ignore[import-not-found]
-    except ImportError:
-        raise errors.UnimplementedError(
-            None, None, "LMDBReader needs the Python package lmdb, which is not installed"
-        ) from None
-    path = _path(name)
-    try:
-        environment = lmdb.open(
-            path, subdir=os.path.isdir(path), readonly=True, lock=False, create=False
-        )
-    except lmdb.Error as error:
-        raise errors.InvalidArgumentError(None, None, f"{path}: {error}") from None
-    with environment, environment.begin(buffers=False) as transaction:
-        yield None
-        for key, value in transaction.cursor():
-            yield bytes(key), bytes(value)
+    """The entries of an LMDB database, by key."""
+    found = lmdb.entries(_path(name))
+    first = next(found, None)
+    yield None
+    if first is not None:
+        yield first
+        yield from found
