@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from google.protobuf import text_format
 
 import stillflow as tf
+from stillflow import errors
 
 CONST = """node { name: "c" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
   attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape {} float_val: 1 } } } }"""
@@ -55,3 +57,31 @@ def test_functions_that_cannot_be_put_in_order() -> None:
         load(CONST + BODY % "n:y:0")
     with pytest.raises(ValueError, match=r"^input gone is not found: {{node n}}"):
         load(CONST + BODY % "gone:y:0")
+
+
+OLD = """versions { producer: %d }
+  node { name: "t" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+  node { name: "v" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+  node { name: "y" op: "BatchNormWithGlobalNormalization"
+         input: "t" input: "v" input: "v" input: "v" input: "v"
+         attr { key: "T" value { type: DT_FLOAT } }
+         attr { key: "variance_epsilon" value { f: 0 } }
+         attr { key: "scale_after_normalization" value { b: true } } }"""
+
+
+def test_operations_of_old_graphs_run_in_old_graphs_only() -> None:
+    message = text_format.Parse(OLD % 8, tf.GraphDef())
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.import_graph_def(message, name="")
+        feed = {"t:0": np.full([1, 1, 1, 2], 6.0), "v:0": [4.0, 1.0]}
+        assert session.run("y:0", feed).tolist() == [[[[8.0, 6.0]]]]
+    problem = "has been removed in version 9. Use tf.nn.batch_normalization"
+    with pytest.raises(errors.UnimplementedError, match=problem):
+        load(OLD % 9)
+
+
+def test_lists_that_are_too_short() -> None:
+    node = """node { name: "n" op: "AddN" attr { key: "T" value { type: DT_FLOAT } }
+              attr { key: "N" value { i: 0 } } }"""
+    with pytest.raises(ValueError, match="Value for attr 'N' of 0 must be at least minimum 1"):
+        load(node)

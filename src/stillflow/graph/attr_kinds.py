@@ -14,7 +14,7 @@ _FIELDS = {
 _KINDS = {field: kind for kind, field in _FIELDS.items()}
 
 
-def check(message: Any, kind: str, attr: str, node: Any) -> None:
+def check(message: Any, kind: str, attr: str, node: Any, minimum: int | None = None) -> None:
     """Refuses an `AttrValue` of another kind.
 
     Args:
@@ -22,9 +22,10 @@ def check(message: Any, kind: str, attr: str, node: Any) -> None:
       kind: What the op declares: "int", "list(type)".
       attr: The attribute's name.
       node: The `NodeDef` that it is in.
+      minimum: How long a list, or how large an integer, has to be at least.
 
     Raises:
-      ValueError: If it is of another kind, or of a type that does not exist.
+      ValueError: If it is of another kind, of a type that does not exist, or too short or small.
     """
     found = _kind_of(message, kind)
     if found == kind:
@@ -32,6 +33,7 @@ def check(message: Any, kind: str, attr: str, node: Any) -> None:
         types += [message.type] if kind == "type" else []
         bad = next((number for number in types if number not in DataType.values()), None)
         if bad is None:
+            _check_minimum(message, kind, attr, minimum)
             return
         problem = f"AttrValue has invalid DataType enum: {bad}"
     elif found is None:
@@ -40,6 +42,16 @@ def check(message: Any, kind: str, attr: str, node: Any) -> None:
         problem = f"AttrValue had value with type '{found}' when '{kind}' expected"
     where = f"NodeDef: {{{{node {node.name}}}}}; Op<name={node.op}>"
     raise ValueError(f"{problem}\n\t for attr '{attr}'\n\t; {where}")
+
+
+def _check_minimum(message: Any, kind: str, attr: str, minimum: int | None) -> None:
+    if minimum is None:
+        return
+    word, count = "Value", message.i
+    if kind != "int":
+        word, count = "Length", sum(len(items) for _, items in message.list.ListFields())
+    if count < minimum:
+        raise ValueError(f"{word} for attr '{attr}' of {count} must be at least minimum {minimum}")
 
 
 def _kind_of(message: Any, expected: str) -> str | None:

@@ -7,7 +7,7 @@ import heapq
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from stillflow.graph import attr_kinds
+from stillflow.graph import attr_kinds, removed_ops
 from stillflow.graph import attrs as attr_values
 from stillflow.graph.api import name_scope
 from stillflow.graph.build import complete_attrs, input_types, output_types
@@ -288,6 +288,7 @@ class Importer:
         graph = self.graph
         inputs, controls = self._inputs(card, node)
         attrs = self._attrs(card, node)
+        removed_ops.check(card, self.graph_def.versions.producer)
         self._check_types(card, node, inputs, attrs)
         shapes = attrs.pop("_output_shapes", None)
         complete_attrs(card, attrs, inputs)
@@ -385,7 +386,7 @@ class Importer:
                     "GraphDef-generating binary.)."
                 )
             if attr is not None:
-                attr_kinds.check(node.attr[key], attr.kind, key, node)
+                attr_kinds.check(node.attr[key], attr.kind, key, node, attr.minimum)
             attrs[key] = attr_values.from_proto(node.attr[key], None if attr is None else attr.kind)
         return attrs
 

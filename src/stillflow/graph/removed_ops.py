@@ -1,0 +1,136 @@
+"""Operations that graphs from some version on must not have any more, with what replaces them.
+
+A card can say so itself (`deprecation`). These can still be built by name, to look at old graphs;
+only a GraphDef that says it is newer is refused with them.
+"""
+
+from __future__ import annotations
+
+from stillflow import errors
+from stillflow.graph.card import Card
+
+_WORD2VEC = (
+    "Moving word2vec into tensorflow_models/tutorials and deprecating its ops here as a result"
+)
+# Version of the GraphDef: op: what TensorFlow says about it.
+_REMOVED: dict[int, dict[str, str]] = {
+    3: {
+        "TileGrad": "TileGrad has been replaced with reduce_sum",
+    },
+    7: {
+        "TopK": "Use TopKV2 instead",
+    },
+    8: {
+        "Old": "For reasons",
+        "RandomCrop": "Random crop is now pure Python",
+    },
+    9: {
+        "BatchNormWithGlobalNormalization": "Use tf.nn.batch_normalization()",
+        "BatchNormWithGlobalNormalizationGrad": "Use tf.nn.batch_normalization()",
+    },
+    10: {
+        "Conv3DBackpropFilter": "Use Conv3DBackpropFilterV2",
+        "Conv3DBackpropInput": "Use Conv3DBackpropInputV2",
+    },
+    11: {
+        "BatchSelfAdjointEig": "Use SelfAdjointEigV2 instead.",
+        "SelfAdjointEig": "Use SelfAdjointEigV2 instead.",
+    },
+    13: {
+        "BatchCholesky": "Use Cholesky instead.",
+        "BatchCholeskyGrad": "Use CholeskyGrad instead.",
+        "BatchMatrixDeterminant": "Use MatrixDeterminant instead.",
+        "BatchMatrixInverse": "Use MatrixInverse instead.",
+        "BatchMatrixSolve": "Use MatrixSolve instead.",
+        "BatchMatrixSolveLs": "Use MatrixSolveLs instead.",
+        "BatchMatrixTriangularSolve": "Use MatrixTriangularSolve instead.",
+        "BatchSelfAdjointEigV2": "Use SelfAdjointEigV2 instead.",
+        "BatchSvd": "Use Svd instead.",
+    },
+    14: {
+        "BatchMatrixBandPart": "Use MatrixBandPart",
+        "BatchMatrixDiag": "Use MatrixDiag",
+        "BatchMatrixDiagPart": "Use MatrixDiagPart",
+        "BatchMatrixSetDiag": "Use MatrixSetDiag",
+    },
+    15: {
+        "BatchFFT": "Use FFT",
+        "BatchFFT2D": "Use FFT2D",
+        "BatchFFT3D": "Use FFT3D",
+        "BatchIFFT": "Use IFFT",
+        "BatchIFFT2D": "Use IFFT2D",
+        "BatchIFFT3D": "Use IFFT3D",
+    },
+    16: {
+        "TensorArray": "Use TensorArrayV3",
+        "TensorArrayClose": "Use TensorArrayCloseV3",
+        "TensorArrayConcat": "Use TensorArrayGradV3",
+        "TensorArrayGather": "Use TensorArrayGatherV3",
+        "TensorArrayGrad": "Use TensorArrayGradV3",
+        "TensorArrayPack": "Use TensorArrayGatherV3 with RangeOp",
+        "TensorArrayRead": "Use TensorArrayReadV3",
+        "TensorArraySize": "Use TensorArraySizeV3",
+        "TensorArraySplit": "Use TensorArraySplitV3",
+        "TensorArrayWrite": "Use TensorArrayWriteV3",
+    },
+    19: {
+        "NegTrain": _WORD2VEC,
+        "Skipgram": _WORD2VEC,
+        "TensorArrayScatter": "Use TensorArrayGradV3",
+    },
+    20: {
+        "TensorArrayUnpack": "Use TensorArrayScatterV3 with RangeOp",
+    },
+    22: {
+        "QuantizeAndDequantize": "Replaced by QuantizeAndDequantizeV2",
+    },
+    23: {
+        "PlaceholderV2": "Placeholder now behaves the same as PlaceholderV2.",
+    },
+    25: {
+        "RandomPoisson": "Replaced by RandomPoissonV2",
+    },
+    26: {
+        "FixedLengthRecordReader": "Use FixedLengthRecordReaderV2",
+        "IdentityReader": "Use IdentityReaderV2",
+        "TFRecordReader": "Use TFRecordReaderV2",
+        "TensorArrayCloseV2": "Use TensorArrayCloseV3",
+        "TensorArrayGatherV2": "Use TensorArrayGatherV3",
+        "TensorArrayGradV2": "Use TensorArrayGradV3",
+        "TensorArrayReadV2": "Use TensorArrayReadV3",
+        "TensorArrayScatterV2": "Use TensorArrayScatterV3",
+        "TensorArraySizeV2": "Use TensorArraySizeV3",
+        "TensorArraySplitV2": "Use TensorArraySplitV3",
+        "TensorArrayV2": "Use TensorArrayV3",
+        "TensorArrayWriteV2": "Use TensorArrayWriteV3",
+        "TextLineReader": "Use TextLineReaderV2",
+    },
+    27: {
+        "MatrixExponential": "Use Python implementation tf.linalg.matrix_exponential instead.",
+    },
+    29: {
+        "StatefulStandardNormal": "Use StatefulStandardNormalV2 instead",
+    },
+}
+_VERSIONS = {
+    name: (version, explanation)
+    for version, ops in _REMOVED.items()
+    for name, explanation in ops.items()
+}
+
+
+def check(card: Card, producer: int) -> None:
+    """Refuses an op in a GraphDef of this version.
+
+    Raises:
+      UnimplementedError: If it was gone by then.
+    """
+    removed = card.deprecation or _VERSIONS.get(card.name)
+    if removed is not None and producer >= removed[0]:
+        version, explanation = removed
+        raise errors.UnimplementedError(
+            None,
+            None,
+            f"Op {card.name} is not available in GraphDef version {producer}. It has been removed "
+            f"in version {version}. {explanation}.",
+        )
