@@ -100,3 +100,11 @@ def test_datasets_hold_them(session: Any) -> None:
     ):
         element = tf.data.make_one_shot_iterator(dataset).get_next()
         assert [lists(session.run(element)) for _ in expected] == expected
+
+
+def test_lists_thousands_deep_are_refused() -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(ValueError, match="nested too deeply"):
+        tf.ragged.constant(deep)

@@ -118,7 +118,10 @@ def _from_lists(
         return flat(pylist, dtype, ())
     if ragged_rank is not None and ragged_rank < 0:
         raise ValueError(f"Invalid ragged_rank={ragged_rank!r}: must be nonnegative")
-    scalar_depth, depth = depths(pylist)
+    try:
+        scalar_depth, depth = depths(pylist)
+    except RecursionError:
+        raise ValueError("pylist is nested too deeply") from None
     _check_depths(pylist, scalar_depth, depth, ragged_rank, inner_shape)
     if ragged_rank == 0 or (ragged_rank is None and depth - len(inner_shape or ()) < 2):
         return flat(pylist, dtype, inner_shape)

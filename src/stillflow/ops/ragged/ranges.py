@@ -16,6 +16,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.math.cast import cast
+from stillflow.ops.memory import require_room
 from stillflow.ops.samples import Bad, Sample
 
 ragged_range_op = op(
@@ -26,6 +27,7 @@ ragged_range_op = op(
 """,
     differentiable=False,
 )
+_MOST_STEPS = 2**62
 # From narrow to wide: what is given in several types is taken in the widest.
 _WIDENING = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 
@@ -46,7 +48,7 @@ def ragged_range_shape(node: Node) -> Any:
 
 @ragged_range_op.kernel
 def ragged_range_kernel(node: Node) -> Any:
-    kind, device = torch_type(node.Tsplits), node.device
+    kind, device, dtype = torch_type(node.Tsplits), node.device, node.T
 
     def run(*inputs: Any) -> Any:
         starts, limits, deltas = np.broadcast_arrays(*(np.atleast_1d(x.cpu()) for x in inputs))
@@ -54,6 +56,7 @@ def ragged_range_kernel(node: Node) -> Any:
             raise ValueError("Requires delta != 0")
         lengths = _lengths(starts, limits, deltas)
         splits = np.cumsum([0, *lengths.tolist()])
+        require_room((int(splits[-1]),), dtype)
         if starts.dtype.kind == "f":
             values = _added_up(starts, deltas, lengths)
         else:
@@ -66,13 +69,20 @@ def ragged_range_kernel(node: Node) -> Any:
 
 
 def _lengths(starts: np.ndarray, limits: np.ndarray, deltas: np.ndarray) -> np.ndarray:
+    """How many steps each row has."""
     away = np.where(deltas > 0, limits < starts, limits > starts)
+    with np.errstate(invalid="ignore", over="ignore"):
+        spans = np.abs(limits - starts.astype(np.float64))
+        steps = spans / np.abs(deltas.astype(np.float64))
+    if not (steps[~away] < _MOST_STEPS).all():
+        raise ValueError(f"Requires ((limit - start) / delta) <= {_MOST_STEPS}")
     if starts.dtype.kind == "f":
         steps = np.ceil(np.abs((limits - starts) / deltas)).astype(np.int64)
     else:
-        size = np.abs(deltas)
-        steps = (np.abs(limits - starts) + size - 1) // size
-    return np.where(away, 0, steps)
+        kind = np.int64 if (spans < _MOST_STEPS).all() else object
+        size = np.abs(deltas.astype(kind))
+        steps = (np.abs(limits.astype(kind) - starts) + size - 1) // size
+    return np.where(away, 0, steps).astype(np.int64)
 
 
 def _added_up(starts: np.ndarray, deltas: np.ndarray, lengths: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from stillflow.graph.lazy import torch
@@ -25,3 +26,34 @@ def row_numbers(splits: Any) -> Any:
 def splits_of(lengths: Any) -> Any:
     """The splits of rows of given lengths."""
     return torch.cat([lengths.new_zeros(1), lengths.cumsum(0).to(lengths.dtype)])
+
+
+_MISFIT = "Final value of ragged splits must match the length the corresponding ragged values."
+
+
+def check_splits(nested: Sequence[Any], size: int) -> None:
+    """Refuses splits that do not start at 0, fall, or do not end where the values do.
+
+    Args:
+      nested: the splits of all ragged dimensions, from the outermost on.
+      size: how many innermost values there are.
+
+    Raises:
+      ValueError: saying what is wrong.
+    """
+    for splits in nested:
+        if not len(splits):
+            raise ValueError("ragged splits may not be empty.")
+        if splits[0] != 0:
+            raise ValueError("First value of ragged splits must be 0.")
+        falls = (splits[1:] < splits[:-1]).nonzero()
+        if len(falls):
+            place = int(falls[0])
+            raise ValueError(
+                "Ragged splits should be non decreasing, but we got "
+                f"{int(splits[place])} followed by {int(splits[place + 1])}"
+            )
+    limits = [*(len(splits) - 1 for splits in nested[1:]), size]
+    for splits, limit in zip(nested, limits):
+        if splits[-1] != limit:
+            raise ValueError(_MISFIT)

@@ -12,6 +12,7 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.kernels import is_object, moving
+from stillflow.ops.memory import require_room
 from stillflow.ops.ragged.rows import row_numbers
 from stillflow.ops.samples import Bad, Sample
 
@@ -111,7 +112,7 @@ def _combined(rank: int, given: Any, values: Any) -> Any:
 
 @ragged_tensor_to_tensor_op.kernel
 def ragged_tensor_to_tensor_kernel(node: Node) -> Any:
-    kinds = _kinds(node)
+    kinds, dtype = _kinds(node), node.T
     has_size = kinds[0] == _FIRST
     spread: Any = _spread_strings if is_object(node, 1) else moving(node.T, _spread, 2)
 
@@ -119,6 +120,8 @@ def ragged_tensor_to_tensor_kernel(node: Node) -> Any:
         if not partitions[0].numel():
             raise ValueError("Invalid first partition input. Tensor requires at least one element.")
         rows = int(partitions[0]) if has_size else len(partitions[0]) - 1
+        if rows < 0:
+            raise ValueError(f"FIRST_DIM_SIZE must not be negative, but is {rows}")
         levels = [
             _rows_and_columns(partition, kind)
             for partition, kind in zip(partitions[has_size:], kinds[has_size:])
@@ -129,6 +132,8 @@ def ragged_tensor_to_tensor_kernel(node: Node) -> Any:
         for axis, (_, columns) in enumerate(levels, 1):
             if size[axis] is None:
                 size[axis] = int(columns.max()) + 1 if len(columns) else 0
+        require_room(size, dtype)
+        _check_default(tuple(default.shape), tuple(values.shape))
         place = _places(rows, levels, size)
         if len(place) != len(values):
             raise ValueError("Values and indices must be equal")
@@ -140,6 +145,8 @@ def ragged_tensor_to_tensor_kernel(node: Node) -> Any:
 def _rows_and_columns(partition: Any, kind: bytes) -> tuple[Any, Any]:
     """The row and the column of every value below a partition."""
     if kind == _SPLITS:
+        if len(partition) and (partition[0] != 0 or bool((partition.diff() < 0).any())):
+            raise ValueError("Invalid row split size.")
         rows = row_numbers(partition)
         return rows, torch.arange(len(rows), device=rows.device) - partition[rows]
     if not len(partition):
@@ -157,7 +164,7 @@ def _places(rows: int, levels: Sequence[tuple[Any, Any]], size: Sequence[int]) -
     place = torch.arange(rows, device=device)
     place = torch.where(place < size[0], place, -1)
     for (row, column), width in zip(levels, size[1:]):
-        if len(row) and int(row.max()) >= len(place):
+        if len(row) and (int(row.max()) >= len(place) or int(row.min()) < 0):
             raise ValueError(
                 f"Got next_value_rowid={int(row.max())} which is not less than {len(place)}"
             )

@@ -13,7 +13,7 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.arrays.shape import reshape, shape
-from stillflow.ops.ragged.rows import row_numbers
+from stillflow.ops.ragged.rows import check_splits, row_numbers
 from stillflow.ops.samples import Bad, Sample
 
 ragged_tensor_to_sparse_op = op(
@@ -44,7 +44,7 @@ def ragged_tensor_to_sparse_kernel(node: Node) -> Any:
     def run(*inputs: Any) -> Any:
         *nested, values = inputs
         nested = [splits.to(torch.int64) for splits in nested]
-        _check_splits(nested, len(values))
+        check_splits(nested, len(values))
         widths = [int((splits[1:] - splits[:-1]).max()) if len(splits) > 1 else 0
                   for splits in nested]  # fmt: skip
         size = [len(nested[0]) - 1, *widths, *values.shape[1:]]
@@ -65,28 +65,6 @@ def _indices(nested: Sequence[Any], size: Sequence[int]) -> Any:
     outer = torch.stack([position, *reversed(columns)], 1).repeat_interleave(inner, 0)
     within = np.indices(size[1:], np.int64).reshape(len(size) - 1, inner).T.copy()
     return torch.cat([outer, torch.from_numpy(within).repeat(size[0], 1)], 1)
-
-
-_MISFIT = "Final value of ragged splits must match the length the corresponding ragged values."
-
-
-def _check_splits(nested: Sequence[Any], size: int) -> None:
-    for splits in nested:
-        if not len(splits):
-            raise ValueError("ragged splits may not be empty.")
-        if splits[0] != 0:
-            raise ValueError("First value of ragged splits must be 0.")
-        falls = (splits[1:] < splits[:-1]).nonzero()
-        if len(falls):
-            place = int(falls[0])
-            raise ValueError(
-                "Ragged splits should be non decreasing, but we got "
-                f"{int(splits[place])} followed by {int(splits[place + 1])}"
-            )
-    limits = [*(len(splits) - 1 for splits in nested[1:]), size]
-    for splits, limit in zip(nested, limits):
-        if splits[-1] != limit:
-            raise ValueError(_MISFIT)
 
 
 @ragged_tensor_to_sparse_op.gradient

@@ -17,6 +17,7 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.kernels import index_tensor, type_of
+from stillflow.ops.ragged.rows import check_splits
 
 ragged_tensor_to_variant_op = op(
     """
@@ -78,6 +79,8 @@ def ragged_tensor_to_variant_kernel(node: Node) -> Any:
         return lambda *parts: Encoded(parts)
 
     def run(*parts: Any) -> Any:
+        *nested, values = parts
+        check_splits(nested, len(values))
         rows = _rows(parts)
         result = np.empty(len(rows), object)
         for place, row in enumerate(rows):

@@ -136,18 +136,17 @@ def unicode_encode_kernel(node: Node) -> Any:
             raise ValueError(
                 "Input_splits should contain elements, but given input_values has 0 elements"
             )
-        _check_ends(ends, len(values))
-        codes = [valid(code) for code in values.tolist()[: ends[-1]]]
-        rows = [codes[start:end] for start, end in zip([0, *ends[1:]], ends[1:], strict=False)]
-        return strings_of([unicode_text.encode(row, encoding) for row in rows], (len(rows),))
+        if max(ends) > len(values):  # TF would read what is not there
+            raise ValueError(f"Invalid split value {max(ends)}, must be in [0,{len(values)}]")
+        codes = values.tolist()
+        rows, start = [], 0
+        for end in ends[1:]:
+            row = [valid(code) for code in codes[start : max(start, end)]]
+            rows.append(unicode_text.encode(row, encoding))
+            start = max(start, end)
+        return strings_of(rows, (len(rows),))
 
     return encode
-
-
-def _check_ends(ends: list[int], size: int) -> None:
-    """Refuses splits that lead outside the values, where TF would read what is not there."""
-    if max(ends) > size:
-        raise ValueError(f"Invalid split value {max(ends)}, must be in [0,{size}]")
 
 
 @unicode_script_op.kernel
