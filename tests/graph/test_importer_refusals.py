@@ -85,3 +85,12 @@ def test_lists_that_are_too_short() -> None:
               attr { key: "N" value { i: 0 } } }"""
     with pytest.raises(ValueError, match="Value for attr 'N' of 0 must be at least minimum 1"):
         load(node)
+
+
+def test_loops_that_nothing_enters() -> None:
+    loop = """node { name: "m" op: "Merge" input: "n" input: "n"
+                attr { key: "T" value { type: DT_FLOAT } } attr { key: "N" value { i: 2 } } }
+              node { name: "n" op: "NextIteration" input: "m"
+                attr { key: "T" value { type: DT_FLOAT } } }"""
+    with pytest.raises(ValueError, match="2 nodes in a cycle"):
+        load(loop)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from stillflow.graph import attr_kinds, removed_ops
@@ -239,14 +239,21 @@ class Importer:
             if name not in self.graph._functions:
                 self.graph._add_function(function)
 
-    def _sources(self, node: Any) -> Iterable[str]:
+    def _sources(self, node: Any) -> list[str]:
+        """The nodes that have to be there first: not what closes a loop that is entered."""
+        found, closing, entered = [], [], False
         for text in node.input:
+            is_data = not text.startswith("^")
             if _split(text) in self.input_map:
+                entered |= is_data
                 continue
             source = _split(text.lstrip("^"))[0]
             if node.op in _MERGES and self.nodes[source].op in _BACK_EDGES:
-                continue  # closes a loop
-            yield source
+                closing.append(source)
+            else:
+                entered |= is_data
+                found.append(source)
+        return found if entered else found + closing
 
     def _order(self) -> list[Any]:
         """Topological, nodes that are ready in the GraphDef's order."""
