@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 import stillflow as tf
@@ -79,3 +81,24 @@ def test_placements_are_logged_once(capfd):
         f"a: (Const): {CPU}",
         f"b: (Add): {CPU}",
     ]
+
+
+def test_threads_of_a_session_place_their_operations_at_the_same_time() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        queue = tf.FIFOQueue(1000, tf.int32, shapes=[[]])
+        puts = [queue.enqueue(i) for i in range(60)]
+        failed: list[BaseException] = []
+
+        def put(op: tf.Operation) -> None:
+            try:
+                session.run(op)
+            except BaseException as error:
+                failed.append(error)
+
+        threads = [threading.Thread(target=put, args=(op,)) for op in puts]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failed
+        assert session.run(queue.size()) == 60

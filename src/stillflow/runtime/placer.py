@@ -7,6 +7,7 @@ device strings allow. What has no inputs goes where all that take its value are.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -65,6 +66,7 @@ class Placer:
         self._parents: dict[_Name, _Name] = {}
         self._groups: dict[_Name, _Group] = {}
         self._assigned: dict[Operation, int] = {}
+        self._lock = threading.RLock()  # threads of a session make plans at the same time
 
     def device_of(self, op: Operation) -> str:
         """The full name of an operation's device.
@@ -88,7 +90,10 @@ class Placer:
         Raises:
           tf.errors.InvalidArgumentError: if one can be on none, or colocated ones disagree.
         """
-        new = [op for op in ops if op not in self._assigned]
+        with self._lock:
+            self._place([op for op in ops if op not in self._assigned])
+
+    def _place(self, new: list[Operation]) -> None:
         for op in new:
             self._enter(op)
         waiting = []
