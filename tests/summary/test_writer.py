@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import threading
@@ -165,6 +166,37 @@ def test_a_full_disk_is_told_once_and_does_not_stop_the_program(tmp_path, monkey
     with pytest.raises(errors.ResourceExhaustedError, match="No space left"):
         writer.flush()
     writer.close()
+
+
+def test_a_log_that_was_swept_away_goes_on_in_a_new_file(tmp_path):
+    folder = tmp_path / "logs"
+    writer = tf.summary.FileWriter(str(folder))
+    writer.add_summary(summary(), 1)
+    writer.flush()
+    shutil.rmtree(folder)
+    for step in (2, 3):
+        writer.add_summary(summary(), step)
+        writer.flush()
+    writer.close()
+    assert [event.step for event in events(folder)][-1] == 3
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(errors.FailedPreconditionError, match="Not a directory"):
+        tf.summary.FileWriter(str(tmp_path / "file" / "logs"))
+
+
+def test_a_folder_that_cannot_be_written_to_does_not_stop_the_program(tmp_path, monkeypatch):
+    def refuse(*arguments):
+        raise errors.PermissionDeniedError(None, None, "logs; Permission denied")
+
+    monkeypatch.setattr(event_file_writer.EventsWriter, "write_serialized", refuse)
+    writer = tf.summary.FileWriter(str(tmp_path))
+    writer.add_summary(summary(), 1)
+    with pytest.raises(errors.PermissionDeniedError, match="Permission denied"):
+        writer.flush()
+    writer.add_summary(summary(), 2)
 
 
 def test_what_is_left_open_is_written_when_the_program_ends(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from google.protobuf.message import DecodeError
 from stillflow import errors
 from stillflow.files.failures import data_loss
 from stillflow.files.filesystem import name_of
-from stillflow.files.gfile import file_exists
+from stillflow.files.gfile import file_exists, is_directory, recursive_create_dir
 from stillflow.files.records import TFRecordWriter, read_records
 from stillflow.platform import tf_logging as logging
 from stillflow.protos import Event
@@ -46,6 +47,9 @@ class EventsWriter:
                 return self._writer
             logging.warning(f"The events file {self._name} has disappeared; opening a new one")
             self._discard()
+            folder = os.path.dirname(self._name)
+            if folder and not is_directory(folder):  # the whole log was swept away
+                recursive_create_dir(folder)
         now = int(time.time())
         self._name = f"{self._prefix}.out.tfevents.{now:010d}.{socket.gethostname()}{self._suffix}"
         writer = self._writer = TFRecordWriter(self._name)
