@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -42,8 +43,18 @@ def graph_differences(expected: dict[str, Any], actual: dict[str, Any]) -> Itera
     if list(wanted) != list(given) and set(wanted) == set(given):
         yield _order_difference(list(wanted), list(given))
     for part in sorted((set(expected) | set(actual)) - {"node", "collections"}):
-        yield from _plain_differences(part, expected.get(part), actual.get(part))
+        sides = expected.get(part), actual.get(part)
+        yield from _plain_differences(part, *(map(_by_name, sides) if part == "library" else sides))
     yield from _plain_differences("collection", expected["collections"], actual["collections"])
+
+
+def _by_name(library: dict[str, Any] | None) -> dict[str, Any] | None:
+    """A library with its functions in an order of ours; TensorFlow lists them by a hash."""
+    if not library or "function" not in library:
+        return library
+    functions = sorted(library["function"], key=lambda one: json.dumps(one, sort_keys=True))
+    functions.sort(key=lambda one: one["signature"]["name"])
+    return {**library, "function": functions}
 
 
 def _order_difference(wanted: list[str], given: list[str]) -> str:

@@ -1,4 +1,7 @@
-"""Datasets of the elements of several datasets that chance or another dataset chooses."""
+"""Datasets of the elements of several datasets that chance or another dataset chooses.
+
+Functions of elements have the names that TensorFlow's graphs show.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from stillflow.data import nest, structure
 from stillflow.data.convert import get_seed
 from stillflow.data.dataset import DatasetSource, DatasetV2, legacy_structure
 from stillflow.data.dataset_v1 import DatasetV1, DatasetV1Adapter
-from stillflow.data.experimental import Transformation, scan
+from stillflow.data.experimental import Transformation, scan, unbatch
 from stillflow.data.mapping import MapDataset
 from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_to_tensor
@@ -116,7 +119,11 @@ def sample_from_datasets(datasets: Sequence[Any], weights: Any = None, seed: Any
     if isinstance(weights, DatasetV2):
         logits = weights.map(lambda *probabilities: log(probabilities, name="logits"))
         both = DatasetV1.zip((logits, RandomDataset(seed).batch(2)))
-        selector = MapDataset(both, _draw, use_inter_op_parallelism=False)
+
+        def select_dataset_varying_logits(row: Any, pair: Any) -> Any:
+            return _draw(row, pair)
+
+        selector = MapDataset(both, select_dataset_varying_logits, use_inter_op_parallelism=False)
         return DatasetV1Adapter(_DirectedInterleaveDataset(selector, datasets))
     constant_logits: Any
     if weights is None:
@@ -133,8 +140,12 @@ def sample_from_datasets(datasets: Sequence[Any], weights: Any = None, seed: Any
         constant_logits = expand_dims(log(weights, name="logits"), 0)
     if len(datasets) == 1:
         return DatasetV1Adapter(datasets[0])
+
+    def select_dataset_constant_logits(pair: Any) -> Any:
+        return _draw(constant_logits, pair)
+
     selector = MapDataset(
-        RandomDataset(seed).batch(2), lambda pair: _draw(constant_logits, pair),
+        RandomDataset(seed).batch(2), select_dataset_constant_logits,
         use_inter_op_parallelism=False,
     )  # fmt: skip
     return DatasetV1Adapter(_DirectedInterleaveDataset(selector, datasets))
@@ -225,7 +236,7 @@ def _acceptance(initial: Any, target: Any) -> tuple[Any, Any]:
 
 
 def _filtered(dataset: Any, accepted: Any, initial: Any, classes: Any, seed: Any) -> Any:
-    def warned(kept: Any, share: Any) -> Any:
+    def maybe_warn_on_large_rejection(kept: Any, share: Any) -> Any:
         rejected = reduce_sum((1 - kept) * share)
         return cond(
             less(rejected, 0.5),
@@ -236,10 +247,12 @@ def _filtered(dataset: Any, accepted: Any, initial: Any, classes: Any, seed: Any
             ),
         )  # fmt: skip
 
-    checked = DatasetV1.zip((accepted, initial)).map(warned)
-    found = DatasetV1.zip((classes, checked, dataset)).map(
-        lambda number, kept, data: (number, gather(kept, number), data)
-    )
+    checked = DatasetV1.zip((accepted, initial)).map(maybe_warn_on_large_rejection)
+
+    def _gather_and_copy(number: Any, kept: Any, data: Any) -> Any:
+        return number, gather(kept, number), data
+
+    found = DatasetV1.zip((classes, checked, dataset)).map(_gather_and_copy)
     kept = found.filter(lambda _1, probability, _2: random_uniform([], seed=seed) < probability)
     return kept.map(lambda number, _, data: (number, data))
 
@@ -248,10 +261,10 @@ def _counted_shares(target: Any, classes: Any) -> Any:
     count = target.shape[0] or shape(target)[0]
     first = fill([count], np.int64(_FIRST_COUNT))
 
-    def update(seen: Any, numbers: Any) -> tuple[Any, Any]:
+    def update_estimate_and_tile(seen: Any, numbers: Any) -> tuple[Any, Any]:
         ones = one_hot(numbers, seen.get_shape()[0], dtype=dtypes.int64)
         seen = add(seen, reduce_sum(ones, 0))
         shares = cast(truediv(seen, reduce_sum(seen)), dtypes.float32)
         return seen, tile(expand_dims(shares, 0), [_COUNTED, 1])
 
-    return classes.batch(_COUNTED).apply(scan(first, update)).unbatch()
+    return classes.batch(_COUNTED).apply(scan(first, update_estimate_and_tile)).apply(unbatch())

@@ -22,7 +22,8 @@ from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.ops.arrays.select import where
 from stillflow.ops.checks.comparisons import assert_less
 from stillflow.ops.constants import constant
-from stillflow.ops.data.grouping import group_by_reducer_dataset_op, group_by_window_dataset_op
+from stillflow.ops.data.experimental_names import experimental
+from stillflow.ops.data.grouping import group_by_window_dataset_op
 from stillflow.ops.math.comparison import less, less_equal, logical_and
 from stillflow.ops.math.reductions import reduce_min
 
@@ -175,7 +176,7 @@ class _GroupByReducerDataset(UnaryDataset):
         parts = [wrapped.function for wrapped in self._wrapped]
         super().__init__(
             input_dataset,
-            group_by_reducer_dataset_op(
+            experimental["GroupByReducerDataset"](
                 input_dataset._variant_tensor,
                 *[part.captured_inputs for part in parts],
                 key_func=parts[0],

@@ -112,7 +112,7 @@ def assert_element_shape(expected_shapes: Any) -> Transformation:
       expected_shapes: shapes, in the structure of the elements.
     """
 
-    def checked(*elements: Any) -> Any:
+    def _check_shape(*elements: Any) -> Any:
         pairs = zip(nest.flatten(expected_shapes), nest.flatten(elements), strict=False)
         return nest.pack_sequence_as(
             elements, [with_shape(shape, tensor) if shape else tensor for shape, tensor in pairs]
@@ -124,7 +124,7 @@ def assert_element_shape(expected_shapes: Any) -> Transformation:
         merged = [old.merge_with(new) for old, new in zip(nest.flatten(shapes), flat, strict=True)]
         types, _, classes = legacy_structure(dataset)
         return _RestructuredDataset(
-            dataset.map(checked), types, output_shapes=nest.pack_sequence_as(shapes, merged),
+            dataset.map(_check_shape), types, output_shapes=nest.pack_sequence_as(shapes, merged),
             output_classes=classes,
         )  # fmt: skip
 

@@ -87,35 +87,44 @@ def _decode(message: Any) -> Any:
     )
 
 
-def to_message(value: Any, dtype: Any = None) -> Any:
+def to_message(value: Any, dtype: Any = None, packed: bool = False) -> Any:
     """A run-time value, an integer or bytes as a `TensorProto`.
 
     Args:
       value: what to write.
       dtype: its type, where the value alone does not tell it.
+      packed: whether strings are written in one piece.
     """
     if isinstance(value, bytes):
         return tensor_proto.to_proto(np.array(value, object), dtypes.string)
     if isinstance(value, int):
         return tensor_proto.to_proto(np.array(value, np.int64), dtypes.int64)
     if is_variant(value):
-        return _variants_to_message(value)
+        return _packed(encode_array(value), dtypes.variant)
     array = to_stored(value)
     if dtype is None and isinstance(value, torch.Tensor):
         dtype = dtypes.from_torch_name(str(value.dtype).removeprefix("torch."))
-    return tensor_proto.to_proto(array, dtype or dtypes.string)
+    if dtype is None or dtype == dtypes.string:
+        return _packed(array, dtypes.string) if packed else tensor_proto.to_proto(array, dtype)
+    message = _empty_message(dtype, array.shape)
+    message.tensor_content = np.ascontiguousarray(array).tobytes()
+    return message
 
 
-def _variants_to_message(value: Any) -> Any:
-    """As TensorFlow does it: the lengths of all messages, then the messages."""
+def _empty_message(dtype: Any, shape: Any) -> Any:
     from stillflow.protos import TensorProto
 
-    encoded = encode_array(value)
-    items = encoded.reshape(-1).tolist()
-    message = TensorProto(dtype=dtypes.variant.as_datatype_enum)
+    message = TensorProto(dtype=dtype.as_datatype_enum)
     message.tensor_shape.SetInParent()
-    for size in encoded.shape:
+    for size in shape:
         message.tensor_shape.dim.add(size=size)
+    return message
+
+
+def _packed(array: np.ndarray, dtype: Any) -> Any:
+    """Bytes in one piece: all lengths, then all bytes."""
+    items = array.reshape(-1).tolist()
+    message = _empty_message(dtype, array.shape)
     lengths = varint.encode_all(np.array([len(item) for item in items], np.int64))
     message.tensor_content = bytes(lengths) + b"".join(items)
     return message

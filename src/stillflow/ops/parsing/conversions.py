@@ -17,7 +17,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.dispatch import dispatchable
-from stillflow.ops.io.stored import from_stored, shape_text, to_stored
+from stillflow.ops.io.stored import from_stored, shape_text
 from stillflow.ops.io.variants import from_message, to_message
 from stillflow.ops.parsing.columns import refuse
 from stillflow.ops.strings.numbers import decode_raw_op
@@ -100,19 +100,7 @@ def serialize_tensor_kernel(node: Node) -> Any:
     dtype = node.T
 
     def serialize_tensor(value: Any) -> np.ndarray:
-        if dtype == dtypes.variant:
-            return np.array(to_message(value).SerializeToString(), dtype=object)
-        array = to_stored(value)
-        if dtype == dtypes.string:
-            message = tensor_proto.to_proto(array, dtype)
-        else:
-            from stillflow.protos import TensorProto
-
-            message = TensorProto(dtype=dtype.as_datatype_enum)
-            message.tensor_shape.SetInParent()
-            for size in value.shape:
-                message.tensor_shape.dim.add(size=size)
-            message.tensor_content = np.ascontiguousarray(array).tobytes()
+        message = to_message(value, dtype)
         return np.array(message.SerializeToString(deterministic=True), dtype=object)
 
     return serialize_tensor

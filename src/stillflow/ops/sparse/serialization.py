@@ -63,7 +63,7 @@ def _packing(node: Any) -> Any:
     """What makes an element of the result of one part of a sparse tensor."""
     if node.out_type == dtypes.variant:
         return lambda value, dtype: value
-    return lambda value, dtype: to_message(value, dtype).SerializeToString()
+    return lambda value, dtype: to_message(value, dtype, packed=True).SerializeToString()
 
 
 def _fill(row: np.ndarray, pack: Any, dtype: Any, pieces: tuple[Any, Any, Any]) -> None:
