@@ -75,7 +75,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.contrib.rnn.python.ops.rnn_cell": {
         "_Linear": "stillflow.contrib.rnn.linear:Linear",
         "*": "stillflow.contrib.rnn.lstm stillflow.contrib.rnn.minimal"
-             " stillflow.contrib.rnn.weight_norm",
+             " stillflow.contrib.rnn.ntm stillflow.contrib.rnn.weight_norm",
     },
     "tensorflow.contrib.seq2seq.python.ops.beam_search_decoder": {
         "_beam_search_step": "stillflow.contrib.seq2seq.beam_step:beam_search_step",

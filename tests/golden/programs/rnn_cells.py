@@ -71,6 +71,17 @@ for _name, _make in {
     "simple_unit": lambda tf: tf.contrib.rnn.SRUCell(3),
     "attention": lambda tf: tf.contrib.rnn.AttentionCellWrapper(
         tf.nn.rnn_cell.BasicLSTMCell(4), 3),
+    "grid": lambda tf: tf.contrib.rnn.GridLSTMCell(
+        2, feature_size=2, frequency_skip=1, num_frequency_blocks=[2]),
+    "grid_peepholes": lambda tf: tf.contrib.rnn.GridLSTMCell(
+        2, use_peepholes=True, cell_clip=0.2, num_unit_shards=2, feature_size=2, frequency_skip=1,
+        num_frequency_blocks=[1, 1], start_freqindex_list=[0, 1], end_freqindex_list=[2, 3]),
+    "grid_shared": lambda tf: tf.contrib.rnn.GridLSTMCell(
+        2, use_peepholes=True, share_time_frequency_weights=True, feature_size=2, frequency_skip=1,
+        num_frequency_blocks=[2], couple_input_forget_gates=True, state_is_tuple=False),
+    "grid_both_ways": lambda tf: tf.contrib.rnn.BidirectionalGridLSTMCell(
+        2, share_time_frequency_weights=True, feature_size=2, frequency_skip=1,
+        num_frequency_blocks=[2], backward_slice_offset=1),
     "projections": lambda tf: tf.contrib.rnn.OutputProjectionWrapper(
         tf.contrib.rnn.InputProjectionWrapper(tf.nn.rnn_cell.GRUCell(4), 2, activation=tf.tanh),
         3),
@@ -94,3 +105,15 @@ def refusals(tf):
         "integers": raised(cells.GRUCell(2), tf.ones([2, 3], tf.int32), tf.ones([2, 2], tf.int32)),
         "initial_state": raised(cells.GRUCell(2).get_initial_state),
     })
+
+
+@program
+def compiled_cells(tf):
+    tf.set_random_seed(7)
+    x = tf.placeholder(tf.float32, [2, 3])
+    outputs = []
+    for stateful in (False, True):
+        cell = tf.contrib.rnn.CompiledWrapper(tf.nn.rnn_cell.BasicLSTMCell(2), stateful)
+        outputs.append(cell(x, cell.zero_state(2, tf.float32), scope=f"cell_{int(stateful)}")[0])
+    return Run({"outputs": outputs}, {x: wave(2, 3)}, setup=[tf.global_variables_initializer()],
+               facts={"sizes": [str(cell.state_size), cell.output_size]})

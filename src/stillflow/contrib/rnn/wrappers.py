@@ -8,9 +8,11 @@ from typing import Any
 import stillflow as tf
 from stillflow import nest
 from stillflow.contrib.rnn.linear import Linears
+from stillflow.graph.card import find
 from stillflow.graph.export import export
 from stillflow.nn.rnn_cell.base import RNNCell, assert_like_rnncell, warn_of_joined_state
 from stillflow.platform import tf_logging
+from stillflow.xla.jit_scope import jit_scope
 
 
 class _Wrapper(RNNCell):
@@ -291,3 +293,41 @@ class AttentionCellWrapper(_Wrapper):
             weights = tf.reshape(tf.nn.softmax(scores), [-1, length, 1, 1])
             attended = tf.reshape(tf.reduce_sum(weights * hidden, [1, 2]), [-1, size])
             return attended, tf.slice(past, [0, 1, 0], [-1, -1, -1])
+
+
+@export("contrib.rnn.CompiledWrapper")
+class CompiledWrapper(RNNCell):
+    """Wishes that a cell be compiled.
+
+    Args:
+      cell: the cell.
+      compile_stateful: whether stateful operations are to be compiled, too.
+    """
+
+    def __init__(self, cell: Any, compile_stateful: bool = False) -> None:
+        super().__init__()
+        self._cell, self._compile_stateful = cell, compile_stateful
+
+    @property
+    def state_size(self) -> Any:
+        return self._cell.state_size
+
+    @property
+    def output_size(self) -> Any:
+        return self._cell.output_size
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        """The zero state of the cell inside."""
+        with self._zero_state_scope(batch_size):
+            return self._cell.zero_state(batch_size, dtype)
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+        """Calls the cell, whose operations are marked."""
+        wish: Any = self._compile_stateful or _is_stateless
+        with jit_scope(compile_ops=wish):
+            return self._cell(inputs, state, scope=scope)
+
+
+def _is_stateless(node_def: Any) -> bool:
+    card = find(node_def.op)
+    return card is not None and not card.signature.is_stateful
