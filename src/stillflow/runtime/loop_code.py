@@ -13,6 +13,7 @@ from stillflow.runtime.emit import Emitter
 from stillflow.runtime.failures import named_error
 from stillflow.runtime.interrupts import current_interrupt
 from stillflow.runtime.joins import join
+from stillflow.runtime.loop_batches import Batch, at_once, batch_of
 from stillflow.runtime.loop_memory import shown_variables
 from stillflow.runtime.loop_sums import add_in_place
 from stillflow.runtime.loop_wiring import LoopVariable, Unstructured
@@ -54,6 +55,7 @@ class LoopCode:
         self.unboxed: dict[str, str] = {}  # variables that are numbers -> what makes them such
         self.carried: dict[LoopVariable, str] = {}  # new values that are written out
         self.owned: set[str] = set()  # variables that are written into
+        self.batch: Batch | None = None
         self.next = {variable: self._next(variable) for variable in variables}
         leaving = [tracer.values[op._inputs[0]] for op in tracer.loop.frame.exits]
         self.leaving = [value for value in leaving if value.guard is not None]
@@ -96,6 +98,7 @@ class LoopCode:
             value.name: (tracer.facts.dims(tensor), tensor.dtype.base_dtype)
             for tensor, value in tracer.values.items()
         }
+        self.batch = batch_of(self, shapes)
         self.owned = add_in_place(self, shapes)
         zeros = zeros_of([step for part in PARTS for step in self.parts[part]])
         for part in PARTS:
@@ -151,7 +154,8 @@ class LoopCode:
     def compile(self) -> Callable[..., Any]:
         """The loop as a function of its parameters and initial values (that are no constants)."""
         if self._compiled is None:
-            self._compiled = LoopEmitter(self).loop_function()
+            turning = LoopEmitter(self).loop_function()
+            self._compiled = turning if self.batch is None else at_once(self.batch, turning)
         return self._compiled
 
 

@@ -75,14 +75,20 @@ def broadcasting_call(node: Node, function: Callable[..., Any]) -> Any:
 
 
 def is_finite(x: Any) -> bool:
-    """Whether all numbers are known to be finite; not asked on devices, which would have to wait.
+    """Whether all numbers are known to be finite.
+
+    Not asked on devices, which would have to wait, nor where `torch.vmap` computes for many turns
+    of a loop, which has no single answer.
 
     The sum is far cheaper than looking at every element. It may be infinite or NaN without any
     element being so: then the caller merely takes the longer way.
     """
     if not x.is_cpu:
         return False
-    total = x.item() if x.ndim == 0 else x.sum().item()
+    try:
+        total = x.item() if x.ndim == 0 else x.sum().item()
+    except RuntimeError:
+        return False
     return bool(total - total == 0)
 
 
