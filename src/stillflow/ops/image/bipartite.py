@@ -33,14 +33,24 @@ def bipartite_match_shape(node: Node) -> Any:
     return [(rows,), (columns,)]
 
 
-def _by_distance(distances: np.ndarray) -> Iterator[tuple[int, int]]:
-    """The pairs, nearest first; equally near ones as a heap hands them out."""
-    ordered = np.sort(distances, axis=None)
-    if (ordered[1:] > ordered[:-1]).all():
-        order = np.argsort(distances, axis=None)
-        for place in order.tolist():
-            yield divmod(place, distances.shape[1])
-        return
+def _nearest(distances: np.ndarray) -> list[tuple[int, int]] | None:
+    """The nearest pairs, of which none shares a row or a column with one before.
+
+    None if two of them are equally near, or one infinitely far: the heap knows which comes first.
+    """
+    left, found = distances.copy(), []
+    for _ in range(min(distances.shape)):
+        row, column = divmod(int(left.argmin()), distances.shape[1])
+        least = left[row, column]
+        if not np.isfinite(least) or np.count_nonzero(left == least) > 1:
+            return None
+        left[row], left[:, column] = np.inf, np.inf
+        found.append((row, column))
+    return found
+
+
+def _by_heap(distances: np.ndarray) -> Iterator[tuple[int, int]]:
+    """All pairs, nearest first; equally near ones as a heap hands them out."""
     heap: list[tuple[float, int, int]] = []
     for (row, column), distance in np.ndenumerate(distances):
         heaps.push(heap, (-distance, row, column))
@@ -63,7 +73,8 @@ def _match(distances: Any, valid: Any, top: int) -> tuple[Any, Any]:
         )
     of_row, of_column = np.full(rows, -1, np.int32), np.full(columns, -1, np.int32)
     left = min(count, columns) if top <= 0 else top
-    for row, column in _by_distance(distances[:count].cpu().numpy()):
+    given = distances[:count].cpu().numpy()
+    for row, column in _nearest(given) or _by_heap(given):
         if left <= 0:
             break
         if of_row[row] == -1 and of_column[column] == -1:
