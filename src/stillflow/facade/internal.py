@@ -56,6 +56,7 @@ MODULES = {
     "tensorflow.python.tools.freeze_graph": "stillflow.tools.freeze_graph",
     "tensorflow.python.tools.import_pb_to_tensorboard": "stillflow.tools.import_pb_to_tensorboard",
     "tensorflow.python.tools.inspect_checkpoint": "stillflow.tools.inspect_checkpoint",
+    "tensorflow.python.tools.saved_model_cli": "stillflow.tools.saved_model_cli",
     "tensorflow.python.tools.optimize_for_inference": "stillflow.tools.optimize_for_inference",
     "tensorflow.python.tools.optimize_for_inference_lib":
         "stillflow.tools.optimize_for_inference_lib",
@@ -152,7 +153,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "get_gradient_function": "stillflow.graph.gradient_registry:gradient_function",
         "internal_convert_to_tensor": "stillflow.graph.conversion:convert_to_tensor",
         "IndexedSlicesValue": "stillflow.graph.indexed_slices:IndexedSlicesValue",
-        "*": "stillflow.facade.framework_ops stillflow.facade.statistics stillflow.graph.graph"
+        "*": "stillflow.facade.framework_ops stillflow.profiler.statistics stillflow.graph.graph"
              " stillflow.graph.eager_mode stillflow.graph.collection_protos"
              " stillflow.graph.api stillflow.graph.conversion stillflow.graph.tensor_like"
              " stillflow.graph.indexed_slices stillflow.graph.default_session",

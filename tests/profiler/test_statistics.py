@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import stillflow as tf
-from stillflow.facade import statistics
+from stillflow.profiler import statistics
 
 
 def test_statistics_are_found_by_type(monkeypatch):

@@ -57,6 +57,11 @@ class RegisterStatistics:
         return f
 
 
+def find_statistics(op_type: str, statistic_type: str) -> Statistics | None:
+    """The function that is registered for a type of operation, or None."""
+    return _functions.get((op_type, statistic_type))
+
+
 def get_stats_for_node_def(graph: Any, node: Any, statistic_type: str) -> OpStats:
     """Return what is registered for the type of a node, without a value if nothing is.
 
@@ -65,5 +70,5 @@ def get_stats_for_node_def(graph: Any, node: Any, statistic_type: str) -> OpStat
       node: a NodeDef.
       statistic_type: e.g. "flops".
     """
-    function = _functions.get((node.op, statistic_type))
+    function = find_statistics(node.op, statistic_type)
     return function(graph, node) if function is not None else OpStats(statistic_type)

@@ -1,0 +1,172 @@
+"""Profiles of traced runs, by line, over steps; advice; where reports go."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import stillflow as tf
+from stillflow.profiler.context import ProfileContext
+from stillflow.protos import OpLogProto, ProfileProto
+
+BUILDER = tf.profiler.ProfileOptionBuilder
+QUIET = {"output": "none"}
+
+
+@pytest.fixture
+def model():
+    """(graph, step, feeds) of a small net."""
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [None, 20], name="x")
+        weights = tf.get_variable("weights", [20, 10])
+        loss = tf.reduce_mean(tf.square(tf.matmul(x, weights, name="product")), name="loss")
+        step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+        yield graph, step, {x: np.ones((64, 20), np.float32)}
+
+
+def traced(graph, step, feeds, runs=1):
+    """The `RunMetadata` of some runs."""
+    found = []
+    with tf.Session(graph=graph) as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(runs):
+            found.append(tf.RunMetadata())
+            options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+            session.run(step, feeds, options=options, run_metadata=found[-1])
+    return found
+
+
+def find(node, name):
+    """The node of a name in a tree of messages."""
+    if node.name == name:
+        return node
+    return next(filter(None, (find(child, name) for child in node.children)), None)
+
+
+def test_a_run_gives_times_memory_and_shapes(model):
+    (metadata,) = traced(*model)
+    result = tf.profiler.profile(model[0], metadata, options={**BUILDER.time_and_memory(), **QUIET})
+    product = find(result, "product")
+    assert product.run_count == 1
+    assert 0 < product.exec_micros <= result.total_exec_micros
+    assert product.cpu_exec_micros == product.exec_micros
+    assert product.output_bytes == 64 * 10 * 4
+    assert product.devices[0].endswith("CPU:0")
+
+
+def test_operations_of_unknown_shape_have_no_count_and_that_is_said(model, capsys):
+    result = tf.profiler.profile(model[0], options={**BUILDER.float_operation(), **QUIET})
+    assert find(result, "product") is None
+    assert "ops no flops stats due to incomplete shapes." in capsys.readouterr().err
+
+
+def test_lines_of_the_program_count_what_they_made(model, capsys):
+    result = tf.profiler.profile(
+        model[0], cmd="code", options=BUILDER.trainable_variables_parameter()
+    )
+    assert result.total_parameters == 200
+    printed = capsys.readouterr().out
+    assert "test_profiler.py:" in printed and "200 params" in printed
+    assert "resource" not in printed and "stillflow/" not in printed
+
+
+def test_the_time_of_a_profiler_is_the_mean_of_its_steps(model):
+    profiler = tf.profiler.Profiler(model[0])
+    for number, metadata in enumerate(traced(*model, runs=3)):
+        profiler.add_step(number, metadata)
+    options = {**BUILDER.time_and_memory(), **QUIET}
+    mean = profiler.profile_name_scope(options)
+    each = [profiler.profile_name_scope({**options, "step": n}) for n in range(3)]
+    times = [find(one, "product").exec_micros for one in each]
+    assert min(times) <= find(mean, "product").exec_micros <= max(times)
+    assert find(mean, "product").run_count == 3
+    assert profiler.profile_graph(options).total_exec_micros > 0
+    assert profiler.profile_operations(options).total_exec_micros > 0
+    assert profiler.profile_python(options).total_exec_micros > 0
+    with pytest.raises(tf.errors.NotFoundError, match="-step=9 not found"):
+        profiler.profile_graph({**options, "step": 9})
+
+
+def test_advice_names_the_most_expensive_type(model):
+    (metadata,) = traced(*model)
+    reports = tf.profiler.advise(model[0], metadata).checkers["ExpensiveOperationChecker"].reports
+    assert len(reports) == 1 and reports[0].startswith("top 1 operation type: ")
+    assert not tf.profiler.advise(model[0]).checkers["ExpensiveOperationChecker"].reports
+
+
+def test_a_timeline_is_a_trace_for_each_step(model, tmp_path):
+    (metadata,) = traced(*model)
+    options = BUILDER(BUILDER.time_and_memory()).with_timeline_output(str(tmp_path / "t")).build()
+    tf.profiler.profile(model[0], metadata, cmd="graph", options=options)
+    with open(tmp_path / "t_0") as file:
+        assert json.load(file)["traceEvents"]
+
+
+def test_outputs_that_there_are_not_are_refused(model):
+    options = BUILDER().with_pprof_output("x").build()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Unknown output type: pprof"):
+        tf.profiler.profile(model[0], options=options)
+
+
+def test_marks_and_counts_may_be_given(model):
+    log = OpLogProto()
+    log.log_entries.add(name="product", float_ops=77, types=["mine"])
+    options = BUILDER(BUILDER.float_operation()).with_accounted_types(["mine"]).build()
+    result = tf.profiler.profile(model[0], op_log=log, options={**options, **QUIET})
+    assert result.total_float_ops == 77
+
+
+def test_the_log_of_operations_is_a_file(model, tmp_path):
+    tf.profiler.write_op_log(model[0], str(tmp_path))
+    log = OpLogProto.FromString((tmp_path / "tfprof_log").read_bytes())
+    entries = {entry.name: entry for entry in log.log_entries}
+    assert list(entries["weights"].types) == ["_trainable_variables"]
+    trace = entries["product"].code_def.traces[-1]
+    assert log.id_to_string[trace.file_id].endswith("test_profiler.py")
+    assert log.id_to_string[trace.function_id] == "model"
+
+
+class TestContext:
+    def run(self, model, count, **arguments):
+        graph, step, feeds = model
+        with ProfileContext(**arguments) as context:
+            context.add_auto_profiling("op", {**BUILDER.time_and_memory(), **QUIET}, [2])
+            with tf.Session(graph=graph) as session:
+                session.run(tf.global_variables_initializer())
+                for _ in range(count):
+                    session.run(step, feeds)
+        return context
+
+    def test_profiles_and_writes_chosen_runs(self, model, tmp_path):
+        context = self.run(
+            model, 5, profile_dir=str(tmp_path / "p"), trace_steps=[1, 3], dump_steps=[4]
+        )
+        assert set(context.get_profiles("op")) == {2}
+        profile = ProfileProto.FromString((tmp_path / "p" / "profile_4").read_bytes())
+        assert list(profile.steps) == [1, 2, 3]
+        assert "product" in {node.name for node in profile.nodes.values()}
+        with pytest.raises(ValueError, match="No autoprofiler for command: scope"):
+            context.get_profiles("scope")
+
+    def test_leaves_sessions_as_they_were(self, model, tmp_path):
+        plain = tf.Session.run
+        self.run(model, 1, profile_dir=str(tmp_path))
+        assert tf.Session.run is plain
+
+    def test_writes_traces_for_those_who_look_for_mistakes(self, model, tmp_path):
+        self.run(model, 3, profile_dir=str(tmp_path), trace_steps=[1], debug=True)
+        assert "step_stats" in (tmp_path / "run_meta_1").read_text()
+
+    def test_does_nothing_if_it_is_not_enabled(self, tmp_path):
+        with ProfileContext(None, enabled=False) as context:
+            context.trace_next_step()
+            context.dump_next_step()
+            assert context.profiler is None
+
+    def test_refuses(self):
+        with pytest.raises(ValueError, match="Must have a directory"):
+            ProfileContext("")
+        with pytest.raises(ValueError, match="up to 100 steps"):
+            ProfileContext("x", range(101))
