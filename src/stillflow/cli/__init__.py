@@ -23,11 +23,12 @@ COMMANDS = {
     "strip_unused": "remove from a graph what some of its nodes do not need",
     "inspect_checkpoint": "print the tensors in a checkpoint",
     "import_pb_to_tensorboard": "write a graph into an event file for TensorBoard",
+    "saved_model_cli": "show what is in a SavedModel, and run it",
 }
 # Commands that are tools of TensorFlow's.
 _TOOLS = frozenset({
     "freeze_graph", "import_pb_to_tensorboard", "inspect_checkpoint", "optimize_for_inference",
-    "strip_unused",
+    "saved_model_cli", "strip_unused",
 })
 
 USAGE = """\
