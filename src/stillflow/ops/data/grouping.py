@@ -73,7 +73,7 @@ class _Grouping(Walk):
                 return next(self.current)  # type: ignore[no-any-return]
             except StopIteration:
                 if self.making is not None:
-                    del self.groups[self.making], self.sizes[self.making]
+                    del self.groups[self.making]
                     self.making = None
                 self._fill()
 
@@ -118,9 +118,10 @@ class _Grouping(Walk):
             for place, element in enumerate(group):
                 item = f"{name}[{place}]"
                 self.put_values(state, f"{item}_size", f"{item}[{{}}]", element)
+        self.put(state, "window_sizes_size", len(self.sizes))
+        for index, number in enumerate(sorted(self.sizes)):
             self.put(state, f"window_sizes_[{index}]->key", number)
             self.put(state, f"window_sizes_[{index}]->value", self.sizes[number])
-        self.put(state, "window_sizes_size", len(self.sizes))
         if self.making is None:
             self.put(state, "current_iterator_not_initialized", b"")
         else:

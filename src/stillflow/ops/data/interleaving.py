@@ -404,9 +404,9 @@ def directed_interleave_dataset_kernel(node: Node) -> Any:
 
         def make(context: Context, prefix: str) -> Elements:
             started: list[Elements | None] = [
-                s.iterate(context, f"{prefix}[{i + 1}]") for i, s in enumerate(sources)
+                s.iterate(context, f"{prefix}[{i}]") for i, s in enumerate(sources)
             ]
-            return _Directed(selector.iterate(context, f"{prefix}[0]"), started)
+            return _Directed(selector.iterate(context, f"{prefix}.selector"), started)
 
         return Dataset("DirectedInterleave", sources[0].types, shapes, make)
 
