@@ -78,6 +78,8 @@ OBJECTS: dict[str, dict[str, str]] = {
              " stillflow.contrib.rnn.ntm stillflow.contrib.rnn.weight_norm",
     },
     "tensorflow.contrib.seq2seq.python.ops.beam_search_decoder": {
+        "BeamSearchDecoderV2":
+            "stillflow.contrib.seq2seq.beam_search_decoder:BeamSearchDecoderV2",
         "_beam_search_step": "stillflow.contrib.seq2seq.beam_step:beam_search_step",
         "_check_batch_beam": "stillflow.contrib.seq2seq.beams:assert_beams",
         "_check_static_batch_beam_maybe": "stillflow.contrib.seq2seq.beams:has_beams",

@@ -20,7 +20,7 @@ from stillflow.contrib.seq2seq.beams import (
     gather_tree_from_array,
     has_beams,
 )
-from stillflow.contrib.seq2seq.decoder import Decoder
+from stillflow.contrib.seq2seq.decoder import BaseDecoder, Decoder
 from stillflow.contrib.seq2seq.helpers import lookup
 from stillflow.graph.export import export
 from stillflow.graph.static_value import static_value
@@ -40,48 +40,26 @@ class FinalBeamSearchDecoderOutput(NamedTuple):
     beam_search_decoder_output: Any
 
 
-@export("contrib.seq2seq.BeamSearchDecoder")
-class BeamSearchDecoder(Decoder):
-    """Keeps the likeliest beginnings of a sequence.
+class _Beams:
+    """What decoders that keep the likeliest beginnings have in common."""
 
-    Args:
-      cell: an RNNCell.
-      embedding: a function of numbers, or the vectors.
-      start_tokens: int32 [batch], the first inputs.
-      end_token: int32 scalar, which finishes a sequence.
-      initial_state: of the cell, [batch * beam_width, ...] (`tile_batch`).
-      beam_width: how many beams there are.
-      output_layer: a layer applied to the cell's outputs.
-      length_penalty_weight: how much longer sequences are favoured.
-      coverage_penalty_weight: how much it counts that attention has covered the inputs.
-      reorder_tensor_arrays: whether TensorArrays in the state are put into the order of the final
-        beams.
+    _batch_size: Any
+    _end_token: Any
+    _embedding_fn: Any
 
-    Raises:
-      TypeError: if `cell` or `output_layer` is of the wrong type.
-      ValueError: if a token is of the wrong rank, or the state does not fit.
-    """
-
-    def __init__(
-        self,
-        cell: Any,
-        embedding: Any,
-        start_tokens: Any,
-        end_token: Any,
-        initial_state: Any,
-        beam_width: int,
-        output_layer: Any = None,
-        length_penalty_weight: Any = 0.0,
-        coverage_penalty_weight: Any = 0.0,
-        reorder_tensor_arrays: bool = True,
-    ) -> None:
+    def _set_up(
+        self, cell: Any, beam_width: int, output_layer: Any, penalties: tuple[Any, Any],
+        reorder_tensor_arrays: bool,
+    ) -> None:  # fmt: skip
         assert_like_rnncell("cell", cell)
         if output_layer is not None and not isinstance(output_layer, Layer):
             raise TypeError(f"output_layer must be a Layer, received: {type(output_layer)}")
         self._cell, self._output_layer = cell, output_layer
         self._reorder_tensor_arrays, self._beam_width = reorder_tensor_arrays, beam_width
-        self._penalties = (length_penalty_weight, coverage_penalty_weight)
-        self._embedding_fn = lookup(embedding)
+        self._penalties = penalties
+
+    def _begin(self, start_tokens: Any, end_token: Any, initial_state: Any) -> None:
+        """Takes what the search begins with."""
         tokens = tf.convert_to_tensor(start_tokens, dtype=tf.int32, name="start_tokens")
         if tokens.get_shape().ndims != 1:
             raise ValueError("start_tokens must be a vector")
@@ -90,12 +68,12 @@ class BeamSearchDecoder(Decoder):
             raise ValueError("end_token must be a scalar")
         self._batch_size = tf.size(start_tokens)
         self._initial_cell_state = nest.map_structure(
-            self._maybe_split_batch_beams, initial_state, cell.state_size
+            self._maybe_split_batch_beams, initial_state, self._cell.state_size
         )
-        self._start_tokens = tf.tile(tf.expand_dims(tokens, 1), [1, beam_width])
+        self._start_tokens = tf.tile(tf.expand_dims(tokens, 1), [1, self._beam_width])
         self._start_inputs = self._embedding_fn(self._start_tokens)
         self._finished = tf.one_hot(
-            tf.zeros([self._batch_size], dtype=tf.int32), depth=beam_width,
+            tf.zeros([self._batch_size], dtype=tf.int32), depth=self._beam_width,
             on_value=False, off_value=True, dtype=tf.bool,
         )  # fmt: skip
 
@@ -123,7 +101,8 @@ class BeamSearchDecoder(Decoder):
             parent_ids=tf.int32,
         )
 
-    def initialize(self, name: str | None = None) -> tuple[Any, Any, Any]:
+    def _first(self) -> tuple[Any, Any, Any]:
+        """What a search begins with: who is finished, the inputs, the state."""
         dtype = nest.flatten(self._initial_cell_state)[0].dtype
         log_probs = first_log_probs(self._batch_size, self._beam_width, dtype)
         seen = attention_probs(self._initial_cell_state, self._penalties[1])
@@ -240,3 +219,101 @@ class BeamSearchDecoder(Decoder):
         check = assert_beams(stacked, self._batch_size, self._beam_width)
         with tf.control_dependencies([check]):
             return gather_tree_from_array(stacked, parent_ids, sequence_length)
+
+
+@export("contrib.seq2seq.BeamSearchDecoder")
+class BeamSearchDecoder(_Beams, Decoder):
+    """Keeps the likeliest beginnings of a sequence.
+
+    Args:
+      cell: an RNNCell.
+      embedding: a function of numbers, or the vectors.
+      start_tokens: int32 [batch], the first inputs.
+      end_token: int32 scalar, which finishes a sequence.
+      initial_state: of the cell, [batch * beam_width, ...] (`tile_batch`).
+      beam_width: how many beams there are.
+      output_layer: a layer applied to the cell's outputs.
+      length_penalty_weight: how much longer sequences are favoured.
+      coverage_penalty_weight: how much it counts that attention has covered the inputs.
+      reorder_tensor_arrays: whether TensorArrays in the state are put into the order of the final
+        beams.
+
+    Raises:
+      TypeError: if `cell` or `output_layer` is of the wrong type.
+      ValueError: if a token is of the wrong rank, or the state does not fit.
+    """
+
+    def __init__(
+        self,
+        cell: Any,
+        embedding: Any,
+        start_tokens: Any,
+        end_token: Any,
+        initial_state: Any,
+        beam_width: int,
+        output_layer: Any = None,
+        length_penalty_weight: Any = 0.0,
+        coverage_penalty_weight: Any = 0.0,
+        reorder_tensor_arrays: bool = True,
+    ) -> None:
+        penalties = (length_penalty_weight, coverage_penalty_weight)
+        self._set_up(cell, beam_width, output_layer, penalties, reorder_tensor_arrays)
+        self._embedding_fn = lookup(embedding)
+        self._begin(start_tokens, end_token, initial_state)
+
+    def initialize(self, name: str | None = None) -> tuple[Any, Any, Any]:
+        return self._first()
+
+
+class BeamSearchDecoderV2(_Beams, BaseDecoder):
+    """`BeamSearchDecoder` as a layer, called with the vectors, tokens and state it begins with.
+
+    Args:
+      cell, beam_width, output_layer, length_penalty_weight, coverage_penalty_weight,
+        reorder_tensor_arrays: as for `BeamSearchDecoder`.
+      embedding_fn: a function of numbers; else vectors are given in calls.
+      **kwargs: as for `BaseDecoder`.
+
+    Raises:
+      ValueError: if `embedding_fn` is no function.
+    """
+
+    def __init__(
+        self,
+        cell: Any,
+        beam_width: int,
+        embedding_fn: Any = None,
+        output_layer: Any = None,
+        length_penalty_weight: Any = 0.0,
+        coverage_penalty_weight: Any = 0.0,
+        reorder_tensor_arrays: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        penalties = (length_penalty_weight, coverage_penalty_weight)
+        self._set_up(cell, beam_width, output_layer, penalties, reorder_tensor_arrays)
+        if embedding_fn is not None and not callable(embedding_fn):
+            raise ValueError(f"embedding_fn is expected to be a callable, got {type(embedding_fn)}")
+        self._given_fn = embedding_fn
+
+    def initialize(
+        self, embedding: Any, start_tokens: Any, end_token: Any, initial_state: Any
+    ) -> tuple[Any, Any, Any]:
+        """Begins a search.
+
+        Raises:
+          ValueError: if vectors are given beside a function.
+        """
+        if embedding is not None and self._given_fn is not None:
+            raise ValueError("embedding and embedding_fn cannot be provided at same time")
+        self._embedding_fn = self._given_fn if embedding is None else lookup(embedding)
+        self._begin(start_tokens, end_token, initial_state)
+        return self._first()
+
+    def call(  # type: ignore[override]
+        self, embedding: Any, start_tokens: Any, end_token: Any, initial_state: Any, **kwargs: Any
+    ) -> Any:
+        """Searches from these tokens and states; see `dynamic_decode`."""
+        return super().call(
+            embedding, initial_state, start_tokens=start_tokens, end_token=end_token, **kwargs
+        )

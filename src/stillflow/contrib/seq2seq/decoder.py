@@ -9,6 +9,7 @@ from stillflow import nest
 from stillflow.graph.export import export
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import TensorShape
+from stillflow.layers.base_layer import Layer
 from stillflow.nn.recurrent.steps import recurrent_scope, transpose_batch_time
 from stillflow.nn.rnn_cell.sizes import zero_state_tensors
 
@@ -52,6 +53,50 @@ class Decoder:
         return False
 
 
+class BaseDecoder(Layer):
+    """A decoder as a layer, which is given what it begins with when it is called.
+
+    A subclass defines `initialize(inputs, initial_state, ...)`, and the rest as for `Decoder`.
+
+    Args:
+      output_time_major, impute_finished, maximum_iterations, parallel_iterations, swap_memory: as
+        for `dynamic_decode`.
+    """
+
+    def __init__(
+        self,
+        output_time_major: bool = False,
+        impute_finished: bool = False,
+        maximum_iterations: Any = None,
+        parallel_iterations: int = 32,
+        swap_memory: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.output_time_major, self.impute_finished = output_time_major, impute_finished
+        self.maximum_iterations = maximum_iterations
+        self.parallel_iterations, self.swap_memory = parallel_iterations, swap_memory
+
+    tracks_own_finished = False
+
+    def call(self, inputs: Any, initial_state: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
+        """Decodes; see `dynamic_decode`."""
+        return dynamic_decode(
+            self,
+            output_time_major=self.output_time_major,
+            impute_finished=self.impute_finished,
+            maximum_iterations=self.maximum_iterations,
+            parallel_iterations=self.parallel_iterations,
+            swap_memory=self.swap_memory,
+            decoder_init_input=inputs,
+            decoder_init_kwargs={**kwargs, "initial_state": initial_state},
+        )
+
+    def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> Any:
+        """The outputs and the state after the last step; by default left as they are."""
+        raise NotImplementedError
+
+
 @export("contrib.seq2seq.dynamic_decode")
 def dynamic_decode(
     decoder: Any,
@@ -66,7 +111,8 @@ def dynamic_decode(
     """Runs a decoder until all sequences are finished.
 
     Args:
-      decoder: a Decoder.
+      decoder: a Decoder, or a BaseDecoder, whose inputs come as `decoder_init_input` and
+        `decoder_init_kwargs`.
       output_time_major: whether the outputs are [time, batch, ...].
       impute_finished: whether finished sequences keep their state and give zeros.
       maximum_iterations: int32 scalar, the most steps; None for no limit.
@@ -80,8 +126,13 @@ def dynamic_decode(
       TypeError: if `decoder` is none.
       ValueError: if `maximum_iterations` is no scalar.
     """
-    if not isinstance(decoder, Decoder):
+    if not isinstance(decoder, (Decoder, BaseDecoder)):
         raise TypeError(f"Expected decoder to be type Decoder, but saw: {type(decoder)}")
+    given: tuple[Any, ...] = ()
+    named: dict[str, Any] = {}
+    if isinstance(decoder, BaseDecoder):
+        given = (kwargs.pop("decoder_init_input", None),)
+        named = kwargs.pop("decoder_init_kwargs", {})
     if kwargs:
         raise TypeError(f"dynamic_decode() got unexpected keyword arguments {sorted(kwargs)}")
     with recurrent_scope(scope, "decoder", unique=True):
@@ -91,7 +142,7 @@ def dynamic_decode(
             )
             if maximum_iterations.get_shape().ndims != 0:
                 raise ValueError("maximum_iterations must be a scalar")
-        finished, inputs, state = decoder.initialize()
+        finished, inputs, state = decoder.initialize(*given, **named)
         body = _Body(decoder, impute_finished)
         if maximum_iterations is not None:
             finished = tf.logical_or(finished, maximum_iterations <= 0)
