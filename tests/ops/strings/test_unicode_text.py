@@ -9,26 +9,30 @@ from hypothesis import strategies as st
 
 from stillflow.ops.strings.unicode_text import characters, codec_of, encode, scripts_of
 
-ENCODINGS = [b"UTF-8", b"UTF-16-BE", b"UTF-16-LE", b"UTF-32-BE", b"utf16", b"Shift_JIS", b"latin1"]
+ENCODINGS = [
+    b"UTF-8", b"UTF-16-BE", b"UTF-16-LE", b"UTF-32-BE", b"utf16", b"Shift_JIS", b"latin1",
+]  # fmt: skip
 
 
 @given(st.text(), st.sampled_from(ENCODINGS))
 def test_characters_are_those_of_the_text_and_cover_it(text: str, encoding: bytes) -> None:
     codec = codec_of(encoding)
     data = text.encode(codec, "ignore")
-    found = list(characters(data, codec))
+    found = characters([b"", data, data], codec)
     expected = data.decode(codec)
-    assert "".join(chr(character.code) for character in found) == expected
-    assert sum(character.size for character in found) == (len(data) if expected else 0)
+    assert "".join(map(chr, found.codes)) == expected * 2
+    assert found.counts.tolist() == [0, len(expected), len(expected)]
+    assert found.sizes.sum() == (2 * len(data) if expected else 0)
+    assert (found.starts()[: len(expected)] == found.starts()[len(expected) :]).all()
 
 
 @given(st.binary(max_size=12), st.sampled_from(ENCODINGS[:4]))
 def test_malformed_bytes_are_what_python_replaces(data: bytes, encoding: bytes) -> None:
     codec = codec_of(encoding)
-    found = list(characters(data, codec))
-    shown = "".join("\ufffd" if c.malformed else chr(c.code) for c in found)
-    assert shown == data.decode(codec, "replace")
-    assert sum(character.size for character in found) == len(data)
+    found = characters([data], codec)
+    shown = np.where(found.malformed, 0xFFFD, found.codes)
+    assert "".join(map(chr, shown)) == data.decode(codec, "replace")
+    assert found.sizes.sum() == len(data)
 
 
 @pytest.mark.parametrize("encoding", [b"klingon", b"idna", b"rot13", b"base64", b""])
@@ -38,10 +42,10 @@ def test_what_is_no_encoding_of_text_is_refused(encoding: bytes) -> None:
 
 
 def test_halves_of_pairs_meet_or_are_replaced() -> None:
-    codes = [0xD83D, 0xDE0A, 0xD800]
-    assert encode(codes, b"UTF-8") == "\U0001f60a\ufffd".encode()
-    assert encode(codes, b"UTF-16-BE") == b"\xd8\x3d\xde\x0a\xd8\x00"
-    assert encode(codes, b"UTF-32-BE") == b"\0\x01\xf6\x0a\0\0\xd8\0"
+    codes, counts = np.array([0xD83D, 0xDE0A, 0xD800, 65]), [3, 0, 1]
+    assert encode(codes, counts, b"UTF-8") == ["\U0001f60a\ufffd".encode(), b"", b"A"]
+    assert encode(codes, counts, b"UTF-16-BE")[0] == b"\xd8\x3d\xde\x0a\xd8\x00"
+    assert encode(codes, counts, b"UTF-32-BE")[0] == b"\0\x01\xf6\x0a\0\0\xd8\0"
 
 
 def test_scripts_agree_with_the_names_of_letters() -> None:

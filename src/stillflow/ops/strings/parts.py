@@ -167,10 +167,12 @@ def _split_kernel(split: Callable[[bytes, bytes], list[bytes]], argument: str) -
                 raise ValueError(f"{name} must be a {kind}, got shape: {given}")
         rows = [split(text, separator.item()) for text in x]
         values = [part for row in rows for part in row]
-        indices = [(i, j) for i, row in enumerate(rows) for j in range(len(row))]
-        shape = (len(rows), max(map(len, rows), default=0))
+        counts = np.fromiter(map(len, rows), np.int64, len(rows))
+        columns = np.arange(len(values)) - np.repeat(np.cumsum(counts) - counts, counts)
+        indices = np.stack([np.repeat(np.arange(len(rows)), counts), columns], 1)
+        shape = (len(rows), max(counts, default=0))
         return (
-            torch.tensor(indices, dtype=torch.int64).reshape(-1, 2),
+            torch.from_numpy(indices),
             strings_of(values, (len(values),)),
             torch.tensor(shape, dtype=torch.int64),
         )

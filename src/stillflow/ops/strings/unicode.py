@@ -18,7 +18,7 @@ from stillflow.ops.kernels import torch_type
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.strings import unicode_text
 from stillflow.ops.strings.elementwise import same_shape
-from stillflow.ops.strings.kernels import strings_of, to_strings
+from stillflow.ops.strings.kernels import strings_of
 from stillflow.ops.strings.unicode_text import ErrorPolicy
 
 _OPTIONS = """
@@ -72,25 +72,23 @@ def unicode_encode_shape(node: Node) -> Any:
 # ---- Kernels
 
 
-def _reader(node: Node) -> Callable[[bytes], list[tuple[int, int]]]:
-    """What gives the code points of a text and the places of their first bytes."""
+def _reader(node: Node) -> Callable[[np.ndarray], tuple[np.ndarray, ...]]:
+    """What gives of texts how many characters each has, their codes and where they start."""
     policy = ErrorPolicy(node.errors, node.replacement_char, node.replace_control_characters)
     policy.check()
     codec = unicode_text.codec_of(node.input_encoding)
-    transcodes = node.op.type == "UnicodeTranscode"
+    refuses_control = node.op.type == "UnicodeTranscode"
 
-    def read(text: bytes) -> list[tuple[int, int]]:
-        found, place = [], 0
-        for character in unicode_text.characters(text, codec):
-            code: int | None = character.code
-            if policy.refuses(character):
-                if policy.errors == b"strict" and (character.malformed or transcodes):
-                    raise ValueError("Invalid formatting on input string")
-                code = None if policy.errors == b"ignore" else policy.replacement
-            if code is not None:
-                found.append((code, place))
-            place += character.size
-        return found
+    def read(texts: np.ndarray) -> tuple[np.ndarray, ...]:
+        found = unicode_text.characters(texts.reshape(-1).tolist(), codec)
+        refused = policy.refused(found)
+        wrong = refused if refuses_control else found.malformed
+        if policy.errors == b"strict" and wrong.any():
+            raise ValueError("Invalid formatting on input string")
+        if policy.errors == b"ignore":
+            return (*found.chosen(~refused), found.starts()[~refused])
+        codes = np.where(refused, policy.replacement, found.codes)
+        return found.counts, codes, found.starts()
 
     return read
 
@@ -102,11 +100,10 @@ def unicode_decode_kernel(node: Node) -> Any:
     with_offsets = len(node.outputs) == 3
 
     def decode(texts: np.ndarray) -> Any:
-        rows = [read(text) for text in texts.reshape(-1)]
-        splits = np.cumsum([0, *map(len, rows)])
-        flat = np.array([pair for row in rows for pair in row], np.int64).reshape(-1, 2)
-        parts = torch.from_numpy(splits).to(kind), torch.from_numpy(flat[:, 0].astype(np.int32))
-        return (*parts, torch.from_numpy(flat[:, 1].copy())) if with_offsets else parts
+        counts, codes, starts = read(texts)
+        splits = torch.from_numpy(np.cumsum([0, *counts.tolist()])).to(kind)
+        parts = splits, torch.from_numpy(codes.astype(np.int32))
+        return (*parts, torch.from_numpy(starts)) if with_offsets else parts
 
     return decode
 
@@ -114,7 +111,12 @@ def unicode_decode_kernel(node: Node) -> Any:
 @unicode_transcode_op.kernel
 def unicode_transcode_kernel(node: Node) -> Any:
     read, encoding = _reader(node), node.output_encoding
-    return to_strings(lambda text: unicode_text.encode([c for c, _ in read(text)], encoding))
+
+    def transcode(texts: np.ndarray) -> np.ndarray:
+        counts, codes, _ = read(texts)
+        return strings_of(unicode_text.encode(codes, counts, encoding), texts.shape)
+
+    return transcode
 
 
 @unicode_encode_op.kernel
@@ -123,30 +125,34 @@ def unicode_encode_kernel(node: Node) -> Any:
     policy.check()
     encoding = node.output_encoding
 
-    def valid(code: int) -> int:
-        if 0 <= code <= unicode_text.MAX_CODE_POINT:
-            return code
-        if policy.errors == b"strict":
-            raise ValueError("Code point value out of valid Unicode range.")
-        return policy.replacement if policy.errors == b"replace" else code
-
     def encode(values: Any, splits: Any) -> np.ndarray:
-        ends = splits.tolist()
-        if not ends:
+        if not len(splits):
             raise ValueError(
                 "Input_splits should contain elements, but given input_values has 0 elements"
             )
-        if max(ends) > len(values):  # TF would read what is not there
-            raise ValueError(f"Invalid split value {max(ends)}, must be in [0,{len(values)}]")
-        codes = values.tolist()
-        rows, start = [], 0
-        for end in ends[1:]:
-            row = [valid(code) for code in codes[start : max(start, end)]]
-            rows.append(unicode_text.encode(row, encoding))
-            start = max(start, end)
-        return strings_of(rows, (len(rows),))
+        # The first split says nothing; one that falls behind those before it ends an empty row.
+        ends = np.maximum.accumulate([0, *splits[1:].tolist()])
+        if ends[-1] > len(values):  # TF would read what is not there
+            raise ValueError(f"Invalid split value {ends[-1]}, must be in [0,{len(values)}]")
+        codes, counts = values[: ends[-1]].numpy(), np.diff(ends)
+        wrong = (codes < 0) | (codes > unicode_text.MAX_CODE_POINT)
+        if wrong.any():
+            codes, counts = _repaired(codes, counts, wrong, policy)
+        return strings_of(unicode_text.encode(codes, counts, encoding), (len(counts),))
 
     return encode
+
+
+def _repaired(
+    codes: np.ndarray, counts: np.ndarray, wrong: np.ndarray, policy: ErrorPolicy
+) -> tuple[np.ndarray, np.ndarray]:
+    """Code points of texts without what is none, and how many are left of each text."""
+    if policy.errors == b"strict":
+        raise ValueError("Code point value out of valid Unicode range.")
+    if policy.errors == b"replace":
+        return np.where(wrong, policy.replacement, codes), counts
+    rows = np.repeat(np.arange(len(counts)), counts)[~wrong]
+    return codes[~wrong], np.bincount(rows, minlength=len(counts))
 
 
 @unicode_script_op.kernel

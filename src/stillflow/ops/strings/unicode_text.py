@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
@@ -26,8 +26,8 @@ _PYTHON_ONLY = {
     "idna", "mbcs", "oem", "palmos", "punycode", "raw_unicode_escape", "undefined",
     "unicode_escape", "utf_8_sig",
 }  # fmt: skip
-
-
+# Encodings where the size of a character depends on what stands before it.
+_STATEFUL = ("hz", "iso2022", "utf-7")
 # Encodings with a mark of the byte order: what each mark, or none, says.
 _MARKS = {
     f"utf-{width}": {
@@ -37,34 +37,54 @@ _MARKS = {
     }
     for width in (16, 32)
 }
+# Malformed bytes are decoded to a surrogate, which nothing else is: the first one plus how many
+# bytes there are.
+_FIRST_SURROGATE, _SURROGATES = 0xD800, 0x800
 
 
-def _utf8_size(code: int) -> int:
-    return 1 + (code > 0x7F) + (code > 0x7FF) + (code > 0xFFFF)
+def _mark(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return chr(_FIRST_SURROGATE + error.end - error.start), error.end
 
 
-# How many bytes a code point takes in the encodings where it tells.
-_SIZES: dict[str, Callable[[int], int]] = {
-    "utf-8": _utf8_size,
-    **{f"utf-16-{order}": lambda code: 2 + 2 * (code > 0xFFFF) for order in ("be", "le")},
-    **{f"utf-32-{order}": lambda code: 4 for order in ("be", "le")},
-    "iso8859-1": lambda code: 1,
-    "ascii": lambda code: 1,
-}
+def _mark_or_control(error: UnicodeError) -> tuple[str, int]:
+    """ICU has control characters in the gaps of Windows' code pages."""
+    assert isinstance(error, UnicodeDecodeError)
+    first = error.object[error.start]
+    return (chr(first), error.start + 1) if first < 0xA0 else _mark(error)
 
 
-class Character(NamedTuple):
-    """One character of a text, or a run of bytes that is none.
+codecs.register_error("stillflow.mark", _mark)
+codecs.register_error("stillflow.mark_or_control", _mark_or_control)
+
+
+class Characters(NamedTuple):
+    """The characters of several texts, one text after the other; malformed bytes among them.
 
     Attributes:
-      code: the code point.
-      size: how many bytes it takes.
-      malformed: whether the bytes are an error; then `code` means nothing.
+      counts: how many characters each text has.
+      codes: the code points.
+      sizes: how many bytes each takes.
+      malformed: where malformed bytes stand; their code means nothing.
     """
 
-    code: int
-    size: int
-    malformed: bool
+    counts: np.ndarray
+    codes: np.ndarray
+    sizes: np.ndarray
+    malformed: np.ndarray
+
+    def starts(self) -> np.ndarray:
+        """Where each character starts in its text, in bytes."""
+        ends = np.cumsum(self.sizes)
+        first = np.cumsum(self.counts) - self.counts
+        before = np.concatenate([[0], ends])[first]
+        return ends - self.sizes - np.repeat(before, self.counts)
+
+    def chosen(self, kept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How many characters each text keeps, and the code points of these."""
+        seen = np.concatenate([[0], np.cumsum(kept)])
+        ends = np.cumsum(self.counts)
+        return seen[ends] - seen[ends - self.counts], self.codes[kept]
 
 
 class ErrorPolicy(NamedTuple):
@@ -85,9 +105,11 @@ class ErrorPolicy(NamedTuple):
         if not 0 <= self.replacement <= MAX_CODE_POINT:
             raise ValueError("replacement_char out of unicode codepoint range")
 
-    def refuses(self, character: Character) -> bool:
-        """Whether a character is to be replaced or left out."""
-        return character.malformed or (self.replaces_control and character.code <= _LAST_CONTROL)
+    def refused(self, characters: Characters) -> np.ndarray:
+        """Which characters are to be replaced or left out."""
+        if not self.replaces_control:
+            return characters.malformed
+        return characters.malformed | (characters.codes <= _LAST_CONTROL)
 
 
 def codec_of(encoding: bytes) -> str:
@@ -114,72 +136,118 @@ def _is_text(codec: codecs.CodecInfo) -> bool:
     return bool(is_text) and codec.name.replace("-", "_") not in _PYTHON_ONLY
 
 
-def characters(text: bytes, codec: str) -> Iterator[Character]:
-    """The characters of a text in order, malformed bytes among them."""
-    mark = b""
+# ---- Text to code points
+
+
+def characters(texts: Sequence[bytes], codec: str) -> Characters:
+    """The characters of texts in a codec of Python's."""
+    if codec.startswith(_STATEFUL):
+        return _one_by_one(texts, codec)
+    marks: list[int] = []
     if codec in _MARKS:
-        marks = _MARKS[codec]
-        mark = next((mark for mark in marks if mark and text.startswith(mark)), b"")
-        codec = marks[mark]
-    place = extra = len(mark)  # the mark counts for the first character
-    while place < len(text):
-        error: UnicodeDecodeError | None = None
-        try:
-            decoded = _decoded(text[place:], codec)
-        except UnicodeDecodeError as failure:
-            error = failure
-            decoded = _decoded(text[place : place + failure.start], codec)
-            decoded.append(_malformed(text[place + failure.start : place + failure.end], codec))
-        first, *others = decoded
-        yield first._replace(size=first.size + extra)
-        yield from others
-        if error is None:
-            return
-        extra = 0
-        place += error.end
+        pairs = [_without_mark(text, _MARKS[codec]) for text in texts]
+        marks = [len(text) - len(rest) for text, (rest, _) in zip(texts, pairs)]
+        letters = [rest.decode(own, "stillflow.mark") for rest, own in pairs]
+        codec += "-be"
+    else:
+        handler = "stillflow.mark_or_control" if codec.startswith("cp125") else "stillflow.mark"
+        letters = [text.decode(codec, handler) for text in texts]
+    counts = np.fromiter(map(len, letters), np.int64, len(letters))
+    codes = _codes(letters)
+    malformed = (codes - _FIRST_SURROGATE).view(np.uint64) < _SURROGATES
+    sizes = np.where(malformed, codes - _FIRST_SURROGATE, _sizes(codes, codec))
+    if any(marks):  # the mark counts for the first character
+        has_any = counts > 0
+        first = (np.cumsum(counts) - counts)[has_any]
+        sizes[first] += np.array(marks)[has_any]
+    return Characters(counts, codes, sizes, malformed)
 
 
-def _malformed(text: bytes, codec: str) -> Character:
-    """What Python cannot decode; ICU knows control characters in the gaps of Windows' pages."""
-    if codec.startswith("cp125") and text[0] < 0xA0:
-        return Character(text[0], 1, False)
-    return Character(MAX_CODE_POINT, len(text), True)
+def _without_mark(text: bytes, marks: dict[bytes, str]) -> tuple[bytes, str]:
+    """The text behind a mark of the byte order, and the codec that the mark means."""
+    mark = next((mark for mark in marks if mark and text.startswith(mark)), b"")
+    return text[len(mark) :], marks[mark]
 
 
-def _decoded(text: bytes, codec: str) -> list[Character]:
-    """The characters of well-formed text."""
-    letters = text.decode(codec)
-    if codec in _SIZES:
-        size_of = _SIZES[codec]
-        return [Character(ord(letter), size_of(ord(letter)), False) for letter in letters]
-    decoder = codecs.getincrementaldecoder(codec)()
-    found, start = [], 0
-    for end in range(1, len(text) + 1):
-        for letter in decoder.decode(text[end - 1 : end], final=end == len(text)):
-            found.append(Character(ord(letter), end - start, False))
-            start = end
-    return found
+def _codes(letters: Iterable[str]) -> np.ndarray:
+    data = "".join(letters).encode("utf-32-le", "surrogatepass")
+    return np.frombuffer(data, "<u4").astype(np.int64)
 
 
-def encode(codes: list[int], encoding: bytes) -> bytes:
-    """Text of code points; halves of surrogate pairs meet as they do in UTF-16.
+def _sizes(codes: np.ndarray, codec: str) -> np.ndarray:
+    """How many bytes each code point takes."""
+    if codec == "utf-8":
+        return 1 + (codes > 0x7F) + (codes > 0x7FF) + (codes > 0xFFFF)
+    if codec.startswith("utf-16"):
+        return 2 + 2 * (codes > 0xFFFF)
+    if codec.startswith("utf-32"):
+        return np.full_like(codes, 4)
+    if _has_single_bytes(codec):
+        return np.ones_like(codes)
+    distinct, places = np.unique(codes, return_inverse=True)
+    sizes = [len(chr(code).encode(codec, "replace")) for code in distinct.tolist()]
+    return np.array(sizes, np.int64)[places]
+
+
+@cache
+def _has_single_bytes(codec: str) -> bool:
+    return len(bytes(range(256)).decode(codec, "replace")) == 256
+
+
+def _one_by_one(texts: Sequence[bytes], codec: str) -> Characters:
+    """Finds sizes out by giving a decoder one byte after the other."""
+    counts, letters, sizes = [], [], []
+    for text in texts:
+        decoder = codecs.getincrementaldecoder(codec)("stillflow.mark")
+        start, count = 0, 0
+        for end in range(1, len(text) + 1):
+            for letter in decoder.decode(text[end - 1 : end], final=end == len(text)):
+                letters.append(letter)
+                sizes.append(end - start)
+                start, count = end, count + 1
+        counts.append(count)
+    codes = _codes(letters)
+    malformed = (codes - _FIRST_SURROGATE).view(np.uint64) < _SURROGATES
+    return Characters(np.array(counts, np.int64), codes, np.array(sizes, np.int64), malformed)
+
+
+# ---- Code points to text
+
+
+def encode(codes: np.ndarray, counts: Sequence[int], encoding: bytes) -> list[bytes]:
+    """Texts of code points; halves of surrogate pairs meet as they do in UTF-16.
 
     What is left of them becomes U+FFFD in UTF-8, and stays itself in the other encodings.
 
     Args:
-      codes: the code points; those out of range are left out.
+      codes: the code points of all texts, one text after the other.
+      counts: how many each text has.
       encoding: one of `OUTPUT_ENCODINGS`.
     """
-    text = "".join(chr(code) for code in codes if 0 <= code <= MAX_CODE_POINT)
-    try:
-        return text.encode(OUTPUT_ENCODINGS[encoding])
-    except UnicodeEncodeError:  # it has surrogates
-        units = text.encode("utf-16-be", "surrogatepass")
-        if encoding == b"UTF-16-BE":
-            return units
-        if encoding == b"UTF-8":
-            return units.decode("utf-16-be", "replace").encode()
-        return units.decode("utf-16-be", "surrogatepass").encode("utf-32-be", "surrogatepass")
+    letters = codes.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
+    ends = np.cumsum(np.asarray(counts, np.int64)).tolist()
+    name = OUTPUT_ENCODINGS[encoding]
+    found, start = [], 0
+    for end in ends:
+        text = letters[start:end]
+        try:
+            found.append(text.encode(name))
+        except UnicodeEncodeError:
+            found.append(_with_surrogates(text, encoding))
+        start = end
+    return found
+
+
+def _with_surrogates(text: str, encoding: bytes) -> bytes:
+    units = text.encode("utf-16-be", "surrogatepass")
+    if encoding == b"UTF-16-BE":
+        return units
+    if encoding == b"UTF-8":
+        return units.decode("utf-16-be", "replace").encode()
+    return units.decode("utf-16-be", "surrogatepass").encode("utf-32-be", "surrogatepass")
+
+
+# ---- Scripts
 
 
 @cache
