@@ -112,6 +112,9 @@ OBJECTS: dict[str, dict[str, str]] = {
         "defun": "stillflow.functional.polymorphic:defun",
         "defun_with_attributes": "stillflow.functional.polymorphic:defun_with_attributes",
     },
+    "tensorflow.python.estimator.inputs.queues.feeding_functions": {
+        "_enqueue_data": "stillflow.facade.feeding_functions:enqueue_data",
+    },
     "tensorflow.python.framework.c_api_util": {
         "ScopedTFStatus": "stillflow.facade.pywrap:ScopedTFStatus",
     },

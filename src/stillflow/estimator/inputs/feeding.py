@@ -72,6 +72,7 @@ class BatchFeeder:
 def enqueue_columns(
     columns: Mapping[Any, Any], index: Any, capacity: int, shuffle: bool, batch_size: int,
     num_epochs: int | None, num_threads: int = 1, min_after_dequeue: float | None = None,
+    name: str = "enqueue_input",
 ) -> Any:  # fmt: skip
     """A queue of the rows of some columns, and threads that fill it once a session runs.
 
@@ -84,12 +85,13 @@ def enqueue_columns(
       num_epochs: how often a thread puts in each row; without end if None.
       num_threads: how many threads.
       min_after_dequeue: how many rows stay behind to shuffle; a quarter if None.
+      name: of the scope.
 
     Returns:
       The queue; its elements are the row's name, then the columns.
     """
     arrays = list(columns.values())
-    with name_scope("enqueue_input"):
+    with name_scope(name):
         first = dtypes.int64 if index is None else dtypes.as_dtype(index.dtype)
         types = [first, *(dtypes.as_dtype(array.dtype) for array in arrays)]
         shapes: list[Any] = [(), *(array.shape[1:] for array in arrays)]
