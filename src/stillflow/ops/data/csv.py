@@ -6,14 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from stillflow.files.failures import os_errors
 from stillflow.graph import dims, dtypes
 from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
-from stillflow.ops.data.files import RecordFile, Records, open_bytes, string
+from stillflow.ops.data.files import RecordFile, Records, file_names, open_bytes, string
 from stillflow.ops.data.pipeline import Dataset, component_dims, dataset_op, invalid, scalar
 from stillflow.ops.data.walk import Element, State
 from stillflow.ops.parsing.csv import field_parser
@@ -274,8 +272,7 @@ def csv_dataset_kernel(node: Node) -> Any:
         filenames: Any, compression_type: Any, buffer_size: Any, header: Any, field_delim: Any,
         use_quote_delim: Any, na_value: Any, select_cols: Any, *defaults: Any,
     ) -> Dataset:  # fmt: skip
-        if filenames.ndim > 1:
-            raise invalid("`filenames` must be a scalar or a vector.")
+        names = file_names(filenames)
         for place, default in enumerate(defaults):
             if len(default.shape) > 1:
                 raise invalid("Each record default should be at most rank 1")
@@ -289,7 +286,6 @@ def csv_dataset_kernel(node: Node) -> Any:
         if kind not in ("", "ZLIB", "GZIP"):
             raise invalid(f"Unsupported compression_type: {kind}.")
         columns = _Columns(types, defaults, scalar(na_value), _selected(select_cols, len(types)))
-        names = [name.decode() for name in np.atleast_1d(filenames).tolist()]
         skips = scalar(header)
         start = lambda name, at: _CsvFile(name, at, kind, fields, skips)  # noqa: E731
         make = lambda *_: _CsvRecords(names, start, columns, size)  # noqa: E731

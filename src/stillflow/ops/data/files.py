@@ -130,13 +130,22 @@ class Records(Walk):
         return self.integer(state, self.position_name)
 
 
+def file_names(filenames: Any) -> list[str]:
+    """The names of files in a string tensor.
+
+    Raises:
+      InvalidArgumentError: if it is neither a scalar nor a vector.
+    """
+    if filenames.ndim > 1:
+        raise invalid("`filenames` must be a scalar or a vector.")
+    return [name.decode() for name in np.atleast_1d(filenames).tolist()]
+
+
 Open = Callable[[str, int | None], RecordFile]
 
 
 def _dataset(kind: str, filenames: Any, start: Open, position_name: str) -> Dataset:
-    if filenames.ndim > 1:
-        raise invalid("`filenames` must be a scalar or a vector.")
-    names = [name.decode() for name in np.atleast_1d(filenames).tolist()]
+    names = file_names(filenames)
     make = lambda *_: Records(names, start, position_name)  # noqa: E731
     return Dataset(kind, [dtypes.string], [()], make)
 
