@@ -33,9 +33,10 @@ def numbers(dtype, seed=0):
     return rng.permutation(values[np.isfinite(values)])
 
 
+@pytest.mark.parametrize("count", [1, 700, 3000, None])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
-def test_every_number_falls_into_its_bucket(dtype):
-    values = numbers(dtype)
+def test_every_number_falls_into_its_bucket(dtype, count):
+    values = numbers(dtype)[:count]
     found = HistogramProto.FromString(buckets.histogram(values, "h"))
     total, squares, counts = one_by_one(values)
     assert (found.num, found.min, found.max) == (values.size, values.min(), values.max())
@@ -43,6 +44,12 @@ def test_every_number_falls_into_its_bucket(dtype):
     by_limit = dict(zip(found.bucket_limit, found.bucket))
     for limit, count in zip(buckets.bucket_limits().tolist(), counts):
         assert by_limit.get(limit, 0) == count
+
+
+@pytest.mark.parametrize("count", [2, 2000])
+def test_the_last_bucket_takes_the_largest_number_there_is(count):
+    found = HistogramProto.FromString(buckets.histogram(np.full(count, np.finfo("d").max), "h"))
+    assert (found.bucket[-1], found.sum, found.sum_squares) == (count, np.inf, np.inf)
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint64, np.int64])

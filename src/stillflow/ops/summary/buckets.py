@@ -13,6 +13,7 @@ from stillflow.graph.lazy import torch
 from stillflow.ops.summary.encoding import doubles, packed
 
 Array = np.ndarray[Any, Any]
+_MANY = 1 << 12  # from here on torch adds faster than NumPy
 
 
 @functools.cache
@@ -56,10 +57,20 @@ def histogram(values: Array, name: str) -> bytes:
         first = values[np.isfinite(values).argmin()]
         what = "Nan" if np.isnan(first) else "Infinity"
         raise errors.InvalidArgumentError(None, None, f"{what} in summary histogram for: {name}")
-    below = np.searchsorted(ordered, _float32_limits() if narrow else bucket_limits())
-    below[-1] = values.size  # the last bucket takes the largest number too
+    counts = _counts(ordered, _float32_limits() if narrow else bucket_limits())
+    return doubles(low, high, float(values.size), *_sums(values)) + _encoded(counts)
+
+
+def _counts(ordered: Array, limits: Array) -> Array:
+    """How many of some numbers are in each bucket; the last one takes the largest number too."""
+    last = len(limits) - 1
+    if ordered.size < len(limits):
+        buckets = np.searchsorted(limits, ordered, side="right")
+        return np.bincount(np.minimum(buckets, last, out=buckets), minlength=len(limits))
+    below = np.searchsorted(ordered, limits)
+    below[last] = ordered.size
     below[1:] -= below[:-1].copy()
-    return doubles(low, high, float(values.size), *_sums(values)) + _encoded(below)
+    return below
 
 
 def _sums(values: Array) -> tuple[float, float]:
@@ -67,11 +78,17 @@ def _sums(values: Array) -> tuple[float, float]:
 
     Sums of halves and the like, which NumPy would take, are rounded otherwise.
     """
-    numbers = torch.from_numpy(values.astype(np.float64))
-    total = torch.cumsum(numbers, 0)
-    result = total[-1].item()
-    numbers.mul_(numbers)
-    return result, torch.cumsum(numbers, 0, out=total)[-1].item()
+    numbers = values.astype(np.float64)
+    if values.size < _MANY:
+        with np.errstate(over="ignore"):
+            total = np.add.accumulate(numbers)[-1]
+            squares = np.add.accumulate(np.square(numbers, out=numbers))[-1]
+        return float(total), float(squares)
+    tensor = torch.from_numpy(numbers)
+    running = torch.cumsum(tensor, 0)
+    result = running[-1].item()
+    tensor.mul_(tensor)
+    return result, torch.cumsum(tensor, 0, out=running)[-1].item()
 
 
 def _encoded(counts: Array) -> bytes:
