@@ -10,7 +10,7 @@ import io
 import os
 import struct
 from collections.abc import Iterator
-from itertools import chain, repeat
+from itertools import chain
 from types import TracebackType
 from typing import Any
 
@@ -29,7 +29,7 @@ HEADER = 12
 FOOTER = 4
 _LENGTH = struct.Struct("<Q")
 _CRC = struct.Struct("<I")
-_CHUNK = 1 << 17
+_CHUNK = 1 << 18
 _BUFFER = 1 << 16
 _FEW = 64  # up to here NumPy takes longer to start than it saves
 _KNOWN = 4096  # how many headers to remember
@@ -283,47 +283,60 @@ class Cursor:
                 return
             if len(buffer) < wanted:
                 raise data_loss(f"truncated record at {self.offset}", self.path)
-            records, consumed, wanted = self._split(buffer)
-            good = _first_difference(buffer, records)
+            records, ends, wanted = self._split(buffer)
+            good = _first_difference(buffer, records, ends)
             if good == len(records):
                 if records:
                     yield records
-                self.offset += consumed
+                    self.offset += ends[-1]
                 if not wanted:
                     raise data_loss(f"corrupted record at {self.offset}", self.path)
             else:
                 yield records[:good]
-                self.offset += sum(map(len, records[:good])) + good * (HEADER + FOOTER)
+                self.offset += ends[good - 1] if good else 0
                 raise data_loss(f"corrupted record at {self.offset + HEADER}", self.path)
 
-    def _split(self, buffer: bytes) -> tuple[list[bytes], int, int]:
+    def _split(self, buffer: bytes) -> tuple[list[bytes], list[int], int]:
         """Cuts bytes into records.
 
         Returns:
-          The records that are there as a whole, how many bytes they and what is around them take,
-          and how many bytes are needed to go on: 0 if the next header is damaged.
+          The records that are there as a whole, where each ends with what is around it, and how
+          many bytes are needed to go on: 0 if the next header is damaged.
         """
-        known, end = self._known, len(buffer)
         records = _alike(buffer)
-        position = len(records) * (len(records[0]) + HEADER + FOOTER) if records else 0
-        add = records.append
+        size = len(records[0]) + HEADER + FOOTER if records else 0
+        start = size * len(records)
+        ends, wanted = self._ends(buffer, start)
+        records += [
+            buffer[begin + HEADER:end - FOOTER] for begin, end in zip([start, *ends], ends)
+        ]
+        return records, [*range(size, start + 1, size), *ends] if size else ends, wanted
+
+    def _ends(self, buffer: bytes, position: int) -> tuple[list[int], int]:
+        """Where the whole records from a place on end, and how many bytes are needed to go on."""
+        known, begin = self._known, position
+        ends: list[int] = []
+        add = ends.append
         while True:
-            header = buffer[position:position + HEADER]
             try:
-                following = position + known[header]
+                while True:  # what lies behind the end of the buffer is no header that is known
+                    position += known[buffer[position:position + HEADER]]
+                    add(position)
             except KeyError:
-                if len(header) < HEADER:
-                    return records, position, HEADER
-                size = _size(header)
-                if not size:
-                    return records, position, 0
-                if len(known) < _KNOWN:
-                    known[header] = size
-                following = position + size
-            if following > end:
-                return records, position, following - position
-            add(buffer[position + HEADER:following - FOOTER])
-            position = following
+                pass
+            if position > len(buffer):
+                ends.pop()
+                return ends, position - (ends[-1] if ends else begin)
+            header = buffer[position:position + HEADER]
+            if len(header) < HEADER:
+                return ends, HEADER
+            size = _size(header)
+            if not size:
+                return ends, 0
+            if len(known) < _KNOWN:
+                known[header] = size
+            position += size
+            add(position)
 
 
 def _alike(buffer: bytes) -> list[bytes]:
@@ -347,24 +360,19 @@ def _size(header: bytes) -> int:
     return int(_LENGTH.unpack_from(header)[0]) + HEADER + FOOTER
 
 
-def _first_difference(buffer: bytes, records: list[bytes]) -> int:
+def _first_difference(buffer: bytes, records: list[bytes], ends: list[int]) -> int:
     """Returns the index of the first record whose checksum differs from that behind it."""
     if len(records) < _FEW:
-        stop = 0
-        for index, record in enumerate(records):
-            stop += HEADER + len(record)
-            if masked_crc32c(record) != _CRC.unpack_from(buffer, stop)[0]:
+        for index, (record, end) in enumerate(zip(records, ends)):
+            if masked_crc32c(record) != _CRC.unpack_from(buffer, end - FOOTER)[0]:
                 return index
-            stop += FOOTER
         return len(records)
-    count = len(records)
-    crcs = np.fromiter(map(google_crc32c.extend, repeat(0), records), np.uint64, count)
-    masked = ((crcs >> np.uint64(15) | crcs << np.uint64(17)) + np.uint64(0xA282EAD8)).astype("<u4")
-    sizes = np.fromiter(map(len, records), np.int64, count) + (HEADER + FOOTER)
+    crcs = np.fromiter(map(google_crc32c.value, records), np.uint32, len(records))
     # The integer that begins at each byte; those behind the records are looked at.
     integers = np.ndarray((len(buffer) - FOOTER + 1,), "<u4", buffer, strides=(1,))
-    differs = masked != integers[np.cumsum(sizes) - FOOTER]
-    return int(differs.argmax()) if differs.any() else count
+    masked = (crcs >> np.uint32(15) | crcs << np.uint32(17)) + np.uint32(0xA282EAD8)
+    differs = masked != integers[np.array(ends) - FOOTER]
+    return int(differs.argmax()) if differs.any() else len(records)
 
 
 class _Positioned:
@@ -423,8 +431,8 @@ def read_records(path: Any, kind: str = "") -> Iterator[bytes]:
       OpError: If the file cannot be opened.
       DataLossError: If a checksum is wrong or the file ends within a record's data.
     """
-    with open_records(path, kind) as file:
-        yield from Cursor(file, name_of(path))
+    for batch in _batches(path, kind):
+        yield from batch
 
 
 @export("io.tf_record_iterator", "python_io.tf_record_iterator")
@@ -444,6 +452,10 @@ def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
       DataLossError: If a checksum is wrong or the file ends within a record's data.
     """
     kind = TFRecordOptions.get_compression_type_string(options)
+    # A chain goes from record to record faster than a generator does.
+    return chain.from_iterable(_batches(path, kind))
+
+
+def _batches(path: Any, kind: str) -> Iterator[list[bytes]]:
     with open_records(path, kind) as file:
-        for batch in Cursor(file, name_of(path)).batches():
-            yield from batch
+        yield from Cursor(file, name_of(path)).batches()
