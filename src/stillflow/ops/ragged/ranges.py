@@ -55,14 +55,12 @@ def ragged_range_kernel(node: Node) -> Any:
         if not deltas.all():
             raise ValueError("Requires delta != 0")
         lengths = _lengths(starts, limits, deltas)
-        splits = np.cumsum([0, *lengths.tolist()])
+        splits = np.concatenate([[0], np.cumsum(lengths)])
         require_room((int(splits[-1]),), dtype)
         if starts.dtype.kind == "f":
             values = _added_up(starts, deltas, lengths)
         else:
-            steps = np.arange(splits[-1]) - np.repeat(splits[:-1], lengths)
-            values = np.repeat(starts, lengths) + steps * np.repeat(deltas, lengths)
-            values = values.astype(starts.dtype)
+            values = _counted(starts, deltas, lengths, splits[:-1])
         return torch.from_numpy(splits).to(device, kind), torch.from_numpy(values).to(device)
 
     return run
@@ -83,6 +81,16 @@ def _lengths(starts: np.ndarray, limits: np.ndarray, deltas: np.ndarray) -> np.n
         size = np.abs(deltas.astype(kind))
         steps = (np.abs(limits.astype(kind) - starts) + size - 1) // size
     return np.where(away, 0, steps).astype(np.int64)
+
+
+def _counted(
+    starts: np.ndarray, deltas: np.ndarray, lengths: np.ndarray, begins: np.ndarray
+) -> np.ndarray:
+    """Rows of integers; `begins` says where each row begins in the result."""
+    places = np.arange(lengths.sum())
+    steps = deltas[:1] if (deltas == deltas[:1]).all() else np.repeat(deltas, lengths)
+    before = begins * deltas  # what the places of a row are ahead of its steps
+    return (np.repeat(starts - before, lengths) + places * steps).astype(starts.dtype)
 
 
 def _added_up(starts: np.ndarray, deltas: np.ndarray, lengths: np.ndarray) -> np.ndarray:

@@ -46,10 +46,11 @@ def string_n_grams_kernel(node: Node) -> Any:
         _check_splits(ends, len(data))
         if not len(data) or not ends:
             return data.copy(), torch.zeros_like(splits)
+        words = data.tolist()
         found: list[bytes] = []
         counts = [0]
         for start, end in pairwise(ends):
-            found += grams.of(data[start:end].tolist(), data[start - 1] if start else b"")
+            found += grams.of(words[start:end], words[start - 1] if start else b"")
             counts.append(len(found))
         return strings_of(found, (len(found),)), splits.new_tensor(counts)
 
@@ -107,8 +108,7 @@ class _Grams:
         if len(words) + 2 * padding < width:
             return []
         padded = [self.left] * padding + words + [self.right] * padding
-        starts = range(len(padded) - width + 1)
-        return [self.separator.join(padded[start : start + width]) for start in starts]
+        return list(map(self.separator.join, zip(*(padded[place:] for place in range(width)))))
 
 
 @string_n_grams_op.samples
