@@ -1,7 +1,8 @@
 """The switch between graphs and eager execution.
 
-Stillflow has no eager execution. A program may nevertheless ask for it and then build its graphs
-explicitly, as TF programs do; only an operation called where it would run at once is refused.
+Stillflow has no eager execution but in the functions of `tf.py_function` (`eager/immediate.py`). A
+program may nevertheless ask for it and then build its graphs explicitly, as TF programs do; only an
+operation called where it would run at once is refused.
 """
 
 from __future__ import annotations
