@@ -6,6 +6,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
@@ -21,6 +22,7 @@ from stillflow.runtime.steps import Step
 
 # Steps that are no work of an operation.
 _PLUMBING = frozenset({"alias", "flag", "bool"})
+_MOST = 1 << 14  # messages kept to be filled with other times
 
 
 class Run(NamedTuple):
@@ -78,44 +80,67 @@ def _now() -> int:
     return time.perf_counter_ns()
 
 
+@cache
+def _name(dtype: Any) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
 def _describe(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
-        kind = str(value.dtype).removeprefix("torch.")
-        allocator = "cpu" if value.device.type == "cpu" else f"GPU_{value.device.index or 0}_bfc"
-        return kind, tuple(value.shape), value.numel() * value.element_size(), allocator
+        allocator = "cpu" if value.is_cpu else f"GPU_{value.device.index or 0}_bfc"
+        return _name(value.dtype), value.shape, value.nbytes, allocator
     if hasattr(value, "shape") and hasattr(value, "nbytes"):
         return "string", tuple(value.shape), int(value.nbytes), "cpu"
     return None
 
 
-def step_stats(runs: Sequence[Run], placement: Placement) -> Any:
-    """The `StepStats` of a traced run: for each device, when its operations ran."""
+def step_stats(
+    runs: Sequence[Run], placement: Placement, templates: dict[Any, tuple[str, Any]]
+) -> Any:
+    """The `StepStats` of a traced run: for each device, when its operations ran.
+
+    Args:
+      runs: the steps.
+      placement: where operations are.
+      templates: what is known of such steps already, {(operation, outputs): (device, message)};
+        grows.
+    """
     from stillflow.protos import StepStats
 
     message = StepStats()
+    if len(templates) > _MOST:  # shapes that change from run to run
+        templates.clear()
     # Runs are timed by a clock that starts anywhere; the message wants the time of day.
     offset = time.time_ns() - time.perf_counter_ns()
-    by_device: dict[str, list[Run]] = defaultdict(list)
-    by_device[placement.devices()[0]] = []
+    thread = threading.get_ident() & 0x7FFFFFFF
+    first = placement.devices()[0]
+    by_device = {first: message.dev_stats.add(device=first).node_stats}
     for run in runs:
-        by_device[placement.device_of(run.op)].append(run)
-    for device, there in by_device.items():
-        stats = message.dev_stats.add(device=device)
-        for run in there:
-            _fill_stats(stats.node_stats.add(), run, offset)
+        key = run.op, run.outputs
+        if key not in templates:
+            templates[key] = placement.device_of(run.op), _template(run)
+        device, template = templates[key]
+        there = by_device.get(device)
+        if there is None:
+            there = by_device[device] = message.dev_stats.add(device=device).node_stats
+        stats = there.add()
+        stats.MergeFrom(template)
+        start, length = run.start + offset, run.end - run.start
+        stats.scheduled_micros = stats.all_start_micros = start // 1000
+        stats.scheduled_nanos = stats.all_start_nanos = start
+        stats.op_end_rel_micros = stats.all_end_rel_micros = max(1, length // 1000)
+        stats.op_end_rel_nanos = stats.all_end_rel_nanos = length
+        stats.thread_id = thread
     return message
 
 
-def _fill_stats(stats: Any, run: Run, offset: int) -> None:
-    start, length = run.start + offset, run.end - run.start
+def _template(run: Run) -> Any:
+    """The `NodeExecStats` of a step, less the times: what every such step has in common."""
+    from stillflow.protos import NodeExecStats
+
+    stats = NodeExecStats(node_name=run.op.name)
     inputs = ", ".join(tensor._as_node_def_input() for tensor in run.op._inputs)
-    stats.node_name = run.op.name
     stats.timeline_label = f"{run.op.name} = {run.op.type}({inputs})"
-    stats.scheduled_micros = stats.all_start_micros = start // 1000
-    stats.scheduled_nanos = stats.all_start_nanos = start
-    stats.op_end_rel_micros = stats.all_end_rel_micros = max(1, length // 1000)
-    stats.op_end_rel_nanos = stats.all_end_rel_nanos = length
-    stats.thread_id = threading.get_ident() & 0x7FFFFFFF
     for slot, output in enumerate(run.outputs):
         if output is None:
             continue
@@ -127,6 +152,7 @@ def _fill_stats(stats: Any, run: Run, offset: int) -> None:
             described.shape.dim.add(size=dim)
         described.allocation_description.requested_bytes = size
         described.allocation_description.allocator_name = allocator
+    return stats
 
 
 def partition_graphs(
@@ -200,10 +226,12 @@ class TracedRuns:
         self._cost_after = 0 if options is None else options.build_cost_model_after
         self._plans: dict[Any, tuple[Callable[..., Any], Recorder]] = {}
         self._counts: dict[Any, int] = defaultdict(int)
+        self._templates: dict[Any, tuple[str, Any]] = {}
 
     def forget(self) -> None:
         """Drops the plans made so far: the graph has changed."""
         self._plans.clear()
+        self._templates.clear()
 
     def run(self, run: Any, fetches: Any, feeds: dict[Tensor, Any], options: Any, data: Any) -> Any:
         """Runs `fetches` and fills in what `options` ask for.
@@ -224,7 +252,8 @@ class TracedRuns:
         else:
             values, runs = self._traced(fetches, feeds)
             if wants_trace:
-                data.step_stats.CopyFrom(step_stats(runs, self._placement))
+                stats = step_stats(runs, self._placement, self._templates)
+                data.step_stats.CopyFrom(stats)
             if wants_costs:
                 data.cost_graph.CopyFrom(cost_graph(runs, self._placement))
         if data is not None and options is not None and options.output_partition_graphs:
