@@ -9,6 +9,7 @@ from stillflow.data.options import AutotuneAlgorithm
 from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.ops.data import wrappers as cards
+from stillflow.ops.data.stats import set_stats_aggregator_dataset_op
 
 
 class _OptionsDataset(UnaryUnchangedStructureDataset):
@@ -78,7 +79,7 @@ class _SetStatsAggregatorDataset(UnaryUnchangedStructureDataset):
         self._stats_aggregator = aggregator
         super().__init__(
             input_dataset,
-            cards.set_stats_aggregator_dataset_op(
+            set_stats_aggregator_dataset_op(
                 input_dataset._variant_tensor, aggregator._resource, prefix, counter_prefix,
                 **self._flat_structure,
             ),

@@ -18,6 +18,8 @@ OBJECTS: dict[str, dict[str, str]] = {
     f"{_EXPERIMENTAL}.readers": {
         "*": "stillflow.data.record_files stillflow.data.csv stillflow.data.sql",
     },
+    f"{_EXPERIMENTAL}.stats_aggregator": {"*": "stillflow.data.stats"},
+    f"{_EXPERIMENTAL}.stats_ops": {"*": "stillflow.data.stats"},
     "tensorflow.contrib.data.python.ops.batching": {
         "_RestructuredDataset": "stillflow.contrib.data.transformations:_RestructuredDataset",
     },

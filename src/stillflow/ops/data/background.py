@@ -125,9 +125,10 @@ def start_thread(function: Callable[[], None], name: str) -> None:
 class Prefetching(Walk):
     """Elements that a thread fetches ahead; errors come in their place."""
 
-    def __init__(self, context: Context, source: Walk, limit: int) -> None:
+    def __init__(self, context: Context, source: Walk, limit: int, name: str = "") -> None:
         self.context = context
         self.source = source
+        self.name = name
         self.limit = limit
         self.channel: Channel | None = None
         self.fetched: list[tuple[Any, Any]] = []  # before there was a channel
@@ -136,13 +137,22 @@ class Prefetching(Walk):
     def __next__(self) -> Element:
         if self.ended:
             raise StopIteration
-        error, element = self.begin().take()
+        channel = self.begin()
+        error, element = channel.take()
         if error is _END:
             self.ended = True
             raise StopIteration
+        if self.context.stats is not None:
+            self._report(min(len(channel.items) + 1, self.limit))
         if error is not None:
             raise error
         return element  # type: ignore[no-any-return]
+
+    def _report(self, size: int) -> None:
+        stats, name = self.context.stats, self.name
+        stats.add_to_histogram(f"{name}::buffer_utilization", size / self.limit)
+        stats.add_scalar(f"{name}::buffer_size", size)
+        stats.add_scalar(f"{name}::buffer_capacity", self.limit)
 
     def begin(self) -> Channel:
         """Has the thread begin, if it has not yet."""
@@ -201,8 +211,9 @@ class Parallel(Walk):
 
     def __init__(
         self, context: Context, source: Walk, call: Callable[[Any], Any], threads: int,
-        ordered: bool = True,
+        ordered: bool = True, name: str = "",
     ) -> None:  # fmt: skip
+        self.name = name
         self.context = context
         self.source = source
         self.work = _Work(source, call, threads, ordered)
@@ -216,7 +227,11 @@ class Parallel(Walk):
             weakref.finalize(self, self.work.close)
             for _ in range(self.threads):
                 start_thread(self.work.run, "tf_data_parallel")
-        return self.work.take(self.context.waits)
+        result = self.work.take(self.context.waits)
+        if self.context.stats is not None:
+            busy = min(self.work.active, self.threads) / self.threads
+            self.context.stats.add_scalar(f"{self.name}::thread_utilization", busy)
+        return result
 
     def save(self, state: State) -> None:
         with self.work.paused() as slots:

@@ -16,6 +16,7 @@ from stillflow.ops.data.pipeline import (
     as_dataset,
     invalid,
     scalar,
+    stats_name,
     unary,
 )
 from stillflow.ops.data.walk import Element, State, Walk
@@ -31,6 +32,8 @@ cache_dataset_op = unary("CacheDataset", "filename: string", TYPED)
 
 @prefetch_dataset_op.kernel
 def prefetch_dataset_kernel(node: Node) -> Any:
+    name = stats_name(node)
+
     def run(value: Any, size: Any) -> Dataset:
         source, limit = as_dataset(value), scalar(size)
         if limit < -1:
@@ -40,7 +43,7 @@ def prefetch_dataset_kernel(node: Node) -> Any:
             if limit == 0:
                 return source.iterate(context, prefix)
             elements = source.iterate(context, prefix)
-            return Prefetching(context, elements, _TUNED if limit < 0 else limit)
+            return Prefetching(context, elements, _TUNED if limit < 0 else limit, name)
 
         made = source.like("Prefetch", make, source.size)
         made.same_as = source if limit == 0 else None

@@ -12,10 +12,12 @@ from stillflow.ops.data import (
     grouping,
     interleaving,
     iterators,
+    lmdb,
     mapping,
     parsing,
     sources,
     sql,
+    stats,
     windows,
     wrappers,
     writers,
@@ -31,7 +33,9 @@ _CARDS = (
     sql.sql_dataset_op, windows.sliding_window_dataset_op, wrappers.assert_next_dataset_op,
     wrappers.dataset_cardinality_op, wrappers.ignore_errors_dataset_op,
     wrappers.max_intra_op_parallelism_dataset_op, wrappers.non_serializable_dataset_op,
-    wrappers.private_thread_pool_dataset_op, wrappers.set_stats_aggregator_dataset_op,
+    wrappers.private_thread_pool_dataset_op, stats.set_stats_aggregator_dataset_op,
+    stats.latency_stats_dataset_op, stats.bytes_produced_stats_dataset_op,
+    stats.stats_aggregator_handle_op, stats.stats_aggregator_summary_op, lmdb.lmdb_dataset_op,
     writers.dataset_to_tf_record_op,
 )  # fmt: skip
 

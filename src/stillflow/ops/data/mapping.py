@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from math import prod
 from operator import itemgetter
@@ -25,6 +26,7 @@ from stillflow.ops.data.pipeline import (
     invalid,
     scalar,
     shape_text,
+    stats_name,
     unary,
 )
 from stillflow.ops.data.walk import Element, State, Walk
@@ -85,6 +87,21 @@ def ending(call: Callable[[Element], Element], keeps_size: bool) -> Callable[[El
     return run
 
 
+def timed(call: Callable[[Element], Element], stats: Any, prefix: str) -> Any:
+    """A function; how long each call takes is reported, if anybody wants to know."""
+    if stats is None:
+        return call
+    name = f"{prefix.rpartition('::')[2]}::execution_time"
+
+    def run(element: Element) -> Element:
+        before = time.perf_counter_ns()
+        result = call(element)
+        stats.add_to_histogram(name, time.perf_counter_ns() - before)
+        return result
+
+    return run
+
+
 class Mapping(Walk):
     """What a function gives for each element."""
 
@@ -105,7 +122,7 @@ def map_dataset_kernel(node: Node) -> Any:
         source, call = as_dataset(value), ending(bound(function, captured), keeps)
 
         def make(context: Context, prefix: str) -> Elements:
-            return Mapping(call, source.iterate(context, prefix))
+            return Mapping(timed(call, context.stats, prefix), source.iterate(context, prefix))
 
         return Dataset("Map", types, shapes, make, source.size)
 
@@ -121,6 +138,7 @@ def parallelism(number: int) -> int:
 
 @parallel_map_dataset_op.kernel
 def parallel_map_dataset_kernel(node: Node) -> Any:
+    name = stats_name(node)
     function, keeps = function_of(node, "f"), node.preserve_cardinality
     types, shapes, ordered = list(node.output_types), component_dims(node), not node.sloppy
 
@@ -130,7 +148,9 @@ def parallel_map_dataset_kernel(node: Node) -> Any:
 
         def make(context: Context, prefix: str) -> Elements:
             elements = source.iterate(context, prefix)
-            return Parallel(context, elements, call, threads, ordered and not context.sloppy)
+            function = timed(call, context.stats, prefix)
+            in_order = ordered and not context.sloppy
+            return Parallel(context, elements, function, threads, in_order, name)
 
         return Dataset("ParallelMap", types, shapes, make, source.size)
 
@@ -173,6 +193,7 @@ def _assigned(elements: Sequence[Element]) -> Element:
 
 @map_and_batch_dataset_op.kernel
 def map_and_batch_dataset_kernel(node: Node) -> Any:
+    name = stats_name(node)
     function, keeps = function_of(node, "f"), node.preserve_cardinality
     types, shapes = list(node.output_types), component_dims(node)
 
@@ -184,7 +205,10 @@ def map_and_batch_dataset_kernel(node: Node) -> Any:
         call = ending(bound(function, rest[:-3]), keeps)
 
         def make(context: Context, prefix: str) -> Elements:
-            elements = Parallel(context, source.iterate(context, prefix), call, threads)
+            function = timed(call, context.stats, prefix)
+            elements = Parallel(
+                context, source.iterate(context, prefix), function, threads, name=name
+            )
             elements.prefix = prefix
             return _MapBatching(elements, size, drop, _assigned)
 
@@ -211,29 +235,43 @@ class _Filtering(Walk):
         "kept": "filtered_elements", "dropped": "dropped_elements"
     }  # fmt: skip
 
-    def __init__(self, holds: Callable[[Element], bool], source: Elements) -> None:
+    def __init__(
+        self, holds: Callable[[Element], bool], source: Elements, stats: Any = None, name: str = ""
+    ) -> None:
         self.holds = holds
         self.source = source
-        self.kept = self.dropped = 0
+        self.stats = stats
+        self.name = name
+        self.kept = self.dropped = 0  # counted where somebody wants to know
 
     def __next__(self) -> Element:
         while True:
             element = next(self.source)
-            if self.holds(element):
-                self.kept += 1
+            held = self.holds(element)
+            if self.stats is not None:
+                self._report(held)
+            if held:
                 return element  # type: ignore[no-any-return]
+
+    def _report(self, held: bool) -> None:
+        if held:
+            self.kept += 1
+            self.stats.add_scalar(f"{self.name}::filtered_elements", self.kept)
+        else:
             self.dropped += 1
+            self.stats.add_scalar(f"{self.name}::dropped_elements", self.dropped)
 
 
 @filter_dataset_op.kernel
 def filter_dataset_kernel(node: Node) -> Any:
-    function = function_of(node, "predicate")
+    function, name = function_of(node, "predicate"), stats_name(node)
 
     def run(value: Any, *captured: Any) -> Dataset:
         source, call = as_dataset(value), ending(bound(function, captured), False)
 
         def make(context: Context, prefix: str) -> Elements:
-            return _Filtering(lambda e: truth(call(e)), source.iterate(context, prefix))
+            elements = source.iterate(context, prefix)
+            return _Filtering(lambda e: truth(call(e)), elements, context.stats, name)
 
         return source.like("Filter", make)
 

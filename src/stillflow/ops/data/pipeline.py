@@ -35,6 +35,7 @@ class Context:
         self._closing: weakref.WeakSet[Any] = weakref.WeakSet()
         self._closed = threading.Event()
         self.fuses = False  # whether a shuffle and a repeat are one, as TensorFlow makes them
+        self.stats: Any = None  # what numbers are reported to
         self.sloppy = False  # whether results of parallel work may come as they are ready
 
     @property
@@ -47,6 +48,12 @@ class Context:
             return self
         same = copy.copy(self)
         same.fuses, same.sloppy = fuses, sloppy
+        return same
+
+    def reporting(self, stats: Any) -> Context:
+        """The same context, where numbers are reported to an aggregator."""
+        same = copy.copy(self)
+        same.stats = stats
         return same
 
     def state(self, prefix: str, create: Callable[[], Any]) -> Any:
@@ -153,6 +160,11 @@ def as_dataset(value: Any) -> Dataset:
 
 def invalid(message: str) -> errors.OpError:
     return errors.InvalidArgumentError(None, None, message)
+
+
+def stats_name(node: Any) -> str:
+    """What the numbers that a dataset reports are called: its op's type and a number."""
+    return f"{node.op.type}/_{node.op._id}"
 
 
 def scalar(value: Any) -> Any:

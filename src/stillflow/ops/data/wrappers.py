@@ -34,10 +34,6 @@ max_intra_op_parallelism_dataset_op = unary(
     "MaxIntraOpParallelismDataset", "max_intra_op_parallelism: int64", TYPED
 )
 private_thread_pool_dataset_op = unary("PrivateThreadPoolDataset", "num_threads: int64", TYPED)
-set_stats_aggregator_dataset_op = unary(
-    "SetStatsAggregatorDataset", "stats_aggregator: resource, tag: string, counter_prefix: string",
-    f"{TYPED}\nflags: stateful",
-)  # fmt: skip
 non_serializable_dataset_op = unary("NonSerializableDataset", "", TYPED)
 assert_next_dataset_op = unary("AssertNextDataset", "transformations: string", TYPED)
 ignore_errors_dataset_op = unary("IgnoreErrorsDataset", "", TYPED)

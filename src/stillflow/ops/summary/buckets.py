@@ -61,6 +61,16 @@ def histogram(values: Array, name: str) -> bytes:
     return doubles(low, high, float(values.size), *_sums(values)) + _encoded(counts)
 
 
+def histogram_message(sums: tuple[float, ...], counts: Array) -> bytes:
+    """A histogram of numbers that were counted before.
+
+    Args:
+      sums: the least and the largest number, how many there are, their sum and that of squares.
+      counts: how many are in each bucket.
+    """
+    return doubles(*sums) + _encoded(counts)
+
+
 def _counts(ordered: Array, limits: Array) -> Array:
     """How many of some numbers are in each bucket; the last one takes the largest number too."""
     last = len(limits) - 1

@@ -1,0 +1,218 @@
+"""Numbers about pipelines: what aggregators collect, and the datasets that report to them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph.card import op
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.ops.data.files import string
+from stillflow.ops.data.pipeline import (
+    TYPED,
+    Context,
+    Dataset,
+    as_dataset,
+    invalid,
+    scalar,
+    unary,
+)
+from stillflow.ops.data.walk import Element, State, Walk
+from stillflow.ops.summary.buckets import bucket_limits, histogram_message
+
+_HANDLE = (
+    '() -> handle: resource\ncontainer: string = ""\nshared_name: string = ""\nflags: stateful'
+)
+stats_aggregator_handle_op = op(f"StatsAggregatorHandle{_HANDLE}")
+stats_aggregator_summary_op = op(
+    "StatsAggregatorSummary(iterator: resource) -> summary: string\nflags: stateful"
+)
+set_stats_aggregator_dataset_op = unary(
+    "SetStatsAggregatorDataset", "stats_aggregator: resource, tag: string, counter_prefix: string",
+    f"{TYPED}\nflags: stateful",
+)  # fmt: skip
+latency_stats_dataset_op = unary("LatencyStatsDataset", "tag: string", TYPED)
+bytes_produced_stats_dataset_op = unary("BytesProducedStatsDataset", "tag: string", TYPED)
+
+
+class _Histogram:
+    """Numbers that come one by one, by buckets."""
+
+    def __init__(self) -> None:
+        self.counts = np.zeros(bucket_limits().size, np.int64)
+        self.low, self.high = np.inf, -np.inf
+        self.number = self.total = self.squares = 0.0
+
+    def add(self, value: float) -> None:
+        bucket = int(np.searchsorted(bucket_limits(), value, side="right"))
+        self.counts[min(bucket, self.counts.size - 1)] += 1
+        self.low, self.high = min(self.low, value), max(self.high, value)
+        self.number += 1
+        self.total += value
+        self.squares += value * value
+
+    def message(self) -> bytes:
+        sums = self.low, self.high, self.number, self.total, self.squares
+        return histogram_message(sums, self.counts)
+
+
+class StatsAggregator:
+    """What was reported, by name."""
+
+    shape = ()
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._histograms: dict[str, _Histogram] = {}
+        self._scalars: dict[str, float] = {}
+
+    def add_to_histogram(self, name: str, value: float) -> None:
+        """Counts a number."""
+        with self._lock:
+            self._histograms.setdefault(name, _Histogram()).add(value)
+
+    def add_scalar(self, name: str, value: float) -> None:
+        """Notes the last value of a number."""
+        with self._lock:
+            self._scalars[name] = value
+
+    def summary(self) -> bytes:
+        """All numbers as a serialized `Summary`."""
+        from stillflow.protos import HistogramProto, Summary
+
+        message = Summary()
+        with self._lock:
+            for name, found in self._histograms.items():
+                message.value.add(tag=name, histo=HistogramProto.FromString(found.message()))
+            for name, value in self._scalars.items():
+                message.value.add(tag=name, simple_value=value)
+        return bytes(message.SerializeToString())
+
+
+class _Tagged:
+    """An aggregator that puts a tag before names.
+
+    Args:
+      aggregator: what is reported to.
+      tag: the tag, or "".
+    """
+
+    def __init__(self, aggregator: StatsAggregator, tag: str) -> None:
+        self.aggregator = aggregator
+        self.prefix = f"{tag}::" if tag else ""
+
+    def add_to_histogram(self, name: str, value: float) -> None:
+        self.aggregator.add_to_histogram(self.prefix + name, value)
+
+    def add_scalar(self, name: str, value: float) -> None:
+        self.aggregator.add_scalar(self.prefix + name, value)
+
+
+stats_aggregator_handle_op.shape(lambda node: ())
+stats_aggregator_summary_op.shape(lambda node: ())
+
+
+@stats_aggregator_handle_op.kernel
+def stats_aggregator_handle_kernel(node: Any) -> Any:
+    return node.handle(node.resource(StatsAggregator, kind="stats aggregator"))
+
+
+@stats_aggregator_summary_op.kernel
+def stats_aggregator_summary_kernel(node: Node) -> Any:
+    return lambda aggregator: string(aggregator.summary())
+
+
+class _Recorded(Walk):
+    """A walk whose numbers are reported to an aggregator."""
+
+    def __init__(self, source: Walk) -> None:
+        self.source = source
+
+    def __next__(self) -> Element:
+        return next(self.source)  # type: ignore[no-any-return]
+
+    def save(self, state: State) -> None:
+        from stillflow import errors
+
+        raise errors.UnimplementedError(
+            None, None, "SetStatsAggregatorDatasetOp::Dataset does not support checkpointing"
+        )
+
+    restore = save
+
+
+@set_stats_aggregator_dataset_op.kernel
+def set_stats_aggregator_dataset_kernel(node: Node) -> Any:
+    def run(value: Any, aggregator: Any, tag: Any, counter_prefix: Any) -> Dataset:
+        source, name = as_dataset(value), scalar(tag).decode()
+
+        def make(context: Context, prefix: str) -> Walk:
+            stats = _Tagged(aggregator, name)
+            return _Recorded(source.iterate(context.reporting(stats), prefix))
+
+        return source.like("SetStatsAggregator", make, source.size)
+
+    return run
+
+
+class _Measuring(Walk):
+    """Elements about which something is reported."""
+
+    def __init__(self, source: Walk, stats: Any, tag: str) -> None:
+        self.source = source
+        self.stats = stats
+        self.tag = tag
+
+
+class _Timing(_Measuring):
+    """Reports how many microseconds each element took."""
+
+    def __next__(self) -> Element:
+        before = time.perf_counter_ns()
+        element: Element = next(self.source)
+        self.stats.add_to_histogram(self.tag, (time.perf_counter_ns() - before) // 1000)
+        return element
+
+
+class _Weighing(_Measuring):
+    """Reports how many bytes each element has."""
+
+    def __next__(self) -> Element:
+        element: Element = next(self.source)
+        self.stats.add_to_histogram(self.tag, float(sum(map(_bytes, element))))
+        return element
+
+
+def _bytes(value: Any) -> int:
+    if isinstance(value, torch.Tensor):
+        return int(value.numel() * value.element_size())
+    if isinstance(value, np.ndarray):
+        return sum(len(item) if isinstance(item, bytes) else _bytes(item) for item in value.flat)
+    return 0
+
+
+def _measured(kind: str, walk: type[_Measuring]) -> Any:
+    def kernel(node: Node) -> Any:
+        def run(value: Any, tag: Any) -> Dataset:
+            source = as_dataset(value)
+            if getattr(tag, "ndim", 0):
+                raise invalid("tag must be a scalar")
+            name = scalar(tag).decode()
+
+            def make(context: Context, prefix: str) -> Walk:
+                elements = source.iterate(context, prefix)
+                return elements if context.stats is None else walk(elements, context.stats, name)
+
+            return source.like(kind, make, source.size)
+
+        return run
+
+    return kernel
+
+
+latency_stats_dataset_op.kernel(_measured("LatencyStats", _Timing))
+bytes_produced_stats_dataset_op.kernel(_measured("BytesProducedStats", _Weighing))

@@ -1,0 +1,76 @@
+"""Numbers that pipelines report, and what datasets write and read of other formats."""
+
+from __future__ import annotations
+
+import pytest
+
+import stillflow as tf
+
+Dataset = tf.data.Dataset
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+def reported(dataset, steps):
+    """Walks a dataset; gives the values of its summary by tag."""
+    aggregator = tf.data.experimental.StatsAggregator()
+    options = tf.data.Options()
+    options.experimental_stats.aggregator = aggregator
+    options.experimental_stats.prefix = "mine"
+    iterator = tf.data.make_initializable_iterator(dataset.with_options(options))
+    element, summary = iterator.get_next(), aggregator.get_summary()
+    with tf.Session() as session:
+        session.run(iterator.initializer)
+        for _ in range(steps):
+            session.run(element)
+        found = tf.Summary.FromString(session.run(summary))
+    return {value.tag: value for value in found.value}
+
+
+def test_bytes_and_times_are_counted():
+    dataset = Dataset.range(5).map(lambda x: tf.fill([x], x))
+    dataset = dataset.apply(tf.data.experimental.bytes_produced_stats("bytes"))
+    dataset = dataset.apply(tf.data.experimental.latency_stats("time"))
+    values = reported(dataset, 4)
+    sizes = values["mine::bytes"].histo
+    assert (sizes.num, sizes.sum, sizes.min, sizes.max) == (4, 8 * 6, 0, 24)
+    assert sum(sizes.bucket) == 4
+    assert values["mine::time"].histo.num == 4
+
+
+def test_filters_and_buffers_report():
+    dataset = Dataset.range(9).filter(lambda x: tf.equal(x % 3, 0)).prefetch(2)
+    values = reported(dataset, 3)
+    by_kind = {tag.rpartition("::")[2]: value for tag, value in values.items()}
+    assert by_kind["filtered_elements"].simple_value == 3
+    assert by_kind["buffer_capacity"].simple_value == 2
+    assert by_kind["buffer_utilization"].histo.num == 3
+
+
+def test_threads_of_a_parallel_map_report():
+    values = reported(Dataset.range(6).map(lambda x: x + 1, num_parallel_calls=2), 6)
+    (used,) = [v.simple_value for tag, v in values.items() if tag.endswith("thread_utilization")]
+    assert 0 <= used <= 1
+    assert any(tag.endswith("execution_time") and v.histo.num >= 6 for tag, v in values.items())
+
+
+@pytest.mark.parametrize("compression", ["", "GZIP"])
+def test_a_dataset_is_written_to_a_file(tmp_path, compression):
+    path = str(tmp_path / "out")
+    words = Dataset.from_tensor_slices(["a", "bb", ""])
+    write = tf.data.experimental.TFRecordWriter(path, compression).write(words)
+    with tf.Session() as session:
+        session.run(write)
+    assert list(tf.io.tf_record_iterator(path, tf.io.TFRecordOptions(compression))) == [
+        b"a", b"bb", b"",
+    ]  # fmt: skip
+
+
+def test_only_strings_are_written(tmp_path):
+    writer = tf.data.experimental.TFRecordWriter(str(tmp_path / "out"))
+    with pytest.raises(TypeError, match="must produce scalar `DT_STRING`"):
+        writer.write(Dataset.range(2))
