@@ -6,6 +6,7 @@ import threading
 
 import numpy as np
 import pytest
+import torch
 
 import stillflow as tf
 from stillflow.ops.summary import buckets
@@ -91,6 +92,27 @@ def test_what_takes_a_summary_waits_for_it():
     with tf.Session() as session:
         content, twice = session.run([summary, doubled], feed)
     assert twice == 2 * len(content)
+
+
+def test_a_processor_is_left_to_the_other_thread():
+    x = tf.placeholder(tf.float32)
+    summary = tf.summary.histogram("w", x)
+    seen = []
+
+    def look(_):
+        seen.append(torch.get_num_threads())
+        return 0
+
+    threads = tf.py_func(look, [x], tf.int64)
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        with tf.Session() as session:
+            session.run([summary, threads], {x: np.ones(2 * beside.FEW)})
+            session.run(threads, {x: np.ones(2 * beside.FEW)})
+        assert (seen, torch.get_num_threads()) == ([2, 3], 3)
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_a_summary_under_a_condition_runs_where_it_stands():

@@ -115,6 +115,11 @@ def _is_beside(step: Step) -> bool:
     return here and step.op is not None and step.op.card.beside
 
 
+def waits(step: Step) -> bool:
+    """Whether a step waits for what another thread makes."""
+    return step.function is _result
+
+
 def _is_late(step: Step) -> bool:
     return not step.guard and step.op is not None and step.op.type in _LATE
 

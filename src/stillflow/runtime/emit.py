@@ -15,10 +15,12 @@ import numpy as np
 import torch
 
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.beside import waits
 from stillflow.runtime.denormals import flushed
 from stillflow.runtime.exits import at_work
 from stillflow.runtime.failures import dead_fetch, named_error, uninitialized
 from stillflow.runtime.steps import Guard, Memory, Name, Step, Value
+from stillflow.runtime.threads import with_room
 from stillflow.runtime.values import from_array
 
 _numbers = itertools.count(1)
@@ -56,7 +58,8 @@ class Emitter:
             self.step(step)
             self.free(step, number, last)
         self.results(fetches, raw, convert)
-        return guard_errors(self.build("plan"), self.ops, self.filename)
+        function = guard_errors(self.build("plan"), self.ops, self.filename)
+        return with_room(function) if any(map(waits, self.steps)) else function
 
     def build(self, name: str) -> Callable[..., Any]:
         """Compiles what was written: the function of that name."""

@@ -78,12 +78,26 @@ def _inner(op: Operation, facts: Facts) -> float:
     return inf if size is None else float(size)
 
 
+def with_room(function: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    """The plan's function, with one thread less, so that a processor is free for steps beside it.
+
+    A thread of a team that has to wait for its processor holds up the others at every kernel.
+    """
+    return _limited(function, lambda count: max(1, count - 1))
+
+
 def _alone(function: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    return _limited(function, lambda count: 1)
+
+
+def _limited(
+    function: Callable[..., list[Any]], limit: Callable[[int], int]
+) -> Callable[..., list[Any]]:
     get, put = torch.get_num_threads, torch.set_num_threads
 
     def run(*arrays: Any) -> list[Any]:
         count = get()
-        put(1)
+        put(limit(count))
         try:
             return function(*arrays)
         finally:
