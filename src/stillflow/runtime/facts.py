@@ -7,6 +7,7 @@ of the nodes: Shape, BroadcastGradientArgs, Reshape targets, Range, Tile multipl
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +34,7 @@ class Facts:
         self.handles: dict[Tensor, Any] = {}  # references and resources known before the run
         self._arrays: dict[Tensor, np.ndarray] = {}
         self.containers = Containers()
+        self.begun: Collection[Operation] = ()  # operations that the plan waits for at its end
 
     def dims(self, tensor: Tensor) -> Dims:
         found = self._dims.get(tensor, _UNSEEN)
@@ -127,6 +129,11 @@ class PlanNode(Node):
     def waits(self) -> Waits:
         """How a kernel waits, so that the session's end and time limits reach it."""
         return Waits(self.facts.resources.interrupt)
+
+    @property
+    def only_begins(self) -> bool:
+        """Whether the plan waits for this op at its end, and not where it stands."""
+        return self.op in self.facts.begun
 
     def own_state(self, create: Any) -> Any:
         """State that belongs to this op alone within the session (a random stream, say)."""

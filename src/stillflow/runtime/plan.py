@@ -18,6 +18,7 @@ from stillflow.runtime.frames import find_frames, has_loops
 from stillflow.runtime.inline import inline, is_call
 from stillflow.runtime.joins import join
 from stillflow.runtime.loop_wiring import Unstructured
+from stillflow.runtime.meeting import takes_last, waiting_at_the_end
 from stillflow.runtime.ownership import protect
 from stillflow.runtime.prune import needed_ops
 from stillflow.runtime.resources import Resources
@@ -40,6 +41,7 @@ def make_plan(
     emitter: type[Emitter] = Emitter,
     own: bool = False,
     effects: Sequence[Operation] = (),
+    see: Callable[[Tensor, Any], None] | None = None,
 ) -> Callable[..., list[Any]]:
     """Compiles a function from fed values, in the order of `feeds`, to fetched numpy values.
 
@@ -53,6 +55,7 @@ def make_plan(
       emitter: what writes the function.
       own: whether raw values must not share memory with anything.
       effects: operations that run as well, unless they are in a branch that is not taken.
+      see: called with every value of the run; nothing is folded or joined then.
 
     Raises:
       tf.errors.OpError: if the graph cannot run with these shapes.
@@ -65,13 +68,16 @@ def make_plan(
         raw = [now.tensors.get(tensor, tensor) for tensor in raw]
         targets = [now.ops.get(op, op) for op in targets]
         feeds = {now.tensors[tensor]: dims for tensor, dims in feeds.items()}
+    loops = has_loops(ops)
     facts = Facts(resources, feeds)
+    if not loops:
+        ops, facts.begun = takes_last(ops)
     tracer = Tracer(facts)
     tracer.fed_by_host = not raw
     names = [tracer.feed(tensor) for tensor in feeds]
     try:
         with at_work, flushed:
-            tracer.run(find_frames(ops, feeds).units if has_loops(ops) else ops)
+            tracer.run(find_frames(ops, feeds).units if loops else ops)
     except Unstructured:
         return token_plan(Facts(resources, feeds), ops, list(feeds), tensors, raw)
     fetched = _fetched(tracer, (*tensors, *raw))
@@ -93,7 +99,8 @@ def make_plan(
         return fetch_fed if tensor in feeds else fetch_converter(tensor, copy)
 
     function = writer.function(names, fetched[:converted], fetched[converted:], convert)
-    return alone(function, work, facts)
+    function = alone(function, work, facts)
+    return waiting_at_the_end(function) if facts.begun else function
 
 
 def _fetched(tracer: Tracer, tensors: Sequence[Tensor]) -> list[tuple[Tensor, Value]]:

@@ -182,3 +182,68 @@ def test_threads_share_a_queue_and_each_element_comes_once():
         for thread in drains:
             thread.join(30)
     assert sorted(seen) == list(range(2000))
+
+
+# ---- Puts and takes of one run
+
+
+def limited(sess, fetches):
+    """Runs what would wait for ever if it waited for itself."""
+    return sess.run(fetches, options=tf.RunOptions(timeout_in_ms=20_000))
+
+
+def test_a_run_takes_what_it_puts_whichever_was_made_first():
+    queue = tf.FIFOQueue(10, tf.int32, shapes=[[]])
+    doubled = queue.dequeue() * 2
+    put = queue.enqueue(3)
+    batch = queue.dequeue_many(4)
+    fill = queue.enqueue_many([[1, 2, 3, 4]])
+    with tf.Session() as sess:
+        for _ in range(3):
+            assert limited(sess, [doubled, put])[0] == 6
+            assert limited(sess, [fill, batch])[1].tolist() == [1, 2, 3, 4]
+
+
+def test_a_run_puts_where_only_its_taking_makes_room():
+    queue = tf.FIFOQueue(1, tf.int32, shapes=[[]])
+    value = tf.placeholder(tf.int32, [])
+    put = queue.enqueue(value)
+    take = queue.dequeue()
+    with tf.Session() as sess:
+        sess.run(put, {value: 0})
+        for number in range(5):
+            options = tf.RunOptions(timeout_in_ms=20_000)
+            assert sess.run([put, take], {value: number + 1}, options)[1] == number
+        assert sess.run(queue.size()) == 1
+
+
+def test_what_fails_before_a_put_ends_the_wait_of_a_take():
+    queue = tf.FIFOQueue(10, tf.int32, shapes=[[]])
+    take = queue.dequeue()
+    with tf.control_dependencies([tf.Assert(False, ["before"])]):
+        put = queue.enqueue(33)
+    with tf.Session() as sess:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="before"):
+            limited(sess, [take, put])
+        assert sess.run(queue.size()) == 0
+
+
+def test_a_put_that_fails_at_the_end_of_the_run_is_raised():
+    first, second = tf.FIFOQueue(1, tf.int32), tf.FIFOQueue(1, tf.int32)
+    take, put = first.dequeue(), second.enqueue(1)
+    with tf.Session() as sess:
+        sess.run([first.enqueue(5)])
+        sess.run(second.close())
+        with pytest.raises(tf.errors.CancelledError, match="is closed"):
+            sess.run([take, put])
+
+
+def test_a_put_that_had_no_turn_leaves_nothing_behind():
+    first, second = tf.FIFOQueue(1, tf.int32), tf.FIFOQueue(1, tf.int32, shapes=[[]])
+    take, put = first.dequeue(), second.enqueue(2)
+    with tf.Session() as sess:
+        sess.run(second.enqueue(1))
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            sess.run([take, put], options=tf.RunOptions(timeout_in_ms=200))
+        assert sess.run(second.dequeue()) == 1
+        assert sess.run(second.size()) == 0

@@ -78,16 +78,28 @@ class Attempts:
           DeadlineExceededError: the run took longer than it may.
           tf.errors.OpError: what the attempt ended with.
         """
+        self.begin(attempt, pending)
+        self.finish(attempt, pending, waits)
+
+    def begin(self, attempt: Attempt, pending: deque[Attempt]) -> None:
+        """Lets an attempt take its turn; others may carry it out later."""
         with self.lock:
             pending.append(attempt)
             self._flush()
             if not attempt.finished:
                 attempt.done = threading.Lock()
                 attempt.done.acquire()
+
+    def finish(self, attempt: Attempt, pending: deque[Attempt], waits: Any) -> None:
+        """Waits for the end of an attempt that was begun; raises what `submit` does."""
         if attempt.done is not None:
             self._wait(attempt, pending, waits)
         if attempt.error is not None:
             raise attempt.error
+
+    def give_up(self, attempt: Attempt, pending: deque[Attempt]) -> None:
+        """Takes an attempt back that was begun, unless it has come to its end."""
+        self._drop(attempt, pending, None)
 
     def _wait(self, attempt: Attempt, pending: deque[Attempt], waits: Any) -> None:
         def cancel(error: errors.OpError) -> None:
@@ -137,6 +149,42 @@ class Attempts:
         for attempt in self.putting:
             attempt.finish(cancelled(attempt))
         self.putting.clear()
+
+
+class Begun:
+    """A context for a run: at its end it waits for the attempts that were left to it."""
+
+    def __init__(self) -> None:
+        self._left: list[tuple[Attempts, Attempt, deque[Attempt], Any]] = []
+
+    def __enter__(self) -> Begun:
+        self._before = getattr(_of_thread, "begun", None)
+        _of_thread.begun = self
+        return self
+
+    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
+        _of_thread.begun = self._before
+        while self._left:
+            attempts, attempt, pending, waits = self._left.pop(0)
+            try:
+                if kind is None:
+                    attempts.finish(attempt, pending, waits)
+                else:
+                    attempts.give_up(attempt, pending)
+            except BaseException:
+                for attempts, attempt, pending, _ in self._left:
+                    attempts.give_up(attempt, pending)
+                raise
+
+    @staticmethod
+    def leave(attempts: Attempts, attempt: Attempt, pending: deque[Attempt], waits: Any) -> None:
+        """Begins an attempt, and leaves the waiting to the end of this thread's run."""
+        attempts.begin(attempt, pending)
+        run: Begun = _of_thread.begun
+        run._left.append((attempts, attempt, pending, waits))
+
+
+_of_thread = threading.local()
 
 
 def cancelled(attempt: Attempt) -> errors.OpError:

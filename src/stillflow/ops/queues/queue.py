@@ -47,24 +47,29 @@ class Queue:
 
     # ---- what operations do
 
-    def enqueue(self, element: Tuple, waits: Any) -> None:
+    def enqueue(self, element: Tuple, waits: Any, submit: Any = None) -> None:
         """Puts one element in.
+
+        Args:
+          submit: what carries the attempt out, if not the queue itself: `Begun.leave`.
 
         Raises:
           CancelledError: the queue is closed, or the wait was cancelled.
           InvalidArgumentError: the element does not fit the queue.
         """
         self._check_element(element)
-        self._submit_put([element], waits)
+        self._submit_put([element], waits, submit)
 
-    def enqueue_many(self, components: Tuple, waits: Any) -> None:
-        """Puts the elements of a batch in; raises what `enqueue` does."""
+    def enqueue_many(self, components: Tuple, waits: Any, submit: Any = None) -> None:
+        """Puts the elements of a batch in; as `enqueue`."""
         self._check_batch(components)
         if components[0].shape[0]:
-            self._submit_put(elements_lib.rows(components), waits)
+            self._submit_put(elements_lib.rows(components), waits, submit)
 
-    def _submit_put(self, elements: list[Tuple], waits: Any) -> None:
-        self.attempts.submit(_Put(self, elements), self.attempts.putting, waits)
+    def _submit_put(self, elements: list[Tuple], waits: Any, submit: Any) -> None:
+        (submit or Attempts.submit)(
+            self.attempts, _Put(self, elements), self.attempts.putting, waits
+        )
 
     def dequeue(self, waits: Any) -> Tuple:
         """Takes one element.

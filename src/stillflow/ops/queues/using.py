@@ -12,6 +12,7 @@ from stillflow.graph.constant_value import Dims
 from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.ops.queues.attempts import Begun
 from stillflow.ops.queues.queue import Queue
 
 _PUT = "components: [Tcomponents])\nTcomponents: list(type) >= 1\ntimeout_ms: int = -1"
@@ -130,10 +131,11 @@ def _enqueue_kernel(node: Any) -> Any:
     _check_timeout(node)
     check, waits = _check_types(node, node.Tcomponents, False), node.waits()
     put = Queue.enqueue_many if "Many" in node.op.type else Queue.enqueue
+    submit = Begun.leave if node.only_begins else None
 
     def enqueue(queue: Queue, *components: Any) -> None:
         check(queue)
-        put(queue, components, waits)
+        put(queue, components, waits, submit)
 
     return enqueue
 
