@@ -18,6 +18,7 @@ from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.select import where
 from stillflow.ops.arrays.sequences import range as range_
 from stillflow.ops.arrays.shape import shape, size
+from stillflow.ops.constants import constant
 from stillflow.ops.control import identity
 from stillflow.ops.control_flow.asserts import Assert
 from stillflow.ops.math.cast import cast
@@ -153,8 +154,6 @@ class RaggedTensorDynamicShape:
 
     def num_slices_in_dimension(self, axis: int) -> Tensor:
         """How many slices there are along a dimension, counted in all rows."""
-        from stillflow.ops.constants import constant
-
         if axis < 0:
             return constant(1, dtype=self.dim_size_dtype)
         if self.is_ragged(axis):
