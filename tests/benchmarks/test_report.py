@@ -34,6 +34,12 @@ def test_a_round_that_one_side_lacks_does_not_count() -> None:
     assert report.ratio(RECORDS, STEP, "jax", "tf115") is None
 
 
+def test_a_ratio_to_itself_needs_no_reference() -> None:
+    row = report.Row("slowdown", "resnet20", "slowdown", 1.5, to_itself=True)
+    records = [record("tf115", 0, slowdown=9.0), record("stillflow", 0, slowdown=1.25)]
+    assert report.ratio(records, row, "stillflow", "tf115") == (1.25, 1.25, 1.25)
+
+
 def test_the_import_is_measured_by_every_program() -> None:
     records = [
         record("tf115", 0, "scalar_add", **{"import": 1.0}),
