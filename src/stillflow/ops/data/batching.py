@@ -223,6 +223,9 @@ def _check_padding(source: Dataset, shapes: Sequence[Any], fillers: Sequence[Any
         )
     if any(len(shape.shape) != 1 for shape in shapes):
         raise invalid("All padded shapes must be vectors")
+    for dim in (dim for shape in shapes for dim in shape.tolist()):
+        if dim < -1:
+            raise invalid(f"Dimension {dim} must be >= -1")
     if any(len(filler.shape) for filler in fillers):
         raise invalid("All padding values must be scalars")
 

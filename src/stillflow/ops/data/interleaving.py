@@ -20,6 +20,7 @@ from stillflow.ops.data.pipeline import (
     dataset_op,
     invalid,
     scalar,
+    stats_name,
     unary,
 )
 from stillflow.ops.data.walk import Element, Ended, State, Walk
@@ -247,15 +248,18 @@ class _Ahead(Interleaving):
 
     Args:
       ahead: how many elements of each are read before it is their turn.
+      name: what its numbers are called.
     """
 
     flags: ClassVar[dict[str, str]] = {**Interleaving.flags, "begun": "begun"}
 
     def __init__(
         self, context: Context, source: Elements, start: Open, cycle: int, block: int, ahead: int,
+        name: str = "",
     ) -> None:  # fmt: skip
         super().__init__(source, self._prefetched, cycle, block)
-        self.context = context
+        self.stats, self.name = context.stats, name
+        self.context = context if context.stats is None else context.reporting(None)
         self.start_inner = start
         self.ahead = ahead
         self.begun = False
@@ -268,6 +272,8 @@ class _Ahead(Interleaving):
     def __next__(self) -> Element:
         if not self.begun:
             self._fill()
+        if self.stats is not None:
+            self.stats.add_scalar(f"{self.name}::thread_utilization", self.used / len(self.open))
         try:
             return super().__next__()
         except errors.OpError:
@@ -300,7 +306,7 @@ class _Ahead(Interleaving):
 
 @parallel_interleave_dataset_v2_op.kernel
 def parallel_interleave_dataset_v2_kernel(node: Node) -> Any:
-    function = function_of(node, "f")
+    function, name = function_of(node, "f"), stats_name(node)
     types, shapes = list(node.output_types), component_dims(node)
 
     def run(value: Any, *rest: Any) -> Dataset:
@@ -314,7 +320,9 @@ def parallel_interleave_dataset_v2_kernel(node: Node) -> Any:
 
         def make(context: Context, prefix: str) -> Elements:
             start = opener(call, context, prefix)
-            return _Ahead(context, source.iterate(context, prefix), start, cycle, block, 2 * block)
+            return _Ahead(
+                context, source.iterate(context, prefix), start, cycle, block, 2 * block, name
+            )
 
         return Dataset("ParallelInterleaveV2", types, shapes, make)
 

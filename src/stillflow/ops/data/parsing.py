@@ -18,6 +18,7 @@ from stillflow.ops.data.pipeline import (
     component_dims,
     invalid,
     scalar,
+    stats_name,
     unary,
 )
 from stillflow.ops.data.walk import Element, Walk
@@ -75,7 +76,7 @@ def parse_example_dataset_kernel(node: Node) -> Any:
         if names.count(name) > 1:
             raise invalid(f"Duplicate key not allowed: {name}")
     types, dims, ordered = attrs["output_types"], component_dims(node), not attrs["sloppy"]
-    parser = ExampleParser(*features)
+    parser, label = ExampleParser(*features), stats_name(node)
 
     def run(value: Any, number: Any, *defaults: Any) -> Dataset:
         source, threads = as_dataset(value), parallelism(scalar(number))
@@ -89,7 +90,8 @@ def parse_example_dataset_kernel(node: Node) -> Any:
         call = _Batches(parser, defaults)
 
         def make(context: Context, prefix: str) -> Walk:
-            return Parallel(context, source.iterate(context, prefix), call, threads, ordered)
+            elements = source.iterate(context, prefix)
+            return Parallel(context, elements, call, threads, ordered, label)
 
         return Dataset("ParseExample", types, dims, make, source.size)
 
