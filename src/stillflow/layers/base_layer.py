@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from stillflow.train.tracking.base import no_automatic_dependency_tracking
 from stillflow.util import deprecation, tf_inspect
 from stillflow.variables.base import VariableV2
 
+_Build = TypeVar("_Build", bound=Callable[..., Any])
 _OPTIONS = {
     "input_shape", "batch_input_shape", "batch_size", "weights", "activity_regularizer", "autocast",
 }  # fmt: skip
@@ -39,6 +41,12 @@ _PYTHON_CONTROL_FLOW = (
     "You are attempting to use Python control flow in a layer that was not declared to be dynamic. "
     "Pass `dynamic=True` to the class constructor.\nEncountered error:\n"
 )
+
+
+def only_for_users(build: _Build) -> _Build:
+    """Marks a method `build` that calling the layer does not call."""
+    build.only_for_users = True  # type: ignore[attr-defined]
+    return build
 
 
 @export("keras.layers.Layer")
@@ -336,7 +344,8 @@ class Layer(Attributes, Weights, Contributions, Connections):
             shapes = None
             if all(hasattr(x, "shape") for x in flat):
                 shapes = nest.map_structure(lambda x: x.shape, inputs)
-            self.build(shapes)
+            if not getattr(self.build, "only_for_users", False):
+                self.build(shapes)
             self.built = True
         if self._initial_weights is not None:
             self.set_weights(self._initial_weights)

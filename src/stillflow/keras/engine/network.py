@@ -16,13 +16,13 @@ from stillflow.keras.engine.network_weights import NetworkWeights
 from stillflow.keras.engine.summary import print_summary
 from stillflow.keras.engine.topology import map_graph, map_subgraph, node_key
 from stillflow.layers.attributes import has_weights, layers_in
-from stillflow.layers.base_layer import Layer
+from stillflow.layers.base_layer import Layer, only_for_users
 from stillflow.layers.history import create_history
 from stillflow.layers.learning_phase import phases
 from stillflow.layers.node import Node
 from stillflow.layers.policy import Policy
 from stillflow.platform import tf_logging as logging
-from stillflow.train.tracking.base import no_automatic_dependency_tracking
+from stillflow.train.tracking.base import is_trackable, no_automatic_dependency_tracking
 from stillflow.util import tf_inspect
 
 _BASE_OPTIONS = {"trainable", "dtype", "dynamic", "autocast"}
@@ -194,12 +194,13 @@ class Network(NetworkConfig, NetworkWeights, Layer):
 
     def _track_layers(self, layers: Any) -> None:
         with_weights = 0
-        for index, layer in enumerate(layers_in(layers)):
-            if layer.weights:
+        for index, layer in enumerate(layers):  # some are lists of layers
+            if any(one.weights for one in layers_in([layer])):
                 name = f"layer_with_weights-{with_weights}"
                 self._track_trackable(layer, name, overwrite=True)
                 with_weights += 1
-            self._track_trackable(layer, f"layer-{index}", overwrite=True)
+            if is_trackable(layer):
+                self._track_trackable(layer, f"layer-{index}", overwrite=True)
 
     @property
     def layers(self) -> list[Any]:
@@ -273,6 +274,7 @@ class Network(NetworkConfig, NetworkWeights, Layer):
     def _should_compute_mask(self) -> bool:
         return self._is_graph_network
 
+    @only_for_users
     def build(self, input_shape: Any) -> None:
         """Makes the variables for inputs of a shape, by a call on placeholders.
 

@@ -10,7 +10,7 @@ from stillflow.graph.export import export
 from stillflow.keras.engine.input_layer import Input, InputLayer, get_source_inputs
 from stillflow.keras.engine.model import Model
 from stillflow.keras.engine.network import first_input_shape, refuse_legacy_layers
-from stillflow.layers.base_layer import Layer
+from stillflow.layers.base_layer import Layer, only_for_users
 from stillflow.platform import tf_logging as logging
 from stillflow.train.tracking.base import no_automatic_dependency_tracking
 from stillflow.util import tf_inspect
@@ -117,6 +117,7 @@ class Sequential(Model):
             self._init_graph_network(self.inputs, self.outputs, name=self.name)
             self.built = True
 
+    @only_for_users
     def build(self, input_shape: Any = None) -> None:
         """Makes the variables for inputs of a shape.
 

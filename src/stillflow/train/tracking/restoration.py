@@ -61,6 +61,7 @@ class Restoration:
         self._slots = [
             (node, slot) for node, entry in enumerate(graph.nodes) for slot in entry.slot_variables
         ]
+        self._optimizers = {node for node, _ in self._slots}
 
     def start(self, root: Any) -> None:
         """Finds the objects that the root leads to now."""
@@ -77,6 +78,8 @@ class Restoration:
                 continue
             self.objects[node] = thing
             self._restore(thing, node)
+            if node in self._optimizers and hasattr(thing, "_slot_restorations"):
+                thing._slot_restorations.append(self)
             parts = {part.name: part.ref for part in parts_of(thing)}
             for child in self.graph.nodes[node].children:
                 if child.local_name in parts:
@@ -94,7 +97,10 @@ class Restoration:
             variable = self.objects.get(slot.original_variable_node_id)
             if optimizer is None or variable is None or slot.slot_variable_node_id in self.objects:
                 continue
-            found = optimizer.get_slot(variable, slot.slot_name)
+            try:
+                found = optimizer.get_slot(variable, slot.slot_name)
+            except KeyError:  # one of Keras, before it has made the slot
+                found = None
             if found is not None:
                 self.objects[slot.slot_variable_node_id] = found
                 self._restore(found, slot.slot_variable_node_id)

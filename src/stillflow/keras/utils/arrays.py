@@ -1,0 +1,47 @@
+"""Arrays of classes and of unit vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stillflow.graph.export import export
+
+
+@export("keras.utils.to_categorical")
+def to_categorical(
+    y: ArrayLike, num_classes: int | None = None, dtype: str = "float32"
+) -> NDArray[Any]:
+    """Numbers of classes as vectors with a one at that place.
+
+    Args:
+      y: the numbers; a last axis of length one is left out.
+      num_classes: how many there are; one more than the largest number by default.
+      dtype: of the result.
+    """
+    classes = np.array(y, dtype="int")
+    shape = classes.shape
+    if len(shape) > 1 and shape[-1] == 1:
+        shape = shape[:-1]
+    classes = classes.ravel()
+    count = num_classes or int(np.max(classes)) + 1
+    categorical = np.zeros((len(classes), count), dtype=dtype)
+    categorical[np.arange(len(classes)), classes] = 1
+    return categorical.reshape((*shape, count))
+
+
+@export("keras.utils.normalize")
+def normalize(x: NDArray[Any], axis: int = -1, order: int = 2) -> NDArray[Any]:
+    """An array divided by its norms along an axis.
+
+    Args:
+      x: the array.
+      axis: along which the norms are taken.
+      order: of the norms.
+    """
+    norms = np.atleast_1d(np.linalg.norm(x, order, axis))
+    norms[norms == 0] = 1
+    normalized: NDArray[Any] = x / np.expand_dims(norms, axis)
+    return normalized

@@ -1,0 +1,87 @@
+"""Callbacks of `fit`."""
+
+import csv
+import os
+
+import numpy as np
+import pytest
+
+import stillflow as tf
+
+X = np.linspace(-1, 1, 32, dtype="float32").reshape(8, 4)
+Y = X.sum(1, keepdims=True)
+callbacks = tf.keras.callbacks
+
+
+def fit(*made, epochs=3, rate=0.01, **kwargs):
+    model = tf.keras.Sequential([
+        tf.keras.layers.Dense(1, input_shape=(4,), kernel_initializer="zeros")
+    ])  # fmt: skip
+    model.compile(tf.keras.optimizers.SGD(rate), "mse")
+    history = model.fit(X, Y, epochs=epochs, verbose=0, callbacks=list(made), **kwargs)
+    return model, history
+
+
+def test_stops_early_and_takes_the_best_weights_back():
+    stop = callbacks.EarlyStopping("loss", patience=1, restore_best_weights=True, mode="max")
+    model, history = fit(stop, epochs=9)
+    assert len(history.history["loss"]) == 2
+    assert stop.stopped_epoch == 1
+    assert model.stop_training
+
+
+def test_keeps_checkpoints(tmp_path):
+    pattern = str(tmp_path / "w-{epoch:02d}")
+    saver = callbacks.ModelCheckpoint(pattern, save_weights_only=True)
+    model, _ = fit(saver, epochs=2)
+    assert {"w-01.index", "w-02.index"} <= set(os.listdir(tmp_path))
+    expected = model.get_weights()
+    model.set_weights([np.ones_like(value) for value in expected])
+    model.load_weights(str(tmp_path / "w-02"))
+    np.testing.assert_array_equal(model.get_weights()[0], expected[0])
+
+
+def test_learning_rates_follow_a_schedule():
+    rates = []
+    schedule = callbacks.LearningRateScheduler(lambda epoch: 0.1 / (epoch + 1))
+    note = callbacks.LambdaCallback(on_epoch_end=lambda epoch, logs: rates.append(logs["lr"]))
+    fit(schedule, note)
+    np.testing.assert_allclose(rates, [0.1, 0.05, 0.1 / 3], rtol=1e-5)
+
+
+def test_learning_rate_falls_on_a_plateau():
+    reduce = callbacks.ReduceLROnPlateau("loss", factor=0.5, patience=1, min_delta=10.0)
+    model, _ = fit(reduce, epochs=3, rate=0.08)
+    assert tf.keras.backend.get_value(model.optimizer.lr) == pytest.approx(0.02)
+
+
+def test_writes_logs_as_tables_and_events(tmp_path):
+    path = str(tmp_path / "log.csv")
+    _, history = fit(callbacks.CSVLogger(path), callbacks.TensorBoard(str(tmp_path / "tb")))
+    with open(path) as file:
+        rows = list(csv.DictReader(file))
+    found = [float(row["loss"]) for row in rows]
+    np.testing.assert_allclose(found, history.history["loss"], rtol=1e-6)
+    (events,) = (tmp_path / "tb").iterdir()
+    tags = [
+        (value.tag, event.step)
+        for event in tf.train.summary_iterator(str(events))
+        for value in event.summary.value
+    ]
+    assert ("epoch_loss", 2) in tags
+
+
+def test_a_loss_that_is_no_number_ends_training():
+    with np.errstate(all="ignore"):
+        _, history = fit(callbacks.TerminateOnNaN(), epochs=20, rate=1e30, batch_size=4)
+    assert len(history.epoch) < 20
+
+
+def test_shows_progress(capsys):
+    model, _ = fit(epochs=1)
+    model.fit(X, Y, batch_size=4, verbose=1)
+    printed = capsys.readouterr().out
+    assert "Train on 8 samples" in printed
+    assert "8/8 [==============================]" in printed
+    model.fit(X, Y, verbose=2)
+    assert "8/8 - " in capsys.readouterr().out
