@@ -11,9 +11,10 @@ from stillflow.graph.operation import Tensor
 class EagerTensor(Tensor):
     """A tensor with a value."""
 
+    _held: Any  # the run-time value
+
     def _array(self) -> Any:
-        graph: Any = self.graph
-        return graph.array(self)
+        return self.op._values[self.value_index]  # type: ignore[index]
 
     def numpy(self) -> Any:
         """The value, an array or a scalar of numpy; it may share the tensor's memory."""

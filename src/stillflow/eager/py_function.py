@@ -43,11 +43,11 @@ class _EagerFunction:
 
     def run(self, inputs: Sequence[Any], types: Sequence[DType]) -> tuple[list[Any], list[Any]]:
         """Calls it on run-time values of these types; gives the results and their types."""
-        from stillflow.eager.immediate import ImmediateGraph
+        from stillflow.eager.immediate import ImmediateGraph, held_by
 
         graph = ImmediateGraph()
         outputs = call_python(self._call, (graph, [_owned(value) for value in inputs], types))
-        return [_owned(graph.value(t)) for t in outputs], [t.dtype for t in outputs]
+        return [_owned(held_by(t)) for t in outputs], [t.dtype for t in outputs]
 
     def _call(
         self, graph: ImmediateGraph, values: Sequence[Any], types: Sequence[DType]
@@ -80,9 +80,11 @@ class _EagerFunction:
         return _EagerFunction(self._gradients, types, is_gradient=True)
 
     def _gradients(self, *grads: Any) -> list[Any]:
+        from stillflow.eager.immediate import held_by
+
         graph, tape, inputs, outputs = self._calls.pop()
         with graph.as_default():
-            given = [graph.tensor(grad.graph.value(grad), grad.dtype) for grad in grads]
+            given = [graph.tensor(held_by(grad), grad.dtype) for grad in grads]
             found: list[Any] = tape.gradient(outputs, inputs, output_gradients=given)
             dense: list[Any] = [None if g is None else convert_to_tensor(g) for g in found]
         return [None if grad is None else grad.numpy() for grad in dense]
