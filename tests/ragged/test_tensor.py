@@ -108,3 +108,16 @@ def test_lists_thousands_deep_are_refused() -> None:
         deep = [deep]
     with pytest.raises(ValueError, match="nested too deeply"):
         tf.ragged.constant(deep)
+
+
+def test_functions_of_python_see_their_rows(session: Any) -> None:
+    seen: list[Any] = []
+
+    def use(values: Any) -> Any:
+        rows = tf.RaggedTensor.from_row_lengths(values, [2, 0, 1], validate=False)
+        seen.append((rows.to_list(), repr(rows)))
+        return tf.reduce_sum(rows, axis=1)
+
+    sums = tf.py_function(use, [tf.constant([1.0, 2.0, 3.0])], tf.float32)
+    assert session.run(sums).tolist() == [3, 0, 3]
+    assert seen == [([[1, 2], [], [3]], "<tf.RaggedTensor [[1.0, 2.0], [], [3.0]]>")]

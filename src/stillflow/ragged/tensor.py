@@ -24,6 +24,7 @@ from stillflow.ragged.construction import Construction
 from stillflow.ragged.dense_form import DenseForm
 from stillflow.ragged.segments import INDEX_TYPES, row_splits_to_segment_ids
 from stillflow.ragged.stored_form import StoredForm
+from stillflow.ragged.value import nested_value
 
 
 @export("RaggedTensor")
@@ -271,18 +272,25 @@ class RaggedTensor(Construction, DenseForm, StoredForm, CompositeTensor):
         return item(self, key)
 
     def __repr__(self) -> str:
+        if self._is_eager():
+            return f"<tf.RaggedTensor {self.to_list()}>"
         return f"tf.RaggedTensor(values={self._values}, row_splits={self._row_splits})"
 
     def to_list(self) -> list[Any]:
-        """Refused: the values are there only in a run.
+        """The rows as nested lists, where they are known: inside of `tf.py_function`.
 
         Raises:
-          ValueError: always.
+          ValueError: if the values are there only in a run.
         """
-        raise ValueError(
-            "RaggedTensor.to_list() is only supported in eager mode; in graph mode, evaluate the "
-            "RaggedTensor first and then use RaggedTensorValue.to_list()."
-        )
+        if not self._is_eager():
+            raise ValueError(
+                "RaggedTensor.to_list() is only supported in eager mode; in graph mode, evaluate "
+                "the RaggedTensor first and then use RaggedTensorValue.to_list()."
+            )
+        flat: Any = self.flat_values
+        splits: Any = self.nested_row_splits
+        value = nested_value(flat.numpy(), [part.numpy() for part in splits])
+        return value.to_list()  # type: ignore[no-any-return]
 
     def consumers(self) -> list[Any]:
         """The operations that take one of the parts as an input."""
@@ -292,7 +300,8 @@ class RaggedTensor(Construction, DenseForm, StoredForm, CompositeTensor):
         return self.flat_values
 
     def _is_eager(self) -> bool:
-        return False
+        parts = (self.flat_values, *self.nested_row_splits)
+        return all(hasattr(part, "numpy") for part in parts)
 
     @property
     def _type_spec(self) -> Any:
