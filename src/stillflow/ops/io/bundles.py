@@ -145,9 +145,16 @@ def restore_v2_kernel(node: Any) -> Any:
             decode_array(array) if dtype == variant else from_stored(array, dtype, device)
             for array, dtype in zip(arrays, dtypes)
         ]
+        for value, is_copied in zip(values, copied):
+            if is_copied and value.nbytes >= _LARGE and _is_on_cpu(value):
+                value.lies_in_file = True
         return values[0] if len(values) == 1 else values
 
     return restore
+
+
+def _is_on_cpu(value: Any) -> bool:
+    return getattr(getattr(value, "device", None), "type", None) == "cpu"
 
 
 def _is_copied(tensor: Any) -> bool:

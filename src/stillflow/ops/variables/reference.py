@@ -11,6 +11,7 @@ from stillflow.graph import dims
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.ops.io import large_copies
 from stillflow.ops.variables.buffer import Buffer, buffer_of
 
 _VARIABLE = """
@@ -174,6 +175,9 @@ def set_value(ref: Any, value: Any) -> None:
         ref.value = value.clone(memory_format=torch.contiguous_format)
     elif value.untyped_storage().data_ptr() == current.untyped_storage().data_ptr():
         current.copy_(value.clone())
+    elif getattr(value, "lies_in_file", False) and current.is_contiguous():
+        target, source = (each.view(-1).view(torch.uint8).numpy() for each in (current, value))
+        large_copies.copy(target, source)
     else:
         current.copy_(value)
 
