@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 from absl.testing import absltest
 
-from stillflow import errors
+from stillflow import errors, nest
+from stillflow.eager.eager_tensor import EagerTensor
 from stillflow.graph import graph as graphs
 from stillflow.graph.default_session import get_default_session
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.random_seed import set_random_seed
 from stillflow.platform.googletest import get_temp_dir
@@ -105,7 +107,11 @@ class TestCase(Comparisons, absltest.TestCase):
         return self._tempdir
 
     def evaluate(self, tensors: Any) -> Any:
-        """The values of tensors in the default session, or in the cached one."""
+        """The values of tensors: their own, or in the default session or the cached one."""
+        if executing_eagerly():
+            return nest.map_structure(
+                lambda item: item.numpy() if isinstance(item, EagerTensor) else item, tensors
+            )
         session = get_default_session()
         if session is not None:
             return session.run(tensors)
