@@ -40,6 +40,7 @@ from stillflow.ops.random.basic import random_uniform
 from stillflow.ops.random.categorical import stateless_multinomial_op
 
 
+@export("compat.v2.data.experimental.RandomDataset")
 class RandomDatasetV2(DatasetSource):
     """Random numbers without end, int64 scalars below 2**32."""
 

@@ -40,6 +40,7 @@ def _defaults(record_defaults: Sequence[Any]) -> list[Any]:
     ]
 
 
+@export("compat.v2.data.experimental.CsvDataset")
 class CsvDatasetV2(DatasetSource):
     """The records of files of comma-separated values."""
 

@@ -15,6 +15,7 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.train.tracking.base import Trackable
 
 
+@export("compat.v2.data.Dataset")
 class DatasetV2(Trackable, CompositeTensor):
     """A row of elements, made and changed by operations of a graph.
 

@@ -168,6 +168,7 @@ class _Files(_Strings):
         DatasetV2.__init__(self, self._impl._variant_tensor)
 
 
+@export("compat.v2.data.TextLineDataset")
 class TextLineDatasetV2(_Files):
     """The lines of text files."""
 
@@ -187,6 +188,7 @@ class TextLineDatasetV2(_Files):
         return []
 
 
+@export("compat.v2.data.TFRecordDataset")
 class TFRecordDatasetV2(_Files):
     """The records of TFRecord files."""
 
@@ -204,6 +206,7 @@ class TFRecordDatasetV2(_Files):
         )
 
 
+@export("compat.v2.data.FixedLengthRecordDataset")
 class FixedLengthRecordDatasetV2(_Files):
     """Records of a fixed length of files."""
 

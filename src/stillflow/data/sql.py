@@ -14,6 +14,7 @@ from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.ops.data.sql import sql_dataset_op
 
 
+@export("compat.v2.data.experimental.SqlDataset")
 class SqlDatasetV2(DatasetSource):
     """The rows that a query of an SQLite database gives."""
 
