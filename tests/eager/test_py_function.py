@@ -13,6 +13,11 @@ def _run(function, inputs, types, feed=None):
         return session.run(tf.py_function(function, inputs, types))
 
 
+def _after(done, x):
+    with tf.control_dependencies(done):
+        return tf.identity(x)
+
+
 FUNCTIONS = [
     ("operators", lambda x: x * 2 + 1, [3.0], tf.float32, 7.0),
     ("arrays", lambda x: x.numpy() ** 2, [3.0], tf.float32, 9.0),
@@ -37,6 +42,15 @@ FUNCTIONS = [
         [3.0],
         tf.float32,
         6.0,
+    ),
+    (
+        "assertions that hold",
+        lambda x: _after(
+            [tf.assert_positive(x), tf.assert_rank(x, 1), tf.Assert(x[0] > 0, [x])], x
+        ),
+        [[1.0, 2.0]],
+        tf.float32,
+        [1.0, 2.0],
     ),
     ("modes", lambda x: tf.executing_eagerly(), [1], tf.bool, True),
     ("strings", lambda x: b"a" + x.numpy(), ["hi"], tf.string, b"ahi"),
@@ -83,6 +97,12 @@ REFUSED = [
     (lambda x: x.eval(), "UnimplementedError", "eval is not supported when eager execution is"),
     (lambda x: tf.get_variable("v", initializer=1.0), "UnknownError", "return a variable from"),
     (lambda x: 1.5, "InvalidArgumentError", "TypeError"),
+    (
+        lambda x: tf.Assert(x[0] > 5, [x, "text", [1, 2, 3, 4]]),
+        "UnknownError",
+        "Summarized data: 3.0\nb'text'\n1, 2, 3, ...",
+    ),
+    (lambda x: tf.assert_equal(x, x + 1, message="differ"), "UnknownError", "differ"),
     (lambda x: len(x[0]), "InvalidArgumentError", r"TypeError: Scalar tensor has no `len\(\)`"),
 ]
 

@@ -8,6 +8,7 @@ they always do: what ran can be differentiated.
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import torch
@@ -46,6 +47,11 @@ class ImmediateGraph(EagerContext):
         op = Graph.add_op(self, card, [], attrs, [dtype], self.unique_name("input"))
         self._settle(op, [value])
         return op._outputs[0]
+
+    def control_dependencies(self, control_inputs: Any) -> Any:
+        """Nothing to wait for: whatever was called has run."""
+        del control_inputs
+        return contextlib.nullcontext()
 
     def add_op(self, card: Card, *args: Any, **kwargs: Any) -> Operation:
         """Adds an operation, runs it, and takes it out again.

@@ -11,6 +11,7 @@ from stillflow.graph import dims, dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_n_to_tensor, convert_to_tensor
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.summarize import summarize
@@ -62,8 +63,19 @@ def Assert(
       name: of the operation.
 
     Returns:
-      The operation; whatever relies on the condition takes it as a control dependency.
+      The operation; whatever relies on the condition takes it as a control dependency. None where
+      operations run when they are called.
+
+    Raises:
+      tf.errors.InvalidArgumentError: if it does not hold, where operations run when called.
     """
+    if executing_eagerly():
+        if not condition:
+            shown = "\n".join(_shown(value, summarize) for value in convert_n_to_tensor(data))
+            raise errors.InvalidArgumentError(
+                None, None, f"Expected '{condition}' to be true. Summarized data: {shown}"
+            )
+        return None
     with name_scope(name, "Assert", [condition, data]):
         values = convert_n_to_tensor(data)
         if all(value.dtype in (dtypes.string, dtypes.int32) for value in values):
@@ -74,3 +86,13 @@ def Assert(
             return assert_op(condition, data, summarize=summarize, name="Assert")
 
         return cond(condition, no_op, fail, name="AssertGuard").op
+
+
+def _shown(tensor: Any, limit: int | None) -> str:
+    """The first elements of a tensor that has a value."""
+    value = np.asarray(tensor)
+    if not value.ndim:
+        return str(value[()])
+    count = 3 if limit is None else limit if limit >= 0 else value.size
+    more = ["..."] if value.size > count else []
+    return ", ".join([str(item) for item in value.ravel()[:count]] + more)
