@@ -49,6 +49,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "OptimizerV2": f"{_OURS}.optimizers.base:OptimizerV2",
     },
     f"{_KERAS}.optimizers": {"TFOptimizer": f"{_OURS}.optimizers.tf_optimizer:TFOptimizer"},
+    f"{_KERAS}.testing_utils": {"*": "stillflow.testing.keras_data"},
     f"{_KERAS}.utils.losses_utils": {
         "ReductionV2": f"{_OURS}.losses.base:Reduction",
         "*": f"{_OURS}.losses.base",
