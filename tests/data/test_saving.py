@@ -147,3 +147,17 @@ def test_random_functions_draw_the_same_numbers_in_each_walk(graph):
     assert walks[0] == walks[1]
     assert all(first == second for first, second in walks[0])
     assert len({first for first, _ in walks[0]}) == 4
+
+
+def test_an_interleaving_with_a_dataset_that_failed_comes_to_its_end():
+    def make():
+        numbers = Dataset.from_tensor_slices([0, 9, 2, 3]).map(
+            lambda place: tf.gather(tf.constant([10, 20, 30, 40], tf.int64), place)
+        )
+        return numbers.interleave(
+            lambda x: Dataset.range(x, x + 2), cycle_length=3, num_parallel_calls=3
+        )
+
+    first, _, state = walk(tf, make, 1, rest=0)
+    assert first == [10]
+    assert sorted(walk(tf, make, 0, state)[1]) == [11, 30, 31, 40, 41]

@@ -121,11 +121,11 @@ class _Writing(Walk):
     def __init__(self, name: str, types: Sequence[Any], start: Callable[[], Walk]) -> None:
         self.name = name
         self.types = types
-        self.source = start()
         self.index = 0
         self.part = 0
         self.writer: BundleWriter | None = None
         self.completed = False
+        self.source = start()
 
     def __next__(self) -> Element:
         if self.completed:

@@ -182,7 +182,7 @@ class Interleaving(Walk):
     def save(self, state: State) -> None:
         super().save(state)
         for place, current in enumerate(self.open):
-            if current is not None:
+            if current is not None and self.made_of[place]:  # one that failed is made of nothing
                 current.save(state)
                 self.put_values(state, *_arguments(place), self.made_of[place])
 
@@ -193,6 +193,7 @@ class Interleaving(Walk):
                 element = self.made_of[place] = self.get_values(state, *_arguments(place))
                 walk = self.open[place] = self.start(element, place)
                 walk.restore(state)
+        self.used = sum(walk is not None for walk in self.open)
 
 
 def _arguments(place: int) -> tuple[str, str]:
