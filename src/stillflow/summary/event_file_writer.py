@@ -17,6 +17,8 @@ from stillflow.platform import tf_logging as logging
 
 # Who adds events waits only when this much has piled up, and more than `max_queue` events.
 _PILE = 64 << 20
+# Events are written some at a time: a thread that wakes at every step takes Python's lock from it.
+_GATHERING = 0.05  # seconds
 
 
 class EventFileWriter:
@@ -116,6 +118,7 @@ class _Pile:
         self._size = 0
         self._unwritten = 0
         self._ended = False
+        self._hurry = False  # somebody waits for what is in the pile
         self._error: Exception | None = None
 
     def add(self, event: bytes, worker: threading.Thread) -> None:
@@ -123,11 +126,13 @@ class _Pile:
             while self._size > _PILE and len(self._events) >= self._max_queue > 0:
                 if not worker.is_alive():  # in a child process
                     return
+                self._changed.notify_all()
                 self._changed.wait(1)
             self._events.append(event)
             self._size += len(event)
             self._unwritten += 1
-            self._changed.notify_all()
+            if len(self._events) == 1:
+                self._changed.notify_all()
 
     def end(self) -> None:
         with self._changed:
@@ -138,6 +143,9 @@ class _Pile:
         """Waits until everything is written."""
         with self._changed:
             while self._unwritten and worker.is_alive():
+                if not self._hurry:
+                    self._hurry = True
+                    self._changed.notify_all()
                 self._changed.wait(1)
         self.complain()
 
@@ -152,10 +160,16 @@ class _Pile:
         with self._changed:
             if not self._events and not self._ended:
                 self._changed.wait(timeout)
+            if self._events:
+                self._changed.wait_for(self._is_urgent, _GATHERING)
+            self._hurry = False
             events = list(self._events)
             self._events.clear()
             self._size = 0
             return None if self._ended and not events else events
+
+    def _is_urgent(self) -> bool:
+        return self._ended or self._hurry or self._size > _PILE
 
     def written(self, count: int, error: Exception | None) -> None:
         with self._changed:
