@@ -2275,6 +2275,7 @@ TABLE = {
     "keras.metrics.top_k_categorical_accuracy": "keras.metrics.functions:top_k_categorical_accuracy",
     "keras.models.Model": "keras.engine.model:Model",
     "keras.models.Sequential": "keras.engine.sequential:Sequential",
+    "keras.models.clone_model": "keras.engine.cloning:clone_model",
     "keras.models.load_model": "keras.saving.models:load_model",
     "keras.models.model_from_config": "keras.saving.models:model_from_config",
     "keras.models.model_from_json": "keras.saving.models:model_from_json",

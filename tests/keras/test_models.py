@@ -208,3 +208,19 @@ def test_summary(capsys):
     printed = capsys.readouterr().out
     assert "dense (Dense)                (None, 1)                 5" in printed
     assert "Trainable params: 5" in printed
+
+
+def test_clones_have_variables_of_their_own():
+    x = tf.keras.Input((4,), name="x")
+    shared = tf.keras.layers.Dense(3, name="d")
+    y = tf.keras.layers.Add(name="s")([shared(x), shared(x)])
+    model = tf.keras.Model(x, tf.keras.layers.Dropout(0.5, name="o")(y), name="m")
+    clone = tf.keras.models.clone_model(model)
+    assert [one.name for one in clone.layers] == ["x", "d", "s", "o"]
+    assert not set(map(id, clone.weights)) & set(map(id, model.weights))
+    clone.set_weights(model.get_weights())
+    np.testing.assert_allclose(clone.predict(X), model.predict(X), rtol=1e-6)
+    line = tf.keras.models.clone_model(linear(), input_tensors=tf.constant(X))
+    assert line.output_shape == (12, 1)
+    with pytest.raises(ValueError, match="subclass model"):
+        tf.keras.models.clone_model(Net())
