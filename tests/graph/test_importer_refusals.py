@@ -94,3 +94,8 @@ def test_loops_that_nothing_enters() -> None:
                 attr { key: "T" value { type: DT_FLOAT } } }"""
     with pytest.raises(ValueError, match="2 nodes in a cycle"):
         load(loop)
+
+
+def test_attributes_that_are_missing() -> None:
+    with pytest.raises(ValueError, match="^NodeDef missing attr 'T' from Op<name=Neg"):
+        load(CONST + 'node { name: "n" op: "Neg" input: "c" }')

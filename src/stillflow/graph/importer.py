@@ -395,6 +395,10 @@ class Importer:
             if attr is not None:
                 attr_kinds.check(node.attr[key], attr.kind, key, node, attr.minimum)
             attrs[key] = attr_values.from_proto(node.attr[key], None if attr is None else attr.kind)
+        for key, attr in declared.items():
+            if key not in attrs and not attr.has_default:
+                where = f"NodeDef: {{{{node {node.name}}}}}"
+                raise ValueError(f"NodeDef missing attr '{key}' from Op<name={card.name}>; {where}")
         return attrs
 
     def _is_default_of_producer(self, node: Any, key: str) -> bool:
