@@ -97,5 +97,5 @@ def test_loops_that_nothing_enters() -> None:
 
 
 def test_attributes_that_are_missing() -> None:
-    with pytest.raises(ValueError, match="^NodeDef missing attr 'T' from Op<name=Neg"):
+    with pytest.raises(ValueError, match=r"^NodeDef missing attr 'T' from Op<name=Neg"):
         load(CONST + 'node { name: "n" op: "Neg" input: "c" }')
