@@ -100,7 +100,7 @@ class OpError(Exception):
     def __str__(self) -> str:
         if self._op is None:
             return self.message
-        return f"{self.message}\n\nOriginal stack trace for {self._op.name!r}:\n" + _creation(
+        return f"{self.message}\n\nOriginal stack trace for {self._op.name!r}:\n" + defined_at(
             self._op
         )
 
@@ -111,7 +111,7 @@ def _restore(cls: type[OpError], node_def: Any, op: Any, message: str, error_cod
     return error
 
 
-def _creation(op: Any) -> str:
+def defined_at(op: Any) -> str:
     """The lines of the program that created `op`, and the operation it was derived from."""
     lines = _format_frames(op)
     output = list(lines)
@@ -124,11 +124,16 @@ def _creation(op: Any) -> str:
     return "".join(output)
 
 
+def is_ours(path: str) -> bool:
+    """Whether a source file is one of this package or starts programs, not of the program."""
+    return path.startswith(_PACKAGE) or path == "<frozen runpy>"
+
+
 def _format_frames(op: Any) -> list[str]:
     """One text per stack frame; frames inside this package are left out."""
     frames = getattr(op, "traceback", None) or getattr(op, "_traceback", None) or []
     frames = [tuple(frame)[:4] for frame in frames]
-    of_user = [frame for frame in frames if not str(frame[0]).startswith(_PACKAGE)]
+    of_user = [frame for frame in frames if not is_ours(str(frame[0]))]
     return traceback.format_list(of_user or frames)
 
 

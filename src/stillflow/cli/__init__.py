@@ -40,6 +40,7 @@ usage: python -m stillflow [options] program.py [arguments ...]
 Run a TensorFlow 1 program unmodified: `import tensorflow` is served by Stillflow.
 
 options:
+  --find-nan     run operations one by one; stop where the first NaN arises, and name its line
   --no-revive    leave out what Python and NumPy have removed since TensorFlow 1.15
   -h, --help     show this text
   -V, --version  show the version
@@ -50,7 +51,7 @@ commands:
 
 def main(arguments: list[str]) -> int | None:
     """Run what the arguments say; returns the exit status, None for that of the program."""
-    revive = True
+    options = {"--no-revive": False, "--find-nan": False}
     while arguments and arguments[0].startswith("-") and arguments[0] not in ("-", "-m", "-c"):
         option, *arguments = arguments
         if option in ("-h", "--help"):
@@ -62,9 +63,9 @@ def main(arguments: list[str]) -> int | None:
             version = f"Stillflow {stillflow.__stillflow_version__}"
             print(f"{version} (TensorFlow {stillflow.__version__})")
             return 0
-        if option != "--no-revive":
+        if option not in options:
             return wrong(f"unknown option {option}")
-        revive = False
+        options[option] = True
     if not arguments:
         return wrong("name a program to run")
     if arguments[0] in COMMANDS:
@@ -76,7 +77,7 @@ def main(arguments: list[str]) -> int | None:
         return wrong(f"{arguments[0]} needs an argument")
     from stillflow.cli.run import run
 
-    run(arguments, revive)
+    run(arguments, revive=not options["--no-revive"], find_nan=options["--find-nan"])
     return None
 
 

@@ -11,12 +11,13 @@ from types import CodeType, ModuleType
 from stillflow.cli.frames import without_ours
 
 
-def run(arguments: list[str], revive: bool) -> None:
+def run(arguments: list[str], revive: bool, find_nan: bool = False) -> None:
     """Run ``program.py``, ``-m module``, ``-c code`` or ``-`` with its arguments.
 
     Args:
       arguments: what stands on the command line, beginning with one of these.
       revive: whether to bring back what Python and NumPy have removed.
+      find_nan: whether sessions look for the first NaN.
 
     Raises:
       BaseException: whatever ends the program, so that the interpreter ends as it always does.
@@ -27,6 +28,10 @@ def run(arguments: list[str], revive: bool) -> None:
     from stillflow.cli import spawn
 
     spawn.serve_in_children(revive)
+    if find_nan:
+        from stillflow.debug.nan_origin import find_nans
+
+        find_nans()
     kind, *rest = arguments
     if kind == "-m":
         _guard(lambda: _run_module(rest))

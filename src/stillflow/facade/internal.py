@@ -10,6 +10,7 @@ from __future__ import annotations
 from stillflow.facade import (
     internal_contrib,
     internal_data,
+    internal_debug,
     internal_keras,
     internal_ops,
     internal_ragged,
@@ -82,6 +83,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     **internal_contrib.OBJECTS,
     **internal_keras.OBJECTS,
     **internal_data.OBJECTS,
+    **internal_debug.OBJECTS,
     **internal_ops.OBJECTS,
     **internal_ragged.OBJECTS,
     **internal_training.OBJECTS,

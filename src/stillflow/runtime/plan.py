@@ -68,8 +68,10 @@ def make_plan(
         raw = [now.tensors.get(tensor, tensor) for tensor in raw]
         targets = [now.ops.get(op, op) for op in targets]
         feeds = {now.tensors[tensor]: dims for tensor, dims in feeds.items()}
-    loops = has_loops(ops)
     facts = Facts(resources, feeds)
+    if see is not None:
+        return token_plan(facts, ops, list(feeds), tensors, raw, see)
+    loops = has_loops(ops)
     if not loops:
         ops, facts.begun = takes_last(ops)
     tracer = Tracer(facts)

@@ -160,17 +160,28 @@ def partition_graphs(
     tensors: Sequence[Tensor],
     targets: Sequence[Operation],
     fed: Sequence[Tensor],
+    with_fed: bool = False,
 ) -> list[Any]:
     """What a run needs of the graph, as a `GraphDef` for each device.
 
     Edges between devices stay what they are: values are handed over without send and receive
     operations.
+
+    Args:
+      placement: where operations are.
+      tensors: what is fetched.
+      targets: operations that are run.
+      fed: what is fed.
+      with_fed: whether the operations of fed tensors are part of it, though they do not run.
     """
     from stillflow.graph.graphdef import fill_node
     from stillflow.protos import GraphDef
 
     parts: dict[str, Any] = {}
-    for op in needed_ops(tensors, targets, fed):
+    needed = needed_ops(tensors, targets, fed)
+    if with_fed:
+        needed = [*dict.fromkeys([*(tensor.op for tensor in fed), *needed])]
+    for op in needed:
         device = placement.device_of(op)
         part = parts.get(device)
         if part is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -59,6 +60,7 @@ class BaseSession:
         self._edition = -1
         self._placement = Placement(self._graph, self._config, self.list_devices)
         self._traced: Any = None  # made when a run is to be traced
+        self._watched: Any = None  # made when a run is to be watched
         measures_costs = config is not None and config.graph_options.build_cost_model
         self._time_limit = 0 if config is None else config.operation_timeout_in_ms
         self._plain_runs = not measures_costs and not self._time_limit
@@ -123,9 +125,13 @@ class BaseSession:
             return handler.build(self._execute(handler, feeds))
         _check_options(options, run_metadata)
         limit = 0 if options is None else options.timeout_in_ms
+        execute = self._execute
+        if options is not None and options.debug_options.debug_tensor_watch_opts:
+            execute = functools.partial(self._execute_watched, options.debug_options)
+            options = _untraced(options)
         with time_limit(limit or self._time_limit):
             values = self._traced_runs().run(
-                lambda: self._execute(handler, feeds), handler, feeds, options, run_metadata
+                lambda: execute(handler, feeds), handler, feeds, options, run_metadata
             )
         return handler.build(values)
 
@@ -266,6 +272,31 @@ class BaseSession:
             plan = self._plan_for(handler, feeds)
         return plan(*feeds.values())
 
+    def _execute_watched(
+        self, watches: Any, handler: Fetches, feeds: dict[Tensor, np.ndarray]
+    ) -> list[Any]:
+        """Runs as a `DebugOptions` message asks for."""
+        from stillflow.runtime.watched_runs import WatchedRuns
+
+        if self._edition != self._graph._edition:
+            self._take_changes()
+        if self._watched is None:
+            self._watched = WatchedRuns(self._get_resources(), self._placement)
+        return self._watched.run(handler, feeds, watches)
+
+    def _execute_seen(
+        self,
+        see: Callable[[Tensor, np.ndarray], None],
+        handler: Fetches,
+        feeds: dict[Tensor, np.ndarray],
+    ) -> list[Any]:
+        """Runs one operation after the other and shows `see` all their values."""
+        from stillflow.runtime.watched_runs import run_watched
+
+        if self._edition != self._graph._edition:
+            self._take_changes()
+        return run_watched(self._get_resources(), handler, feeds, see)
+
     def _register_dead_handle(self, handle: str) -> None:
         if self._resources is not None:
             kept_tensors(self._resources).forget(handle)
@@ -350,6 +381,14 @@ def _check_options(options: Any, run_metadata: Any) -> None:
     ):
         if value is not None and type(value).__name__ != kind:
             raise TypeError(f"{name} must be a tf.{kind}, but got {type(value)}")
+
+
+def _untraced(options: Any) -> Any:
+    """The same `RunOptions` without tracing: a run that is watched takes other times anyway."""
+    untraced = type(options)()
+    untraced.CopyFrom(options)
+    untraced.trace_level = 0
+    return untraced
 
 
 def _check_target(target: Any) -> bytes:

@@ -17,6 +17,7 @@ from stillflow import errors
 from stillflow.graph.node import Call, Handle
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.denormals import flushed
+from stillflow.runtime.emit import own
 from stillflow.runtime.exits import at_work
 from stillflow.runtime.facts import Facts, PlanNode
 from stillflow.runtime.failures import as_op_error, dead_fetch, uninitialized
@@ -44,13 +45,24 @@ def token_plan(
     feeds: Sequence[Tensor],
     fetched: Sequence[Tensor],
     raw: Sequence[Tensor],
+    see: Callable[[Tensor, Any], None] | None = None,
 ) -> Callable[..., list[Any]]:
-    """A plan that runs `ops` by tokens; its arguments and results are those of other plans."""
+    """A plan that runs `ops` by tokens; its arguments and results are those of other plans.
+
+    Args:
+      facts: what is known of the operations.
+      ops: in any order.
+      feeds: what the plan's arguments are.
+      fetched: what it gives as arrays.
+      raw: what it gives as it is, after that.
+      see: called with each value when it is there, in every iteration of a loop anew.
+    """
     kernels = {op: kernel_function(op, facts) for op in ops if op.type not in _SPECIAL}
     users = _users(ops)
 
     def run(*arrays: Any) -> list[Any]:
-        machine = _Machine(ops, kernels, users, current_interrupt(), facts.resources.interrupt)
+        interrupts = current_interrupt(), facts.resources.interrupt
+        machine = _Machine(ops, kernels, users, interrupts, see)
         with at_work, torch.inference_mode(), flushed:
             machine.start(dict(zip(feeds, map(from_array, arrays), strict=True)))
         results = []
@@ -138,10 +150,11 @@ class _Machine:
         ops: Sequence[Operation],
         kernels: dict[Operation, Callable[..., Any]],
         users: dict[Any, list[Any]],
-        *interrupts: Any,
+        interrupts: Sequence[Any],
+        see: Callable[[Tensor, Any], None] | None,
     ) -> None:
         self.ops, self.kernels, self.users = ops, kernels, users
-        self.interrupts = interrupts
+        self.interrupts, self.see = interrupts, see
         self.waiting: dict[tuple[Operation, Tag], _Waiting] = {}
         self.ready: deque[tuple[Operation, Tag, list[Any], bool]] = deque()
         self.frames: dict[Tag, dict[str, _Frame]] = {}
@@ -182,6 +195,8 @@ class _Machine:
     # ---- tokens
 
     def send(self, tensor: Tensor, value: Any, tag: Tag) -> None:
+        if self.see is not None and value is not DEAD:
+            self.see(tensor, value)
         if not tag:
             self.found[tensor] = value
         for op, index in self.users.get(tensor, ()):
@@ -244,6 +259,8 @@ class _Machine:
             return
         try:
             values = [argument(op, i, value) for i, value in enumerate(inputs)]
+            for index in op.card.keeps:  # what may be memory of something else
+                values[index] = own(values[index])
             result = self.kernels[op](*values)
         except Exception as error:
             raised = as_op_error(error, op)

@@ -1,0 +1,234 @@
+"""Commands that list, print and combine tensors: lt, pt, eval, find_nan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from stillflow.debug.console.command_line import Command, CommandError
+from stillflow.debug.dump_dir import DebugDumpDir
+from stillflow.debug.nan_origin import dumped_origin
+from stillflow.debug.tensor_dump import DebugTensorDatum
+from stillflow.runtime.debug_ops import numeric_summary
+
+_TENSOR = re.compile(
+    r"(?P<node>[^:\[\]]+)(?::(?P<slot>\d+))?(?::(?P<op>[A-Za-z]\w*))?(?P<slices>(?:\[[^\]]*\])*)"
+)
+_SORT_KEYS: dict[str, Callable[[DebugDumpDir, DebugTensorDatum], Any]] = {
+    "timestamp": lambda dump, datum: datum.timestamp,
+    "dump_size": lambda dump, datum: datum.dump_size_bytes,
+    "op_type": lambda dump, datum: _op_type(dump, datum),
+    "tensor_name": lambda dump, datum: datum.tensor_name,
+}
+
+
+def tensor_commands(dump: DebugDumpDir, filters: dict[str, Callable[..., bool]]) -> list[Command]:
+    """The commands on the tensors of a dump.
+
+    Args:
+      dump: what a run computed.
+      filters: tensor filters by name.
+    """
+    flag = {"action": "store_true"}
+    return [
+        Command(
+            "list_tensors", "lt", "List what the run computed.",
+            lambda arguments: list_tensors(dump, filters, arguments),
+            [(("-f", "--tensor_filter"), {"help": "only those that pass this filter"}),
+             (("-fenn", "--filter_exclude_node_names"),
+              {"help": "with -f: leave out nodes whose names match this"}),
+             (("-n", "--node_name_filter"), {"help": "only nodes whose names match this"}),
+             (("-t", "--op_type_filter"), {"help": "only nodes whose types match this"}),
+             (("-s", "--sort_by"), {"choices": list(_SORT_KEYS), "default": "timestamp"}),
+             (("-r", "--reverse"), {**flag, "help": "the other way round"})],
+        ),
+        Command(
+            "print_tensor", "pt", "Print a tensor, or a part of it: a:0, a:0[1, :].",
+            lambda arguments: print_tensor(dump, arguments),
+            [(("tensor_name",), {"nargs": "+"}),
+             (("-n", "--number"),
+              {"type": int, "help": "which of its dumps, where a loop has several"}),
+             (("-r", "--ranges"),
+              {"help": "count the elements in intervals: [0,1] or [[-inf,-1],[1,inf]]"}),
+             (("-a", "--all"), {**flag, "help": "all elements, nothing left out"}),
+             (("-s", "--numeric_summary"), {**flag, "help": "counts and moments as well"}),
+             (("-w", "--write_path"), {"help": "save it there, as numpy.save does"})],
+        ),
+        Command(
+            "eval", "ev", "Compute with tensors in backquotes: np.max(`a:0` - `b:0`).",
+            lambda arguments: evaluate(dump, arguments),
+            [(("expression",), {"nargs": "+"}),
+             (("-a", "--all"), {**flag, "help": "all elements, nothing left out"}),
+             (("-w", "--write_path"), {"help": "save it there, as numpy.save does"})],
+        ),
+        Command(
+            "find_nan", "fn", "Say where the first NaN or infinity came from.",
+            lambda arguments: dumped_origin(dump).splitlines(),
+        ),
+    ]  # fmt: skip
+
+
+def list_tensors(
+    dump: DebugDumpDir, filters: dict[str, Callable[..., bool]], arguments: Any
+) -> list[str]:
+    """A table of dumps."""
+    data, title = dump.dumped_tensor_data, "dumped tensor(s)"
+    if arguments.tensor_filter:
+        if arguments.tensor_filter not in filters:
+            raise CommandError(f'There is no tensor filter named "{arguments.tensor_filter}".')
+        data = dump.find(
+            filters[arguments.tensor_filter],
+            exclude_node_names=arguments.filter_exclude_node_names,
+        )
+        title += f' passing filter "{arguments.tensor_filter}"'
+    notes = []
+    for pattern, what, text in (
+        (arguments.node_name_filter, "Node name", lambda datum: datum.node_name),
+        (arguments.op_type_filter, "Op type", lambda datum: _op_type(dump, datum)),
+    ):
+        if pattern:
+            notes.append(f'{what} regex filter: "{pattern}"')
+            data = [datum for datum in data if re.match(pattern, text(datum))]
+    key = _SORT_KEYS[arguments.sort_by]
+    data = sorted(data, key=lambda datum: key(dump, datum), reverse=arguments.reverse)
+    start = dump.t0 or 0
+    rows = [("t (ms)", "Size (B)", "Op type", "Tensor name")]
+    for datum in data:
+        time = f"[{(datum.timestamp - start) / 1000:.3f}]"
+        rows.append((time, str(datum.dump_size_bytes), _op_type(dump, datum), datum.tensor_name))
+    return [f"{len(data)} {title}:", *notes, "", *table(rows), ""]
+
+
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows as lines, columns under each other."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        " ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def _op_type(dump: DebugDumpDir, datum: DebugTensorDatum) -> str:
+    try:
+        return dump.node_op_type(datum.node_name, datum.device_name)
+    except (LookupError, ValueError):
+        return ""
+
+
+def print_tensor(dump: DebugDumpDir, arguments: Any) -> Iterable[str]:
+    """A tensor as text."""
+    key, slices, data = find(dump, "".join(arguments.tensor_name))
+    number = arguments.number
+    if number is None and len(data) > 1 and not slices:
+        lines = [f'Tensor "{key}" generated {len(data)} dumps; -n chooses one:']
+        start = dump.t0 or 0
+        for index, datum in enumerate(data):
+            lines.append(f"  #{index}  [{(datum.timestamp - start) / 1000:.3f}] ms")
+        return lines
+    if number is not None and not -len(data) <= number < len(data):
+        raise CommandError(
+            f"Invalid number ({number}) for tensor {key}, which generated {len(data)} dump(s)."
+        )
+    value = data[number or 0].get_tensor()
+    return shown(f"{key}{slices}", sliced(value, slices), arguments)
+
+
+def find(dump: DebugDumpDir, text: str) -> tuple[str, str, list[DebugTensorDatum]]:
+    """The dumps of a tensor as it is typed: its key, what slices it, and the dumps.
+
+    Raises:
+      CommandError: if there are none.
+    """
+    match = _TENSOR.fullmatch(text)
+    if match is None:
+        raise CommandError(f'"{text}" is no name of a tensor')
+    node, slot, debug_op = match["node"], match["slot"], match["op"] or "DebugIdentity"
+    known = not dump.loaded_partition_graphs() or dump.node_exists(node)
+    if not known and not dump.debug_watch_keys(node):
+        raise CommandError(f'Node "{node}" does not exist in partition graphs')
+    if slot is None:
+        slots = {key.rsplit(":", 2)[1] for key in dump.debug_watch_keys(node)}
+        if len(slots) > 1:
+            raise CommandError(f'Node "{node}" has several outputs; say which: {node}:0')
+        slot = slots.pop() if slots else "0"
+    key = f"{node}:{slot}:{debug_op}"
+    data = dump.watch_key_to_data(key)
+    if not data:
+        raise CommandError(f'Tensor "{key}" did not generate any dumps.')
+    return key, match["slices"], data
+
+
+def sliced(value: Any, slices: str) -> Any:
+    """A part of an array, as `[1, :]` describes it."""
+    if not slices:
+        return value
+    if not re.fullmatch(r"(?:\[[-\d\s:,.]*\])+", slices):
+        raise CommandError(f"{slices} is no slicing")
+    return eval(f"value{slices}", {"__builtins__": {}}, {"value": value})
+
+
+def shown(title: str, value: Any, arguments: Any) -> list[str]:
+    """A value as text, with what the arguments ask for."""
+    if not isinstance(value, (np.ndarray, np.generic)):
+        return [f'Tensor "{title}":', "", str(value), ""]
+    array = np.asarray(value)
+    if arguments.write_path:
+        with open(arguments.write_path, "wb") as file:
+            np.save(file, array)
+    lines = [f'Tensor "{title}":', f"  dtype: {array.dtype}", f"  shape: {array.shape}", ""]
+    if getattr(arguments, "ranges", None):
+        inside = _in_ranges(array, arguments.ranges)
+        share = 100 * inside / max(array.size, 1)
+        lines[0] += f" {inside} of {array.size} element(s) in {arguments.ranges} ({share:.2f}%)"
+    if getattr(arguments, "numeric_summary", False):
+        lines += [*summary(array), ""]
+    with np.printoptions(threshold=array.size + 1 if arguments.all else 1000):
+        return [*lines, *repr(array).splitlines(), ""]
+
+
+def summary(array: np.ndarray) -> list[str]:
+    """Counts and moments of an array's elements."""
+    values = numeric_summary(array)
+    if values is None or not array.size:
+        return ["No numeric summary."]
+    names = ("nan", "-inf", "-", "0", "+", "inf")
+    counts = [(name, str(int(n))) for name, n in zip(names, values[2:8], strict=True) if n]
+    counts.append(("total", str(array.size)))
+    moments = [(name, f"{x:.6g}") for name, x in zip(("min", "max", "mean"), values[8:11],
+               strict=True)] + [("std", f"{np.sqrt(values[11]):.6g}")]  # fmt: skip
+    lines = ["Numeric summary:"]
+    for columns in (counts, moments):
+        rows = list(zip(*columns, strict=True))
+        widths = [max(map(len, column)) for column in columns]
+        for row in rows:
+            cells = [f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)]
+            lines.append(f"| {' '.join(cells)} |")
+    return lines
+
+
+def _in_ranges(array: np.ndarray, text: str) -> int:
+    numbers = [float(part) for part in re.findall(r"[-+]?(?:inf|[\d.]+(?:e[-+]?\d+)?)", text)]
+    if not numbers or len(numbers) % 2:
+        raise CommandError(f"{text} is no interval, as [0,1], nor a list of them")
+    pairs = zip(numbers[::2], numbers[1::2], strict=True)
+    return int(sum(((array >= low) & (array <= high)).sum() for low, high in pairs))
+
+
+def evaluate(dump: DebugDumpDir, arguments: Any) -> list[str]:
+    """The value of an expression of numpy and tensors."""
+    expression = " ".join(arguments.expression)
+    values: dict[str, Any] = {"np": np, "numpy": np}
+
+    def value_of(match: re.Match[str]) -> str:
+        key, slices, data = find(dump, match[1])
+        del key
+        number = int(slices[1:-1]) if slices else 0
+        name = f"_tensor_{len(values)}"
+        values[name] = data[number].get_tensor()
+        return name
+
+    result = eval(re.sub(r"`([^`]*)`", value_of, expression), values)
+    return shown(f"from eval of expression '{expression}'", result, arguments)
