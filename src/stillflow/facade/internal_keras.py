@@ -27,7 +27,6 @@ OBJECTS: dict[str, dict[str, str]] = {
         "needs_keras_history": "stillflow.layers.history:needs_history",
         "uses_keras_history": "stillflow.layers.history:uses_history",
     },
-    f"{_KERAS}.testing_utils": {"*": "stillflow.testing.random_classes"},
     f"{_KERAS}.engine.input_layer": {"*": f"{_OURS}.engine.input_layer"},
     f"{_KERAS}.engine.input_spec": {"*": "stillflow.layers.input_spec"},
     f"{_KERAS}.engine.network": {
@@ -49,7 +48,9 @@ OBJECTS: dict[str, dict[str, str]] = {
         "OptimizerV2": f"{_OURS}.optimizers.base:OptimizerV2",
     },
     f"{_KERAS}.optimizers": {"TFOptimizer": f"{_OURS}.optimizers.tf_optimizer:TFOptimizer"},
-    f"{_KERAS}.testing_utils": {"*": "stillflow.testing.keras_data"},
+    f"{_KERAS}.testing_utils": {
+        "*": "stillflow.testing.keras_data stillflow.testing.random_classes",
+    },
     f"{_KERAS}.utils.losses_utils": {
         "ReductionV2": f"{_OURS}.losses.base:Reduction",
         "*": f"{_OURS}.losses.base",

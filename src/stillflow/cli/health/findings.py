@@ -23,7 +23,9 @@ NEEDED: dict[str, tuple[str, str | None]] = {
 }
 # Less free GPU memory than this, in MiB, and most programs will fail.
 _LITTLE = 1024
-_LIBRARY = re.compile(r"\b(lib(?:cudnn|cublas|cusolver|cusparse|cufft|curand|cudart|nccl|cuda)[\w.]*\w)")
+_LIBRARY = re.compile(
+    r"\b(lib(?:cudnn|cublas|cusolver|cusparse|cufft|curand|cudart|nccl|cuda)[\w.]*\w)"
+)
 
 
 class Finding(NamedTuple):

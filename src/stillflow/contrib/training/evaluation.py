@@ -8,6 +8,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.ops.summary.merging import merge_all
 from stillflow.platform import tf_logging as logging
 from stillflow.summary.writer import FileWriterCache
 from stillflow.train.checkpoint_utils import checkpoints_iterator
@@ -47,7 +48,7 @@ class SummaryAtEndHook(SessionRunHook):
 
     def begin(self) -> None:
         if self._takes_all:
-            self._summary_op = tf.summary.merge_all()
+            self._summary_op = merge_all()
         self._global_step = get_or_create_global_step()
 
     def after_create_session(self, session: Any, coord: Any) -> None:

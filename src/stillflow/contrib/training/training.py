@@ -12,6 +12,7 @@ from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.ops.control import with_dependencies
+from stillflow.ops.summary.numbers import histogram, scalar
 from stillflow.platform import tf_logging as logging
 from stillflow.train.global_step import get_or_create_global_step
 from stillflow.train.monitored_session import MonitoredTrainingSession
@@ -99,8 +100,8 @@ def summarize_gradients(grads_and_vars: Sequence[Any], mark: str) -> list[Any]:
             logging.info("Var %s has no gradient", name)
             continue
         values = gradient.values if isinstance(gradient, IndexedSlices) else gradient
-        summaries.append(tf.summary.histogram(f"{name}{mark}gradient", values))
-        summaries.append(tf.summary.scalar(f"{name}{mark}gradient_norm", tf.global_norm([values])))
+        summaries.append(histogram(f"{name}{mark}gradient", values))
+        summaries.append(scalar(f"{name}{mark}gradient_norm", tf.global_norm([values])))
     return summaries
 
 

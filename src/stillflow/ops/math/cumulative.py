@@ -119,7 +119,7 @@ def _numpy_scan(node: Node, scan: Callable[..., Any], start: int) -> Any:
 
 def _in_numpy(node: Node) -> bool:
     """Whether torch lacks the type, or adds up in another: TF rounds every partial sum to it."""
-    return node.T in NUMPY_TYPES or (node.T == dtypes.float16 and str(node.device) == "cpu")
+    return node.T in NUMPY_TYPES or (node.T is dtypes.float16 and str(node.device) == "cpu")
 
 
 @cumsum_op.kernel
