@@ -25,6 +25,15 @@ LOOP_PROGRAMS: dict[str, tuple[str, float | None]] = {
     "long_loop": ("gradient of 1,000 turns", None),
 }
 
+# Input pipelines, timed by the batch.
+INPUT_PROGRAMS = {
+    "input_queues": ("TFRecords through queues", 0.83),
+    "input_dataset": ("TFRecords through tf.data", 0.67),
+    "input_photographs": ("photographs through tf.data", 0.83),
+    "parse_examples": ("Examples of 128 features parsed", 1.0),
+    "padded_batches": ("padded batches", 0.83),
+}
+
 # Functions without a graph; the peers read and write no such files.
 FILE_PROGRAMS = {
     "tfrecord_write": ("20,000 TFRecords written", 0.5),
@@ -80,7 +89,7 @@ def rows() -> list[Row]:
     result += [Row(f"step, {title}", program, "step", goal, ("torch", "jax"))
                for program, (title, goal) in LOOP_PROGRAMS.items()]
     result += [Row(title, program, "step", goal, ("torch", "jax"))
-               for program, (title, goal) in FILE_PROGRAMS.items()]
+               for program, (title, goal) in {**INPUT_PROGRAMS, **FILE_PROGRAMS}.items()]
     result += [Row(f"initialisation, {title}", program, "initialise", None, ("torch", "jax"))
                for program, (title, _) in steps]
     result += [Row(f"first step, {title}", program, "first_step", 1.0)

@@ -26,8 +26,8 @@ from benchmarks import report  # noqa: E402
 from benchmarks.child import MARK  # noqa: E402
 
 PROGRAMS = [
-    "scalar_add", *report.FILE_PROGRAMS, *report.STEP_PROGRAMS, *report.LOOP_PROGRAMS,
-    *report.COSTS,
+    "scalar_add", *report.STEP_PROGRAMS, *report.LOOP_PROGRAMS, *report.INPUT_PROGRAMS,
+    *report.FILE_PROGRAMS, *report.COSTS,
 ]
 IMPLEMENTATIONS = ["tf115", "stillflow", "tf2", "torch", "jax"]
 REFERENCE = "tf115"
