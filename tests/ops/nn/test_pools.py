@@ -130,3 +130,17 @@ def test_a_dilation_adds_its_filter_before_it_takes_the_maximum():
     eroded = run(tf.nn.erosion2d(x, filter, [1, 1, 1, 1], [1, 1, 1, 1], "VALID"))
     part = x[0, :2, :3] - filter[::-1, ::-1]
     np.testing.assert_allclose(eroded[0, 0, 0], part.min((0, 1)), rtol=1e-6)
+
+
+def test_equal_maxima_of_volumes_all_get_the_gradient():
+    # Numbers of TensorFlow 1.15.5; over images only the first maximum gets it.
+    x = np.float32([1, 1, 2, 2, 0, 3, 3, 3])
+    grads = np.arange(1, 9, dtype=np.float32)
+    volume = tf.constant(x.reshape(1, 2, 2, 2, 1))
+    pooled = tf.nn.max_pool3d(volume, [1, 2, 2, 2, 1], [1] * 5, "SAME")
+    (grad,) = tf.gradients(pooled, volume, grads.reshape(1, 2, 2, 2, 1))
+    assert run(grad).ravel().tolist() == [0, 0, 0, 0, 0, 14, 16, 36]
+    plane = tf.constant(x.reshape(1, 2, 4, 1))
+    pooled = tf.nn.max_pool(plane, [1, 2, 2, 1], [1] * 4, "SAME")
+    (grad,) = tf.gradients(pooled, plane, grads.reshape(1, 2, 4, 1))
+    assert run(grad).ravel().tolist() == [0, 0, 0, 0, 0, 14, 10, 12]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from stillflow.graph.lazy import torch
+
+_FEW = 16  # fewer channels than these are not worth copying pixel by pixel
 
 
 class Weights(NamedTuple):
@@ -17,6 +20,7 @@ class Weights(NamedTuple):
     fraction: Any
 
 
+@lru_cache(maxsize=256)
 def weights(size: int, wanted: int, align_corners: bool, half_pixel_centers: bool) -> Weights:
     """Where the outputs along one dimension lie among the inputs.
 
@@ -54,15 +58,38 @@ def along(parts: Weights, axis: int, device: Any, bits: int | None = None) -> We
 
 
 def interpolate(image: Any, rows: Weights, columns: Weights) -> Any:
-    """An image [batch, height, width, channels] at the weighted places."""
-    top, bottom = image[:, rows.lower], image[:, rows.upper]
+    """An image [batch, height, width, channels] at the weighted places.
 
-    def across(part: Any) -> Any:
-        left, right = part[:, :, columns.lower], part[:, :, columns.upper]
-        return left + (right - left) * columns.fraction.to(image.dtype)
+    The rows are interpolated along the width first, each of them once.
+    """
+    batch, height, width, channels = image.shape
+    count, wanted = len(rows.lower), len(columns.lower)
+    if height > 2 * count:
+        needed = np.concatenate([rows.lower, rows.upper])
+        image = image.index_select(1, torch.from_numpy(needed).to(image.device))
+        rows = Weights(np.arange(count), np.arange(count, 2 * count), rows.fraction)
+        height = 2 * count
+    if channels < _FEW:
+        columns, width, channels = _each_channel(columns, channels), width * channels, 1
+    flat = _between(image.reshape(batch * height, width, channels), columns)
+    flat = _between(flat.view(batch, height, -1), rows)
+    return flat.view(batch, count, wanted, image.shape[3])
 
-    start = across(top)
-    return start + (across(bottom) - start) * rows.fraction.to(image.dtype)
+
+def _each_channel(columns: Weights, channels: int) -> Weights:
+    """The weights along rows of numbers that are columns of so many channels."""
+    lower, upper = (
+        (places[:, None] * channels + np.arange(channels)).reshape(-1) for places in columns[:2]
+    )
+    return Weights(lower, upper, np.repeat(columns.fraction, channels))
+
+
+def _between(values: Any, parts: Weights) -> Any:
+    """What lies between neighbours along the second of three axes."""
+    lower, upper, fraction = (torch.from_numpy(part).to(values.device) for part in parts)
+    start = values.index_select(1, lower)
+    result = values.index_select(1, upper).sub_(start)
+    return result.mul_(fraction.to(values.dtype)[:, None]).add_(start)
 
 
 def interpolate_integers(image: Any, rows: Weights, columns: Weights, bits: int) -> Any:

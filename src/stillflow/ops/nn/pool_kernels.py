@@ -7,6 +7,7 @@ output dropped. Padding never wins a maximum and never counts in an average, as 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
@@ -131,6 +132,37 @@ def max_pool_grad(image: Any, grad: Any, geometry: PoolGeometry) -> Any:
         return torch.zeros_like(image)
     _, places = maximum_and_index(image_in(image, geometry), geometry)
     return max_pool_grad_at(image, grad, places, geometry)
+
+
+def max_pool_grad_of_all(image: Any, best: Any, grad: Any, geometry: PoolGeometry) -> Any:
+    """Sends every output's gradient to all maxima in its window, as TF does over volumes.
+
+    Args:
+      image: what was pooled.
+      best: the maxima.
+      grad: their gradients.
+      geometry: how the window slides.
+    """
+    if geometry.empty:
+        return torch.zeros_like(image, dtype=grad.dtype)
+    image, best, grad = (image_in(tensor, geometry) for tensor in (image, best, grad))
+    before = [pad - drop for pad, drop in zip(geometry.padding, geometry.drop)]
+    spans = [
+        (count - 1) * step + edge
+        for count, step, edge in zip(grad.shape[2:], geometry.strides, geometry.window)
+    ]
+    after = [max(0, n - pad - size) for n, pad, size in zip(spans, before, image.shape[2:])]
+    widths = [width for pair in zip(reversed(before), reversed(after)) for width in pair]
+    padded = F.pad(image, widths)
+    total = grad.new_zeros(padded.shape)
+    for offset in itertools.product(*map(range, geometry.window)):
+        place = (..., *(
+            slice(start, start + (count - 1) * step + 1, step)
+            for start, count, step in zip(offset, grad.shape[2:], geometry.strides)
+        ))  # fmt: skip
+        total[place] += grad * (padded[place] == best)
+    inside = (..., *(slice(pad, pad + size) for pad, size in zip(before, image.shape[2:])))
+    return image_out(total[inside], geometry)
 
 
 def max_pool_grad_at(image: Any, grad: Any, places: Any, geometry: PoolGeometry) -> Any:

@@ -144,15 +144,11 @@ def max_pool3d_grad_shape(node: Node) -> Any:
     return image
 
 
-def _max_pool3d_grad(image: Any, grad: Any, geometry: PoolGeometry) -> Any:
-    return kernels.max_pool_grad(image.to(grad.dtype), grad, geometry)
-
-
 @max_pool3d_grad_op.kernel
 def max_pool3d_grad_kernel(node: Node) -> Any:
     same = node.TInput == node.T
-    function = precise_on_cpu(node, kernels.max_pool_grad, 2) if same else _max_pool3d_grad
-    return _over_volumes(node, function, [0, 2])
+    function = kernels.max_pool_grad_of_all
+    return _over_volumes(node, precise_on_cpu(node, function, 3) if same else function, [0, 1, 2])
 
 
 @max_pool3d_grad_op.samples
