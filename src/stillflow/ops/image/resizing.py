@@ -18,7 +18,7 @@ from stillflow.ops.arrays.slicing import slice_helper
 from stillflow.ops.image import taps
 from stillflow.ops.image.sizes import check_resize, check_resize_gradient, sized
 from stillflow.ops.kernels import as_signed, torch_type
-from stillflow.ops.nn.interpolation import along, interpolate, weights
+from stillflow.ops.nn.interpolation import interpolate, weights
 from stillflow.ops.samples import Bad, Sample
 
 _TYPES = "{int8, uint8, int16, uint16, int32, int64, half, float, double}"
@@ -109,8 +109,8 @@ def _bilinear(image: Any, size: Any, align: bool, centers: bool) -> Any:
     if wanted == list(image.shape[1:3]):
         return image.to(torch.float32, copy=True)
     rows, columns = (
-        along(weights(image.shape[axis], count, align, centers), axis, image.device)
-        for axis, count in ((1, wanted[0]), (2, wanted[1]))
+        weights(size, count, align, centers)
+        for size, count in zip(image.shape[1:3], wanted, strict=True)
     )
     return interpolate(image.to(torch.float32), rows, columns)
 

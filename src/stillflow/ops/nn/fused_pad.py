@@ -14,7 +14,7 @@ from stillflow.ops.arrays.pad import mirror
 from stillflow.ops.nn import windows
 from stillflow.ops.nn.conv import ramp
 from stillflow.ops.nn.convolution import Slide, convolution
-from stillflow.ops.nn.interpolation import along, interpolate, weights
+from stillflow.ops.nn.interpolation import interpolate, weights
 from stillflow.ops.nn.precision import precise_on_cpu
 from stillflow.ops.samples import Bad, Sample
 
@@ -88,8 +88,7 @@ def fused_resize_and_pad_conv2d_shape(node: Node) -> Any:
 def _slide(node: Node) -> Slide:
     if node.strides[0] != 1 or node.strides[3] != 1:
         raise ValueError(
-            "Current implementation does not yet support strides in the batch and depth "
-            "dimensions."
+            "Current implementation does not yet support strides in the batch and depth dimensions."
         )
     return Slide(tuple(node.strides), (1, 1, 1, 1), node.padding, (), b"NHWC")
 
@@ -125,8 +124,8 @@ def _resized(image: Any, size: Any, align_corners: bool) -> Any:
     if not image.numel():
         raise ValueError("Input tensor can't be empty")
     rows, columns = (
-        along(weights(image.shape[axis], count, align_corners, False), axis, image.device)
-        for axis, count in zip((1, 2), wanted)
+        weights(size, count, align_corners, False)
+        for size, count in zip(image.shape[1:3], wanted, strict=True)
     )
     return interpolate(image, rows, columns)
 
@@ -136,9 +135,7 @@ def fused_resize_and_pad_conv2d_kernel(node: Node) -> Any:
     offset, slide, align_corners = _offset(node), _slide(node), node.resize_align_corners
 
     def run(image: Any, filter: Any, size: Any, paddings: Any) -> Any:
-        return _convolve(
-            _resized(image, size, align_corners), filter, paddings, offset, slide
-        )
+        return _convolve(_resized(image, size, align_corners), filter, paddings, offset, slide)
 
     convolve = precise_on_cpu(node, run, 2)
     return lambda image, size, paddings, filter: convolve(image, filter, size, paddings)

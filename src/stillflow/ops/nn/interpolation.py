@@ -42,15 +42,13 @@ def weights(size: int, wanted: int, align_corners: bool, half_pixel_centers: boo
     return Weights(lower, upper, place - floor)
 
 
-def along(parts: Weights, axis: int, device: Any, bits: int | None = None) -> Weights:
-    """Weights as tensors that broadcast along one axis of an image.
+def along(parts: Weights, axis: int, device: Any, bits: int) -> Weights:
+    """Weights as tensors that broadcast along one axis of an image, with fractions as integers.
 
     Args:
-      bits: makes the fractions integers of so many bits.
+      bits: how many bits the fractions have.
     """
-    fraction = parts.fraction
-    if bits is not None:
-        fraction = (fraction * np.float32(1 << bits)).astype(np.int64)
+    fraction = (parts.fraction * np.float32(1 << bits)).astype(np.int64)
     shape = [1, 1, 1, 1]
     shape[axis] = -1
     lower, upper = (torch.from_numpy(places).to(device) for places in parts[:2])
@@ -63,16 +61,17 @@ def interpolate(image: Any, rows: Weights, columns: Weights) -> Any:
     The rows are interpolated along the width first, each of them once.
     """
     batch, height, width, channels = image.shape
-    count, wanted = len(rows.lower), len(columns.lower)
+    count = len(rows.lower)
     if height > 2 * count:
         needed = np.concatenate([rows.lower, rows.upper])
         image = image.index_select(1, torch.from_numpy(needed).to(image.device))
         rows = Weights(np.arange(count), np.arange(count, 2 * count), rows.fraction)
         height = 2 * count
+    wanted = len(columns.lower)
     if channels < _FEW:
         columns, width, channels = _each_channel(columns, channels), width * channels, 1
     flat = _between(image.reshape(batch * height, width, channels), columns)
-    flat = _between(flat.view(batch, height, -1), rows)
+    flat = _between(flat.view(batch, height, wanted * image.shape[3]), rows)
     return flat.view(batch, count, wanted, image.shape[3])
 
 
@@ -93,7 +92,7 @@ def _between(values: Any, parts: Weights) -> Any:
 
 
 def interpolate_integers(image: Any, rows: Weights, columns: Weights, bits: int) -> Any:
-    """The same in integers; fractions have `bits` bits and divisions drop what is left over."""
+    """The same in integers, for weights from `along`; divisions drop what is left over."""
     one = 1 << bits
     top, bottom = image[:, rows.lower], image[:, rows.upper]
 

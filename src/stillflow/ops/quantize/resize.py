@@ -56,12 +56,11 @@ def _resize(
         raise ValueError("input image must be of non-zero size")
     if (height, width) == tuple(image.shape[1:3]):
         return image.clone(), *ends
-    rows, columns = (
-        along(weights(image.shape[axis], wanted, align, centers), axis, image.device, bits)
-        for axis, wanted in ((1, height), (2, width))
-    )
+    found = [weights(image.shape[1], height, align, centers)]
+    found.append(weights(image.shape[2], width, align, centers))
     if bits is None:
-        return interpolate(image, rows, columns), *ends
+        return interpolate(image, *found), *ends
+    rows, columns = (along(w, axis, image.device, bits) for axis, w in enumerate(found, 1))
     # TF reads 32-bit numbers in single precision here, which keeps 24 bits of them.
     mixed = interpolate_integers(image.to(torch.float32).to(torch.int64), rows, columns, bits)
     return mixed.to(image.dtype), *ends
