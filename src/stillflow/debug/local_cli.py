@@ -37,7 +37,7 @@ class _Stops:
         self._root = dump_root
         self.filters: dict[str, Callable[..., bool]] = {"has_inf_or_nan": has_inf_or_nan}
         self._decision = Decision()
-        self._first = True
+        self._asks = True  # before the next run
         self._ended = False
         self._folder = ""
         self._watched = False
@@ -51,8 +51,8 @@ class _Stops:
         if self._ended:
             _leave()
         decision = self._decision
-        if self._first:
-            self._first = False
+        if self._asks:
+            self._asks = False
             decision = self._decision = self._answer(run.at_start(self.filters))
         self._watched = decision.watches()
         if not self._watched:
@@ -68,7 +68,7 @@ class _Stops:
     def after(self, run: RunConsole, graph: Any, error: Any) -> None:
         """Shows what the run computed, if it is one to stop at."""
         if not self._watched:
-            self._decision.count_down()
+            self._asks = self._decision.count_down()
             return
         try:
             dump = DebugDumpDir(self._folder, validate=False)

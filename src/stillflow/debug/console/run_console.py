@@ -42,9 +42,10 @@ class Decision:
         """Whether the next run is to be watched."""
         return self.till is not None or (self.debug and self.times <= 1)
 
-    def count_down(self) -> None:
-        """A run that was not watched is over."""
+    def count_down(self) -> bool:
+        """A run that was not watched is over; says whether to ask what to do with the next."""
         self.times -= 1
+        return self.times < 1 and not self.debug
 
     def stops_at(self, dump: DebugDumpDir, filters: Filters) -> bool:
         """Whether to show a run that was watched."""
