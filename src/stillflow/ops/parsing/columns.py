@@ -80,17 +80,26 @@ def as_tensor(values: Any, shape: tuple[int, ...]) -> Any:
     return torch.from_numpy(values.reshape(shape))
 
 
+def sparse_columns(found: Sequence[wire.Decoded]) -> list[list[Any]]:
+    """Indices, values and shapes of sparse matrices of one row for each example."""
+    if not found:
+        return [[], [], []]
+    counts = np.stack([feature.counts for feature in found])
+    flat, totals = counts.ravel(), counts.sum(1)
+    indices = np.empty((int(totals.sum()), 2), np.int64)
+    indices[:, 0] = np.repeat(np.tile(np.arange(counts.shape[1]), len(found)), flat)
+    indices[:, 1] = np.arange(len(indices)) - np.repeat(np.cumsum(flat) - flat, flat)
+    shapes = np.full((len(found), 2), counts.shape[1])
+    shapes[:, 1] = counts.max(1, initial=0)
+    values = [as_tensor(feature.values, (len(feature.values),)) for feature in found]
+    parts = torch.from_numpy(indices).split(totals.tolist())
+    return [list(parts), values, list(torch.from_numpy(shapes).unbind())]
+
+
 def sparse_column(found: wire.Decoded) -> tuple[Any, Any, Any]:
     """Indices, values and shape of a sparse matrix of one row for each example."""
-    counts = found.counts
-    total = len(found.values)
-    rows = np.repeat(np.arange(len(counts)), counts)
-    starts = np.cumsum(counts) - counts
-    columns = np.arange(total) - starts[rows]
-    indices = torch.from_numpy(np.stack([rows, columns], 1))
-    longest = int(counts.max()) if len(counts) else 0
-    shape = torch.tensor([len(counts), longest])
-    return indices, as_tensor(found.values, (total,)), shape
+    (indices,), (values,), (shape,) = sparse_columns([found])
+    return indices, values, shape
 
 
 def dense_column(

@@ -13,7 +13,7 @@ from stillflow.graph.card import op
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.node import Node
-from stillflow.ops.parsing import columns, wire
+from stillflow.ops.parsing import columns, spans, wire
 from stillflow.ops.parsing.columns import Dense, Sparse, refuse
 
 TYPES = """
@@ -68,6 +68,8 @@ def parse_example_shape(node: Node) -> Any:
 
 # ---- Kernels
 
+MANY = 256  # features in a batch, from which on it pays to decode them together
+
 
 def picker(keys: Sequence[str]) -> Callable[[Any], tuple[bytes, ...]]:
     """What takes the bytes of these features out of a map; none for those that are not there."""
@@ -109,6 +111,11 @@ class ExampleParser:
         self.dense = dense
         self.pick = picker([f.key for f in sparse] + [f.key for f in dense])
         self.message = wire.messages()[0]
+        kinds = [cpp_name(f.dtype) for f in sparse] + [cpp_name(f.dtype) for f in dense]
+        self.numeric = {
+            kind: [i for i, other in enumerate(kinds) if other == kind]
+            for kind in sorted({*kinds} - {"string"})
+        }
 
     def raws(self, serialized: Sequence[bytes], names: Sequence[bytes]) -> list[Any]:
         """By feature, the bytes of each example's."""
@@ -133,25 +140,38 @@ class ExampleParser:
         def where(key: str) -> columns.Where:
             return lambda index: f"Name: {_name(names, index)}, Key: {key}, Index: {index}.  "
 
-        matrices = []
-        for feature, column in zip(self.sparse, raws, strict=False):
-            found = columns.decoded(column, feature, where(feature.key))
-            matrices.append(columns.sparse_column(found))
+        found = self.decoded(raws)
+        matrices = columns.sparse_columns([
+            ready or columns.decoded(column, feature, where(feature.key))
+            for feature, column, ready in zip(self.sparse, raws, found, strict=False)
+        ])  # fmt: skip
+        count = len(self.sparse)
         values = [
-            self._dense(feature, column, default, where(feature.key), names)
-            for feature, column, default in zip(
-                self.dense, raws[len(self.sparse) :], defaults, strict=True
+            self._dense(feature, column, ready, default, where(feature.key), names)
+            for feature, column, ready, default in zip(
+                self.dense, raws[count:], found[count:], defaults, strict=True
             )
         ]
-        parts = zip(*matrices, strict=True) if matrices else ()
-        return [*(item for part in parts for item in part), *values]
+        return [*(item for part in matrices for item in part), *values]
+
+    def decoded(self, raws: list[Any]) -> list[wire.Decoded | None]:
+        """By feature, its values if they could be read together with others'."""
+        found: list[wire.Decoded | None] = [None] * len(raws)
+        if not raws or len(raws) * len(raws[0]) < MANY:
+            return found
+        for kind, places in self.numeric.items():
+            joined = spans.join([raws[place] for place in places])
+            for place, ready in zip(places, spans.decode(joined, kind), strict=True):
+                found[place] = ready
+        return found
 
     @staticmethod
     def _dense(
-        feature: Dense, raws: Any, default: Any, where: columns.Where, names: Sequence[bytes]
-    ) -> Any:
+        feature: Dense, raws: Any, ready: wire.Decoded | None, default: Any,
+        where: columns.Where, names: Sequence[bytes],
+    ) -> Any:  # fmt: skip
         check_default(feature, default)
-        found = columns.decoded(raws, feature, where)
+        found = ready or columns.decoded(raws, feature, where)
         if feature.is_variable:
             return columns.padded_column(feature, found, default, where)
 

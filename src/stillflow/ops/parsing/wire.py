@@ -16,7 +16,7 @@ import numpy as np
 # The tag that a feature begins with, by the type of its values, and what a list begins with.
 TAGS = {"string": 0x0A, "float": 0x12, "int64": 0x1A}
 TYPES = {tag: name for name, tag in TAGS.items()}
-_LIST = 0x0A
+LIST = 0x0A
 _LISTS = {"string": "bytes_list", "float": "float_list", "int64": "int64_list"}
 
 
@@ -110,7 +110,7 @@ def header(tag: int, size: int) -> bytes:
         for more in range(1, 6):
             length = size - 2 - digits - more
             if length >= 0 and len(_varint(length)) == more:
-                return bytes((tag,)) + inner + bytes((_LIST,)) + _varint(length)
+                return bytes((tag,)) + inner + bytes((LIST,)) + _varint(length)
     return b"\0"
 
 
@@ -162,7 +162,7 @@ def _numbers(raws: Sequence[bytes], kind: str) -> Decoded:
         if (sizes % 4).any():
             raise Damaged(int(np.flatnonzero(sizes % 4)[0]))
         return Decoded(np.frombuffer(data, "<f4"), sizes // 4)
-    return _varints(np.frombuffer(data, np.uint8), sizes)
+    return varints(np.frombuffer(data, np.uint8), sizes)
 
 
 def _packed(values: Any, kind: str) -> bytes:
@@ -171,7 +171,7 @@ def _packed(values: Any, kind: str) -> bytes:
     return b"".join(_varint(value & 0xFFFFFFFFFFFFFFFF) for value in values)
 
 
-def _varints(data: np.ndarray, sizes: np.ndarray) -> Decoded:
+def varints(data: np.ndarray, sizes: np.ndarray) -> Decoded:
     """Integers of seven bits a byte, all at once."""
     last = data < 128
     if last.all():
