@@ -108,6 +108,8 @@ def main() -> None:
     parser.add_argument("--write-gaps", action="store_true", help=f"write {GAPS.name} anew")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
+    if arguments.write_gaps:  # first: internal modules that are imported become attributes
+        write_gaps(json.loads((FACTS / "signatures.json").read_text()))
     areas = measure(root_module(), json.loads(arguments.facts.read_text()))
     if arguments.missing:
         for repositories, symbol, problem in sorted(areas[arguments.missing].gaps, reverse=True):
@@ -117,8 +119,6 @@ def main() -> None:
     if arguments.json:
         figures = {name: [a.found, a.symbols, a.pairs_found, a.pairs] for name, a in areas.items()}
         arguments.json.write_text(json.dumps(figures, indent=1) + "\n")
-    if arguments.write_gaps:
-        write_gaps(json.loads((FACTS / "signatures.json").read_text()))
 
 
 if __name__ == "__main__":
