@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from stillflow.errors import ResourceExhaustedError
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.beside import waits
 from stillflow.runtime.denormals import flushed
@@ -58,7 +59,7 @@ class Emitter:
             self.step(step)
             self.free(step, number, last)
         self.results(fetches, raw, convert)
-        function = guard_errors(self.build("plan"), self.ops, self.filename)
+        function = guard_errors(self.build("plan"), self.ops, self.filename, self.steps)
         return with_room(function) if any(map(waits, self.steps)) else function
 
     def build(self, name: str) -> Callable[..., Any]:
@@ -236,7 +237,10 @@ def _raise_dead(op: Operation) -> Callable[[], None]:
 
 
 def guard_errors(
-    function: Callable[..., Any], ops: dict[int, Operation], filename: str
+    function: Callable[..., Any],
+    ops: dict[int, Operation],
+    filename: str,
+    steps: Sequence[Step],
 ) -> Callable[..., Any]:
     """Wraps a plan so that what a kernel raises names the operation on whose line it happened."""
 
@@ -250,6 +254,10 @@ def guard_errors(
             raised = named_error(error, ops, filename)
             if raised is error:
                 raise
+            if isinstance(raised, ResourceExhaustedError):
+                from stillflow.runtime.remedies import with_memory
+
+                raised = with_memory(raised, error.__traceback__, filename, steps, arrays)
             raise raised from error
 
     return run

@@ -16,7 +16,8 @@ from stillflow.graph.export import export
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.rewiring import check as check_rewired
-from stillflow.runtime import local_servers, mixed_precision_state
+from stillflow.platform import tf_logging
+from stillflow.runtime import local_servers, mixed_precision_state, remedies
 from stillflow.runtime.allocation import keep_freed_memory
 from stillflow.runtime.devices import DeviceAttributes, session_devices
 from stillflow.runtime.feeds import feed_array
@@ -58,6 +59,7 @@ class BaseSession:
         self._plans: dict[Any, Any] = {}
         self._seen_shapes: dict[Any, SeenShapes] = {}
         self._edition = -1
+        self._changes = 0  # how often the graph had changed before a run
         self._placement = Placement(self._graph, self._config, self.list_devices)
         self._traced: Any = None  # made when a run is to be traced
         self._watched: Any = None  # made when a run is to be watched
@@ -311,6 +313,9 @@ class BaseSession:
         if self._traced is not None:
             self._traced.forget()
         check_rewired(self._graph)
+        self._changes += 1
+        if self._changes == remedies.MANY_CHANGES:
+            tf_logging.warning(remedies.growing_graph(self._graph.get_operations()[-1]))
         self._placement.place_new()
         self._edition = edition
 

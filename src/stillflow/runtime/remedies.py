@@ -1,0 +1,119 @@
+"""What helps when memory is short, or steps get slower and slower: told where it happens."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+import torch
+
+from stillflow import errors
+from stillflow.graph.operation import Operation
+from stillflow.runtime.steps import Step
+
+_LARGEST = 5
+_UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+_TRIED = re.compile(r"[Tt]ried to allocate ([\d.]+) (bytes|KiB|MiB|GiB)")
+
+# So many times a graph may grow between runs before a program is told.
+MANY_CHANGES = 100
+
+
+def with_memory(
+    error: errors.ResourceExhaustedError,
+    trace: TracebackType | None,
+    filename: str,
+    steps: Sequence[Step],
+    fed: Sequence[Any],
+) -> errors.ResourceExhaustedError:
+    """An error for want of memory that also says what holds it.
+
+    Args:
+      error: what is to be raised.
+      trace: of what the kernel raised.
+      filename: the name that the plan's source was compiled under.
+      steps: those of the plan.
+      fed: what it was given.
+    """
+    values: Mapping[str, Any] = {}
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == filename:
+            values = trace.tb_frame.f_locals
+        trace = trace.tb_next
+    makers = {name: step.op for step in steps for name in step.outputs}
+    told = _memory(values, makers, fed, error.message)
+    return errors.ResourceExhaustedError(error.node_def, error.op, error.message + told)
+
+
+def _memory(
+    values: Mapping[str, Any],
+    makers: Mapping[str, Operation | None],
+    fed: Sequence[Any],
+    message: str,
+) -> str:
+    held: dict[int, tuple[torch.Tensor, str]] = {}  # by where they are: views hold nothing
+    for name, value in values.items():
+        if isinstance(value, torch.Tensor) and value.numel():
+            held.setdefault(value.untyped_storage().data_ptr(), (value, name))
+    if not held:
+        return ""
+    tensors = sorted(held.values(), key=lambda pair: _size(pair[0]), reverse=True)
+    total = sum(_size(value) for value, _ in tensors)
+    lines = ["", "", f"The run held {_mib(total)} in {len(tensors)} tensor(s), the largest:"]
+    for value, name in tensors[:_LARGEST]:
+        kind, shape = str(value.dtype).removeprefix("torch."), list(value.shape)
+        lines.append(f"  {_mib(_size(value))}  {kind} {shape}  {_origin(makers.get(name))}")
+    lines += _smaller_batch(tensors, fed, message)
+    return "\n".join(lines)
+
+
+def _smaller_batch(tensors: Sequence[Any], fed: Sequence[Any], message: str) -> list[str]:
+    """How many examples would have got past this, if what they need grows with their number."""
+    sizes = {array.shape[0] for array in fed if getattr(array, "ndim", 0) > 0}
+    tried = _TRIED.search(message)
+    if len(sizes) != 1 or tried is None:
+        return []
+    (batch,) = sizes
+    growing = sum(_size(value) for value, _ in tensors if value.ndim and value.shape[0] == batch)
+    missing = float(tried[1]) * _UNITS[tried[2]]
+    fits = int(batch * growing / (growing + missing))
+    if fits < 1:
+        return []
+    return [f"It was fed {batch} examples at a time; {fits} or fewer would have got past this."]
+
+
+def _size(value: torch.Tensor) -> int:
+    return value.untyped_storage().nbytes()
+
+
+def _mib(size: float) -> str:
+    return f"{size / (1 << 20):,.1f} MiB"
+
+
+def _origin(op: Operation | None) -> str:
+    return "fed, or a constant" if op is None else f"of '{op.name}' ({line_of(op)})"
+
+
+def line_of(op: Operation) -> str:
+    """The innermost line of the program that made an operation, as "train.py:12"."""
+    frames = [frame for frame in op.traceback if not errors.is_ours(frame[0])]
+    if not frames:
+        return "made by Stillflow"
+    return f"{os.path.basename(frames[-1][0])}:{frames[-1][1]}"
+
+
+def growing_graph(op: Operation) -> str:
+    """What to tell a program whose graph grows between runs, again and again.
+
+    Args:
+      op: the newest operation.
+    """
+    return (
+        f"The graph has grown between runs {MANY_CHANGES} times, last by '{op.name}' "
+        f"({line_of(op)}). Every such run plans anew, and operations made in a training loop make "
+        "it slower with every step: make them before the loop. "
+        "tf.get_default_graph().finalize() before it finds where they are made."
+    )
