@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
-
-import numpy as np
 
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
@@ -15,6 +14,7 @@ from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.node import Node
 from stillflow.ops.parsing import columns, spans, wire
 from stillflow.ops.parsing.columns import Dense, Sparse, refuse
+from stillflow.ops.parsing.feature_maps import FeatureMaps
 
 TYPES = """
     sparse_types: list({float, int64, string}) >= 0
@@ -68,7 +68,9 @@ def parse_example_shape(node: Node) -> Any:
 
 # ---- Kernels
 
-MANY = 256  # features in a batch, from which on it pays to decode them together
+# From so many features and examples in a batch on it pays to decode them together.
+MANY = 256
+MANY_EXAMPLES = 64
 
 
 def picker(keys: Sequence[str]) -> Callable[[Any], tuple[bytes, ...]]:
@@ -88,7 +90,9 @@ def check_default(feature: Dense, default: Any) -> None:
       InvalidArgumentError: if so.
     """
     shape = tuple(default.shape)
-    size = int(np.prod(shape))
+    if shape == feature.shape:
+        return
+    size = math.prod(shape)
     if feature.is_variable:
         if size != 1:
             raise refuse(
@@ -96,7 +100,7 @@ def check_default(feature: Dense, default: Any) -> None:
                 f"single element ('padding element').  But its shape is: "
                 f"{columns.shape_text(shape)}"
             )
-    elif size > 0 and shape != feature.shape:
+    elif size > 0:
         raise refuse(
             f"def_value.shape() == {columns.shape_text(shape)} is not compatible with "
             f"dense_shape == {columns.shape_text(feature.shape)}"
@@ -109,7 +113,9 @@ class ExampleParser:
     def __init__(self, sparse: list[Sparse], dense: list[Dense]) -> None:
         self.sparse = sparse
         self.dense = dense
-        self.pick = picker([f.key for f in sparse] + [f.key for f in dense])
+        keys = [f.key for f in sparse] + [f.key for f in dense]
+        self.pick = picker(keys)
+        self.maps = FeatureMaps(keys)
         self.message = wire.messages()[0]
         kinds = [cpp_name(f.dtype) for f in sparse] + [cpp_name(f.dtype) for f in dense]
         self.numeric = {
@@ -117,7 +123,7 @@ class ExampleParser:
             for kind in sorted({*kinds} - {"string"})
         }
 
-    def raws(self, serialized: Sequence[bytes], names: Sequence[bytes]) -> list[Any]:
+    def raws(self, serialized: Sequence[bytes]) -> list[Sequence[bytes]]:
         """By feature, the bytes of each example's."""
         parse, pick = self.message.FromString, self.pick
         rows = []
@@ -131,16 +137,34 @@ class ExampleParser:
             return [()] * (len(self.sparse) + len(self.dense))
         return list(zip(*rows, strict=True))
 
+    def read(
+        self, serialized: Sequence[bytes]
+    ) -> tuple[Sequence[Sequence[bytes]], list[wire.Decoded | None]]:
+        """By feature, the bytes of each example's, and the values if they are read already."""
+        count = len(self.sparse) + len(self.dense)
+        found: list[wire.Decoded | None] = [None] * count
+        many = count * len(serialized) >= MANY
+        joined = self.maps.find(serialized) if many and len(serialized) >= MANY_EXAMPLES else None
+        raws = self.raws(serialized) if joined is None else joined.columns()
+        if many:
+            for kind, places in self.numeric.items():
+                if joined is None:
+                    chosen = spans.join([raws[place] for place in places])
+                else:
+                    chosen = joined.select(places)
+                for place, ready in zip(places, spans.decode(chosen, kind), strict=True):
+                    found[place] = ready
+        return raws, found
+
     def batch(
         self, serialized: Sequence[bytes], names: Sequence[bytes], defaults: Sequence[Any]
     ) -> list[Any]:
         """The op's outputs."""
-        raws = self.raws(serialized, names)
+        raws, found = self.read(serialized)
 
         def where(key: str) -> columns.Where:
             return lambda index: f"Name: {_name(names, index)}, Key: {key}, Index: {index}.  "
 
-        found = self.decoded(raws)
         matrices = columns.sparse_columns([
             ready or columns.decoded(column, feature, where(feature.key))
             for feature, column, ready in zip(self.sparse, raws, found, strict=False)
@@ -153,17 +177,6 @@ class ExampleParser:
             )
         ]
         return [*(item for part in matrices for item in part), *values]
-
-    def decoded(self, raws: list[Any]) -> list[wire.Decoded | None]:
-        """By feature, its values if they could be read together with others'."""
-        found: list[wire.Decoded | None] = [None] * len(raws)
-        if not raws or len(raws) * len(raws[0]) < MANY:
-            return found
-        for kind, places in self.numeric.items():
-            joined = spans.join([raws[place] for place in places])
-            for place, ready in zip(places, spans.decode(joined, kind), strict=True):
-                found[place] = ready
-        return found
 
     @staticmethod
     def _dense(

@@ -8,9 +8,9 @@ one list of packed numbers; for any other feature the caller is told to look at 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import chain
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from itertools import chain, repeat
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,36 @@ class Spans(NamedTuple):
     data: bytes  # with MARGIN bytes that belong to none
     starts: np.ndarray  # int64
     stops: np.ndarray  # int64; of a feature that is not there, its start
+
+    def select(self, features: list[int]) -> Spans:
+        """Some of the features, in this order."""
+        return Spans(self.data, self.starts[features], self.stops[features])
+
+    def columns(self) -> list[Column]:
+        """The bytes of each feature."""
+        return list(map(Column, repeat(self.data), self.starts, self.stops))
+
+
+class Column(Sequence[bytes]):
+    """The bytes of one feature by row; they are copied when they are asked for."""
+
+    __slots__ = ("data", "starts", "stops")
+
+    def __init__(self, data: bytes, starts: np.ndarray, stops: np.ndarray) -> None:
+        self.data = data
+        self.starts = starts
+        self.stops = stops
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, row: Any) -> Any:
+        return self.data[self.starts[row] : self.stops[row]]
+
+    def __iter__(self) -> Iterator[bytes]:
+        data = self.data
+        pairs = zip(self.starts.tolist(), self.stops.tolist(), strict=True)
+        return iter([data[start:stop] for start, stop in pairs])
 
 
 def join(raws: Sequence[Sequence[bytes]]) -> Spans:

@@ -1,0 +1,94 @@
+"""Features found for many examples in step are those that the protobuf library finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from stillflow.ops.parsing import wire
+from stillflow.ops.parsing.feature_maps import FEW, FeatureMaps
+from stillflow.protos import Example
+
+NAMES = ["a", "b", "exactly8", "a name of more than eight bytes", "", "a"]
+OTHERS = ["c", "exactly9", "a name of more than eight bytes!", "é"]
+
+
+def example(random, names):
+    made = Example()
+    for name in names:
+        values = random.randint(-9, 400, random.choice([0, 1, 5, 200]))
+        made.features.feature[name].int64_list.value.extend(values.tolist())
+    return made.SerializeToString()
+
+
+def examples(count=40, fewest=0):
+    random, names = np.random.RandomState(0), sorted({*NAMES, *OTHERS})
+    chosen = [random.permutation(names)[: random.randint(fewest, 9)] for _ in range(count)]
+    return [example(random, map(str, names)) for names in chosen]
+
+
+def by_protobuf(texts):
+    rows = [wire.messages()[0].FromString(text).features.feature for text in texts]
+    return [[row[name] for row in rows] for name in NAMES]
+
+
+def test_features_are_those_that_protobuf_finds():
+    texts = examples()
+    found = FeatureMaps(NAMES).find(texts)
+    assert [list(column) for column in found.columns()] == by_protobuf(texts)
+
+
+def test_short_features_are_found_in_one_go():
+    texts = [example(np.random.RandomState(n), ["a", "b"]) for n in range(40)]
+    texts = [text for text in texts if len(text) < 128]
+    found = FeatureMaps(NAMES).find(texts)
+    assert [list(column) for column in found.columns()] == by_protobuf(texts)
+
+
+def test_columns_give_the_feature_of_one_row():
+    texts = examples()
+    column = FeatureMaps(["b"]).find(texts).columns()[0]
+    assert len(column) == len(texts)
+    assert [column[row] for row in range(len(texts))] == by_protobuf(texts)[1]
+
+
+def test_the_last_entry_of_a_name_counts():
+    entry = b"\x0a\x08\x0a\x01a\x12\x03\x1a\x01%c"
+    body = entry % b"x" + entry % b"y"
+    texts = [b"\x0a" + bytes([len(body)]) + body] * FEW
+    assert list(FeatureMaps(["a"]).find(texts).columns()[0]) == [b"\x1a\x01y"] * FEW
+
+
+@pytest.mark.parametrize("texts", [[b""] * 20, [b"\x0a\x00"] * 20], ids=["none", "empty"])
+def test_examples_without_features_have_none(texts):
+    assert list(FeatureMaps(["a"]).find(texts).columns()[0]) == [b""] * 20
+
+
+STRANGE = {
+    "cut short": lambda text: text[:-1],
+    "more behind": lambda text: text + b"\x0a\x00",
+    "another field": lambda text: b"\x12" + text[1:],
+    "no map": lambda text: b"\x0a\x02\x12\x00",
+    "a length of six bytes": lambda text: b"\x0a\xff\xff\xff\xff\xff\x01",
+    "a name alone": lambda text: b"\x0a\x05\x0a\x03\x0a\x01a",
+    "a name past its entry": lambda text: b"\x0a\x05\x0a\x03\x0a\x7fa",
+    "bytes without sense": lambda text: b"\x8f" * 50,
+}
+
+
+@pytest.mark.parametrize("change", STRANGE.values(), ids=STRANGE)
+@pytest.mark.parametrize("row", [0, 17, 39])
+def test_nothing_is_found_where_an_example_is_written_otherwise(change, row):
+    texts = examples(fewest=1)
+    texts[row] = change(texts[row])
+    assert FeatureMaps(NAMES).find(texts) is None
+
+
+def test_a_few_long_maps_among_short_ones_are_left_to_protobuf():
+    texts = examples(40, 1)
+    texts[3] = example(np.random.RandomState(0), map(str, range(2_000)))
+    assert FeatureMaps(NAMES).find(texts) is None
+
+
+def test_no_names_find_nothing():
+    assert FeatureMaps([]).find(examples()) is None
