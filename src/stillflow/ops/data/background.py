@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -15,6 +16,10 @@ from stillflow.ops.data.pipeline import Context
 from stillflow.ops.data.walk import Element, State, Walk
 
 _END = object()
+
+# Threads that make calls of fewer nanoseconds mostly wait for each other.
+_LONG = 200_000
+_PATIENCE = 8  # so many long calls in a row are not by chance
 
 
 class Channel:
@@ -207,11 +212,13 @@ class Parallel(Walk):
       call: gives the result for an element; StopIteration ends everything.
       threads: how many calls there may be at a time.
       ordered: whether results come in the order of the elements.
+      pure: whether calls have no effects and wait for nobody. While they are short, the thread
+        that takes their results makes them.
     """
 
     def __init__(
         self, context: Context, source: Walk, call: Callable[[Any], Any], threads: int,
-        ordered: bool = True, name: str = "",
+        ordered: bool = True, name: str = "", pure: bool = False,
     ) -> None:  # fmt: skip
         self.name = name
         self.context = context
@@ -219,8 +226,11 @@ class Parallel(Walk):
         self.work = _Work(source, call, threads, ordered)
         self.threads = threads
         self.started = False
+        self.patience = _PATIENCE if pure and context.stats is None else 0
 
     def __next__(self) -> Any:
+        if self.patience:
+            return self._call_here()
         if not self.started:
             self.started = True
             self.context.on_close(self.work)
@@ -232,6 +242,20 @@ class Parallel(Walk):
             busy = min(self.work.active, self.threads) / self.threads
             self.context.stats.add_scalar(f"{self.name}::thread_utilization", busy)
         return result
+
+    def _call_here(self) -> Any:
+        """A result for which no other thread works; long calls in a row are the last of these."""
+        if self.work.ended:
+            raise StopIteration
+        start = time.perf_counter_ns()
+        try:
+            return self.work.call(next(self.source))
+        except StopIteration:
+            self.work.ended = True
+            raise
+        finally:
+            long = time.perf_counter_ns() - start > _LONG
+            self.patience = self.patience - 1 if long else _PATIENCE
 
     def save(self, state: State) -> None:
         with self.work.paused() as slots:
@@ -253,6 +277,7 @@ class Parallel(Walk):
             if self.has(state, f"{name}.end_of_input"):
                 slot.error = StopIteration()
             self.work.slots.append(slot)
+            self.patience = 0  # these results come first
 
 
 class _Slot:

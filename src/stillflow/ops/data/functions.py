@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
-Function = Callable[..., Sequence[Any]]
+
+class Function(Protocol):
+    """What a function of the graph computes."""
+
+    @property
+    def pure(self) -> bool:
+        """Whether it has no effects and equal arguments give equal results."""
+
+    def __call__(self, *values: Any) -> Sequence[Any]: ...
 
 
 def function_of(node: Any, attribute: str) -> Function:

@@ -141,6 +141,7 @@ def parallel_map_dataset_kernel(node: Node) -> Any:
     name = stats_name(node)
     function, keeps = function_of(node, "f"), node.preserve_cardinality
     types, shapes, ordered = list(node.output_types), component_dims(node), not node.sloppy
+    pure = function.pure
 
     def run(value: Any, *rest: Any) -> Dataset:
         source, threads = as_dataset(value), parallelism(scalar(rest[-1]))
@@ -150,7 +151,7 @@ def parallel_map_dataset_kernel(node: Node) -> Any:
             elements = source.iterate(context, prefix)
             function = timed(call, context.stats, prefix)
             in_order = ordered and not context.sloppy
-            return Parallel(context, elements, function, threads, in_order, name)
+            return Parallel(context, elements, function, threads, in_order, name, pure)
 
         return Dataset("ParallelMap", types, shapes, make, source.size)
 
@@ -195,7 +196,7 @@ def _assigned(elements: Sequence[Element]) -> Element:
 def map_and_batch_dataset_kernel(node: Node) -> Any:
     name = stats_name(node)
     function, keeps = function_of(node, "f"), node.preserve_cardinality
-    types, shapes = list(node.output_types), component_dims(node)
+    types, shapes, pure = list(node.output_types), component_dims(node), function.pure
 
     def run(value: Any, *rest: Any) -> Dataset:
         source, (size, calls, drop) = as_dataset(value), map(scalar, rest[-3:])
@@ -207,7 +208,7 @@ def map_and_batch_dataset_kernel(node: Node) -> Any:
         def make(context: Context, prefix: str) -> Elements:
             function = timed(call, context.stats, prefix)
             elements = Parallel(
-                context, source.iterate(context, prefix), function, threads, name=name
+                context, source.iterate(context, prefix), function, threads, name=name, pure=pure
             )
             elements.prefix = prefix
             return _MapBatching(elements, size, drop, _assigned)

@@ -1,0 +1,91 @@
+"""Who makes the calls of a parallel map: the thread that takes the results, or others."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from stillflow.ops.data.background import Parallel
+from stillflow.ops.data.pipeline import Context
+from stillflow.ops.data.walk import Walk
+from stillflow.runtime.interrupts import Interrupt, Waits
+
+
+class Numbers(Walk):
+    """0 to 39."""
+
+    inputs = ()
+
+    def __init__(self) -> None:
+        self.rest = iter(range(40))
+
+    def __next__(self) -> Any:
+        return (next(self.rest),)
+
+
+@pytest.fixture
+def context() -> Iterator[Context]:
+    made = Context(Waits(Interrupt()))
+    yield made
+    made.close()
+
+
+def callers(seconds: float, seen: list[str]) -> Callable[[Any], Any]:
+    """A function that takes a while and notes which thread calls it."""
+
+    def call(element: Any) -> Any:
+        time.sleep(seconds)
+        seen.append(threading.current_thread().name)
+        return (element[0] * 2,)
+
+    return call
+
+
+def test_short_calls_without_effects_are_made_where_results_are_taken(context: Context) -> None:
+    seen: list[str] = []
+    results = list(Parallel(context, Numbers(), callers(0, seen), 2, pure=True))
+    assert results == [(2 * number,) for number in range(40)]
+    assert set(seen) == {threading.current_thread().name}
+
+
+def test_calls_with_effects_are_made_by_other_threads(context: Context) -> None:
+    seen: list[str] = []
+    results = list(Parallel(context, Numbers(), callers(0, seen), 2))
+    assert results == [(2 * number,) for number in range(40)]
+    assert set(seen) == {"tf_data_parallel"}
+
+
+def test_long_calls_are_soon_made_by_other_threads(context: Context) -> None:
+    seen: list[str] = []
+    results = list(Parallel(context, Numbers(), callers(0.001, seen), 2, pure=True))
+    assert results == [(2 * number,) for number in range(40)]
+    assert set(seen[:8]) == {threading.current_thread().name}
+    assert set(seen[8:]) == {"tf_data_parallel"}
+
+
+def test_the_end_that_a_short_call_finds_stays_the_end(context: Context) -> None:
+    def call(element: Any) -> Any:
+        if element[0] == 3:
+            raise StopIteration
+        return element
+
+    calls = Parallel(context, Numbers(), call, 2, pure=True)
+    assert list(calls) == [(0,), (1,), (2,)]
+    assert list(calls) == []
+
+
+def test_after_a_mistake_the_next_element_follows(context: Context) -> None:
+    def call(element: Any) -> Any:
+        if element[0] == 1:
+            raise ValueError("one")
+        return element
+
+    calls = Parallel(context, Numbers(), call, 2, pure=True)
+    assert next(calls) == (0,)
+    with pytest.raises(ValueError, match="one"):
+        next(calls)
+    assert next(calls) == (2,)
