@@ -357,7 +357,13 @@ def reshape_kernel(node: Node) -> Any:
         if dims == source:
             return node.same(0)
         return node.call(either(node, torch.reshape, np.reshape), node.inputs[0], dims)
-    return _reshape_to
+    wanted = node.value(1)
+    known = None if wanted is None else tuple(wanted.ravel().tolist())
+
+    def reshape_unless_same(x: Any, shape: Any) -> Any:
+        return x if x.shape == known else _reshape_to(x, shape)
+
+    return reshape_unless_same if known is not None else _reshape_to
 
 
 def like_input(grad: Any, tensor: Tensor) -> Tensor:

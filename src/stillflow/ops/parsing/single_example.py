@@ -99,7 +99,7 @@ def _one_string(raw: bytes) -> Any:
 def _one_small_integer(raw: bytes) -> Any:
     """The value of a feature that is one integer from 0 to 127; None if it is anything else."""
     if len(raw) == 5 and raw.startswith(b"\x1a\x03\x0a\x01") and raw[4] < 128:
-        return torch.tensor(raw[4])
+        return torch.from_numpy(np.array(raw[4], np.int64))
     return None
 
 

@@ -130,7 +130,7 @@ class Queue:
 
     def _check_element(self, element: Tuple) -> None:
         for i, (component, shape) in enumerate(zip(element, self.shapes, strict=False)):
-            if not _fits(tuple(component.shape), shape):
+            if component.shape != shape and not _fits(tuple(component.shape), shape):
                 raise _mismatch(i, shape, component.shape)
         if self.by_priority and element[0].ndim:
             got = shape_text(element[0].shape)

@@ -246,13 +246,13 @@ def decode_raw_kernel(node: Node) -> Any:
         stored = kind  # whole numbers are reversed there, not their two parts
 
     def decode_raw(x: Any) -> Any:
-        strings = list(x.reshape(-1))
+        strings = x.ravel().tolist()
         count = _check_sizes(strings, dtype)
-        data = b"".join(strings)
+        data: Any = bytearray().join(strings)  # the tensor's own memory, if nothing is to change
         if stored is kind:
             rows = np.frombuffer(data, np.uint8).reshape(-1, kind.itemsize)
-            data = np.ascontiguousarray(rows[:, ::-1]).tobytes()
-        numbers = np.frombuffer(data, stored).astype(kind)
+            data = np.ascontiguousarray(rows[:, ::-1])
+        numbers = np.frombuffer(data, stored).astype(kind, copy=False)
         return torch.from_numpy(numbers.reshape(*x.shape, count))
 
     return decode_raw
