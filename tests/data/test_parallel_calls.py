@@ -35,10 +35,12 @@ def context() -> Iterator[Context]:
 
 
 def callers(seconds: float, seen: list[str]) -> Callable[[Any], Any]:
-    """A function that takes a while and notes which thread calls it."""
+    """A function that works for a while and notes which thread calls it."""
 
     def call(element: Any) -> Any:
-        time.sleep(seconds)
+        end = time.thread_time() + seconds
+        while time.thread_time() < end:
+            pass
         seen.append(threading.current_thread().name)
         return (element[0] * 2,)
 

@@ -17,7 +17,7 @@ from stillflow.ops.data.walk import Element, State, Walk
 
 _END = object()
 
-# Threads that make calls of fewer nanoseconds mostly wait for each other.
+# Threads that make calls of fewer nanoseconds of work mostly wait for each other.
 _LONG = 200_000
 _PATIENCE = 8  # so many long calls in a row are not by chance
 
@@ -247,14 +247,14 @@ class Parallel(Walk):
         """A result for which no other thread works; long calls in a row are the last of these."""
         if self.work.ended:
             raise StopIteration
-        start = time.perf_counter_ns()
+        start = time.thread_time_ns()  # not how long it had to wait for other threads
         try:
             return self.work.call(next(self.source))
         except StopIteration:
             self.work.ended = True
             raise
         finally:
-            long = time.perf_counter_ns() - start > _LONG
+            long = time.thread_time_ns() - start > _LONG
             self.patience = self.patience - 1 if long else _PATIENCE
 
     def save(self, state: State) -> None:
