@@ -98,7 +98,7 @@ def decode(
     _check_markers(data, found.scan)
     how = (wanted, ratio, fancy_upscaling, fast)
     image: np.ndarray[Any, Any]
-    if data.find(_END, found.scan) >= 0:
+    if data.rfind(_END, found.scan) >= 0:  # mostly the last two bytes
         image = _decode(data, *how, strict=False)
     else:
         try:
