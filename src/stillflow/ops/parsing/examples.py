@@ -68,9 +68,11 @@ def parse_example_shape(node: Node) -> Any:
 
 # ---- Kernels
 
-# From so many features and examples in a batch on it pays to decode them together.
-MANY = 256
+# From so many features and examples in a batch on it pays to decode them together, where they have
+# no more bytes than this on average: long ones are copied faster one by one.
+MANY = 512
 MANY_EXAMPLES = 64
+SHORT = 64
 
 
 def picker(keys: Sequence[str]) -> Callable[[Any], tuple[bytes, ...]]:
@@ -143,7 +145,8 @@ class ExampleParser:
         """By feature, the bytes of each example's, and the values if they are read already."""
         count = len(self.sparse) + len(self.dense)
         found: list[wire.Decoded | None] = [None] * count
-        many = count * len(serialized) >= MANY
+        total = count * len(serialized)
+        many = total >= MANY and sum(map(len, serialized)) <= SHORT * total
         joined = self.maps.find(serialized) if many and len(serialized) >= MANY_EXAMPLES else None
         raws = self.raws(serialized) if joined is None else joined.columns()
         if many:

@@ -18,7 +18,7 @@ from stillflow.ops.parsing import wire
 
 MARGIN = 16  # bytes after the last feature: so far past its start a header is looked for
 _LENGTH_BYTES = 4  # of a length that is read here
-_LONG = 1_024  # bytes a feature: from here on to copy features one by one is faster
+_LONG = 256  # bytes a feature: from here on to copy features one by one is faster
 
 
 class Spans(NamedTuple):
