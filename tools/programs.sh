@@ -54,7 +54,7 @@ END
 chmod +x "$OUT/python"
 mapfile -t needs < <(
   for name in "${names[@]}"; do grep -P "^$name\t" "$kit/programs.tsv" | cut -f 6; done |
-    tr ' ' '\n' | sort -u
+    tr ' ' '\n' | sed 's/^opencv$/opencv-python-headless/' | sort -u  # as PyPI calls it
 )
 "$PYTHON" -m pip --disable-pip-version-check install --quiet scipy "${needs[@]}"
 
