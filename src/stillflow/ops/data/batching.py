@@ -65,9 +65,6 @@ def _stack(values: Sequence[Any], component: int) -> Any:
     if isinstance(first, torch.Tensor):
         if not shape and first.dtype in (torch.int64, torch.float32, torch.int32):
             return torch.tensor([value.item() for value in values], dtype=first.dtype)
-        if first.is_cpu and first.dtype != torch.bfloat16:
-            # PyTorch has threads share every value's copy: slow where others keep them busy.
-            return torch.from_numpy(np.stack([value.numpy() for value in values]))
         return torch.stack(values)
     stacked = np.empty((len(values), *shape), object)
     for index, value in enumerate(values):
