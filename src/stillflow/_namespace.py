@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from functools import cache
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
@@ -39,7 +40,6 @@ _ALIASES = {
 
 # tf.compat.v2 shares most names with the API; what it has of its own is in the table.
 _V2 = "compat.v2."
-_v2_names: set[str] = set()
 
 
 def _prefixes(names: Iterable[str]) -> set[str]:
@@ -172,11 +172,17 @@ def _is_namespace(path: str) -> bool:
 
 def _in_v2(path: str) -> bool:
     """Whether tf.compat.v2 has what tf has under this name, or a namespace of this name."""
-    if not _v2_names:
-        for line in _data("v2_names.txt").splitlines():
-            space, _, names = line.partition(":")
-            _v2_names.update(_prefixes([f"{space}."]), (_join(space, n) for n in names.split()))
-    return path in _v2_names
+    return path in _v2_names()
+
+
+@cache
+def _v2_names() -> frozenset[str]:
+    """What tf.compat.v2 shares with tf, names and namespaces; whole, or another thread waits."""
+    found: set[str] = set()
+    for line in _data("v2_names.txt").splitlines():
+        space, _, names = line.partition(":")
+        found.update(_prefixes([f"{space}."]), (_join(space, n) for n in names.split()))
+    return frozenset(found)
 
 
 def _join(prefix: str, name: str) -> str:
