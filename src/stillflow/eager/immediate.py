@@ -21,7 +21,7 @@ from stillflow.graph.eager_mode import EagerContext
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_shape import TensorShape
-from stillflow.runtime.exits import at_work
+from stillflow.ops.exits import at_work
 from stillflow.runtime.facts import Facts, to_array
 from stillflow.runtime.failures import as_op_error
 from stillflow.runtime.inline import is_call

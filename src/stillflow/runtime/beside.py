@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from stillflow.runtime.exits import at_work
+from stillflow.ops.exits import at_work
 from stillflow.runtime.steps import Name, Step
 
 # Up to this many elements, handing over costs more than the work.

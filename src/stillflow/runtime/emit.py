@@ -16,9 +16,9 @@ import torch
 
 from stillflow.errors import ResourceExhaustedError
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.exits import at_work
 from stillflow.runtime.beside import waits
 from stillflow.runtime.denormals import flushed
-from stillflow.runtime.exits import at_work
 from stillflow.runtime.failures import dead_fetch, named_error, uninitialized
 from stillflow.runtime.steps import Guard, Memory, Name, Step, Value
 from stillflow.runtime.threads import with_room

@@ -8,10 +8,10 @@ from typing import Any
 from stillflow import errors
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.exits import at_work
 from stillflow.runtime.beside import put_beside
 from stillflow.runtime.denormals import flushed
 from stillflow.runtime.emit import Emitter
-from stillflow.runtime.exits import at_work
 from stillflow.runtime.facts import Facts
 from stillflow.runtime.failures import fetched_in_loop
 from stillflow.runtime.frames import find_frames, has_loops

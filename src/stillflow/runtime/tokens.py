@@ -16,9 +16,9 @@ import torch
 from stillflow import errors
 from stillflow.graph.node import Call, Handle
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.exits import at_work
 from stillflow.runtime.denormals import flushed
 from stillflow.runtime.emit import own
-from stillflow.runtime.exits import at_work
 from stillflow.runtime.facts import Facts, PlanNode
 from stillflow.runtime.failures import as_op_error, dead_fetch, uninitialized
 from stillflow.runtime.frames import ENTERS, EXITS, MERGES, NEXT_ITERATIONS

@@ -14,6 +14,7 @@ from stillflow import errors
 from stillflow.graph.lazy import torch
 from stillflow.ops.data.pipeline import Context
 from stillflow.ops.data.walk import Element, State, Walk
+from stillflow.ops.exits import at_work
 
 _END = object()
 
@@ -197,7 +198,8 @@ def _fill(channel: Channel, source: Any) -> None:
         with channel.making:
             error, element = None, None
             try:
-                element = next(source)
+                with at_work:
+                    element = next(source)
             except StopIteration:
                 error = _END
             except BaseException as failure:  # it belongs to whoever asks for the element
@@ -345,7 +347,8 @@ class _Work:
             self.active += 1
         slot, element = _Slot(), None
         try:
-            element = next(self.source)
+            with at_work:
+                element = next(self.source)
         except StopIteration:
             self.ended = True
         except BaseException as error:
