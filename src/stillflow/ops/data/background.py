@@ -195,16 +195,16 @@ class Prefetching(Walk):
 def _fill(channel: Channel, source: Any) -> None:
     error: Any = None
     while error is not _END and channel.wait_for_room():
-        with channel.making:
+        with channel.making, at_work:
             error, element = None, None
             try:
-                with at_work:
-                    element = next(source)
+                element = next(source)
             except StopIteration:
                 error = _END
             except BaseException as failure:  # it belongs to whoever asks for the element
                 error = failure
             channel.put((error, element))
+            element = None  # freed at work: to free a tensor is to leave Python as well
 
 
 class Parallel(Walk):
@@ -330,12 +330,14 @@ class _Work:
                 slot, element = self._next()
             if slot is None:
                 return
-            if slot.error is None:
-                try:
-                    slot.result = self.call(element)
-                except BaseException as error:  # it belongs to whoever takes the result
-                    slot.error = error
-            self._finish(slot)
+            with at_work:
+                if slot.error is None:
+                    try:
+                        slot.result = self.call(element)
+                    except BaseException as error:  # it belongs to whoever takes the result
+                        slot.error = error
+                self._finish(slot)
+                slot = element = None
 
     def _next(self) -> tuple[_Slot | None, Any]:
         """A place for a result, with the element to call the function with."""
