@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import json
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-
-import stillflow as tf
 
 TESTS = Path(__file__).resolve().parent
 
@@ -23,12 +20,6 @@ def coverage_table() -> ModuleType:
         return importlib.import_module("coverage_table")
     finally:
         del sys.path[0]
-
-
-@pytest.fixture(scope="module")
-def facts() -> dict[str, tuple[str, int, str]]:
-    rows = json.loads((TESTS / "facts" / "signatures.json").read_text())
-    return {symbol: row for symbol, row in rows.items() if row[0] == "core"}
 
 
 MEASURE = """
