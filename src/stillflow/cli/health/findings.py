@@ -14,7 +14,7 @@ GOOD, NOTE, WRONG = "ok", "note", "wrong"
 # What the package asks for (pyproject.toml); the first version, and the first that is too new.
 NEEDED: dict[str, tuple[str, str | None]] = {
     "torch": ("2.11", "2.14"),
-    "numpy": ("2.0", None),
+    "numpy": ("2.0", "2.4"),
     "protobuf": ("6.33.5", None),
     "absl-py": ("2.1", None),
     "google-crc32c": ("1.6", None),
