@@ -64,6 +64,14 @@ def test_compat_v2_shares_what_is_the_same_there() -> None:
     assert "float32" in dir(tf.compat.v2)
 
 
+@pytest.mark.parametrize("name", ["initializers", "losses", "metrics", "optimizers"])
+def test_compat_v2_shows_these_modules_of_keras_twice(name) -> None:
+    twice = getattr(tf.compat.v2, name)
+    assert twice is getattr(tf.compat.v2.keras, name)
+    assert importlib.import_module(f"stillflow.compat.v2.{name}") is twice
+    assert name in dir(tf.compat.v2)
+
+
 def test_compat_v2_has_functions_of_its_own() -> None:
     assert tf.compat.v2.Variable is not tf.Variable
 

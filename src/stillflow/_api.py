@@ -281,7 +281,6 @@ TABLE = {
     "compat.v2.keras.losses.Reduction": "keras.losses.base:Reduction",
     "compat.v2.linalg.l2_normalize": "nn.compat_v2:l2_normalize",
     "compat.v2.linalg.norm": "ops.compat_v2:norm",
-    "compat.v2.losses.Reduction": "keras.losses.base:Reduction",
     "compat.v2.math.argmax": "ops.compat_v2:argmax",
     "compat.v2.math.argmin": "ops.compat_v2:argmin",
     "compat.v2.math.confusion_matrix": "ops.math.confusion:confusion_matrix",

@@ -30,9 +30,12 @@ _ROOT = "stillflow"
 # Modules that answer for a whole namespace by function: lookup(name) and names().
 _DYNAMIC = {"raw_ops": "stillflow.ops.raw"}
 
-# tf.compat.v1 is the whole API once more; tf.contrib.slim shows modules of tf.contrib.layers.
+# tf.compat.v1 is the whole API once more, tf.compat.v2 shows modules of its Keras a second time;
+# tf.contrib.slim shows modules of tf.contrib.layers.
 _ALIASES = {
     "compat.v1": "", "compat.v2.compat": "compat",
+    **{f"compat.v2.{name}": f"compat.v2.keras.{name}"
+       for name in ("initializers", "losses", "metrics", "optimizers")},
     **{f"contrib.slim.{name}": f"contrib.layers.{name}"
        for name in ("initializers", "regularizers", "utils")},
     "contrib.slim.layers": "contrib.layers", "contrib.slim.init_ops": "",
@@ -113,7 +116,7 @@ class NamespaceFinder:
     ) -> ModuleSpec | None:
         """Answers for `stillflow.<namespace>`; None for every other name."""
         root, _, prefix = name.partition(".")
-        if root != _ROOT or not prefix or not _is_namespace(_canonical(prefix)):
+        if root != _ROOT or not prefix or not is_namespace(prefix):
             return None
         loader: Any = _Loader()  # not importlib.abc's: importing that is slow
         return ModuleSpec(name, loader, origin="stillflow API", is_package=True)
@@ -149,6 +152,11 @@ def attach(name: str) -> None:
 def public_names() -> dict[str, str]:
     """Every public name ("nn.relu") and where it is defined ("ops.activations:relu")."""
     return dict(TABLE)
+
+
+def is_namespace(path: str) -> bool:
+    """Whether the API has a namespace "nn", or "compat.v1.nn", which is another name for it."""
+    return _is_namespace(_canonical(path))
 
 
 def _adopt(module: ModuleType, prefix: str) -> None:

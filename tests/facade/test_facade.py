@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import stillflow
+from stillflow import _namespace
 from stillflow.facade import callers, install, internal, lookup, names
 from stillflow.functional import polymorphic
 
@@ -74,6 +75,16 @@ def test_modules_that_programs_import_are_there(module):
 def test_every_internal_module_can_be_imported():
     for module in names.internal_modules():
         assert importlib.import_module(module) is sys.modules[module]
+
+
+def test_importing_internal_modules_changes_no_public_namespace():
+    for module in names.internal_modules():
+        importlib.import_module(module)
+    for space in sorted(_namespace._NAMESPACES - {""}):
+        reached = stillflow
+        for name in space.split("."):
+            reached = getattr(reached, name)
+        assert reached is importlib.import_module(f"stillflow.{space}"), space
 
 
 @pytest.mark.parametrize("statement", [

@@ -10,6 +10,7 @@ from importlib.machinery import ModuleSpec
 from types import CodeType, ModuleType
 from typing import Any
 
+from stillflow._namespace import is_namespace
 from stillflow.facade import callers, internal, names, served
 
 ROOT = "tensorflow"
@@ -160,7 +161,7 @@ def _public(name: str) -> str:
 
 def _known(space: str) -> bool:
     """Return whether TensorFlow or Stillflow has such a public namespace."""
-    return space == _V1 or space.removeprefix(_V1 + ".") in names.known_spaces()
+    return is_namespace(space) or space.removeprefix(_V1 + ".") in names.known_spaces()
 
 
 def _exists(space: str) -> bool:

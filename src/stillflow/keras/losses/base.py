@@ -13,7 +13,7 @@ from stillflow.keras.backend.session import eval_
 from stillflow.keras.losses.alignment import weigh
 
 
-@export("compat.v2.keras.losses.Reduction", "compat.v2.losses.Reduction")
+@export("compat.v2.keras.losses.Reduction")
 class Reduction:
     """How the losses of examples become one number."""
 
