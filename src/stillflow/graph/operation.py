@@ -66,6 +66,7 @@ class Tensor:
 
     __array_priority__ = 100
     OVERLOADABLE_OPERATORS: set[str] = set()
+    _USE_EQUALITY = False  # looked at by programs; tensors of graphs are equal as objects
     # What a resource handle points to: the variable's static shape and type.
     _handle_dims: tuple[int | None, ...] | None = None
     _handle_dtype: DType | None = None
