@@ -8,6 +8,8 @@ from typing import Any
 
 from stillflow.graph.operation import Tensor
 
+_Pattern = tuple[re.Pattern[str], Callable[[Tensor], str]]  # and the text of a tensor to match
+
 
 class WatchOptions:
     """What is to be recorded of a run: tensors that match all the patterns which are given.
@@ -90,12 +92,8 @@ def watch_graph(
     patterns = _patterns(
         node_name_regex_whitelist, op_type_regex_whitelist, tensor_dtype_regex_whitelist
     )
-
-    def chosen(tensor: Tensor) -> bool:
-        return all(pattern.match(text(tensor)) for pattern, text in patterns)
-
     _watch(
-        run_options, _tensors(graph, chosen), debug_ops, debug_urls,
+        run_options, graph, patterns, all, debug_ops, debug_urls,
         tolerate_debug_op_creation_failures, global_step, reset_disk_byte_usage,
     )  # fmt: skip
     if not patterns:  # what only the run itself makes, in functions, is wanted too
@@ -125,38 +123,36 @@ def watch_graph_with_blacklists(
     patterns = _patterns(
         node_name_regex_blacklist, op_type_regex_blacklist, tensor_dtype_regex_blacklist
     )
-
-    def chosen(tensor: Tensor) -> bool:
-        return not any(pattern.match(text(tensor)) for pattern, text in patterns)
-
     _watch(
-        run_options, _tensors(graph, chosen), debug_ops, debug_urls,
+        run_options, graph, patterns, lambda matches: not any(matches), debug_ops, debug_urls,
         tolerate_debug_op_creation_failures, global_step, reset_disk_byte_usage,
     )  # fmt: skip
 
 
 def _watch(
     run_options: Any,
-    tensors: Iterator[Tensor],
+    graph: Any,
+    patterns: list[_Pattern],
+    wanted: Callable[[Iterator[Any]], bool],
     debug_ops: Any,
     debug_urls: Any,
     tolerate: bool,
     global_step: int,
     reset_disk_byte_usage: bool,
 ) -> None:
+    """Adds the tensors of a graph of whose matches with all patterns `wanted` is true."""
     if not debug_urls:
         raise ValueError("debug_urls must not be empty or None.")
     run_options.debug_options.reset_disk_byte_usage = reset_disk_byte_usage
-    for tensor in tensors:
-        add_debug_tensor_watch(
-            run_options, tensor.op.name, tensor.value_index, debug_ops, debug_urls, tolerate,
-            global_step,
-        )  # fmt: skip
+    for tensor in (tensor for op in graph.get_operations() for tensor in op.outputs):
+        if wanted(pattern.match(text(tensor)) for pattern, text in patterns):
+            add_debug_tensor_watch(
+                run_options, tensor.op.name, tensor.value_index, debug_ops, debug_urls, tolerate,
+                global_step,
+            )  # fmt: skip
 
 
-def _patterns(
-    name: str | None, kind: str | None, dtype: str | None
-) -> list[tuple[re.Pattern[str], Callable[[Tensor], str]]]:
+def _patterns(name: str | None, kind: str | None, dtype: str | None) -> list[_Pattern]:
     """The patterns that are given, each with what it is matched against."""
     texts: list[tuple[str | None, Callable[[Tensor], str]]] = [
         (name, lambda tensor: tensor.op.name),
@@ -164,10 +160,6 @@ def _patterns(
         (dtype, lambda tensor: tensor.dtype.name),
     ]
     return [(re.compile(pattern), text) for pattern, text in texts if pattern]
-
-
-def _tensors(graph: Any, chosen: Callable[[Tensor], bool]) -> Iterator[Tensor]:
-    return (tensor for op in graph.get_operations() for tensor in op.outputs if chosen(tensor))
 
 
 def _listed(names: str | Sequence[str]) -> list[str]:

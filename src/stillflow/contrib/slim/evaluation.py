@@ -16,17 +16,36 @@ from stillflow.train.scaffold import Scaffold
 _USE_DEFAULT = 0  # stands for all summaries; None stands for none
 
 
-def _hooks(rounds: int, logdir: Any, summary_op: Any, feed_dict: Any, further: Any) -> list[Any]:
+def _prepared(given: dict[str, Any]) -> dict[str, Any]:
+    """What both functions below hand on, of the `locals()` with which they begin."""
+    summary_op, variables = given["summary_op"], given["variables_to_restore"]
     if summary_op == _USE_DEFAULT:
         summary_op = merge_all()
-    hooks: list[Any] = [StopAfterNEvalsHook(rounds)]
+    hooks: list[Any] = [StopAfterNEvalsHook(given["num_evals"])]
     if summary_op is not None:
-        hooks.append(SummaryAtEndHook(log_dir=logdir, summary_op=summary_op, feed_dict=feed_dict))
-    return [*hooks, *(further or [])]
-
-
-def _saver(variables: Any) -> Any:
-    return None if variables is None else Saver(variables)
+        hooks.append(
+            SummaryAtEndHook(
+                log_dir=given["logdir"],
+                summary_op=summary_op,
+                feed_dict=given["summary_op_feed_dict"],
+            )
+        )
+    scaffold = Scaffold(
+        init_op=given["initial_op"],
+        init_feed_dict=given["initial_op_feed_dict"],
+        init_fn=given.get("init_fn"),
+        saver=None if variables is None else Saver(variables),
+    )
+    return {
+        "master": given["master"],
+        "scaffold": scaffold,
+        "eval_ops": given["eval_op"],
+        "feed_dict": given["eval_op_feed_dict"],
+        "final_ops": given["final_op"],
+        "final_ops_feed_dict": given["final_op_feed_dict"],
+        "hooks": [*hooks, *(given["hooks"] or [])],
+        "config": given["session_config"],
+    }
 
 
 @export("contrib.slim.evaluation.evaluate_once")
@@ -65,14 +84,7 @@ def evaluate_once(
     Returns:
       What came of `final_op`.
     """
-    all_hooks = _hooks(num_evals, logdir, summary_op, summary_op_feed_dict, hooks)
-    saver = _saver(variables_to_restore)
-    scaffold = Scaffold(init_op=initial_op, init_feed_dict=initial_op_feed_dict, saver=saver)
-    return _evaluate_once(
-        checkpoint_path, master=master, scaffold=scaffold, eval_ops=eval_op,
-        feed_dict=eval_op_feed_dict, final_ops=final_op, final_ops_feed_dict=final_op_feed_dict,
-        hooks=all_hooks, config=session_config,
-    )  # fmt: skip
+    return _evaluate_once(checkpoint_path, **_prepared(locals()))
 
 
 @export("contrib.slim.evaluation.evaluation_loop")
@@ -113,15 +125,11 @@ def evaluation_loop(
     Returns:
       What came of `final_op` the last time; None if there was no evaluation.
     """
-    all_hooks = _hooks(num_evals, logdir, summary_op, summary_op_feed_dict, hooks)
-    saver = _saver(variables_to_restore)
-    scaffold = Scaffold(
-        init_op=initial_op, init_feed_dict=initial_op_feed_dict, init_fn=init_fn, saver=saver
-    )
     return evaluate_repeatedly(
-        checkpoint_dir, master=master, scaffold=scaffold, eval_ops=eval_op,
-        feed_dict=eval_op_feed_dict, final_ops=final_op, final_ops_feed_dict=final_op_feed_dict,
-        eval_interval_secs=eval_interval_secs, hooks=all_hooks, config=session_config,
-        max_number_of_evaluations=max_number_of_evaluations, timeout=timeout,
+        checkpoint_dir,
+        **_prepared(locals()),
+        eval_interval_secs=eval_interval_secs,
+        max_number_of_evaluations=max_number_of_evaluations,
+        timeout=timeout,
         timeout_fn=timeout_fn,
-    )  # fmt: skip
+    )
