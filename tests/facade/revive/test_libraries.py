@@ -70,6 +70,15 @@ def test_standard_library(launcher):  # noqa: F811
     assert "collections.Mapping is gone; it is collections.abc.Mapping here" in said
 
 
+def test_packages_that_have_become_files_still_hold_their_old_modules(launcher):  # noqa: F811
+    out, said = launcher.program("""
+        from scipy.sparse.linalg.eigen.arpack import eigsh
+        print(eigsh.__name__)
+        """)
+    assert out == "eigsh\n"
+    assert "the module scipy.sparse.linalg.eigen.arpack is gone" in said
+
+
 def test_nothing_comes_back_without_leave(launcher):  # noqa: F811
     launcher.write("program.py", "import numpy as np; np.int")
     assert "AttributeError" in launcher.run("--no-revive", "program.py").stderr

@@ -9,6 +9,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from stillflow.facade.revive.after import after_import
 from stillflow.facade.say import say
 
 _HERE = "stillflow.facade.revive."
@@ -24,6 +25,8 @@ MODULES = {
     "distutils.sysconfig": "sysconfig",
     "scipy.misc": _HERE + "scipy_misc",
     "scipy.misc.pilutil": _HERE + "scipy_misc",
+    "scipy.sparse.linalg.eigen": "scipy.sparse.linalg",
+    "scipy.sparse.linalg.eigen.arpack": "scipy.sparse.linalg",
     "xml.etree.cElementTree": "xml.etree.ElementTree",
 }
 
@@ -32,6 +35,13 @@ def activate() -> None:
     """Find these modules where nobody else does."""
     if _Finder not in sys.meta_path:
         sys.meta_path.append(_Finder)
+    for parent in {name.rpartition(".")[0] for name in MODULES} - {""}:
+        after_import(parent, _hold_modules)
+
+
+def _hold_modules(module: ModuleType) -> None:
+    """Python looks below a module only if it has a path; some packages have become files."""
+    module.__dict__.setdefault("__path__", [])
 
 
 class _Finder:
