@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import stillflow as tf
-from stillflow.testing.keras_data import get_test_data
+from stillflow.testing.random_classes import get_test_data
 
 backend = tf.keras.backend
 IMAGES = np.sin(np.arange(72.0)).reshape(2, 6, 6, 1).astype("float32")

@@ -49,7 +49,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     f"{_KERAS}.optimizers": {"TFOptimizer": f"{_OURS}.optimizers.tf_optimizer:TFOptimizer"},
     f"{_KERAS}.testing_utils": {
-        "*": "stillflow.testing.keras_data stillflow.testing.random_classes",
+        "*": "stillflow.testing.random_classes",
     },
     f"{_KERAS}.utils.losses_utils": {
         "ReductionV2": f"{_OURS}.losses.base:Reduction",

@@ -46,6 +46,18 @@ def as_tensors(elements: Sequence[Any]) -> list[Tensor]:
     return [convert_to_tensor(element, name="elem") for element in elements]
 
 
+def check_ranks(elements: Sequence[Any]) -> None:
+    """Refuses elements that are scalars.
+
+    Raises:
+      ValueError: if the first one is known to be a scalar.
+    """
+    if elements[0].shape.ndims == 0:
+        if len(elements) == 1:
+            raise ValueError("elems must be a 1+ dimensional Tensor, not a scalar")
+        raise ValueError("elements in elems must be 1+ dimensional Tensors, not scalars")
+
+
 def size_of(element: Tensor) -> Any:
     """The size of the first dimension: a number if it is known and not 0, else a tensor."""
     return dimension_value(element.shape[0]) or shape(element)[0]

@@ -10,6 +10,7 @@ from stillflow import nest
 from stillflow.functional.elements import (
     Structure,
     as_tensors,
+    check_ranks,
     set_static_size,
     size_of,
     variables_cached_once,
@@ -55,7 +56,7 @@ def map_fn(
     with name_scope(name, "map", flat), variables_cached_once():
         tensors = as_tensors(flat)
         dtype = dtype or inputs.pack([tensor.dtype for tensor in tensors])
-        _check_rank(tensors)
+        check_ranks(tensors)
         n = size_of(tensors[0])
         arrays = [_array(tensor.dtype, n, True) for tensor in tensors]
         arrays = [array.unstack(tensor) for array, tensor in zip(arrays, tensors, strict=True)]
@@ -83,13 +84,6 @@ def map_fn(
         stacked = [array.stack() for array in arrays_out]
         set_static_size(stacked, tensors)
         return outputs.pack(stacked)
-
-
-def _check_rank(tensors: list[Any]) -> None:
-    if tensors[0].shape.ndims == 0:
-        if len(tensors) == 1:
-            raise ValueError("elems must be a 1+ dimensional Tensor, not a scalar")
-        raise ValueError("elements in elems must be 1+ dimensional Tensors, not scalars")
 
 
 def _array(dtype: Any, size: Any, infer_shape: bool) -> Any:

@@ -6,7 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from stillflow import nest
-from stillflow.functional.elements import Structure, size_of, variables_cached_once
+from stillflow.functional.elements import (
+    Structure,
+    check_ranks,
+    size_of,
+    variables_cached_once,
+)
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.sparse_tensor import SparseTensor
@@ -105,10 +110,7 @@ def _row_count(rows: Sequence[Any]) -> Any:
     first = rows[0]
     if isinstance(first, RaggedTensor):
         return first.nrows(out_type=dtypes.int32)
-    if first.shape.ndims is not None and first.shape.ndims < 1:
-        if len(rows) == 1:
-            raise ValueError("elems must be a 1+ dimensional Tensor, not a scalar")
-        raise ValueError("elements in elems must be 1+ dimensional Tensors, not scalars")
+    check_ranks(rows)
     return size_of(first)
 
 

@@ -308,18 +308,9 @@ class CompiledWrapper(RNNCell):
         super().__init__()
         self._cell, self._compile_stateful = cell, compile_stateful
 
-    @property
-    def state_size(self) -> Any:
-        return self._cell.state_size
-
-    @property
-    def output_size(self) -> Any:
-        return self._cell.output_size
-
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """The zero state of the cell inside."""
-        with self._zero_state_scope(batch_size):
-            return self._cell.zero_state(batch_size, dtype)
+    state_size = _Wrapper.state_size
+    output_size = _Wrapper.output_size
+    zero_state = _Wrapper.zero_state
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         """Calls the cell, whose operations are marked."""

@@ -78,13 +78,26 @@ def _given(given: dict[str, Any]) -> dict[str, Any]:
     return {**named, "kwargs": given["kwargs"]}
 
 
-def _without_old_implementation(implementation: int) -> int:
-    if implementation == 0:
-        logging.warning(
-            "`implementation=0` has been deprecated, and now defaults to `implementation=1`."
-            "Please update your layer call."
-        )
-    return implementation
+class _GatedRNN(StandardRNN):
+    """A recurrent layer whose cell has gates, and two ways to compute them."""
+
+    def __init__(self, cell_type: Any, given: dict[str, Any]) -> None:
+        if given["implementation"] == 0:
+            logging.warning(
+                "`implementation=0` has been deprecated, and now defaults to `implementation=1`."
+                "Please update your layer call."
+            )
+        super().__init__(cell_type, given)
+
+    recurrent_activation = _of_cell("recurrent_activation")
+    implementation = _of_cell("implementation")
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+        """The layer with these constructor's arguments."""
+        if config.get("implementation") == 0:
+            config["implementation"] = 1
+        return super().from_config(config, custom_objects)
 
 
 @export("keras.layers.SimpleRNN")
@@ -128,7 +141,7 @@ class SimpleRNN(StandardRNN):
 
 
 @export("keras.layers.GRU")
-class GRU(StandardRNN):
+class GRU(_GatedRNN):
     """Gated recurrent units, [batch, time, features] to [batch, units].
 
     Args:
@@ -162,23 +175,13 @@ class GRU(StandardRNN):
         reset_after: bool = False,
         **kwargs: Any,
     ) -> None:
-        implementation = _without_old_implementation(implementation)
         super().__init__(GRUCell, _given(locals()))
 
-    recurrent_activation = _of_cell("recurrent_activation")
-    implementation = _of_cell("implementation")
     reset_after = _of_cell("reset_after")
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """The layer with these constructor's arguments."""
-        if config.get("implementation") == 0:
-            config["implementation"] = 1
-        return cls(**config)
 
 
 @export("keras.layers.LSTM")
-class LSTM(StandardRNN):
+class LSTM(_GatedRNN):
     """Long short-term memory, [batch, time, features] to [batch, units].
 
     Args:
@@ -212,16 +215,6 @@ class LSTM(StandardRNN):
         unroll: bool = False,
         **kwargs: Any,
     ) -> None:
-        implementation = _without_old_implementation(implementation)
         super().__init__(LSTMCell, _given(locals()))
 
-    recurrent_activation = _of_cell("recurrent_activation")
     unit_forget_bias = _of_cell("unit_forget_bias")
-    implementation = _of_cell("implementation")
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
-        """The layer with these constructor's arguments."""
-        if config.get("implementation") == 0:
-            config["implementation"] = 1
-        return cls(**config)
