@@ -1,0 +1,103 @@
+"""Has TensorFlow 1.15.5 convert and run the models of `models.py`, and keeps what it answers.
+
+    PYTHON_OF_TF_1_15 -m tests.lite.record [name ...]
+
+Writes recorded/NAME.tflite, and recorded/NAME.npz with what the interpreter was fed and answered.
+"""
+
+import os
+import sys
+
+import numpy as np
+from tests.lite import models
+
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "recorded")
+
+# Models with the ranges of their values in them, which are converted to integers.
+QUANTIZED = {"quantization_aware", "quantized_pieces"}
+
+
+def _float_weights_as_integers(tf, converter, name):
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+
+
+def _weights_as_halves(tf, converter, name):
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    converter.target_spec.supported_types = [tf.lite.constants.FLOAT16]
+
+
+def _calibrated(tf, converter, name):
+    shape = {"cnn": (1, 12, 12, 3), "mobile_blocks": (1, 16, 16, 3)}[name]
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    converter.representative_dataset = lambda: (
+        models.feeds(str(i), [shape], ["float32"]) for i in range(4)
+    )
+
+
+# What is set on the converter, by what the recording's name ends with, and of which models.
+VARIANTS = {
+    "_weights_quantized": (_float_weights_as_integers, ["wide", "indices", "unfused"]),
+    "_halves": (_weights_as_halves, ["mlp"]),
+    "_calibrated": (_calibrated, ["cnn", "mobile_blocks"]),
+}
+
+
+def names():
+    """The names of all recordings, each with its model and variant."""
+    found = {name: (name, "") for name in models.MODELS}
+    for variant, (_, of) in VARIANTS.items():
+        found.update({name + variant: (name, variant) for name in of})
+    return found
+
+
+def converter_of(tf, name, variant):
+    """A converter of a model, in a graph of its own."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        inputs, outputs = models.MODELS[name](tf)
+        session.run(tf.global_variables_initializer())
+        converter = tf.lite.TFLiteConverter.from_session(session, inputs, outputs)
+    if name in QUANTIZED:
+        converter.inference_type = tf.uint8
+        converter.quantized_input_stats = {x.op.name: (127.5, 63.75) for x in inputs}
+    if variant:
+        VARIANTS[variant][0](tf, converter, name)
+    return converter
+
+
+def run(tf, content, name):
+    """Feeds a model; returns what it was fed and what came out."""
+    interpreter = tf.lite.Interpreter(model_content=content)
+    interpreter.allocate_tensors()
+    details = interpreter.get_input_details()
+    dtypes = [detail["dtype"] for detail in details]
+    fed = models.feeds(name, [tuple(detail["shape"]) for detail in details], dtypes)
+    if name in QUANTIZED:
+        fed = [np.random.RandomState(3).randint(0, 256, f.shape).astype(np.uint8) for f in fed]
+    for detail, value in zip(details, fed):
+        interpreter.set_tensor(detail["index"], value)
+    interpreter.invoke()
+    return fed, [interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()]
+
+
+def main(wanted):
+    """Records what is wanted, or all."""
+    import tensorflow as tf
+
+    os.makedirs(FOLDER, exist_ok=True)
+    for recording, (name, variant) in names().items():
+        if wanted and recording not in wanted:
+            continue
+        content = converter_of(tf, name, variant).convert()
+        fed, answers = run(tf, content, name)
+        with open(os.path.join(FOLDER, recording + ".tflite"), "wb") as file:
+            file.write(content)
+        np.savez_compressed(
+            os.path.join(FOLDER, recording + ".npz"),
+            **{f"in{i}": value for i, value in enumerate(fed)},
+            **{f"out{i}": value for i, value in enumerate(answers)},
+        )
+        print(recording, len(content), [(a.dtype, a.shape) for a in answers])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
