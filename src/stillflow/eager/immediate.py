@@ -16,7 +16,7 @@ import torch
 from stillflow import errors
 from stillflow.eager.eager_tensor import EagerTensor
 from stillflow.graph import dtypes, tapes
-from stillflow.graph.card import Card, find
+from stillflow.graph.card import Card, get
 from stillflow.graph.eager_mode import EagerContext
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation, Tensor
@@ -42,7 +42,7 @@ class ImmediateGraph(EagerContext):
 
     def tensor(self, value: Any, dtype: Any) -> Tensor:
         """A tensor for a run-time value."""
-        card: Any = find("Placeholder")
+        card = get("Placeholder")
         attrs = {"dtype": dtype, "shape": TensorShape(None)}
         op = Graph.add_op(self, card, [], attrs, [dtype], self.unique_name("input"))
         self._settle(op, [value])

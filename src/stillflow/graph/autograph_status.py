@@ -39,16 +39,6 @@ class ControlStatusCtx:
         _stack.contexts.pop()
 
 
-class NullCtx:
-    """A context that changes nothing."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *details: object) -> None:
-        pass
-
-
 _unspecified = ControlStatusCtx(Status.UNSPECIFIED)
 
 

@@ -24,7 +24,7 @@ import importlib
 import platform
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from stillflow import errors
 from stillflow.graph.signature import Signature, parse
@@ -32,7 +32,7 @@ from stillflow.graph.signature import Signature, parse
 Part = TypeVar("Part", bound=Callable[..., Any])
 
 # What running an op may touch; anything but "pure" and "state" needs trust for graphs from files.
-EFFECTS = ("pure", "state", "reads files", "writes files", "runs Python", "network")
+Effect = Literal["pure", "state", "reads files", "writes files", "runs Python", "network"]
 
 _cards: dict[str, Card] = {}
 # Cards of libraries that a program loads on top of TensorFlow's own ops.
@@ -47,7 +47,7 @@ class Card:
       writes: positions of reference or resource inputs whose variable is changed in place.
       keeps: positions of inputs whose memory the op holds on to after it ran (Assign).
       view: whether an output may share memory with an input.
-      effect: one of `EFFECTS`; by default "state" where the signature says stateful, else "pure".
+      effect: an `Effect`; by default "state" where the signature says stateful, else "pure".
       deprecation: the version of graphs from which on the op is gone, and what TF says about it.
       calls: whether it calls functions, which may have any effect.
       beside: whether another thread may do its work while the plan goes on; only for pure ops
@@ -62,7 +62,7 @@ class Card:
         writes: Sequence[int] = (),
         keeps: Sequence[int] = (),
         view: bool = False,
-        effect: str | None = None,
+        effect: Effect | None = None,
         differentiable: bool = True,
         deprecation: tuple[int, str] | None = None,
         calls: bool = False,
@@ -90,7 +90,7 @@ class Card:
         return parse(self.text)
 
     @property
-    def effect(self) -> str:
+    def effect(self) -> Effect:
         return self._effect or ("state" if self.signature.is_stateful else "pure")
 
     @cached_property
@@ -162,6 +162,18 @@ def find(op_type: str) -> Card | None:
     if card is None:
         load_all()
         card = _cards.get(op_type)
+    return card
+
+
+def get(op_type: str) -> Card:
+    """The card of an op type.
+
+    Raises:
+      NotFoundError: if Stillflow has none.
+    """
+    card = find(op_type)
+    if card is None:
+        raise unregistered(op_type)
     return card
 
 

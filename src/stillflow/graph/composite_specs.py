@@ -8,7 +8,7 @@ import numpy as np
 
 from stillflow.graph import dtypes
 from stillflow.graph.build import apply
-from stillflow.graph.card import find
+from stillflow.graph.card import get
 from stillflow.graph.constant_value import partial_shape
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
@@ -134,10 +134,7 @@ def _as_variant(op_type: str, value: Any) -> Any:
 
 
 def _run(op_type: str, inputs: list[Any], attrs: dict[str, Any]) -> Any:
-    card = find(op_type)
-    if card is None:
-        raise NotImplementedError(f"The operation {op_type} is not supported by Stillflow yet")
-    return apply(card, inputs, attrs, None)
+    return apply(get(op_type), inputs, attrs, None)
 
 
 @export("IndexedSlicesSpec")

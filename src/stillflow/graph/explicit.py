@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stillflow.graph import attrs as attr_values
 from stillflow.graph.build import complete_attrs, output_types
-from stillflow.graph.card import find, unregistered
+from stillflow.graph.card import get
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.infer import infer_shapes
 
@@ -63,9 +63,7 @@ def fill(
         _check_types(message, inputs, input_types)
     if message.name in graph._by_name:
         raise ValueError(f"Duplicate node name in graph: '{message.name}'")
-    card = find(message.op)
-    if card is None:
-        raise unregistered(message.op)
+    card = get(message.op)
     declared = card.signature.attrs
     values = {
         key: attr_values.from_proto(value, declared[key].kind if key in declared else None)

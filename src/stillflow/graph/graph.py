@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from stillflow import errors
 from stillflow.graph import attrs as attr_values
-from stillflow.graph.card import Card, find, unregistered
+from stillflow.graph.card import Card, get
 from stillflow.graph.collections import Collections
 from stillflow.graph.export import export
 from stillflow.graph.infer import infer_shapes
@@ -274,9 +274,7 @@ class Graph(Scopes, Collections):
         for index, tensor in enumerate(inputs):
             if not isinstance(tensor, Tensor):
                 raise TypeError(f"Input #{index} is not a tensor: {tensor}")
-        card = find(op_type)
-        if card is None:
-            raise unregistered(op_type)
+        card = get(op_type)
         declared = card.signature.attrs
         values = {
             key: attr_values.from_proto(value, declared[key].kind if key in declared else None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from stillflow.graph import attrs as attr_values
@@ -62,15 +61,6 @@ def fill_library(library: Any, functions: dict[str, Any]) -> None:
     gradients = {name: f.grad_func_name for name, f in functions.items() if f.grad_func_name}
     for name in table_order(gradients):
         library.gradient.add(function_name=name, gradient_func=gradients[name])
-
-
-@cache
-def _op_def(name: str) -> Any:
-    from stillflow.graph.card import find
-
-    card = find(name)
-    assert card is not None
-    return op_def(card.signature)
 
 
 def op_def(signature: Signature) -> Any:

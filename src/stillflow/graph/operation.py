@@ -298,10 +298,6 @@ class Operation:
         return list(self._control_inputs)
 
     @property
-    def _control_outputs_list(self) -> list[Operation]:
-        return list(self._control_outputs)
-
-    @property
     def device(self) -> str:
         return self._device
 

@@ -11,7 +11,7 @@ from typing import Any
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.build import graph_of
-from stillflow.graph.card import find
+from stillflow.graph.card import get
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.lazy import LazyModule
@@ -126,10 +126,7 @@ def _override_all() -> None:
 
 def _sparse_op(op_type: str, sp: SparseTensor, values: Tensor, y: Tensor, name: str) -> Tensor:
     """The given elements of `sp`, combined with those of the dense tensor `y`."""
-    card = find(op_type)
-    if card is None:
-        raise NotImplementedError(f"operators of sparse tensors need the op {op_type}")
-    return card(sp.indices, values, sp.dense_shape, y, name=name)  # type: ignore[no-any-return]
+    return get(op_type)(sp.indices, values, sp.dense_shape, y, name=name)  # type: ignore[no-any-return]
 
 
 def _sparse_div(sp: SparseTensor, y: Tensor, name: str) -> Tensor:

@@ -10,7 +10,7 @@ import numpy as np
 from stillflow import errors
 from stillflow.graph import attrs as attr_values
 from stillflow.graph import dtypes
-from stillflow.graph.card import find
+from stillflow.graph.card import get
 from stillflow.graph.export import export
 from stillflow.graph.tensor_proto import MakeNdarray, make_tensor_proto
 from stillflow.graph.tensor_shape import TensorShape
@@ -128,8 +128,7 @@ class _Rewriter:
 
     def _add(self, op: str, name: str, *inputs: str, **attrs: Any) -> str:
         """Adds a node, its attributes completed by the op's defaults; gives its name."""
-        card = find(op)
-        assert card is not None
+        card = get(op)
         node = self.graph.node.add(name=name, op=op)
         node.input.extend(inputs)
         for key, attr in card.signature.attrs.items():

@@ -6,7 +6,7 @@ from typing import Any
 
 from stillflow.graph import tapes
 from stillflow.graph.api import name_scope
-from stillflow.graph.card import Card, find
+from stillflow.graph.card import Card, get
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Tensor
@@ -22,9 +22,7 @@ def card(name: str) -> Card:
         strided_assign,
     )
 
-    found = find(name)
-    assert found is not None, name
-    return found
+    return get(name)
 
 
 def _check_slices(sparse_delta: Any) -> None:

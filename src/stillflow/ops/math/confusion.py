@@ -6,7 +6,7 @@ from typing import Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
-from stillflow.graph.card import find
+from stillflow.graph.card import get
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule
@@ -136,7 +136,4 @@ def _below(x: Tensor, limit: Tensor, what: str) -> Tensor:
 
 
 def _add_sparse(dense: Tensor, sparse: SparseTensor) -> Tensor:
-    card = find("SparseTensorDenseAdd")
-    if card is None:
-        raise NotImplementedError("confusion_matrix needs the op SparseTensorDenseAdd")
-    return card(sparse.indices, sparse.values, sparse.dense_shape, dense)
+    return get("SparseTensorDenseAdd")(sparse.indices, sparse.values, sparse.dense_shape, dense)

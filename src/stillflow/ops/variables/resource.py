@@ -11,7 +11,6 @@ from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
-from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.variables.buffer import Buffer, buffer_of
 from stillflow.ops.variables.reference import count_up_to, update
 
@@ -215,11 +214,6 @@ def resource_count_up_to_shape(node: Node) -> Any:
 @resource_count_up_to_op.kernel
 def resource_count_up_to_kernel(node: Node) -> Any:
     return count_up_to(node.limit)
-
-
-def handle_shape(handle: Tensor) -> TensorShape:
-    """The static shape of the variable behind a handle."""
-    return TensorShape(handle._handle_dims)
 
 
 # What control flow hands on is not looked through.
