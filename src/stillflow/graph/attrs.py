@@ -231,10 +231,10 @@ def from_proto(message: Any, kind: str | None) -> Any:
     return _DECODE.get(field, _same)(getattr(message, field))
 
 
-def public_value(value: Any, kind: str | None) -> Any:
+def public_value(value: Any) -> Any:
     """The form `Operation.get_attr` gives: protos for shapes and tensors, plain otherwise."""
     if isinstance(value, (list, tuple)):
-        return [public_value(item, None) for item in value]
+        return [public_value(item) for item in value]
     if isinstance(value, TensorShape):
         return value.as_proto()
     if isinstance(value, np.ndarray):

@@ -55,7 +55,7 @@ def apply(card: Card, inputs: Sequence[Any], attrs: dict[str, Any], name: str | 
         }
         tensors: list[Tensor] = []
         for arg, value in zip(signature.inputs, inputs, strict=True):
-            tensors.extend(_convert(card, graph, arg, value, known))
+            tensors.extend(_convert(card, arg, value, known))
         _check_attrs(card, known)
         types = output_types(card, known)
         with _with_references(graph, signature, tensors):
@@ -130,15 +130,13 @@ def _check_same_graph(values: Sequence[Any], first: Tensor) -> Graph:
     return first.graph
 
 
-def _convert(
-    card: Card, graph: Graph, arg: Arg, value: Any, known: dict[str, Any]
-) -> list[Tensor]:
+def _convert(card: Card, arg: Arg, value: Any, known: dict[str, Any]) -> list[Tensor]:
     """Turns one argument into tensors and records the attributes that it determines."""
     if not arg.is_list:
         if type(value) is Tensor and not arg.is_ref:  # by far the most frequent case
             tensor = value
         else:
-            tensor = _convert_one(card, graph, arg, value, known)
+            tensor = _convert_one(card, arg, value, known)
         _record_type(card, arg, tensor, known)
         return [tensor]
     if not isinstance(value, (list, tuple)):
@@ -171,9 +169,7 @@ def _expected(card: Card, arg: Arg, known: dict[str, Any]) -> tuple[DType | None
     return None, attr.default if attr is not None and attr.has_default else None
 
 
-def _convert_one(
-    card: Card, graph: Graph, arg: Arg, value: Any, known: dict[str, Any]
-) -> Tensor:
+def _convert_one(card: Card, arg: Arg, value: Any, known: dict[str, Any]) -> Tensor:
     dtype, preferred = _expected(card, arg, known)
     try:
         return convert_to_tensor(

@@ -354,7 +354,7 @@ class Operation:
         """
         if name not in self.attrs:
             raise ValueError(f"Operation '{self.name}' has no attr named '{name}'.")
-        return attr_values.public_value(self.attrs[name], self.attr_kind(name))
+        return attr_values.public_value(self.attrs[name])
 
     def attr_kind(self, name: str) -> str | None:
         """The declared kind of an attribute ("int", "list(type)", ...), None for extra ones."""

@@ -24,10 +24,10 @@ def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
         return tf.equal(start, b"\xff\xd8\xff", name=name)
 
 
-def _is_png(contents: Any, name: str | None = None) -> Any:
-    with tf.name_scope(name, "is_png"):
+def _is_png(contents: Any) -> Any:
+    with tf.name_scope(None, "is_png"):
         start = tf.strings.substr(contents, 0, 3)
-        return tf.equal(start, b"\x89PN", name=name)
+        return tf.equal(start, b"\x89PN")
 
 
 class _Decoders:

@@ -25,12 +25,12 @@ def _at_top_k(
     others: str,
     labels: Any,
     predictions_idx: Any,
-    k: int | None = None,
-    class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    k: int | None,
+    class_id: int | None,
+    weights: Any,
+    metrics_collections: Any,
+    updates_collections: Any,
+    name: str | None,
 ) -> Pair:
     """True positives as a share of them and the count `others`."""
     inputs = (predictions_idx, labels, weights)

@@ -13,7 +13,7 @@ from typing import Any
 def push(heap: list[Any], item: Any) -> None:
     """Adds an item, whose first element is its priority."""
     heap.append(item)
-    _rise(heap, len(heap) - 1, 0, item)
+    _rise(heap, len(heap) - 1, item)
 
 
 def pop(heap: list[Any]) -> Any:
@@ -24,8 +24,8 @@ def pop(heap: list[Any]) -> Any:
     return top
 
 
-def _rise(heap: list[Any], hole: int, top: int, item: Any) -> None:
-    while hole > top:
+def _rise(heap: list[Any], hole: int, item: Any) -> None:
+    while hole > 0:
         parent = (hole - 1) // 2
         if not heap[parent][0] < item[0]:
             break
@@ -47,4 +47,4 @@ def _sink(heap: list[Any], item: Any) -> None:
         child = 2 * (child + 1)
         heap[hole] = heap[child - 1]
         hole = child - 1
-    _rise(heap, hole, 0, item)
+    _rise(heap, hole, item)

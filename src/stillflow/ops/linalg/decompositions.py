@@ -62,10 +62,9 @@ def in_float32(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _spd(batch: int = 2, size: int = 3) -> np.ndarray:
-    random = np.random.RandomState(0)
-    x = random.randn(batch, size, size)
-    return x @ x.transpose(0, 2, 1) + size * np.eye(size)
+def _spd() -> np.ndarray:
+    x = np.random.RandomState(0).randn(2, 3, 3)
+    return x @ x.transpose(0, 2, 1) + 3 * np.eye(3)
 
 
 _SQUARE = np.array([[[2.0, 1.0, 0.5], [0.3, 3.0, 1.0], [0.2, 0.1, 4.0]]] * 2)

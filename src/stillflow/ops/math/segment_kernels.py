@@ -195,7 +195,7 @@ def _refuse(ids: Any, rows: int) -> None:
 # ---- sorted segments of rows picked from a table
 
 
-def _check_picked(table: Any, indices: Any, ids: Any) -> None:
+def _check_picked(indices: Any, ids: Any) -> None:
     if indices.dim() != 1:
         raise invalid("indices should be a vector.")
     if ids.dim() != 1:
@@ -221,7 +221,7 @@ def picked_segments(mode: str, dtype: DType) -> Callable[..., Any]:
     """
 
     def run(table: Any, indices: Any, ids: Any, count: Any = None) -> Any:
-        _check_picked(table, indices, ids)
+        _check_picked(indices, ids)
         rows = None if count is None else int(count)
         if rows is not None and rows < 0:
             raise invalid("segment ids must be >= 0")
@@ -258,7 +258,7 @@ def picked_gradient(mode: str, dtype: DType) -> Callable[..., Any]:
     kind = torch_type(dtype)
 
     def run(grad: Any, indices: Any, ids: Any, size: Any) -> Any:
-        _check_picked(grad, indices, ids)
+        _check_picked(indices, ids)
         rows, segments = int(size), grad.shape[0]
         if rows == 0 or ids.numel() == 0:
             return torch.zeros((rows, *grad.shape[1:]), dtype=kind, device=grad.device)

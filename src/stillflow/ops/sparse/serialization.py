@@ -143,7 +143,7 @@ def _deserialize_kernel(node: Any) -> Any:
                 f"dimension {listed(serialized.shape)}"
             )
         for place, row in enumerate(rows):
-            _check_row(place, row, len(rows[0][2]), dtype, len(batch))
+            _check_row(place, row, len(rows[0][2]), dtype)
         if not batch:
             return tuple(rows[0])
         indices, values, shapes = zip(*rows, strict=True)
@@ -157,7 +157,7 @@ def _deserialize_kernel(node: Any) -> Any:
     return deserialize
 
 
-def _check_row(place: int, row: list[Any], rank: int, dtype: Any, stacked: int) -> None:
+def _check_row(place: int, row: list[Any], rank: int, dtype: Any) -> None:
     indices, values, shape = row
     if len(indices.shape) != 2:
         raise ValueError(
