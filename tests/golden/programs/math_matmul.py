@@ -109,6 +109,19 @@ def einsum_forms(tf):
 
 
 @program
+def einsum_of_variables(tf):
+    x = tf.placeholder(tf.float32, [None, 3])
+    w, r = tf.Variable(B), tf.Variable(B, use_resource=True)
+    fetches = {
+        "reference": tf.einsum("ij,jk->ik", x, w),
+        "resource": tf.einsum("ij,jk->ik", x, r),
+        "transposed": tf.einsum("ij,kj->ik", r, w),
+        "itself": tf.einsum("ij->ij", w),
+    }
+    return Run(fetches, {x: A}, setup=[tf.global_variables_initializer()])
+
+
+@program
 def dense_layer_by_hand(tf):
     x = tf.placeholder(tf.float32, [None, 3])
     w = tf.Variable(B, name="w")

@@ -176,8 +176,7 @@ def _transposed(x: Tensor, perm: list[int]) -> Tensor:
 def _reshaped(x: Tensor, new_shape: list[Any]) -> Tensor:
     """`x` in another shape; `x` itself where it is known to have it already."""
     wanted = tuple(-1 if size is None else size for size in new_shape)
-    current = x._dims
-    assert current is not None
+    current = x.get_shape().as_list()  # x may be a variable
     if len(wanted) == len(current) and all(
         not isinstance(size, Tensor) and size in (old, -1) for old, size in zip(current, wanted)
     ):
