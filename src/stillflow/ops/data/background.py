@@ -118,14 +118,27 @@ def wait(waits: Any, done: threading.Lock) -> None:
         raise kind(None, None, found[0].message)
 
 
-def start_thread(function: Callable[[], None], name: str) -> None:
-    """Runs a function in a thread that does not keep the process alive."""
+def start_threads(function: Callable[[], None], name: str, count: int = 1) -> None:
+    """Runs a function in threads that do not keep the process alive.
+
+    Their kernels begin no further threads: those would compete with each other, and with what the
+    program does with the elements.
+    """
+    before = torch.get_num_threads()
+    ready = threading.Semaphore(0)
 
     def run() -> None:
+        torch.get_num_threads()  # the first call in a thread takes over what was put last
+        torch.set_num_threads(1)
+        ready.release()
         with torch.inference_mode():
             function()
 
-    threading.Thread(target=run, name=name, daemon=True).start()
+    for _ in range(count):
+        threading.Thread(target=run, name=name, daemon=True).start()
+    for _ in range(count):
+        ready.acquire()
+    torch.set_num_threads(before)
 
 
 class Prefetching(Walk):
@@ -168,7 +181,7 @@ class Prefetching(Walk):
             self.context.on_close(channel)
             weakref.finalize(self, channel.close)
             source = self.source
-            start_thread(lambda: _fill(channel, source), "tf_data_prefetch")
+            start_threads(lambda: _fill(channel, source), "tf_data_prefetch")
         return self.channel
 
     def save(self, state: State) -> None:
@@ -237,8 +250,7 @@ class Parallel(Walk):
             self.started = True
             self.context.on_close(self.work)
             weakref.finalize(self, self.work.close)
-            for _ in range(self.threads):
-                start_thread(self.work.run, "tf_data_parallel")
+            start_threads(self.work.run, "tf_data_parallel", self.threads)
         result = self.work.take(self.context.waits)
         if self.context.stats is not None:
             busy = min(self.work.active, self.threads) / self.threads

@@ -112,7 +112,7 @@ def _bilinear(image: Any, size: Any, align: bool, centers: bool) -> Any:
         weights(size, count, align, centers)
         for size, count in zip(image.shape[1:3], wanted, strict=True)
     )
-    return interpolate(image.to(torch.float32), rows, columns)
+    return interpolate(image, rows, columns, torch.float32)
 
 
 def _nearest(image: Any, size: Any, align: bool, centers: bool) -> Any:

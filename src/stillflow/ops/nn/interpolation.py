@@ -55,24 +55,26 @@ def along(parts: Weights, axis: int, device: Any, bits: int) -> Weights:
     return Weights(lower, upper, torch.from_numpy(fraction).to(device).view(shape))
 
 
-def interpolate(image: Any, rows: Weights, columns: Weights) -> Any:
+def interpolate(image: Any, rows: Weights, columns: Weights, dtype: Any = None) -> Any:
     """An image [batch, height, width, channels] at the weighted places.
 
-    The rows are interpolated along the width first, each of them once.
+    Args:
+      dtype: of the result; that of the image by default.
     """
     batch, height, width, channels = image.shape
-    count = len(rows.lower)
-    if height > 2 * count:
-        needed = np.concatenate([rows.lower, rows.upper])
-        image = image.index_select(1, torch.from_numpy(needed).to(image.device))
-        rows = Weights(np.arange(count), np.arange(count, 2 * count), rows.fraction)
-        height = 2 * count
-    wanted = len(columns.lower)
+    count, wanted = len(rows.lower), len(columns.lower)
+    dtype = dtype or image.dtype
+    line: tuple[int, ...] = (width, channels)
     if channels < _FEW:
-        columns, width, channels = _each_channel(columns, channels), width * channels, 1
-    flat = _between(image.reshape(batch * height, width, channels), columns)
-    flat = _between(flat.view(batch, height, wanted * image.shape[3]), rows)
-    return flat.view(batch, count, wanted, image.shape[3])
+        columns, line = _each_channel(columns, channels), (width * channels,)
+    # To find a row is cheap, to find a number in it is not.
+    if count * (width + 2 * wanted) < 3 * height * wanted:
+        flat = _between(image.reshape(batch, height, width * channels), rows, dtype)
+        flat = _between(flat.view(batch * count, *line), columns, dtype)
+    else:
+        flat = _between(image.to(dtype).reshape(batch * height, *line), columns, dtype)
+        flat = _between(flat.view(batch, height, wanted * channels), rows, dtype)
+    return flat.view(batch, count, wanted, channels)
 
 
 def _each_channel(columns: Weights, channels: int) -> Weights:
@@ -83,12 +85,12 @@ def _each_channel(columns: Weights, channels: int) -> Weights:
     return Weights(lower, upper, np.repeat(columns.fraction, channels))
 
 
-def _between(values: Any, parts: Weights) -> Any:
-    """What lies between neighbours along the second of three axes."""
+def _between(values: Any, parts: Weights, dtype: Any) -> Any:
+    """What lies between neighbours along the second axis."""
     lower, upper, fraction = (torch.from_numpy(part).to(values.device) for part in parts)
-    start = values.index_select(1, lower)
-    result = values.index_select(1, upper).sub_(start)
-    return result.mul_(fraction.to(values.dtype)[:, None]).add_(start)
+    start, end = (values.index_select(1, places).to(dtype) for places in (lower, upper))
+    shape = (-1, 1) if values.dim() > 2 else (-1,)
+    return start.lerp_(end, fraction.to(dtype).view(shape))
 
 
 def interpolate_integers(image: Any, rows: Weights, columns: Weights, bits: int) -> Any:
