@@ -1,8 +1,10 @@
 """Has TensorFlow 1.15.5 convert and run the models of `models.py`, and keeps what it answers.
 
     PYTHON_OF_TF_1_15 -m tests.lite.record [name ...]
+    PYTHON_OF_TF_1_15 -m tests.lite.record --answer DIR
 
-Writes recorded/NAME.tflite, and recorded/NAME.npz with what the interpreter was fed and answered.
+The first writes recorded/NAME.tflite, and recorded/NAME.npz with what the interpreter was fed and
+answered. The second runs the models in a folder and writes what they answer beside them.
 """
 
 import os
@@ -79,6 +81,18 @@ def run(tf, content, name):
     return fed, [interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()]
 
 
+def answer(folder):
+    """Runs the models in a folder."""
+    import tensorflow as tf
+
+    for recording, (name, _) in names().items():
+        path = os.path.join(folder, recording)
+        if os.path.exists(path + ".tflite"):
+            with open(path + ".tflite", "rb") as file:
+                _, answers = run(tf, file.read(), name)
+            np.savez(path + ".npz", **{f"out{i}": value for i, value in enumerate(answers)})
+
+
 def main(wanted):
     """Records what is wanted, or all."""
     import tensorflow as tf
@@ -100,4 +114,4 @@ def main(wanted):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    answer(sys.argv[2]) if sys.argv[1:2] == ["--answer"] else main(sys.argv[1:])

@@ -1,0 +1,200 @@
+"""Fewer operators that compute the same: each pattern is a rewriting of one step of a draft."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from stillflow.lite.draft import Draft, Step
+from stillflow.lite.model_tensors import Array
+from stillflow.lite.schema import ACTIVATIONS, PADDINGS
+
+# Operators that multiply by weights and add a bias, and the dimension of the weights' channels.
+_AFFINE = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 0}
+_CLAMPS = frozenset({"RELU", "RELU6", "RELU_N1_TO_1"})
+_CAN_END_WITH_CLAMP = frozenset({
+    *_AFFINE, "ADD", "SUB", "MUL", "DIV", "AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_NORMALIZATION",
+})  # fmt: skip
+_LEAST_NORM = 1e-6  # what TensorFlow Lite's normalization is fused from has an epsilon up to this
+
+
+def fuse(draft: Draft) -> None:
+    """Fuses what can be fused, until nothing can."""
+    while any(_once(draft, pattern) for pattern in _PATTERNS):
+        draft.drop_unused()
+
+
+def _once(draft: Draft, pattern: Callable[[_View, Step], bool]) -> bool:
+    view = _View(draft)
+    return any(pattern(view, step) for step in list(draft.steps))
+
+
+class _View:
+    """A draft with what leads to and from each tensor."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft, self.writers, self.uses = draft, draft.writers(), draft.uses()
+
+    def before(self, name: str, *kinds: str) -> Step | None:
+        """The step that writes a tensor for one reader alone, if it is of a kind."""
+        step = self.writers.get(name)
+        if step is None or step.kind not in kinds or self.uses[name] != 1:
+            return None
+        return step
+
+    def value(self, name: str) -> Array | None:
+        return self.draft.constants.get(name)
+
+    def replace(self, last: Step, *gone: Step) -> None:
+        """Leaves out steps; `last` computes what they did."""
+        self.draft.steps = [step for step in self.draft.steps if step not in gone]
+
+    def take_over(self, first: Step, last: Step) -> bool:
+        """Lets an earlier step write what a later one, now gone, wrote."""
+        first.outputs = list(last.outputs)
+        position = self.draft.steps.index(last)
+        self.draft.steps[position] = first
+        del self.draft.steps[
+            next(i for i, step in enumerate(self.draft.steps) if step is first and i != position)
+        ]
+        return True
+
+
+def _clamp(view: _View, step: Step) -> bool:
+    """An activation function becomes the end of the operator before it."""
+    if step.kind not in _CLAMPS:
+        return False
+    before = view.before(step.inputs[0], *_CAN_END_WITH_CLAMP)
+    if before is None or before.options.get("activation"):
+        return False
+    before.options["activation"] = ACTIVATIONS.index(step.kind)
+    return view.take_over(before, step)
+
+
+def _affine(view: _View, step: Step) -> bool:
+    """Sums and products with constants become part of weights and bias."""
+    if step.kind not in ("ADD", "SUB", "MUL", "DIV") or step.options.get("activation"):
+        return False
+    position = 1 if view.value(step.inputs[1]) is not None else 0
+    if position == 0 and step.kind in ("SUB", "DIV"):
+        return False
+    before = view.before(step.inputs[1 - position], *_AFFINE)
+    operand = view.value(step.inputs[position])
+    if before is None or operand is None or before.options.get("activation"):
+        return False
+    weights, bias = (view.value(name) for name in before.inputs[1:3])
+    if bias is None or (weights is None and step.kind in ("MUL", "DIV")):
+        return False
+    channels = bias.shape[0]
+    if operand.size not in (1, channels) or (operand.size > 1 and operand.shape[-1] != channels):
+        return False
+    if operand.ndim > len(view.draft.shape(step.outputs[0])):
+        return False
+    vector = np.broadcast_to(operand.reshape(-1), (channels,))
+    if step.kind in ("ADD", "SUB"):
+        _set(view, before, 2, bias + vector if step.kind == "ADD" else bias - vector)
+    else:
+        factor = vector if step.kind == "MUL" else 1 / vector
+        shape = [1] * weights.ndim
+        shape[_AFFINE[before.kind]] = channels
+        _set(view, before, 1, weights * factor.reshape(shape))
+        _set(view, before, 2, bias * factor)
+    return view.take_over(before, step)
+
+
+def _set(view: _View, step: Step, index: int, value: Array) -> None:
+    """Gives a step another constant, under the old name if nobody else reads it."""
+    name, dtype = step.inputs[index], view.draft.constants[step.inputs[index]].dtype
+    if view.uses[name] == 1:
+        view.draft.constants[name] = value.astype(dtype)
+    else:
+        step.inputs[index] = view.draft.constant(name, value.astype(dtype))
+
+
+def _flattened(view: _View, step: Step) -> bool:
+    """A matrix product takes rows from any shape: none has to be made for it."""
+    if step.kind != "FULLY_CONNECTED":
+        return False
+    before = view.before(step.inputs[0], "RESHAPE")
+    weights = view.draft.shape(step.inputs[1])
+    if before is None or view.draft.shape(step.inputs[0])[-1] != weights[1]:
+        return False
+    step.inputs[0] = before.inputs[0]
+    view.replace(step, before)
+    return True
+
+
+def _same_shape(view: _View, step: Step) -> bool:
+    """A change to the shape that is there already changes nothing."""
+    if step.kind != "RESHAPE":
+        return False
+    source, result = step.inputs[0], step.outputs[0]
+    if view.draft.shape(source) != view.draft.shape(result) or result in view.draft.outputs:
+        return False
+    for reader in view.draft.steps:
+        reader.inputs = [source if name == result else name for name in reader.inputs]
+    view.replace(step, step)
+    return True
+
+
+def _dilated(view: _View, step: Step) -> bool:
+    """A convolution between a split into batches and its undoing is a dilated convolution."""
+    if step.kind != "BATCH_TO_SPACE_ND":
+        return False
+    convolution = view.before(step.inputs[0], "CONV_2D", "DEPTHWISE_CONV_2D")
+    if convolution is None or PADDINGS[convolution.options["padding"]] != "VALID":
+        return False
+    split = view.before(convolution.inputs[0], "SPACE_TO_BATCH_ND")
+    options = convolution.options
+    if split is None or options["stride_h"] != 1 or options["stride_w"] != 1:
+        return False
+    rates, pads = view.value(split.inputs[1]), view.value(split.inputs[2])
+    again, crops = view.value(step.inputs[1]), view.value(step.inputs[2])
+    weights = view.value(convolution.inputs[1])
+    if weights is None or rates.shape != (2,) or not np.array_equal(rates, again):
+        return False
+    reach = (np.array(weights.shape[1:3]) - 1) * rates
+    given = np.array(view.draft.shape(split.inputs[0])[1:3])
+    made = np.array(view.draft.shape(step.outputs[0])[1:3])
+    if np.array_equal(pads[:, 0], reach // 2) and np.array_equal(given, made):
+        options["padding"] = PADDINGS.index("SAME")
+    elif pads[:, 0].any() or not np.array_equal(given - reach, made):
+        return False
+    if crops[:, 0].any():
+        return False
+    options["dilation_h"], options["dilation_w"] = (int(rate) for rate in rates)
+    convolution.version = 2 if convolution.kind == "DEPTHWISE_CONV_2D" else convolution.version
+    convolution.inputs[0] = split.inputs[0]
+    view.replace(convolution, split)
+    return view.take_over(convolution, step)
+
+
+def _unit_length(view: _View, step: Step) -> bool:
+    """A value times the root of one over the sum of its squares is a normalization."""
+    if step.kind != "MUL":
+        return False
+    for x, factor in (step.inputs, step.inputs[::-1]):
+        root = view.before(factor, "RSQRT")
+        bounded = root and view.before(root.inputs[0], "MAXIMUM")
+        total = bounded and view.before(bounded.inputs[0], "SUM")
+        squares = total and view.before(total.inputs[0], "SQUARE")
+        if not squares or squares.inputs[0] != x:
+            continue
+        least, axes = view.value(bounded.inputs[1]), view.value(total.inputs[1])
+        last = len(view.draft.shape(x)) - 1
+        if (
+            least is None
+            or least.size != 1
+            or least > _LEAST_NORM
+            or [axis % (last + 1) for axis in axes.ravel()] != [last]
+            or not total.options["keep_dims"]
+        ):
+            continue
+        step.kind, step.inputs, step.options_kind = "L2_NORMALIZATION", [x], "L2Norm"
+        view.replace(step, root, bounded, total, squares)
+        return True
+    return False
+
+
+_PATTERNS = (_dilated, _affine, _clamp, _flattened, _same_shape, _unit_length)

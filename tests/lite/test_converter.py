@@ -1,0 +1,225 @@
+"""tf.lite.TFLiteConverter: the models of TensorFlow 1.15.5's, or an error that says what lacks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.lite import models, record
+
+import stillflow as tf
+from stillflow.lite.schema import OPERATORS, read_model
+from stillflow.lite.settings import ConverterError
+
+RECORDED = Path(__file__).parent / "recorded"
+NAMES = [
+    name
+    for name, (model, variant) in record.names().items()
+    if model not in record.QUANTIZED and variant != "_calibrated"
+]
+
+# What TensorFlow's converter writes otherwise: a copy by other means, a constant unmade.
+OTHER_OPERATORS = {"shapes", "indices", "indices_weights_quantized"}
+
+
+def operators(content):
+    """The operators of a model, with their options."""
+    model = read_model(content)
+    return sorted(
+        (OPERATORS[model.operator_codes[step.opcode_index].builtin],
+         str(sorted(step.options.__dict__.items()) if step.options else []))
+        for step in model.subgraphs[0].operators
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_models_are_those_of_tensorflow(name):
+    model, variant = record.names()[name]
+    content = record.converter_of(tf, model, variant).convert()
+    arrays = np.load(RECORDED / f"{name}.npz")
+    _, answers = record.run(tf, content, model)
+    for i, answer in enumerate(answers):
+        np.testing.assert_allclose(answer, arrays[f"out{i}"], rtol=1e-5, atol=1e-5)
+    if name not in OTHER_OPERATORS:
+        assert operators(content) == operators((RECORDED / f"{name}.tflite").read_bytes())
+
+
+def test_weights_are_stored_in_a_quarter_of_the_space():
+    converter = record.converter_of(tf, "wide", "")
+    whole = len(converter.convert())
+    with pytest.warns(UserWarning, match="post_training_quantize is deprecated"):
+        converter.post_training_quantize = True
+    assert converter.optimizations == [tf.lite.Optimize.DEFAULT]
+    assert len(converter.convert()) < whole / 3
+
+
+@pytest.fixture
+def graph():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 4], "x")
+        weights = tf.get_variable("weights", initializer=models.weights(4, 3))
+        y = tf.nn.relu(tf.matmul(x, weights), "y")
+        session.run(tf.global_variables_initializer())
+        yield session, x, y
+
+
+def answers(content):
+    interpreter = tf.lite.Interpreter(model_content=content)
+    interpreter.allocate_tensors()
+    (x,), (y,) = interpreter.get_input_details(), interpreter.get_output_details()
+    interpreter.set_tensor(x["index"], np.arange(4, dtype=np.float32)[np.newaxis])
+    interpreter.invoke()
+    return x["name"], y["name"], interpreter.get_tensor(y["index"])
+
+
+WANTED = np.maximum(np.arange(4, dtype=np.float32) @ models.weights(4, 3), 0)[np.newaxis]
+
+
+def check(content, names=("x", "y")):
+    *found, values = answers(content)
+    assert tuple(found) == names
+    np.testing.assert_allclose(values, WANTED, rtol=1e-6)
+
+
+def test_from_frozen_graph(graph, tmp_path):
+    session, _, _ = graph
+    frozen = tf.graph_util.convert_variables_to_constants(session, session.graph_def, ["y"])
+    for as_text in (False, True):
+        tf.train.write_graph(frozen, str(tmp_path), "graph.pb", as_text=as_text)
+        converter = tf.lite.TFLiteConverter.from_frozen_graph(
+            str(tmp_path / "graph.pb"), ["x"], ["y"], {"x": [1, 4]}
+        )
+        assert converter.get_input_arrays() == ["x"]
+        check(converter.convert())
+
+
+def test_from_saved_model(graph, tmp_path):
+    session, x, y = graph
+    tf.saved_model.simple_save(session, str(tmp_path / "model"), {"x": x}, {"y": y})
+    check(tf.lite.TFLiteConverter.from_saved_model(str(tmp_path / "model")).convert())
+    check(tf.compat.v2.lite.TFLiteConverter.from_saved_model(str(tmp_path / "model")).convert())
+    with pytest.raises(ValueError, match=r"No 'other' in the SavedModel's SignatureDefs"):
+        tf.lite.TFLiteConverter.from_saved_model(str(tmp_path / "model"), signature_key="other")
+
+
+def test_from_keras(tmp_path):
+    pytest.importorskip("h5py")
+    tf.keras.backend.clear_session()
+    model = tf.keras.Sequential([tf.keras.layers.Dense(3, "relu", input_shape=(4,))])
+    model.set_weights([models.weights(4, 3), np.zeros(3)])
+    model.save(str(tmp_path / "model.h5"))
+    content = tf.compat.v2.lite.TFLiteConverter.from_keras_model(model).convert()
+    np.testing.assert_allclose(answers(content)[2], WANTED, rtol=1e-6)
+    converter = tf.lite.TFLiteConverter.from_keras_model_file(str(tmp_path / "model.h5"))
+    np.testing.assert_allclose(answers(converter.convert())[2], WANTED, rtol=1e-6)
+    tf.keras.backend.clear_session()
+
+
+def test_a_branch_that_is_never_taken_is_left_out():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [1, 4], "x")
+        training = tf.constant(False)
+        y = tf.cond(training, lambda: tf.linalg.inv(tf.matmul(x, x, True)), lambda: x + 1.0)
+        y = tf.identity(y, "y")
+        content = tf.lite.TFLiteConverter.from_session(session, [x], [y]).convert()
+    assert [kind for kind, _ in operators(content)] == ["ADD"]
+    assert answers(content)[1] == "y"
+
+
+def test_an_output_may_be_what_another_reads():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [1, 4], "x")
+        h = tf.exp(x)
+        outputs = [tf.identity(h, "first"), tf.negative(h, "second")]
+        content = tf.lite.TFLiteConverter.from_session(session, [x], outputs).convert()
+    interpreter = tf.lite.Interpreter(model_content=content)
+    interpreter.allocate_tensors()
+    assert [d["name"] for d in interpreter.get_output_details()] == ["first", "second"]
+
+
+def test_slices_with_ellipsis_and_new_dimensions():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [1, 4, 5], "x")
+        y = tf.negative(x[..., tf.newaxis, 1:4:2], "y")
+        z = tf.negative(x[0, :, tf.newaxis], "z")
+        content = tf.lite.TFLiteConverter.from_session(session, [x], [y, z]).convert()
+        fed = models.feeds("slices", [(1, 4, 5)], ["float32"])[0]
+        wanted = session.run([y, z], {x: fed})
+    interpreter = tf.lite.Interpreter(model_content=content)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], fed)
+    interpreter.invoke()
+    for detail, value in zip(interpreter.get_output_details(), wanted):
+        np.testing.assert_array_equal(interpreter.get_tensor(detail["index"]), value)
+
+
+def test_operations_that_lack_are_named_all_at_once():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [4, 4], "x")
+        y = tf.linalg.det(tf.math.erf(tf.nn.relu(x)))
+        converter = tf.lite.TFLiteConverter.from_session(session, [x], [y])
+        with pytest.raises(ConverterError, match=r"using: RELU\. .*: Erf, MatrixDeterminant\."):
+            converter.convert()
+
+
+def test_shapes_have_to_be_known():
+    with tf.Graph().as_default(), tf.Session() as session:
+        for shape, message in (
+            (None, "Provide an input shape for input array 'x0'"),
+            ([1, None], r"None is only supported in the 1st dimension. Tensor 'x1' has invalid"),
+        ):
+            x = tf.placeholder(tf.float32, shape, f"x{int(shape is not None)}")
+            with pytest.raises(ValueError, match=message):
+                tf.lite.TFLiteConverter.from_session(session, [x], [x + 1]).convert()
+
+
+@pytest.mark.parametrize(("settings", "error", "message"), [
+    ({"quantized_input_stats": {"z": (0, 1)}}, ValueError,
+     "stats are not available for input tensors 'x'"),
+    ({"inference_type": tf.uint8}, ValueError, "std_dev and mean must be defined"),
+    ({"inference_output_type": tf.uint8}, ValueError, "inference_output_type is currently not"),
+    ({"inference_type": tf.uint8, "optimizations": [tf.lite.Optimize.DEFAULT]}, ValueError,
+     "require that `inference_type` is set to float"),
+    ({"inference_input_type": tf.uint8, "optimizations": [tf.lite.Optimize.DEFAULT]}, ValueError,
+     "Provide an inference_input_type and inference_output_type of type tf.float32"),
+    ({"target_spec": tf.lite.TargetSpec({tf.lite.OpsSet.TFLITE_BUILTINS_INT8})}, ValueError,
+     "representative_dataset is required"),
+    ({"allow_custom_ops": True}, NotImplementedError, "allow_custom_ops of TFLiteConverter"),
+    ({"output_format": tf.lite.constants.GRAPHVIZ_DOT}, NotImplementedError, "output_format"),
+])  # fmt: skip
+def test_settings_that_cannot_be_are_refused(graph, settings, error, message):
+    session, x, y = graph
+    converter = tf.lite.TFLiteConverter.from_session(session, [x], [y])
+    for name, value in settings.items():
+        setattr(converter, name, value)
+    with pytest.raises(error, match=message):
+        converter.convert()
+
+
+def test_files_and_names_that_are_not_there_are_refused(graph, tmp_path):
+    session, x, _ = graph
+    with pytest.raises(IOError, match=r"does not exist"):
+        tf.lite.TFLiteConverter.from_frozen_graph(str(tmp_path / "none.pb"), ["x"], ["y"])
+    tf.train.write_graph(session.graph_def, str(tmp_path), "graph.pb", as_text=False)
+    with pytest.raises(ValueError, match=r"Please freeze the graph using freeze_graph\.py"):
+        tf.lite.TFLiteConverter.from_frozen_graph(str(tmp_path / "graph.pb"), ["x"], ["y"])
+    (tmp_path / "text").write_text("no graph")
+    with pytest.raises(IOError, match="Unable to parse input file"):
+        tf.lite.TFLiteConverter.from_frozen_graph(str(tmp_path / "text"), ["x"], ["y"])
+    with pytest.raises(ConverterError, match="listed in both"):
+        tf.lite.TFLiteConverter.from_session(session, [x], [x]).convert()
+
+
+def test_two_outputs_may_be_called_after_one_value():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [1, 4], "x")
+        h = tf.exp(x)
+        outputs = [tf.identity(h, "first"), tf.identity(h, "second"), tf.identity(x, "third")]
+        content = tf.lite.TFLiteConverter.from_session(session, [x], outputs).convert()
+    interpreter = tf.lite.Interpreter(model_content=content)
+    interpreter.allocate_tensors()
+    assert [d["name"] for d in interpreter.get_output_details()] == ["first", "second", "third"]
+    interpreter.invoke()
+    for detail, value in zip(interpreter.get_output_details(), (1, 1, 0)):
+        np.testing.assert_array_equal(interpreter.get_tensor(detail["index"]), [[value] * 4])
