@@ -29,7 +29,8 @@ def numbers(dtype, seed=0):
     with np.errstate(over="ignore"):
         edges = np.concatenate([near, np.nextafter(near, 0), near.astype(np.float32)])
         spread = rng.randn(4000) * 10.0 ** rng.uniform(-14, 14, 4000)
-        values = np.concatenate([edges, spread, [0.0, -0.0]]).astype(dtype)
+        ends = np.array([np.finfo(dtype).max, np.finfo(dtype).tiny, 0.0])
+        values = np.concatenate([edges, spread, ends, -ends]).astype(dtype)
     return rng.permutation(values[np.isfinite(values)])
 
 
@@ -44,6 +45,12 @@ def test_every_number_falls_into_its_bucket(dtype, count):
     by_limit = dict(zip(found.bucket_limit, found.bucket))
     for limit, count in zip(buckets.bucket_limits().tolist(), counts):
         assert by_limit.get(limit, 0) == count
+
+
+def test_many_numbers_are_added_one_after_the_other():
+    values = numbers(np.float32)[np.arange(3 * buckets._CACHED) % 4000]
+    found = HistogramProto.FromString(buckets.histogram(values, "h"))
+    assert (found.sum, found.sum_squares) == one_by_one(values)[:2]
 
 
 @pytest.mark.parametrize("count", [2, 2000])

@@ -13,7 +13,8 @@ from stillflow.graph.lazy import torch
 from stillflow.ops.summary.encoding import doubles, packed
 
 Array = np.ndarray[Any, Any]
-_MANY = 1 << 12  # from here on torch adds faster than NumPy
+_MANY = 1 << 12  # from here on torch adds faster than NumPy, and a table is worth its overhead
+_CACHED = 1 << 16  # so many numbers at a time stay near the processor
 
 
 @functools.cache
@@ -37,6 +38,54 @@ def _float32_limits() -> Array:
         return np.where(near < limits, np.nextafter(near, np.float32(np.inf)), near)
 
 
+class _Places:
+    """Where numbers of type float32 belong, found from their bits.
+
+    Bits without the sign grow with the magnitude. The upper 16 of them leave an interval in which
+    at most one limit lies, so a table says for each such half which bucket it is, and how far its
+    lower half is from the limit: added to the table's entry, it carries over into the next bucket.
+
+    Places are counted away from zero: first what is positive, then what is negative. Both end
+    with one for what is not finite, and -0.0 has its own before the negative ones.
+    """
+
+    def __init__(self) -> None:
+        limits = _float32_limits()
+        self._positive = len(limits) // 2  # so many limits are above zero, as many below
+        up = limits[self._positive + 1 :].view(np.uint32)
+        down = np.abs(limits[self._positive :: -1]).view(np.uint32) + 1  # not at the limit, below
+        entries = [self._entries(up, 0), self._entries(down, len(up) + 1)]
+        table = (np.concatenate(entries) - (np.arange(1 << 16) << 16)) & 0xFFFFFFFF
+        self._table = torch.from_numpy(table.astype(np.uint32).view(np.int32))
+        self._count = len(up) + len(down) + 2
+
+    @staticmethod
+    def _entries(limits: Array, first: int) -> Array:
+        """The entries of one sign: a place, and what is missing to the next one, in 16 bits."""
+        starts = np.arange(1 << 15) << 16
+        place = np.searchsorted(limits, starts, side="right")
+        following = np.append(limits.astype(np.int64), 1 << 32)[place]
+        return (first + place << 16) + np.maximum(starts + (1 << 16) - following, 0)
+
+    def counts(self, values: Array) -> Array | None:
+        """How many of some float32 are in each bucket; None if one of them is not finite."""
+        bits = values.view(np.uint32)
+        upper = torch.from_numpy((bits >> 16).view(np.int32))
+        keys = self._table.index_select(0, upper).numpy().view(np.uint32)
+        keys += bits
+        keys >>= 16
+        found = torch.bincount(torch.from_numpy(keys.view(np.int32)), minlength=self._count).numpy()
+        zero = self._positive + 1
+        if found[zero - 1] or found[-1]:
+            return None
+        result = np.concatenate([found[:zero:-1], found[: zero - 1]])
+        result[zero] += found[zero]  # -0.0 is in no other bucket than 0.0
+        return result
+
+
+_places = functools.cache(_Places)
+
+
 def histogram(values: Array, name: str) -> bytes:
     """Counts numbers into buckets.
 
@@ -50,15 +99,18 @@ def histogram(values: Array, name: str) -> bytes:
     if not values.size:
         biggest = sys.float_info.max
         return doubles(biggest, -biggest) + _encoded(np.zeros(bucket_limits().size, np.int64))
-    narrow = values.dtype in (np.float32, np.float16)
-    ordered = np.sort(values.astype(np.float32 if narrow else np.float64, copy=False))
-    low, high = float(ordered[0]), float(ordered[-1])
-    if not (-np.inf < low and high < np.inf):  # NaN comes last
+    if values.dtype not in (np.float32, np.float16):
+        counts = _counts(values.astype(np.float64, copy=False), bucket_limits())
+    elif values.size < _MANY:
+        counts = _counts(values.astype(np.float32, copy=False), _float32_limits())
+    else:
+        counts = _places().counts(np.ascontiguousarray(values, np.float32))
+    if counts is None:
         first = values[np.isfinite(values).argmin()]
         what = "Nan" if np.isnan(first) else "Infinity"
         raise errors.InvalidArgumentError(None, None, f"{what} in summary histogram for: {name}")
-    counts = _counts(ordered, _float32_limits() if narrow else bucket_limits())
-    return doubles(low, high, float(values.size), *_sums(values)) + _encoded(counts)
+    sums = (float(values.min()), float(values.max()), float(values.size), *_sums(values))
+    return histogram_message(sums, counts)
 
 
 def histogram_message(sums: tuple[float, ...], counts: Array) -> bytes:
@@ -71,9 +123,12 @@ def histogram_message(sums: tuple[float, ...], counts: Array) -> bytes:
     return doubles(*sums) + _encoded(counts)
 
 
-def _counts(ordered: Array, limits: Array) -> Array:
-    """How many of some numbers are in each bucket; the last one takes the largest number too."""
-    last = len(limits) - 1
+def _counts(values: Array, limits: Array) -> Array | None:
+    """How many numbers are in each bucket; None if one of them is not finite."""
+    ordered = np.sort(values)
+    if not (-np.inf < ordered[0] and ordered[-1] < np.inf):  # NaN comes last
+        return None
+    last = len(limits) - 1  # this one takes the largest number too
     if ordered.size < len(limits):
         buckets = np.searchsorted(limits, ordered, side="right")
         return np.bincount(np.minimum(buckets, last, out=buckets), minlength=len(limits))
@@ -88,17 +143,21 @@ def _sums(values: Array) -> tuple[float, float]:
 
     Sums of halves and the like, which NumPy would take, are rounded otherwise.
     """
-    numbers = values.astype(np.float64)
-    if values.size < _MANY:
-        with np.errstate(over="ignore"):
-            total = np.add.accumulate(numbers)[-1]
-            squares = np.add.accumulate(np.square(numbers, out=numbers))[-1]
-        return float(total), float(squares)
-    tensor = torch.from_numpy(numbers)
-    running = torch.cumsum(tensor, 0)
-    result = running[-1].item()
-    tensor.mul_(tensor)
-    return result, torch.cumsum(tensor, 0, out=running)[-1].item()
+    total = squares = 0.0
+    add = np.add.accumulate if values.size < _MANY else _running_sums
+    with np.errstate(over="ignore"):
+        for start in range(0, values.size, _CACHED):
+            numbers = values[start : start + _CACHED].astype(np.float64)
+            squared = np.square(numbers)
+            numbers[0] += total
+            squared[0] += squares
+            total, squares = float(add(numbers)[-1]), float(add(squared)[-1])
+    return total, squares
+
+
+def _running_sums(numbers: Array) -> Array:
+    running: Array = torch.from_numpy(numbers).cumsum_(0).numpy()
+    return running
 
 
 def _encoded(counts: Array) -> bytes:
