@@ -10,6 +10,7 @@ import pytest
 
 import stillflow as tf
 from stillflow.keras.datasets import images
+from stillflow.keras.utils import symbolic
 
 
 @pytest.fixture
@@ -97,3 +98,15 @@ def test_a_batch_that_would_run_something_is_not_read(tmp_path):
         pickle.dump({b"data": print}, file)
     with pytest.raises(pickle.UnpicklingError, match="no part of a data set"):
         images._read_batch(str(tmp_path / "batch"), "labels")
+
+
+def test_registered_classes_count_as_tensors():
+    class Coercible:
+        pass
+
+    assert symbolic.is_symbolic_tensor(tf.constant(1.0))
+    assert symbolic.is_symbolic_tensor(tf.Variable(1.0))
+    assert not symbolic.is_symbolic_tensor(1.0)
+    assert not symbolic.is_symbolic_tensor(Coercible())
+    symbolic.register_symbolic_tensor_type(Coercible)
+    assert symbolic.is_symbolic_tensor(Coercible())

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import json
 import sys
 import types
 
 import pytest
 
+import stillflow as tf
 from stillflow.platform import tf_logging
 from stillflow.util import (
     all_util,
@@ -15,6 +17,7 @@ from stillflow.util import (
     deprecation,
     function_utils,
     keyword_args,
+    lazy_loader,
     tf_contextlib,
     tf_decorator,
     tf_inspect,
@@ -176,3 +179,17 @@ def test_undocumented_names_are_removed(monkeypatch):
     assert all_util.make_all("shown") == ["first"]
     all_util.remove_undocumented("shown", ["third"])
     assert module.first == 1 and module.third == 3 and not hasattr(module, "second")
+
+
+def test_the_arguments_of_public_functions_read_as_tensorflow_declares_them():
+    spec = tf_inspect.getfullargspec(tf.cast)
+    assert (spec.args, spec.defaults, spec.annotations) == (["x", "dtype", "name"], (None,), {})
+    assert spec == tf_inspect.getfullargspec(lambda x, dtype, name=None: None)
+
+
+def test_a_lazy_module_gives_way_to_the_real_one(warned):
+    names = {}
+    names["j"] = lazy_loader.LazyLoader("j", names, "json", warning="It comes")
+    held = names["j"]
+    assert held.dumps([1]) == "[1]" and "loads" in dir(held)
+    assert names["j"] is json and warned == ["It comes"]

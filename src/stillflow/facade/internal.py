@@ -72,6 +72,7 @@ MODULES = {
     "tensorflow.python.util.deprecation": "stillflow.util.deprecation",
     "tensorflow.python.util.function_utils": "stillflow.util.function_utils",
     "tensorflow.python.util.keyword_args": "stillflow.util.keyword_args",
+    "tensorflow.python.util.lazy_loader": "stillflow.util.lazy_loader",
     "tensorflow.python.util.nest": "stillflow.nest",
     "tensorflow.python.util.tf_contextlib": "stillflow.util.tf_contextlib",
     "tensorflow.python.util.tf_decorator": "stillflow.util.tf_decorator",

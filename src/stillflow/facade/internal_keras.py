@@ -51,6 +51,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     f"{_KERAS}.testing_utils": {
         "*": "stillflow.testing.random_classes",
     },
+    f"{_KERAS}.utils.tf_utils": {"*": f"{_OURS}.utils.symbolic"},
     f"{_KERAS}.utils.losses_utils": {
         "ReductionV2": f"{_OURS}.losses.base:Reduction",
         "*": f"{_OURS}.losses.base",

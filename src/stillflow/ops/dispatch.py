@@ -6,11 +6,11 @@ it. They stand where those other kinds are defined, so that this function need n
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from stillflow.graph.sparse_tensor import SparseTensor
+from stillflow.util import tf_decorator
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Handler = Callable[[tuple[Any, ...], dict[str, Any]], Any]
@@ -24,7 +24,6 @@ _handlers: dict[Callable[..., Any], list[Handler]] = {}
 def dispatchable(function: Function) -> Function:
     """Marks a function whose arguments may be of kinds that it does not know itself."""
 
-    @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
@@ -36,7 +35,7 @@ def dispatchable(function: Function) -> Function:
             raise
 
     _handlers[call] = []
-    return call  # type: ignore[return-value]
+    return tf_decorator.make_decorator(function, call)  # type: ignore[no-any-return]
 
 
 def register(function: Callable[..., Any], handler: Handler) -> None:

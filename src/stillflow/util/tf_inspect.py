@@ -69,7 +69,10 @@ def getfullargspec(obj: Any) -> Any:
             if isinstance(spec, FullArgSpec):
                 return spec
             return FullArgSpec(spec.args, spec.varargs, spec.keywords, spec.defaults, [], None, {})
-    return inspect.getfullargspec(target)
+    spec = inspect.getfullargspec(target)
+    if getattr(target, "__module__", "").startswith("stillflow."):
+        spec = spec._replace(annotations={})  # TensorFlow's functions have none, libraries compare
+    return spec
 
 
 def getargspec(obj: Any) -> Any:
