@@ -63,3 +63,11 @@ def test_tensors_with_gaps_are_updated_too():
     scalars = {"lr": torch.tensor(0.5), "momentum": torch.tensor(0.9)}
     rule([[variable], [accumulator]], [torch.ones(4, 3)], **scalars)
     assert whole.tolist() == [[0.5, 1.0] * 3] * 4
+
+
+def test_momentum_may_be_zero():
+    state, grads = [[torch.ones(2)], [torch.full((2,), 3.0)]], [torch.full((2,), 4.0)]
+    rule, _ = groups.GROUP_RULES["Momentum"]
+    rule(state, grads, lr=torch.tensor(0.5), momentum=torch.tensor(0.0))
+    assert state[0][0].tolist() == [-1.0, -1.0]
+    assert state[1][0].tolist() == [4.0, 4.0]

@@ -44,6 +44,17 @@ def _fits(tensor: Any) -> bool:
     return tensor.is_contiguous() and tensor.dtype in (torch.float32, torch.float64)
 
 
+def _all_fit(columns: Sequence[Sequence[Any]]) -> bool:
+    return all(_fits(tensor) for column in columns for tensor in column)
+
+
+def _one_by_one(
+    rule: Callable[..., None], columns: Sequence[Sequence[Any]], scalars: dict[str, Any]
+) -> None:
+    for *state, grad in zip(*columns, strict=True):
+        rule(*state, grad=grad, **scalars)
+
+
 def _grouped(update: GroupRule, one: Callable[..., None]) -> GroupRule:
     """A rule for many variables, from one over lists of tensors and one for a single variable.
 
@@ -52,9 +63,8 @@ def _grouped(update: GroupRule, one: Callable[..., None]) -> GroupRule:
 
     def rule(states: Sequence[Sequence[Any]], grads: Sequence[Any], **scalars: Any) -> None:
         columns = [*states, grads]
-        if not all(_fits(tensor) for column in columns for tensor in column):
-            for *state, grad in zip(*columns, strict=True):
-                one(*state, grad=grad, **scalars)
+        if not _all_fit(columns):
+            _one_by_one(one, columns, scalars)
             return
         numbers = {
             name: value if isinstance(value, bool) else float(value)
@@ -74,21 +84,25 @@ def gradient_descent(states: Sequence[Sequence[Any]], grads: Sequence[Any], *, a
     torch._foreach_add_(variables, grads, alpha=-float(alpha))
 
 
-def _momentum(
-    variables: Any,
-    accumulators: Any,
-    grads: Any,
+def momentum(
+    states: Sequence[Sequence[Any]],
+    grads: Sequence[Any],
     *,
-    lr: float,
-    momentum: float,
+    lr: Any,
+    momentum: Any,
     use_nesterov: bool = False,
 ) -> None:
-    torch._foreach_mul_(accumulators, momentum)
-    torch._foreach_add_(accumulators, grads)
-    if use_nesterov:
-        torch._foreach_add_(variables, grads, alpha=-lr)
-        lr *= momentum
-    torch._foreach_add_(variables, accumulators, alpha=-lr)
+    columns = [*states, grads]
+    rate, kept = float(lr), float(momentum)
+    if not kept or not _all_fit(columns):  # torch keeps no momentum of 0
+        scalars = {"lr": lr, "momentum": momentum, "use_nesterov": use_nesterov}
+        _one_by_one(rules.momentum, columns, scalars)
+        return
+    variables, accumulators = states
+    torch._fused_sgd_(
+        variables, grads, accumulators, lr=rate, momentum=kept, nesterov=use_nesterov,
+        weight_decay=0.0, dampening=0.0, maximize=False, is_first_step=False,
+    )  # fmt: skip
 
 
 def _adagrad(
@@ -226,12 +240,11 @@ def adam(
     variables, means, squares = states
     scalars = {
         "beta1_power": beta1_power, "beta2_power": beta2_power, "lr": lr, "beta1": beta1,
-        "beta2": beta2, "epsilon": epsilon,
+        "beta2": beta2, "epsilon": epsilon, "use_nesterov": use_nesterov,
     }  # fmt: skip
-    tensors = [*variables, *means, *squares, *grads]
-    if use_nesterov or not all(_fits(tensor) for tensor in tensors):
-        for *state, grad in zip(variables, means, squares, grads, strict=True):
-            rules.adam(*state, grad=grad, use_nesterov=use_nesterov, **scalars)
+    columns = [*states, grads]
+    if use_nesterov or not _all_fit(columns):
+        _one_by_one(rules.adam, columns, scalars)
         return
     rate = float(lr) * (1 - float(beta2_power)) ** 0.5 / (1 - float(beta1_power))
     torch._fused_adam_(
@@ -245,7 +258,7 @@ def adam(
 GROUP_RULES: dict[str, tuple[GroupRule, str]] = {
     "GradientDescent": (gradient_descent, "delta"),
     "Adam": (adam, "grad"),
-    "Momentum": (_grouped(_momentum, rules.momentum), "grad"),
+    "Momentum": (momentum, "grad"),
     "Adagrad": (_grouped(_adagrad, rules.adagrad), "grad"),
     "Adadelta": (_grouped(_adadelta, rules.adadelta), "grad"),
     "RMSProp": (_grouped(_rms_prop, rules.rms_prop), "grad"),
