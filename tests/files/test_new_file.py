@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,7 @@ import pytest
 
 from stillflow import errors
 from stillflow.files.crc32c import crc32c
-from stillflow.files.new_file import NewFile
-
-BUFFER = 4 << 20
+from stillflow.files.new_file import SPAN, NewFile
 
 
 def pieces(*sizes: int) -> list[np.ndarray]:
@@ -23,40 +22,44 @@ def pieces(*sizes: int) -> list[np.ndarray]:
 
 @pytest.mark.parametrize(
     "sizes",
-    [(), (0,), (5,), (BUFFER,), (BUFFER - 1, 2), (3 * BUFFER,), (7, 6 * BUFFER + 13, 1, 300)],
+    [(), (0,), (5,), (SPAN,), (SPAN - 1, 2), (3 * SPAN,), (7, 20 * SPAN + 13, 1, 300)],
 )
 @pytest.mark.parametrize("sync", [True, False])
-def test_all_bytes_arrive_in_order(tmp_path: Path, sizes: tuple[int, ...], sync: bool) -> None:
-    contents = pieces(*sizes)
-    file = NewFile(str(tmp_path / "new"), sync)
-    for content in contents:
-        assert file.append(content) == crc32c(content)
-    assert file.append(b"end") == crc32c(b"end")
-    file.close()
-    assert (tmp_path / "new").read_bytes() == b"".join(map(bytes, contents)) + b"end"
-
-
-def test_a_file_system_without_direct_writes_is_written_as_usual(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("reserved", [0, 30, 30 * SPAN])
+def test_all_bytes_arrive_in_order(
+    tmp_path: Path, sizes: tuple[int, ...], sync: bool, reserved: int
 ) -> None:
-    write, refused = os.pwrite, set()
-
-    def refuse_some(file: int, content: memoryview, start: int) -> int:
-        if start in (0, BUFFER) and start not in refused:
-            refused.add(start)
-            raise OSError(errno.EINVAL, "Invalid argument")
-        return write(file, content[: BUFFER // 2], start)
-
-    (content,) = pieces(3 * BUFFER + 5)
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "pwrite", refuse_some)
-        file = NewFile(str(tmp_path / "new"))
-        file.append(content)
-        file.close()
-    assert refused and (tmp_path / "new").read_bytes() == content.tobytes()
+    contents = pieces(*sizes)
+    file = NewFile(str(tmp_path / "new"), sync, reserved)
+    for content in contents:
+        file.append(content.tobytes())
+        assert file.append_array(content).result() == crc32c(content)
+    file.append(b"end")
+    assert file.size == 2 * sum(sizes) + 3
+    file.close()
+    expected = b"".join(2 * bytes(content) for content in contents) + b"end"
+    assert (tmp_path / "new").read_bytes() == expected
 
 
-@pytest.mark.parametrize("size", [10, 9 * BUFFER])
+def test_what_is_written_is_what_was_summed(tmp_path: Path) -> None:
+    (content,) = pieces(3 * SPAN)
+    changing = threading.Event()
+
+    def change() -> None:
+        while not changing.is_set():
+            content[:] += 1
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    file = NewFile(str(tmp_path / "new"))
+    crc = file.append_array(content)
+    file.close()
+    changing.set()
+    thread.join()
+    assert crc32c((tmp_path / "new").read_bytes()) == crc.result()
+
+
+@pytest.mark.parametrize("size", [10, 9 * SPAN])
 def test_a_full_disk_is_reported_and_nothing_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
@@ -67,7 +70,7 @@ def test_a_full_disk_is_reported_and_nothing_stays(
     with monkeypatch.context() as patch:
         patch.setattr(os, "pwrite", full)
         with pytest.raises(errors.ResourceExhaustedError, match="No space left"):
-            file.append(pieces(size)[0])
+            file.append_array(pieces(size)[0])
             file.close()
     file.abandon()
     assert not os.listdir(tmp_path)

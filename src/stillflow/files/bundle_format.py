@@ -8,7 +8,6 @@ in parts has an entry that lists the parts, and one more for each of them, under
 from __future__ import annotations
 
 import struct
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,6 @@ Array = np.ndarray[Any, Any]
 HEADER_KEY = b""
 VERSION = 1
 MIN_PRODUCER = 0
-MAX_RANK = 254
 
 
 def index_path(prefix: str) -> str:
@@ -64,14 +62,6 @@ def check_versions(versions: Any, version: int, min_producer: int) -> None:
         )
     if message:
         raise errors.InvalidArgumentError(None, None, message)
-
-
-def shape_of(message: Any) -> tuple[int, ...] | None:
-    """The shape in a `TensorShapeProto`; None if it is not one of a tensor in a file."""
-    shape = tuple(dim.size for dim in message.dim)
-    if message.unknown_rank or len(shape) > MAX_RANK or any(size < 0 for size in shape):
-        return None
-    return shape if prod(size for size in shape if size) < 1 << 62 else None
 
 
 # ---- Strings: all lengths, a checksum of the lengths, all bytes

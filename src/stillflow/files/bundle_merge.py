@@ -89,7 +89,8 @@ def merge(prefixes: Sequence[str], target: str) -> None:
     for prefix in prefixes:
         found.add(prefix)
     header = found.header or bundle_format.new_header(0)
-    bundle_writer.commit(target, list(found.shards), header, found.entries, synced=False)
+    entries = {key: entry.SerializeToString() for key, entry in found.entries.items()}
+    bundle_writer.commit(target, list(found.shards), header, entries, synced=False)
     for prefix in prefixes:
         atomic.remove(index_path(prefix))
         durability.write_back.forget(prefix)

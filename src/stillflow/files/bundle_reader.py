@@ -6,32 +6,23 @@ import mmap
 import os
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from stillflow import errors
-from stillflow.files import bundle_format, crc32c, sstable, tensor_types
+from stillflow.files import bundle_entry, bundle_format, crc32c, sstable, tensor_types
+from stillflow.files.bundle_entry import Entry
 from stillflow.files.bundle_format import HEADER_KEY, Array, data_path, index_path
 from stillflow.files.failures import data_loss, os_errors
 from stillflow.files.slice_assembly import assemble
-from stillflow.files.tensor_slice import Shape, TensorSlice
+from stillflow.files.tensor_slice import TensorSlice
 
 _PIECE = 1 << 20
-
-
-class Entry(NamedTuple):
-    """What the index says of one tensor, or of one part of it."""
-
-    number: int  # its type in the DataType enum
-    shape: Shape
-    shard: int
-    offset: int
-    size: int
-    crc32c: int  # masked
-    slices: tuple[TensorSlice, ...]
+_SMALL = 1 << 14  # tensors of less bytes are read together
+_GAP = 1 << 12  # what may lie between two of them
 
 
 class BundleReader:
@@ -85,7 +76,14 @@ class BundleReader:
             raw = self._raw.get(key)
             if raw is None:
                 raise errors.NotFoundError(None, None, f"Key {_text(key)} not found in checkpoint")
-            found = self._parsed[key] = self._parse(key, raw)
+            try:
+                found = bundle_entry.decode(bytes(raw))
+            except ValueError:
+                message = f"Entry for key {_text(key)} not parseable."
+                raise data_loss(message, self.path) from None
+            if found is None:
+                raise data_loss(f"Invalid tensor shape: {_text(key)}", self.path)
+            self._parsed[key] = found
         return found
 
     def lookup(self, key: bytes, mapped: bool = False) -> Array:
@@ -107,6 +105,30 @@ class BundleReader:
             if view.flags.aligned:
                 return view
         return self._read(key, entry)
+
+    def lookup_small(self, keys: Sequence[bytes]) -> dict[bytes, Array]:
+        """The values of those of some tensors that are small, read many at a time.
+
+        Args:
+          keys: The names of tensors.
+
+        Returns:
+          The values by name, in memory that they share; quantized types in their stored form.
+        """
+        if self._swap:
+            return {}
+        found: dict[bytes, Array] = {}
+        small = [
+            (entry, key)
+            for key in keys
+            if 0 < (entry := self.entry(key)).size < _SMALL
+            and not entry.slices
+            and entry.number not in tensor_types.OF_BYTES
+        ]
+        small.sort(key=_by_place)
+        for run in _runs(small):
+            self._read_run(run, found)
+        return found
 
     def lookup_slice(self, key: bytes, part: TensorSlice) -> Array:
         """The value of a part of a tensor, put together from the parts that were saved.
@@ -158,31 +180,6 @@ class BundleReader:
         self._descriptors: list[int] = []
         self._finalizer = weakref.finalize(self, _close_all, self._descriptors)
         return header
-
-    def _parse(self, key: bytes, raw: memoryview) -> Entry:
-        from google.protobuf.message import DecodeError
-
-        from stillflow.protos import BundleEntryProto
-
-        try:
-            message = BundleEntryProto.FromString(bytes(raw))
-        except DecodeError:
-            message = f"Entry for key {_text(key)} not parseable."
-            raise data_loss(message, self.path) from None
-        shape = bundle_format.shape_of(message.shape)
-        if shape is None:
-            text = " ".join(str(message.shape).split())
-            raise data_loss(f"Invalid tensor shape: {_text(key)} {text}", self.path)
-        slices = tuple(TensorSlice.from_proto(part) for part in message.slices)
-        return Entry(
-            message.dtype,
-            shape,
-            message.shard_id,
-            message.offset,
-            message.size,
-            message.crc32c,
-            slices,
-        )
 
     # ---- The data
 
@@ -253,6 +250,25 @@ class BundleReader:
             position += got
         return self._decode(key, entry, octets, crc, path)
 
+    def _read_run(self, run: list[tuple[Entry, bytes]], found: dict[bytes, Array]) -> None:
+        """Reads the values of entries that lie behind each other, none reaching over the last."""
+        for entry, key in run:
+            descriptor, path = self._place(key, entry)
+        start, (last, key) = run[0][0].offset, run[-1]
+        content = bytearray(last.offset + last.size - start)
+        with os_errors(path):
+            got = _read_at(descriptor, memoryview(content), start)
+        if got < len(content):
+            raise data_loss(f"{_text(key)} is cut off", path, start + got)
+        summed = bytes(content)
+        for entry, key in run:
+            place = entry.offset - start
+            crc = crc32c.crc32c(summed[place : place + entry.size])
+            if crc32c.unmask(entry.crc32c) != crc:
+                raise _wrong_sum(key, entry, crc, path)
+            dtype = tensor_types.STORAGE[entry.number]
+            found[key] = np.ndarray(entry.shape, dtype, content, place)
+
     def _view(self, key: bytes, entry: Entry) -> Array:
         """The value of an entry, where it lies in the file."""
         descriptor, path = self._place(key, entry)
@@ -277,15 +293,34 @@ class BundleReader:
         else:
             array = octets.view(tensor_types.STORAGE[entry.number])
         if crc32c.unmask(entry.crc32c) != crc:
-            raise data_loss(
-                f"Checksum does not match: stored {crc32c.unmask(entry.crc32c):08d} vs. "
-                f"calculated on the restored bytes {crc}\nof {_text(key)}",
-                path,
-                entry.offset,
-            )
+            raise _wrong_sum(key, entry, crc, path)
         if self._swap and array.dtype.itemsize > 1 and array.dtype != object:
             array = array.byteswap()
         return array.reshape(entry.shape)
+
+
+def _by_place(item: tuple[Entry, bytes]) -> tuple[int, int]:
+    entry = item[0]
+    return entry.shard, entry.offset
+
+
+def _runs(entries: Iterable[tuple[Entry, bytes]]) -> Iterator[list[tuple[Entry, bytes]]]:
+    """Entries in order, those together that are worth reading at once."""
+    run: list[tuple[Entry, bytes]] = []
+    for item in entries:
+        if run:
+            entry, last, first = item[0], run[-1][0], run[0][0]
+            gap = entry.offset - last.offset - last.size
+            if (
+                entry.shard != last.shard
+                or not 0 <= gap <= _GAP
+                or entry.offset + entry.size - first.offset > _PIECE
+            ):
+                yield run
+                run = []
+        run.append(item)
+    if run:
+        yield run
 
 
 def is_cut_off(prefix: str) -> bool:
@@ -338,6 +373,15 @@ def _corrupt(path: str, detail: str) -> errors.InternalError:
         None,
         f"Unable to read file ({path}). Perhaps the file is corrupt or was produced by a newer "
         f"version of TensorFlow with format changes ({detail})",
+    )
+
+
+def _wrong_sum(key: bytes, entry: Entry, crc: int, path: str) -> errors.DataLossError:
+    return data_loss(
+        f"Checksum does not match: stored {crc32c.unmask(entry.crc32c):08d} vs. "
+        f"calculated on the restored bytes {crc}\nof {_text(key)}",
+        path,
+        entry.offset,
     )
 
 

@@ -6,21 +6,22 @@ name, in one step. A new checkpoint goes to the disk after that, see `durability
 Where a checkpoint of the same prefix stands there already, its index names the very data files
 that are to be written. So the new data first take names under another count of shards, which an
 index may give as it likes, the index that names these is put in place, and only then do data and
-index get the names that TensorFlow gives them. Each step waits for the disk: a loss of power
-leaves the old checkpoint or the new one, too.
+index get the names that TensorFlow gives them. With STILLFLOW_SYNC_SAVES=1 each step waits for the
+disk, so that a loss of power leaves the old checkpoint or the new one, too.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from stillflow import errors
 from stillflow.files import (
     atomic,
+    bundle_entry,
     bundle_format,
     crc32c,
     durability,
@@ -30,8 +31,24 @@ from stillflow.files import (
 )
 from stillflow.files.bundle_format import HEADER_KEY, Array, data_path, index_path
 from stillflow.files.failures import os_errors
-from stillflow.files.new_file import NewFile
+from stillflow.files.new_file import NewFile, Sum
 from stillflow.files.tensor_slice import Shape, TensorSlice
+
+_LARGE = 1 << 16  # tensors of at least so many bytes are copied and summed by threads
+
+
+class _Pending(NamedTuple):
+    """A tensor whose checksum is known once it is written."""
+
+    number: int
+    shape: Shape
+    offset: int
+    size: int
+    crc: Sum
+
+    def encode(self) -> bytes:
+        crc = self.crc.result()
+        return bundle_entry.encode(self.number, self.shape, self.offset, self.size, crc)
 
 
 class BundleWriter:
@@ -39,19 +56,19 @@ class BundleWriter:
 
     Args:
       prefix: Where: the path less `.index`. Its directory is made if only that is missing.
+      size: How many bytes the tensors have, if that is known; about.
 
     Raises:
       OpError: If there is no such directory, or it cannot be written to.
     """
 
-    def __init__(self, prefix: str) -> None:
+    def __init__(self, prefix: str, size: int = 0) -> None:
         self.prefix = prefix
-        self._entries: dict[bytes, Any] = {}
-        self._offset = 0
+        self._entries: dict[bytes, bytes | _Pending] = {}
+        self._wholes: dict[bytes, Any] = {}  # entries of tensors that are saved in parts
         make_directory(os.path.dirname(prefix))
-        # Data that replaces others has to be on the disk before these go.
-        self._sync = durability.waits() or os.path.exists(index_path(prefix))
-        self._file = NewFile(atomic.temporary_name(data_path(prefix, 0, 1)), self._sync)
+        self._sync = durability.waits()
+        self._file = NewFile(atomic.temporary_name(data_path(prefix, 0, 1)), self._sync, size)
 
     def add(self, key: bytes, array: Array, number: int) -> None:
         """Adds a tensor.
@@ -59,35 +76,33 @@ class BundleWriter:
         Args:
           key: Its name.
           array: Its value: the stored form of quantized types, objects of bytes for strings and for
-            the messages of variants.
+            the messages of variants. If it is large it must stay as it is until `finish`.
           number: Its type in the `DataType` enum.
 
         Raises:
           InvalidArgumentError: If the name is taken.
         """
-        if key in self._entries:
-            raise errors.InvalidArgumentError(
-                None, None, f"Adding duplicate key: {key.decode(errors='replace')}"
-            )
-        from stillflow.protos import BundleEntryProto
-
-        entry = self._entries[key] = BundleEntryProto(dtype=number, offset=self._offset)
-        _set_shape(entry, array.shape)
-        if number in (tensor_types.STRING, tensor_types.VARIANT):
+        if key in self._entries or key in self._wholes:
+            raise _duplicate(key)
+        offset, shape = self._file.size, array.shape
+        if number in tensor_types.OF_BYTES:
             strings = number == tensor_types.STRING
             encode = bundle_format.encode_strings if strings else bundle_format.encode_variants
             content, crc = encode(array)
-            self._file.append(content)
-            entry.size = len(content)
+        elif array.dtype != tensor_types.STORAGE.get(number):
+            raise errors.InvalidArgumentError(
+                None, None, f"{array.dtype} does not store {tensor_types.name_of(number)}"
+            )
+        elif array.nbytes >= _LARGE:
+            octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            pending = self._file.append_array(octets)
+            self._entries[key] = _Pending(number, shape, offset, octets.size, pending)
+            return
         else:
-            if array.dtype != tensor_types.STORAGE.get(number):
-                raise errors.InvalidArgumentError(
-                    None, None, f"{array.dtype} does not store {tensor_types.name_of(number)}"
-                )
-            crc = self._file.append(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
-            entry.size = array.nbytes
-        entry.crc32c = crc32c.mask(crc)
-        self._offset += entry.size
+            content = array.tobytes()
+            crc = crc32c.crc32c(content)
+        self._file.append(content)
+        self._entries[key] = bundle_entry.encode(number, shape, offset, len(content), crc)
 
     def add_slice(
         self, key: bytes, full_shape: Shape, part: TensorSlice, array: Array, number: int
@@ -96,17 +111,12 @@ class BundleWriter:
         if part.is_full or part.shape_in(full_shape) == tuple(full_shape):
             self.add(key, array, number)
             return
-        from stillflow.protos import BundleEntryProto
-
-        whole = self._entries.get(key)
+        if key in self._entries:
+            raise _duplicate(key)
+        whole = self._wholes.get(key)
         if whole is None:
-            whole = self._entries[key] = BundleEntryProto(dtype=number)
-            _set_shape(whole, full_shape)
-        elif not whole.slices:
-            raise errors.InvalidArgumentError(
-                None, None, f"Adding duplicate key: {key.decode(errors='replace')}"
-            )
-        elif (whole.dtype, bundle_format.shape_of(whole.shape)) != (number, tuple(full_shape)):
+            whole = self._wholes[key] = bundle_entry.describe(number, full_shape)
+        elif (whole.dtype, bundle_entry.shape_of(whole.shape)) != (number, tuple(full_shape)):
             raise errors.InvalidArgumentError(
                 None, None, f"Slices of {key.decode(errors='replace')} differ in type or shape"
             )
@@ -117,8 +127,12 @@ class BundleWriter:
         """Makes the checkpoint appear."""
         try:
             self._file.close()
-            header = bundle_format.new_header(1)
-            commit(self.prefix, [self._file.path], header, self._entries, self._sync)
+            entries = {
+                key: entry if isinstance(entry, bytes) else entry.encode()
+                for key, entry in self._entries.items()
+            }
+            entries.update((key, whole.SerializeToString()) for key, whole in self._wholes.items())
+            commit(self.prefix, [self._file.path], bundle_format.new_header(1), entries, self._sync)
         except BaseException:
             self.abandon()
             raise
@@ -149,7 +163,7 @@ def make_directory(path: str) -> None:
 
 
 def commit(
-    prefix: str, paths: Sequence[str], header: Any, entries: dict[bytes, Any], synced: bool
+    prefix: str, paths: Sequence[str], header: Any, entries: dict[bytes, bytes], synced: bool
 ) -> None:
     """Makes finished data files the checkpoint `prefix`, at once.
 
@@ -157,12 +171,12 @@ def commit(
       prefix: The checkpoint; one that stands there is replaced.
       paths: Data files, complete, under other names; they are moved.
       header: The `BundleHeaderProto`; its count of shards is set here.
-      entries: Key to `BundleEntryProto`, with shards as in `paths`.
+      entries: Key to the bytes of a `BundleEntryProto`, with shards as in `paths`.
       synced: Whether the data are on the disk already.
     """
     count = len(paths)
     old_count = _shards_of(prefix)
-    if not synced and (old_count is not None or durability.waits()):
+    if durability.waits() and not synced:
         durability.sync(paths)
         synced = True
     first_count = count + 1 if old_count == count else count
@@ -173,16 +187,16 @@ def commit(
             os.replace(path, target)
     header.num_shards = first_count
     atomic.write_file(index, sstable.build(_sorted_items(header, entries)), sync=synced)
-    if not synced:
-        files = [data_path(prefix, shard, count) for shard in range(count)]
-        durability.write_back.add(prefix, [*files, index])
     if first_count != count and _link_all(prefix, count, first_count):
         header.num_shards = count
-        atomic.write_file(index, sstable.build(_sorted_items(header, entries)))
+        atomic.write_file(index, sstable.build(_sorted_items(header, entries)), sync=synced)
     if old_count is not None:
         for shard in range(max(old_count, first_count)):
             for shards in {old_count, first_count} - {header.num_shards}:
                 atomic.remove(data_path(prefix, shard, shards))
+    if not synced:
+        files = [data_path(prefix, shard, header.num_shards) for shard in range(count)]
+        durability.write_back.add(prefix, [*files, index])
     stray.sweep(os.path.dirname(prefix))
 
 
@@ -215,13 +229,11 @@ def _shards_of(prefix: str) -> int | None:
         return None  # nothing that could be lost
 
 
-def _sorted_items(header: Any, entries: dict[bytes, Any]) -> Iterator[tuple[bytes, bytes]]:
-    yield HEADER_KEY, header.SerializeToString()
-    for key in sorted(entries):
-        yield key, entries[key].SerializeToString()
+def _sorted_items(header: Any, entries: dict[bytes, bytes]) -> list[tuple[bytes, bytes]]:
+    return [(HEADER_KEY, header.SerializeToString()), *sorted(entries.items())]
 
 
-def _set_shape(entry: Any, shape: Shape) -> None:
-    entry.shape.SetInParent()
-    for size in shape:
-        entry.shape.dim.add().size = size
+def _duplicate(key: bytes) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(
+        None, None, f"Adding duplicate key: {key.decode(errors='replace')}"
+    )

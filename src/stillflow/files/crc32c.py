@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import google_crc32c
 import numpy as np
 
 _MASK_DELTA = 0xA282EAD8
+_POLYNOMIAL = 0x82F63B78  # the highest power in the lowest bit, as in all checksums here
 _LARGE = 1 << 16  # from here on other threads had better run meanwhile
 
 
@@ -21,6 +22,8 @@ def extend(crc: int, data: Any) -> int:
       crc: The checksum so far; 0 before the first byte.
       data: bytes, or anything else with a contiguous buffer; nothing is copied.
     """
+    if type(data) is bytes and len(data) < _LARGE:
+        return google_crc32c.extend(crc, data)  # type: ignore[no-any-return]
     if not isinstance(data, bytes):
         data = np.frombuffer(data, np.uint8) if memoryview(data).nbytes else b""
     if len(data) >= _LARGE and (function := _without_lock()) is not None:
@@ -50,6 +53,39 @@ def _without_lock() -> Callable[[int, Any, int], int] | None:
 def crc32c(data: Any) -> int:
     """The checksum of `data` (bytes or a contiguous buffer)."""
     return extend(0, data)
+
+
+def combine(first: int, second: int, size: int) -> int:
+    """The checksum of some bytes followed by others, from the checksums of both.
+
+    Args:
+      first: The checksum of the former.
+      second: The checksum of the latter.
+      size: How many these are.
+    """
+    return _times(_power(8 * size), first) ^ second
+
+
+@lru_cache(64)
+def _power(exponent: int) -> int:
+    """x to a power, modulo the checksum's polynomial."""
+    result, square = 1 << 31, 1 << 30
+    while exponent:
+        if exponent & 1:
+            result = _times(result, square)
+        square = _times(square, square)
+        exponent >>= 1
+    return result
+
+
+def _times(a: int, b: int) -> int:
+    """The product of two polynomials modulo the checksum's."""
+    result = 0
+    for place in range(31, -1, -1):
+        if a >> place & 1:
+            result ^= b
+        b = b >> 1 ^ (_POLYNOMIAL if b & 1 else 0)
+    return result
 
 
 def mask(crc: int) -> int:

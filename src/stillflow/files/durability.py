@@ -6,7 +6,9 @@ So a thread waits for it, the newest files first, and the program waits only bef
 last checkpoint that is known to be on the disk. The end of the program waits too. What is deleted
 goes by the same thread: that takes its time as well.
 
-With STILLFLOW_SYNC_SAVES=1 in the environment every save waits.
+A checkpoint that replaces one of the same prefix does so at once, before it is on the disk: a loss
+of power in the second after that may take both. TensorFlow, which never waits, risks that, too.
+With STILLFLOW_SYNC_SAVES=1 in the environment every save waits, and nothing can be lost.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from stillflow.files import atomic
 from stillflow.files.failures import from_os
@@ -57,7 +60,7 @@ def sync(paths: Sequence[str]) -> None:
 
 
 class WriteBack:
-    """Takes checkpoints to the disk in a thread that lasts as long as there is something to do."""
+    """Takes checkpoints to the disk in a thread, which the end of the program waits for."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -66,6 +69,7 @@ class WriteBack:
         self._removed: list[int] = []
         self._current: str | None = None
         self._working = False
+        self._thread: ThreadPoolExecutor | None = None
 
     def add(self, prefix: str, paths: Sequence[str]) -> None:
         """Has the files of a checkpoint, complete and under their names, taken to the disk."""
@@ -102,8 +106,10 @@ class WriteBack:
             if self._working:
                 return
             self._working = True
+            if self._thread is None:
+                self._thread = ThreadPoolExecutor(1, "write back")
         try:
-            threading.Thread(target=self._work, name="write back").start()
+            self._thread.submit(self._work)
         except RuntimeError:  # the interpreter is ending, or there are too many threads
             self._work()
 

@@ -1,18 +1,21 @@
-"""New files, written by threads while the next pieces are copied and summed.
+"""New files, written by several threads: each copies a piece, sums it and writes it.
 
-One that is to be on the disk when it is closed goes around the page cache (O_DIRECT) if it is
-large, several pieces at a time: nothing is left to wait for in the end. File systems that have no
-such thing, and small files, are written as usual.
+The copy makes sure that what is summed is what is written, whatever another thread of the program
+does to the memory meanwhile; a piece is so small that it stays in the processor's cache until it
+is in the operating system's.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
-import mmap
 import os
-import queue
+import sys
+import threading
+from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,70 +23,93 @@ import numpy as np
 from stillflow.files import atomic, crc32c
 from stillflow.files.failures import os_errors
 
-_BUFFER = 4 << 20
-_BUFFERS = 4
-_CACHED_BUFFER = 1 << 19  # stays in the processor's cache until it is in the page cache
-_PIECE = 1 << 18  # copied and summed at once
-_DIRECT = getattr(os, "O_DIRECT", 0)
-_AS_USUAL = (errno.EINVAL, errno.EOPNOTSUPP)
+SPAN = 4 << 20  # what a thread takes at a time
+_PIECE = 1 << 19  # copied, summed and written at once
+_WORKERS = min(os.cpu_count() or 1, 4)
+_AHEAD = 16  # spans that may wait: so much memory stays taken that its owner has given up
+_RESERVED = 1 << 20  # files of at least so many bytes get their blocks at once
+
+
+class Sum:
+    """The checksum of bytes that threads are writing."""
+
+    def __init__(self, spans: list[tuple[Future[int], int]]) -> None:
+        self._spans = spans
+
+    def result(self) -> int:
+        """The CRC32C of all of them, once they are written."""
+        crc = 0
+        for number, (future, size) in enumerate(self._spans):
+            crc = crc32c.combine(crc, future.result(), size) if number else future.result()
+        return crc
 
 
 class NewFile:
     """A file that does not exist yet, written from its start to its end.
 
     Args:
-      path: where it is to be.
-      sync: whether it is to be on the disk when it is closed; else the operating system has it.
+      path: Where it is to be.
+      sync: Whether it is to be on the disk when it is closed; else the operating system has it.
+      size: How many bytes it will have, if that is known: their place is reserved.
 
     Raises:
       OpError: If it cannot be made; when writing or closing, if it cannot be written.
     """
 
-    def __init__(self, path: str, sync: bool = True) -> None:
+    def __init__(self, path: str, sync: bool = False, size: int = 0) -> None:
         self.path = path
+        self.size = 0  # what has been appended
         self._sync = sync
+        self._tail: list[bytes] = []
+        self._tail_size = 0
+        self._pool: ThreadPoolExecutor | None = None
+        self._waiting: deque[Future[int]] = deque()
+        self._free: list[np.ndarray[Any, Any]] = []
+        self._turn = threading.Lock()
+        self._reserved = size if size >= _RESERVED else 0
         with os_errors(path):
             flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
             self._file: int | None = os.open(path, flags, 0o644)
-        self._start = 0  # where the buffer belongs in the file
-        self._used = 0
-        self._size = _BUFFER if sync else _CACHED_BUFFER
-        self._buffer = _new_buffer(self._size)
-        self._free: queue.SimpleQueue[np.ndarray[Any, Any]] = queue.SimpleQueue()
-        self._made = 1
-        self._pool: ThreadPoolExecutor | None = None
-        self._writing: list[Future[None]] = []
+            try:
+                if self._reserved:
+                    _reserve(self._file, size)
+            except OSError:
+                self.abandon()
+                raise
 
-    def append(self, content: Any) -> int:
-        """Writes bytes, of a copy: other threads may change `content` meanwhile.
+    def append(self, content: bytes) -> None:
+        """Writes some bytes, together with others."""
+        self._tail.append(content)
+        self._tail_size += len(content)
+        self.size += len(content)
+        if self._tail_size >= SPAN:
+            self._flush()
+
+    def append_array(self, octets: np.ndarray[Any, Any]) -> Sum:
+        """Has many bytes written, of a copy that is made later.
 
         Args:
-          content: bytes, or an array of uint8 in one dimension.
-
-        Returns:
-          The CRC32C of what is written.
+          octets: uint8, [n], contiguous.
         """
-        octets = np.frombuffer(content, np.uint8) if isinstance(content, bytes) else content
-        crc = position = 0
-        while position < octets.size:
-            if self._used == self._size:
-                self._hand_over()
-            size = min(octets.size - position, self._size - self._used, _PIECE)
-            piece = self._buffer[self._used : self._used + size]
-            np.copyto(piece, octets[position : position + size])
-            crc = crc32c.extend(crc, piece)
-            self._used += size
-            position += size
-        return crc
+        self._flush()
+        spans = []
+        for start in range(0, octets.size, SPAN):
+            span = octets[start : start + SPAN]
+            spans.append((self._submit(span, self.size), span.size))
+            self.size += span.size
+        return Sum(spans)
 
     def close(self) -> None:
-        """Writes what is left; with `sync`, waits until all of it is on the disk."""
+        """Waits until all is written; with `sync`, until it is on the disk."""
         assert self._file is not None
         with os_errors(self.path):
-            self._wait()
-            if self._start and self._sync:
-                _write_as_usual(self._file)
-            _write_all(self._file, self._buffer[: self._used].data, self._start)
+            if self._pool is None:
+                self._write(b"".join(self._tail), self.size - self._tail_size)
+            else:
+                self._flush()
+                self._wait()
+            if self._reserved > self.size:
+                os.truncate(self._file, self.size)
             if self._sync:
                 atomic.sync_file(self._file)
             self._release()
@@ -95,43 +121,58 @@ class NewFile:
         self._release()
         atomic.remove(self.path)
 
-    def _hand_over(self) -> None:
-        """Has the full buffer written, and takes another."""
-        assert self._file is not None
-        with os_errors(self.path):
-            if self._pool is None:
-                if self._sync:
-                    _write_directly(self._file)
-                # Writes to the page cache take turns at the file anyway.
-                several = self._sync and hasattr(os, "pwrite")
-                self._pool = ThreadPoolExecutor(_BUFFERS if several else 1, "save")
-            for done in [future for future in self._writing if future.done()]:
-                done.result()
-                self._writing.remove(done)
-        self._writing.append(self._pool.submit(self._write, self._buffer, self._start))
-        self._start += self._size
-        self._used = 0
-        if self._made < _BUFFERS:
-            self._made += 1
-            self._buffer = _new_buffer(self._size)
-        else:
-            self._buffer = self._free.get()
+    def _flush(self) -> None:
+        """Has threads write what is small."""
+        if self._tail:
+            content = np.frombuffer(b"".join(self._tail), np.uint8)
+            self._submit(content, self.size - self._tail_size)
+            self._tail, self._tail_size = [], 0
 
-    def _write(self, buffer: np.ndarray[Any, Any], start: int) -> None:
-        assert self._file is not None
+    def _submit(self, octets: np.ndarray[Any, Any], start: int) -> Future[int]:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(_WORKERS, "save")
+        if len(self._waiting) >= _AHEAD:
+            with os_errors(self.path):
+                self._waiting.popleft().result()
+        future = self._pool.submit(self._write_span, octets, start)
+        self._waiting.append(future)
+        return future
+
+    def _write_span(self, octets: np.ndarray[Any, Any], start: int) -> int:
+        """Writes a copy of bytes; gives their checksum."""
         try:
-            _write_all(self._file, buffer.data, start)
-        finally:
-            self._free.put(buffer)
+            buffer = self._free.pop()
+        except IndexError:
+            buffer = np.empty(_PIECE, np.uint8)
+        crc = 0
+        for at in range(0, octets.size, _PIECE):
+            piece = buffer[: octets.size - at]
+            np.copyto(piece, octets[at : at + _PIECE])
+            crc = crc32c.extend(crc, piece)
+            self._write(piece.data, start + at)
+        self._free.append(buffer)
+        return crc
+
+    def _write(self, content: bytes | memoryview, start: int) -> None:
+        assert self._file is not None
+        rest = memoryview(content)
+        while rest:
+            if hasattr(os, "pwrite"):
+                count = os.pwrite(self._file, rest, start)
+            else:
+                with self._turn:
+                    os.lseek(self._file, start, os.SEEK_SET)
+                    count = os.write(self._file, rest)
+            rest = rest[count:]
+            start += count
 
     def _wait(self) -> None:
         """Waits for what is being written; OSError if that fails."""
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
-        writing, self._writing = self._writing, []
-        for future in writing:
-            future.result()
+        while self._waiting:
+            self._waiting.popleft().result()
 
     def _release(self) -> None:
         if self._file is not None:
@@ -139,47 +180,26 @@ class NewFile:
             os.close(file)
 
 
-def _new_buffer(size: int) -> np.ndarray[Any, Any]:
-    """Memory that begins at a page, as O_DIRECT wants it."""
-    return np.frombuffer(mmap.mmap(-1, size), np.uint8)
+def _reserve(file: int, size: int) -> None:
+    """Has the file system choose the blocks of a file at once, where it knows how to.
+
+    `os.posix_fallocate` would write into every block where it does not.
+
+    Raises:
+      OSError: If there is not so much space.
+    """
+    function = _fallocate()
+    if function is not None and function(file, 0, 0, size) and ctypes.get_errno() == errno.ENOSPC:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def _write_all(file: int, content: memoryview, start: int) -> None:
-    direct = bool(_DIRECT)
-    while content:
-        try:
-            count = _write_at(file, content, start)
-        except OSError as error:
-            if not direct or error.errno not in _AS_USUAL:
-                raise
-            _write_as_usual(file)
-            direct = False
-            continue
-        content = content[count:]
-        start += count
-        if content and start % mmap.PAGESIZE:  # a disk that is almost full
-            _write_as_usual(file)
-
-
-def _write_at(file: int, content: memoryview, start: int) -> int:
-    if hasattr(os, "pwrite"):
-        return os.pwrite(file, content, start)
-    os.lseek(file, start, os.SEEK_SET)  # on Windows one buffer is written at a time
-    return os.write(file, content)
-
-
-def _write_directly(file: int) -> None:
-    """Has the file written around the page cache from now on, if that can be."""
-    if _DIRECT:
-        import fcntl
-
-        with contextlib.suppress(OSError):
-            fcntl.fcntl(file, fcntl.F_SETFL, fcntl.fcntl(file, fcntl.F_GETFL) | _DIRECT)
-
-
-def _write_as_usual(file: int) -> None:
-    """Has the file written through the page cache from now on."""
-    if _DIRECT:
-        import fcntl
-
-        fcntl.fcntl(file, fcntl.F_SETFL, fcntl.fcntl(file, fcntl.F_GETFL) & ~_DIRECT)
+@cache
+def _fallocate() -> Any:
+    if sys.platform != "linux":
+        return None
+    try:
+        function = ctypes.CDLL(None, use_errno=True).fallocate64
+    except (OSError, AttributeError):
+        return None
+    function.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
+    return function

@@ -82,11 +82,11 @@ def write(path: str, tensors: Iterable[StoredTensor]) -> None:
     metadata = {"format": "pt"} | ({_OURS: json.dumps(special)} if special else {})
     text = json.dumps({_METADATA: metadata} | header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    file = NewFile(atomic.temporary_name(path))
+    file = NewFile(atomic.temporary_name(path), sync=True, size=offset)
     try:
         file.append(_LENGTH.pack(len(text)) + text)
         for content in contents:
-            file.append(np.ascontiguousarray(content).reshape(-1).view(np.uint8))
+            file.append_array(np.ascontiguousarray(content).reshape(-1).view(np.uint8))
         file.close()
         with os_errors(path):
             os.replace(file.path, path)

@@ -53,9 +53,13 @@ class _BlockBuilder:
         else:
             self.restarts.append(self.size)
             self.since_restart = 0
-        head = varint.encode(shared) + varint.encode(len(key) - shared) + varint.encode(len(value))
+        fresh, size = len(key) - shared, len(value)
+        if (shared | fresh | size) < 0x80:
+            head = bytes((shared, fresh, size))
+        else:
+            head = varint.encode(shared) + varint.encode(fresh) + varint.encode(size)
         self.parts += (head, key[shared:], value)
-        self.size += len(head) + len(key) - shared + len(value)
+        self.size += len(head) + fresh + size
         self.last_key = key
         self.since_restart += 1
 
@@ -135,9 +139,8 @@ def build(items: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 def _shared_length(a: bytes, b: bytes) -> int:
     shortest = min(len(a), len(b))
-    if a[:shortest] == b[:shortest]:
-        return shortest
-    return next(i for i in range(shortest) if a[i] != b[i])
+    different = int.from_bytes(a[:shortest], "big") ^ int.from_bytes(b[:shortest], "big")
+    return shortest - (different.bit_length() + 7) // 8
 
 
 def _separator(start: bytes, limit: bytes) -> bytes:

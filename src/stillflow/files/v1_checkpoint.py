@@ -15,7 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stillflow import errors
-from stillflow.files import atomic, bundle_format, sstable, tensor_types, v1_values, wire
+from stillflow.files import (
+    atomic,
+    bundle_entry,
+    bundle_format,
+    sstable,
+    tensor_types,
+    v1_values,
+    wire,
+)
 from stillflow.files.failures import data_loss, os_errors
 from stillflow.files.slice_assembly import assemble
 from stillflow.files.tensor_slice import Shape, TensorSlice
@@ -188,7 +196,7 @@ class V1Reader:
             )
         bundle_format.check_versions(message.meta.versions, VERSION, MIN_PRODUCER)
         for meta in message.meta.tensor:
-            shape = bundle_format.shape_of(meta.shape)
+            shape = bundle_entry.shape_of(meta.shape)
             if shape is None:
                 raise data_loss(f"Invalid tensor shape: {meta.name}", table.path)
             name = meta.name.encode()

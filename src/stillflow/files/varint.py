@@ -9,10 +9,15 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 _MAX_BYTES = 10
+_SHORT = [bytes((value,)) for value in range(0x80)]
 
 
 def encode(value: int) -> bytes:
     """The bytes of an integer that is not negative."""
+    if value < 0x80:
+        return _SHORT[value]
+    if value < 0x4000:
+        return bytes((value & 0x7F | 0x80, value >> 7))
     result = bytearray()
     while value > 0x7F:
         result.append(value & 0x7F | 0x80)

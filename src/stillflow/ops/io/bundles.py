@@ -52,18 +52,24 @@ def save_v2_kernel(node: Node) -> Any:
         _check_inputs(prefix, names, specs)
         if len(names) != len(tensors):
             raise ValueError(f"Got {len(names)} tensor names but {len(tensors)} tensors.")
-        with staging.written(path_in(prefix)) as path, BundleWriter(path) as writer:
-            for name, spec, tensor, number in zip(names, specs, tensors, numbers):
-                stored = encode_array if number == tensor_types.VARIANT else to_stored
-                _add(writer, name, spec.decode(), stored(tensor), number)
+        arrays = [
+            encode_array(tensor) if number == tensor_types.VARIANT else to_stored(tensor)
+            for tensor, number in zip(tensors, numbers)
+        ]
+        size = sum([array.nbytes for array in arrays])
+        with staging.written(path_in(prefix)) as path, BundleWriter(path, size) as writer:
+            for name, spec, array, number in zip(names, specs, arrays, numbers):
+                if spec:
+                    _add_slice(writer, name, spec.decode(), array, number)
+                else:
+                    writer.add(name, array, number)
 
     return save
 
 
-def _add(writer: BundleWriter, name: bytes, spec: str, array: np.ndarray, number: int) -> None:
-    if not spec:
-        writer.add(name, array, number)
-        return
+def _add_slice(
+    writer: BundleWriter, name: bytes, spec: str, array: np.ndarray, number: int
+) -> None:
     shape, part, part_shape = parse_shape_and_slice(spec)
     check_slice(spec, part_shape, array)
     writer.add_slice(name, shape, part, array, number)
@@ -167,14 +173,19 @@ def _read_all(
 ) -> list[Any]:
     numbers = [dtype.as_datatype_enum for dtype in dtypes]
     sizes = [0] * len(names)
+    found: dict[bytes, np.ndarray] = {}
     if isinstance(reader, BundleReader):
-        _check_types(reader, names, numbers)
-        sizes = [reader.entry(name).size for name in names]
+        entries = [reader.entry(name) for name in names]
+        if [entry.number for entry in entries] != numbers:
+            _refuse_types(names, [entry.number for entry in entries], numbers)
+        sizes = [entry.size for entry in entries]
+        found = reader.lookup_small([name for name, spec in zip(names, specs) if not spec])
 
     def read(index: int) -> np.ndarray:
-        return checkpoint_reader.restore(
-            reader, names[index], specs[index], numbers[index], copied[index]
-        )
+        name, spec = names[index], specs[index]
+        if not spec and (array := found.pop(name, None)) is not None:
+            return array
+        return checkpoint_reader.restore(reader, name, spec, numbers[index], copied[index])
 
     large = [index for index, size in enumerate(sizes) if size >= _LARGE]
     workers = min(len(large), os.cpu_count() or 1, 8)
@@ -188,19 +199,16 @@ def _read_all(
         ]
 
 
-def _check_types(reader: BundleReader, names: list[bytes], numbers: list[int]) -> None:
-    """Refuses tensors of other types, all in one message."""
-    wrong = []
-    for name, number in sorted(zip(names, numbers)):
-        stored = reader.entry(name).number
-        if stored != number:
-            wrong.append(
-                f"tensor_name = {name.decode(errors='replace')}; expected dtype "
-                f"{tensor_types.name_of(number)} does not equal original dtype "
-                f"{tensor_types.name_of(stored)}"
-            )
-    if wrong:
-        raise ValueError("\n".join(wrong))
+def _refuse_types(names: list[bytes], stored: list[int], expected: list[int]) -> None:
+    """Says which tensors are of other types, all in one message."""
+    wrong = [
+        f"tensor_name = {name.decode(errors='replace')}; expected dtype "
+        f"{tensor_types.name_of(second)} does not equal original dtype "
+        f"{tensor_types.name_of(first)}"
+        for name, first, second in sorted(zip(names, stored, expected))
+        if first != second
+    ]
+    raise ValueError("\n".join(wrong))
 
 
 # ---- MergeV2Checkpoints

@@ -16,21 +16,22 @@ def to_stored(value: Any) -> np.ndarray:
     """A value's elements in NumPy, in the memory of the value where that is possible."""
     if isinstance(value, np.ndarray):  # strings
         return value
-    value = value.detach().resolve_conj().resolve_neg().cpu()
     if value.dtype is torch.bfloat16:
-        return value.view(torch.int16).numpy().view(tensor_types.STORAGE[14])
-    return value.numpy()
+        return value.view(torch.int16).numpy(force=True).view(tensor_types.STORAGE[14])
+    return value.numpy(force=True)
 
 
 def from_stored(array: np.ndarray, dtype: DType, device: Any) -> Any:
     """The value whose elements are stored so. Keeps the array's memory if that is its own."""
     if dtype.torch_name is None:
         return array
-    if not (array.flags.writeable and array.flags.c_contiguous):
+    if not array.flags.carray:
         array = np.array(array, order="C")  # of a file's bytes; variables live on in it
     if dtype.torch_name == "bfloat16":
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16).to(device)
-    return torch.from_numpy(array).to(device)
+        value = torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    else:
+        value = torch.from_numpy(array)
+    return value if value.device == device else value.to(device)
 
 
 def path_in(value: np.ndarray) -> str:
