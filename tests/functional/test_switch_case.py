@@ -19,7 +19,7 @@ def test_the_function_of_the_number_is_called(index, expected, form):
         x, chosen = tf.constant([2.0, 2.0]), tf.placeholder(tf.int32, [])
         y = tf.switch_case(chosen, form(_functions(x)))
         assert y.shape.as_list() == [2]
-        assert y.op.type == "Case"
+        assert y.op.inputs[0].op.type == "Case"
         np.testing.assert_equal(session.run(y, {chosen: index}), [expected] * 2)
 
 

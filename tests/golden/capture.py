@@ -37,7 +37,7 @@ class Built:
         self.shapes_record = self._record_shapes()
 
     def _record_graph(self) -> dict[str, Any]:
-        record = encode.encode_message(self.graph.as_graph_def())
+        record = encode.without_numbers(encode.encode_message(self.graph.as_graph_def()))
         record["collections"] = self._record_collections()
         if self.error is not None:
             record["error"] = self.error

@@ -44,17 +44,42 @@ def graph_differences(expected: dict[str, Any], actual: dict[str, Any]) -> Itera
         yield _order_difference(list(wanted), list(given))
     for part in sorted((set(expected) | set(actual)) - {"node", "collections"}):
         sides = expected.get(part), actual.get(part)
-        yield from _plain_differences(part, *(map(_by_name, sides) if part == "library" else sides))
+        differences = _library_differences if part == "library" else _plain_differences
+        yield from differences(part, *sides)
     yield from _plain_differences("collection", expected["collections"], actual["collections"])
 
 
-def _by_name(library: dict[str, Any] | None) -> dict[str, Any] | None:
-    """A library with its functions in an order of ours; TensorFlow lists them by a hash."""
-    if not library or "function" not in library:
-        return library
-    functions = sorted(library["function"], key=lambda one: json.dumps(one, sort_keys=True))
-    functions.sort(key=lambda one: one["signature"]["name"])
-    return {**library, "function": functions}
+def _library_differences(
+    path: str, wanted: dict[str, Any] | None, given: dict[str, Any] | None
+) -> Iterator[str]:
+    """Functions that differ; TensorFlow lists them by a hash, so by name here."""
+    sides = [_functions(side or {}) for side in (wanted, given)]
+    names = [[one["signature"]["name"] for one in side] for side in sides]
+    if names[0] != names[1]:
+        yield f"{path}: functions are {names[1]}, not {names[0]}"
+        return
+    for name, one, other in zip(names[0], *sides):
+        yield from _function_differences(f"{path}: {name}", one, other)
+    rest = [{**(side or {}), "function": None} for side in (wanted, given)]
+    yield from _plain_differences(path, *rest)
+
+
+def _functions(library: dict[str, Any]) -> list[dict[str, Any]]:
+    functions = sorted(library.get("function", []), key=lambda f: json.dumps(f, sort_keys=True))
+    return sorted(functions, key=lambda one: one["signature"]["name"])
+
+
+def _function_differences(
+    path: str, wanted: dict[str, Any], given: dict[str, Any]
+) -> Iterator[str]:
+    nodes = [{node["name"]: node for node in side.get("node_def", [])} for side in (wanted, given)]
+    if list(nodes[0]) != list(nodes[1]):
+        yield f"{path}: nodes are {list(nodes[1])}, not {list(nodes[0])}"
+    for name in nodes[0].keys() & nodes[1].keys():
+        for line in _node_differences(nodes[0][name], nodes[1][name]):
+            yield f"{path}: {line}"
+    rest = [{**side, "node_def": None} for side in (wanted, given)]
+    yield from _plain_differences(path, *rest)
 
 
 def _order_difference(wanted: list[str], given: list[str]) -> str:

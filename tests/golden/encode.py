@@ -14,7 +14,11 @@ from typing import Any
 import numpy as np
 
 #: Names that TF numbers through the whole process: they depend on what was built before.
-PROCESS_WIDE_NUMBER = re.compile(r"^(CustomGradient-|pyfunc_|__inference_.*_)\d+$")
+PROCESS_WIDE_NUMBER = re.compile(
+    r"^(CustomGradient-|(?:Stateful)?PartitionedCall-|pyfunc_|__inference_.*_|__forward_.*_)\d+$"
+)
+#: The same inside of names of functions: branches, loops, and what differentiates functions.
+_NUMBERS_INSIDE = re.compile(r"(_(?:true|false|cond|body|grad|branch\d+)|^__.*?)_\d+(?=_|$)")
 
 
 def encode_array(value: Any) -> dict[str, Any]:
@@ -89,6 +93,22 @@ def encode_message(message: Any) -> dict[str, Any]:
     for field, value in message.ListFields():
         result[field.name] = _encode_field(field, value)
     return result
+
+
+def without_numbers(graph: dict[str, Any]) -> dict[str, Any]:
+    """An encoded graph whose functions have no process-wide numbers in their names."""
+    functions = graph.get("library", {}).get("function", [])
+    names = {one["signature"]["name"] for one in functions}
+    renamed = {name: _NUMBERS_INSIDE.sub(r"\1_N", name) for name in names}
+    return graph if all(a == b for a, b in renamed.items()) else _renamed(graph, renamed)
+
+
+def _renamed(value: Any, names: dict[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _renamed(item, names) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_renamed(item, names) for item in value]
+    return names.get(value, value) if isinstance(value, str) else value
 
 
 def _encode_field(field: Any, value: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,22 +9,14 @@ from typing import Any
 from stillflow.data import nest, structure
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.func_graph import FuncGraph
-from stillflow.graph.functions import LibraryFunction, define
+from stillflow.graph.functions import LibraryFunction, define, uid
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
-from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.operation import Tensor
 from stillflow.ops.control import identity
+from stillflow.ops.functional.control_order import order_effects
 from stillflow.util.function_utils import get_func_name
 from stillflow.variables.variable_scope import get_variable_scope
-
-_numbers = itertools.count(1)
-# Stateful, but nothing is lost if they do not run or run in another order.
-_UNORDERED = frozenset((
-    "CollectiveGather", "CollectiveReduce", "CollectiveBcastSend", "CollectiveBcastRecv",
-    "NcclAllReduce", "RandomUniform", "RandomUniformInt", "RandomStandardNormal",
-    "ParameterizedTruncatedNormal", "TruncatedNormal", "RandomShuffle", "Multinomial",
-    "RandomGamma", "RandomGammaGrad", "RandomPoisson", "RandomPoissonV2",
-))  # fmt: skip
 
 
 class _Body(FuncGraph):
@@ -115,6 +106,7 @@ class StructuredFunctionWrapper:
         readable = transformation_name.replace(".", "_")[:-2]
         name = f"{readable if len(transformation_name) > 2 else ''}_{get_func_name(func)}"
         body = _Body(name)
+        body.is_legacy, body.orders_effects = use_legacy_function, not use_legacy_function
         body.seed = body.outer_graph.seed
         _share_collections(body)
         tables = len(body.get_collection_ref(GraphKeys.TABLE_INITIALIZERS))
@@ -127,7 +119,7 @@ class StructuredFunctionWrapper:
                 "function to use it.",
                 stacklevel=4,
             )
-        number = next(_numbers)
+        number = uid()
         full = f"{name}_{number}" if use_legacy_function else f"__inference_{name}_{number}"
         self._function = DataFunction(body, full)
         if add_to_graph:
@@ -165,7 +157,7 @@ class StructuredFunctionWrapper:
         finally:
             scope.set_use_resource(before)
         if ordered:
-            order_effects(body, body.outputs)
+            body.control_outputs = order_effects(body, body.outputs)
 
     def _call(self, arguments: Sequence[Any]) -> list[Any]:
         given = structure.from_compatible_tensor_list(self._input_structure, arguments)
@@ -230,44 +222,3 @@ def _input_structure(dataset: Any, legacy: tuple[Any, Any, Any], input_structure
             "`input_types` must be specified."
         )
     return dataset.element_spec if input_structure is None else input_structure
-
-
-def order_effects(body: FuncGraph, returned: Sequence[Tensor]) -> None:
-    """Has stateful operations of a body run, those of one resource in their order.
-
-    What the body gives depends on all of them.
-    """
-    last: dict[Any, Operation] = {}
-    must_run: dict[Operation, None] = {}
-    ends = {tensor.op for tensor in returned}
-    for op in list(body._operations):
-        if op in ends or (op._control_flow_context is not None and _in_loop(op)):
-            continue
-        stateful = op._is_stateful and op.type not in _UNORDERED
-        if stateful:
-            must_run[op] = None
-        resources = {t for t in op._inputs if t.dtype.name == "resource"}
-        before = {last[t] for t in resources if t in last}
-        if stateful and not resources and op._control_flow_context is None:
-            if None in last:
-                before.add(last[None])
-            last[None] = op
-        last.update(dict.fromkeys(resources, op))
-        same = [o for o in before if o._control_flow_context is op._control_flow_context]
-        if same:
-            op._add_control_inputs(same)
-    for tensor in returned:
-        context = tensor.op._control_flow_context
-        wanted = [op for op in must_run if op._control_flow_context is context]
-        if wanted:
-            tensor.op._add_control_inputs(wanted)
-    body.control_outputs = list(must_run)
-
-
-def _in_loop(op: Operation) -> bool:
-    context = op._control_flow_context
-    while context is not None:
-        if context.IsWhileContext():
-            return True
-        context = context.outer_context
-    return False

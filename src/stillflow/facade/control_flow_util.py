@@ -18,10 +18,9 @@ from stillflow.ops.control_flow.frames import (
     loop_constant_enter,
     while_context,
 )
+from stillflow.ops.control_flow.toggles import calls_functions
 from stillflow.ops.control_flow.valid_inputs import check_inputs
-
-# Branches and loops are those of the graph, whatever is asked for.
-ENABLE_CONTROL_FLOW_V2 = False
+from stillflow.ops.functional.nodes import in_xla_graph
 
 IsSwitch = is_switch
 IsLoopEnter = is_loop_enter
@@ -35,11 +34,8 @@ GetWhileContext = while_context
 IsContainingContext = is_containing
 IsInXLAContext = in_xla
 OpInContext = in_context
-
-
-def EnableControlFlowV2(graph: Any) -> bool:
-    """Whether `graph` gets functions instead of branches and loops of its own."""
-    return ENABLE_CONTROL_FLOW_V2
+EnableControlFlowV2 = calls_functions
+GraphOrParentsInXlaContext = in_xla_graph
 
 
 def IsMerge(op: Operation) -> bool:
@@ -97,15 +93,6 @@ def GetContainingXLAContext(ctxt: Any) -> Any:
 
 def InXlaContext(graph: Any) -> bool:
     return GetContainingXLAContext(graph._get_control_flow_context()) is not None
-
-
-def GraphOrParentsInXlaContext(graph: Any) -> bool:
-    """Whether what `graph`, or one around it, gets now is compiled."""
-    while graph is not None:
-        if InXlaContext(graph):
-            return True
-        graph = getattr(graph, "_outer_graph", None)
-    return False
 
 
 def CheckInputFromValidContext(op: Operation, input_op: Operation) -> None:

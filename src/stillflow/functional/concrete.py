@@ -2,54 +2,28 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow import nest
-from stillflow.functional.control_order import order_effects
 from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.func_graph import FuncGraph
-from stillflow.graph.functions import define
+from stillflow.graph.functions import define, uid
 from stillflow.graph.gradient_registry import _register
-from stillflow.graph.graph import get_default_graph
+from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.ops.control import identity
 from stillflow.ops.functional import cards
 from stillflow.ops.functional.cards import symbolic
-from stillflow.ops.gradients import gradients, is_trainable
-from stillflow.variables.variable_scope import get_variable_scope
+from stillflow.ops.functional.control_order import order_effects
+from stillflow.ops.functional.nodes import add_outputs, copy_handle_data
+from stillflow.ops.functional.traced_graph import TracedGraph
+from stillflow.ops.functional.tracing import trace_body, within
+from stillflow.ops.gradients import differentiate, is_trainable
 
-_numbers = itertools.count(1)
 _CONTROL_FLOW = frozenset({"Switch", "Merge", "Enter", "Exit"})
-
-
-class TracedGraph(FuncGraph):
-    """The body of a `tf.function`."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.seed = self.outer_graph.seed
-        self.structured_input_signature: Any = None
-        self.watched: list[Any] = []
-        shared = ("variables", "local_variables", "trainable_variables")
-        for key in self.outer_graph.collections:
-            items = self.outer_graph._collections[key]
-            self._collections[key] = items if key in shared else list(items)
-        for key in shared:
-            self._collections[key] = self.outer_graph.get_collection_ref(key)
-
-    def capture_name(self, tensor: Tensor) -> str | None:
-        return tensor.op.name
-
-    def control_dependencies(self, control_inputs: Any) -> Any:
-        """Operations outside ran before the call does."""
-        if control_inputs is None:
-            return super().control_dependencies(None)
-        inside = [c for c in control_inputs if getattr(c, "graph", self) is self]
-        return super().control_dependencies(inside)
 
 
 def call_config() -> bytes:
@@ -83,31 +57,14 @@ def trace_function(
       TypeError: if a result cannot become a tensor.
     """
     graph = TracedGraph(name)
+    graph.structured_input_signature = (args, kwargs)
+    names = [*arg_names, *("arg" for _ in range(len(args)))]
     with graph.as_default():
-        scope = get_variable_scope()
-        before = scope.use_resource
-        scope.set_use_resource(True)
-        try:
-            names = [*arg_names, *("arg" for _ in range(len(args)))]
-            given = tuple(
-                _placeholders(graph, arg, arg_name)
-                for arg, arg_name in zip(args, names, strict=False)
-            )
-            named = {key: _placeholders(graph, kwargs[key], key) for key in sorted(kwargs)}
-            graph.structured_input_signature = (args, kwargs)
-            results = python_function(*given, **named)
-
-            def convert(value: Any) -> Any:
-                return _returned(value, python_function)
-
-            graph.structured_outputs = nest.map_structure(convert, results, expand_composites=True)
-        finally:
-            scope.set_use_resource(before)
-        flat = nest.flatten(graph.structured_outputs, expand_composites=True)
-        tensors = [tensor for tensor in flat if tensor is not None]
-        graph.outputs = [graph.capture(t) if t.graph is not graph else t for t in tensors]
-        graph.control_outputs = order_effects(graph, graph.outputs)
-    return graph
+        given = [
+            _placeholders(graph, arg, arg_name) for arg, arg_name in zip(args, names, strict=False)
+        ]
+        named = {key: _placeholders(graph, kwargs[key], key) for key in sorted(kwargs)}
+    return trace_body(graph, python_function, given, named, ordered=True)
 
 
 def _placeholders(graph: TracedGraph, value: Any, name: str) -> Any:
@@ -117,24 +74,11 @@ def _placeholders(graph: TracedGraph, value: Any, name: str) -> Any:
             made = graph.add_argument(leaf.dtype, leaf.shape, label or name)
             made.op.attrs["_user_specified_name"] = (label or name).encode()
             if isinstance(leaf, Tensor):
-                made._handle_dims, made._handle_dtype = leaf._handle_dims, leaf._handle_dtype
+                copy_handle_data(leaf, made)
             return made
         return leaf
 
     return nest.map_structure(one, value, expand_composites=True)
-
-
-def _returned(value: Any, function: Any) -> Any:
-    if value is None:
-        return None
-    try:
-        return identity(convert_to_tensor(value))
-    except (TypeError, ValueError):
-        raise TypeError(
-            "To be compatible with tf.contrib.eager.defun, Python functions must return zero or "
-            f"more Tensors; in compilation of {function}, found return value of type "
-            f"{type(value)}, which is not a Tensor."
-        ) from None
 
 
 class ConcreteFunction:
@@ -148,11 +92,11 @@ class ConcreteFunction:
     def __init__(self, graph: TracedGraph, attrs: dict[str, Any] | None = None) -> None:
         self.graph = graph
         self._attrs = attrs or {}
-        self.library_function = define(graph, f"__inference_{graph.name}_{next(_numbers)}")
+        self.library_function = define(graph, f"__inference_{graph.name}_{uid()}")
         self.library_function.python_grad_func = self._gradient
         for key, value in self._attrs.items():
             self.library_function.definition.attr[key].CopyFrom(value)
-        self._gradient_name = f"PartitionedCall-{next(_numbers)}"
+        self._gradient_name = f"PartitionedCall-{uid()}"
         _register(self._gradient_name, self._gradient)
         # By how many results a call has when it is differentiated.
         self._backward: dict[int, _Backward] = {}
@@ -259,21 +203,25 @@ class ConcreteFunction:
             convert_to_tensor(value, dtype=inner.dtype)
             for value, inner in zip(values, self.graph.arguments, strict=True)
         ]
+        return self._structured(self.add_call(graph, [*inputs, *self.captured_inputs]))
+
+    def add_call(self, graph: Graph, inputs: Sequence[Tensor]) -> Operation:
+        """Adds the operation, which takes all that the body takes."""
         self.library_function.add_to_graph(graph)
-        stateful = bool(self.library_function.definition.signature.is_stateful)
+        stateful = self.function_def.signature.is_stateful
         card = cards.stateful_partitioned_call_op if stateful else cards.partitioned_call_op
         made = card(
-            [*inputs, *self.captured_inputs],
+            list(inputs),
             Tout=[tensor.dtype for tensor in self.outputs],
             f=self.library_function.attribute(),
             config_proto=call_config(),
         )
-        op = made if isinstance(made, Operation) else made[0].op
+        op: Operation = made if isinstance(made, Operation) else made[0].op
         op.attrs["_gradient_op_type"] = self._gradient_name.encode()
         for inner, outer in zip(self.outputs, op._outputs, strict=True):
             outer._dims = inner._dims
-            outer._handle_dims, outer._handle_dtype = inner._handle_dims, inner._handle_dtype
-        return self._structured(op)
+            copy_handle_data(inner, outer)
+        return op
 
     def _structured(self, op: Operation) -> Any:
         if self.structured_outputs is None:
@@ -316,20 +264,22 @@ class _Backward:
             if is_trainable(tensor) and tensor.dtype not in (dtypes.resource, dtypes.variant)
         ]
         with body.as_default():
-            graph = TracedGraph(f"__backward_{name}_{next(_numbers)}")
+            graph = TracedGraph(f"__backward_{name}_{uid()}")
         with graph.as_default():
             given = [graph.add_argument(results[i].dtype, results[i]._dims) for i in self.trainable]
             ys = [results[i] for i in self.trainable]
-            made = gradients(ys, body.inputs, given) if ys else [None] * len(body.inputs)
+            made = [None] * len(body.inputs)
+            if ys:
+                made = differentiate(ys, body.inputs, given, source=body)
             self.wanted = [gradient is not None for gradient in made]
             present = [identity(convert_to_tensor(g)) for g in made if g is not None]
-            graph.outputs = [graph.capture(t) if t.graph is not graph else t for t in present]
+            graph.outputs = [within(graph, tensor) for tensor in present]
             graph.control_outputs = order_effects(graph, graph.outputs)
         graph.structured_outputs = graph.outputs
-        self.backward = define(graph, f"__inference_{graph.name}_{next(_numbers)}")
+        self.backward = ConcreteFunction(graph)
         self.passed = graph.captured_inputs
         forward = _Extended(body, [*results, *self.passed])
-        self.forward = define(forward, f"__forward_{name}_{next(_numbers)}")  # type: ignore[arg-type]
+        self.forward = define(forward, f"__forward_{name}_{uid()}")  # type: ignore[arg-type]
         self._name_each_other()
 
     def _name_each_other(self) -> None:
@@ -340,27 +290,13 @@ class _Backward:
     def apply(self, op: Operation, grads: Sequence[Any]) -> list[Any]:
         graph = op.graph
         self.forward.add_to_graph(graph)
-        self.backward.add_to_graph(get_default_graph())
         if len(op._outputs) == self.count and self.passed:
             op.attrs["f"] = self.forward.attribute()
             op.attrs["Tout"] = [*op.attrs["Tout"], *(t.dtype for t in self.passed)]
-            for position, inner in enumerate(self.passed):
-                tensor = Tensor(op, self.count + position, inner.dtype)
-                tensor._dims = inner._dims
-                tensor._handle_dims, tensor._handle_dtype = inner._handle_dims, inner._handle_dtype
-                op._outputs.append(tensor)
-            graph._changed()
+            add_outputs(op, self.passed)
         given = [grads[i] for i in self.trainable]
-        made = cards.partitioned_call_op(
-            [*given, *op._outputs[self.count : self.count + len(self.passed)]],
-            Tout=[dtypes.as_dtype(a.type) for a in self.backward.definition.signature.output_arg],
-            f=self.backward.attribute(),
-            config_proto=call_config(),
-        )
-        body = self.backward.instantiate(graph)
-        for inner, outer in zip(body.outputs, made if isinstance(made, list) else [], strict=True):
-            outer._dims = inner._dims
-        results = iter(made if isinstance(made, list) else [])
+        passed = op._outputs[self.count : self.count + len(self.passed)]
+        results = iter(self.backward.add_call(get_default_graph(), [*given, *passed])._outputs)
         return [next(results) if wanted else None for wanted in self.wanted]
 
 

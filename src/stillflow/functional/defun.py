@@ -37,6 +37,8 @@ _SHORT = {
 class DefunGraph(FuncGraph):
     """The body of a function that `Defun` makes; variables are made outside of it."""
 
+    is_legacy = True
+
     def __init__(
         self,
         name: str,

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from stillflow import nest
 from stillflow.graph.api import name_scope
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
-from stillflow.graph.func_graph import FuncGraph, trace
-from stillflow.graph.functions import define
-from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Tensor
-from stillflow.ops.functional.cards import case_op
-from stillflow.protos import NameAttrList
+from stillflow.ops.functional.branches import indexed_case
 
 Branch = Callable[[], Any]
-
-_numbers = itertools.count()  # two functions of a library never have the same name
 
 
 @export("switch_case")
@@ -54,7 +46,7 @@ def switch_case(
         if executing_eagerly():
             chosen = int(branch_index)
             return branches[chosen if 0 <= chosen < len(branches) else -1]()
-        return _call(branch_index, branches)
+        return indexed_case(branch_index, branches)
 
 
 def _ordered(branch_index: Any, branch_fns: Any) -> list[Branch]:
@@ -85,43 +77,3 @@ def _ordered(branch_index: Any, branch_fns: Any) -> list[Branch]:
             f"{{{found}}}"
         )
     return [by_key[key] for key in range(len(pairs))]
-
-
-def _call(branch_index: Tensor, branches: Sequence[Branch]) -> Any:
-    graph = get_default_graph()
-    scope = graph.get_name_scope().replace("/", "_")
-    bodies = [
-        trace(branch, [], f"{scope}_branch{i}_{next(_numbers)}")
-        for i, branch in enumerate(branches)
-    ]
-    structure = bodies[0].structured_outputs
-    for body in bodies[1:]:
-        nest.assert_same_structure(structure, body.structured_outputs, expand_composites=True)
-    captured = list(dict.fromkeys(t for body in bodies for t in body.captured_inputs))
-    for body in bodies:
-        _take_all(body, captured)
-    functions = [define(body, graph=graph) for body in bodies]
-    made = case_op(
-        branch_index,
-        captured,
-        Tout=[tensor.dtype for tensor in bodies[0].outputs],
-        branches=[NameAttrList(name=function.name) for function in functions],
-        output_shapes=[_common([body.outputs[i] for body in bodies])
-                       for i in range(len(bodies[0].outputs))],
-        name="indexed_case",
-    )  # fmt: skip
-    return nest.pack_sequence_as(structure, list(made), expand_composites=True)
-
-
-def _take_all(body: FuncGraph, tensors: Sequence[Tensor]) -> None:
-    """Makes a body take these tensors, in this order, whether it uses them or not."""
-    with body.as_default():
-        body.inputs = [body.capture(tensor) for tensor in tensors]
-
-
-def _common(outputs: Sequence[Tensor]) -> Any:
-    """What the static shapes of a result have in common."""
-    shape = outputs[0].shape
-    for output in outputs[1:]:
-        shape = shape.most_specific_compatible_shape(output.shape)
-    return shape

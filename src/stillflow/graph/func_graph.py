@@ -12,10 +12,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from stillflow import nest
+from stillflow.errors import InaccessibleTensorError
 from stillflow.graph.card import Card, find
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dtypes import DType, as_dtype
@@ -41,6 +42,11 @@ class FuncGraph(Graph):
       structured_outputs: the same in the structure that the Python function gave.
       control_outputs: operations that run whenever the function does.
     """
+
+    # Whether it is built as `Defun` builds functions, with Switch and Merge for branches.
+    is_legacy = False
+    # Whether its operations with effects run in the order in which they are added.
+    orders_effects = False
 
     def __init__(
         self,
@@ -78,6 +84,19 @@ class FuncGraph(Graph):
         """Pairs of a tensor outside and its placeholder."""
         return list(self._passed.items())
 
+    def reset_captures(self, captures: Iterable[tuple[Tensor, Tensor]]) -> None:
+        """Makes other pairs of a tensor outside and its placeholder what is captured."""
+        self._passed = dict(captures)
+        self._captured = dict(self._passed)
+
+    def source_of(self, tensor: Tensor) -> Tensor:
+        """The tensor outside that a placeholder stands for; any other tensor as it is."""
+        if tensor.op.type in _PLACEHOLDERS:
+            for outside, inside in self._passed.items():
+                if inside is tensor:
+                    return outside
+        return tensor
+
     @property
     def arguments(self) -> list[Tensor]:
         """The placeholders of the arguments, without those of captured tensors."""
@@ -101,10 +120,15 @@ class FuncGraph(Graph):
         return placeholder
 
     def capture(self, tensor: Tensor, name: str | None = None) -> Tensor:
-        """What stands for a tensor of another graph in this one."""
+        """What stands for a tensor of another graph in this one.
+
+        Raises:
+          InaccessibleTensorError: if it is a tensor of a function that is built inside this one.
+        """
         found = self._captured.get(tensor)
         if found is not None:
             return found
+        self._check_accessible(tensor)
         if self._by_value:
             return self._copy(tensor)
         with self.control_dependencies(None):
@@ -113,6 +137,21 @@ class FuncGraph(Graph):
         self.inputs.append(inner)
         self._captured[tensor] = self._passed[tensor] = inner
         return inner
+
+    def _check_accessible(self, tensor: Tensor) -> None:
+        inner: Graph | None = tensor.graph
+        while isinstance(inner, FuncGraph):
+            if inner is self:
+                raise InaccessibleTensorError(
+                    f"The tensor '{tensor}' cannot be accessed here: it is defined in another "
+                    "function or code block. Use return values, explicit Python locals or "
+                    f"TensorFlow collections to access it. Defined in: {tensor.graph}; accessed "
+                    f"from: {self}.\n"
+                )
+            inner = inner._outer_graph
+
+    def __str__(self) -> str:
+        return f"FuncGraph(name={self.name}, id={id(self)})"
 
     def captured(self, tensor: Tensor) -> Tensor | None:
         """What stands for a tensor of another graph in this one; None if it was not captured."""

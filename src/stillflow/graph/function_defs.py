@@ -8,6 +8,7 @@ from typing import Any
 
 from stillflow import errors
 from stillflow.graph.build import arg_length
+from stillflow.graph.dims import Dims
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.graph import Graph
 from stillflow.graph.graphdef import fill_node
@@ -174,13 +175,21 @@ def _texts(signature: Signature, attrs: dict[str, Any]) -> Iterator[str]:
 # ---- from a message
 
 
-def body_of(message: Any, graph: Graph, attrs: dict[str, Any]) -> FuncGraph:
+def body_of(
+    message: Any,
+    graph: Graph,
+    attrs: dict[str, Any],
+    body: FuncGraph | None = None,
+    shapes: Sequence[Dims] | None = None,
+) -> FuncGraph:
     """The body that a `FunctionDef` describes.
 
     Args:
       message: the `FunctionDef`.
       graph: whose library has the functions that it calls.
       attrs: `AttrValue` messages for the attributes of the function.
+      body: the graph to build in, made by default.
+      shapes: static shapes of the arguments, unknown by default.
 
     Raises:
       ValueError: if the definition is not well formed.
@@ -188,11 +197,12 @@ def body_of(message: Any, graph: Graph, attrs: dict[str, Any]) -> FuncGraph:
     from stillflow.graph.importer import Importer
     from stillflow.protos import GraphDef
 
-    body = FuncGraph(message.signature.name, outer=graph)
+    body = FuncGraph(message.signature.name, outer=graph) if body is None else body
     with body.as_default():
         for arg in message.signature.input_arg:
             for dtype in _arg_types(arg, message, attrs):
-                body.add_argument(dtype, None, arg.name)
+                dims = None if shapes is None else shapes[len(body.inputs)]
+                _add_attributes(message, body.add_argument(dtype, dims, arg.name).op, body)
         nodes = {node.name: node for node in message.node_def}
         given = _given(message, body, attrs)
         graph_def = GraphDef()
@@ -216,6 +226,15 @@ def body_of(message: Any, graph: Graph, attrs: dict[str, Any]) -> FuncGraph:
     body.structured_outputs = list(body.outputs)
     body.control_outputs = [importer.made[name] for name in message.control_ret.values()]
     return body
+
+
+def _add_attributes(message: Any, op: Operation, body: FuncGraph) -> None:
+    """Gives the last argument of a body the private attributes that the message has for it."""
+    place = len(body.inputs) - 1
+    if place in message.arg_attr:  # looking a missing key up would add it
+        for key, value in message.arg_attr[place].attr.items():
+            if key.startswith("_"):
+                op._set_attr(key, value)
 
 
 def _full(text: str) -> str:

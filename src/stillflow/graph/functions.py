@@ -7,6 +7,7 @@ message (`from_library`); each can be had of the other. `instantiate` gives the 
 from __future__ import annotations
 
 import importlib
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,6 +20,13 @@ from stillflow.graph.function_defs import body_of, function_def
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Tensor
 from stillflow.graph.signature import _MISSING, Arg, Attr, Signature
+
+_numbers = itertools.count(1)
+
+
+def uid() -> int:
+    """A number that no other function of the process has in its name."""
+    return next(_numbers)
 
 
 class FunctionCard(Card):

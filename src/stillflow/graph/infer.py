@@ -41,8 +41,16 @@ def infer_shapes(op: Operation) -> None:
             op._values = list(value) if isinstance(value, (list, tuple)) else [value]
 
 
+# What these take out of a list may be a list too, but not the same.
+_TAKING_ELEMENTS = frozenset(
+    ("TensorListPopBack", "TensorListGetItem", "TensorListStack", "TensorListGather")
+)
+
+
 def _pass_handle_data(op: Operation) -> None:
     """A handle that passes through Identity, Switch, Enter still points to the same variable."""
+    if op.type in _TAKING_ELEMENTS:
+        return
     source = op._inputs[0]
     for tensor in op._outputs:
         if tensor.dtype == source.dtype and tensor._handle_dtype is None:

@@ -236,11 +236,7 @@ class Scopes:
             return ControlScope(self, None)
         ops: list[Operation] = []
         for item in control_inputs:
-            if type(item).__name__ == "IndexedSlices" or hasattr(item, "_handle"):
-                item = item.op  # a resource variable is not read for this
-            elif hasattr(item, "_as_graph_element"):
-                item = item._as_graph_element()
-            found = self.as_graph_element(item)
+            found = self.as_graph_element(control_element(item))
             op = found.op if isinstance(found, Tensor) else found
             if op not in ops:
                 ops.append(op)
@@ -367,6 +363,13 @@ class Scopes:
             if self._variable_creator_stack is not new:
                 raise RuntimeError("Exiting variable_creator_scope without proper nesting.")
             self._variable_creator_stack = old
+
+
+def control_element(item: Any) -> Any:
+    """The tensor or operation that is meant where `item` is waited for."""
+    if type(item).__name__ == "IndexedSlices" or hasattr(item, "_handle"):
+        return item.op  # a resource variable is not read for this
+    return item._as_graph_element() if hasattr(item, "_as_graph_element") else item
 
 
 def _called(value: Any, name: str, op_type: str) -> Any:

@@ -18,7 +18,7 @@ from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.gradient_registry import gradient_function
-from stillflow.graph.graph import get_default_graph
+from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.indexed_slices import (
     IndexedSlices,
     convert_n_to_tensor_or_indexed_slices,
@@ -36,6 +36,7 @@ _TRAINABLE = (
     dtypes.float16, dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128,
     dtypes.resource, dtypes.variant,
 )  # fmt: skip
+_GROWS = frozenset({"While", "StatelessWhile"})
 
 
 @export("UnconnectedGradients")
@@ -85,6 +86,25 @@ def gradients(
       RuntimeError: where operations run when they are called.
       ValueError: if arguments do not fit together.
     """
+    return differentiate(
+        ys, xs, grad_ys, name, colocate_gradients_with_ops, gate_gradients, aggregation_method,
+        stop_gradients, unconnected_gradients,
+    )  # fmt: skip
+
+
+def differentiate(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    colocate: bool = False,
+    gate: bool = False,
+    aggregation_method: int | None = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: Any = UnconnectedGradients.NONE,
+    source: Graph | None = None,
+) -> list[Any]:
+    """What `gradients` does; `source` is the graph of the `ys`, by default the default graph."""
     if executing_eagerly():
         raise RuntimeError(
             "tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape "
@@ -104,11 +124,9 @@ def gradients(
         ys = convert_n_to_tensor_or_indexed_slices(ys, name="y")
         xs = [getattr(x, "handle", x) if _is_resource_variable(x) else x for x in xs]
         xs = convert_n_to_tensor_or_indexed_slices(xs, name="x", as_ref=True)
-        xs = [_within(x, ys) for x in xs]
-        starts = _initial_gradients(given, ys, colocate_gradients_with_ops)
-        backprop = Backprop(
-            ys, xs, stops, colocate_gradients_with_ops, gate_gradients, aggregation_method
-        )
+        starts = _initial_gradients(given, ys, colocate)
+        source = get_default_graph() if source is None else source
+        backprop = Backprop(Paths(source, xs), ys, stops, colocate, gate, aggregation_method)
         backprop.run(ys, starts)
     backprop.finish()
     return [backprop.result(x, unconnected) for x in xs]
@@ -116,13 +134,6 @@ def gradients(
 
 def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
-
-
-def _within(x: Any, ys: list[Any]) -> Any:
-    """What stands for a tensor of another graph in the function's body that the `ys` are of."""
-    graph = ys[0].graph if ys else None
-    inner = graph.captured(x) if isinstance(graph, FuncGraph) else None
-    return x if inner is None else inner
 
 
 def _is_resource_variable(value: Any) -> bool:
@@ -191,13 +202,54 @@ def colocated(op: Operation, wanted: bool) -> Iterator[None]:
         yield
 
 
+class Paths:
+    """The edges of the graph, also those by which functions take tensors from outside.
+
+    Args:
+      source: the graph that is differentiated; a function that is being built has others around.
+      xs: tensors with respect to which; what these stand for outside of a function is not followed.
+    """
+
+    def __init__(self, source: Graph, xs: Sequence[Tensor]) -> None:
+        self.xs = xs
+        self._ends = set(xs)
+        self._functions: list[FuncGraph] = []
+        graph: Graph | None = source
+        while isinstance(graph, FuncGraph):
+            self._functions.append(graph)
+            graph = graph._outer_graph
+
+    def inputs(self, op: Operation) -> list[Tensor]:
+        """The inputs of `op`, as they are outside of the functions that took them."""
+        if not isinstance(op.graph, FuncGraph):
+            return op._inputs
+        return [self._source(tensor) for tensor in op._inputs]
+
+    def _source(self, tensor: Tensor) -> Tensor:
+        while tensor not in self._ends and isinstance(tensor.graph, FuncGraph):
+            outside = tensor.graph.source_of(tensor)
+            if outside is tensor:
+                break
+            tensor = outside
+        return tensor
+
+    def consumers(self, tensor: Tensor) -> list[Operation]:
+        """The operations that take a tensor, in this graph or in functions."""
+        found = tensor.consumers()
+        for function in self._functions:
+            inside = function.captured(tensor)
+            if inside is not None and inside is not tensor:
+                found += self.consumers(inside)
+        return found
+
+
 class Backprop:
     """One walk from `ys` back to `xs`, in the order in which TF visits operations."""
 
     def __init__(
         self,
+        paths: Paths,
         ys: Sequence[Tensor],
-        xs: Sequence[Tensor],
         stops: Sequence[Tensor],
         colocate: bool,
         gate: bool,
@@ -206,11 +258,11 @@ class Backprop:
         self.colocate, self.gate, self.method = colocate, gate, aggregation_method
         self.grads: dict[Operation, list[Any]] = {}
         self.queue: collections.deque[Operation] = collections.deque()
-        self._xs = xs
-        from_ops = [x.op for x in xs]
+        self._paths = paths
+        from_ops = [x.op for x in paths.xs]
         self._from_ops, self._stops = from_ops, stops
         self.pending, self.reachable, self.loops = _pending_counts(
-            [y.op for y in ys], from_ops, colocate
+            [y.op for y in ys], from_ops, colocate, paths
         )
         self.stop_ops: set[Operation] = set()
 
@@ -229,7 +281,9 @@ class Backprop:
                     self.add(result, self.loops.zeros_for_exit(result))
                     self.queue.append(result.op)
         self.stop_ops = {
-            op for op in self._from_ops if not any(self.pending[t.op] > 0 for t in op._inputs)
+            op
+            for op in self._from_ops
+            if not any(self.pending[t.op] > 0 for t in self._paths.inputs(op))
         } | {getattr(tensor, "op", tensor) for tensor in self._stops}
         while self.queue:
             op = self.queue.popleft()
@@ -265,7 +319,9 @@ class Backprop:
             if function is not None:
                 out_grads = self._fill_missing(op, out_grads)
                 in_grads = self._build(op, function, out_grads)
-            for index, (tensor, grad) in enumerate(zip(op._inputs, in_grads, strict=True)):
+            for index, (tensor, grad) in enumerate(
+                zip(self._paths.inputs(op), in_grads, strict=False)
+            ):
                 if grad is None:
                     continue
                 if isinstance(grad, Tensor) and tensor.dtype != dtypes.resource:
@@ -295,7 +351,7 @@ class Backprop:
                 )
             if current not in visited:
                 visited.add(current)
-                queue.extend(tensor.op for tensor in current._inputs)
+                queue.extend(tensor.op for tensor in self._paths.inputs(current))
 
     def _fill_missing(self, op: Operation, out_grads: list[Any]) -> list[Any]:
         """An output that the ys do not depend on has gradient zero."""
@@ -313,7 +369,8 @@ class Backprop:
             with _scope_of(op):
                 made = function(op, *out_grads)
             in_grads = list(made) if isinstance(made, (list, tuple)) else [made]
-            if len(in_grads) != len(op._inputs):
+            # A loop gets more inputs, without gradients, while its gradient is built.
+            if len(in_grads) != len(op._inputs) and op.type not in _GROWS:
                 raise ValueError(
                     f"Num gradients {len(in_grads)} generated for op {op.node_def} do not match "
                     f"num inputs {len(op._inputs)}"
@@ -325,7 +382,7 @@ class Backprop:
 
     def release(self, op: Operation) -> None:
         """Counts down what the inputs wait for, and queues those that are ready."""
-        for tensor in op._inputs:
+        for tensor in self._paths.inputs(op):
             source = tensor.op
             self.pending[source] -= 1
             ready = self.pending[source] == 0
@@ -405,7 +462,7 @@ def _loop_state(between: list[Operation], seen: set[Operation], colocate: bool) 
 
 
 def _pending_counts(
-    to_ops: Sequence[Operation], from_ops: Sequence[Operation], colocate: bool
+    to_ops: Sequence[Operation], from_ops: Sequence[Operation], colocate: bool, paths: Paths
 ) -> tuple[dict[Operation, int], set[Operation], Any]:
     """How many gradients each operation between `from_ops` and `to_ops` waits for."""
     reached: set[Operation] = set()
@@ -417,7 +474,7 @@ def _pending_counts(
         reached.add(op)
         for output in op._outputs:
             if is_trainable(output) or output.dtype.base_dtype == dtypes.bfloat16:
-                queue.extend(output.consumers())
+                queue.extend(paths.consumers(output))
     reachable = {op for op in to_ops if op in reached}
     between: list[Operation] = []
     seen: set[Operation] = set()
@@ -428,11 +485,11 @@ def _pending_counts(
             seen.add(op)
             between.append(op)
             reached.discard(op)
-            queue.extend(tensor.op for tensor in op._inputs)
+            queue.extend(tensor.op for tensor in paths.inputs(op))
     loops = _loop_state(between, seen, colocate)
     pending: dict[Operation, int] = collections.defaultdict(int)
     for op in between:
-        for tensor in op._inputs:
+        for tensor in paths.inputs(op):
             if tensor.op in seen:
                 pending[tensor.op] += 1
     return pending, reachable, loops

@@ -45,6 +45,22 @@ def either(node: Node, for_numbers: Any, for_strings: Any, index: int = 0) -> An
     return for_strings if is_object(node, index) else for_numbers
 
 
+def zeros(shape: tuple[int, ...], dtype: DType, device: Any = None) -> Any:
+    """A run-time value of zeros, or of empty strings."""
+    if dtype == dtypes.string:
+        return np.full(shape, b"", object)
+    return torch.zeros(shape, dtype=torch_type(dtype), device=device)
+
+
+def zeros_of(value: Any) -> Any:
+    """Zeros in the shape of a run-time value; of lists and optionals, zeros of their parts."""
+    if isinstance(value, torch.Tensor):
+        return torch.zeros_like(value)
+    if isinstance(value, np.ndarray):
+        return np.full(value.shape, b"", object)
+    return value.zeros_like()
+
+
 def moving(dtype: DType, function: Callable[..., Any], count: int = 1) -> Callable[..., Any]:
     """Makes a torch function that only moves elements work for all types.
 

@@ -410,6 +410,8 @@ def copy_to_graph_uninitialized(var: Any) -> UninitializedVariable:
 class UnreadVariable(BaseResourceVariable):
     """A variable after an assignment: reading it, or running it, runs the assignment first."""
 
+    _graph_element: Any
+
     def __init__(
         self, handle: Tensor, dtype: DType, shape: TensorShape, parent_op: Operation
     ) -> None:
@@ -422,7 +424,9 @@ class UnreadVariable(BaseResourceVariable):
         self._handle, self._dtype, self._shape = handle, dtype, shape
         self._handle_name = handle.name
         self._parent_op = parent_op
-        self._graph_element = self._read_variable_op()
+        # Sessions run what stands in a graph; in functions it is read only when it is used.
+        building = get_default_graph().building_function
+        self._graph_element = None if building else self._read_variable_op()
 
     @property
     def op(self) -> Operation:

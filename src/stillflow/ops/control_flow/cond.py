@@ -17,8 +17,9 @@ from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Tensor
 from stillflow.ops.control import identity
 from stillflow.ops.control_flow.contexts import CondContext
-from stillflow.ops.control_flow.flows import all_like
+from stillflow.ops.control_flow.flows import packed
 from stillflow.ops.control_flow.switch import merge, switch
+from stillflow.ops.control_flow.toggles import calls_functions
 
 
 @export("cond")
@@ -34,7 +35,8 @@ def cond(
     """The result of `true_fn()` if `pred` holds when the graph runs, else of `false_fn()`.
 
     Both functions are called while the graph is built. Operations made outside of them run
-    whichever branch is taken.
+    whichever branch is taken. Inside of a `tf.function` an `If` operation is added, whose results
+    keep their structure as if `strict` were set.
 
     Args:
       pred: a scalar boolean tensor.
@@ -47,6 +49,10 @@ def cond(
       TypeError: if a function is not callable or `pred` is a Python bool.
       ValueError: if the branches give nothing, or different structures or types.
     """
+    if calls_functions(get_default_graph()) and not executing_eagerly():
+        from stillflow.ops.functional import branches
+
+        return branches.cond(pred, true_fn, false_fn, name)  # type: ignore[arg-type]
     if fn1 is not None:
         if true_fn is not None:
             raise TypeError("cond(): true_fn and fn1 may not be set simultaneously.")
@@ -97,14 +103,12 @@ def _build(pred: Any, true_fn: Any, false_fn: Any, strict: bool) -> Any:
                 f"{x.dtype.name}, {y.dtype.name}"
             )
     merges = [merge(pair)[0] for pair in zip(flat_false, flat_true, strict=True)]
-    originals = nest.flatten(given_true, expand_composites=True)
-    merges = all_like(originals, merges)
     if context_true.outer_context is None:
         graph = get_default_graph()
         graph.add_to_collection(GraphKeys.COND_CONTEXT, context_true)
         graph.add_to_collection(GraphKeys.COND_CONTEXT, context_false)
-    packed = nest.pack_sequence_as(given_true, merges, expand_composites=True)
-    return packed if strict else _unpack_single(packed)
+    result = packed(given_true, merges)
+    return result if strict else _unpack_single(result)
 
 
 def _branch(context: CondContext, function: Any, which: str) -> tuple[Any, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from stillflow import nest
+
 
 def is_tensor_array(value: Any) -> bool:
     return hasattr(type(value), "_with_flow")
@@ -32,3 +34,9 @@ def all_like(originals: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
             f"{len(originals)} vs. {len(tensors)}"
         )
     return [like(original, tensor) for original, tensor in zip(originals, tensors, strict=True)]
+
+
+def packed(structure: Any, tensors: Sequence[Any]) -> Any:
+    """`tensors` in a structure; flows become TensorArrays where it has such."""
+    originals = nest.flatten(structure, expand_composites=True)
+    return nest.pack_sequence_as(structure, all_like(originals, tensors), expand_composites=True)

@@ -1,19 +1,48 @@
-"""Whether branches and loops are built as calls of functions; here they never are.
+"""Whether branches and loops are built as calls of functions, or as Switch and Merge.
 
-Graphs with `If` and `While` operations run; `tf.cond` and `tf.while_loop` do not build them.
+Inside of a `tf.function` they are functions, whatever was asked for; inside of a `Defun` they are
+so only if it was.
 """
 
 from __future__ import annotations
 
+import os
+
 from stillflow.graph.export import export
+from stillflow.graph.graph import Graph, get_default_graph
+
+_VARIABLES = (
+    "TF_ENABLE_CONTROL_FLOW_V2", "TF_ENABLE_COND_V2", "TF_ENABLE_WHILE_V2",
+    "TF_ENABLE_TENSOR_ARRAY_V2",
+)  # fmt: skip
+_enabled = any(os.environ.get(name, "0") != "0" for name in _VARIABLES)
 
 
-@export("control_flow_v2_enabled")
-def control_flow_v2_enabled() -> bool:
-    """Whether `tf.cond` and `tf.while_loop` build `If` and `While` operations: they do not."""
-    return False
+@export("enable_control_flow_v2")
+def enable_control_flow_v2() -> None:
+    """Has `tf.cond` and `tf.while_loop` build `If` and `While` operations from now on."""
+    set_control_flow_v2(True)
 
 
 @export("disable_control_flow_v2")
 def disable_control_flow_v2() -> None:
-    """Does nothing: branches and loops are those of the graph."""
+    """Has `tf.cond` and `tf.while_loop` build Switch and Merge outside of functions."""
+    set_control_flow_v2(False)
+
+
+@export("control_flow_v2_enabled")
+def control_flow_v2_enabled() -> bool:
+    """Whether `tf.cond` and `tf.while_loop` build `If` and `While` operations here and now."""
+    return calls_functions(get_default_graph())
+
+
+def set_control_flow_v2(enabled: bool) -> bool:
+    """Says what graphs get from now on; gives what was said before."""
+    global _enabled
+    before, _enabled = _enabled, enabled
+    return before
+
+
+def calls_functions(graph: Graph) -> bool:
+    """Whether branches and loops that are added to a graph are functions."""
+    return _enabled or (graph.building_function and not getattr(graph, "is_legacy", False))

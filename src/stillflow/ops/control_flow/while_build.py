@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from stillflow import nest
@@ -13,7 +13,7 @@ from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Tensor
 from stillflow.ops.control import identity
-from stillflow.ops.control_flow.flows import all_like, flow_of, is_tensor_array
+from stillflow.ops.control_flow.flows import flow_of, is_tensor_array, packed
 from stillflow.ops.control_flow.frames import (
     enter,
     exit_,
@@ -50,15 +50,10 @@ def build_loop(
             result, exits = _build(context, pred, body, loop_vars, tensors, shape_invariants)
     finally:
         context.Exit()
-    packed = _packed(result, exits)
+    made = packed(result, exits)
     if return_same_structure or len(exits) != 1:
-        return packed
-    return packed[0]
-
-
-def _packed(structure: Any, tensors: Sequence[Any]) -> Any:
-    originals = nest.flatten(structure, expand_composites=True)
-    return nest.pack_sequence_as(structure, all_like(originals, tensors), expand_composites=True)
+        return made
+    return made[0]
 
 
 def _build(
@@ -72,15 +67,15 @@ def _build(
     enters = _enter_all(context, tensors, shape_invariants)
     merged = [merge([tensor, tensor])[0] for tensor in enters]
     context._pivot_for_pred = merged[0]
-    condition = convert_to_tensor(pred(*_packed(loop_vars, merged)))
+    condition = convert_to_tensor(pred(*packed(loop_vars, merged)))
     context._pivot = loop_cond_op(condition, name="LoopCond")
     switched = [switch_ref_or_tensor(tensor, context._pivot) for tensor in merged]
     inside = [hand_on(true_side) for _, true_side in switched]
     context._pivot_for_body = inside[0]
-    packed = _packed(loop_vars, inside)
-    result = _call_body(body, packed)
+    given = packed(loop_vars, inside)
+    result = _call_body(body, given)
     # Arguments come as a list, results mostly as a tuple: the outermost kind does not matter.
-    nest.assert_same_structure(list(packed), list(result), expand_composites=True)
+    nest.assert_same_structure(list(given), list(result), expand_composites=True)
     flat = [
         tensor_or_composite(flow_of(item), as_ref=False)
         for item in nest.flatten(result, expand_composites=True)

@@ -16,6 +16,7 @@ from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.flows import is_tensor_array
 from stillflow.ops.control_flow.shape_invariants import shape_invariant
+from stillflow.ops.control_flow.toggles import calls_functions
 from stillflow.ops.control_flow.while_build import build_loop
 from stillflow.ops.control_flow.while_context import WhileContext
 
@@ -64,6 +65,13 @@ def while_loop(
         raise TypeError("body must be callable.")
     if parallel_iterations < 1:
         raise TypeError("parallel_iterations must be a positive integer.")
+    if calls_functions(get_default_graph()) and not executing_eagerly():
+        from stillflow.ops.functional import loops
+
+        return loops.while_loop(
+            cond, body, loop_vars, shape_invariants, parallel_iterations, maximum_iterations, name,
+            return_same_structure, back_prop,
+        )  # fmt: skip
     with name_scope(name, "while", loop_vars):
         if not loop_vars:
             raise ValueError("No loop variables provided")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
 from stillflow.ops.data.pipeline import TYPED, component_dims, invalid
 from stillflow.ops.data.walk import Element
+from stillflow.ops.kernels import zeros_of
 
 
 class OptionalValue:
@@ -26,7 +26,7 @@ class OptionalValue:
         """The same with components of zeros."""
         if self.components is None:
             return self
-        return OptionalValue(tuple([_zeros_like(value) for value in self.components]))
+        return OptionalValue(tuple([zeros_of(value) for value in self.components]))
 
     def __add__(self, other: OptionalValue) -> OptionalValue:
         if (self.components is None) != (other.components is None):
@@ -39,14 +39,6 @@ class OptionalValue:
         return OptionalValue(tuple([a + b for a, b in pairs]))
 
 
-def _zeros_like(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        return torch.zeros_like(value)
-    if isinstance(value, np.ndarray):
-        return np.full(value.shape, b"", object)
-    return value.zeros_like()
-
-
 def _scalar_shape(node: Node) -> Any:
     return ()
 
@@ -54,7 +46,7 @@ def _scalar_shape(node: Node) -> Any:
 optional_from_value_op = op(
     "OptionalFromValue(components: [Toutput_types]) -> optional: variant\n"
     "Toutput_types: list(type) >= 1",
-    differentiable=False, keeps=tuple(range(64)), effect="state",
+    view=True, effect="state",
 )  # fmt: skip
 optional_from_value_op.shape(_scalar_shape)
 optional_from_value_op.kernel(lambda node: lambda *components: OptionalValue(components))
@@ -84,7 +76,7 @@ def optional_has_value_kernel(node: Node) -> Any:
 
 optional_get_value_op = op(
     f"OptionalGetValue(optional: variant) -> components: [output_types]{TYPED}",
-    differentiable=False, effect="state",
+    view=True, effect="state",
 )  # fmt: skip
 
 
@@ -109,3 +101,15 @@ def optional_get_value_kernel(node: Node) -> Any:
         return components[0] if bare else components
 
     return run
+
+
+@optional_from_value_op.gradient
+def optional_from_value_gradient(node: Node, grad: Tensor) -> Any:
+    types = [tensor.dtype for tensor in node.inputs]
+    shapes = [tensor.shape for tensor in node.inputs]
+    return optional_get_value_op(grad, output_types=types, output_shapes=shapes)
+
+
+@optional_get_value_op.gradient
+def optional_get_value_gradient(node: Node, *grads: Tensor) -> Any:
+    return optional_from_value_op(list(grads))

@@ -11,7 +11,7 @@ from typing import Any
 
 from stillflow.graph.card import op
 from stillflow.graph.func_graph import FuncGraph
-from stillflow.graph.functions import FunctionCard, define, find_function
+from stillflow.graph.functions import FunctionCard, find_function
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
@@ -309,50 +309,6 @@ def _call_gradient(node: Node, *grads: Any) -> Any:
 
 for _card in (partitioned_call_op, stateful_partitioned_call_op):
     _card.gradient(_call_gradient)
-
-
-def _branch_gradient(node: Node, named: Any) -> Any:
-    """The gradient of one branch as a function of the library."""
-    graph = node.op.graph
-    name = f"{named.name}_gradient"
-    if graph._get_function(name) is None:
-        define(gradient_body(graph, named, len(node.inputs) - 1), name, graph=graph)
-    return NameAttrList(name=name)
-
-
-def _taken_gradient(node: Node, grads: Sequence[Any], **branches: Any) -> list[Any]:
-    """The gradient of the branch that was taken; what it computed is computed again."""
-    from stillflow.ops.gradients import is_trainable
-
-    chosen, *inputs = node.inputs
-    made = node.op.card(
-        chosen,
-        [*inputs, *_gradients_of(node.outputs, grads)],
-        Tout=[zeros_dtype(tensor) for tensor in inputs],
-        output_shapes=[tensor.shape for tensor in inputs],
-        **branches,
-    )
-    flows = [is_trainable(tensor) for tensor in inputs]
-    return [None, *(grad if flow else None for grad, flow in zip(made, flows, strict=True))]
-
-
-def _if_gradient(node: Node, *grads: Any) -> Any:
-    return _taken_gradient(
-        node,
-        grads,
-        then_branch=_branch_gradient(node, node.then_branch),
-        else_branch=_branch_gradient(node, node.else_branch),
-    )
-
-
-for _card in (if_op, stateless_if_op):
-    _card.gradient(_if_gradient)
-
-
-@case_op.gradient
-def case_gradient(node: Node, *grads: Any) -> Any:
-    branches = [_branch_gradient(node, named) for named in node.branches]
-    return _taken_gradient(node, grads, branches=branches)
 
 
 def _function_gradient(node: Node, *grads: Any) -> Any:

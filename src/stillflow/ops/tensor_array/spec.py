@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph import dtypes
+from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.graph.tensor_spec import TensorSpec
@@ -13,6 +14,7 @@ from stillflow.graph.type_spec import (
     register_type_spec_from_value_converter,
     type_spec_from_value,
 )
+from stillflow.ops.lists.public import tensor_list_from_tensor
 from stillflow.ops.tensor_array.tensor_array import TensorArray
 
 
@@ -96,10 +98,21 @@ class TensorArraySpec(TypeSpec):
     def _to_components(self, value: Any) -> Any:
         if not isinstance(value, TensorArray):
             raise TypeError(f"value must be a TensorArray, but saw: {type(value)}")
-        raise _no_lists()
+        flow = value.flow
+        if flow.dtype != dtypes.variant:
+            with name_scope("convert_tensor_array"):
+                flow = tensor_list_from_tensor(value.stack(), value.element_shape)
+        return [flow]
 
-    def _from_components(self, components: Any) -> Any:
-        raise _no_lists()
+    def _from_components(self, components: Any) -> TensorArray:
+        array = TensorArray(
+            self._dtype,
+            flow=components[0],
+            dynamic_size=self._dynamic_size,
+            infer_shape=self._infer_shape,
+        )
+        array._element_shape = [self._element_shape]
+        return array
 
     def _to_legacy_output_types(self) -> Any:
         return self._dtype
@@ -110,13 +123,6 @@ class TensorArraySpec(TypeSpec):
 
     def _to_legacy_output_classes(self) -> Any:
         return TensorArray
-
-
-def _no_lists() -> NotImplementedError:
-    return NotImplementedError(
-        "TensorArrays as TensorLists (to pass them through a tf.data dataset) are not supported "
-        "by Stillflow"
-    )
 
 
 register_type_spec_from_value_converter(TensorArray, TensorArraySpec.from_value)

@@ -11,15 +11,11 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from stillflow import errors
 from stillflow.graph import dims as shapes
-from stillflow.graph import dtypes
 from stillflow.graph.dims import Dims, to_string
 from stillflow.graph.dtypes import DType
-from stillflow.graph.lazy import torch
-from stillflow.ops.kernels import torch_type
+from stillflow.ops.kernels import zeros
 
 # What became of an element.
 ABSENT, WRITTEN, READ, CLEARED = range(4)
@@ -263,7 +259,7 @@ class ArrayStore:
             )
         value = self.values[index]
         if value is None:
-            value = _zeros(self.shapes[index], self.dtype)
+            value = zeros(self.shapes[index], self.dtype)
             self.values[index] = value
         return self._read(index, value)
 
@@ -315,9 +311,3 @@ class ArrayStore:
                 grad.shapes[index] = (*lead, *self.shapes[index])
                 grad.states[index] = WRITTEN
         return grad
-
-
-def _zeros(shape: tuple[int, ...], dtype: DType) -> Any:
-    if dtype == dtypes.string:
-        return np.full(shape, b"", dtype=object)
-    return torch.zeros(shape, dtype=torch_type(dtype))

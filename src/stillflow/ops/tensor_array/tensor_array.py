@@ -10,15 +10,19 @@ from stillflow.graph import dtypes
 from stillflow.graph.api import colocate_with, control_dependencies, device, name_scope
 from stillflow.graph.constant_value import constant_value
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
+from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.ops.arrays.sequences import range as sequence
 from stillflow.ops.arrays.shape import shape as shape_of
 from stillflow.ops.control import identity
+from stillflow.ops.control_flow.toggles import calls_functions
 from stillflow.ops.math.cast import cast
 from stillflow.ops.tensor_array.cards import cards
 
+_FLOW = 6  # the position of `flow` among the arguments
 _REFUSED_WITH_HANDLE = ("size", "element_shape", "dynamic_size", "clear_after_read")
 
 
@@ -36,6 +40,17 @@ class TensorArray:
       element_shape: what is known of their shape.
       dynamic_size: whether writing beyond the end makes the list longer.
     """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """A list of its own where branches and loops are functions, or if `flow` is one."""
+        if cls is TensorArray and not executing_eagerly():
+            flow = kwargs.get("flow", args[_FLOW] if len(args) > _FLOW else None)
+            is_list = flow is not None and flow.dtype == dtypes.variant
+            if is_list or calls_functions(get_default_graph()):
+                from stillflow.ops.tensor_array.list_array import ListTensorArray
+
+                return super().__new__(ListTensorArray)
+        return super().__new__(cls)
 
     def __init__(
         self,
@@ -70,10 +85,6 @@ class TensorArray:
           ValueError: if arguments contradict each other.
           TypeError: if `handle` is no tensor.
         """
-        if flow is not None and flow.dtype == dtypes.variant:
-            raise NotImplementedError(
-                "TensorArrays backed by TensorLists are not supported by Stillflow"
-            )
         given = (size, element_shape, dynamic_size, clear_after_read)
         _check_arguments(handle, tensor_array_name, dict(zip(_REFUSED_WITH_HANDLE, given)))
         self._dynamic_size = dynamic_size or False
@@ -113,7 +124,18 @@ class TensorArray:
     _implementation = property(lambda self: self)
 
     def _with_flow(self, flow: Any) -> TensorArray:
-        """The same array with another flow."""
+        """The same array with another flow.
+
+        Raises:
+          NotImplementedError: if it is taken into a function.
+        """
+        if self._handle is not None and calls_functions(get_default_graph()):
+            raise NotImplementedError(
+                "Attempting to build a graph-mode TF2-style TensorArray from either an eager-mode "
+                "TensorArray or a TF1-style TensorArray.  This is not currently supported.  You "
+                "may be attempting to capture a TensorArray inside a tf.function or tf.data map "
+                "function. Instead, construct a new TensorArray inside the function."
+            )
         other = TensorArray(
             self._dtype,
             handle=self._handle,
@@ -131,6 +153,15 @@ class TensorArray:
             raise ValueError(f"Inconsistent shapes: saw {shape} but expected {self.element_shape} ")
         if self._infer_shape:
             self._element_shape[0] = self.element_shape.merge_with(shape)
+
+    def _check_parts(self, value: Tensor, lengths: Any) -> None:
+        """Takes note of the shape of the parts of a tensor, if all are of one length."""
+        if lengths is None or not lengths.ndim or lengths.max() != lengths.min():
+            return
+        if value.shape.dims is not None:
+            self._check_element_shape(
+                TensorShape([int(lengths[0])]).concatenate(value.shape[1:])
+            )
 
     @contextmanager
     def _maybe_colocate_with(self, value: Any) -> Iterator[None]:
@@ -263,12 +294,7 @@ class TensorArray:
             value = convert_to_tensor(value, dtype=self._dtype, name="value")
             with self._maybe_colocate_with(value):
                 lengths = cast(lengths, dtypes.int64)
-                known = constant_value(lengths)
-                parts = known is not None and known.ndim and known.max() == known.min()
-                if parts and value.shape.dims is not None:
-                    self._check_element_shape(
-                        TensorShape([int(known[0])]).concatenate(value.shape[1:])  # type: ignore[index]
-                    )
+                self._check_parts(value, constant_value(lengths))
                 flow = cards["TensorArraySplitV3"](
                     self._handle, value, lengths, self._flow, name=name
                 )

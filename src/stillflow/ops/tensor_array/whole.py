@@ -23,7 +23,7 @@ def _empty(shape: tuple[int, ...], dtype: DType) -> Any:
     return torch.empty(shape, dtype=torch_type(dtype))
 
 
-def _together(values: Sequence[Any], dtype: DType, new_axis: bool) -> Any:
+def together(values: Sequence[Any], dtype: DType, new_axis: bool) -> Any:
     """Elements stacked, or put one after the other."""
     if isinstance(values[0], np.ndarray):
         return np.stack(values) if new_axis else np.concatenate(values)
@@ -57,7 +57,7 @@ def gather(store: ArrayStore, indices: Sequence[int], dtype: DType, element: Dim
                 f"TensorArray has inconsistent shapes.  Index 0 has shape: {to_string(first)} but "
                 f"index {number} has shape: {to_string(tuple(value.shape))}"
             )
-    return _together(values, dtype, True)
+    return together(values, dtype, True)
 
 
 def _merge_element(store: ArrayStore, element: Dims) -> None:
@@ -115,7 +115,7 @@ def concat(store: ArrayStore, dtype: DType, element: Dims) -> tuple[Any, Any]:
                 f"{to_string(rest)} but index {number} has (excepting dimension 0) shape: "
                 f"{to_string(mine)}"
             )
-    return _together(values, dtype, False), _lengths([len(value) for value in values])
+    return together(values, dtype, False), _lengths([len(value) for value in values])
 
 
 def _lengths(lengths: list[int]) -> Any:

@@ -216,16 +216,12 @@ def resource_count_up_to_kernel(node: Node) -> Any:
     return count_up_to(node.limit)
 
 
-# What control flow hands on is not looked through.
-_CONTROL_FLOW = frozenset({"Enter", "Exit", "Merge", "NextIteration", "Switch"})
-
-
 def variable_shape(handle: Tensor, out_type: Any = dtypes.int32) -> Tensor:
-    """The shape of the variable behind a handle: a constant if it is known."""
+    """The shape of the variable behind a handle: a constant if the handle itself tells it."""
     from stillflow.ops.constants import constant
 
     known = handle._handle_dims
-    if known is None or None in known or handle.op.type in _CONTROL_FLOW:
+    if known is None or None in known or handle.op.type != "VarHandleOp":
         result: Tensor = variable_shape_op(handle, out_type=out_type)
         return result
     return constant(list(known), dtype=out_type)

@@ -1,0 +1,25 @@
+"""The lists in which loops keep what their bodies compute."""
+
+from __future__ import annotations
+
+from stillflow.graph.func_graph import FuncGraph
+from stillflow.graph.operation import Tensor
+from stillflow.ops.functional.nodes import positions
+
+
+def accumulator_of(tensor: Tensor) -> Tensor | None:
+    """The list that a tensor of a loop's body is pushed to at every turn, as the body gives it."""
+    graph = tensor.graph
+    assert isinstance(graph, FuncGraph)
+    inputs, outputs = positions(graph.inputs), positions(graph.outputs)
+    for user in tensor.consumers():
+        if user.type != "TensorListPushBack" or user._inputs[0] not in inputs:
+            continue
+        pushed = user._outputs[0]
+        if pushed not in outputs:  # functions give an Identity of what they give
+            pushed = pushed._consumers[0]._outputs[0]
+            if pushed.op.type != "Identity":
+                continue
+        if outputs.get(pushed) == inputs[user._inputs[0]]:
+            return pushed
+    return None

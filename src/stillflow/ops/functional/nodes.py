@@ -1,0 +1,132 @@
+"""What the nodes of branches and loops have in common: names, attributes, added results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from stillflow.graph.func_graph import FuncGraph
+from stillflow.graph.function_defs import body_of
+from stillflow.graph.functions import define, find_function, uid
+from stillflow.graph.graph import Graph, get_default_graph
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.tensor_shape import TensorShape
+from stillflow.ops.functional.traced_graph import TracedGraph
+
+
+class CondBranchFuncGraph(TracedGraph):
+    """A branch."""
+
+
+class WhileCondFuncGraph(TracedGraph):
+    """The condition of a loop."""
+
+
+class WhileBodyFuncGraph(TracedGraph):
+    """The body of a loop."""
+
+
+def function_name(scope: str, part: str) -> str:
+    """A name no other function has, for a part of what is built in a name scope."""
+    return f"{scope}{part}_{uid()}".replace("/", "_")
+
+
+def gradient_name(name: str) -> str:
+    return f"{name}_grad_{uid()}"
+
+
+def function_attribute(body: FuncGraph) -> Any:
+    """Adds a body to the library of the graph around it; gives the attribute that names it."""
+    return define(body, graph=body.outer_graph).attribute()
+
+
+def is_stateful(bodies: Iterable[FuncGraph]) -> bool:
+    return any(op._is_stateful for body in bodies for op in body._operations)
+
+
+def control_captures(bodies: Iterable[TracedGraph]) -> list[Any]:
+    return [control for body in bodies for control in body.control_captures]
+
+
+def positions(tensors: Sequence[Tensor]) -> dict[Tensor, int]:
+    """Where each tensor is, the first time."""
+    return {tensor: place for place, tensor in reversed(list(enumerate(tensors)))}
+
+
+def copy_handle_data(source: Tensor, target: Tensor) -> None:
+    target._handle_dims, target._handle_dtype = source._handle_dims, source._handle_dtype
+
+
+def in_xla_graph(graph: Graph | None) -> bool:
+    """Whether what `graph`, or one around it, gets now is compiled."""
+    while graph is not None:
+        context = graph._get_control_flow_context()
+        while context is not None and not context.IsXLAContext():
+            context = context.outer_context
+        if context is not None:
+            return True
+        graph = graph._outer_graph
+    return False
+
+
+def finish(op: Operation) -> None:
+    """Marks a new node as one that is taken apart when it runs, or that is compiled whole."""
+    mark = "_lower_using_switch_merge"
+    if in_xla_graph(op.graph):
+        mark = "_xla_propagate_compile_time_consts"
+    op.attrs[mark] = True
+
+
+def add_outputs(op: Operation, like: Sequence[Tensor]) -> None:
+    """Gives an operation more results, of the types and shapes of some tensors."""
+    for inner in like:
+        tensor = Tensor(op, len(op._outputs), inner.dtype)
+        tensor._dims = inner._dims
+        copy_handle_data(inner, tensor)
+        op._outputs.append(tensor)
+    op.graph._changed()
+
+
+def rebuilt_body(op: Operation, name: str, shapes: Sequence[TensorShape]) -> TracedGraph:
+    """A function that `op` names, built anew to be differentiated; the graph of `op` is around it.
+
+    Args:
+      op: the operation.
+      name: of the function.
+      shapes: of its arguments.
+    """
+    function = find_function(op.graph, name)
+    assert function is not None
+    with op.graph.as_default():
+        body = TracedGraph(name)
+    body_of(function.definition, op.graph, {}, body, [shape._dims for shape in shapes])
+    return body
+
+
+def indirect_source(tensor: Tensor, graph: FuncGraph) -> int:
+    """The position of the argument of a body that a resource comes from.
+
+    Raises:
+      ValueError: if the body makes it.
+    """
+    places = positions(graph.inputs)
+    while tensor not in places:
+        op = tensor.op
+        if op.type in ("While", "StatelessWhile"):
+            tensor = op._inputs[tensor.value_index]
+        elif op.type in ("PartitionedCall", "StatefulPartitionedCall"):
+            function = find_function(graph, op.attrs["f"].name)
+            assert function is not None
+            body = function.instantiate(graph)
+            tensor = op._inputs[indirect_source(body.outputs[tensor.value_index], body)]
+        else:
+            raise ValueError(
+                "Taking gradient of a while loop which creates a resource in its body is not "
+                f"supported: {op.name}"
+            )
+    return places[tensor]
+
+
+def shares_collections() -> dict[Any, list[Any]]:
+    """The collections of the default graph, for bodies that have none of their own."""
+    return get_default_graph()._collections

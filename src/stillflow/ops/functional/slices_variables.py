@@ -1,0 +1,98 @@
+"""Gradients of a loop's body that are slices, as variables of the gradient's loop.
+
+A loop variable is one tensor, slices are three. What a loop only looks up rows of keeps slices, one
+more at every turn; anything else becomes dense.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stillflow import nest
+from stillflow.graph import dtypes
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.indexed_slices import IndexedSlices
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.arrays.fill import zeros
+from stillflow.ops.arrays.join import concat
+from stillflow.ops.constants import constant
+from stillflow.ops.functional.nodes import positions
+from stillflow.ops.variables.resource import variable_shape_op
+
+# The gradient's loop has three variables of its own before the gradients.
+_OWN = 3
+
+
+def with_slices(
+    grads: Sequence[Any], body: Any, variables: list[Tensor], forward_inputs: Sequence[Tensor]
+) -> list[Tensor]:
+    """Makes the body take as many tensors as it gives; gives the variables that the loop starts as.
+
+    Args:
+      grads: the gradients that the node received, None where it received none.
+      body: the body of the gradient's loop.
+      variables: what the loop starts as so far.
+      forward_inputs: what the loop that is differentiated takes.
+    """
+    inputs = [x for grad, x in zip(grads, forward_inputs, strict=False) if grad is not None]
+    for x, result in zip(inputs, body.structured_outputs[_OWN:], strict=False):
+        if not isinstance(result, IndexedSlices):
+            continue
+        if x.dtype == dtypes.resource:
+            variables = _keep_slices(body, variables, result, x)
+        else:
+            _make_dense(body, result)
+    return variables
+
+
+def _place(body: Any, result: IndexedSlices) -> int:
+    return next(i for i, item in enumerate(body.structured_outputs) if item is result)
+
+
+def _make_dense(body: Any, result: IndexedSlices) -> None:
+    with body.as_default():
+        body.structured_outputs[_place(body, result)] = convert_to_tensor(result)
+    body.outputs = nest.flatten(body.structured_outputs, expand_composites=True)
+
+
+def _keep_slices(
+    body: Any, variables: list[Tensor], result: IndexedSlices, handle: Tensor
+) -> list[Tensor]:
+    first = _no_slices(result, handle)
+    parts = nest.flatten(first, expand_composites=True)
+    with body.as_default():
+        given = [body.capture(tensor, whitelisted=True) for tensor in parts]
+        # They take the place of the dense gradient, and are no captures.
+        new = set(given)
+        body.inputs = [tensor for tensor in body.inputs if tensor not in new]
+        body.reset_captures(pair for pair in body.captures if pair[1] not in new)
+        grown = IndexedSlices(
+            _appended(result.values.op, given[0]), _appended(result.indices.op, given[1]), given[2]
+        )
+    flat = positions(body.outputs)[result.values]
+    body.structured_outputs[_place(body, result)] = grown
+    body.outputs = nest.flatten(body.structured_outputs, expand_composites=True)
+    body.inputs = [*body.inputs[:flat], *given, *body.inputs[flat + 1 :]]
+    return [*variables[:flat], *parts, *variables[flat + 1 :]]
+
+
+def _no_slices(result: IndexedSlices, handle: Tensor) -> IndexedSlices:
+    """What the gradient of a variable is before the first turn."""
+    values = result.values
+    shape = values.shape
+    if shape.is_fully_defined():
+        rows: Any = [0, *shape.as_list()[1:]]
+    else:
+        rows = concat([[0], variable_shape_op(handle)[1:]], 0)
+    none = zeros(rows, dtype=values.dtype, name="values_init")
+    indices = constant([], result.indices.dtype, name="indices_init")
+    return IndexedSlices(none, indices, variable_shape_op(handle, name="shape_init"))
+
+
+def _appended(old: Operation, start: Tensor) -> Tensor:
+    """A result of the body with `start` in place of the dense gradient's rows."""
+    joined = old._inputs[0].op
+    if old.type != "Identity" or joined.type != "ConcatV2":
+        raise ValueError(f"The gradient {old.name} is not a sum of slices")
+    return concat([start, *joined._inputs[1:-1]], 0)

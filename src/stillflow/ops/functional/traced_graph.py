@@ -1,0 +1,76 @@
+"""The body of a function while a program's Python builds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from stillflow.graph.func_graph import FuncGraph
+from stillflow.graph.graph import Graph, get_default_graph
+from stillflow.graph.operation import Tensor
+from stillflow.graph.scopes import control_element
+
+_SHARED = ("variables", "local_variables", "trainable_variables")
+
+
+class TracedGraph(FuncGraph):
+    """The body of a `tf.function`, a branch or a loop.
+
+    Args:
+      name: of the function.
+      collections: its collections; by default it sees those of the graph outside, and shares those
+        of variables with it.
+
+    Attributes:
+      control_captures: operations outside that calls have to wait for.
+      structured_input_signature: what it was traced for.
+    """
+
+    def __init__(self, name: str, collections: dict[Any, list[Any]] | None = None) -> None:
+        super().__init__(name)
+        outer = self.outer_graph
+        self.seed = outer.seed
+        self.control_captures: list[Any] = []
+        self.structured_input_signature: Any = None
+        self._colocation_stack = list(outer._colocation_stack)
+        if collections is not None:
+            self._collections = collections
+            return
+        for key in outer.collections:
+            items = outer._collections[key]
+            self._collections[key] = items if key in _SHARED else list(items)
+        for key in _SHARED:
+            self._collections[key] = outer.get_collection_ref(key)
+
+    def capture_name(self, tensor: Tensor) -> str | None:
+        return tensor.op.name
+
+    def control_dependencies(self, control_inputs: Any) -> Any:
+        """As that of a graph; what is outside is left to the calls."""
+        if control_inputs is None:
+            return super().control_dependencies(None)
+        inside = []
+        for control in map(control_element, control_inputs):
+            if getattr(control, "graph", self) is self:
+                inside.append(control)
+            elif control not in self.control_captures:
+                self.control_captures.append(control)
+        return super().control_dependencies(inside)
+
+    @contextmanager
+    def as_default(self) -> Iterator[Graph]:
+        """Makes this the graph that ops are added to; who makes variables and what functions
+        choose devices stays as it is outside.
+        """
+        around, mine = get_default_graph(), self._of_thread
+        before = self._variable_creator_stack, self._device_stack, mine.strategies
+        self._variable_creator_stack = around._variable_creator_stack
+        mine.strategies = list(around._of_thread.strategies)
+        if mine.strategies or any(callable(scope.obj) for scope in around._device_stack):
+            self._device_stack = list(around._device_stack)
+        try:
+            with super().as_default():
+                yield self
+        finally:
+            self._variable_creator_stack, self._device_stack, mine.strategies = before

@@ -1,0 +1,1 @@
+"""Lists of tensors as values: TensorListPushBack, TensorListStack and the like."""
