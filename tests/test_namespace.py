@@ -24,8 +24,9 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert python(f"import sys, stillflow; print(sorted({heavy}))") == before
 
 
-def test_importing_the_package_takes_less_than_fifty_milliseconds() -> None:
-    timed = "import time; t = time.perf_counter(); import stillflow; print(time.perf_counter() - t)"
+def test_importing_the_package_takes_the_processor_less_than_fifty_milliseconds() -> None:
+    # Not the clock's time: others may be at work on the machine.
+    timed = "import time; t = time.process_time(); import stillflow; print(time.process_time() - t)"
     assert min(float(python(timed)) for _ in range(3)) < 0.05
 
 
@@ -101,7 +102,8 @@ def test_a_symbol_of_tensorflow_that_is_missing_says_so() -> None:
     ("prefix", "name"),
     [("", "matmul"), ("", "contrib"), ("nn", "relu"), ("contrib.layers", "fully_connected"),
      ("app.flags", "DEFINE_bool"), ("flags", "DEFINE_bool"), ("", "estimator"),
-     ("train", "AdamOptimizer"), ("contrib", "slim"), ("", "nn")],
+     ("train", "AdamOptimizer"), ("contrib", "slim"), ("", "nn"),
+     ("contrib", "boosted_trees"), ("contrib.learn", "preprocessing")],
 )
 def test_names_that_tensorflow_has_are_known(prefix: str, name: str) -> None:
     symbol = f"tf.{prefix}.{name}".replace("..", ".")

@@ -2,7 +2,8 @@
 
 It tells a name that is not supported yet from one that never existed. The input is the record of
 TensorFlow's public symbols, {"tf.nn.relu": {...}, ...}, and the record of what programs use,
-{"symbols": [{"symbol": "tf.nn.relu", ...}, ...]}, for tf.estimator and tf.compat.v2.
+{"symbols": [{"symbol": "tf.nn.relu", ...}, ...]}, for tf.estimator, tf.compat.v2 and
+tf.contrib.learn; the packages of tf.contrib are those of the internal modules on record.
 Namespaces with equal members share a line:
 
     flags app.flags: DEFINE_bool DEFINE_float ...
@@ -20,10 +21,13 @@ import json
 from collections import defaultdict
 from pathlib import Path
 
+from stillflow.facade.names import internal_modules
+
 TARGET = Path(__file__).resolve().parent.parent / "src" / "stillflow" / "known_names.txt"
 ACCIDENTS = ("raw_ops", "contrib.quantization", "contrib.testing", "contrib.labeled_tensor",
              "contrib.keras.", "contrib.grid_rnn.", "contrib.tensor_forest.",
              "contrib.graph_editor.")
+USED = ("tf.estimator.", "tf.compat.v2.", "tf.contrib.learn.")
 FUTURE = {"absolute_import", "division", "print_function"}
 
 
@@ -54,8 +58,9 @@ def main() -> None:
     arguments = parser.parse_args()
     symbols = list(json.loads(arguments.api.read_text()))
     used = json.loads(arguments.usage.read_text())["symbols"]
-    symbols += [row["symbol"] for row in used
-                if row["symbol"].startswith(("tf.estimator.", "tf.compat.v2."))]
+    symbols += [row["symbol"] for row in used if row["symbol"].startswith(USED)]
+    symbols += [module.replace("tensorflow.", "tf.") for module in internal_modules()
+                if module.startswith("tensorflow.contrib.") and module.count(".") == 2]
     TARGET.write_text(render(symbols), encoding="ascii")
 
 

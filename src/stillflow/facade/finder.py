@@ -166,13 +166,12 @@ def _known(space: str) -> bool:
 
 def _exists(space: str) -> bool:
     """Return whether Stillflow has a module for a public namespace."""
-    module = f"stillflow.{space}"
+    if not _known(space):
+        return False
+    from importlib.util import find_spec
+
     try:
-        if not _known(space):
-            return False
-        importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is not None and (module + ".").startswith(error.name + "."):
-            return False
-        raise
-    return True
+        spec = find_spec(f"stillflow.{space}")
+    except ModuleNotFoundError:  # not even a package above it
+        return False
+    return spec is not None and not isinstance(spec.loader, _Loader)  # not InsideFinder's

@@ -135,6 +135,22 @@ def test_matplotlib_draws_without_a_display(launcher, environment, backend):  # 
     assert launcher.run("program.py", **environment).stdout == f"{backend}\n"
 
 
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="there is always a display")
+def test_without_a_display_nobody_is_waited_for(launcher):  # noqa: F811
+    launcher.write("matplotlib/__init__.py", "")
+    launcher.write("matplotlib/backend_bases.py", """
+        class FigureCanvasBase:
+            def start_event_loop(self, timeout=0):
+                print("waits", timeout)
+        """)
+    launcher.write("program.py", """
+        from matplotlib.backend_bases import FigureCanvasBase
+        for timeout in (0, -1, 0.5):
+            FigureCanvasBase().start_event_loop(timeout)
+        """)
+    assert launcher.run("program.py", DISPLAY="", WAYLAND_DISPLAY="").stdout == "waits 0.5\n"
+
+
 def test_distribution_is_that_of_tensorflow(launcher):  # noqa: F811
     code = """
         import importlib.metadata as metadata
