@@ -20,6 +20,7 @@ from stillflow.runtime.joins import join
 from stillflow.runtime.late_casts import resize_integers
 from stillflow.runtime.loop_wiring import Unstructured
 from stillflow.runtime.meeting import takes_last, waiting_at_the_end
+from stillflow.runtime.moving_averages import merge_averages
 from stillflow.runtime.ownership import protect
 from stillflow.runtime.prune import needed_ops
 from stillflow.runtime.resources import Resources
@@ -90,7 +91,8 @@ def make_plan(
     names_out += [name for value in values for name, _ in value.guard or ()]
     used = drop_unused(tracer.steps, names_out, targets)
     work = ops if any(step.kind == "loop" for step in used) else [step.op for step in used]
-    joined = resize_integers(join(used), tracer.values.values(), names_out)
+    joined = join(merge_averages(used, tracer.constants, names_out))
+    joined = resize_integers(joined, tracer.values.values(), names_out)
     if emitter.beside:
         joined = put_beside(joined)
     steps = _place_in_memory(joined, tracer, values)

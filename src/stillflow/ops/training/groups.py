@@ -254,6 +254,13 @@ def adam(
     )  # fmt: skip
 
 
+def moving_average(states: Sequence[Sequence[Any]], values: Sequence[Any], *, rate: float) -> None:
+    (averages,) = states
+    changes = torch._foreach_sub(averages, values)
+    torch._foreach_mul_(changes, rate)
+    torch._foreach_sub_(averages, changes)
+
+
 # Rules by name, with the name of the gradient among their inputs.
 GROUP_RULES: dict[str, tuple[GroupRule, str]] = {
     "GradientDescent": (gradient_descent, "delta"),
@@ -265,4 +272,5 @@ GROUP_RULES: dict[str, tuple[GroupRule, str]] = {
     "CenteredRMSProp": (_grouped(_centered_rms_prop, rules.centered_rms_prop), "grad"),
     "Ftrl": (_grouped(_ftrl, rules.ftrl), "grad"),
     "FtrlV2": (_grouped(_ftrl, rules.ftrl_v2), "grad"),
+    "MovingAverage": (moving_average, "value"),
 }
