@@ -11,7 +11,8 @@ import os
 import sys
 
 import numpy as np
-from tests.lite import models
+
+from . import models
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "recorded")
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.lite import models, record
 
 import stillflow as tf
 from stillflow.lite.schema import OPERATORS, read_model
 from stillflow.lite.settings import ConverterError
+
+from . import models, record
 
 RECORDED = Path(__file__).parent / "recorded"
 NAMES = [

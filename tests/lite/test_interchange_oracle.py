@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.lite import record
-from tests.lite.test_converter import NAMES, RECORDED
 
 import stillflow as tf
+
+from . import record
+from .test_converter import NAMES, RECORDED
 
 ROOT = Path(__file__).parents[2]
 

@@ -30,6 +30,7 @@ MODULES = {
     "tensorflow.examples.saved_model.integration_tests.mnist_util":
         "stillflow.contrib.learn.datasets.mnist_util",
     "tensorflow.examples.tutorials.mnist.input_data": "stillflow.contrib.learn.datasets.mnist",
+    "tensorflow.lite.python.interpreter": "stillflow.lite.interpreter",
     "tensorflow.python.compat.compat": "stillflow.platform.compat",
     "tensorflow.python.data.util.convert": "stillflow.data.convert",
     "tensorflow.python.data.util.nest": "stillflow.data.nest",
@@ -77,6 +78,7 @@ MODULES = {
     "tensorflow.python.util.tf_contextlib": "stillflow.util.tf_contextlib",
     "tensorflow.python.util.tf_decorator": "stillflow.util.tf_decorator",
     "tensorflow.python.util.tf_inspect": "stillflow.util.tf_inspect",
+    "tensorflow.tools.graph_transforms": "stillflow.tools.graph_transforms",
 }
 
 # Single names of the others, and the modules of ours to ask for all other names.
@@ -89,6 +91,13 @@ OBJECTS: dict[str, dict[str, str]] = {
     **internal_ragged.OBJECTS,
     **internal_training.OBJECTS,
     "tensorflow.python.autograph.core.ag_ctx": {"*": "stillflow.graph.autograph_status"},
+    "tensorflow.lite.python.convert": {
+        "ConverterError": "stillflow.lite.settings:ConverterError",
+    },
+    "tensorflow.lite.python.lite": {
+        "*": "stillflow.lite.converter stillflow.lite.settings stillflow.lite.interpreter",
+    },
+    "tensorflow.lite.python.lite_constants": {"*": "stillflow.lite.settings"},
     "tensorflow.python.client.device_lib": {
         "list_local_devices": "stillflow.runtime.devices:list_local_devices",
     },
