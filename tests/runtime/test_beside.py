@@ -64,6 +64,42 @@ def test_a_histogram_shows_a_variable_as_it_was_before_its_update(threads, use_r
     assert len(threads) == 3
 
 
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_a_histogram_shows_a_variable_as_the_optimizer_found_it(threads, use_resource):
+    w = large(use_resource=use_resource)
+    train = tf.train.GradientDescentOptimizer(1.0).minimize(tf.reduce_sum(w))
+    summary = tf.summary.histogram("w", w)
+    with tf.Session() as session:
+        session.run(w.initializer)
+        for _ in range(3):
+            before = session.run(w)
+            content, _ = session.run([summary, train])
+            assert counted(content).max == before.max()
+            np.testing.assert_allclose(session.run(w), before - 1, rtol=1e-5)
+    assert len(threads) == 3
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_a_histogram_shows_what_the_program_assigned(use_resource):
+    w = large(use_resource=use_resource)
+    assign = w.assign(tf.fill(w.shape, 7.0))
+    summary = tf.summary.histogram("w", w)
+    with tf.Session() as session:
+        content, _, _ = session.run([summary, assign.op, w.initializer])
+    assert (counted(content).min, counted(content).max) == (7, 7)
+
+
+def test_no_result_is_written_over_what_is_counted():
+    x = tf.placeholder(tf.float32, [1 << 16])
+    doubled = x * 2
+    summary = tf.summary.histogram("doubled", doubled)
+    result = tf.exp(tf.negative(tf.square(doubled)))  # which would take the memory of `doubled`
+    values = np.random.RandomState(0).randn(1 << 16).astype("f")
+    with tf.Session() as session:
+        content, _ = session.run([summary, result.op], {x: values})
+    assert counted(content).sum == (2 * values).astype("d").cumsum()[-1]
+
+
 def test_what_goes_wrong_there_names_the_operation():
     x = tf.placeholder(tf.float32)
     summary = tf.summary.histogram("weights", x)

@@ -21,12 +21,7 @@ def protect(
     Returns:
       The steps, and the memory of every value by name.
     """
-    roots = {value.name: value.roots for value in values.values()}
-    for step in steps:
-        if step.kind == "read":
-            roots.setdefault(step.outputs[0], _read_roots(memory, step))
-        elif step.kind == "move":
-            roots.setdefault(step.outputs[0], memory.fresh())
+    roots = roots_by_name(steps, values, memory)
     last: dict[int, int] = {}
     born: dict[int, int] = {}
     for number, step in enumerate(steps):
@@ -45,6 +40,19 @@ def protect(
                 if same and born.get(root, number) < number <= last.get(root, -1):
                     reader.copies = True
     return _own_kept(steps, roots, memory, last), roots
+
+
+def roots_by_name(
+    steps: list[Step], values: dict[Tensor, Value], memory: Memory
+) -> dict[str, frozenset[int]]:
+    """The memory of every value, by its name."""
+    roots = {value.name: value.roots for value in values.values()}
+    for step in steps:
+        if step.kind == "read":
+            roots.setdefault(step.outputs[0], _read_roots(memory, step))
+        elif step.kind == "move":
+            roots.setdefault(step.outputs[0], memory.fresh())
+    return roots
 
 
 def _read_roots(memory: Memory, step: Step) -> frozenset[int]:

@@ -9,7 +9,7 @@ from stillflow import errors
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.exits import at_work
-from stillflow.runtime.beside import put_beside
+from stillflow.runtime.beside import as_soon_as_ready, put_beside
 from stillflow.runtime.denormals import flushed
 from stillflow.runtime.emit import Emitter
 from stillflow.runtime.facts import Facts
@@ -75,7 +75,7 @@ def make_plan(
         return token_plan(facts, ops, list(feeds), tensors, raw, see)
     loops = has_loops(ops)
     if not loops:
-        ops, facts.begun = takes_last(ops)
+        ops, facts.begun = takes_last(as_soon_as_ready(ops, (*tensors, *raw), feeds))
     tracer = Tracer(facts)
     tracer.fed_by_host = not raw
     names = [tracer.feed(tensor) for tensor in feeds]
@@ -94,7 +94,7 @@ def make_plan(
     joined = join(merge_averages(used, tracer.constants, names_out))
     joined = resize_integers(joined, tracer.values.values(), names_out)
     if emitter.beside:
-        joined = put_beside(joined)
+        joined = put_beside(joined, tracer.values, tracer.memory)
     steps = _place_in_memory(joined, tracer, values)
     writer = emitter(steps, tracer.constants, tracer.memory)
     writer.owns_raw = own
