@@ -86,6 +86,7 @@ TABLES: dict[str, dict[str, Any]] = {
     "scipy.linalg": _same("numpy", "tri tril triu kron") | {"pinv2": "scipy.linalg:pinv"},
     "scipy.stats": _same("numpy", "nanmean nanmedian nanstd") | _alias(
         "scipy.special", "chisqprob=chdtrc betai=betainc"),
+    "matplotlib.cm": {"get_cmap": "matplotlib.pyplot:get_cmap"},
     "PIL.Image": _alias("PIL.Image", """
         ANTIALIAS=Resampling.LANCZOS LINEAR=Resampling.BILINEAR CUBIC=Resampling.BICUBIC
         NEAREST=Resampling.NEAREST BILINEAR=Resampling.BILINEAR BICUBIC=Resampling.BICUBIC
