@@ -74,7 +74,7 @@ def as_array(
     array = _fill(array, sizes, verify_shape, allow_broadcast)
     if not array.size and isinstance(values, (str, bytes)):
         empty: Any = array.view(FilledArray)  # TF writes a string that fills nothing all the same
-        empty.given = _string_scalar(as_bytes(values)).reshape(1)
+        empty.given = string_scalar(as_bytes(values)).reshape(1)
         return empty  # type: ignore[no-any-return]
     return array
 
@@ -104,14 +104,15 @@ def _fast_bool(value: bool, dtype: Any) -> Array | None:
 
 
 def _fast_str(value: str, dtype: Any) -> Array | None:
-    return _string_scalar(value.encode()) if dtype is None or dtype is dtypes.string else None
+    return string_scalar(value.encode()) if dtype is None or dtype is dtypes.string else None
 
 
 def _fast_bytes(value: bytes, dtype: Any) -> Array | None:
-    return _string_scalar(value) if dtype is None or dtype is dtypes.string else None
+    return string_scalar(value) if dtype is None or dtype is dtypes.string else None
 
 
-def _string_scalar(value: bytes) -> Array:
+def string_scalar(value: bytes) -> Array:
+    """A string as an array without dimensions."""
     array = np.empty((), object)
     array[()] = value
     return array

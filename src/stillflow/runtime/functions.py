@@ -15,17 +15,24 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import torch
+
 from stillflow import errors
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.dtypes import DType
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.functions import find_function
 from stillflow.graph.graph import Graph
+from stillflow.ops.exits import at_work
+from stillflow.ops.queues.elements import stacked
+from stillflow.runtime.denormals import flushed
 from stillflow.runtime.facts import own_states
 from stillflow.runtime.inline import body_effects
 from stillflow.runtime.resources import Resources
+from stillflow.runtime.rows import RowPlan, row_plan
 
 MAX_SHAPES = 8  # sets of argument shapes before shapes are taken to change all the time
+_MAX_FAILURES = 3  # of many elements at once, before they are always taken one by one
 
 
 class CompiledFunction:
@@ -42,6 +49,8 @@ class CompiledFunction:
         self.output_types: list[DType] = [tensor.dtype for tensor in body.outputs]
         self._resources = resources
         self._plans: dict[Any, Callable[..., list[Any]]] = {}
+        self._row_plans: dict[Any, RowPlan | None] = {}
+        self._row_failures = 0
         self._lock = threading.RLock()
 
     @property
@@ -68,6 +77,41 @@ class CompiledFunction:
         if plan is None:
             plan = self._make(shapes)
         return plan(*values)
+
+    def on_rows(
+        self, elements: Sequence[tuple[Any, ...]], captured: Sequence[Any] = ()
+    ) -> list[tuple[Any, ...]] | None:
+        """The results for several elements, each followed by `captured`, computed together.
+
+        Returns:
+          As many results, or None where the function has to be called for each element: it cannot
+          take several, they differ in shape, or one of them fails.
+        """
+        if self._row_failures >= _MAX_FAILURES:
+            return None
+        shapes = tuple(_dims(value) for value in (*elements[0], *captured))
+        if shapes not in self._row_plans:
+            self._make_rows(shapes, len(elements[0]))
+        plan = self._row_plans[shapes]
+        if plan is None:
+            return None
+        try:
+            with at_work, torch.inference_mode(), flushed:
+                return plan(*stacked(elements), *captured)
+        except Exception:  # the call for the element says it better
+            self._row_failures += 1
+            return None
+
+    def _make_rows(self, shapes: tuple[Dims, ...], count: int) -> None:
+        with self._lock:
+            if len(self._row_plans) >= MAX_SHAPES:
+                self._row_failures = _MAX_FAILURES
+            inputs = self.body.inputs
+            feeds = dict(zip(inputs, shapes, strict=True))
+            plan = None
+            if self.pure and not body_effects(self.body) and None not in shapes:
+                plan = row_plan(self._resources, feeds, inputs[count:], self.body.outputs)
+            self._row_plans[shapes] = plan
 
     def restart(self) -> None:
         """Has the random streams of its operations begin anew."""

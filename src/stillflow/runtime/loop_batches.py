@@ -19,7 +19,7 @@ from stillflow.ops.control_flow.stacks import StackStore
 from stillflow.ops.tensor_array.store import ArrayStore
 from stillflow.runtime.emit import Emitter
 from stillflow.runtime.loop_wiring import LoopVariable
-from stillflow.runtime.steps import Name, Step, Value
+from stillflow.runtime.steps import Memory, Name, Step, Value
 
 if TYPE_CHECKING:
     from stillflow.runtime.loop_code import LoopCode, Shapes
@@ -80,7 +80,9 @@ class Batch:
         self.most = _most_turns(pure, shapes)
         if self.most < LEAST_TURNS or not self.outputs:  # a loop that only counts, say
             raise _Turning
-        self._batched = _function(code, pure, self.inputs, self.outputs)
+        self._batched = turn_function(
+            code.tracer.constants, code.tracer.memory, pure, self.inputs, self.outputs
+        )
         self._count = self._counting(code)
 
     # ---- when the plan is made
@@ -307,11 +309,12 @@ def _most_turns(steps: Sequence[Step], shapes: Shapes) -> int:
     return MOST_BYTES // size
 
 
-def _function(
-    code: LoopCode, steps: list[Step], inputs: list[str], outputs: list[str]
-) -> Callable[..., Any]:
-    """What one turn computes."""
-    writer = Emitter(steps, code.tracer.constants, code.tracer.memory)
+def turn_function(
+    constants: dict[str, Any], memory: Memory, steps: list[Step], inputs: Sequence[str],
+    outputs: Sequence[str],
+) -> Callable[..., Any]:  # fmt: skip
+    """What one turn computes: a function from `inputs` to the tuple of `outputs`."""
+    writer = Emitter(steps, constants, memory)
     writer.lines.append(f"def turn({', '.join(inputs)}):")
     for step in steps:
         writer.step(step)

@@ -6,7 +6,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -15,6 +15,7 @@ from stillflow.graph.lazy import torch
 from stillflow.ops.data.pipeline import Context
 from stillflow.ops.data.walk import Element, State, Walk
 from stillflow.ops.exits import at_work
+from stillflow.ops.runs import RunLength
 
 _END = object()
 
@@ -229,11 +230,13 @@ class Parallel(Walk):
       ordered: whether results come in the order of the elements.
       pure: whether calls have no effects and wait for nobody. While they are short, the thread
         that takes their results makes them.
+      together: gives the results for several elements at once, or None where it cannot.
     """
 
     def __init__(
         self, context: Context, source: Walk, call: Callable[[Any], Any], threads: int,
         ordered: bool = True, name: str = "", pure: bool = False,
+        together: Callable[[Sequence[Any]], Sequence[Any] | None] | None = None,
     ) -> None:  # fmt: skip
         self.name = name
         self.context = context
@@ -242,8 +245,13 @@ class Parallel(Walk):
         self.threads = threads
         self.started = False
         self.patience = _PATIENCE if pure and context.stats is None else 0
+        self.together = together
+        self.run = RunLength()
+        self.made: deque[Any] = deque()  # together with results that were taken
 
     def __next__(self) -> Any:
+        if self.made:
+            return self.made.popleft()
         if self.patience:
             return self._call_here()
         if not self.started:
@@ -259,20 +267,46 @@ class Parallel(Walk):
 
     def _call_here(self) -> Any:
         """A result for which no other thread works; long calls in a row are the last of these."""
-        if self.work.ended:
+        work, count = self.work, 1
+        if work.slots:  # saved, or one of them failed
+            return work.result(work.slots.popleft())
+        if work.ended:
             raise StopIteration
-        start = time.thread_time_ns()  # not how long it had to wait for other threads
+        start, before = time.thread_time_ns(), time.perf_counter_ns()
         try:
-            return self.work.call(next(self.source))
+            if self.together is None:
+                return work.call(next(self.source))
+            count = self._take_run()
+            return self.made.popleft() if self.made else work.result(work.slots.popleft())
         except StopIteration:
-            self.work.ended = True
+            work.ended = True
             raise
         finally:
-            long = time.thread_time_ns() - start > _LONG
+            # The work, and not how long it had to wait for other threads.
+            long = time.thread_time_ns() - start > _LONG * count
             self.patience = self.patience - 1 if long else _PATIENCE
+            self.run.took(time.perf_counter_ns() - before, count)
+
+    def _take_run(self) -> int:
+        """Makes the results for the elements of the next run; gives their number, at least 1."""
+        assert self.together is not None
+        elements: list[Any] = []
+        slots = self.work.slots
+        while len(elements) < self.run.size and not slots:
+            try:
+                elements.append(next(self.source))
+            except BaseException as error:  # in its place, as the results of calls
+                slots.append(_Slot(error=error))
+        results = self.together(elements) if len(elements) > 1 else None
+        if results is None:
+            slots.extendleft([_called(self.work.call, element) for element in elements][::-1])
+        else:
+            self.made.extend(results)
+        return len(self.made) + len(slots)
 
     def save(self, state: State) -> None:
-        with self.work.paused() as slots:
+        with self.work.paused() as found:
+            slots = [*map(_Slot, self.made), *found]
             super().save(state)
             self.put(state, "invocation_results.size", len(slots))
             for index, slot in enumerate(slots):
@@ -285,13 +319,12 @@ class Parallel(Walk):
         super().restore(state)
         self.work.source = self.source
         for index in range(self.integer(state, "invocation_results.size")):
-            name, slot = f"invocation_results[{index}]", _Slot()
-            slot.ready = True
-            slot.error, slot.result = self.get_result(state, name)
+            name = f"invocation_results[{index}]"
+            error, result = self.get_result(state, name)
+            slot = _Slot(result, error)
             if self.has(state, f"{name}.end_of_input"):
                 slot.error = StopIteration()
             self.work.slots.append(slot)
-            self.patience = 0  # these results come first
 
 
 class _Slot:
@@ -299,10 +332,19 @@ class _Slot:
 
     __slots__ = ("error", "ready", "result")
 
-    def __init__(self) -> None:
-        self.ready = False
-        self.error: BaseException | None = None
-        self.result: Any = None
+    def __init__(
+        self, result: Any = None, error: BaseException | None = None, ready: bool = True
+    ) -> None:
+        self.ready = ready
+        self.error = error
+        self.result = result
+
+
+def _called(call: Callable[[Any], Any], element: Any) -> _Slot:
+    try:
+        return _Slot(call(element))
+    except BaseException as error:  # it belongs to whoever takes the result
+        return _Slot(error=error)
 
 
 class _Work:
@@ -359,7 +401,7 @@ class _Work:
             if self.closed or self.ended:
                 return None, None
             self.active += 1
-        slot, element = _Slot(), None
+        slot, element = _Slot(ready=False), None
         try:
             with at_work:
                 element = next(self.source)
@@ -412,7 +454,11 @@ class _Work:
                 done = self._waiting = threading.Lock()
                 done.acquire()
             wait(waits, done)
-        if isinstance(slot.error, StopIteration):  # the function says that this is the end
+        return self.result(slot)
+
+    def result(self, slot: _Slot) -> Any:
+        """What a slot holds that was taken out: a result, an error or the end."""
+        if isinstance(slot.error, StopIteration):
             self.close()
             self.closed, self.ended = False, True
             self.slots.clear()

@@ -54,7 +54,22 @@ def batch_of(elements: Sequence[Element]) -> Element:
 
 def _stack(values: Sequence[Any], component: int) -> Any:
     first = values[0]
-    shape = tuple(first.shape)
+    if isinstance(first, torch.Tensor):
+        try:
+            return torch.stack(values)  # type: ignore[arg-type]
+        except RuntimeError:
+            _check_shapes(values, component)
+            raise
+    _check_shapes(values, component)
+    stacked = np.empty((len(values), *first.shape), object)
+    for index, value in enumerate(values):
+        is_scalar = isinstance(value, np.ndarray) and not value.shape
+        stacked[index] = value[()] if is_scalar else value
+    return stacked
+
+
+def _check_shapes(values: Sequence[Any], component: int) -> None:
+    shape = tuple(values[0].shape)
     for index, value in enumerate(values):
         if tuple(value.shape) != shape:
             raise invalid(
@@ -62,15 +77,6 @@ def _stack(values: Sequence[Any], component: int) -> Any:
                 f"element had shape {shape_text(shape)} and element {index} had shape "
                 f"{shape_text(tuple(value.shape))}."
             )
-    if isinstance(first, torch.Tensor):
-        if not shape and first.dtype in (torch.int64, torch.float32, torch.int32):
-            return torch.tensor([value.item() for value in values], dtype=first.dtype)
-        return torch.stack(values)
-    stacked = np.empty((len(values), *shape), object)
-    for index, value in enumerate(values):
-        is_scalar = isinstance(value, np.ndarray) and not shape
-        stacked[index] = value[()] if is_scalar else value
-    return stacked
 
 
 class Batching(Walk):

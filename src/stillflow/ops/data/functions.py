@@ -15,6 +15,11 @@ class Function(Protocol):
 
     def __call__(self, *values: Any) -> Sequence[Any]: ...
 
+    def on_rows(
+        self, elements: Sequence[tuple[Any, ...]], captured: Sequence[Any] = ()
+    ) -> Sequence[tuple[Any, ...]] | None:
+        """The results for several elements at once, or None if they must be asked for singly."""
+
 
 def function_of(node: Any, attribute: str) -> Function:
     """What the function that an attribute names computes.

@@ -71,6 +71,15 @@ def bound(function: Function, captured: Sequence[Any]) -> Callable[[Element], El
     return lambda element: tuple(function(*element, *captured))
 
 
+def bound_rows(
+    function: Function, captured: Sequence[Any], source: Dataset
+) -> Callable[[Sequence[Element]], Sequence[Element] | None] | None:
+    """The function of several elements at once; None where asking for them early may be seen."""
+    if source.stateful or not function.pure:
+        return None
+    return lambda elements: function.on_rows(elements, captured)
+
+
 def ending(call: Callable[[Element], Element], keeps_size: bool) -> Callable[[Element], Element]:
     """A function whose OutOfRangeError is the end of the dataset, or else a mistake."""
 
@@ -146,12 +155,13 @@ def parallel_map_dataset_kernel(node: Node) -> Any:
     def run(value: Any, *rest: Any) -> Dataset:
         source, threads = as_dataset(value), parallelism(scalar(rest[-1]))
         call = ending(bound(function, rest[:-1]), keeps)
+        together = bound_rows(function, rest[:-1], source)
 
         def make(context: Context, prefix: str) -> Elements:
             elements = source.iterate(context, prefix)
             function = timed(call, context.stats, prefix)
             in_order = ordered and not context.sloppy
-            return Parallel(context, elements, function, threads, in_order, name, pure)
+            return Parallel(context, elements, function, threads, in_order, name, pure, together)
 
         return Dataset("ParallelMap", types, shapes, make, source.size)
 
@@ -204,12 +214,14 @@ def map_and_batch_dataset_kernel(node: Node) -> Any:
             raise invalid("batch_size must be greater than zero.")
         threads = parallelism(calls)
         call = ending(bound(function, rest[:-3]), keeps)
+        together = bound_rows(function, rest[:-3], source)
 
         def make(context: Context, prefix: str) -> Elements:
             function = timed(call, context.stats, prefix)
             elements = Parallel(
-                context, source.iterate(context, prefix), function, threads, name=name, pure=pure
-            )
+                context, source.iterate(context, prefix), function, threads, True, name, pure,
+                together,
+            )  # fmt: skip
             elements.prefix = prefix
             return _MapBatching(elements, size, drop, _assigned)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.graph.arrays import string_scalar
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 from stillflow.ops.kernels import torch_type
@@ -21,7 +22,7 @@ def rows(components: Sequence[Any]) -> list[Tuple]:
 
 def _rows(batch: Any) -> list[Any]:
     if isinstance(batch, np.ndarray):
-        return [batch[i : i + 1].reshape(batch.shape[1:]) for i in range(len(batch))]
+        return list(map(string_scalar if batch.ndim == 1 else np.copy, batch))
     if batch.ndim == 1:
         return list(batch.unbind(0))
     return [row.clone() for row in batch.unbind(0)]
@@ -33,9 +34,13 @@ def stacked(elements: Sequence[Tuple]) -> Tuple:
 
 
 def _stack(column: tuple[Any, ...]) -> Any:
-    if isinstance(column[0], np.ndarray):
+    if not isinstance(column[0], np.ndarray):
+        return torch.stack(column)
+    if column[0].ndim:
         return np.stack(column)
-    return torch.stack(column)
+    made = np.empty(len(column), object)
+    made[:] = [string.item() for string in column]
+    return made
 
 
 def padded(elements: Sequence[Tuple], shapes: Sequence[tuple[int | None, ...]]) -> Tuple:
