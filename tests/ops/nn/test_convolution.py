@@ -12,6 +12,7 @@ from tests.ops.nn.running import image, run
 import stillflow as tf
 
 WAYS = list(itertools.product([3, 4, 7], [1, 2, 3], [1, 2, 3], ["SAME", "VALID"]))
+POINTS = list(itertools.product([1, 5, 6], [1, 2, 3], [1, 2]))
 
 
 def convolve(x, w, stride, padding, rate=1):
@@ -54,6 +55,26 @@ def test_gradients_are_the_transpose_of_the_convolution(size, window, stride, pa
     np.testing.assert_allclose(np.vdot(for_image, feeds[x]), total, rtol=1e-6)
     np.testing.assert_allclose(np.vdot(for_filter, feeds[w]), total, rtol=1e-6)
     assert for_image.shape == x.shape and for_filter.shape == w.shape
+
+
+@pytest.mark.parametrize("size,stride,dilation", POINTS)
+@pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
+def test_a_window_of_one_place_multiplies_channels(size, stride, dilation, data_format):
+    images, w = image(2, size, 6, 3), image(1, 1, 3, 4, seed=1)
+    x = tf.constant(images if data_format == "NHWC" else images.transpose(0, 3, 1, 2))
+    weight = tf.constant(w)
+    y = tf.nn.conv2d(x, weight, stride, "SAME", data_format=data_format, dilations=dilation)
+    grads = tf.gradients(y, [x, weight])
+    value, for_image, for_filter = run([y, *grads], {})
+    if data_format == "NCHW":
+        value, for_image = (each.transpose(0, 2, 3, 1) for each in (value, for_image))
+    seen = images[:, ::stride, ::stride]
+    np.testing.assert_allclose(value, seen @ w[0, 0], rtol=1e-5, atol=1e-5)
+    expected = np.zeros_like(images)
+    expected[:, ::stride, ::stride] = w.sum((0, 1, 3))
+    np.testing.assert_allclose(for_image, expected, rtol=1e-5, atol=1e-5)
+    rows = np.repeat(seen.sum((0, 1, 2))[:, None], 4, axis=1)
+    np.testing.assert_allclose(for_filter[0, 0], rows, rtol=1e-4, atol=1e-4)
 
 
 def test_both_data_formats_agree():

@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from stillflow.graph.lazy import F, aten, torch
+from stillflow.ops.nn import pointwise
 from stillflow.ops.nn.windows import (
     Pair,
     channel_axis,
@@ -93,9 +94,7 @@ def _geometry(slide: Slide, image: tuple[int, ...], filter: tuple[int, ...]) -> 
     channels = image[channel_axis(form)]
     groups = channels // filter[-2] if filter[-2] else 1
     is_channels_last = not form.startswith(b"NC")
-    return Geometry(
-        strides, dilations, padding, is_channels_last, max(groups, 1), (image, filter)
-    )
+    return Geometry(strides, dilations, padding, is_channels_last, max(groups, 1), (image, filter))
 
 
 @lru_cache(1024)
@@ -217,6 +216,8 @@ def convolution(image: Any, filter: Any, geometry: Geometry) -> Any:
     """What Conv2D and Conv3D run."""
     if not image.numel():
         return zeros(image, _result_shape(image.shape, filter.shape, geometry))
+    if pointwise.applies(image, geometry):
+        return pointwise.convolution(image, filter, geometry)
     return image_out(convolve(image_in(image, geometry), filter_in(filter), geometry), geometry)
 
 
@@ -224,6 +225,8 @@ def input_gradient(filter: Any, grad: Any, shape: Sequence[int], geometry: Geome
     """The gradient for an image of `shape` (in the graph's order)."""
     if not grad.numel():
         return zeros(grad, shape)
+    if pointwise.applies(grad, geometry):
+        return pointwise.input_gradient(filter, grad, shape, geometry)
     shape = sizes_in(shape, geometry)
     grad = image_in(grad, geometry)
     image = empty_image(grad, shape, geometry)
@@ -235,6 +238,8 @@ def filter_gradient(image: Any, grad: Any, shape: Sequence[int], geometry: Geome
     """The gradient for a filter of `shape` (HWIO)."""
     if not grad.numel():
         return zeros(grad, shape)
+    if pointwise.applies(grad, geometry):
+        return pointwise.filter_gradient(image, grad, shape, geometry)
     image = padded(image_in(image, geometry), geometry)
     weight = filter_in(grad.new_empty(tuple(shape)))
     _, found = backward(image_in(grad, geometry), image, weight, geometry, [False, True])
@@ -245,6 +250,11 @@ def both_gradients(image: Any, filter: Any, grad: Any, geometry: Geometry) -> tu
     """`input_gradient` and `filter_gradient` in one call."""
     if not grad.numel():
         return zeros(grad, image.shape), zeros(grad, filter.shape)
+    if pointwise.applies(grad, geometry):
+        return (
+            pointwise.input_gradient(filter, grad, image.shape, geometry),
+            pointwise.filter_gradient(image, grad, filter.shape, geometry),
+        )
     image = image_in(image, geometry)
     found, weight = backward(
         image_in(grad, geometry), padded(image, geometry), filter_in(filter), geometry,
