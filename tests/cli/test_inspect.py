@@ -167,3 +167,19 @@ def test_a_checkpoint_of_a_gigabyte_is_verified_in_little_time_and_memory(tmp_pa
     found = report(tmp_path / "model")
     assert time.process_time() - start < 5  # a second or less where nobody else computes
     assert found["checksums"] == "right" and found["parameters"] == count * size // 4
+
+
+def test_models_of_tensorflow_lite(tmp_path):
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 4], "x")
+        y = tf.nn.relu(tf.matmul(x, tf.ones([4, 3])), "y")
+        content = tf.lite.TFLiteConverter.from_session(session, [x], [y]).convert()
+    (tmp_path / "model.tflite").write_bytes(content)
+    found = report(tmp_path / "model.tflite")
+    assert found["kind"] == "TensorFlow Lite model"
+    assert found["inputs"] == {"x": "float32 (1,4)"}
+    assert found["outputs"] == {"y": "float32 (1,3)"}
+    assert found["operators"] == {"FULLY_CONNECTED": 1}
+    assert found["constants"] == {"count": 2, "bytes": 60}
+    (tmp_path / "damaged.tflite").write_bytes(content[:200])
+    assert "damaged" in report(tmp_path / "damaged.tflite")["error"]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 import stillflow as tf
+from stillflow.eager import v2_behavior
 
 
 def test_disabling_the_second_generation_restores_the_defaults_of_the_first():
@@ -27,3 +30,30 @@ def test_tensors_of_graphs_compare_as_objects_whatever_the_switch_says():
             assert len({one, same}) == 2
     finally:
         tf.disable_tensor_equality()
+
+
+def test_enabling_the_second_generation_changes_what_graphs_are_made_of():
+    tf.reset_default_graph()
+    tf.compat.v2.enable_v2_behavior()
+    try:
+        assert tf.executing_eagerly() and v2_behavior.is_enabled
+        with tf.Graph().as_default() as graph, tf.Session() as session:
+            x = tf.placeholder(tf.float32, [None])
+            assert x.shape[0] is None
+            variable = tf.Variable(1.0)
+            chosen = tf.cond(x[0] > 0, lambda: variable * 2.0, lambda: 0.0)
+            assert {"VarHandleOp", "If"} <= {op.type for op in graph.get_operations()}
+            session.run(tf.compat.v1.global_variables_initializer())
+            assert session.run(chosen, {x: [3]}) == 2.0
+        with pytest.raises(tf.errors.UnimplementedError, match="would run eagerly"):
+            tf.add(1, 2)
+    finally:
+        tf.compat.v1.disable_v2_behavior()
+    assert not v2_behavior.is_enabled
+
+
+def test_the_second_generation_comes_before_any_graph():
+    tf.get_default_graph()
+    with pytest.raises(ValueError, match="must be called at program startup"):
+        tf.enable_v2_behavior()
+    assert not tf.control_flow_v2_enabled()

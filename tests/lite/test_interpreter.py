@@ -161,5 +161,5 @@ def test_an_operator_that_is_not_supported_is_named():
 
     model = read_model(content_of("mlp"))
     model.operator_codes[0].builtin = OPERATORS.index("SVDF")
-    with pytest.raises(ValueError, match="operator SVDF is not supported"):
+    with pytest.raises(ValueError, match="operators are not supported by Stillflow: SVDF"):
         tf.lite.Interpreter(model_content=write_model(model))

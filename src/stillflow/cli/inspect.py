@@ -1,4 +1,4 @@
-"""Say what is in a checkpoint, graph, SavedModel, TFRecord file or event file.
+"""Say what is in a checkpoint, graph, SavedModel, TensorFlow Lite model, TFRecord or event file.
 
 Nothing in the file is run, and no tensor is computed.
 """
@@ -68,7 +68,7 @@ def inspect(path: str, verify: bool = True) -> dict[str, Any]:
 
 
 def _describe(kind: kinds.Kind, verify: bool) -> dict[str, Any]:
-    from stillflow.cli.inspection import checkpoints, graphs, records
+    from stillflow.cli.inspection import checkpoints, graphs, lite_models, records
 
     if kind.name == kinds.RECORDS:
         return records.describe_records(kind)
@@ -76,6 +76,8 @@ def _describe(kind: kinds.Kind, verify: bool) -> dict[str, Any]:
         return records.describe_events(kind)
     if kind.name == kinds.GRAPH:
         return graphs.describe_graph(kind)
+    if kind.name == kinds.LITE_MODEL:
+        return lite_models.describe_lite_model(kind)
     if kind.name == kinds.SAVED_MODEL:
         return graphs.describe_saved_model(kind)
     if kind.name == kinds.CHECKPOINT:

@@ -19,12 +19,14 @@ CHECKPOINT_STATE = "checkpoint state"
 DIRECTORY = "directory"
 EVENTS = "event file"
 GRAPH = "graph"
+LITE_MODEL = "TensorFlow Lite model"
 RECORDS = "TFRecord file"
 SAVED_MODEL = "SavedModel"
 UNKNOWN = "unknown"
 
 _HEAD = 512
 _TABLE_MAGIC = struct.pack("<Q", 0xDB4775248B80FB57)
+_LITE_IDENTIFIER = b"TFL3"
 _PART = re.compile(r"(.*)\.(?:index|data-\d{5}-of-\d{5})", re.DOTALL)
 _TEXT = re.compile(rb"\s*(?:#[^\n]*\n\s*)*([a-z_]+)\s*[:{]")
 _TEXT_GRAPHS = frozenset({
@@ -106,6 +108,8 @@ def _file(path: str, head: bytes, ends_as_table: bool) -> Kind:
         return Kind(SAVED_MODEL, path)
     if word and word[1] in _TEXT_STATES:
         return Kind(CHECKPOINT_STATE, path)
+    if head[4:8] == _LITE_IDENTIFIER:
+        return Kind(LITE_MODEL, path)
     guess = sniff.describe(head)
     if guess is None and os.path.basename(path).startswith("saved_model.pb"):
         return Kind(SAVED_MODEL, path)

@@ -57,6 +57,9 @@ class Interpreter:
             raise NotImplementedError("Delegates of TensorFlow Lite are not supported by Stillflow")
         content = model_content if model_content else _read(model_path)
         self._subgraph = Subgraph(read_model(bytes(content)))
+        if self._subgraph.lacking:
+            lacking = ", ".join(sorted(self._subgraph.lacking))
+            raise ValueError(f"These operators are not supported by Stillflow: {lacking}")
         self._shapes: dict[int, tuple[int, ...]] = {}  # other than the file says
         self._forget()
         self._states: dict[int, Array] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -124,12 +125,8 @@ def translates(table: dict[str, Translate], *kinds: str) -> Callable[[Translate]
     return put
 
 
-def translation(node: Node) -> Translate:
-    """Returns the function that translates an operator.
-
-    Raises:
-      ValueError: If there is none.
-    """
+def translation(node: Node) -> tuple[str, Translate | None]:
+    """Returns what kind of operator it is, and the function that translates it if there is one."""
     # Importing these fills the tables.
     from stillflow.lite import float_operators, hybrid_operators, quantized_operators  # noqa: F401
 
@@ -139,20 +136,23 @@ def translation(node: Node) -> Translate:
         table, manner = HYBRID, "hybrid "
     else:
         table, manner = FLOAT, ""
-    if node.kind not in table:
-        raise ValueError(f"The {manner}operator {node.kind} is not supported by Stillflow")
-    return table[node.kind]
+    return manner + node.kind, table.get(node.kind)
 
 
 class Subgraph:
     """The part of a model that is run, checked.
 
+    Attributes:
+      tensors: its tensors.
+      inputs, outputs: the indices of its inputs and outputs.
+      operators: the kind of each, its options, and the indices of what it reads and writes.
+      lacking: the kinds of operators that Stillflow lacks, and how many of each there are.
+
     Args:
       model: the model.
 
     Raises:
-      ValueError: If an index in it leads nowhere, an operator is used before what it reads, or
-        Stillflow lacks an operator.
+      ValueError: If an index in it leads nowhere.
     """
 
     def __init__(self, model: Table) -> None:
@@ -168,8 +168,8 @@ class Subgraph:
             inputs = self._indices(operator.inputs, f"an input of {kind}", optional=True)
             outputs = self._indices(operator.outputs, f"an output of {kind}")
             self.operators.append((kind, operator.options, inputs, outputs))
-        for operator in self.operators:
-            translation(self._node(operator, {}))
+        kinds = (translation(self._node(operator, {})) for operator in self.operators)
+        self.lacking = collections.Counter(kind for kind, function in kinds if function is None)
 
     def _indices(self, given: Iterable[int] | None, what: str, optional: bool = False) -> list[int]:
         indices = list(given or ())
@@ -218,7 +218,10 @@ class Subgraph:
                     f"{kind} reads tensor {self.tensors[missing[0]].name}, which nothing computes"
                 )
             node = self._node(operator, values)
-            made = translation(node)(node)
+            name, translate = translation(node)
+            if translate is None:
+                raise ValueError(f"The operator {name} is not supported by Stillflow")
+            made = translate(node)
             made = made if isinstance(made, (list, tuple)) else [made]
             values.update(zip(outputs, made))
         return values
