@@ -61,6 +61,16 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.contrib.layers.summaries",
     },
     "tensorflow.contrib.layers.python.layers.utils": {"*": "stillflow.contrib.layers.utils"},
+    "tensorflow.contrib.learn.python.learn.preprocessing": {
+        "*": "stillflow.contrib.learn.preprocessing.text"
+             " stillflow.contrib.learn.preprocessing.categorical_vocabulary",
+    },
+    "tensorflow.contrib.learn.python.learn.preprocessing.categorical_vocabulary": {
+        "*": "stillflow.contrib.learn.preprocessing.categorical_vocabulary",
+    },
+    "tensorflow.contrib.learn.python.learn.preprocessing.text": {
+        "*": "stillflow.contrib.learn.preprocessing.text",
+    },
     "tensorflow.contrib.rnn.python.ops.core_rnn_cell": {
         "_BIAS_VARIABLE_NAME": "stillflow.nn.rnn_cell.base:BIAS",
         "_Linear": "stillflow.contrib.rnn.linear:Linear",

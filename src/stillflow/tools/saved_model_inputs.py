@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import io
-import pickle
 import re
 import warnings
 from typing import Any
@@ -13,19 +12,7 @@ import numpy as np
 
 from stillflow.files.file_io import FileIO
 from stillflow.protos import Example
-
-# What a pickle of an array is made of. Others may run anything.
-_OF_ARRAYS = {
-    (f"numpy.{core}.multiarray", name)
-    for core in ("core", "_core") for name in ("_reconstruct", "scalar")
-} | {("numpy", "ndarray"), ("numpy", "dtype"), ("_codecs", "encode")}  # fmt: skip
-
-
-class _ArrayUnpickler(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in _OF_ARRAYS:
-            raise pickle.UnpicklingError(f"a pickle of arrays does not need {module}.{name}")
-        return super().find_class(module, name)
+from stillflow.util import pickles
 
 
 def preprocess_inputs_arg_string(inputs_str: str) -> dict[str, tuple[str, str | None]]:
@@ -188,4 +175,4 @@ def _load(path: str) -> Any:
         content = file.read()
     if content.startswith((b"\x93NUMPY", b"PK")):
         return np.load(io.BytesIO(content))
-    return _ArrayUnpickler(io.BytesIO(content)).load()
+    return pickles.loads(content, pickles.ARRAYS, "a pickle of arrays")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import pickle
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from stillflow.graph.export import export
 from stillflow.keras.backend.config import image_data_format
 from stillflow.keras.utils.downloads import get_file
+from stillflow.util import pickles
 
 ORIGIN = "https://storage.googleapis.com/tensorflow/tf-keras-datasets/"
 _CIFAR = "https://www.cs.toronto.edu/~kriz/"
@@ -88,21 +88,9 @@ def load_cifar100(label_mode: str = "fine") -> tuple[Split, Split]:
     return train, test
 
 
-class _Arrays(pickle.Unpickler):
-    """Reads arrays and nothing that could run."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module.split(".")[0], name) in {
-            ("numpy", "_reconstruct"), ("numpy", "ndarray"), ("numpy", "dtype"),
-            ("_codecs", "encode"),
-        }:  # fmt: skip
-            return super().find_class(module, name)
-        raise pickle.UnpicklingError(f"{module}.{name} is no part of a data set.")
-
-
 def _read_batch(path: str, label_key: str) -> Split:
     with open(path, "rb") as file:
-        content = _Arrays(file, encoding="bytes").load()
+        content = pickles.loads(file.read(), pickles.ARRAYS, "a data set", encoding="bytes")
     images = content[b"data"].reshape(-1, 3, 32, 32)
     if image_data_format() == "channels_last":
         images = images.transpose(0, 2, 3, 1)

@@ -1,0 +1,85 @@
+"""Pickles of known things only; others could run anything when they are read."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Mapping
+from types import FunctionType
+from typing import Any
+
+Names = Mapping[tuple[str, str], Any]
+
+# What arrays are made of, in files of any NumPy; None stands for the thing itself.
+ARRAYS: Names = dict.fromkeys(
+    [
+        ("numpy", "ndarray"),
+        ("numpy", "dtype"),
+        ("numpy.core.multiarray", "_reconstruct"),
+        ("numpy.core.multiarray", "scalar"),
+        ("numpy._core.multiarray", "_reconstruct"),
+        ("numpy._core.multiarray", "scalar"),
+        ("_codecs", "encode"),
+    ]
+)
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, content: bytes, known: Names, what: str, encoding: str) -> None:
+        super().__init__(io.BytesIO(content), encoding=encoding)
+        self._known, self._what = known, what
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in self._known:
+            raise pickle.UnpicklingError(f"{module}.{name} is no part of {self._what}.")
+        found = self._known[module, name]
+        return super().find_class(module, name) if found is None else found
+
+
+_InPython: Any = pickle._Pickler  # the faster one names things as it finds them
+
+
+class _Pickler(_InPython):  # type: ignore[misc]
+    def __init__(self, file: io.BytesIO, known: Names, what: str) -> None:
+        super().__init__(file, protocol=2)
+        self._names = {value: names for names, value in known.items()}
+        self._what = what
+
+    def save_global(self, obj: Any, name: str | None = None) -> None:
+        if obj not in self._names:
+            raise pickle.PicklingError(f"{obj!r} cannot be saved in {self._what}.")
+        self.write(pickle.GLOBAL + "{}\n{}\n".format(*self._names[obj]).encode())
+        self.memoize(obj)
+
+    dispatch = {**_InPython.dispatch, FunctionType: save_global}
+
+
+def loads(content: bytes, known: Names, what: str, encoding: str = "ASCII") -> Any:
+    """What a pickle holds.
+
+    Args:
+      content: the pickle.
+      known: (module, name) in the pickle -> what it stands for, None for what it names.
+      what: what the pickle should hold, for the error.
+      encoding: of the strings of Python 2, as of `pickle.loads`.
+
+    Raises:
+      pickle.UnpicklingError: if it names anything else.
+    """
+    return _Unpickler(content, known, what, encoding).load()
+
+
+def dumps(value: Any, known: Names, what: str) -> bytes:
+    """A pickle that `loads` takes.
+
+    Args:
+      value: what to write.
+      known: (module, name) in the pickle -> the class or function that it stands for.
+      what: what the pickle holds, for the error.
+
+    Raises:
+      pickle.PicklingError: if another class or function belongs to it.
+    """
+    file = io.BytesIO()
+    _Pickler(file, known, what).dump(value)
+    return file.getvalue()
