@@ -132,4 +132,4 @@ def test_parts_of_shapes():
 def test_how_shapes_are_shown():
     assert dims.to_string((2, None)) == "[2,?]"
     assert dims.to_string(()) == "[]"
-    assert dims.to_string(None) == "<unknown>"
+    assert dims.to_string(None) == "?"

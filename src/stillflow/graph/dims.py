@@ -49,9 +49,9 @@ def same(a: Dims, b: Dims) -> bool:
 
 
 def to_string(dims: Dims) -> str:
-    """The shape as messages show it: "[2,?]", or "<unknown>"."""
+    """The shape as messages of shape inference show it: "[2,?]", or "?" if nothing is known."""
     if dims is None:
-        return "<unknown>"
+        return "?"
     return "[" + ",".join(["?" if dim is None else str(dim) for dim in dims]) + "]"
 
 

@@ -374,4 +374,6 @@ def inputs_of_unknown_rank(tf):
         "reverse": tf.reverse(x, [0]),
         "matmul": tf.matmul(x, tf.ones([2, 3])),
     }
-    return Run(fetches, {x: numbers(2, 2)})
+    y = tf.placeholder(tf.float32)
+    counted = {"unique": tf.unique(y), "counts": tf.unique_with_counts(y)}
+    return [Run(fetches, {x: numbers(2, 2)}), Run(counted, {y: [2.0, 1.0, 2.0]})]

@@ -67,6 +67,19 @@ def solvers(tf):
     return Run(fetches, {a: A, b: RIGHT})
 
 
+@program(rtol=1e-4, atol=1e-5, reason=LAST_DIGITS)
+def solvers_of_unknown_rank(tf):
+    unknown = tf.placeholder(tf.float32)
+    a, right = tf.placeholder(tf.float32, [None, 3, 3]), tf.placeholder(tf.float32, [2, None, 2])
+    fetches = {
+        "matrix": tf.linalg.solve(unknown, right),
+        "right": tf.linalg.solve(a, unknown),
+        "both": tf.linalg.solve(unknown, unknown),
+        "triangular": tf.linalg.triangular_solve(unknown, right),
+    }
+    return Run(fetches, {unknown: BATCH, a: BATCH, right: np.stack([RIGHT, RIGHT])})
+
+
 @program(rtol=1e-3, atol=1e-4, reason=LAST_DIGITS)
 def eigenvalues(tf):
     a = tf.placeholder(tf.float32, [None, 3, 3])

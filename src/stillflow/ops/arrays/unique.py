@@ -32,10 +32,10 @@ unique_with_counts_v2_op = op(
 
 
 def unique_shape(node: Node) -> Any:
-    if len(node.inputs) == 1:
-        dims_lib.with_rank(node.dims(0), 1)
     dims = node.dims(0)
-    if dims is None or len(dims) != 1:  # rows are told apart, not elements
+    if len(node.inputs) == 1:
+        dims_lib.with_rank(dims, 1)
+    elif dims is None or len(dims) != 1:  # rows are told apart, not elements
         return [None, (None,), (None,)][: len(node.outputs)]
     return [(None,), dims, (None,)][: len(node.outputs)]
 

@@ -27,8 +27,11 @@ def solve_shape(node: Node) -> Any:
     """A square matrix, and right-hand sides of as many rows, in equal batches."""
     matrix = dims.with_rank_at_least(node.dims(0), 2)
     rhs = dims.with_rank_at_least(node.dims(1), 2)
-    if matrix is None or rhs is None:
+    if matrix is None and rhs is None:
         return None
+    # What one of them does not tell, the other does.
+    matrix = matrix or (*rhs[:-2], None, None)
+    rhs = rhs or (*matrix[:-2], None, None)
     size = dims.merge_dim(matrix[-2], matrix[-1])
     batch = dims.merge(matrix[:-2], rhs[:-2])
     assert batch is not None

@@ -21,17 +21,13 @@ gather_tree_op = op("""
 """)
 
 
-@gather_tree_op.check
-def gather_tree_check(node: Node) -> None:
+@gather_tree_op.shape
+def gather_tree_shape(node: Node) -> Any:
     steps = dims.merge(dims.with_rank(node.dims(0), 3), node.dims(1))
     (batch,) = dims.with_rank(node.dims(2), 1)
     dims.with_rank(node.dims(3), 0)
-    dims.merge_dim(batch, dims.dim(steps, 1))
-
-
-@gather_tree_op.shape
-def gather_tree_shape(node: Node) -> Any:
-    return dims.merge(dims.with_rank(node.dims(0), 3), node.dims(1))
+    batch = dims.merge_dim(dims.dim(steps, 1), batch)
+    return dims.merge(steps, (None, batch, None))
 
 
 @gather_tree_op.kernel
