@@ -8,7 +8,7 @@ import pytest
 from stillflow.ops.parsing import spans, wire
 from stillflow.protos import Feature
 
-MANY = 300  # numbers whose lengths take two bytes
+MANY = 120  # values whose lengths take two bytes
 
 
 def floats(*values):
@@ -17,6 +17,10 @@ def floats(*values):
 
 def integers(*values):
     return Feature(int64_list={"value": values}).SerializeToString()
+
+
+def strings(*values):
+    return Feature(bytes_list={"value": values}).SerializeToString()
 
 
 CASES = {
@@ -30,26 +34,51 @@ CASES = {
         [integers(1), integers(127, 128), b"", integers()],
         [integers(-1, 2**63 - 1, -(2**63)), integers(300), integers(5), b""],
         [integers(*range(MANY)), integers(), integers(7), integers(*range(MANY))],
-        [integers(*range(MANY * 10))] * 4,
+        [integers(*range(MANY))] * 4,
     ],
 }
+
+
+CASES["string"] = [
+    [strings(b"one"), strings(b""), b"", strings()],
+    [strings(bytes(4 * MANY)), strings(b"x"), strings(), strings(b"y")],
+]
+
+
+def one_by_one(rows, kind):
+    """Features decoded together, but each for itself if another one is special."""
+    runs = [slice(place, place + 1) for place in range(len(rows))]
+    return spans.decode(spans.join(rows), kind, runs)
 
 
 @pytest.mark.parametrize("kind", CASES)
 def test_values_and_counts_are_those_of_each_feature(kind):
     rows = CASES[kind]
-    found = spans.decode(spans.join(rows), kind)
-    for row, feature in zip(rows, found, strict=True):
+    for row, block in zip(rows, one_by_one(rows, kind), strict=True):
         expected = wire.decode(row, kind)
-        np.testing.assert_array_equal(feature.values, expected.values)
-        np.testing.assert_array_equal(feature.counts, expected.counts)
+        np.testing.assert_array_equal(block.values, expected.values)
+        np.testing.assert_array_equal(block.counts, [expected.counts])
+        assert block.present.tolist() == [list(map(bool, row))]
 
 
-def test_long_features_are_read_too():
-    rows = [[floats(*np.arange(1_000 + n)) for n in range(3)]]
-    (found,) = spans.decode(spans.join(rows), "float")
-    np.testing.assert_array_equal(found.counts, [1_000, 1_001, 1_002])
-    np.testing.assert_array_equal(found.values[1_000:2_001], np.arange(1_001))
+@pytest.mark.parametrize("kind", CASES)
+def test_features_of_a_run_stand_one_after_the_other(kind):
+    rows = CASES[kind][:2]
+    (block,) = spans.decode(spans.join(rows), kind, [slice(0, 2)])
+    expected = wire.decode([*rows[0], *rows[1]], kind)
+    np.testing.assert_array_equal(block.values, expected.values)
+    np.testing.assert_array_equal(block.counts.ravel(), expected.counts)
+
+
+def test_features_of_one_size_are_read_too():
+    rows = [[floats(*np.arange(100) + n) for n in range(3)]]
+    (block,) = one_by_one(rows, "float")
+    np.testing.assert_array_equal(block.counts, [[100, 100, 100]])
+    np.testing.assert_array_equal(block.values[100:200], np.arange(100) + 1)
+
+
+def test_long_features_are_left_to_the_caller():
+    assert one_by_one([[floats(*range(1_000))] * 3], "float") == [None]
 
 
 STRANGE = {
@@ -60,16 +89,33 @@ STRANGE = {
     "half a number": b"\x12\x05\x0a\x03abc",
     "an endless length": b"\x12" + b"\xff" * 12,
     "one byte": b"\x12",
+    "three bytes": b"\x12\x01\x0a",
 }
 
 
 @pytest.mark.parametrize("raw", STRANGE.values(), ids=STRANGE)
 def test_what_is_written_otherwise_is_left_to_the_caller(raw):
-    found = spans.decode(spans.join([[floats(1.0), raw], [floats(2.0), b""]]), "float")
-    assert found[0] is None
-    np.testing.assert_array_equal(found[1].values, [2.0])
+    first, second = one_by_one([[floats(1.0), raw], [floats(2.0), b""]], "float")
+    assert first is None
+    np.testing.assert_array_equal(second.values, [2.0])
+    np.testing.assert_array_equal(second.counts, [[1, 0]])
+
+
+def test_a_run_with_one_special_feature_is_left_to_the_caller():
+    rows = [[floats(1.0)], [integers(1)], [floats(2.0)]]
+    first, second = spans.decode(spans.join(rows), "float", [slice(0, 2), slice(2, 3)])
+    assert first is None
+    np.testing.assert_array_equal(second.values, [2.0])
+
+
+def test_two_strings_are_left_to_the_caller():
+    assert one_by_one([[strings(b"a", b"b"), strings(b"c")]], "string") == [None]
 
 
 def test_integers_that_go_on_past_the_end_are_left_to_the_caller():
-    found = spans.decode(spans.join([[b"\x1a\x03\x0a\x01\x80", integers(1)]]), "int64")
-    assert found == [None]
+    assert one_by_one([[b"\x1a\x03\x0a\x01\x80", integers(1)]], "int64") == [None]
+
+
+def test_integers_longer_than_any_are_left_to_the_caller():
+    raw = b"\x1a\x0d\x0a\x0b" + b"\x80" * 10 + b"\x01"
+    assert one_by_one([[integers(1), raw], [integers(2)] * 2], "int64") == [None, None]

@@ -13,9 +13,11 @@ from stillflow.graph.constant_value import Dims
 from stillflow.graph.dtypes import DType, cpp_name
 from stillflow.graph.lazy import torch
 from stillflow.ops.parsing import wire
+from stillflow.ops.parsing.scanning import running_total
 
 # Says where an example or feature went wrong, before what went wrong.
 Where = Callable[[int], str]
+WhereOf = Callable[[Any, int], str]  # where a feature is one of several
 _VALUES = {"string": "bytes", "float": "float", "int64": "int64"}
 
 
@@ -69,104 +71,108 @@ def decoded(raws: Sequence[bytes], feature: Sparse | Dense, where: Where) -> wir
         raise refuse(f"{before}Data type: {error.actual} but expected type: {kind}") from None
 
 
-def as_tensor(values: Any, shape: tuple[int, ...]) -> Any:
+def as_block(found: wire.Decoded, raws: Sequence[bytes]) -> wire.Block:
+    """The values of one feature, and the bytes they are from, as those of several features."""
+    present = np.fromiter(map(bool, raws), bool, len(raws))
+    return wire.Block(found.values, found.counts[None], present[None])
+
+
+def as_tensor(values: np.ndarray, shape: tuple[int, ...]) -> Any:
     """Decoded values as a run-time value of that shape."""
-    if isinstance(values, list):
-        made = np.empty(len(values), dtype=object)
-        made[:] = values
-        return made.reshape(shape)
+    if values.dtype == object:
+        return values.reshape(shape)
     if not values.flags.writeable:
         values = values.copy()  # it is a view of bytes that are no tensor's memory
     return torch.from_numpy(values.reshape(shape))
 
 
-def sparse_columns(found: Sequence[wire.Decoded]) -> list[list[Any]]:
+def sparse_columns(block: wire.Block) -> list[tuple[Any, Any, Any]]:
     """Indices, values and shapes of sparse matrices of one row for each example."""
-    if not found:
-        return [[], [], []]
-    counts = np.stack([feature.counts for feature in found])
-    flat, totals = counts.ravel(), counts.sum(1)
-    indices = np.empty((int(totals.sum()), 2), np.int64)
-    indices[:, 0] = np.repeat(np.tile(np.arange(counts.shape[1]), len(found)), flat)
-    indices[:, 1] = np.arange(len(indices)) - np.repeat(np.cumsum(flat) - flat, flat)
-    shapes = np.full((len(found), 2), counts.shape[1])
+    values, counts, _ = block
+    flat, totals, rows = counts.ravel(), counts.sum(1), counts.shape[1]
+    places = np.empty((*counts.shape, 2), np.int64)
+    places[..., 0] = np.arange(rows)
+    places[..., 1] = (flat - running_total(flat)).reshape(counts.shape)
+    indices = np.repeat(places.reshape(-1, 2), flat, axis=0)
+    indices[:, 1] += np.arange(len(indices))
+    shapes = np.full((len(counts), 2), rows)
     shapes[:, 1] = counts.max(1, initial=0)
-    values = [as_tensor(feature.values, (len(feature.values),)) for feature in found]
-    parts = torch.from_numpy(indices).split(totals.tolist())
-    return [list(parts), values, list(torch.from_numpy(shapes).unbind())]
+    if values.dtype == object:
+        parts = np.split(values, running_total(totals)[:-1])
+    else:
+        parts = as_tensor(values, values.shape).split(totals.tolist())
+    split = torch.from_numpy(indices).split(totals.tolist())
+    return list(zip(split, parts, torch.from_numpy(shapes).unbind(), strict=True))
 
 
-def sparse_column(found: wire.Decoded) -> tuple[Any, Any, Any]:
-    """Indices, values and shape of a sparse matrix of one row for each example."""
-    (indices,), (values,), (shape,) = sparse_columns([found])
-    return indices, values, shape
-
-
-def dense_column(
-    raws: Sequence[bytes], feature: Dense, found: wire.Decoded, default: Any,
-    where: Where, missing: Callable[[int], str],
-) -> Any:  # fmt: skip
+def dense_columns(
+    features: Sequence[Dense], block: wire.Block, defaults: Sequence[Any], where: WhereOf,
+    missing: WhereOf,
+) -> Sequence[Any]:  # fmt: skip
     """Values [batch, *shape]; the default stands in for a feature that is not there.
 
     Raises:
       InvalidArgumentError: there are too many or too few values, or none and no default.
     """
-    size, shape = feature.size, feature.shape
-    assert shape is not None
-    sizes: tuple[int, ...] = (len(raws), *shape)  # type: ignore[arg-type]
-    if (found.counts == size).all() and (size or all(raws)):
-        return as_tensor(found.values, sizes)
-    present = np.fromiter(map(bool, raws), bool, len(raws))
-    wrong = np.flatnonzero(present & (found.counts != size))
-    if len(wrong):
-        index = int(wrong[0])
+    values, counts, present = block
+    size, shape = features[0].size, features[0].shape
+    wrong = present & (counts != size)
+    if wrong.any():
+        place, index = np.argwhere(wrong)[0].tolist()
+        feature = features[place]
         raise refuse(
-            f"{where(index)}Number of {_VALUES[cpp_name(feature.dtype)]} values != expected.  "
-            f"Values size: {found.counts[index]} but output shape: {shape_text(shape)}"
+            f"{where(feature, index)}Number of {_VALUES[cpp_name(feature.dtype)]} values != "
+            f"expected.  Values size: {counts[place, index]} but output shape: {shape_text(shape)}"
         )
-    filler = default if isinstance(default, np.ndarray) else default.numpy()
-    if (filler.size == 0 and size != 0) or (filler.size == 0 and not present.all()):
-        raise refuse(missing(int(np.flatnonzero(~present)[0])))
-    made = np.empty((len(raws), size), dtype=filler.dtype)
-    made[~present] = filler.reshape(-1)
-    made[present] = _as_array(found.values, filler.dtype).reshape(-1, size)
-    return _wrapped(made.reshape(sizes))
+    if not present.all():
+        found, values = values, np.empty((*counts.shape, size), dtype=values.dtype)
+        for feature, there, default, rows in zip(features, present, defaults, values, strict=True):
+            if there.all():
+                continue
+            filler = default if isinstance(default, np.ndarray) else default.numpy()
+            if not filler.size:
+                raise refuse(missing(feature, int(np.flatnonzero(~there)[0])))
+            rows[~there] = filler.reshape(-1)
+        values[present] = found.reshape(np.count_nonzero(present), size)
+    return list(as_tensor(values, (*counts.shape, *shape)))  # type: ignore[arg-type, misc]
 
 
-def padded_column(feature: Dense, found: wire.Decoded, default: Any, where: Where) -> Any:
+def padded_columns(
+    features: Sequence[Dense], block: wire.Block, defaults: Sequence[Any], where: WhereOf
+) -> Sequence[Any]:
     """Values [batch, longest, *rest], filled up with the default.
 
     Raises:
       InvalidArgumentError: the values of an example do not make whole rows.
     """
-    size, shape, counts = feature.size, feature.shape, found.counts
+    parts = np.split(block.values, running_total(block.counts.sum(1))[:-1])
+    return [
+        _padded(feature, values, counts, default, where)
+        for feature, values, counts, default in zip(
+            features, parts, block.counts, defaults, strict=True
+        )
+    ]
+
+
+def _padded(
+    feature: Dense, values: np.ndarray, counts: np.ndarray, default: Any, where: WhereOf
+) -> Any:
+    size, shape = feature.size, feature.shape
     assert shape is not None
     broken = np.flatnonzero(counts % size) if size else np.flatnonzero(counts)
     if len(broken):
         index = int(broken[0])
         raise refuse(
-            f"{where(index)}Number of {_VALUES[cpp_name(feature.dtype)]} values is not a multiple "
-            f"of stride length. Saw {counts[index]} values but output shape is: {shape_text(shape)}"
+            f"{where(feature, index)}Number of {_VALUES[cpp_name(feature.dtype)]} values is not a "
+            f"multiple of stride length. Saw {counts[index]} values but output shape is: "
+            f"{shape_text(shape)}"
         )
     filler = default if isinstance(default, np.ndarray) else default.numpy()
     longest = int(counts.max()) if len(counts) else 0
     made = np.full((len(counts), longest), filler.reshape(-1)[0], dtype=filler.dtype)
-    inside = np.arange(longest) < counts[:, None]
-    made[inside] = _as_array(found.values, filler.dtype)
+    made[np.arange(longest) < counts[:, None]] = values
     rows = longest // size if size else 0
-    return _wrapped(made.reshape(len(counts), rows, *shape[1:]))  # type: ignore[arg-type]
-
-
-def _as_array(values: Any, dtype: Any) -> np.ndarray:
-    if not isinstance(values, list):
-        return values  # type: ignore[no-any-return]
-    made = np.empty(len(values), dtype=dtype)
-    made[:] = values
-    return made
-
-
-def _wrapped(array: np.ndarray) -> Any:
-    return array if array.dtype == object else torch.from_numpy(array)
+    return as_tensor(made, (len(counts), rows, *shape[1:]))  # type: ignore[arg-type]
 
 
 def shape_text(shape: Dims) -> str:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from operator import itemgetter
+from collections.abc import Sequence
 from typing import Any
 
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.constant_value import Dims
-from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.node import Node
-from stillflow.ops.parsing import columns, spans, wire
 from stillflow.ops.parsing.columns import Dense, Sparse, refuse
-from stillflow.ops.parsing.feature_maps import FeatureMaps
+from stillflow.ops.parsing.example_parser import ExampleParser
 
 TYPES = """
     sparse_types: list({float, int64, string}) >= 0
@@ -67,141 +63,6 @@ def parse_example_shape(node: Node) -> Any:
 
 
 # ---- Kernels
-
-# From so many features and examples in a batch on it pays to decode them together, where they have
-# no more bytes than this on average: long ones are copied faster one by one.
-MANY = 512
-MANY_EXAMPLES = 64
-SHORT = 64
-
-
-def picker(keys: Sequence[str]) -> Callable[[Any], tuple[bytes, ...]]:
-    """What takes the bytes of these features out of a map; none for those that are not there."""
-    if not keys:
-        return lambda features: ()
-    if len(keys) == 1:
-        key = keys[0]
-        return lambda features: (features[key],)
-    return itemgetter(*keys)
-
-
-def check_default(feature: Dense, default: Any) -> None:
-    """Refuses a default that does not have the feature's shape.
-
-    Raises:
-      InvalidArgumentError: if so.
-    """
-    shape = tuple(default.shape)
-    if shape == feature.shape:
-        return
-    size = math.prod(shape)
-    if feature.is_variable:
-        if size != 1:
-            raise refuse(
-                "dense_shape is a variable length shape, therefore default_value must contain a "
-                f"single element ('padding element').  But its shape is: "
-                f"{columns.shape_text(shape)}"
-            )
-    elif size > 0:
-        raise refuse(
-            f"def_value.shape() == {columns.shape_text(shape)} is not compatible with "
-            f"dense_shape == {columns.shape_text(feature.shape)}"
-        )
-
-
-class ExampleParser:
-    """Parses batches for one set of features."""
-
-    def __init__(self, sparse: list[Sparse], dense: list[Dense]) -> None:
-        self.sparse = sparse
-        self.dense = dense
-        keys = [f.key for f in sparse] + [f.key for f in dense]
-        self.pick = picker(keys)
-        self.maps = FeatureMaps(keys)
-        self.message = wire.messages()[0]
-        kinds = [cpp_name(f.dtype) for f in sparse] + [cpp_name(f.dtype) for f in dense]
-        self.numeric = {
-            kind: [i for i, other in enumerate(kinds) if other == kind]
-            for kind in sorted({*kinds} - {"string"})
-        }
-
-    def raws(self, serialized: Sequence[bytes]) -> list[Sequence[bytes]]:
-        """By feature, the bytes of each example's."""
-        parse, pick = self.message.FromString, self.pick
-        rows = []
-        for text in serialized:
-            try:
-                rows.append(pick(parse(text).features.feature))
-            except Exception:
-                shown = text.decode("utf-8", "backslashreplace")
-                raise refuse(f"Could not parse example input, value: '{shown}'") from None
-        if not rows:
-            return [()] * (len(self.sparse) + len(self.dense))
-        return list(zip(*rows, strict=True))
-
-    def read(
-        self, serialized: Sequence[bytes]
-    ) -> tuple[Sequence[Sequence[bytes]], list[wire.Decoded | None]]:
-        """By feature, the bytes of each example's, and the values if they are read already."""
-        count = len(self.sparse) + len(self.dense)
-        found: list[wire.Decoded | None] = [None] * count
-        total = count * len(serialized)
-        many = total >= MANY and sum(map(len, serialized)) <= SHORT * total
-        joined = self.maps.find(serialized) if many and len(serialized) >= MANY_EXAMPLES else None
-        raws = self.raws(serialized) if joined is None else joined.columns()
-        if many:
-            for kind, places in self.numeric.items():
-                if joined is None:
-                    chosen = spans.join([raws[place] for place in places])
-                else:
-                    chosen = joined.select(places)
-                for place, ready in zip(places, spans.decode(chosen, kind), strict=True):
-                    found[place] = ready
-        return raws, found
-
-    def batch(
-        self, serialized: Sequence[bytes], names: Sequence[bytes], defaults: Sequence[Any]
-    ) -> list[Any]:
-        """The op's outputs."""
-        raws, found = self.read(serialized)
-
-        def where(key: str) -> columns.Where:
-            return lambda index: f"Name: {_name(names, index)}, Key: {key}, Index: {index}.  "
-
-        matrices = columns.sparse_columns([
-            ready or columns.decoded(column, feature, where(feature.key))
-            for feature, column, ready in zip(self.sparse, raws, found, strict=False)
-        ])  # fmt: skip
-        count = len(self.sparse)
-        values = [
-            self._dense(feature, column, ready, default, where(feature.key), names)
-            for feature, column, ready, default in zip(
-                self.dense, raws[count:], found[count:], defaults, strict=True
-            )
-        ]
-        return [*(item for part in matrices for item in part), *values]
-
-    @staticmethod
-    def _dense(
-        feature: Dense, raws: Any, ready: wire.Decoded | None, default: Any,
-        where: columns.Where, names: Sequence[bytes],
-    ) -> Any:  # fmt: skip
-        check_default(feature, default)
-        found = ready or columns.decoded(raws, feature, where)
-        if feature.is_variable:
-            return columns.padded_column(feature, found, default, where)
-
-        def missing(index: int) -> str:
-            return (
-                f"Name: {_name(names, index)}, Feature: {feature.key} (data type: "
-                f"{cpp_name(feature.dtype)}) is required but could not be found."
-            )
-
-        return columns.dense_column(raws, feature, found, default, where, missing)
-
-
-def _name(names: Sequence[bytes], index: int) -> str:
-    return names[index].decode(errors="replace") if len(names) else "<unknown>"
 
 
 def _texts(keys: Sequence[Any]) -> list[str]:

@@ -4,23 +4,28 @@ An Example is a map: entries of a name and a feature, one after the other. The f
 examples are passed over in one step, then the second ones, and so on; what the entries are is
 looked at for all of them at the end. Only the way that protobuf libraries write is read here; of
 any other bytes nothing is found, and the protobuf library is to read them.
+
+Nothing is made of the order in which an example has its features: the C++ library, which wrote most
+files, gives every example another one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from stillflow.ops.parsing.spans import MARGIN, Spans, lengths
+from stillflow.ops.parsing.scanning import MARGIN, WORD, joined, lengths, windows
+from stillflow.ops.parsing.spans import Spans
 
 ENTRY, NAME, FEATURE = 0x0A, 0x0A, 0x12
-_WORD = 8
-# By how many bytes of a word belong to a name, those bits.
-_MASKS = np.array([(1 << 8 * n) - 1 for n in range(_WORD + 1)], np.uint64)
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd, its bits in no order: it mixes those of words
-STEPS = 8  # taken before it is looked at whether any example still has entries
+_AROUND = 3  # bytes besides the name: its tag and length, and the tag of the feature
+_LONGEST = 127  # bytes of a name
+STEPS = 32  # taken before it is looked at whether any example still has entries
 FEW = 16  # entries a step, on average: for fewer the protobuf library is faster
+_TRIES, _SLOTS = 64, 1 << 20
+
+Follow = Callable[[np.ndarray], np.ndarray]  # from the beginnings of entries to the next ones
 
 
 class FeatureMaps:
@@ -28,105 +33,157 @@ class FeatureMaps:
 
     def __init__(self, names: Sequence[str]) -> None:
         texts = [name.encode() for name in names]
-        known = sorted(set(texts))
-        self.sizes = np.array([len(text) for text in known], np.int64)
-        count = -(-max(map(len, known), default=0) // _WORD)
-        padded = b"".join(text.ljust(count * _WORD, b"\0") for text in known)
-        self.words = np.frombuffer(padded, "<u8").reshape(len(known), count).T
-        mixed = _mixed(list(self.words), self.sizes)
-        self.order = np.argsort(mixed)
-        self.mixed = mixed[self.order]
-        place = {text: i for i, text in enumerate(known)}
-        self.places = [place[text] for text in texts]
-        self.usable = len(set(mixed.tolist())) == len(known) > 0
+        known = list(dict.fromkeys(texts))
+        self.usable = len(known) > 0 and max(map(len, known)) <= _LONGEST
+        if not self.usable:
+            return
+        self.count = -(-(max(map(len, known)) + _AROUND) // WORD)
+        width = self.count * WORD
+        bits = np.arange(width) < np.arange(_AROUND, _AROUND + 256)[:, None]
+        self.masks = (bits * np.uint8(255)).view("<u8")  # by the size of a name
+        written = [bytes((NAME, len(text))) + text + bytes((FEATURE,)) for text in known]
+        padded = b"".join(text.ljust(width, b"\0") for text in written)
+        self.words = np.frombuffer(padded, "<u8").reshape(len(known), self.count)
+        self.repeated = None
+        if len(known) < len(texts):
+            self.repeated = np.array([known.index(text) for text in texts])
+        self.usable = self._make_slots()
+
+    def _make_slots(self) -> bool:
+        """Finds factors that give every name a slot of its own, among few slots."""
+        random = np.random.RandomState(0)
+        size = 4 * len(self.words)
+        while size <= _SLOTS:
+            self.shift = np.uint64(64 - size.bit_length())
+            for _ in range(_TRIES):
+                self.factors = random.randint(0, 1 << 63, self.count, np.uint64) * 2 + 1
+                slots = self._slots(self.words)
+                if len(set(slots.tolist())) == len(slots):
+                    self.slots = np.zeros(1 << size.bit_length(), np.int64)
+                    self.slots[slots] = np.arange(len(slots))
+                    return True
+            size *= 2
+        return False
+
+    def _slots(self, words: np.ndarray) -> np.ndarray:
+        mixed = words[:, 0] * self.factors[0]
+        for word, factor in zip(words.T[1:], self.factors[1:], strict=True):
+            mixed += word * factor
+        return (mixed >> self.shift).view(np.int64)
 
     def find(self, examples: Sequence[bytes]) -> Spans | None:
         """The features [names, examples]; None for examples that are written otherwise."""
         if not self.usable:
             return None
-        text = b"".join([*examples, bytes(MARGIN + _WORD * len(self.words))])
-        data = np.frombuffer(text, np.uint8)
+        data = joined(examples)
         found = entries(data, np.fromiter(map(len, examples), np.int64, len(examples)))
         if found is None:
             return None
-        begins, stops, rows = found
-        sizes = data[begins + 1].astype(np.int64)
-        names = begins + 2
-        after = names + sizes
-        inner, values = lengths(data, np.minimum(after, stops) + 1)
-        good = (data[begins] == NAME) & (sizes < 128) & (after < stops) & (inner >= 0)
-        good &= (data[np.minimum(after, stops)] == FEATURE) & (values + inner == stops)
+        names, stops, inside = found
+        places, after = self._places(data, names)
+        sizes, values = lengths(data, after)
+        good = values + sizes == stops
+        rows = len(examples)
+        where = (places.reshape(-1, rows) * rows + np.arange(rows)).ravel()
+        others = np.flatnonzero((places < 0) | ~inside)
+        if len(others):
+            good[others] &= _is_entry(data, names.take(others), after.take(others))
+            good |= ~inside
+            chosen = np.flatnonzero((places >= 0) & inside)
+            where, values, sizes = where.take(chosen), values.take(chosen), sizes.take(chosen)
         if not good.all():
             return None
-        known, places = self._names(text, names, sizes)
-        where = places[known], rows[known]
-        spans = np.zeros((2, len(self.sizes), len(examples)), np.int64)
-        spans[0][where], spans[1][where] = values[known], stops[known]
-        return Spans(text, spans[0][self.places], spans[1][self.places])
+        spans = np.zeros((2, len(self.words) * rows), np.int64)
+        spans[0][where], spans[1][where] = values, sizes
+        starts, sizes = spans.reshape(2, -1, rows)
+        if self.repeated is None:
+            return Spans(data, starts, sizes)
+        return Spans(data, starts[self.repeated], sizes[self.repeated])
 
-    def _names(
-        self, text: bytes, names: np.ndarray, sizes: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Which names are looked for, and which ones of those they are."""
-        at_any_byte = np.ndarray(len(text) - _WORD + 1, "<u8", text, strides=(1,))
-        words = [
-            at_any_byte[names + n * _WORD] & _MASKS[np.clip(sizes - n * _WORD, 0, _WORD)]
-            for n in range(len(self.words))
-        ]
-        found = np.searchsorted(self.mixed, _mixed(words, sizes))
-        places = self.order[np.minimum(found, len(self.order) - 1)]
-        known = self.sizes[places] == sizes
-        for word, expected in zip(words, self.words, strict=True):
-            known &= word == expected[places]
-        return known, places
+    def _places(self, data: np.ndarray, names: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Which names they are, -1 for one not looked for, and where the features begin."""
+        words = windows(data, names, self.count * WORD)
+        sizes = words[:, 1].astype(np.int64)
+        words = words.view("<u8")
+        words &= self.masks.take(sizes, axis=0)
+        places = self.slots.take(self._slots(words))
+        same = words == self.words.take(places, axis=0)
+        known = same[:, 0]
+        for other in same.T[1:]:
+            known = known & other
+        if not known.all():
+            places[~known] = -1
+        return places, names + sizes + _AROUND
 
 
-def _mixed(words: list[np.ndarray], sizes: np.ndarray) -> np.ndarray:
-    """One number for a name of some words."""
-    mixed = sizes.astype(np.uint64)
-    for word in words:
-        mixed = (mixed ^ word) * _FACTOR
-    return mixed
+def _is_entry(data: np.ndarray, names: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Whether there is a name and then a feature."""
+    short = after - names <= _LONGEST + _AROUND
+    return short & (data.take(names) == NAME) & (data.take(after - 1) == FEATURE)
 
 
 def entries(
     data: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Where entries begin and end, and the examples they are of; for examples of these sizes."""
+    """Of examples of these sizes the first entries, then the second ones, and so on.
+
+    Returns:
+      Where each begins after its own tag and length; where it stops; whether it is one, for an
+      example that has fewer entries than another has nothing there.
+    """
     stops = np.cumsum(sizes)
-    rows = np.flatnonzero(sizes)
-    starts, stops = (stops - sizes)[rows], stops[rows]
+    starts = stops - sizes
     inner, at = lengths(data, starts + 1)
-    if not ((data[starts] == ENTRY) & (inner >= 0) & (at + inner == stops)).all():
+    empty = sizes == 0
+    if not ((data.take(starts) == ENTRY) & (at + inner == stops) | empty).all():
         return None
+    at = np.where(empty, stops, at)
+    for follow in (_short_follower(data), _follower(data)):
+        followed = _followed(at, stops, follow)
+        if followed is None:
+            return None
+        inside = (followed < stops)[:-1].ravel()
+        begins, ends = followed[:-1].ravel(), followed[1:].ravel()
+        size, after = lengths(data, begins + 1)
+        good = (data.take(begins) == ENTRY) & (after + size == ends)
+        if (good | ~inside).all():
+            return after, ends, inside
+    return None
+
+
+def _followed(at: np.ndarray, stops: np.ndarray, follow: Follow) -> np.ndarray | None:
+    """Where entries begin, from the first ones on [steps, examples], and then where all stop."""
     blocks = [at[None]]
     passed = 0
     while going := int(np.count_nonzero(at < stops)):
         passed += going
         if passed < FEW * len(blocks):
             return None
-        blocks.append(_followed(data, at, stops))
+        steps = []
+        for _ in range(STEPS):
+            at = follow(at)
+            steps.append(at)
+        blocks.append(np.minimum(np.concatenate(steps).reshape(STEPS, -1), stops))
         at = blocks[-1][-1]
-    begins = np.concatenate(blocks)
-    begins, ends = begins[:-1], begins[1:]
-    inside = begins < stops
-    begins, ends = begins[inside], ends[inside]
-    size, after = lengths(data, begins + 1)
-    if not ((data[begins] == ENTRY) & (size >= 0) & (after + size == ends)).all():
-        return None
-    return after, ends, np.broadcast_to(rows, inside.shape)[inside]
+    followed = np.concatenate(blocks)
+    return followed[: np.count_nonzero((followed < stops).any(1)) + 1]
 
 
-def _followed(data: np.ndarray, at: np.ndarray, stops: np.ndarray) -> np.ndarray:
-    """Where the next entries begin [STEPS, examples], or the example stops."""
-    followed = np.empty((STEPS + 1, len(at)), np.int64)
-    followed[0], length = at, data[1:]
-    for step in range(STEPS):  # as if all were shorter than 128 bytes, which takes less time
-        at = np.minimum(at + length[at] + 2, stops)
-        followed[step + 1] = at
-    begins = followed[:-1]
-    if ((length[begins] > 127) & (begins < stops)).any():
-        for step in range(STEPS):
-            size, after = lengths(data, followed[step] + 1)
-            followed[step + 1] = np.minimum(after + size, stops)
-    return followed[1:]
+def _short_follower(data: np.ndarray) -> Follow:
+    """Where the next entries begin if all are shorter than 128 bytes.
+
+    It follows even past the end, no further than the margin.
+    """
+    sizes = (data[1:] & np.uint8(127)) + np.uint8(2)
+    return lambda at: at + sizes[at]
+
+
+def _follower(data: np.ndarray) -> Follow:
+    """Where the next entries begin."""
+    end = len(data) - MARGIN
+
+    def follow(at: np.ndarray) -> np.ndarray:
+        size, after = lengths(data, at + 1)
+        return np.minimum(after + np.abs(size), end)
+
+    return follow

@@ -15,7 +15,8 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.parsing import columns, wire
 from stillflow.ops.parsing.columns import Dense, Sparse, refuse
-from stillflow.ops.parsing.examples import dense_shapes, features_of, picker
+from stillflow.ops.parsing.example_parser import picker
+from stillflow.ops.parsing.examples import dense_shapes, features_of
 
 _ATTRS = """
     Ncontext_sparse: int >= 0 = 0
@@ -231,7 +232,7 @@ def _parse_one(
     for sparse, raws in zip(made.list_sparse, lists, strict=False):
         before = f"Name: {name}, Feature List: {sparse.key}, Index: "
         found = _decoded(raws or [], sparse, lambda i, before=before: f"{before}{i}.  ")
-        triples.append(columns.sparse_column(found))
+        triples += columns.sparse_columns(columns.as_block(found, raws or []))
     outputs += _transposed(triples)
     for f, raws in zip(made.list_dense, lists[len(made.list_sparse) :], strict=True):
         rows = _check_list(f, raws, optional, name)
@@ -270,25 +271,25 @@ def _parse_batch(
 ) -> list[Any]:
     count, several = len(made.context_sparse), len(made.list_sparse)
 
-    def where(index: int) -> str:
+    def where(feature: Dense, index: int) -> str:
         return f"Name: {names[index]}, "
 
-    def context(place: int) -> list[bytes]:
-        return [row[0][place] for row in rows]
+    def missing(feature: Dense, index: int) -> str:
+        return (
+            f"Feature: {feature.key} (data type: {cpp_name(feature.dtype)}) is required but could "
+            "not be found."
+        )
+
+    def context(place: int, feature: Sparse | Dense) -> wire.Block:
+        return _of_batch([row[0][place] for row in rows], feature, names)
 
     outputs = _transposed([
-        columns.sparse_column(_of_batch(context(i), f, names))
+        triple
         for i, f in enumerate(made.context_sparse)
+        for triple in columns.sparse_columns(context(i, f))
     ])  # fmt: skip
     for i, (f, default) in enumerate(zip(made.context_dense, defaults, strict=True)):
-        raws = context(count + i)
-        found = _of_batch(raws, f, names)
-        missing = (
-            f"Feature: {f.key} (data type: {cpp_name(f.dtype)}) is required but could not be found."
-        )
-        outputs.append(
-            columns.dense_column(raws, f, found, default, where, lambda index, m=missing: m)
-        )
+        outputs += columns.dense_columns([f], context(count + i, f), [default], where, missing)
     outputs += _transposed([
         _sparse_lists([row[1][i] or [] for row in rows], f, names)
         for i, f in enumerate(made.list_sparse)
@@ -301,9 +302,9 @@ def _parse_batch(
     return outputs + [torch.tensor(lengths, dtype=torch.int64) for _, lengths in dense]
 
 
-def _of_batch(raws: list[bytes], feature: Sparse | Dense, names: list[str]) -> wire.Decoded:
+def _of_batch(raws: list[bytes], feature: Sparse | Dense, names: list[str]) -> wire.Block:
     try:
-        return wire.decode(raws, cpp_name(feature.dtype))
+        return columns.as_block(wire.decode(raws, cpp_name(feature.dtype)), raws)
     except (wire.Damaged, wire.WrongKind) as error:
         raise refuse(
             f"Error in context feature {feature.key} in example {names[error.index]}"
@@ -361,12 +362,10 @@ def _dense_lists(
         name = names[owners[wrong[0]]]
         raise refuse(f"Unexpected number of elements in example {name}")
     longest = max(lengths, default=0)
-    empty: Any = b"" if isinstance(found.values, list) else 0
-    kind: Any = object if isinstance(found.values, list) else found.values.dtype
+    kind = found.values.dtype
+    empty: Any = b"" if kind.hasobject else 0
     made = np.full((len(rows), longest, feature.size), empty, dtype=kind)
     inside = np.arange(longest) < np.array(lengths, dtype=np.int64).reshape(-1, 1)
-    values = np.empty(len(found.values), dtype=kind)
-    values[:] = found.values
-    made[inside] = values.reshape(-1, feature.size)
+    made[inside] = found.values.reshape(-1, feature.size)
     shaped = made.reshape(len(rows), longest, *feature.shape)  # type: ignore[misc,arg-type]
-    return (shaped if kind is object else torch.from_numpy(shaped)), lengths
+    return columns.as_tensor(shaped, shaped.shape), lengths

@@ -14,14 +14,8 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.parsing import columns, wire
 from stillflow.ops.parsing.columns import Dense, Sparse, refuse
-from stillflow.ops.parsing.examples import (
-    TYPES,
-    check_default,
-    check_dense,
-    dense_shapes,
-    features_of,
-    picker,
-)
+from stillflow.ops.parsing.example_parser import check_default, picker
+from stillflow.ops.parsing.examples import TYPES, check_dense, dense_shapes, features_of
 
 parse_single_example_op = op(
     "ParseSingleExample(serialized: string, dense_defaults: [Tdense]) -> "

@@ -1,147 +1,143 @@
-"""Numbers of many features of a batch, decoded together.
+"""Values of many features of a batch, decoded together.
 
-Features hold few numbers as a rule, so what one call costs counts more than what it does. Here the
-bytes of all features stand in one array, each with where it begins and ends, and every step of
+Features hold few values as a rule, so what one call costs counts more than what it does. Here the
+bytes of all features stand in one array, each with where it begins and its size, and every step of
 decoding is taken for all of them at once. Only the way that protobuf libraries write is read here:
-one list of packed numbers; for any other feature the caller is told to look at it by itself.
+one list of packed numbers, or one string; any other feature is to be looked at by itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, repeat
+from functools import cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from stillflow.ops.parsing import wire
+from stillflow.ops.parsing.scanning import WORD, joined, places, running_total, strings, windows
+from stillflow.ops.parsing.scanning import words as words_at
+from stillflow.ops.strings.kernels import strings_of
 
-MARGIN = 16  # bytes after the last feature: so far past its start a header is looked for
-_LENGTH_BYTES = 4  # of a length that is read here
-_LONG = 256  # bytes a feature: from here on to copy features one by one is faster
+_LIMIT = 512  # bytes of a feature: longer ones are copied as fast one by one
+_VOID = 2  # bytes of the header of a list of no strings
 
 
 class Spans(NamedTuple):
     """Bytes of features, [features, rows] of them."""
 
-    data: bytes  # with MARGIN bytes that belong to none
+    data: np.ndarray  # uint8, with MARGIN bytes that belong to none
     starts: np.ndarray  # int64
-    stops: np.ndarray  # int64; of a feature that is not there, its start
+    sizes: np.ndarray  # int64; 0 for a feature that is not there
 
-    def select(self, features: list[int]) -> Spans:
-        """Some of the features, in this order."""
-        return Spans(self.data, self.starts[features], self.stops[features])
-
-    def columns(self) -> list[Column]:
-        """The bytes of each feature."""
-        return list(map(Column, repeat(self.data), self.starts, self.stops))
+    def column(self, feature: int) -> Column:
+        """The bytes of one feature."""
+        return Column(self.data, self.starts[feature], self.sizes[feature])
 
 
 class Column(Sequence[bytes]):
     """The bytes of one feature by row; they are copied when they are asked for."""
 
-    __slots__ = ("data", "starts", "stops")
+    __slots__ = ("data", "sizes", "starts")
 
-    def __init__(self, data: bytes, starts: np.ndarray, stops: np.ndarray) -> None:
+    def __init__(self, data: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> None:
         self.data = data
         self.starts = starts
-        self.stops = stops
+        self.sizes = sizes
 
     def __len__(self) -> int:
         return len(self.starts)
 
     def __getitem__(self, row: Any) -> Any:
-        return self.data[self.starts[row] : self.stops[row]]
+        start = self.starts[row]
+        return self.data[start : start + self.sizes[row]].tobytes()
 
     def __iter__(self) -> Iterator[bytes]:
-        data = self.data
-        pairs = zip(self.starts.tolist(), self.stops.tolist(), strict=True)
-        return iter([data[start:stop] for start, stop in pairs])
+        return iter(strings(self.data, self.starts, self.sizes))
 
 
 def join(raws: Sequence[Sequence[bytes]]) -> Spans:
     """Features that are given as bytes of their own."""
-    data = b"".join([b"".join(row) for row in raws] + [bytes(MARGIN)])
-    flat = chain.from_iterable(raws)
-    sizes = np.fromiter(map(len, flat), np.int64, len(raws) * len(raws[0]))
-    stops = np.cumsum(sizes)
+    texts = list(chain.from_iterable(raws))
+    sizes = np.fromiter(map(len, texts), np.int64, len(texts))
     shape = len(raws), len(raws[0])
-    return Spans(data, (stops - sizes).reshape(shape), stops.reshape(shape))
+    return Spans(joined(texts), (running_total(sizes) - sizes).reshape(shape), sizes.reshape(shape))
 
 
-def lengths(data: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The lengths written at these places, and where they end; -1 for what is too long."""
-    byte = data[at]
-    value, stops = (byte & 127).astype(np.int64), at + 1
-    more = byte > 127
-    for place in range(1, _LENGTH_BYTES):
-        if not more.any():
-            return value, stops
-        byte = data[stops]
-        value |= np.where(more, (byte & 127).astype(np.int64) << 7 * place, 0)
-        stops = stops + more
-        more &= byte > 127
-    value[more] = -1
-    return value, stops
+def decode(spans: Spans, kind: str, runs: Sequence[slice]) -> list[wire.Block | None]:
+    """Values of features that hold values of one type, for runs of them that follow each other.
+
+    None for a run in which some feature is to be looked at by itself.
+    """
+    group = slice(runs[0].start, runs[-1].stop)
+    starts, sizes = spans.starts[group], spans.sizes[group]
+    good, begins, inner, kept = _payloads(spans.data, starts.ravel(), sizes.ravel(), kind)
+    plain = good.reshape(starts.shape).all(1)
+    if not plain.all():
+        each = np.repeat(plain, starts.shape[1])
+        inner, kept = inner * each, kept & each
+    try:
+        values, counts = _VALUES[kind](spans.data, begins, inner, kept)
+    except wire.Damaged:
+        return [None] * len(runs)
+    counts = counts.reshape(starts.shape)
+    ends = [0, *np.cumsum(counts.sum(1)).tolist()]
+    blocks: list[wire.Block | None] = []
+    for run in runs:
+        part = slice(run.start - group.start, run.stop - group.start)
+        read = values[ends[part.start] : ends[part.stop]]
+        alike = wire.Block(read, counts[part], sizes[part] > 0)
+        blocks.append(alike if plain[part].all() else None)
+    return blocks
 
 
-def decode(spans: Spans, kind: str) -> list[wire.Decoded | None]:
-    """Values of features that hold numbers of one type; None for one to be looked at by itself."""
-    data = np.frombuffer(spans.data, np.uint8)
-    starts, plain = _payloads(data, spans, kind)
-    features = np.flatnonzero(plain.all(1))
-    found: list[wire.Decoded | None] = [None] * len(plain)
-    if not len(features):
-        return found
-    starts = starts[features].ravel()
-    sizes = spans.stops[features].ravel() - starts
+def _payloads(
+    data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, kind: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Which features are one list, and for these where the values begin, their bytes, if any."""
+    words, masks, heads = _headers(kind)
+    kinds = np.minimum(sizes, _LIMIT)
+    first = words_at(data, starts)
+    good = first & masks.take(kinds) == words.take(kinds)
+    head = heads.take(kinds)
+    begins, inner = starts + head, sizes - head
+    if kind == "int64":  # no number goes on past the end
+        good &= (data.take(begins + inner - 1) < 128) | (inner == 0)
+    return good, begins, inner, head > _VOID
+
+
+@cache
+def _headers(kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """By the size of a feature: the word that it begins with, which bits of it, how many bytes."""
+    texts = [wire.header(wire.TAGS[kind], size) for size in range(_LIMIT)]
+    heads = np.array([*map(len, texts), 0])
+    words = np.frombuffer(b"".join(text.ljust(WORD, b"\0") for text in [*texts, b""]), "<u8").copy()
+    masks = (np.uint64(1) << heads.astype(np.uint64) * np.uint64(8)) - np.uint64(1)
+    refused = np.array([text == wire.NO_HEADER for text in texts] + [True])
     if kind == "float":
-        values, counts = _floats(spans.data, starts, sizes), sizes // 4
-    else:
-        values, counts = wire.varints(_gathered(spans.data, starts, sizes), sizes)
-    counts = counts.reshape(len(features), -1)
-    stops = np.cumsum(counts.sum(1)).tolist()
-    start = 0
-    for feature, stop, count in zip(features.tolist(), stops, counts, strict=True):
-        found[feature] = wire.Decoded(values[start:stop], count)
-        start = stop
-    return found
+        refused |= (np.arange(_LIMIT + 1) - heads) % 4 != 0
+    words[refused], masks[refused] = 1, 0  # what no word is
+    return words, masks, heads
 
 
-def _payloads(data: np.ndarray, spans: Spans, kind: str) -> tuple[np.ndarray, np.ndarray]:
-    """Where the numbers of features begin, and which features are one list of them."""
-    starts, stops = spans.starts, spans.stops
-    inner, after = lengths(data, starts + 1)
-    outer, begin = lengths(data, after + 1)
-    listed = (data[after] == wire.LIST) & (begin + outer == stops)
-    void = (inner == 0) & (after == stops)
-    plain = (data[starts] == wire.TAGS[kind]) & (inner >= 0) & (after + inner == stops)
-    plain &= void | (listed & (outer >= 0))
-    if kind == "float":
-        plain &= void | (outer % 4 == 0)
-    else:
-        plain &= void | (data[stops - 1] < 128)
-    absent = starts == stops
-    return np.where(absent | void, stops, begin), plain | absent
+def _floats(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, _: Any) -> wire.Decoded:
+    width = int(sizes.max(initial=0))
+    if not width or int(sizes.min()) < width:
+        starts, width = places(starts, sizes // 4, 4), 4
+    return wire.Decoded(windows(data, starts, width).view("<f4").ravel(), sizes // 4)
 
 
-def _gathered(data: bytes, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The bytes of spans, one after the other."""
-    total = int(sizes.sum())
-    if total >= _LONG * len(sizes):
-        pairs = zip(starts.tolist(), (starts + sizes).tolist(), strict=True)
-        return np.frombuffer(b"".join([data[start:stop] for start, stop in pairs]), np.uint8)
-    return np.frombuffer(data, np.uint8)[_places(starts, sizes, 1)]
+def _integers(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, _: Any) -> wire.Decoded:
+    return wire.varints(data.take(places(starts, sizes, 1)), sizes)
 
 
-def _floats(data: bytes, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    if int(sizes.sum()) >= _LONG * len(sizes):
-        return _gathered(data, starts, sizes).view("<f4")
-    at_any_byte = np.ndarray(len(data) - 3, "<f4", data, strides=(1,))
-    return at_any_byte[_places(starts, sizes // 4, 4)]
+def _strings(
+    data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, kept: np.ndarray
+) -> wire.Decoded:
+    there = np.flatnonzero(kept)
+    values = strings(data, starts.take(there), sizes.take(there))
+    return wire.Decoded(strings_of(values, (len(values),)), kept.astype(np.int64))
 
 
-def _places(starts: np.ndarray, counts: np.ndarray, width: int) -> np.ndarray:
-    """Where each item of spans begins that hold so many items of `width` bytes."""
-    before = np.cumsum(counts) - counts
-    return np.repeat(starts - before * width, counts) + np.arange(0, counts.sum() * width, width)
+_VALUES = {"float": _floats, "int64": _integers, "string": _strings}

@@ -13,10 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stillflow.ops.parsing import scanning
+from stillflow.ops.strings.kernels import strings_of
+
 # The tag that a feature begins with, by the type of its values, and what a list begins with.
 TAGS = {"string": 0x0A, "float": 0x12, "int64": 0x1A}
 TYPES = {tag: name for name, tag in TAGS.items()}
 LIST = 0x0A
+NO_HEADER = b"\0"  # how no feature begins
 _LISTS = {"string": "bytes_list", "float": "float_list", "int64": "int64_list"}
 
 
@@ -49,8 +53,16 @@ class Damaged(Exception):
 class Decoded(NamedTuple):
     """The values of some features, one after the other."""
 
-    values: Any  # float32 or int64 [total], or a list of bytes
+    values: np.ndarray  # float32, int64 or object (bytes) [total]
     counts: np.ndarray  # int64: how many values each feature has
+
+
+class Block(NamedTuple):
+    """The values of features that are alike, one feature after the other."""
+
+    values: np.ndarray  # float32, int64 or object (bytes) [total]
+    counts: np.ndarray  # int64 [features, examples]: how many values each example has
+    present: np.ndarray  # bool [features, examples]: whether it has the feature at all
 
 
 @cache
@@ -100,10 +112,13 @@ def _varint(number: int) -> bytes:
 
 @cache
 def header(tag: int, size: int) -> bytes:
-    """How a feature of `size` bytes begins if it is one list of packed numbers, or one string."""
+    """How a feature of `size` bytes begins if it is one list of packed numbers, or one string.
+
+    `NO_HEADER` if none of that size is.
+    """
     if size == 2:
         return bytes((tag, 0))
-    for digits in range(1, 6):
+    for digits in range(1, min(size, 6)):
         inner = _varint(size - 1 - digits)
         if len(inner) != digits:
             continue
@@ -111,10 +126,7 @@ def header(tag: int, size: int) -> bytes:
             length = size - 2 - digits - more
             if length >= 0 and len(_varint(length)) == more:
                 return bytes((tag,)) + inner + bytes((LIST,)) + _varint(length)
-    return b"\0"
-
-
-_EMPTY = b"\0"  # how no feature begins
+    return b"" if not size else NO_HEADER
 
 
 def _whole(raw: bytes, index: int, kind: str) -> Any:
@@ -149,11 +161,9 @@ def _numbers(raws: Sequence[bytes], kind: str) -> Decoded:
     payloads: list[bytes] = []
     add = payloads.append
     for index, raw in enumerate(raws):
-        start = header(tag, len(raw)) if raw else _EMPTY
+        start = header(tag, len(raw))
         if raw.startswith(start):
             add(raw[len(start) :])
-        elif not raw:
-            add(b"")
         else:
             add(_packed(_whole(raw, index, kind), kind))
     data = b"".join(payloads)
@@ -162,6 +172,9 @@ def _numbers(raws: Sequence[bytes], kind: str) -> Decoded:
         if (sizes % 4).any():
             raise Damaged(int(np.flatnonzero(sizes % 4)[0]))
         return Decoded(np.frombuffer(data, "<f4"), sizes // 4)
+    for index, payload in enumerate(payloads):
+        if payload and payload[-1] > 127:  # a number that goes on past the feature's end
+            raise Damaged(index)
     return varints(np.frombuffer(data, np.uint8), sizes)
 
 
@@ -172,26 +185,21 @@ def _packed(values: Any, kind: str) -> bytes:
 
 
 def varints(data: np.ndarray, sizes: np.ndarray) -> Decoded:
-    """Integers of seven bits a byte, all at once."""
+    """Integers of seven bits a byte, of features of these sizes that end where a number ends.
+
+    Raises:
+      Damaged: a number is longer than any number.
+    """
     last = data < 128
     if last.all():
         return Decoded(data.astype(np.int64), sizes)
-    stops = np.cumsum(sizes)
-    filled = np.flatnonzero(sizes)
-    broken = ~last[stops[filled] - 1]  # a number that goes on past the feature's end
-    if broken.any():
-        raise Damaged(int(filled[np.flatnonzero(broken)[0]]))
-    ends = np.flatnonzero(last)
-    starts = np.concatenate(([0], ends[:-1] + 1))
-    digits = ends - starts + 1
-    values = np.zeros(len(ends), np.uint64)
-    for place in range(min(int(digits.max()), 10)):
-        longer = digits > place
-        bits = (data[starts[longer] + place] & 127).astype(np.uint64)
-        values[longer] |= bits << np.uint64(7 * place)
-    passed = np.concatenate(([0], np.cumsum(last)))
-    counts = passed[stops] - passed[stops - sizes]
-    return Decoded(values.view(np.int64), counts)
+    stops = scanning.running_total(sizes)
+    try:
+        values = scanning.numbers(data, np.flatnonzero(last) + 1)
+    except scanning.TooLong as error:
+        raise Damaged(int(np.searchsorted(stops, error.at))) from None
+    passed = np.concatenate(([0], scanning.running_total(last)))
+    return Decoded(values, np.diff(passed.take(stops), prepend=0))
 
 
 def _strings(raws: Sequence[bytes]) -> Decoded:
@@ -199,7 +207,7 @@ def _strings(raws: Sequence[bytes]) -> Decoded:
     values: list[bytes] = []
     counts = np.ones(len(raws), np.int64)
     for index, raw in enumerate(raws):
-        start = header(tag, len(raw)) if len(raw) > 2 else _EMPTY
+        start = header(tag, len(raw)) if len(raw) > 2 else NO_HEADER
         if raw.startswith(start):
             values.append(raw[len(start) :])
         elif raw:
@@ -208,4 +216,4 @@ def _strings(raws: Sequence[bytes]) -> Decoded:
             counts[index] = len(found)
         else:
             counts[index] = 0
-    return Decoded(values, counts)
+    return Decoded(strings_of(values, (len(values),)), counts)
