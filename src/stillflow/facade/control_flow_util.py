@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import Any
 
 from stillflow.graph.operation import Operation
+from stillflow.ops.control_flow import toggles
 from stillflow.ops.control_flow.contexts import in_context, output_context
 from stillflow.ops.control_flow.frames import (
     in_xla,
@@ -18,7 +21,6 @@ from stillflow.ops.control_flow.frames import (
     loop_constant_enter,
     while_context,
 )
-from stillflow.ops.control_flow.toggles import calls_functions
 from stillflow.ops.control_flow.valid_inputs import check_inputs
 from stillflow.ops.functional.nodes import in_xla_graph
 
@@ -34,7 +36,8 @@ GetWhileContext = while_context
 IsContainingContext = is_containing
 IsInXLAContext = in_xla
 OpInContext = in_context
-EnableControlFlowV2 = calls_functions
+EnableControlFlowV2 = toggles.calls_functions
+enable_control_flow_v2 = toggles.enable_control_flow_v2
 GraphOrParentsInXlaContext = in_xla_graph
 
 
@@ -103,3 +106,18 @@ def CheckInputFromValidContext(op: Operation, input_op: Operation) -> None:
     """
     if any(tensor.op is input_op for tensor in op.inputs):
         check_inputs(op)
+
+
+class _Module(ModuleType):
+    """This module, with a variable that programs set."""
+
+    @property
+    def ENABLE_CONTROL_FLOW_V2(self) -> bool:
+        return toggles.enabled
+
+    @ENABLE_CONTROL_FLOW_V2.setter
+    def ENABLE_CONTROL_FLOW_V2(self, enabled: bool) -> None:
+        toggles.enabled = enabled
+
+
+sys.modules[__name__].__class__ = _Module

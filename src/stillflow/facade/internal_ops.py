@@ -43,8 +43,20 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.variables.initializers stillflow.variables.convolution_initializers",
     },
     "tensorflow.python.ops.confusion_matrix": {"*": "stillflow.ops.math.confusion"},
+    "tensorflow.python.ops.cond_v2": {
+        "cond_v2": "stillflow.ops.functional.branches:cond",
+        "indexed_case": "stillflow.ops.functional.branches:indexed_case",
+    },
+    "tensorflow.python.ops.control_flow_util_v2": {
+        "*": "stillflow.ops.functional.nodes stillflow.ops.functional.intermediates",
+        "output_all_intermediates":
+            "stillflow.ops.functional.intermediates:outputs_all_intermediates",
+    },
+    "tensorflow.python.ops.control_flow_v2_func_graphs": {
+        "*": "stillflow.ops.functional.nodes",
+    },
     "tensorflow.python.ops.control_flow_v2_toggles": {
-        "*": "stillflow.ops.control_flow.toggles",
+        "*": "stillflow.ops.control_flow.toggles stillflow.ops.functional.intermediates",
     },
     "tensorflow.python.ops.critical_section_ops": {
         "*": "stillflow.ops.control_flow.critical_section",
@@ -57,6 +69,11 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_sum_states": "stillflow.nn.ctc_alignments:sum_of_equal",
         "*": "stillflow.nn.ctc",
     },
+    "tensorflow.python.ops.list_ops": {
+        "_build_element_shape": "stillflow.ops.lists.public:element_shape_input",
+        "*": "stillflow.ops.lists.public",
+    },
+    "tensorflow.python.ops.while_v2": {"while_loop": "stillflow.ops.functional.loops:while_loop"},
     "tensorflow.python.ops.lookup_ops": {
         "HashTable": "stillflow.lookup.static_tables:HashTable",
         "InitializableLookupTableBase": "stillflow.lookup.static_tables:FilledTable",

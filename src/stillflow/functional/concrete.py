@@ -44,6 +44,7 @@ def trace_function(
     kwargs: dict[str, Any],
     name: str,
     arg_names: Sequence[str] = (),
+    ordered: bool = True,
 ) -> TracedGraph:
     """Builds the body of a function.
 
@@ -52,6 +53,7 @@ def trace_function(
       args, kwargs: its arguments; a placeholder stands for every tensor and `TensorSpec`.
       name: of the function.
       arg_names: names of the positional arguments.
+      ordered: whether operations with effects run in the order in which they are added.
 
     Raises:
       TypeError: if a result cannot become a tensor.
@@ -64,7 +66,7 @@ def trace_function(
             _placeholders(graph, arg, arg_name) for arg, arg_name in zip(args, names, strict=False)
         ]
         named = {key: _placeholders(graph, kwargs[key], key) for key in sorted(kwargs)}
-    return trace_body(graph, python_function, given, named, ordered=True)
+    return trace_body(graph, python_function, given, named, ordered=ordered)
 
 
 def _placeholders(graph: TracedGraph, value: Any, name: str) -> Any:

@@ -10,6 +10,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.functional import cards
+from stillflow.ops.functional.nodes import disabled_rewriter_config
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.unary import abs as absolute
 
@@ -218,16 +219,6 @@ def remote_call(args: Any, Tout: Any, f: Any, target: Any, name: str | None = No
       name: of the operation.
     """
     return cards.remote_call_op(target, list(args), Tout=list(Tout), f=f, name=name)
-
-
-def disabled_rewriter_config() -> bytes:
-    """The serialized `ConfigProto` of calls that are not to be optimized."""
-    from stillflow.protos import ConfigProto
-
-    config = ConfigProto()
-    config.graph_options.rewrite_options.disable_meta_optimizer = True
-    serialized: bytes = config.SerializeToString()
-    return serialized
 
 
 def partitioned_call(

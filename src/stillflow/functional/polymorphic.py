@@ -298,5 +298,6 @@ def wrap_function(fn: Callable[..., Any], signature: Any, name: str | None = Non
     """
     specs = tuple(signature)
     names = [spec.name or f"arg_{i}" for i, spec in enumerate(specs)]
-    graph = trace_function(fn, specs, {}, name or get_func_name(fn), names)
+    name = name or get_func_name(fn)
+    graph = trace_function(fn, specs, {}, name, names, ordered=False)
     return ConcreteFunction(graph)

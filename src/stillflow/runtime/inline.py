@@ -20,6 +20,7 @@ from stillflow.graph.functions import FunctionCard, LibraryFunction, find_functi
 from stillflow.graph.infer import set_dims
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.functional.nodes import disabled_rewriter_config
 from stillflow.ops.functional.symbolic import gradient_body
 from stillflow.runtime.prune import needed_ops
 
@@ -27,6 +28,9 @@ from stillflow.runtime.prune import needed_ops
 pivot_card = Card("_Pivot()")
 pivot_card.kernel(lambda node: lambda: None)
 
+
+# Marks branches and loops that are run as if they were the graph's own.
+_LOWERED = "_lower_using_switch_merge"
 
 # Kinds of executors that calls may ask for; plans run them all alike.
 _EXECUTORS = ("", "DEFAULT", "SINGLE_THREADED_EXECUTOR")
@@ -54,6 +58,8 @@ class Inliner:
 
     def __init__(self) -> None:
         self.made: list[Operation] = []
+        # What runs although no result needs it: functions that are called run as a whole.
+        self.kept: list[Operation] = []
         self._late: list[tuple[Operation, int, Tensor, Scope]] = []
 
     def top(self, ops: Sequence[Operation], fed: Collection[Tensor]) -> Scope:
@@ -170,6 +176,8 @@ class Inliner:
         if not inputs and not controls and scope.pivot is not None:
             controls = [scope.pivot]
         outputs, done = lower(self, Call(op, inputs, controls, scope))
+        if not op.attrs.get(_LOWERED):
+            self.kept.append(done)
         if len(outputs) != len(op._outputs):
             what = "SymGrad" if op.type == "SymbolicGradient" else f"{op.type} {op.name}"
             raise errors.InvalidArgumentError(
@@ -219,12 +227,15 @@ class Inliner:
                     "provided",
                 )
         scope.tensors.update(zip(body.inputs, inputs, strict=True))
-        ops = body_ops(body)
-        self.copy_all(ops, scope)
+        pruned = _is_pruned(call.op)
+        effects = body.control_outputs if pruned else body_effects(body)
+        self.copy_all(needed_ops(body.outputs, effects, body.inputs), scope)
         outputs = [scope.tensors[tensor] for tensor in body.outputs]
         made = [scope.ops[t.op] for t in body.outputs if t.op in scope.ops]
-        done = [*made, *(scope.ops[op] for op in body.control_outputs)]
-        return outputs, done
+        ran = [scope.ops[op] for op in effects]
+        if not pruned:
+            self.kept += ran
+        return outputs, [*made, *ran]
 
 
 class Call:
@@ -258,11 +269,6 @@ def resolve(op: Operation, name: str, attrs: Any) -> tuple[LibraryFunction, Func
         raise errors.NotFoundError(op.node_def, op, f"Function {name} is not defined.")
     values = {key: from_proto(value, None) and value for key, value in attrs.items()}
     return function, function.instantiate(op.graph, values)
-
-
-def body_ops(body: FuncGraph) -> list[Operation]:
-    """What a body runs: what its results need, and everything that has an effect."""
-    return needed_ops(body.outputs, body_effects(body), body.inputs)
 
 
 def body_effects(body: FuncGraph) -> list[Operation]:
@@ -337,6 +343,15 @@ def expansion_of(op: Operation, scope: Scope) -> Callable[..., Any] | None:
     return None if any(name in scope.names for name in called_names(op)) else lower
 
 
+def _is_pruned(op: Operation) -> bool:
+    """Whether only that runs of a body which its results and its definition ask for.
+
+    That is how the graph's optimizer leaves bodies behind; without it, all effects happen.
+    """
+    config = op.attrs.get("config_proto")
+    return bool(op.attrs.get(_LOWERED)) or config not in (None, disabled_rewriter_config())
+
+
 def _stays(op: Operation, card: FunctionCard) -> bool:
     """Whether the program asks for a call that can be seen as such."""
     of_function = card.function.definition.attr  # looking a missing key up would add it
@@ -355,8 +370,22 @@ def called_names(op: Operation) -> list[str]:
     return names
 
 
-def inline(ops: Sequence[Operation], fed: Collection[Tensor]) -> tuple[list[Operation], Scope]:
-    """The operations of a run with all calls taken apart, and what the old ones have become."""
+def inline(
+    ops: Sequence[Operation],
+    fed: Collection[Tensor],
+    tensors: Sequence[Tensor],
+    targets: Sequence[Operation],
+) -> tuple[list[Operation], Scope]:
+    """The operations of a run with all calls taken apart, and what the old ones have become.
+
+    Args:
+      ops: the operations.
+      fed: tensors that are fed.
+      tensors, targets: of what the run gives, and what it runs.
+    """
     inliner = Inliner()
     scope = inliner.top(ops, fed)
-    return inliner.made, scope
+    wanted = [scope.tensors.get(tensor, tensor) for tensor in tensors]
+    run = [scope.ops[op] for op in targets if op in scope.ops]
+    fed = [scope.tensors[tensor] for tensor in fed]
+    return needed_ops(wanted, [*run, *inliner.kept], fed), scope

@@ -65,7 +65,7 @@ def make_plan(
     needed = needed_ops([*tensors, *raw], [*targets, *effects], feeds)
     ops = [op for op in needed if op not in skip]
     if any(is_call(op) for op in ops):
-        ops, now = inline(ops, feeds)
+        ops, now = inline(ops, feeds, [*tensors, *raw], [*targets, *effects])
         tensors = [now.tensors.get(tensor, tensor) for tensor in tensors]
         raw = [now.tensors.get(tensor, tensor) for tensor in raw]
         targets = [now.ops.get(op, op) for op in targets]

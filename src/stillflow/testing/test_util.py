@@ -17,6 +17,8 @@ from typing import Any
 
 from stillflow.graph.api import device as device_scope
 from stillflow.graph.graph import Graph
+from stillflow.ops.control_flow import toggles
+from stillflow.ops.functional import intermediates
 from stillflow.testing.environment import (
     assert_equal_graph_def,
     gpu_device_name,
@@ -77,7 +79,7 @@ def _needing(condition: Callable[[], Any], reason: str) -> Callable[[Any], Any]:
 
 # Tests run in graph mode, which is what these ask for.
 deprecated_graph_mode_only = run_deprecated_v1 = _optional(_as_it_is)
-enable_control_flow_v2 = enable_output_all_intermediates = use_deterministic_cudnn = _as_it_is
+use_deterministic_cudnn = _as_it_is
 enable_c_shapes = with_c_shapes = also_run_as_tf_function = py_func_if_in_function = _as_it_is
 assert_no_new_pyobjects_executing_eagerly = assert_no_new_tensors = _as_it_is
 assert_no_garbage_created = disable_cudnn_autotune = _as_it_is
@@ -142,15 +144,40 @@ def run_all_in_graph_and_eager_modes(cls: Any) -> Any:
     return cls
 
 
+def enable_control_flow_v2(func: Test) -> Test:
+    """Have a test build functions instead of the graph's own loops and branches."""
+    return _with_setting(func, toggles, "enabled")
+
+
+def enable_output_all_intermediates(func: Test) -> Test:
+    """Have branches and loops that are functions give all that they compute."""
+    return _with_setting(func, intermediates, "wanted")
+
+
+def _with_setting(func: Test, module: Any, name: str) -> Test:
+    @functools.wraps(func)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = getattr(module, name)
+        setattr(module, name, True)
+        try:
+            return func(self, *args, **kwargs)
+        finally:
+            setattr(module, name, before)
+
+    return run
+
+
 def with_control_flow_v2(cls: Any) -> Any:
     """Have the tests of a class run a second time, under the names TensorFlow gives them.
 
-    There they build functions instead of the graph's own loops and branches; here both build these.
+    There they build functions instead of the graph's own loops and branches.
     """
+    if toggles.enabled:
+        return cls
     for name, value in list(vars(cls).items()):
         tested = name.startswith("test") and callable(value)
         if tested and not getattr(value, "_disable_control_flow_v2", False):
-            setattr(cls, f"{name}WithControlFlowV2", value)
+            setattr(cls, f"{name}WithControlFlowV2", enable_control_flow_v2(value))
     return cls
 
 

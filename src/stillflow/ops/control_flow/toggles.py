@@ -15,19 +15,22 @@ _VARIABLES = (
     "TF_ENABLE_CONTROL_FLOW_V2", "TF_ENABLE_COND_V2", "TF_ENABLE_WHILE_V2",
     "TF_ENABLE_TENSOR_ARRAY_V2",
 )  # fmt: skip
-_enabled = any(os.environ.get(name, "0") != "0" for name in _VARIABLES)
+# Whether graphs that are no functions get functions, too.
+enabled = any(os.environ.get(name, "0") != "0" for name in _VARIABLES)
 
 
 @export("enable_control_flow_v2")
 def enable_control_flow_v2() -> None:
     """Has `tf.cond` and `tf.while_loop` build `If` and `While` operations from now on."""
-    set_control_flow_v2(True)
+    global enabled
+    enabled = True
 
 
 @export("disable_control_flow_v2")
 def disable_control_flow_v2() -> None:
     """Has `tf.cond` and `tf.while_loop` build Switch and Merge outside of functions."""
-    set_control_flow_v2(False)
+    global enabled
+    enabled = False
 
 
 @export("control_flow_v2_enabled")
@@ -36,13 +39,6 @@ def control_flow_v2_enabled() -> bool:
     return calls_functions(get_default_graph())
 
 
-def set_control_flow_v2(enabled: bool) -> bool:
-    """Says what graphs get from now on; gives what was said before."""
-    global _enabled
-    before, _enabled = _enabled, enabled
-    return before
-
-
 def calls_functions(graph: Graph) -> bool:
     """Whether branches and loops that are added to a graph are functions."""
-    return _enabled or (graph.building_function and not getattr(graph, "is_legacy", False))
+    return enabled or (graph.building_function and not getattr(graph, "is_legacy", False))

@@ -17,7 +17,7 @@ from stillflow.ops.functional.nodes import (
     in_xla_graph,
 )
 
-_wanted: bool | None = None
+wanted: bool | None = None
 builds_layer: Callable[[], bool] = lambda: False  # noqa: E731  (Keras says when it does)
 
 
@@ -28,14 +28,14 @@ def output_all_intermediates(state: bool | None) -> None:
     Args:
       state: whether they do; None for the default, which is that they do in Keras layers.
     """
-    global _wanted
-    _wanted = state
+    global wanted
+    wanted = state
 
 
 def outputs_all_intermediates() -> bool:
     """Whether a branch or loop that is built now gives all that it computes."""
-    if _wanted is not None:
-        return _wanted
+    if wanted is not None:
+        return wanted
     if in_defun() or in_xla_graph(get_default_graph()):
         return False
     return builds_layer()

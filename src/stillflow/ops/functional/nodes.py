@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 
 from stillflow.graph.func_graph import FuncGraph
@@ -130,3 +131,14 @@ def indirect_source(tensor: Tensor, graph: FuncGraph) -> int:
 def shares_collections() -> dict[Any, list[Any]]:
     """The collections of the default graph, for bodies that have none of their own."""
     return get_default_graph()._collections
+
+
+@cache
+def disabled_rewriter_config() -> bytes:
+    """The serialized `ConfigProto` of calls that are not to be optimized."""
+    from stillflow.protos import ConfigProto
+
+    config = ConfigProto()
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
+    serialized: bytes = config.SerializeToString()
+    return serialized
