@@ -44,8 +44,10 @@ class FeedingQueueRunner(QueueRunner):
             )
         self._feed_fns = dict(zip(enqueue_ops, feed_fns or [None] * len(enqueue_ops), strict=True))
 
-    def _enqueue(self, sess: Any, enqueue_op: Any) -> Callable[[], Any]:
+    def _enqueue(
+        self, sess: Any, enqueue_op: Any, stopped: Callable[[], bool]
+    ) -> Callable[[], Any]:
         feed = self._feed_fns[enqueue_op]
         if feed is None:
-            return super()._enqueue(sess, enqueue_op)
+            return super()._enqueue(sess, enqueue_op, stopped)
         return lambda: sess.run(enqueue_op, feed_dict=feed())

@@ -120,8 +120,9 @@ class QueueRunner:
         """What a thread does."""
         counted = True
         try:
-            enqueue = self._enqueue(sess, enqueue_op)
-            while not (coord and coord.should_stop()):
+            stopped = coord.should_stop if coord else lambda: False
+            enqueue = self._enqueue(sess, enqueue_op, stopped)
+            while not stopped():
                 try:
                     enqueue()
                 except self._queue_closed_exception_types:
@@ -142,10 +143,13 @@ class QueueRunner:
                 with self._lock:
                     self._leave(sess, close=False)
 
-    def _enqueue(self, sess: Any, enqueue_op: Any) -> Callable[[], Any]:
-        """What a thread calls again and again."""
-        enqueue: Callable[[], Any] = sess.make_callable(enqueue_op)
-        return enqueue
+    def _enqueue(
+        self, sess: Any, enqueue_op: Any, stopped: Callable[[], bool]
+    ) -> Callable[[], Any]:
+        """What a thread calls again and again until it is `stopped`."""
+        from stillflow.runtime.turns import turns  # needs torch, which graphs do not
+
+        return turns(sess, enqueue_op, stopped)
 
     def _leave(self, sess: Any, close: bool) -> None:
         """Counts a thread that ends; the last one closes the queue."""

@@ -149,7 +149,7 @@ class BarrierStore:
         name = np.empty((), dtype=object)
         name[()] = key
         element = (torch.tensor(index), name, *components)
-        self.ready._check_element(element)
+        self.ready.check_element(element)
         return [element]
 
     def take(self, count: int, fewer: bool, waits: Any) -> Any:

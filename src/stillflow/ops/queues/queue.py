@@ -57,8 +57,25 @@ class Queue:
           CancelledError: the queue is closed, or the wait was cancelled.
           InvalidArgumentError: the element does not fit the queue.
         """
-        self._check_element(element)
+        self.check_element(element)
         self._submit_put([element], waits, submit)
+
+    def enqueue_ready(self, elements: Sequence[Tuple]) -> int:
+        """Puts in as many elements, which fit the queue, as there is room for now.
+
+        Returns:
+          Their number, 0 while others wait to put something in.
+        """
+        attempts = self.attempts
+        with attempts.lock:
+            if self.closed or attempts.putting:
+                return 0
+            room = max(0, min(self.capacity - len(self.store), len(elements)))
+            for element in elements[:room]:
+                self.store.put(element)
+            if room:
+                attempts._flush()
+        return room
 
     def enqueue_many(self, components: Tuple, waits: Any, submit: Any = None) -> None:
         """Puts the elements of a batch in; as `enqueue`."""
@@ -128,7 +145,12 @@ class Queue:
         """Whether elements come in the order of their first component."""
         return self.kind == "PriorityQueue"
 
-    def _check_element(self, element: Tuple) -> None:
+    def check_element(self, element: Tuple) -> None:
+        """Refuses an element whose components are not of the queue's shapes.
+
+        Raises:
+          InvalidArgumentError: if so.
+        """
         for i, (component, shape) in enumerate(zip(element, self.shapes, strict=False)):
             if component.shape != shape and not _fits(tuple(component.shape), shape):
                 raise _mismatch(i, shape, component.shape)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
+from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 from stillflow import errors
@@ -32,6 +35,7 @@ class Reader:
         self._work = b""
         self._source: Source | None = None
         self._error: BaseException | None = None
+        self._ahead: deque[Record] = deque()  # read, but not given to anybody
 
     def _open_next(self, queue: Any, waits: Any) -> Source:
         """Starts on the next file, whose name comes from the queue."""
@@ -50,8 +54,13 @@ class Reader:
         self._error = None
         return source
 
-    def _next(self, source: Source) -> Record | None:
-        """The next record of the file; None at its end. A damaged one stays damaged."""
+    def _next(self, queue: Any, waits: Any) -> Record | None:
+        """The next record; None at the end of a file. A damaged one stays damaged."""
+        if self._ahead:
+            return self._ahead.popleft()
+        source = self._source
+        if source is None:
+            source = self._open_next(queue, waits)
         if self._error is not None:
             raise self._error
         try:
@@ -79,10 +88,7 @@ class Reader:
         """
         with self._lock:
             while True:
-                source = self._source
-                if source is None:
-                    source = self._open_next(queue, waits)
-                record = self._next(source)
+                record = self._next(queue, waits)
                 if record is not None:
                     self._produced += 1
                     return record
@@ -93,10 +99,7 @@ class Reader:
         found: list[Record] = []
         with self._lock:
             while len(found) < count:
-                source = self._source
-                if source is None:
-                    source = self._open_next(queue, waits)
-                record = self._next(source)
+                record = self._next(queue, waits)
                 if record is not None:
                     self._produced += 1
                     found.append(record)
@@ -104,6 +107,34 @@ class Reader:
                     break
                 waits.check()
         return found
+
+    def read_ahead(self, count: int) -> list[Record]:
+        """Takes at most `count` records of the open file, without waiting for anybody.
+
+        They are not counted, and what goes wrong is left to who reads next.
+        """
+        found: list[Record] = []
+        with self._lock:
+            while self._ahead and len(found) < count:
+                found.append(self._ahead.popleft())
+            if self._source is None or self._error is not None or self.serializes:
+                return found
+            try:
+                for record in itertools.islice(self._source, count - len(found)):
+                    found.append(record)
+            except errors.OpError as error:
+                self._error = error
+        return found
+
+    def give_back(self, records: Sequence[Record]) -> None:
+        """Puts records back that `read_ahead` gave: they are the next ones."""
+        with self._lock:
+            self._ahead.extendleft(reversed(records))
+
+    def count(self, number: int) -> None:
+        """Counts so many of the records that `read_ahead` gave."""
+        with self._lock:
+            self._produced += number
 
     @property
     def records_produced(self) -> int:
