@@ -174,7 +174,11 @@ def ignore_errors() -> Transformation:
 
 @export("data.experimental.unique", "contrib.data.unique")
 def unique() -> Transformation:
-    """Leaves out elements that came before."""
+    """Leaves out elements that came before.
+
+    Raises:
+      TypeError: when it is applied, if elements are anything but an int32, int64 or string.
+    """
 
     def apply(dataset: Any) -> Any:
         if get_legacy_output_types(dataset) not in (dtypes.int32, dtypes.int64, dtypes.string):

@@ -11,6 +11,13 @@ from stillflow.graph.operation import Tensor
 from stillflow.image.checks import THREE_OR_FOUR, at_least_3d
 
 
+def _rank(image: Tensor) -> int | None:
+    rank = image.get_shape().ndims
+    if rank not in (None, 3, 4):
+        raise ValueError(THREE_OR_FOUR)
+    return rank
+
+
 def _keep_shape(image: Any, result: Any) -> Any:
     shape = image.get_shape()
     result.set_shape([None, None, None] if shape.ndims is None else shape)
@@ -42,9 +49,7 @@ def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
 def _random_flip(image: Any, axis: int, seed: int | None, scope_name: str) -> Any:
     with tf.name_scope(None, scope_name, [image]) as scope:
         image = at_least_3d(convert_to_tensor(image, name="image"))
-        rank = image.get_shape().ndims
-        if rank not in (None, 3, 4):
-            raise ValueError(THREE_OR_FOUR)
+        rank = _rank(image)
         if rank != 4:
             chance = tf.random_uniform([], 0, 1.0, seed=seed)
             result = tf.cond(
@@ -73,9 +78,7 @@ def flip_up_down(image: Any) -> Tensor:
 def _flip(image: Any, axis: int, scope_name: str) -> Any:
     with tf.name_scope(None, scope_name, [image]):
         image = at_least_3d(convert_to_tensor(image, name="image"))
-        rank = image.get_shape().ndims
-        if rank not in (None, 3, 4):
-            raise ValueError(THREE_OR_FOUR)
+        rank = _rank(image)
         if rank == 4:
             return tf.reverse(image, [axis + 1])
         return _keep_shape(image, tf.reverse(image, [axis]))
@@ -89,15 +92,16 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
       image: `[height, width, channels]` or a batch of such.
       k: a scalar integer.
       name: of the operation.
+
+    Raises:
+      ValueError: it has another rank.
     """
     with tf.name_scope(name, "rot90", [image, k]) as scope:
         image = at_least_3d(convert_to_tensor(image, name="image"))
         k = convert_to_tensor(k, dtype=tf.int32, name="k")
         k.get_shape().assert_has_rank(0)
         k = tf.mod(k, 4)
-        rank = image.get_shape().ndims
-        if rank not in (None, 3, 4):
-            raise ValueError(THREE_OR_FOUR)
+        rank = _rank(image)
         return _rotate(image, k, 1 if rank == 4 else 0, scope)
 
 
@@ -126,10 +130,11 @@ def transpose(image: Any, name: str | None = None) -> Tensor:
     Args:
       image: `[height, width, channels]` or a batch of such.
       name: of the operation.
+
+    Raises:
+      ValueError: it has another rank.
     """
     with tf.name_scope(name, "transpose", [image]):
         image = at_least_3d(convert_to_tensor(image, name="image"))
-        rank = image.get_shape().ndims
-        if rank not in (None, 3, 4):
-            raise ValueError(THREE_OR_FOUR)
+        rank = _rank(image)
         return tf.transpose(image, [0, 2, 1, 3] if rank == 4 else [1, 0, 2], name=name)

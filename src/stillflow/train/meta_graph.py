@@ -62,6 +62,9 @@ def export_meta_graph(
       strip_default_attrs: Whether attributes with their default values are.
       save_debug_info: Whether a second file tells where the program made the nodes.
       **kwargs: As for `export_scoped_meta_graph`.
+
+    Raises:
+      RuntimeError: If operations run eagerly and no graph is given.
     """
     if executing_eagerly() and not (graph_def is not None and graph is not None):
         raise RuntimeError(_NOT_EAGERLY)

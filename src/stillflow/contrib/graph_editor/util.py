@@ -96,7 +96,11 @@ def transform_tree(tree: Any, fn: Callable[[Any], Any], iterable_type: Any = tup
 
 @export("contrib.graph_editor.util.check_graphs")
 def check_graphs(*args: Any) -> None:
-    """ValueError if views are of several graphs."""
+    """Refuses views of several graphs.
+
+    Raises:
+      ValueError: If there are some.
+    """
     graph = None
     for place, view in enumerate(args):
         if graph is not None and view.graph is not None and view.graph is not graph:

@@ -114,7 +114,11 @@ def separable_conv2d(
     x: Any, depthwise_kernel: Any, pointwise_kernel: Any, strides: Any = (1, 1),
     padding: str = "valid", data_format: Any = None, dilation_rate: Any = (1, 1),
 ) -> Any:  # fmt: skip
-    """A convolution of each channel, then one of single points."""
+    """A convolution of each channel, then one of single points.
+
+    Raises:
+      ValueError: if there are not two strides, or the format is none.
+    """
     first = _channels_first(data_format)
     if len(strides) != 2:
         raise ValueError("`strides` must be a tuple of 2 integers.")
@@ -142,7 +146,11 @@ def pool2d(
     x: Any, pool_size: Any, strides: Any = (1, 1), padding: str = "valid",
     data_format: Any = None, pool_mode: str = "max",
 ) -> Any:  # fmt: skip
-    """The largest ("max") or the mean ("avg") of windows along two axes."""
+    """The largest ("max") or the mean ("avg") of windows along two axes.
+
+    Raises:
+      ValueError: if there are not two sizes and strides, or the format or the mode is none.
+    """
     for name, value in (("pool_size", pool_size), ("strides", strides)):
         if len(value) != 2:
             raise ValueError(f"`{name}` must be a tuple of 2 integers.")
@@ -155,6 +163,10 @@ def pool3d(
     x: Any, pool_size: Any, strides: Any = (1, 1, 1), padding: str = "valid",
     data_format: Any = None, pool_mode: str = "max",
 ) -> Any:  # fmt: skip
-    """The largest ("max") or the mean ("avg") of windows along three axes."""
+    """The largest ("max") or the mean ("avg") of windows along three axes.
+
+    Raises:
+      ValueError: if the format or the mode is none.
+    """
     kinds = {"max": tf.nn.max_pool3d, "avg": tf.nn.avg_pool3d}
     return _pooled(x, pool_size, strides, padding, data_format, kinds, pool_mode)

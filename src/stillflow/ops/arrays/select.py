@@ -255,7 +255,11 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
 @export("where_v2", "compat.v2.where")
 def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """Like `where`, but condition, `x` and `y` are broadcast against each other."""
+    """Like `where`, but condition, `x` and `y` are broadcast against each other.
+
+    Raises:
+      ValueError: if one of `x` and `y` is given and the other is not.
+    """
     if x is None and y is None:
         return _positions(condition, name)
     if x is None or y is None:
