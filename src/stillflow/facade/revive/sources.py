@@ -19,7 +19,7 @@ from types import CodeType, ModuleType
 from typing import TYPE_CHECKING
 
 from stillflow.facade import revive
-from stillflow.facade.revive import indexing, py2builtins, runtime
+from stillflow.facade.revive import indexing, old_protos, py2builtins, runtime
 from stillflow.facade.say import say
 
 if TYPE_CHECKING:
@@ -206,8 +206,12 @@ class _Finder:
         name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         spec = PathFinder.find_spec(name, path, target)
-        if spec is not None and type(spec.loader) is SourceFileLoader and own(spec.loader.path):
-            spec.loader = _Loader(spec.loader.name, spec.loader.path)
+        if spec is not None and type(spec.loader) is SourceFileLoader:
+            path_of_file = spec.loader.path
+            if path_of_file.endswith(old_protos.SUFFIX):
+                spec.loader = old_protos.Loader(name, path_of_file)
+            elif own(path_of_file):
+                spec.loader = _Loader(name, path_of_file)
         return spec
 
 
