@@ -62,16 +62,16 @@ def _topological(ops: Sequence[Operation], fed: set[Tensor]) -> list[Operation]:
     for op in ops:
         for source in set(_sources(op, fed)):
             users[source].append(op)
-    ready = [(op._id, op) for op in ops if not waiting[op]]
-    heapq.heapify(ready)
+    places = {op: place for place, op in enumerate(ops)}  # operations of functions share numbers
+    ready = [places[op] for op in ops if not waiting[op]]
     result = []
     while ready:
-        _, op = heapq.heappop(ready)
+        op = ops[heapq.heappop(ready)]
         result.append(op)
         for user in users[op]:
             waiting[user] -= 1
             if not waiting[user]:
-                heapq.heappush(ready, (user._id, user))
+                heapq.heappush(ready, places[user])
     if len(result) != len(ops):
         stuck = [op for op in ops if waiting[op]]
         raise InvalidArgumentError(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from stillflow.graph.export import export
 from stillflow.variables.base import VariableV2
+from stillflow.variables.module import Module
 from stillflow.variables.partitioned import PartitionedVariable
 from stillflow.variables.resource_variable import is_resource_variable
 
@@ -140,7 +141,7 @@ def is_trackable(thing: Any) -> bool:
     """Whether an object can be a part of others, and saved with them."""
     from stillflow.train.optimizer import Optimizer
 
-    if isinstance(thing, (Trackable, Optimizer)) or _is_variable(thing):
+    if isinstance(thing, (Trackable, Optimizer, Module)) or _is_variable(thing):
         return True
     if isinstance(thing, (list, tuple)):
         return any(is_trackable(item) for item in thing)
@@ -165,6 +166,10 @@ def parts_of(thing: Any) -> Iterator[TrackableReference]:
         for name, item in thing.items():
             if is_trackable(item):
                 yield TrackableReference(str(name), item)
+    elif isinstance(thing, Module):
+        for name, item in vars(thing).items():
+            if is_trackable(item):
+                yield TrackableReference(name, item)
 
 
 def _parts_of_optimizer(optimizer: Any) -> Iterator[TrackableReference]:

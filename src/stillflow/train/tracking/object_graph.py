@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stillflow.protos import TrackableObjectGraph
@@ -21,14 +22,19 @@ def escape(name: str) -> str:
 class ObjectGraph:
     """The objects that a root leads to, the nearest first, and the variables in optimizers' slots.
 
+    Args:
+      root: The object.
+      more: Parts that the root has besides its own, for whoever saves it.
+
     Attributes:
       objects: The objects; a node's number is its place here.
       names: The path to each of them.
     """
 
-    def __init__(self, root: Any) -> None:
+    def __init__(self, root: Any, more: Sequence[TrackableReference] = ()) -> None:
         self.objects: list[Any] = []
         self.names: list[str] = []
+        self._more = more
         self._ids: dict[int, int] = {}
         self._parts: list[list[TrackableReference]] = []
         self._slots: dict[int, list[tuple[int, str, int]]] = {}
@@ -43,7 +49,7 @@ class ObjectGraph:
             thing, name = waiting.popleft()
             self.objects.append(thing)
             self.names.append(name)
-            parts = list(parts_of(thing))
+            parts = [*parts_of(thing), *(self._more if thing is root else ())]
             self._parts.append(parts)
             for part in parts:
                 if id(part.ref) not in self._ids:
@@ -69,11 +75,9 @@ class ObjectGraph:
                 self.objects.append(slot)
                 self.names.append(path)
 
-    def serialize(self) -> tuple[list[saveables_lib.SaveableObject], Any]:
-        """What is to be saved, and the `TrackableObjectGraph` that goes with it."""
-        message = TrackableObjectGraph()
-        saveables: list[saveables_lib.SaveableObject] = []
-        for node, thing in enumerate(self.objects):
+    def write_nodes(self, message: Any) -> None:
+        """Adds a node for each object to a message that has such, with its parts and slots."""
+        for node in range(len(self.objects)):
             entry = message.nodes.add()
             for part in self._parts[node] if node < len(self._parts) else ():
                 entry.children.add(node_id=self._ids[id(part.ref)], local_name=part.name)
@@ -83,9 +87,22 @@ class ObjectGraph:
                     slot_name=slot_name,
                     slot_variable_node_id=slot,
                 )
+
+    def serialize(
+        self, replaced: Mapping[int, Any] | None = None
+    ) -> tuple[list[saveables_lib.SaveableObject], Any]:
+        """What is to be saved, and the `TrackableObjectGraph` that goes with it.
+
+        Args:
+          replaced: What stands for an object in another graph, by the `id` of the object.
+        """
+        message = TrackableObjectGraph()
+        self.write_nodes(message)
+        saveables: list[saveables_lib.SaveableObject] = []
+        for thing, path, entry in zip(self.objects, self.names, message.nodes, strict=True):
             for name, factory in saveables_of(thing).items():
-                key = f"{self.names[node]}/{_ATTRIBUTES}/{escape(name)}"
-                made = saveables_at(factory, key)
+                key = f"{path}/{_ATTRIBUTES}/{escape(name)}"
+                made = saveables_at((replaced or {}).get(id(factory), factory), key)
                 attribute = entry.attributes.add(name=name, checkpoint_key=key)
                 attribute.full_name = full_name_of(factory)
                 attribute.optional_restore = all(one.optional_restore for one in made)

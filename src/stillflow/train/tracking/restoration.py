@@ -97,6 +97,8 @@ class Restoration:
             variable = self.objects.get(slot.original_variable_node_id)
             if optimizer is None or variable is None or slot.slot_variable_node_id in self.objects:
                 continue
+            if not hasattr(optimizer, "get_slot"):
+                continue
             try:
                 found = optimizer.get_slot(variable, slot.slot_name)
             except KeyError:  # one of Keras, before it has made the slot
@@ -107,6 +109,14 @@ class Restoration:
 
     def _restore(self, thing: Any, node: int) -> None:
         """Adds what gives an object its values."""
+        ops = self.ops_of(thing, node)
+        self.restore_ops.extend(ops)
+        if self.on_new_ops is not None and ops:
+            self.on_new_ops(ops)
+
+    def ops_of(self, thing: Any, node: int) -> list[Any]:
+        """What gives an object the values of a node."""
+        found: list[Any] = []
         factories = saveables_of(thing)
         for attribute in self.graph.nodes[node].attributes:
             factory = factories.get(attribute.name)
@@ -116,13 +126,12 @@ class Restoration:
             key = (id(thing), attribute.checkpoint_key)
             if key not in self._cache:
                 ops = [
-                    _restore_op(saveable, self._prefix)
+                    restore_op(saveable, self._prefix)
                     for saveable in saveables_at(factory, attribute.checkpoint_key)
                 ]
                 self._cache[key] = thing, ops  # the object too: its id stays its own
-            self.restore_ops.extend(self._cache[key][1])
-            if self.on_new_ops is not None:
-                self.on_new_ops(self._cache[key][1])
+            found.extend(self._cache[key][1])
+        return found
 
     def initialize(self, variable: Any, node: int) -> None:
         """Lets a variable that is made now start with what the checkpoint holds for it."""
@@ -131,7 +140,8 @@ class Restoration:
                 set_checkpoint_initializer(variable, self.path, attribute.checkpoint_key, "")
 
 
-def _restore_op(saveable: Any, prefix: Any) -> Any:
+def restore_op(saveable: Any, prefix: Any) -> Any:
+    """What gives a saveable the value that the checkpoint `prefix` holds for it."""
     specs = saveable.specs
     with device("/cpu:0"):
         tensors = restore_v2_op(

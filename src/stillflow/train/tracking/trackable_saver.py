@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow.graph import dtypes
@@ -14,7 +14,7 @@ from stillflow.platform import compat
 from stillflow.train import saver_builder
 from stillflow.train.saveables import SaveableObject, SaveSpec
 from stillflow.train.tracking import status as status_lib
-from stillflow.train.tracking.base import OBJECT_GRAPH_PROTO_KEY
+from stillflow.train.tracking.base import OBJECT_GRAPH_PROTO_KEY, TrackableReference
 from stillflow.train.tracking.object_graph import ObjectGraph
 from stillflow.train.tracking.restoration import Restoration, open_checkpoint
 
@@ -34,10 +34,12 @@ class TrackableSaver:
 
     Args:
       root: The object.
+      more: Parts that are saved with it besides its own.
     """
 
-    def __init__(self, root: Any) -> None:
+    def __init__(self, root: Any, more: Sequence[TrackableReference] = ()) -> None:
         self._root = root
+        self._more = more
         self._prefix: Any = None
         self._restore_cache: dict[Any, Any] = {}
         self._save_cache: tuple[bytes, Any] | None = None
@@ -51,7 +53,7 @@ class TrackableSaver:
     def save(self, file_prefix: Any, session: Any) -> str:
         """Writes a checkpoint under exactly this prefix; gives it as a string."""
         prefix = self._file_prefix()
-        saveables, message = ObjectGraph(self._root).serialize()
+        saveables, message = ObjectGraph(self._root, self._more).serialize()
         content = message.SerializeToString(deterministic=True)
         if self._save_cache is None or self._save_cache[0] != content:
             with device("/cpu:0"):

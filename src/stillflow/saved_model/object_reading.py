@@ -1,0 +1,225 @@
+"""tf.compat.v2.saved_model.load: the objects of a SavedModel with their variables and functions."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from stillflow import nest
+from stillflow.graph.api import add_to_collection, device, init_scope
+from stillflow.graph.dtypes import as_dtype
+from stillflow.graph.export import export
+from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_proto import make_ndarray
+from stillflow.graph.tensor_shape import TensorShape
+from stillflow.lookup.table_initializers import TrackableAsset
+from stillflow.ops.constants import constant
+from stillflow.ops.control import group
+from stillflow.saved_model import names
+from stillflow.saved_model.object_functions import SignatureMap
+from stillflow.saved_model.reading import parse_saved_model
+from stillflow.saved_model.restored_functions import RestoredFunction, load_library
+from stillflow.saved_model.structures import decode
+from stillflow.train.tracking.base import AutoTrackable, NoDependency
+from stillflow.train.tracking.restoration import Restoration, open_checkpoint
+from stillflow.variables.base import VariableAggregation, VariableSynchronization
+from stillflow.variables.resource_variable import UninitializedVariable, is_resource_variable
+
+
+@export("compat.v2.saved_model.load", "saved_model.load_v2")
+def load(export_dir: Any, tags: Any = None) -> Any:
+    """The object that `tf.saved_model.save` wrote, made anew in the default graph.
+
+    Initializing its variables (`tf.global_variables_initializer()`) gives them the values that
+    were saved.
+
+    Args:
+      export_dir: The directory.
+      tags: The tags of the graph; they need not be given.
+
+    Returns:
+      An object with the same attributes: variables, functions, such objects again. Its attribute
+      `signatures` holds the signatures by name.
+
+    Raises:
+      IOError: If there is no SavedModel.
+      ValueError: If its tags are others.
+      NotImplementedError: If no objects were saved with it, but a graph alone.
+    """
+    message = parse_saved_model(export_dir)
+    graph = message.meta_graphs[0] if len(message.meta_graphs) == 1 else None
+    if graph is None or not graph.HasField("object_graph_def"):
+        raise NotImplementedError(
+            f"The SavedModel at {os.fsdecode(export_dir)} holds graphs and no objects. Load it by "
+            "tf.compat.v1.saved_model.load(session, tags, export_dir)."
+        )
+    own = list(graph.meta_info_def.tags)
+    if tags is not None and set(nest.flatten(tags)) != set(own):
+        raise ValueError(
+            f"The SavedModel at {os.fsdecode(export_dir)} has one MetaGraph with tags {own}, but "
+            f"got an incompatible argument tags={nest.flatten(tags)} to tf.saved_model.load. You "
+            "may omit it, pass 'None', or pass matching tags."
+        )
+    with init_scope():
+        root = _Objects(graph, os.fsdecode(export_dir)).root
+    root.tensorflow_version = graph.meta_info_def.tensorflow_version
+    root.tensorflow_git_version = graph.meta_info_def.tensorflow_git_version
+    return root
+
+
+class _Resource(AutoTrackable):
+    """A table: what makes it and what fills it are functions of the SavedModel."""
+
+    _handle: Tensor | None = None
+
+    @property
+    def resource_handle(self) -> Tensor:
+        """The table itself."""
+        if self._handle is None:
+            make: Any = self._create_resource  # type: ignore[attr-defined]
+            self._handle = make()
+        return self._handle
+
+
+class _Objects:
+    """The objects of a SavedModel, each made of its message.
+
+    Args:
+      meta_graph: The `MetaGraphDef`.
+      export_dir: The directory.
+    """
+
+    def __init__(self, meta_graph: Any, export_dir: str) -> None:
+        self._message = meta_graph.object_graph_def
+        self._assets = meta_graph.asset_file_def
+        self._nodes = {node.name: node for node in meta_graph.graph_def.node}
+        self._export_dir = export_dir
+        self._functions = load_library(meta_graph.graph_def.library)
+        self._objects = [self._make(entry) for entry in self._message.nodes]
+        self._attach()
+        self._describe_functions()
+        self._restore()
+        for thing in self._objects:
+            if isinstance(thing, _Resource):
+                fill: Any = thing._initialize  # type: ignore[attr-defined]
+                add_to_collection(GraphKeys.TABLE_INITIALIZERS, fill().op)
+
+    @property
+    def root(self) -> Any:
+        """The first object."""
+        return self._objects[0]
+
+    # ---- Each by itself
+
+    def _make(self, entry: Any) -> Any:
+        kind = entry.WhichOneof("kind")
+        if kind is None:
+            raise ValueError(f"Unknown SavedObject type: {kind!r}")
+        return getattr(self, f"_make_{kind}")(getattr(entry, kind))
+
+    def _make_user_object(self, message: Any) -> Any:
+        plain: dict[str, Any] = {
+            "signature_map": SignatureMap,
+            "trackable_list_wrapper": list,
+            "trackable_dict_wrapper": dict,
+        }
+        kind = plain.get(message.identifier)
+        # Every object has a class of its own: some can be called, some cannot.
+        return kind() if kind else type("_UserObject", (AutoTrackable,), {})()
+
+    def _make_asset(self, message: Any) -> Any:
+        name = self._assets[message.asset_file_def_index].filename
+        return TrackableAsset(os.path.join(self._export_dir, names.ASSETS_DIRECTORY, name))
+
+    def _make_function(self, message: Any) -> Any:
+        spec = decode(message.function_spec.fullargspec)
+        if message.function_spec.is_method:
+            spec = spec._replace(args=spec.args[1:])
+        functions = [self._functions[name] for name in message.concrete_functions]
+        return RestoredFunction(spec, decode(message.function_spec.input_signature), functions)
+
+    def _make_bare_concrete_function(self, message: Any) -> Any:
+        function = self._functions[message.concrete_function_name]
+        function.argument_keywords = list(message.argument_keywords)
+        function.positional = message.allowed_positional_arguments
+        return function
+
+    def _make_variable(self, message: Any) -> Any:
+        return UninitializedVariable(
+            name=message.name or None,
+            shape=TensorShape(message.shape),
+            dtype=as_dtype(message.dtype),
+            trainable=message.trainable,
+            synchronization=VariableSynchronization(message.synchronization),
+            aggregation=VariableAggregation(message.aggregation),
+        )
+
+    def _make_constant(self, message: Any) -> Any:
+        value = self._nodes[message.operation].attr["value"].tensor
+        return constant(make_ndarray(value), dtype=as_dtype(value.dtype))
+
+    def _make_resource(self, message: Any) -> Any:
+        return _Resource()
+
+    # ---- All together
+
+    def _attach(self) -> None:
+        """Makes objects attributes of others. What lists hold comes first: then it is tracked."""
+        pairs = list(zip(self._objects, self._message.nodes, strict=True))
+        inner = [pair for pair in reversed(pairs) if isinstance(pair[0], (list, dict))]
+        for thing, entry in inner + [pair for pair in pairs if pair not in inner]:
+            for child in entry.children:
+                _set(thing, child.local_name, self._objects[child.node_id])
+
+    def _describe_functions(self) -> None:
+        """Says which structures functions take and give, and what they take from the objects."""
+        for name, message in self._message.concrete_functions.items():
+            body = self._functions[name].graph
+            body.structured_input_signature = decode(message.canonicalized_input_signature)
+            body.structured_outputs = decode(message.output_signature)
+        for name, message in self._message.concrete_functions.items():
+            body = self._functions[name].graph
+            used = [self._objects[node] for node in message.bound_inputs]
+            body.captured_inputs = [_tensor_of(thing) for thing in used]
+            body.variables = [thing for thing in used if is_resource_variable(thing)]
+
+    def _restore(self) -> None:
+        """Lets variables start with the values that were saved."""
+        path = os.path.join(self._export_dir, names.VARIABLES_DIRECTORY, names.VARIABLES_FILENAME)
+        _, graph = open_checkpoint(path)
+        with device("CPU"):
+            restoration = Restoration(path, graph, constant(path), {})
+        restoration.start(self.root)
+        found = dict(restoration.objects)
+        for entry in self._message.nodes:  # what optimizers keep, which are no optimizers here
+            for slot in entry.slot_variables:
+                node = slot.slot_variable_node_id
+                found.setdefault(node, self._objects[node])
+        for node, thing in found.items():
+            if is_resource_variable(thing):
+                ops = restoration.ops_of(thing, node)
+                thing._initializer_op = ops[0] if len(ops) == 1 else group(*ops)
+
+
+def _tensor_of(thing: Any) -> Tensor:
+    for attribute in ("handle", "asset_path", "resource_handle"):
+        if hasattr(thing, attribute):
+            found: Tensor = getattr(thing, attribute)
+            return found
+    if isinstance(thing, Tensor):
+        return thing
+    raise ValueError(f"Can't convert node {type(thing)} to tensor")
+
+
+def _set(thing: Any, name: str, part: Any) -> None:
+    if isinstance(thing, list):
+        thing.append(part)
+    elif isinstance(thing, dict):
+        thing[name] = part
+    elif isinstance(thing, SignatureMap):
+        thing.add(name, part)
+    else:
+        setattr(thing, name, NoDependency(part) if isinstance(part, Tensor) else part)
+        if name == "__call__":
+            type(thing).__call__ = lambda self, *args, **kwargs: part(*args, **kwargs)
