@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -97,12 +98,30 @@ def sparse_columns(block: wire.Block) -> list[tuple[Any, Any, Any]]:
     indices[:, 1] += np.arange(len(indices))
     shapes = np.full((len(counts), 2), rows)
     shapes[:, 1] = counts.max(1, initial=0)
-    if values.dtype == object:
-        parts = np.split(values, running_total(totals)[:-1])
-    else:
-        parts = as_tensor(values, values.shape).split(totals.tolist())
-    split = torch.from_numpy(indices).split(totals.tolist())
-    return list(zip(split, parts, torch.from_numpy(shapes).unbind(), strict=True))
+    sizes = totals.tolist()
+    parts = _split(indices, sizes), _split(values, sizes), torch.from_numpy(shapes).unbind()
+    return list(zip(*parts, strict=True))
+
+
+def sparse_rows(block: wire.Block) -> list[tuple[Any, Any, Any]]:
+    """Indices, values and shapes of sparse vectors, those of all examples in lists."""
+    values, counts, _ = block
+    flat = counts.ravel()
+    places = np.arange(len(values)) - np.repeat(running_total(flat) - flat, flat)
+    sizes, rows = flat.tolist(), counts.shape[1]
+    shapes = torch.from_numpy(flat.reshape(-1, 1).copy()).unbind()
+    parts = _split(places[:, None], sizes), _split(values, sizes), shapes
+    return [
+        tuple(part[first : first + rows] for part in parts)  # type: ignore[misc]
+        for first in range(0, len(flat), rows)
+    ]
+
+
+def _split(values: np.ndarray, sizes: list[int]) -> Sequence[Any]:
+    if values.dtype != object:
+        return as_tensor(values, values.shape).split(sizes)  # type: ignore[no-any-return]
+    stops = list(accumulate(sizes))
+    return [values[stop - size : stop] for stop, size in zip(stops, sizes, strict=True)]
 
 
 def dense_columns(
@@ -145,28 +164,45 @@ def padded_columns(
     Raises:
       InvalidArgumentError: the values of an example do not make whole rows.
     """
+    _check_rows(features, block.counts, where)
     parts = np.split(block.values, running_total(block.counts.sum(1))[:-1])
-    return [
-        _padded(feature, values, counts, default, where)
-        for feature, values, counts, default in zip(
-            features, parts, block.counts, defaults, strict=True
-        )
+    given = zip(features, parts, block.counts, defaults, strict=True)
+    return [_padded(*each) for each in given]
+
+
+def variable_rows(
+    features: Sequence[Dense], block: wire.Block, defaults: Sequence[Any], where: WhereOf
+) -> Sequence[Any]:
+    """Values [count, *rest] of each example, in lists.
+
+    Raises:
+      InvalidArgumentError: the values of an example do not make whole rows.
+    """
+    _check_rows(features, block.counts, where)
+    size, rest, rows = features[0].size, features[0].shape[1:], block.counts.shape[1]  # type: ignore[index]
+    parts = [
+        part.reshape(len(part) // size if size else 0, *rest)
+        for part in _split(block.values, block.counts.ravel().tolist())
     ]
+    return [parts[first : first + rows] for first in range(0, len(parts), rows)]
 
 
-def _padded(
-    feature: Dense, values: np.ndarray, counts: np.ndarray, default: Any, where: WhereOf
-) -> Any:
-    size, shape = feature.size, feature.shape
-    assert shape is not None
-    broken = np.flatnonzero(counts % size) if size else np.flatnonzero(counts)
+def _check_rows(features: Sequence[Dense], counts: np.ndarray, where: WhereOf) -> None:
+    size = features[0].size
+    broken = np.argwhere(counts % size if size else counts)
     if len(broken):
-        index = int(broken[0])
+        place, index = broken[0].tolist()
+        feature = features[place]
         raise refuse(
             f"{where(feature, index)}Number of {_VALUES[cpp_name(feature.dtype)]} values is not a "
-            f"multiple of stride length. Saw {counts[index]} values but output shape is: "
-            f"{shape_text(shape)}"
+            f"multiple of stride length. Saw {counts[place, index]} values but output shape is: "
+            f"{shape_text(feature.shape)}"
         )
+
+
+def _padded(feature: Dense, values: np.ndarray, counts: np.ndarray, default: Any) -> Any:
+    size, shape = feature.size, feature.shape
+    assert shape is not None
     filler = default if isinstance(default, np.ndarray) else default.numpy()
     longest = int(counts.max()) if len(counts) else 0
     made = np.full((len(counts), longest), filler.reshape(-1)[0], dtype=filler.dtype)

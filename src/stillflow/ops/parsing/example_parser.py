@@ -75,6 +75,17 @@ class _Said(NamedTuple):
         )
 
 
+class _Makers(NamedTuple):
+    """What makes outputs of features that do not have as many values in every example."""
+
+    sparse: Callable[[Block], Sequence[Any]]
+    variable: Callable[..., Sequence[Any]]
+
+
+_BATCH = _Makers(columns.sparse_columns, columns.padded_columns)
+_ROWS = _Makers(columns.sparse_rows, columns.variable_rows)
+
+
 class ExampleParser:
     """Parses batches for one set of features.
 
@@ -106,14 +117,32 @@ class ExampleParser:
     def batch(
         self, serialized: Sequence[bytes], names: Sequence[bytes], defaults: Sequence[Any]
     ) -> list[Any]:
-        """The op's outputs."""
+        """The outputs of ParseExample."""
+        return self._outputs(serialized, _Said(names), defaults, _BATCH)
+
+    def rows(self, serialized: Sequence[bytes], defaults: Sequence[Any]) -> list[Sequence[Any]]:
+        """The outputs of ParseSingleExample for each of some examples.
+
+        Raises:
+          InvalidArgumentError: one of them cannot be parsed; in words of ParseExample.
+        """
+        return self._outputs(serialized, _Said(()), defaults, _ROWS)
+
+    def _outputs(
+        self, serialized: Sequence[bytes], said: _Said, defaults: Sequence[Any], made_by: _Makers
+    ) -> list[Any]:
         self._check_defaults(defaults)
-        said, count = _Said(names), len(self.sparse)
         made: list[Any] = [None] * len(self.places)
+        count = len(self.sparse)
         for run, block in self._blocks(serialized, said):
             features, places = self.features[run], self.places[run]
             fillers = [defaults[place - count] for place in places if place >= count]
-            outputs = _columns(features, block, fillers, said)
+            if isinstance(features[0], Sparse):
+                outputs = made_by.sparse(block)
+            elif features[0].is_variable:
+                outputs = made_by.variable(features, block, fillers, said.where)
+            else:
+                outputs = columns.dense_columns(features, block, fillers, said.where, said.missing)
             for place, output in zip(places, outputs, strict=True):
                 made[place] = output
         matrices = zip(*made[:count], strict=True)
@@ -164,14 +193,3 @@ class ExampleParser:
                 shown = text.decode("utf-8", "backslashreplace")
                 raise refuse(f"Could not parse example input, value: '{shown}'") from None
         return list(zip(*rows, strict=True)) if rows else [()] * len(self.places)
-
-
-def _columns(
-    features: Sequence[Any], block: Block, defaults: Sequence[Any], said: _Said
-) -> Sequence[Any]:
-    """The outputs of features that are alike."""
-    if isinstance(features[0], Sparse):
-        return columns.sparse_columns(block)
-    if features[0].is_variable:
-        return columns.padded_columns(features, block, defaults, said.where)
-    return columns.dense_columns(features, block, defaults, said.where, said.missing)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.parsing import columns, wire
 from stillflow.ops.parsing.columns import Dense, Sparse, refuse
-from stillflow.ops.parsing.example_parser import check_default, picker
+from stillflow.ops.parsing.example_parser import ExampleParser, check_default, picker
 from stillflow.ops.parsing.examples import TYPES, check_dense, dense_shapes, features_of
 
 parse_single_example_op = op(
@@ -45,11 +46,30 @@ def parse_single_example_shape(node: Node) -> Any:
     return [*sparse, *[(None,)] * count, *[(1,)] * count, *dense_shapes(node)]
 
 
+def _features(node: Node) -> tuple[list[Sparse], list[Dense]]:
+    keys, types = (node.sparse_keys, node.dense_keys), (node.sparse_types, node.Tdense)
+    return features_of(keys[0], types[0], keys[1], types[1], dense_shapes(node))
+
+
+def parse_single_examples(node: Node) -> Callable[..., list[Sequence[Any]]]:
+    """What does for many examples at once what the kernel does for one.
+
+    Args:
+      node: of a ParseSingleExample operation.
+
+    Returns:
+      A function of examples (bytes [N]) and the operation's defaults. It returns for each output
+      the values of all examples: a tensor or an array whose rows they are, or a list of them, if
+      they need not have one shape. It raises InvalidArgumentError if an example cannot be parsed,
+      and does not say of which one: that, the kernel says when it parses them one by one.
+    """
+    parser = ExampleParser(*_features(node))
+    return lambda serialized, *defaults: parser.rows(list(serialized), defaults)
+
+
 @parse_single_example_op.kernel
 def parse_single_example_kernel(node: Node) -> Any:
-    sparse, dense = features_of(
-        node.sparse_keys, node.sparse_types, node.dense_keys, node.Tdense, dense_shapes(node)
-    )
+    sparse, dense = _features(node)
     message, pick = wire.messages()[0], picker([f.key for f in sparse] + [f.key for f in dense])
     readers = [_reader(feature, node.value(1 + i)) for i, feature in enumerate(dense)]
     bare, count = len(node.outputs) == 1, len(sparse)
