@@ -34,18 +34,21 @@ from stillflow.runtime.rows import RowPlan, row_plan
 from stillflow.runtime.session import InteractiveSession, Session
 from stillflow.runtime.trace import Tracer
 
+_ENQUEUES = ("QueueEnqueue", "QueueEnqueueV2")
 _MAX_FAILURES = 3  # of several turns at once, before they are taken one by one
 
 
-def turns(session: Any, enqueue: Operation, stopped: Callable[[], bool]) -> Callable[[], Any]:
+def turns(session: Any, enqueue: Any, stopped: Callable[[], bool]) -> Callable[[], Any]:
     """A function that runs an operation once, or several times.
 
     Args:
       session: in which to run it.
+      enqueue: the operation, or another thing that can be fetched.
       stopped: whether no more turns are to begin.
     """
     once: Callable[[], Any] = session.make_callable(enqueue)
-    if type(session) not in (Session, InteractiveSession) or not session._plain_runs:
+    plain = type(session) in (Session, InteractiveSession) and session._plain_runs
+    if not plain or not isinstance(enqueue, Operation) or enqueue.type not in _ENQUEUES:
         return once
     return _Turns(session, enqueue, once, stopped)
 
@@ -134,7 +137,7 @@ class _Turns:
 
 def _parts(resources: Resources, enqueue: Operation) -> _Parts | None:
     """Takes an operation apart; None if it is not of the kind that can take several turns."""
-    if enqueue.type not in ("QueueEnqueue", "QueueEnqueueV2") or resources.several:
+    if resources.several:
         return None
     needed = set(needed_ops((), [enqueue], ()))
     reads = [op for op in needed if op.type in ("ReaderRead", "ReaderReadV2")]
