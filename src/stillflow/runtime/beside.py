@@ -1,9 +1,9 @@
 """Steps that another thread takes while the plan goes on: summaries beside the training step.
 
 A card with `beside=True` (its kernel is pure and works in NumPy or torch) becomes two steps: one
-hands its inputs to a thread as soon as they are there, the other waits for the result: at the end
-of the plan, or before something changes the memory of the inputs. Nothing is copied. Small inputs
-are not worth the way, and where the thread has not begun yet, the plan does the work.
+hands its inputs to a thread as soon as they are there, the other waits for the result as late as
+possible. Inputs are copied only if something is about to change their memory and the thread has
+not come to them yet. What no thread has begun when the plan has nothing else to do, the plan does.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from functools import cache
 from queue import SimpleQueue
 from typing import Any
@@ -24,8 +23,6 @@ from stillflow.ops.exits import at_work
 from stillflow.runtime.ownership import roots_by_name
 from stillflow.runtime.steps import Memory, Name, Step, Value
 
-# Up to this many elements, handing over costs more than the work.
-FEW = 1 << 7
 # Operations that only put summaries together: they wait for them, so they too can be late.
 _LATE = frozenset(("MergeSummary",))
 # Operations that are often made for a single one, just before it.
@@ -54,6 +51,15 @@ class Pending:
             finally:
                 self._arguments = ()
                 self._done.release()
+
+    def part_from_memory(self) -> None:
+        """Sees to it that what the call was given may be changed."""
+        if self._taken.acquire(blocking=False):
+            self._arguments = tuple(map(_copy, self._arguments))
+            self._taken.release()
+        else:
+            with self._done:
+                pass
 
     def result(self) -> Any:
         """Returns what the kernel gives; raises what it raises."""
@@ -139,40 +145,65 @@ def put_beside(steps: list[Step], values: dict[Tensor, Value], memory: Memory) -
         return steps
     roots = roots_by_name(steps, values, memory)
     result: list[Step] = []
-    waiting: list[_Waiting] = []  # in the order in which they may run
+    waiting: list[Step] = []  # in the order in which they may run
+    shown: list[_Shown] = []
     for step in steps:
         if _is_beside(step):
             begun = Name(f"{step.outputs[0]}_begun")
-            result.append(
-                Step("call", step.op, [begun], step.inputs, (), _begin(step), step.arguments)
-            )
-            # What is an input here is neither freed nor used as memory for another result.
-            end = Step("call", step.op, step.outputs, [begun, *step.inputs], (), _result, [begun])
-            held = {root for name in step.inputs for root in roots.get(name, ())}
-            waiting.append(_Waiting(end, {memory.buffers[r] for r in held if r in memory.buffers}))
+            result.append(_begin(step, begun))
+            shown.append(_Shown(begun, step, roots, memory))
+            # An input listed here is not used as memory for another result until then.
+            kept = [name for name in step.inputs if name not in shown[-1].names]
+            inputs = [begun, *kept]
+            waiting.append(Step("call", step.op, step.outputs, inputs, (), _result, [begun]))
         elif _is_late(step) and _needed(step, waiting):
-            waiting.append(_Waiting(step, set()))
+            waiting.append(step)
         else:
-            for needed in _needed(step, waiting):
-                waiting.remove(needed)
-                result.append(needed.step)
-            result.append(step)
-    return result + [last.step for last in waiting]
+            needed = _needed(step, waiting)
+            waiting = [other for other in waiting if other not in needed]
+            changed = [each for each in shown if each.is_changed(set(step.writes))]
+            shown = [each for each in shown if each not in changed]
+            result += [*_parted(changed, step), *_ended(needed), step]
+    return result + _ended(waiting)
 
 
-@dataclass
-class _Waiting:
-    """A step that is not to run yet, and the variables whose memory it needs as it is."""
+class _Shown:
+    """What another thread may see of variables: the call, the values, and whose they are."""
 
-    step: Step
-    buffers: set[int]
+    def __init__(
+        self, begun: Name, step: Step, roots: dict[str, frozenset[int]], memory: Memory
+    ) -> None:
+        self.begun = begun
+        self.names: list[str] = []
+        self._buffers: set[int] = set()
+        for name in step.inputs:
+            buffers = {memory.buffers[r] for r in roots.get(name, ()) if r in memory.buffers}
+            if buffers:
+                self.names.append(name)
+                self._buffers |= buffers
 
-    def is_needed(self, wanted: set[str], written: set[int]) -> bool:
-        """Whether it has to run before a step that takes and changes this."""
-        changed = self.buffers & written
-        if -1 in (*self.buffers, *written):  # any of them
-            changed = self.buffers and written
-        return bool(changed) or not wanted.isdisjoint(self.step.outputs)
+    def is_changed(self, written: set[int]) -> bool:
+        """Whether a step that changes these variables may change one of mine; -1 is any."""
+        if -1 in written or -1 in self._buffers:
+            return bool(written and self._buffers)
+        return not written.isdisjoint(self._buffers)
+
+
+def _parted(shown: list[_Shown], step: Step) -> list[Step]:
+    """What has to happen before a step changes what is shown."""
+    if not shown:
+        return []
+    begun = [each.begun for each in shown]
+    names = [name for each in shown for name in each.names]
+    return [Step("call", step.op, [], [*begun, *names], (), _part, begun)]
+
+
+def _ended(waiting: list[Step]) -> list[Step]:
+    """Steps that wait no longer; first of all the plan makes calls that no thread has begun."""
+    begun = [step.arguments[0] for step in waiting if waits(step)]
+    if len(begun) < 2:
+        return waiting
+    return [Step("call", waiting[0].op, [], begun, (), _help, begun), *waiting]
 
 
 def _is_beside(step: Step) -> bool:
@@ -190,27 +221,40 @@ def _is_late(step: Step) -> bool:
     return not step.guard and step.op is not None and step.op.type in _LATE
 
 
-def _needed(step: Step, waiting: list[_Waiting]) -> list[_Waiting]:
+def _needed(step: Step, waiting: list[Step]) -> list[Step]:
     """Which of the steps that wait have to run before a step."""
     wanted = {*step.inputs, *(name for name, _ in step.guard or ())}
     needed = []
     for other in reversed(waiting):
-        if other.is_needed(wanted, set(step.writes)):
-            wanted.update(other.step.inputs)
+        if not wanted.isdisjoint(other.outputs):
+            wanted.update(other.inputs)
             needed.append(other)
     return needed[::-1]
 
 
-def _begin(step: Step) -> Callable[..., Any]:
+def _begin(step: Step, begun: Name) -> Step:
     function = step.function
     assert function is not None
 
-    def begin(*arguments: Any) -> Any:
-        size = max((a.numel() for a in arguments if isinstance(a, torch.Tensor)), default=0)
-        return function(*arguments) if size <= FEW else Pending(function, arguments)
+    def begin(*arguments: Any) -> Pending:
+        return Pending(function, arguments)
 
-    return begin
+    return Step("call", step.op, [begun], step.inputs, (), begin, step.arguments)
 
 
-def _result(begun: Any) -> Any:
-    return begun.result() if isinstance(begun, Pending) else begun
+def _copy(value: Any) -> Any:
+    return value.clone() if isinstance(value, torch.Tensor) else value
+
+
+def _part(*begun: Pending) -> None:
+    for call in reversed(begun):  # the other threads come from the front
+        call.part_from_memory()
+
+
+def _help(*begun: Pending) -> None:
+    for call in reversed(begun):
+        call.work()
+
+
+def _result(begun: Pending) -> Any:
+    return begun.result()
