@@ -58,18 +58,24 @@ def decoded(raws: Sequence[bytes], feature: Sparse | Dense, where: Where) -> wir
     Raises:
       InvalidArgumentError: they are of another type, or no values at all.
     """
-    kind = cpp_name(feature.dtype)
     try:
-        return wire.decode(raws, kind)
-    except wire.Damaged as error:
-        raise refuse(f"{where(error.index)}Can't parse serialized Example.") from None
-    except wire.WrongKind as error:
-        before = f"{where(error.index)}Data types don't match. "
-        if isinstance(feature, Sparse):
-            raise refuse(f"{before}Expected type: {kind}, Actual type: {error.actual}") from None
-        if feature.is_variable:
-            raise refuse(f"{before}Expected type: {kind}") from None
-        raise refuse(f"{before}Data type: {error.actual} but expected type: {kind}") from None
+        return wire.decode(raws, cpp_name(feature.dtype))
+    except (wire.Damaged, wire.WrongKind) as error:
+        raise refused(error, feature, where(error.index)) from None
+
+
+def refused(
+    error: wire.Damaged | wire.WrongKind, feature: Sparse | Dense, where: str
+) -> errors.OpError:
+    """What is raised for a feature that cannot be read."""
+    if isinstance(error, wire.Damaged):
+        return refuse(f"{where}Can't parse serialized Example.")
+    before, kind = f"{where}Data types don't match. ", cpp_name(feature.dtype)
+    if isinstance(feature, Sparse):
+        return refuse(f"{before}Expected type: {kind}, Actual type: {error.actual}")
+    if feature.is_variable:
+        return refuse(f"{before}Expected type: {kind}")
+    return refuse(f"{before}Data type: {error.actual} but expected type: {kind}")
 
 
 def as_block(found: wire.Decoded, raws: Sequence[bytes]) -> wire.Block:
@@ -85,6 +91,13 @@ def as_tensor(values: np.ndarray, shape: tuple[int, ...]) -> Any:
     if not values.flags.writeable:
         values = values.copy()  # it is a view of bytes that are no tensor's memory
     return torch.from_numpy(values.reshape(shape))
+
+
+def sparse_vector(values: np.ndarray) -> tuple[Any, Any, Any]:
+    """Indices, values and shape of a sparse vector that has all its values."""
+    count = len(values)
+    indices = torch.from_numpy(np.arange(count).reshape(count, 1))
+    return indices, as_tensor(values, (count,)), torch.from_numpy(np.array([count]))
 
 
 def sparse_columns(block: wire.Block) -> list[tuple[Any, Any, Any]]:

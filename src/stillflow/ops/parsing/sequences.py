@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow import errors
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.constant_value import Dims
@@ -118,28 +119,39 @@ class _Wanted:
 
 
 def _decoded(raws: Sequence[bytes], feature: Sparse | Dense, where: columns.Where) -> wire.Decoded:
-    from stillflow.protos import Feature
-
     try:
         return wire.decode(raws, cpp_name(feature.dtype))
-    except wire.Damaged as error:
-        raise refuse(f"{where(error.index)}Can't parse serialized Example.") from None
-    except wire.WrongKind as error:
-        shown = str(Feature.FromString(raws[error.index]))
-        raise refuse(
-            f"{where(error.index)}Data types don't match. Expected type: "
-            f"{cpp_name(feature.dtype)}  Feature is: {shown}"
-        ) from None
+    except (wire.Damaged, wire.WrongKind) as error:
+        raise _refused(error, raws[error.index], feature, where(error.index)) from None
 
 
-def _check_counts(found: wire.Decoded, feature: Dense, name: str) -> None:
-    wrong = np.flatnonzero(found.counts != feature.size)
-    if len(wrong):
+def _context_values(feature: Sparse | Dense, raw: bytes, name: str) -> np.ndarray:
+    try:
+        return wire.decode_one(raw, cpp_name(feature.dtype))
+    except (wire.Damaged, wire.WrongKind) as error:
+        where = f"Name: {name}, Context feature: {feature.key}.  "
+        raise _refused(error, raw, feature, where) from None
+
+
+def _refused(
+    error: wire.Damaged | wire.WrongKind, raw: bytes, feature: Sparse | Dense, where: str
+) -> errors.OpError:
+    from stillflow.protos import Feature
+
+    if isinstance(error, wire.Damaged):
+        return refuse(f"{where}Can't parse serialized Example.")
+    return refuse(
+        f"{where}Data types don't match. Expected type: {cpp_name(feature.dtype)}  Feature is: "
+        f"{Feature.FromString(raw)}"
+    )
+
+
+def _check_count(feature: Dense, count: int, index: int, name: str) -> None:
+    if count != feature.size:
         kind = {"string": "bytes"}.get(cpp_name(feature.dtype), cpp_name(feature.dtype))
         raise refuse(
-            f"Name: {name}, Key: {feature.key}, Index: {wrong[0]}.  Number of {kind} values != "
-            f"expected.  values size: {found.counts[wrong[0]]} but output shape: "
-            f"{columns.shape_text(feature.shape)}"
+            f"Name: {name}, Key: {feature.key}, Index: {index}.  Number of {kind} values != "
+            f"expected.  values size: {count} but output shape: {columns.shape_text(feature.shape)}"
         )
 
 
@@ -154,20 +166,9 @@ def _one_dense(feature: Dense, raw: bytes, default: Any, name: str) -> Any:
                 f"Name: {name}, Context feature '{feature.key}' is required but could not be found."
             )
         return _copied(default)
-
-    def where(index: int) -> str:
-        return f"Name: {name}, Context feature: {feature.key}.  "
-
-    found = _decoded((raw,), feature, where)
-    _check_counts(found, feature, name)
-    return columns.as_tensor(found.values, feature.shape)  # type: ignore[arg-type]
-
-
-def _one_sparse(feature: Sparse, raw: bytes, name: str) -> tuple[Any, Any, Any]:
-    found = _decoded((raw,), feature, lambda i: f"Name: {name}, Context feature: {feature.key}.  ")
-    count = len(found.values)
-    indices = torch.arange(count).reshape(count, 1)
-    return indices, columns.as_tensor(found.values, (count,)), torch.tensor([count])
+    values = _context_values(feature, raw, name)
+    _check_count(feature, len(values), 0, name)
+    return columns.as_tensor(values, feature.shape)  # type: ignore[arg-type]
 
 
 def _check_list(feature: Dense, raws: Any, optional: Any, name: str) -> list[bytes]:
@@ -184,7 +185,9 @@ def _list_values(feature: Dense, raws: list[bytes], name: str) -> wire.Decoded:
     found = _decoded(
         raws, feature, lambda i: f"Name: {name}, Feature list: {feature.key}, Index: {i}.  "
     )
-    _check_counts(found, feature, name)
+    wrong = np.flatnonzero(found.counts != feature.size)
+    if len(wrong):
+        _check_count(feature, int(found.counts[wrong[0]]), int(wrong[0]), name)
     return found
 
 
@@ -223,7 +226,8 @@ def _parse_one(
     context, lists = made.read(text)
     count = len(made.context_sparse)
     triples = [
-        _one_sparse(f, raw, name) for f, raw in zip(made.context_sparse, context, strict=False)
+        columns.sparse_vector(_context_values(f, raw, name))
+        for f, raw in zip(made.context_sparse, context, strict=False)
     ]
     outputs = _transposed(triples)
     for f, raw, default in zip(made.context_dense, context[count:], defaults, strict=True):

@@ -93,11 +93,19 @@ def parse_single_example_kernel(node: Node) -> Any:
     return parse_single_example
 
 
+def _values(feature: Sparse | Dense, raw: bytes) -> np.ndarray:
+    try:
+        return wire.decode_one(raw, cpp_name(feature.dtype))
+    except (wire.Damaged, wire.WrongKind) as error:
+        raise columns.refused(error, feature, _where(feature)) from None
+
+
+def _where(feature: Sparse | Dense) -> str:
+    return f"Key: {feature.key}.  "
+
+
 def _single_sparse(feature: Sparse, raw: bytes) -> tuple[Any, Any, Any]:
-    found = columns.decoded((raw,), feature, lambda index: f"Key: {feature.key}.  ")
-    count = len(found.values)
-    indices = torch.arange(count).reshape(count, 1)
-    return indices, columns.as_tensor(found.values, (count,)), torch.tensor([count])
+    return columns.sparse_vector(_values(feature, raw))
 
 
 def _one_string(raw: bytes) -> Any:
@@ -126,6 +134,8 @@ def _reader(feature: Dense, default: Any) -> Any:
     if default is not None:
         check_default(feature, default)
     short_cut = None if feature.shape else _SHORT_CUTS.get(cpp_name(feature.dtype))
+    make = _variable if feature.is_variable else _fixed
+    size = feature.size
 
     def read(raw: bytes, given: Any) -> Any:
         if short_cut is not None:
@@ -134,30 +144,29 @@ def _reader(feature: Dense, default: Any) -> Any:
                 return value
         if default is None:
             check_default(feature, given)
-        return _single_dense(feature, raw, given)
+        return make(feature, raw, given, size)
 
     return read
 
 
-def _single_dense(feature: Dense, raw: bytes, default: Any) -> Any:
-    def where(index: int) -> str:
-        return f"Key: {feature.key}.  "
-
-    if not raw and not feature.is_variable:
-        if feature.size and not int(np.prod(default.shape)):
+def _fixed(feature: Dense, raw: bytes, default: Any, size: int) -> Any:
+    if not raw:
+        if size and not int(np.prod(default.shape)):
             raise refuse(
                 f"Feature: {feature.key} (data type: {cpp_name(feature.dtype)}) is required but "
                 "could not be found."
             )
         return default.copy() if isinstance(default, np.ndarray) else default.clone()
-    found = columns.decoded((raw,), feature, where)
-    count, size = len(found.values), feature.size
-    shape = feature.shape
-    assert shape is not None
-    if feature.is_variable:
-        if count % size if size else count:
-            raise refuse(f"{where(0)}Can't parse serialized Example.")
-        shape = (count // size if size else 0, *shape[1:])
-    elif count != size:
-        raise refuse(f"{where(0)}Can't parse serialized Example.")
-    return columns.as_tensor(found.values, shape)  # type: ignore[arg-type]
+    values = _values(feature, raw)
+    if len(values) != size:
+        raise refuse(f"{_where(feature)}Can't parse serialized Example.")
+    return columns.as_tensor(values, feature.shape)  # type: ignore[arg-type]
+
+
+def _variable(feature: Dense, raw: bytes, default: Any, size: int) -> Any:
+    values = _values(feature, raw)
+    count = len(values)
+    if count % size if size else count:
+        raise refuse(f"{_where(feature)}Can't parse serialized Example.")
+    shape = (count // size if size else 0, *feature.shape[1:])  # type: ignore[index]
+    return columns.as_tensor(values, shape)  # type: ignore[arg-type]

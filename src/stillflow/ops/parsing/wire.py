@@ -20,6 +20,9 @@ from stillflow.ops.strings.kernels import strings_of
 TAGS = {"string": 0x0A, "float": 0x12, "int64": 0x1A}
 TYPES = {tag: name for name, tag in TAGS.items()}
 LIST = 0x0A
+_VOID = 2  # bytes of the header of a list of nothing
+_MANY_BYTES = 256  # of integers: to take fewer one by one is faster
+_TYPES = {"float": "<f4", "int64": "<i8"}
 NO_HEADER = b"\0"  # how no feature begins
 _LISTS = {"string": "bytes_list", "float": "float_list", "int64": "int64_list"}
 
@@ -154,6 +157,26 @@ def decode(raws: Sequence[bytes], kind: str) -> Decoded:
       Damaged: it is no feature.
     """
     return _strings(raws) if kind == "string" else _numbers(raws, kind)
+
+
+def decode_one(raw: bytes, kind: str) -> np.ndarray:
+    """The values in the bytes of one feature.
+
+    Raises:
+      WrongKind: it holds values of another type.
+      Damaged: it is no feature.
+    """
+    start = header(TAGS[kind], len(raw))
+    if kind == "float":
+        if raw.startswith(start) and (len(raw) - len(start)) % 4 == 0:
+            return np.frombuffer(raw, "<f4", offset=len(start)) if raw else np.empty(0, "<f4")
+    elif kind == "string":
+        if raw.startswith(start) and len(start) > _VOID:
+            return strings_of([raw[len(start) :]], (1,))
+    elif len(raw) > _MANY_BYTES:
+        return _numbers((raw,), kind).values
+    found = list(_whole(raw, 0, kind))
+    return strings_of(found, (len(found),)) if kind == "string" else np.array(found, _TYPES[kind])
 
 
 def _numbers(raws: Sequence[bytes], kind: str) -> Decoded:
