@@ -147,3 +147,39 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
       name: of the operation.
     """
     return tile_op(input, multiples, name=name)  # type: ignore[no-any-return]
+
+
+# ---- the sum over the copies, as graphs before version 3 have it
+
+tile_grad_op = op(
+    "TileGrad(input: T, multiples: int32) -> output: T; T: type", differentiable=False
+)
+
+
+@tile_grad_op.shape
+def tile_grad_shape(node: Node) -> Any:
+    dims, multiples = node.dims(0), node.value(1)
+    if dims is None or multiples is None:
+        return None
+    return tuple([
+        None if dim is None else dim // count
+        for dim, count in zip(dims, multiples.tolist(), strict=True)
+    ])  # fmt: skip
+
+
+@tile_grad_op.kernel
+def tile_grad_kernel(node: Node) -> Any:
+    def add_copies(grad: Any, multiples: Any) -> Any:
+        counts = ints(multiples)
+        if len(counts) != grad.ndim or any(
+            count < 1 or size % count for size, count in zip(grad.shape, counts, strict=True)
+        ):
+            raise ValueError(f"{list(grad.shape)} is not what {counts} copies give")
+        split = [
+            part for size, count in zip(grad.shape, counts, strict=True)
+            for part in (count, size // count)
+        ]  # fmt: skip
+        axes = tuple(range(0, len(split), 2))
+        return grad.reshape(split).sum(axes, dtype=grad.dtype) if axes else grad.clone()
+
+    return add_copies

@@ -375,7 +375,7 @@ for _made, _shape, _kernel in (
 ):
     for _card in _made:
         unknown: Any = [None, None] if _made is concat_ops else None
-        old = _card.name[-2:] not in ("V2", "V3")
+        old = _card.name[-2:] not in ("V2", "V3") or _card.name == "TensorArrayGatherV2"
         _card.shape(partial(lambda value, node: value, unknown) if old else _shape)
         _card.kernel(_kernel)
 for _card in close_ops:
