@@ -827,6 +827,7 @@ TABLE = {
     "contrib.layers.variance_scaling_initializer": "contrib.layers.initializers:variance_scaling_initializer",
     "contrib.layers.xavier_initializer": "contrib.layers.initializers:xavier_initializer",
     "contrib.layers.xavier_initializer_conv2d": "contrib.layers.initializers:xavier_initializer",
+    "contrib.learn.ModeKeys": "contrib.learn.mode_keys:ModeKeys",
     "contrib.learn.datasets.base.Dataset": "contrib.learn.datasets.base:Dataset",
     "contrib.learn.datasets.base.Datasets": "contrib.learn.datasets.base:Datasets",
     "contrib.learn.datasets.base.load_boston": "contrib.learn.datasets.base:load_boston",
