@@ -52,6 +52,8 @@ def _pass_handle_data(op: Operation) -> None:
     if op.type in _TAKING_ELEMENTS:
         return
     source = op._inputs[0]
+    if op.type == "Merge" and source.dtype.name == "variant":
+        return  # the list of another branch may hold anything
     for tensor in op._outputs:
         if tensor.dtype == source.dtype and tensor._handle_dtype is None:
             tensor._handle_dims, tensor._handle_dtype = source._handle_dims, source._handle_dtype

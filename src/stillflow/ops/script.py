@@ -27,7 +27,7 @@ _SIGNATURE = """(input: [Tin]) -> output: [Tout]
     Tout: list(type) >= 0
 """
 py_func_op = op(f"PyFunc{_SIGNATURE}    flags: stateful", differentiable=False)
-# Whoever says "stateless" still expects the function to be called in every step.
+# Called in every step, unless it always gets the same.
 py_func_stateless_op = op(f"PyFuncStateless{_SIGNATURE}", differentiable=False, effect="state")
 eager_py_func_op = op("""EagerPyFunc(input: [Tin]) -> output: [Tout]
     token: string
@@ -207,9 +207,30 @@ def _kernel(node: Node) -> Any:
     return run
 
 
+def _stateless_kernel(node: Node) -> Any:
+    """Calls the function once if all that it takes is known before the run."""
+    run = _kernel(node)
+    if any(node.value(index) is None for index in range(len(node.inputs))):
+        return run
+    made: list[Any] = []
+
+    def copies(*inputs: Any) -> Any:
+        if not made:
+            made.append(run(*inputs))
+        several = isinstance(made[0], list)
+        copied = [_copy(value) for value in (made[0] if several else made)]
+        return copied if several else copied[0]
+
+    return copies
+
+
+def _copy(value: Any) -> Any:
+    return value.copy() if isinstance(value, np.ndarray) else value.clone()
+
+
 for _card in (py_func_op, py_func_stateless_op, eager_py_func_op):
     _card.shape(_shape)
-    _card.kernel(_kernel)
+    _card.kernel(_stateless_kernel if _card is py_func_stateless_op else _kernel)
 
 
 @eager_py_func_op.gradient

@@ -98,6 +98,34 @@ def test_dropout_is_the_same_in_the_gradient_and_absent_in_inference():
             tf.gradients(rests[0], given)
 
 
+@pytest.mark.parametrize("mode", sorted(GATES))
+@pytest.mark.parametrize("direction", sorted(DIRECTIONS))
+def test_inputs_that_skip_their_weights_are_those_of_weights_one(mode, direction):
+    sizes = (mode, 2, UNITS, UNITS, DIRECTIONS[direction])
+    plain, skipping = Layout(*sizes), Layout(*sizes, skips=True)
+    x, h, c, _ = _given(mode, direction)
+    rng = np.random.RandomState(2)
+    weights = [rng.randn(rows, columns) for rows, columns in _shapes(skipping)]
+    biases = rng.randn(plain.parts * plain.biases * UNITS)
+    ones = iter([np.eye(UNITS)] * len(weights))
+    with_ones = [next(ones) if not part.size else part for part in weights]
+    both = (weights, with_ones)
+    params = [np.concatenate([*(part.ravel() for part in parts), biases]) for parts in both]
+    assert [len(vector) for vector in params] == [skipping.size, plain.size]
+    with tf.Graph().as_default(), tf.Session() as session:
+        given, how = tf.constant(x[..., :UNITS]), {"rnn_mode": mode, "direction": direction}
+        skipped = forward_ops[""](given, h, c, params[0], input_mode="skip_input", **how)
+        linear = forward_ops[""](given, h, c, params[1], **how)
+        for one, other in zip(skipped[:3], linear[:3], strict=True):
+            np.testing.assert_allclose(*session.run([one, other]))
+        grads = [tf.gradients(outputs[0], given)[0] for outputs in (skipped, linear)]
+        np.testing.assert_allclose(*session.run(grads))
+
+
+def _shapes(layout):
+    return [shape for part in range(layout.parts) for shape in layout.weights(part)]
+
+
 def test_float16_is_computed():
     given = _given("gru", "unidirectional", kind=np.float16)
     with tf.Graph().as_default(), tf.Session() as session:
@@ -112,7 +140,7 @@ def test_vectors_of_another_size_and_other_inputs_are_refused():
     with tf.Graph().as_default(), tf.Session() as session:
         with pytest.raises(tf.errors.InvalidArgumentError, match="Invalid params shape"):
             session.run(forward_ops[""](x, h, c, params[:-1])[0])
-        with pytest.raises(tf.errors.UnimplementedError, match="input_mode skip_input"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="skip_input needs inputs of size"):
             session.run(forward_ops[""](x, h, c, params, input_mode="skip_input")[0])
         with pytest.raises(ValueError, match="Shape must be rank 3 but is rank 2"):
             forward_ops[""](x[0], h, c, params)

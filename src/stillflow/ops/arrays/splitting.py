@@ -16,7 +16,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import Dimension
 from stillflow.ops.arrays.packing import pack_axis, stack
-from stillflow.ops.kernels import either, ints
+from stillflow.ops.kernels import either, ints, is_handle
 from stillflow.ops.samples import Bad, Sample
 
 
@@ -348,10 +348,18 @@ def _unbind_strings(value: Any, axis: int) -> Any:
     return [first[index, ...] for index in range(len(first))]
 
 
+def _unbind_handles(value: Any, axis: int) -> Any:
+    """Parts of an array of handles; a single one is no array."""
+    return [np.moveaxis(value, axis, 0)[index] for index in range(value.shape[axis])]
+
+
 @unpack_op.kernel
 def unpack_kernel(node: Node) -> Any:
     axis, count = node.axis, node.num
-    part = either(node, torch.unbind, _unbind_strings)
+    if is_handle(node.T):
+        part = _unbind_handles
+    else:
+        part = either(node, torch.unbind, _unbind_strings)
     if count == 0:
         return lambda value: []
     if dims_lib.is_known(node.dims(0)) and count > 1:

@@ -11,14 +11,14 @@ from typing import Any
 
 from stillflow.graph import dims, dtypes
 from stillflow.graph.card import Card, op
-from stillflow.graph.dims import Dims, to_string
+from stillflow.graph.dims import Dims
 from stillflow.graph.dtypes import DType, cpp_name
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.kernels import zeros
 from stillflow.ops.lists import joined
 from stillflow.ops.lists.values import TensorList
-from stillflow.ops.tensor_array.store import refuse
+from stillflow.ops.tensor_array.store import refuse, shown
 
 # Cards by op type.
 cards: dict[str, Card] = {}
@@ -40,24 +40,24 @@ _JOINING = (
 _TAKING = "Expected list with element dtype {op} but got list with element dtype {list}"
 
 
-def _element(node: Node, refusal: str, index: int = 0) -> Dims:
+def _element(node: Node, refusal: str) -> Dims:
     """What the handle of a list tells of the shape of its elements.
 
     Raises:
       ValueError: if the elements are of another type than the op's; `refusal` words it.
     """
-    handle = node.inputs[index]
+    handle = node.inputs[0]
     known, wanted = handle._handle_dtype, node.op.attrs["element_dtype"]
-    if known is None:
+    if known is None or node.planning:
         return None
     if known != wanted:
         raise ValueError(refusal.format(list=cpp_name(known), op=cpp_name(wanted)))
     return handle._handle_dims
 
 
-def _is_list(node: Node, element: Dims, index: int = 0) -> tuple[()]:
-    """Notes what an output's list holds; gives the shape of the handle."""
-    handle = node.outputs[index]
+def _is_list(node: Node, element: Dims) -> tuple[()]:
+    """Notes what the list that is given holds; gives the shape of the handle."""
+    handle = node.outputs[0]
     handle._handle_dtype, handle._handle_dims = node.op.attrs["element_dtype"], element
     return ()
 
@@ -90,20 +90,31 @@ def _popped_shape(node: Node) -> Any:
     return [(), element]
 
 
+def _merged_element(node: Node, refusal: str, index: int) -> Dims:
+    """What handle and input say together; kernels tell by themselves what contradicts."""
+    known, given = _element(node, refusal), _given_element(node, index)
+    if node.planning and not dims.is_compatible(known, given):
+        return None
+    return dims.merge(known, given)
+
+
 def _stacked_shape(node: Node) -> Any:
-    element = dims.merge(_element(node, _JOINING), _given_element(node, 1))
+    element = _merged_element(node, _JOINING, 1)
     count = None if node.num_elements == -1 else node.num_elements
     return None if element is None else (count, *element)
 
 
 def _concat_shape(node: Node) -> Any:
-    given = node.op.attrs["element_shape"]._dims if len(node.inputs) == 1 else None
-    given = _given_element(node, 1) if len(node.inputs) > 1 else given
-    element = dims.merge(given, _element(node, _JOINING))
+    if len(node.inputs) == 1:
+        element = dims.merge(node.op.attrs["element_shape"]._dims, _element(node, _JOINING))
+    else:
+        element = _merged_element(node, _JOINING, 1)
     return [None if element is None else (None, *element[1:]), (None,)]
 
 
 def _split_shape(node: Node) -> Any:
+    if node.planning:
+        return ()
     dims.with_rank_at_least(node.dims(0), 1)
     dims.with_rank(node.dims(2), 1)
     element = _given_element(node, 1)
@@ -114,6 +125,8 @@ def _split_shape(node: Node) -> Any:
 
 
 def _from_tensor_shape(node: Node) -> Any:
+    if node.planning:
+        return ()
     element, value = _given_element(node, 1), dims.with_rank_at_least(node.dims(0), 1)
     if value is not None:
         dims.merge(value[1:], element)
@@ -126,7 +139,7 @@ def _element_shape_shape(node: Node) -> Any:
 
 
 def _item_shape(node: Node) -> Any:
-    return dims.merge(_element(node, _TAKING), _given_element(node, 2))
+    return _merged_element(node, _TAKING, 2)
 
 
 def _resized_shape(node: Node) -> Any:
@@ -138,7 +151,8 @@ def _replaced_shape(node: Node) -> Any:
     known = node.inputs[0]
     if known._handle_dtype is None:
         return _is_list(node, None)
-    dims.merge(node.dims(2), known._handle_dims)
+    if not node.planning:
+        dims.merge(node.dims(2), known._handle_dims)
     return ()
 
 
@@ -147,6 +161,8 @@ def _gathered_shape(node: Node) -> Any:
 
 
 def _scattered_into_shape(node: Node) -> Any:
+    if node.planning:
+        return ()
     dims.with_rank_at_least(node.dims(1), 1)
     dims.with_rank(node.dims(2), 1)
     return _is_list(node, _element(node, _TAKING))
@@ -213,7 +229,7 @@ def _empty_kernel(node: Node) -> Any:
 
     def empty(shape: Any, limit: Any) -> Any:
         if limit.ndim:
-            found = to_string(tuple(limit.shape))
+            found = shown(tuple(limit.shape))
             raise refuse(f"max_num_elements expected to be a scalar but got shape: {found}")
         return TensorList(dtype, _dims_of(shape), [], int(limit))
 
@@ -234,12 +250,12 @@ def _reserve_kernel(node: Node) -> Any:
     return reserve
 
 
-def _push(values: TensorList, value: Any) -> TensorList:
+def _push(values: TensorList, value: Any, which: str = "list") -> TensorList:
     shape = tuple(value.shape)
     if values.element != shape and not dims.is_compatible(values.element, shape):
         raise refuse(
-            "Tried to append a tensor with incompatible shape to a list. Op element shape: "
-            f"{to_string(shape)} list shape: {to_string(values.element)}"
+            f"Tried to append a tensor with incompatible shape to a {which}. Op element shape: "
+            f"{shown(shape)} list shape: {shown(values.element)}"
         )
     if 0 <= values.limit <= len(values.items):
         raise refuse(
@@ -264,8 +280,10 @@ def _push_batch_kernel(node: Node) -> Any:
                 f"Input list and tensor must have the same batch size: {len(handles)} vs. "
                 f"{len(parts)}"
             )
-        pairs = zip(handles, parts, strict=True)
-        return joined.as_objects([_push(_check(values, dtype), row) for values, row in pairs])
+        pairs = enumerate(zip(handles, parts, strict=True))
+        return joined.as_objects([
+            _push(_check(values, dtype), row, f"list at index {i}") for i, (values, row) in pairs
+        ])  # fmt: skip
 
     return push
 
@@ -282,7 +300,7 @@ def _pop_kernel(node: Node) -> Any:
             if not dims.is_known(element):
                 raise refuse(
                     "Trying to read an uninitialized tensor but element_shape is not fully "
-                    f"defined.{to_string(element)}"
+                    f"defined.{shown(element)}"
                 )
             value = zeros(element, dtype, device)  # type: ignore[arg-type]
         return rest, value
@@ -324,7 +342,7 @@ def _get_kernel(node: Node) -> Any:
         if not dims.is_known(element):
             raise refuse(
                 "Trying to read an uninitialized tensor but element_shape is not fully defined: "
-                f"{to_string(element)} and no list element is set."
+                f"{shown(element)} and no list element is set."
             )
         return zeros(element, dtype, device)  # type: ignore[arg-type]
 
@@ -340,7 +358,7 @@ def _set_kernel(node: Node) -> Any:
         if not dims.is_compatible(values.element, shape):
             raise refuse(
                 "Tried to set a tensor with incompatible shape at a list index. Item element "
-                f"shape: {to_string(shape)} list shape: {to_string(values.element)}"
+                f"shape: {shown(shape)} list shape: {shown(values.element)}"
             )
         return values.replaced(place, value)
 
@@ -451,7 +469,7 @@ def _join_lists_kernel(node: Node) -> Any:
         if a.element != b.element:
             raise refuse(
                 "input_a and input_b TensorList element shapes are not identical at index 0.  "
-                f"Saw {to_string(a.element)} vs. {to_string(b.element)}"
+                f"Saw {shown(a.element)} vs. {shown(b.element)}"
             )
         return a.like(a.items + b.items)
 

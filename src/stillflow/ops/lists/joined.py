@@ -10,12 +10,12 @@ import numpy as np
 
 from stillflow.graph import dims as shapes
 from stillflow.graph import dtypes
-from stillflow.graph.dims import Dims, to_string
+from stillflow.graph.dims import Dims
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 from stillflow.ops.kernels import zeros
 from stillflow.ops.tensor_array import whole
-from stillflow.ops.tensor_array.store import refuse
+from stillflow.ops.tensor_array.store import refuse, shown
 
 
 def as_objects(values: Sequence[Any]) -> Any:
@@ -39,8 +39,12 @@ def merged(a: Dims, b: Dims) -> Dims:
     try:
         return shapes.merge(a, b)
     except ValueError:
+        what = "shapes", shown(a), shown(b)
+        if a is not None and b is not None and len(a) != len(b):
+            what = "ranks", str(len(a)), str(len(b))
+        kind, one, other = what
         raise refuse(
-            f"Incompatible shapes during merge: {to_string(a)} vs. {to_string(b)}"
+            f"PartialTensorShape: Incompatible {kind} during merge: {one} vs. {other}"
         ) from None
 
 
@@ -77,13 +81,13 @@ def stack(items: Sequence[Any], element: Dims, dtype: DType, device: Any) -> Any
     if not items and not shapes.is_known(element):
         raise refuse(
             "Tried to stack elements of an empty list with non-fully-defined element_shape: "
-            f"{to_string(element)}"
+            f"{shown(element)}"
         )
     element = common(element, items)
     if not shapes.is_known(element):
         raise refuse(
             "Tried to stack list which only contains uninitialized tensors and has a "
-            f"non-fully-defined element_shape: {to_string(element)}"
+            f"non-fully-defined element_shape: {shown(element)}"
         )
     return _stacked(items, element, dtype, device)
 
@@ -98,8 +102,7 @@ def gather(
     """
     if not indices and not shapes.is_known(element):
         raise refuse(
-            "Tried to gather 0-elements from a list with non-fully-defined shape: "
-            f"{to_string(element)}"
+            f"Tried to gather 0-elements from a list with non-fully-defined shape: {shown(element)}"
         )
     for index in indices:
         if not 0 <= index < len(items):
@@ -109,7 +112,7 @@ def gather(
     if not shapes.is_known(element):
         raise refuse(
             "Tried to gather uninitialized tensors from a list with non-fully-defined "
-            f"element_shape: {to_string(element)}"
+            f"element_shape: {shown(element)}"
         )
     return _stacked(chosen, element, dtype, device)
 
@@ -135,7 +138,7 @@ def concat(
     if not items and not shapes.is_known(rest):
         raise refuse(
             "All except the first dimension must be fully defined when concating an empty tensor "
-            f"list. element_shape: {to_string(rest)}"
+            f"list. element_shape: {shown(rest)}"
         )
     for index, item in enumerate(items):
         if item is None:
@@ -153,7 +156,7 @@ def concat(
     if not shapes.is_known(rest):
         raise refuse(
             "Trying to concat list with only uninitialized tensors but "
-            f"element_shape_except_first_dim_ is not fully defined: {to_string(rest)}"
+            f"element_shape_except_first_dim_ is not fully defined: {shown(rest)}"
         )
     lengths = _lengths(items, first, leading)
     parts = [
@@ -198,11 +201,11 @@ def check_rows(value: Any, element: Dims) -> None:
     """
     shape = tuple(value.shape)
     if not shape:
-        raise refuse(f"Tensor must be at least a vector, but saw shape: {to_string(shape)}")
+        raise refuse(f"Tensor must be at least a vector, but saw shape: {shown(shape)}")
     if not shapes.is_compatible(element, shape[1:]):
         raise refuse(
-            f"Specified a list with shape {to_string(element)} from a tensor with shape "
-            f"{to_string(shape[1:])}"
+            f"Specified a list with shape {shown(element)} from a tensor with shape "
+            f"{shown(shape[1:])}"
         )
 
 
@@ -216,14 +219,13 @@ def split(value: Any, element: Dims, lengths: Any) -> list[Any]:
     if element == ():
         raise refuse("TensorListSplit requires element_shape to be at least of rank 1, but saw: []")
     if not shape:
-        raise refuse(f"Tensor must be at least a vector, but saw shape: {to_string(shape)}")
+        raise refuse(f"Tensor must be at least a vector, but saw shape: {shown(shape)}")
     if element is not None and not shapes.is_compatible(element[1:], shape[1:]):
         raise refuse(
-            f"tensor shape {to_string(shape)} is not compatible with element_shape "
-            f"{to_string(element)}"
+            f"tensor shape {shown(shape)} is not compatible with element_shape {shown(element)}"
         )
     if lengths.ndim != 1:
-        found = to_string(tuple(lengths.shape))
+        found = shown(tuple(lengths.shape))
         raise refuse(f"Expected lengths to be a vector, received shape: {found}")
     sizes = lengths.tolist()
     ends = list(accumulate(sizes))
@@ -277,7 +279,7 @@ def scatter_into(items: list[Any], value: Any, indices: Any, dtype: DType) -> No
     if not value.ndim:
         raise refuse("Tensor must be at least a vector, but saw shape: []")
     if indices.ndim != 1:
-        found = to_string(tuple(indices.shape))
+        found = shown(tuple(indices.shape))
         raise refuse(f"Expected indices to be a vector, but received shape: {found}")
     places = indices.tolist()
     if len(places) != len(value):

@@ -12,10 +12,10 @@ from functools import partial
 from typing import Any
 
 from stillflow.graph import dims as shapes
-from stillflow.graph.dims import Dims, to_string
+from stillflow.graph.dims import Dims
 from stillflow.graph.dtypes import DType, cpp_name
 from stillflow.ops.kernels import zeros_of
-from stillflow.ops.tensor_array.store import refuse
+from stillflow.ops.tensor_array.store import refuse, shown
 
 
 class TensorList:
@@ -102,8 +102,8 @@ class TensorList:
             )
         if not shapes.is_compatible(self.element, other.element):
             raise refuse(
-                f"{what} with incompatible element shapes. One is {to_string(self.element)} and "
-                f"the other is {to_string(other.element)}"
+                f"{what} with incompatible element shapes. One is {shown(self.element)} and "
+                f"the other is {shown(other.element)}"
             )
         a, b = self.items, other.items
         if len(a) != len(b):
@@ -128,6 +128,6 @@ def _sum(x: Any, y: Any) -> Any:
     if x.shape != y.shape:
         raise refuse(
             "Trying to add two tensors with incompatible element shapes. One is "
-            f"{to_string(tuple(x.shape))} and the other is {to_string(tuple(y.shape))}"
+            f"{shown(tuple(x.shape))} and the other is {shown(tuple(y.shape))}"
         )
     return x + y

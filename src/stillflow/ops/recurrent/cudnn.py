@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from stillflow import errors
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
@@ -72,13 +71,15 @@ def _text(value: bytes) -> str:
 
 def _layout(node: Node, layers: int, units: int, input_size: int) -> Layout:
     mode = _text(node.input_mode)
-    if mode == "skip_input" or (mode == "auto_select" and units == input_size):
-        raise errors.UnimplementedError(
-            None, None, "Stillflow has no recurrent networks with input_mode skip_input yet"
+    if mode == "skip_input" and units != input_size:
+        raise ValueError(
+            f"input_mode skip_input needs inputs of size num_units, {units}, got {input_size}"
         )
+    skips = mode == "skip_input" or (mode == "auto_select" and units == input_size)
     directions = 2 if node.direction == b"bidirectional" else 1
     projection = node.op.attrs.get("num_proj", 0)
-    return Layout(_text(node.rnn_mode), layers, units, input_size, directions, projection)
+    mode = _text(node.rnn_mode)
+    return Layout(mode, layers, units, input_size, directions, projection, skips)
 
 
 # ---- shapes
@@ -147,7 +148,14 @@ def cudnn_rnn_params_size_kernel(node: Node) -> Any:
 
 
 def _to_params_kernel(node: Node) -> Any:
-    return lambda layers, units, size, *parts: torch.cat([part.reshape(-1) for part in parts])
+    def join(layers: Any, units: Any, input_size: Any, *parts: Any) -> Any:
+        expected = _layout(node, int(layers), int(units), int(input_size)).size
+        params = torch.cat([part.reshape(-1) for part in parts])
+        if params.shape[0] != expected:
+            raise ValueError(f"Params size mismatch. Expected {expected}, got {params.shape[0]}")
+        return params
+
+    return join
 
 
 def _to_canonical_kernel(node: Node) -> Any:

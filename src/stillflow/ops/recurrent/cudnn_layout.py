@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from stillflow.graph.lazy import torch
+
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 
 
@@ -22,6 +24,7 @@ class Layout:
       layers, units, input_size: how many layers, their size, and that of the input.
       directions: 1, or 2 if there is a backward one.
       projection: the size the state is brought to; 0 for none.
+      skips: whether the first layer adds its input to every gate as it is, without weights.
     """
 
     mode: str
@@ -30,6 +33,7 @@ class Layout:
     input_size: int
     directions: int
     projection: int = 0
+    skips: bool = False
 
     @property
     def state(self) -> int:
@@ -46,7 +50,8 @@ class Layout:
         first = part < self.directions
         given = self.input_size if first else self.state * self.directions
         gates = GATES[self.mode]
-        shapes = [(self.units, given)] * gates + [(self.units, self.state)] * gates
+        rows = 0 if first and self.skips else self.units
+        shapes = [(rows, given)] * gates + [(self.units, self.state)] * gates
         return shapes + [(self.projection, self.units)] * bool(self.projection)
 
     def joined(self, part: int) -> list[tuple[int, int]]:
@@ -86,6 +91,8 @@ class Layout:
         found = []
         for part in range(self.parts):
             mine = weights[part * count : (part + 1) * count]
+            if part < self.directions and self.skips:
+                mine[0] = torch.eye(self.units).to(params).repeat(GATES[self.mode], 1)
             found.append([*mine[:2], *biases[2 * part : 2 * part + 2], *mine[2:]])
         return found
 

@@ -28,6 +28,11 @@ def refuse(message: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, message)
 
 
+def shown(dims: Dims) -> str:
+    """A shape as messages of these kernels show it; shape inference has another word."""
+    return "<unknown>" if dims is None else to_string(dims)
+
+
 def type_name(dtype: DType) -> str:
     """A type as the messages of kernels name it."""
     return _MESSAGE_NAMES.get(dtype.name, dtype.name)
@@ -180,8 +185,8 @@ class ArrayStore:
         if not shapes.is_compatible(self.element, shape):
             raise self._cannot_write(
                 index,
-                f"the value shape is {to_string(shape)} which is incompatible with the "
-                f"TensorArray's inferred element shape: {to_string(self.element)} (consider "
+                f"the value shape is {shown(shape)} which is incompatible with the "
+                f"TensorArray's inferred element shape: {shown(self.element)} (consider "
                 "setting infer_shape=False).",
             )
         if self.identical and self.exact is None:
@@ -192,8 +197,8 @@ class ArrayStore:
         if shape != self.shapes[index]:
             raise refuse(
                 f"TensorArray {self.name}: Could not aggregate to TensorArray index {index} "
-                f"because the existing shape is {to_string(self.shapes[index])} but the new "
-                f"input shape is {to_string(shape)}."
+                f"because the existing shape is {shown(self.shapes[index])} but the new "
+                f"input shape is {shown(shape)}."
             )
         before = self.values[index]
         if before is None or not prod(shape):
@@ -271,7 +276,7 @@ class ArrayStore:
             raise refuse(
                 f"TensorArray {self.name}: Could not read from TensorArray index {index}.  "
                 "Furthermore, the element shape is not fully defined: "
-                f"{to_string(self.element)}.  It is possible you are working with a resizeable "
+                f"{shown(self.element)}.  It is possible you are working with a resizeable "
                 "TensorArray and stop_gradients is not allowing the gradients to be written.  "
                 "If you set the full element_shape property on the forward TensorArray, the "
                 "proper all-zeros tensor will be returned instead of incurring this error."

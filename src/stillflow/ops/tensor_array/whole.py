@@ -10,11 +10,11 @@ import numpy as np
 from stillflow import errors
 from stillflow.graph import dims as shapes
 from stillflow.graph import dtypes
-from stillflow.graph.dims import Dims, to_string
+from stillflow.graph.dims import Dims
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 from stillflow.ops.kernels import moving, torch_type
-from stillflow.ops.tensor_array.store import ArrayStore, refuse
+from stillflow.ops.tensor_array.store import ArrayStore, refuse, shown
 
 
 def _empty(shape: tuple[int, ...], dtype: DType) -> Any:
@@ -48,14 +48,14 @@ def gather(store: ArrayStore, indices: Sequence[int], dtype: DType, element: Dim
     first = tuple(values[0].shape)
     if not shapes.is_compatible(element, first):
         raise refuse(
-            f"TensorArray was passed element_shape {to_string(element)} which does not match the "
-            f"Tensor at index 0: {to_string(first)}"
+            f"TensorArray was passed element_shape {shown(element)} which does not match the "
+            f"Tensor at index 0: {shown(first)}"
         )
     for number, value in enumerate(values):
         if value.shape != first:
             raise refuse(
-                f"TensorArray has inconsistent shapes.  Index 0 has shape: {to_string(first)} but "
-                f"index {number} has shape: {to_string(tuple(value.shape))}"
+                f"TensorArray has inconsistent shapes.  Index 0 has shape: {shown(first)} but "
+                f"index {number} has shape: {shown(tuple(value.shape))}"
             )
     return together(values, dtype, True)
 
@@ -63,7 +63,7 @@ def gather(store: ArrayStore, indices: Sequence[int], dtype: DType, element: Dim
 def _merge_element(store: ArrayStore, element: Dims) -> None:
     if not shapes.is_compatible(store.element, element):
         raise refuse(
-            f"Incompatible shapes during merge: {to_string(store.element)} vs. {to_string(element)}"
+            f"Incompatible shapes during merge: {shown(store.element)} vs. {shown(element)}"
         )
     if store.exact is None:
         store.set_element(shapes.merge(store.element, element))
@@ -73,7 +73,7 @@ def _unknown_element(what: str, element: Dims, task: str) -> errors.Unimplemente
     return errors.UnimplementedError(
         None,
         None,
-        f"TensorArray has size zero, but {what} {to_string(element)} is not fully defined. "
+        f"TensorArray has size zero, but {what} {shown(element)} is not fully defined. "
         f"Currently only static shapes are supported when {task} zero-size TensorArrays.",
     )
 
@@ -106,14 +106,14 @@ def concat(store: ArrayStore, dtype: DType, element: Dims) -> tuple[Any, Any]:
             rest = mine
             if not shapes.is_compatible(element, rest):
                 raise refuse(
-                    f"TensorArray was passed element_shape_except0 {to_string(element)} but index "
-                    f"0 has (excepting dimension 0) shape: {to_string(rest)} which does not match."
+                    f"TensorArray was passed element_shape_except0 {shown(element)} but index "
+                    f"0 has (excepting dimension 0) shape: {shown(rest)} which does not match."
                 )
         elif mine != rest:
             raise refuse(
                 "TensorArray has inconsistent shapes.  Index 0 has (excepting dimension 0) shape: "
-                f"{to_string(rest)} but index {number} has (excepting dimension 0) shape: "
-                f"{to_string(mine)}"
+                f"{shown(rest)} but index {number} has (excepting dimension 0) shape: "
+                f"{shown(mine)}"
             )
     return together(values, dtype, False), _lengths([len(value) for value in values])
 
@@ -180,7 +180,7 @@ def split(store: ArrayStore, value: Any, lengths: list[int], dtype: DType) -> No
     if total != len(value):
         raise refuse(
             "Expected sum of lengths to be equal to values.shape[0], but sum of lengths is "
-            f"{total} and value's shape is: {to_string(tuple(value.shape))}"
+            f"{total} and value's shape is: {shown(tuple(value.shape))}"
         )
     size = store.size()
     if store.dynamic:
