@@ -5,13 +5,14 @@ from __future__ import annotations
 import abc
 import contextlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 import stillflow as tf
 from stillflow.distributions.checks import maybe_get_static_value
+from stillflow.distributions.distribution import either
 from stillflow.distributions.kullback_leibler import moved
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.static_value import static_value
@@ -287,7 +288,7 @@ class Bijector(metaclass=abc.ABCMeta):
                 for value in self._forward_log_det_jacobian(x, **kwargs)
             )
 
-        return _first_implemented(direct, by_forward)  # type: ignore[no-any-return]
+        return either(direct, by_forward)  # type: ignore[no-any-return]
 
     def _find_log_det(
         self, pair: _Pair, event_ndims: Any, kwargs: dict[str, Any], forward_first: bool
@@ -309,7 +310,7 @@ class Bijector(metaclass=abc.ABCMeta):
             return value
 
         ways = (by_forward, by_inverse) if forward_first else (by_inverse, by_forward)
-        pair.log_dets[event_ndims] = _first_implemented(*ways)
+        pair.log_dets[event_ndims] = either(*ways)
         self._complete(pair, kwargs)
         if self.is_constant_jacobian:
             self._constant_log_dets[event_ndims] = pair.log_dets[event_ndims]
@@ -393,16 +394,6 @@ def _static_rank(event_ndims: Any) -> int | None:
             raise ValueError(f"Expected a scalar integer, got {known}")
         return int(known)
     return known  # type: ignore[no-any-return]
-
-
-def _first_implemented(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
-    try:
-        return first()
-    except NotImplementedError as error:
-        try:
-            return second()
-        except NotImplementedError:
-            raise error from None
 
 
 class Identity(Bijector):

@@ -330,7 +330,7 @@ class Distribution:
     ) -> Any:
         with self._name_scope(name, values=[value]):
             value = convert_to_tensor(value, name="value", preferred_dtype=self.dtype)
-            return _either(lambda: direct(value, **kw), lambda: other(value, **kw))
+            return either(lambda: direct(value, **kw), lambda: other(value, **kw))
 
     def _call_log_prob(self, value: Any, name: str, **kwargs: Any) -> Any:
         return self._of_value(
@@ -432,12 +432,12 @@ class Distribution:
     def variance(self, name: str = "variance") -> Any:
         """The variance of each element."""
         with self._name_scope(name):
-            return _either(self._variance, lambda: tf.square(self._stddev()))
+            return either(self._variance, lambda: tf.square(self._stddev()))
 
     def stddev(self, name: str = "stddev") -> Any:
         """The standard deviation of each element."""
         with self._name_scope(name):
-            return _either(self._stddev, lambda: tf.sqrt(self._variance()))
+            return either(self._stddev, lambda: tf.sqrt(self._variance()))
 
     def covariance(self, name: str = "covariance") -> Any:
         """The covariance of the elements of an event."""
@@ -489,7 +489,7 @@ class Distribution:
                 yield scope
 
 
-def _either(direct: Callable[[], Any], other: Callable[[], Any]) -> Any:
+def either(direct: Callable[[], Any], other: Callable[[], Any]) -> Any:
     """`direct()`, or `other()` if it is not implemented; its error if neither is."""
     try:
         return direct()

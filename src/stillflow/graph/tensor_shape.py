@@ -425,7 +425,7 @@ class TensorShape:
             if dims is None:
                 return self._slice_of_unknown(key)
             bounds = (key.start, key.stop, key.step)
-            return shape_from_dims(dims[slice(*[_bound(bound) for bound in bounds])])
+            return shape_from_dims(dims[slice(*[dimension_value(bound) for bound in bounds])])
         if _TENSORSHAPE_V2_OVERRIDE:
             return None if dims is None else dims[key]
         return Dimension(None) if dims is None else (self.dims or ())[key]
@@ -474,10 +474,6 @@ class TensorShape:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return TensorShape, (self.dims,)
-
-
-def _bound(bound: Any) -> Any:
-    return bound._value if isinstance(bound, Dimension) else bound
 
 
 def shape_from_dims(dims: Dims) -> TensorShape:

@@ -10,8 +10,8 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.random_seed import get_seed
 from stillflow.image.boxes import sample_distorted_bounding_box as _sample_v1
 from stillflow.image.resizing import resize_by, resize_with_pad_by
+from stillflow.ops.image import drawing
 from stillflow.ops.image.cropping import crop_and_resize_op
-from stillflow.ops.image.drawing import draw_bounding_boxes_op, draw_bounding_boxes_v2_op
 from stillflow.ops.image.glimpses import extract_glimpse_op
 from stillflow.ops.image.resizing import RESIZERS
 from stillflow.ops.image.scaling import scale_and_translate_op
@@ -167,8 +167,4 @@ def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None =
     Args:
       colors: `[colours, channels]`, taken in turn; None for the usual ones.
     """
-    if colors is None:
-        return draw_bounding_boxes_op(images, boxes, name=name)  # type: ignore[no-any-return]
-    return draw_bounding_boxes_v2_op(  # type: ignore[no-any-return]
-        images, boxes, colors, name=name
-    )
+    return drawing.draw_bounding_boxes(images, boxes, name, colors)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add, mul
 from typing import Any
 
 import stillflow as tf
@@ -112,22 +114,13 @@ class LinearOperatorBlockDiag(LinearOperator):
         return self._for_each_block("solve", rhs, adjoint, adjoint_arg)
 
     def _determinant(self) -> Any:
-        result = self.operators[0].determinant()
-        for operator in self.operators[1:]:
-            result *= operator.determinant()
-        return result
+        return reduce(mul, (operator.determinant() for operator in self.operators))
 
     def _log_abs_determinant(self) -> Any:
-        result = self.operators[0].log_abs_determinant()
-        for operator in self.operators[1:]:
-            result += operator.log_abs_determinant()
-        return result
+        return reduce(add, (operator.log_abs_determinant() for operator in self.operators))
 
     def _trace(self) -> Any:
-        result = self.operators[0].trace()
-        for operator in self.operators[1:]:
-            result += operator.trace()
-        return result
+        return reduce(add, (operator.trace() for operator in self.operators))
 
     def _diag_part(self) -> Any:
         parts = [operator.diag_part()[..., tf.newaxis] for operator in self.operators]

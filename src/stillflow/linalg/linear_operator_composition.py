@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add, mul
 from typing import Any
 
 import stillflow as tf
@@ -90,16 +92,10 @@ class LinearOperatorComposition(LinearOperator):
         return result
 
     def _determinant(self) -> Any:
-        result = self.operators[0].determinant()
-        for operator in self.operators[1:]:
-            result *= operator.determinant()
-        return result
+        return reduce(mul, (operator.determinant() for operator in self.operators))
 
     def _log_abs_determinant(self) -> Any:
-        result = self.operators[0].log_abs_determinant()
-        for operator in self.operators[1:]:
-            result += operator.log_abs_determinant()
-        return result
+        return reduce(add, (operator.log_abs_determinant() for operator in self.operators))
 
     def _solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False) -> Any:
         first, *others = self.operators[::-1] if adjoint else self.operators

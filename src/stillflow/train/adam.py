@@ -14,7 +14,7 @@ from stillflow.ops.control import group
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.unary import sqrt
 from stillflow.train.rule_optimizer import RuleOptimizer, Step
-from stillflow.variables.scatter import card
+from stillflow.variables.scatter import card, resource_scatter_add
 from stillflow.variables.state_ops import assign, assign_sub
 
 
@@ -116,14 +116,10 @@ class AdamOptimizer(RuleOptimizer):
 
         return self._apply_sparse_shared(grad.values, var, grad.indices, add)
 
-    def _resource_scatter_add(self, x: Any, i: Tensor, v: Tensor) -> Tensor:
-        added = card("ResourceScatterAdd")(x.handle, i, v)
-        with get_default_graph().control_dependencies([added]):
-            result: Tensor = x.value()
-        return result
+    _resource_scatter_add = staticmethod(resource_scatter_add)  # for subclasses in programs
 
     def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
-        return self._apply_sparse_shared(grad, handle, indices, self._resource_scatter_add)
+        return self._apply_sparse_shared(grad, handle, indices, resource_scatter_add)
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Operation:
         graph = get_default_graph()

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.ops.constants import constant
-from stillflow.train.rule_optimizer import RuleOptimizer, Step
+from stillflow.train.proximal_gradient_descent import ProximalOptimizer
+from stillflow.train.rule_optimizer import Step
 
 
 @export("train.ProximalAdagradOptimizer")
-class ProximalAdagradOptimizer(RuleOptimizer):
+class ProximalAdagradOptimizer(ProximalOptimizer):
     """Adagrad followed by shrinking towards zero (Duchi and Singer, 2009).
 
     Args:
@@ -28,8 +28,6 @@ class ProximalAdagradOptimizer(RuleOptimizer):
       ValueError: if `initial_accumulator_value` is not positive.
     """
 
-    _uncast = ("", "Resource", "Sparse")
-
     def __init__(
         self,
         learning_rate: Any,
@@ -43,14 +41,10 @@ class ProximalAdagradOptimizer(RuleOptimizer):
             raise ValueError(
                 f"initial_accumulator_value must be positive: {initial_accumulator_value}"
             )
-        super().__init__(use_locking, name)
-        self._learning_rate = learning_rate
+        super().__init__(
+            learning_rate, l1_regularization_strength, l2_regularization_strength, use_locking, name
+        )
         self._initial_accumulator_value = initial_accumulator_value
-        self._l1_regularization_strength = l1_regularization_strength
-        self._l2_regularization_strength = l2_regularization_strength
-        self._l1_regularization_strength_tensor: Any = None
-        self._l2_regularization_strength_tensor: Any = None
-        self._learning_rate_tensor: Any = None
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         for var in var_list:
@@ -62,19 +56,5 @@ class ProximalAdagradOptimizer(RuleOptimizer):
                 )
             self._get_or_make_slot(var, initial, "accumulator", self._name)
 
-    def _prepare(self) -> None:
-        self._learning_rate_tensor = convert_to_tensor(self._learning_rate, name="learning_rate")
-        self._l1_regularization_strength_tensor = convert_to_tensor(
-            self._l1_regularization_strength, name="l1_regularization_strength"
-        )
-        self._l2_regularization_strength_tensor = convert_to_tensor(
-            self._l2_regularization_strength, name="l2_regularization_strength"
-        )
-
     def _step(self, var: Any) -> Step:
-        scalars = {
-            "lr": self._learning_rate_tensor,
-            "l1": self._l1_regularization_strength_tensor,
-            "l2": self._l2_regularization_strength_tensor,
-        }
-        return Step("ProximalAdagrad", ("accumulator",), scalars)
+        return Step("ProximalAdagrad", ("accumulator",), self._scalars("lr"))

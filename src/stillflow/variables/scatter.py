@@ -8,6 +8,7 @@ from stillflow.graph import tapes
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import Card, get
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.graph import get_default_graph
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Tensor
 from stillflow.ops.control import identity
@@ -23,6 +24,14 @@ def card(name: str) -> Card:
     )
 
     return get(name)
+
+
+def resource_scatter_add(variable: Any, indices: Tensor, updates: Tensor) -> Tensor:
+    """Adds to rows of a resource variable; gives its value after that."""
+    added = card("ResourceScatterAdd")(variable.handle, indices, updates)
+    with get_default_graph().control_dependencies([added]):
+        value: Tensor = variable.value()
+    return value
 
 
 def _check_slices(sparse_delta: Any) -> None:

@@ -11,7 +11,8 @@ from stillflow.ops.arrays.select import where
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import greater
 from stillflow.ops.training.cards import training_op
-from stillflow.train.rule_optimizer import RuleOptimizer, Step
+from stillflow.train.momentum import MomentumOptimizer
+from stillflow.train.rule_optimizer import RuleOptimizer
 
 
 @export("contrib.opt.LARSOptimizer")
@@ -54,21 +55,9 @@ class LARSOptimizer(RuleOptimizer):
         self._weight_decay, self._eeta, self._epsilon = weight_decay, eeta, epsilon
         self._skip_list, self._use_nesterov = skip_list, use_nesterov
 
-    def _create_slots(self, var_list: Sequence[Any]) -> None:
-        for var in var_list:
-            self._zeros_slot(var, "momentum", self._name)
-
-    def _prepare(self) -> None:
-        (self._learning_rate_tensor,) = self._tensors(learning_rate=self._learning_rate)
-        (self._momentum_tensor,) = self._tensors(momentum=self._momentum)
-
-    def _step(self, var: Any) -> Step:
-        return Step(
-            "Momentum",
-            ("momentum",),
-            {"lr": self._learning_rate_tensor, "momentum": self._momentum_tensor},
-            {"use_nesterov": self._use_nesterov},
-        )
+    _create_slots = MomentumOptimizer._create_slots
+    _prepare = MomentumOptimizer._prepare
+    _step = MomentumOptimizer._step
 
     def compute_lr(self, grad: Tensor, var: Any) -> tuple[Any, Tensor]:
         """The rate for a variable, and the gradient with weight decay added."""

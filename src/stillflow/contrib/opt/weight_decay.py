@@ -16,7 +16,7 @@ from stillflow.ops.control import no_op
 from stillflow.train.adam import AdamOptimizer
 from stillflow.train.momentum import MomentumOptimizer
 from stillflow.train.optimizer import Optimizer
-from stillflow.variables.scatter import card
+from stillflow.variables.scatter import resource_scatter_add
 
 
 @export("contrib.opt.DecoupledWeightDecayExtension")
@@ -117,10 +117,7 @@ class DecoupledWeightDecayExtension:
             return super()._apply_sparse(grad, var)
 
     def _resource_scatter_add(self, x: Any, i: Tensor, v: Tensor, _: Any = None) -> Tensor:
-        added = card("ResourceScatterAdd")(x.handle, i, v)
-        with get_default_graph().control_dependencies([added]):
-            result: Tensor = x.value()
-        return result
+        return resource_scatter_add(x, i, v)
 
     def _resource_apply_sparse(self: Any, grad: Tensor, handle: Any, indices: Tensor) -> Any:
         decay = self._decay_weights_sparse_op(handle, indices, self._resource_scatter_add)

@@ -14,6 +14,7 @@ from stillflow.keras.backend.session import batch_set_value
 from stillflow.keras.losses.alignment import align_targets, align_weights
 from stillflow.keras.metrics.base import Metric
 from stillflow.losses.weights import broadcast_weights
+from stillflow.metrics.thresholds import even_thresholds
 
 _NEVER = -1e10  # a prediction that is above no threshold
 # Whether the target and the prediction are positive, in the order in which they are counted.
@@ -35,11 +36,6 @@ def _thresholds(given: Any, default: float = 0.5) -> list[Any]:
         if invalid:
             raise ValueError(f"Threshold values must be in [0, 1]. Invalid values: {invalid}")
     return _as_list(default if given is None else given)
-
-
-def _spread(count: int) -> list[float]:
-    """Thresholds between 0 and 1, without these."""
-    return [(i + 1) * 1.0 / (count - 1) for i in range(count - 2)]
 
 
 def _only_top(predictions: Any, k: int) -> Any:
@@ -271,7 +267,8 @@ class _AtValue(_Counting):
         if num_thresholds <= 0:
             raise ValueError("`num_thresholds` must be > 0.")
         self.value, self.num_thresholds = value, num_thresholds
-        self.thresholds = [0.5] if num_thresholds == 1 else [0.0, *_spread(num_thresholds), 1.0]
+        inner = even_thresholds(num_thresholds)
+        self.thresholds = [0.5] if num_thresholds == 1 else [0.0, *inner, 1.0]
         self._add_counts()
 
     _argument: str
@@ -356,7 +353,7 @@ class AUC(_Counting):
         elif num_thresholds <= 1:
             raise ValueError("`num_thresholds` must be > 1.")
         else:
-            inner = _spread(num_thresholds)
+            inner = even_thresholds(num_thresholds)
         if curve not in _CURVES:
             raise ValueError(f'Invalid AUC curve value "{curve}".')
         if summation_method not in _SUMMATIONS:

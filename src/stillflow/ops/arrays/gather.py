@@ -268,11 +268,12 @@ def resource_gather_kernel(node: Node) -> Any:
 def _rows_gradient(grad: Any, indices: Tensor, params_shape: Tensor) -> IndexedSlices:
     """The gradient of taking rows: the rows that come back, and where they belong."""
     count = expand_dims(size(indices), 0)
-    values = _reshape_quietly(grad, concat([count, slice_helper(params_shape, slice(1, None))], 0))
+    values = reshape_quietly(grad, concat([count, slice_helper(params_shape, slice(1, None))], 0))
     return IndexedSlices(values, reshape(indices, count), params_shape)
 
 
-def _reshape_quietly(tensor: Any, to: Any) -> Tensor:
+def reshape_quietly(tensor: Any, to: Any) -> Tensor:
+    """A gradient in another shape, with no warning where `IndexedSlices` become dense for it."""
     with warnings.catch_warnings():
         warnings.filterwarnings(
             "ignore", message="Converting sparse IndexedSlices to a dense Tensor.*"
@@ -313,7 +314,7 @@ def gather_v2_gradient(node: Node, grad: Any) -> Any:
     static = static_value(axis)
     if static is not None and static == 0:
         tail = slice_helper(params_shape, slice(1, None))
-        values = _reshape_quietly(grad, concat([count, tail], 0))
+        values = reshape_quietly(grad, concat([count, tail], 0))
         result: Any = IndexedSlices(values, reshape(indices, count), params_shape)
     else:
         result = _along_axis(grad, indices, axis, params_shape, batch_dims)
@@ -333,7 +334,7 @@ def _along_axis(
     batches = range(batch_dims)
     between: Any = range(batch_dims, axis_dims)
     after = range(axis_dims + 1, values_dims)  # type: ignore[operator]
-    values = _reshape_quietly(grad, values_shape)
+    values = reshape_quietly(grad, values_shape)
     moved = transpose(values, concat([batches, [axis_dims], between, after], 0))
     limit = slice_helper(params_shape, axis)
     summed = _sum_rows(params_shape, moved, indices, batch_dims, limit)
@@ -358,7 +359,7 @@ def _sum_rows(
         dtype = indices.dtype.base_dtype
         sizes = cast(params_shape, dtype)
         indices = _with_offsets(indices, batch_dims, sizes, ones((), dtype=dtype), range)
-        values = _reshape_quietly(values, flat_shape)
+        values = reshape_quietly(values, flat_shape)
     indices = reshape(indices, count)
     result = unsorted_segment_sum(values, indices, limit)
     if batch_dims:

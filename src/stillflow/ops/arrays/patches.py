@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
@@ -19,6 +18,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.arrays.fill import ones
+from stillflow.ops.arrays.gather import reshape_quietly
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.pad import torch_order
 from stillflow.ops.arrays.sequences import range as range_of
@@ -158,21 +158,13 @@ def _jacobian_product(
     batch, *extents, channels = dims
     whole = SparseTensor(pairs, ones([totals[1]], dtype=grad.dtype), totals)
     matrix = stillflow.sparse.slice(whole, (1, 0), (totals[0] - 1, totals[1]))
-    split = _reshape_quietly(grad, (batch, *out, *ksizes[1:-1], channels))
+    split = reshape_quietly(grad, (batch, *out, *ksizes[1:-1], channels))
     count = 2 * len(extents)
     order = (*range(1, count + 1), 0, count + 1)
     flat = reshape(transpose(split, order), (-1, batch * channels))
     product = reshape(stillflow.sparse.matmul(matrix, flat), (*extents, batch, channels))
     spatial = len(extents)
     return transpose(product, (spatial, *range(spatial), spatial + 1))
-
-
-def _reshape_quietly(tensor: Any, to: Any) -> Tensor:
-    with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", message="Converting sparse IndexedSlices to a dense Tensor.*"
-        )
-        return reshape(tensor, to)
 
 
 @extract_image_patches_op.gradient

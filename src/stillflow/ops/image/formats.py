@@ -11,8 +11,8 @@ from stillflow.files import gif, jpeg, png_reader
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.graph.summarize import escape
 
-_ESCAPES = {10: "\\n", 13: "\\r", 9: "\\t", 34: '\\"', 39: "\\'", 92: "\\\\"}
 _CHANNELS = "channels must be 0, 1, 3, or 4, got {}"
 
 
@@ -49,12 +49,6 @@ def internal_error(message: str) -> InternalError:
     return InternalError(None, None, message)
 
 
-def _escaped(data: bytes) -> str:
-    return "".join(
-        _ESCAPES.get(byte) or (chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}") for byte in data
-    )
-
-
 def kind_of(data: bytes) -> str:
     """JPEG, PNG or GIF.
 
@@ -64,7 +58,7 @@ def kind_of(data: bytes) -> str:
     for name, magic in (("JPEG", jpeg.MAGIC), ("PNG", png_reader.MAGIC), ("GIF", gif.MAGIC)):
         if data.startswith(magic):
             return name
-    seen = f"unknown format starting with '{_escaped(data[:16])}'" if data else "empty file"
+    seen = f"unknown format starting with '{escape(data[:16])}'" if data else "empty file"
     raise ValueError(f"Expected image (JPEG, PNG, or GIF), got {seen}")
 
 

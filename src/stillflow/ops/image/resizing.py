@@ -78,14 +78,8 @@ def resize_shape(node: Node) -> Any:
     return sized(node, image[0], 1, image[3])
 
 
-for _card in RESIZERS.values():
+for _card in (*RESIZERS.values(), resize_nearest_neighbor_grad_op):
     _card.shape(resize_shape)
-
-
-@resize_nearest_neighbor_grad_op.shape
-def resize_nearest_neighbor_grad_shape(node: Node) -> Any:
-    grads = dims_lib.with_rank(node.dims(0), 4)
-    return sized(node, grads[0], 1, grads[3])
 
 
 def original_shape(node: Node) -> Any:

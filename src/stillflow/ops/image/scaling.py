@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.image import taps
+from stillflow.ops.image.resizing import original_shape, resize_shape
 from stillflow.ops.image.sampling_kernels import KERNELS, sampled
-from stillflow.ops.image.sizes import sized
 from stillflow.ops.samples import Bad, Sample
 
 _ATTRS = """
@@ -36,15 +35,8 @@ scale_and_translate_grad_op = op(f"""
 """)
 
 
-@scale_and_translate_op.shape
-def scale_and_translate_shape(node: Node) -> Any:
-    image = dims_lib.with_rank(node.dims(0), 4)
-    return sized(node, image[0], 1, image[3])
-
-
-@scale_and_translate_grad_op.shape
-def scale_and_translate_grad_shape(node: Node) -> Any:
-    return node.dims(1)
+scale_and_translate_op.shape(resize_shape)
+scale_and_translate_grad_op.shape(original_shape)
 
 
 def _kernel_name(node: Node) -> str:

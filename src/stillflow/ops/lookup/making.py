@@ -6,6 +6,7 @@ from typing import Any
 
 from stillflow import errors
 from stillflow.graph.card import Card, op
+from stillflow.graph.dtypes import cpp_name
 from stillflow.ops.io.stored import shape_text, to_stored
 from stillflow.ops.lookup.dense_table import DenseTable
 from stillflow.ops.lookup.tables import MutableTable, StaticTable, Table, invalid
@@ -115,23 +116,21 @@ def _found(node: Any, create: Any) -> Table:
     shown = private_name(node.op.name) if name.startswith("_private_") else name
     table: Table = node.resource(lambda: create(shown), kind="table", name=name)
     if (table.key_dtype, table.value_dtype) != (node.key_dtype, node.value_dtype):
+        wanted, found = (
+            [cpp_name(dtype) for dtype in (of.key_dtype, of.value_dtype)] for of in (node, table)
+        )
         raise invalid(
-            f"Conflicting key/value dtypes {_word(node.key_dtype)}->{_word(node.value_dtype)} "
-            f"with {_word(table.key_dtype)}-{_word(table.value_dtype)} for table {shown}"
+            f"Conflicting key/value dtypes {'->'.join(wanted)} with {'-'.join(found)} for table "
+            f"{shown}"
         )
     return table
 
 
-def _word(dtype: Any) -> str:
-    name: str = dtype.name
-    return {"float32": "float", "float64": "double"}.get(name, name)
-
-
 def _check_kernel(node: Any, op_type: str) -> None:
     values = _KERNELS[op_type].get(node.key_dtype.name, "").split()
-    if _word(node.value_dtype) in values:
+    if cpp_name(node.value_dtype) in values:
         return
-    types = [f"DT_{_word(each).upper()}" for each in (node.key_dtype, node.value_dtype)]
+    types = [f"DT_{cpp_name(each).upper()}" for each in (node.key_dtype, node.value_dtype)]
     raise invalid(
         f"No OpKernel was registered to support Op '{node.op.type}' used by "
         f"{{{{node {node.op.name}}}}}with these attrs: [key_dtype={types[0]}, "

@@ -6,6 +6,7 @@ from typing import Any
 
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import Card, op
+from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.lazy import torch
 from stillflow.ops.io.stored import from_stored, shape_text, text, to_stored
 from stillflow.ops.lookup.tables import StaticTable, Table, invalid
@@ -61,14 +62,10 @@ def _check_types(node: Any, key: Any, value: Any) -> Any:
     for theirs, ours in ((known[1], key), (handle._handle_dtype, value)):
         if theirs != ours:
             raise ValueError(
-                f"Trying to read value with wrong dtype. Expected {_word(theirs)} got {_word(ours)}"
+                f"Trying to read value with wrong dtype. Expected {cpp_name(theirs)} got "
+                f"{cpp_name(ours)}"
             )
     return known[0], handle._handle_dims
-
-
-def _word(dtype: Any) -> str:
-    name: str = dtype.name
-    return {"float32": "float", "float64": "double"}.get(name, name)
 
 
 def _find_shape(node: Any) -> Any:
@@ -148,8 +145,8 @@ def _match(node: Any, table: Table, key: Any, value: Any, gives: bool = False) -
         handle = "resource" if node.inputs[0].dtype.name == "resource" else "string_ref"
 
         def text_of(types: list[Any]) -> str:
-            names = ", ".join([handle, *(_word(dtype) for dtype in types)])
-            return f"{names}->{_word(types[-1]) if gives else ''}"
+            names = ", ".join([handle, *(cpp_name(dtype) for dtype in types)])
+            return f"{names}->{cpp_name(types[-1]) if gives else ''}"
 
         raise invalid(f"Signature mismatch, have: {text_of(ours)} expected: {text_of(theirs)}")
 

@@ -42,20 +42,21 @@ deserialize_many_sparse_op = op(
 )
 
 
-def _check_ranks(node: Node) -> None:
+def check_ranks(node: Node) -> None:
+    """Refuses inputs that are not the parts of a sparse tensor, as far as is known."""
     for place, rank in enumerate((2, 1, 1)):
         dims.with_rank(node.dims(place), rank)
 
 
 @serialize_sparse_op.shape
 def serialize_sparse_shape(node: Node) -> Any:
-    _check_ranks(node)
+    check_ranks(node)
     return (3,)
 
 
 @serialize_many_sparse_op.shape
 def serialize_many_sparse_shape(node: Node) -> Any:
-    _check_ranks(node)
+    check_ranks(node)
     return (None, 3)
 
 

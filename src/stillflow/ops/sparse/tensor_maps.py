@@ -16,6 +16,7 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.sparse.conversion import as_sparse, parts
 from stillflow.ops.sparse.pieces import check_parts, cut, joined, stacked_indices
+from stillflow.ops.sparse.serialization import check_ranks
 
 _STORE = """
     T: type
@@ -85,14 +86,9 @@ def _map_of(node: Node) -> TensorsMap:
     return found
 
 
-def _parts_shape(node: Node) -> None:
-    for place, rank in enumerate((2, 1, 1)):
-        dims.with_rank(node.dims(place), rank)
-
-
 @add_sparse_to_tensors_map_op.shape
 def add_sparse_to_tensors_map_shape(node: Node) -> Any:
-    _parts_shape(node)
+    check_ranks(node)
     return ()
 
 
@@ -110,7 +106,7 @@ def add_sparse_to_tensors_map_kernel(node: Node) -> Any:
 
 @add_many_sparse_to_tensors_map_op.shape
 def add_many_sparse_to_tensors_map_shape(node: Node) -> Any:
-    _parts_shape(node)
+    check_ranks(node)
     return (None,)
 
 
