@@ -275,6 +275,19 @@ def wide(tf):
     return [x], [tf.matmul(h, weights(40, 3))]
 
 
+def detector(tf):
+    """Boxes and scores of three classes, and a background, from a picture."""
+    x = _input(tf, 1, 4, 6, 2)
+    boxes = tf.reshape(tf.nn.conv2d(x, weights(3, 3, 2, 8), [1] * 4, "SAME"), [1, 48, 4])
+    scores = tf.reshape(tf.nn.conv2d(x, weights(1, 1, 2, 8), [1] * 4, "SAME"), [1, 48, 4])
+    tf.identity(boxes, "boxes")
+    tf.sigmoid(scores, "scores")
+    random = np.random.RandomState(7)
+    sizes = random.uniform(0.1, 0.4, (48, 2))
+    anchors = np.concatenate([random.uniform(0.2, 0.8, (48, 2)), sizes], 1)
+    tf.constant(anchors.astype(np.float32), name="anchors")
+
+
 @model
 def quantization_aware(tf):
     """Fake quantization of everything, as quantization-aware training leaves it."""

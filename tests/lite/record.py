@@ -7,6 +7,7 @@ The first writes recorded/NAME.tflite, and recorded/NAME.npz with what the inter
 answered. The second runs the models in a folder and writes what they answer beside them.
 """
 
+import functools
 import os
 import sys
 
@@ -43,6 +44,45 @@ VARIANTS = {
     "_halves": (_weights_as_halves, ["mlp"]),
     "_calibrated": (_calibrated, ["cnn", "mobile_blocks"]),
 }
+
+
+# Options of the operator that detectors end with, by the names of recordings.
+DETECTORS = {
+    "detector": {"max_detections": 6},
+    "detector_class_by_class": {
+        "max_detections": 12,
+        "use_regular_nms": True,
+        "detections_per_class": 3,
+    },
+}
+
+
+def detector_converter(tf, name):
+    """A converter of a graph with an operation that TensorFlow itself does not know."""
+    with tf.Graph().as_default() as graph:
+        models.detector(tf)
+    graph_def = graph.as_graph_def()
+    operator = "TFLite_Detection_PostProcess"
+    node = graph_def.node.add(name=operator, op=operator, input=["boxes", "scores", "anchors"])
+    node.attr["_output_types"].list.type.extend([1] * 4)
+    options = {
+        "max_classes_per_detection": 1,
+        "num_classes": 3,
+        "nms_score_threshold": 0.4,
+        "nms_iou_threshold": 0.5,
+        "y_scale": 10.0,
+        "x_scale": 10.0,
+        "h_scale": 5.0,
+        "w_scale": 5.0,
+    }
+    options.update(DETECTORS[name])
+    for option, value in options.items():
+        kind = {bool: "b", int: "i", float: "f"}[type(value)]
+        setattr(node.attr[option], kind, value)
+    outputs = [operator] + [f"{operator}:{i}" for i in (1, 2, 3)]
+    converter = tf.lite.TFLiteConverter(graph_def, None, None, [("input", [1, 4, 6, 2])], outputs)
+    converter.allow_custom_ops = True
+    return converter
 
 
 def names():
@@ -99,10 +139,14 @@ def main(wanted):
     import tensorflow as tf
 
     os.makedirs(FOLDER, exist_ok=True)
+    made = {name: functools.partial(detector_converter, tf, name) for name in DETECTORS}
     for recording, (name, variant) in names().items():
+        made[recording] = functools.partial(converter_of, tf, name, variant)
+    for recording, converter in made.items():
         if wanted and recording not in wanted:
             continue
-        content = converter_of(tf, name, variant).convert()
+        name = names().get(recording, [recording])[0]
+        content = converter().convert()
         fed, answers = run(tf, content, name)
         with open(os.path.join(FOLDER, recording + ".tflite"), "wb") as file:
             file.write(content)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
+from stillflow.lite.model_tensors import Quantization
 from stillflow.lite.schema import MIRROR_MODES, TENSOR_TYPES
 from stillflow.lite.translation import FLOAT, Node, translates
 
@@ -246,10 +247,16 @@ def _cast(node: Node) -> Any:
 @translates(FLOAT, "DEQUANTIZE")
 def dequantize(node: Node) -> Any:
     """Translates the step from integers, or halves, to the reals that they stand for."""
-    quantization, reals = node.quantization(0), tf.cast(node[0], tf.float32)
+    quantization = node.quantization(0)
     if quantization is None:
-        return reals
-    return quantization.scale * (reals - np.float32(quantization.zero_point))
+        return tf.cast(node[0], tf.float32)
+    return dequantize_as(node[0], quantization)
+
+
+def dequantize_as(values: Any, quantization: Quantization) -> Any:
+    """Returns the reals that integers stand for."""
+    zero_point = np.float32(quantization.zero_point)
+    return quantization.scale * (tf.cast(values, tf.float32) - zero_point)
 
 
 @translates(FLOAT, "ARG_MAX", "ARG_MIN")

@@ -11,6 +11,7 @@ import numpy as np
 import stillflow as tf
 from stillflow.graph.operation import Tensor
 from stillflow.lite.flatbuffer import Table
+from stillflow.lite.flexbuffer import read_map
 from stillflow.lite.model_tensors import Array, ModelTensor, Quantization, read_tensor
 from stillflow.lite.schema import ACTIVATIONS, OPERATORS, PADDINGS
 
@@ -22,7 +23,7 @@ class Node:
 
     Attributes:
       kind: its name, "CONV_2D".
-      options: the table of its options, None if it has none.
+      options: the table of its options, None if it has none; a custom operator's are a dict.
       inputs: what it reads: constants as arrays, None for what is left out.
       sources: the model's tensors that these are.
       results: the model's tensors that it writes.
@@ -31,7 +32,7 @@ class Node:
     def __init__(
         self,
         kind: str,
-        options: Table | None,
+        options: Any,
         inputs: list[Value | None],
         sources: list[ModelTensor | None],
         results: list[ModelTensor],
@@ -128,7 +129,12 @@ def translates(table: dict[str, Translate], *kinds: str) -> Callable[[Translate]
 def translation(node: Node) -> tuple[str, Translate | None]:
     """Returns what kind of operator it is, and the function that translates it if there is one."""
     # Importing these fills the tables.
-    from stillflow.lite import float_operators, hybrid_operators, quantized_operators  # noqa: F401
+    from stillflow.lite import (  # noqa: F401
+        detection,
+        float_operators,
+        hybrid_operators,
+        quantized_operators,
+    )
 
     if node.is_quantized:
         table, manner = QUANTIZED, "quantized "
@@ -162,12 +168,15 @@ class Subgraph:
         self.tensors = [read_tensor(model, tensor) for tensor in graph.tensors or ()]
         self.inputs = self._indices(graph.inputs, "an input of the model")
         self.outputs = self._indices(graph.outputs, "an output of the model")
-        self.operators: list[tuple[str, Table | None, list[int], list[int]]] = []
+        self.operators: list[tuple[str, Any, list[int], list[int]]] = []
         for operator in graph.operators or ():
             kind = _kind(model, operator)
             inputs = self._indices(operator.inputs, f"an input of {kind}", optional=True)
             outputs = self._indices(operator.outputs, f"an output of {kind}")
-            self.operators.append((kind, operator.options, inputs, outputs))
+            options = operator.options
+            if operator.custom_options is not None:
+                options = read_map(operator.custom_options.tobytes())
+            self.operators.append((kind, options, inputs, outputs))
         kinds = (translation(self._node(operator, {})) for operator in self.operators)
         self.lacking = collections.Counter(kind for kind, function in kinds if function is None)
 
