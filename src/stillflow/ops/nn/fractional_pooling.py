@@ -178,7 +178,7 @@ def fractional_pool_shape(node: Node) -> Any:
     output = []
     for axis, (size, ratio) in enumerate(zip(image, node.pooling_ratio)):
         if not ratio >= 1:
-            raise ValueError(f"pooling_ratio must be >= 1, but is {ratio:g} for dimension {axis}")
+            raise ValueError(f"pooling_ratio cannot be smaller than 1, got: {ratio:g}")
         found = None if size is None else _output_size(size, ratio)
         if found is not None and found < 0:
             raise ValueError(f"Size computed for dim {axis} is negative: {found}")
