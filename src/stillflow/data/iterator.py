@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from typing import Any
 
 from stillflow.data import nest, structure
@@ -32,7 +33,8 @@ GLOBAL_ITERATORS = "iterators"
 
 def _on_cpu() -> Any:
     """On the CPU, unless the program says where."""
-    return device(None if get_default_graph()._device_functions_outer_to_inner else "/cpu:0")
+    said = get_default_graph()._device_functions_outer_to_inner
+    return nullcontext() if said else device("/cpu:0")
 
 
 def _structure(output_types: Any, output_shapes: Any, output_classes: Any) -> tuple[Any, ...]:

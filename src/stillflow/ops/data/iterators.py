@@ -11,6 +11,7 @@ import numpy as np
 from stillflow import errors
 from stillflow.graph.card import op
 from stillflow.graph.constant_value import Dims
+from stillflow.graph.device import merge_over
 from stillflow.graph.node import Node
 from stillflow.ops.data.functions import function_of
 from stillflow.ops.data.optionals import OptionalValue
@@ -36,6 +37,7 @@ _UNSET_SAVE = f"Save() failed because the iterator has not been initialized. {_A
 _UNSET_RESTORE = (
     f"Restore() failed because the iterator has not been initialized. {_ASK} restoring it."
 )
+_DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
 
 
 class IteratorResource:
@@ -184,7 +186,8 @@ iterator_op = op(
 
 def iterator_v2_kernel(node: Any) -> Any:
     types, shapes = list(node.output_types), component_dims(node)
-    found = _resource(node, lambda name: IteratorResource(name, types, shapes))
+    device = merge_over(_DEVICE, node.op.device)
+    found = _resource(node, lambda name: IteratorResource(name, types, shapes, device))
     if [t.base_dtype for t in found.types] != [t.base_dtype for t in types]:
         raise invalid(f"Iterator {found.name} exists with other types: {found.types}")
     return node.handle(found)
@@ -311,7 +314,6 @@ iterator_to_string_handle_op = op(
 )
 iterator_to_string_handle_op.shape(_scalar_shape)
 _KIND = "iterator by handle"
-_DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
 
 
 @iterator_to_string_handle_op.kernel
@@ -322,7 +324,7 @@ def iterator_to_string_handle_kernel(node: Any) -> Any:
         from stillflow.protos import ResourceHandleProto
 
         proto = ResourceHandleProto(
-            device=_DEVICE, container="localhost", name=iterator.name,
+            device=iterator.device or _DEVICE, container="localhost", name=iterator.name,
             maybe_type_name="N10tensorflow4data16IteratorResourceE",
         )  # fmt: skip
         resources.get("", _KIND, iterator.name, lambda: iterator)
@@ -379,4 +381,6 @@ iterator_get_device_op = op(
     "IteratorGetDevice(resource: resource) -> device: string\nflags: stateful"
 )
 iterator_get_device_op.shape(_scalar_shape)
-iterator_get_device_op.kernel(lambda node: lambda iterator: np.array(_DEVICE.encode(), object))
+iterator_get_device_op.kernel(
+    lambda node: lambda iterator: np.array((iterator.device or _DEVICE).encode(), object)
+)
