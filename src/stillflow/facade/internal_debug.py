@@ -7,6 +7,7 @@ _DEBUG = "tensorflow.python.debug"
 
 _LIB = {
     "debug_data": f"{_OURS}.dump_dir {_OURS}.tensor_dump",
+    "debug_gradients": f"{_OURS}.gradients",
     "debug_graphs": f"{_OURS}.dumped_graph",
     "debug_utils": f"{_OURS}.watching",
 }
