@@ -27,11 +27,9 @@ PACKAGES = {
 # Internal modules that we have whole: the very module, so that patching it has an effect.
 MODULES = {
     **internal_contrib.MODULES,
-    "tensorflow.examples.saved_model.integration_tests.mnist_util":
-        "stillflow.contrib.learn.datasets.mnist_util",
+    "tensorflow.examples.saved_model.integration_tests.mnist_util": "stillflow.contrib.learn.datasets.mnist_util",
     "tensorflow.examples.tutorials.mnist.input_data": "stillflow.contrib.learn.datasets.mnist",
-    "tensorflow.lite.experimental.microfrontend.python.ops.audio_microfrontend_op":
-        "stillflow.lite.audio_microfrontend",
+    "tensorflow.lite.experimental.microfrontend.python.ops.audio_microfrontend_op": "stillflow.lite.audio_microfrontend",
     "tensorflow.lite.python.interpreter": "stillflow.lite.interpreter",
     "tensorflow.python.compat.compat": "stillflow.platform.compat",
     "tensorflow.python.data.util.convert": "stillflow.data.convert",
@@ -62,13 +60,11 @@ MODULES = {
     "tensorflow.python.tools.inspect_checkpoint": "stillflow.tools.inspect_checkpoint",
     "tensorflow.python.tools.saved_model_cli": "stillflow.tools.saved_model_cli",
     "tensorflow.python.tools.optimize_for_inference": "stillflow.tools.optimize_for_inference",
-    "tensorflow.python.tools.optimize_for_inference_lib":
-        "stillflow.tools.optimize_for_inference_lib",
+    "tensorflow.python.tools.optimize_for_inference_lib": "stillflow.tools.optimize_for_inference_lib",
     "tensorflow.python.tools.saved_model_utils": "stillflow.tools.saved_model_utils",
     "tensorflow.python.tools.strip_unused": "stillflow.tools.strip_unused",
     "tensorflow.python.tools.strip_unused_lib": "stillflow.tools.strip_unused_lib",
-    "tensorflow.python.training.experimental.mixed_precision_global_state":
-        "stillflow.runtime.mixed_precision_state",
+    "tensorflow.python.training.experimental.mixed_precision_global_state": "stillflow.runtime.mixed_precision_state",
     "tensorflow.python.util.all_util": "stillflow.util.all_util",
     "tensorflow.python.util.compat": "stillflow.platform.compat",
     "tensorflow.python.util.decorator_utils": "stillflow.util.decorator_utils",
@@ -144,6 +140,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_TYPE_TO_STRING": "stillflow.graph.dtypes:_TYPE_TO_STRING",
         "*": "stillflow.graph.dtypes",
     },
+    "tensorflow.python.framework.error_interpolation": {"*": "stillflow.train.debug_info"},
     "tensorflow.python.framework.indexed_slices": {"*": "stillflow.graph.indexed_slices"},
     "tensorflow.python.framework.func_graph": {"FuncGraph": "stillflow.graph.func_graph:FuncGraph"},
     "tensorflow.python.framework.function": {
@@ -171,9 +168,9 @@ OBJECTS: dict[str, dict[str, str]] = {
         "internal_convert_to_tensor": "stillflow.graph.conversion:convert_to_tensor",
         "IndexedSlicesValue": "stillflow.graph.indexed_slices:IndexedSlicesValue",
         "*": "stillflow.facade.framework_ops stillflow.profiler.statistics stillflow.graph.graph"
-             " stillflow.graph.eager_mode stillflow.graph.collection_protos"
-             " stillflow.graph.api stillflow.graph.conversion stillflow.graph.tensor_like"
-             " stillflow.graph.indexed_slices stillflow.graph.default_session",
+        " stillflow.graph.eager_mode stillflow.graph.collection_protos"
+        " stillflow.graph.api stillflow.graph.conversion stillflow.graph.tensor_like"
+        " stillflow.graph.indexed_slices stillflow.graph.default_session",
     },
     "tensorflow.python.framework.random_seed": {"*": "stillflow.graph.random_seed"},
     "tensorflow.python.framework.smart_cond": {
@@ -203,7 +200,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.python.layers.convolutional": {
         "*": "stillflow.layers.convolutional stillflow.layers.separable"
-             " stillflow.layers.transposed",
+        " stillflow.layers.transposed",
     },
     "tensorflow.python.layers.core": {"*": "stillflow.layers.core"},
     "tensorflow.python.layers.normalization": {"*": "stillflow.layers.normalization"},
@@ -259,6 +256,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.saved_model.writing",
     },
     "tensorflow.python.saved_model.constants": {"*": "stillflow.saved_model.names"},
+    "tensorflow.python.saved_model.load": {"*": "stillflow.saved_model.object_reading"},
     "tensorflow.python.saved_model.loader_impl": {
         "_parse_saved_model": "stillflow.saved_model.reading:parse_saved_model",
         "*": "stillflow.saved_model.reading",
@@ -266,6 +264,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.saved_model.nested_structure_coder": {
         "*": "stillflow.saved_model.structures",
     },
+    "tensorflow.python.saved_model.save": {"*": "stillflow.saved_model.object_writing"},
     "tensorflow.python.saved_model.signature_constants": {"*": "stillflow.saved_model.names"},
     "tensorflow.python.saved_model.signature_def_utils_impl": {
         "*": "stillflow.saved_model.signatures",

@@ -217,6 +217,7 @@ class ConcreteFunction:
             Tout=[tensor.dtype for tensor in self.outputs],
             f=self.library_function.attribute(),
             config_proto=call_config(),
+            name=None if self.outputs else "PartitionedFunctionCall",
         )
         op: Operation = made if isinstance(made, Operation) else made[0].op
         op.attrs["_gradient_op_type"] = self._gradient_name.encode()

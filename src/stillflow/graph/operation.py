@@ -308,7 +308,10 @@ class Operation:
 
     @property
     def _input_types(self) -> list[DType]:
-        return [tensor.dtype for tensor in self._inputs]
+        """The types that it takes: references where it changes what it is given."""
+        from stillflow.graph.build import input_types
+
+        return input_types(self.card, self.attrs)
 
     @property
     def _output_types(self) -> list[DType]:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
-from stillflow.graph.graph import Graph
+from stillflow.graph.operation import Operation
 from stillflow.protos import GraphDebugInfo
 
 
-def graph_debug_info(graph: Graph, names: Sequence[str]) -> Any:
-    """The stack of calls that made each of some nodes.
+def create_graph_debug_info_def(operations: Iterable[tuple[str, Operation]]) -> Any:
+    """The stack of calls that made each of some operations.
 
     Args:
-      graph: The graph.
-      names: The names of the nodes.
+      operations: Each with the name of the function that it is in; "" for the graph itself.
     """
     message = GraphDebugInfo()
     files: dict[str, int] = {}
-    for name in names:
-        trace = message.traces[name + "@"]
-        for frame in graph.get_operation_by_name(name).traceback:
+    for caller, operation in operations:
+        trace = message.traces[f"{operation.name}@{caller}"]
+        for frame in operation.traceback:
             path, line, function, text = tuple(frame)[:4]
             trace.file_line_cols.add(
                 file_index=files.setdefault(path, len(files)),

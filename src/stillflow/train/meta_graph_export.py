@@ -82,10 +82,12 @@ def export_scoped_meta_graph(
     if filename:
         _write(filename, message, as_text)
         if save_debug_info:
-            from stillflow.train.debug_info import graph_debug_info
+            from stillflow.train.debug_info import create_graph_debug_info_def
 
             names = [with_scope(node.name, export_scope) for node in message.graph_def.node]
-            info = graph_debug_info(graph, names)
+            info = create_graph_debug_info_def(
+                ("", graph.get_operation_by_name(name)) for name in names
+            )
             _write(os.path.splitext(filename)[0] + ".debug", info, as_text)
     return message, variables
 
