@@ -126,7 +126,9 @@ def answer(folder):
     """Runs the models in a folder."""
     import tensorflow as tf
 
-    for recording, (name, _) in names().items():
+    every = {name: (name, "") for name in DETECTORS}
+    every.update(names())
+    for recording, (name, _) in every.items():
         path = os.path.join(folder, recording)
         if os.path.exists(path + ".tflite"):
             with open(path + ".tflite", "rb") as file:

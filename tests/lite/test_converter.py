@@ -186,7 +186,8 @@ def test_shapes_have_to_be_known():
      "Provide an inference_input_type and inference_output_type of type tf.float32"),
     ({"target_spec": tf.lite.TargetSpec({tf.lite.OpsSet.TFLITE_BUILTINS_INT8})}, ValueError,
      "representative_dataset is required"),
-    ({"allow_custom_ops": True}, NotImplementedError, "allow_custom_ops of TFLiteConverter"),
+    ({"experimental_enable_mlir_converter": True}, NotImplementedError,
+     "experimental_enable_mlir_converter of TFLiteConverter"),
     ({"output_format": tf.lite.constants.GRAPHVIZ_DOT}, NotImplementedError, "output_format"),
 ])  # fmt: skip
 def test_settings_that_cannot_be_are_refused(graph, settings, error, message):
@@ -224,3 +225,15 @@ def test_two_outputs_may_be_called_after_one_value():
     interpreter.invoke()
     for detail, value in zip(interpreter.get_output_details(), (1, 1, 0)):
         np.testing.assert_array_equal(interpreter.get_tensor(detail["index"]), [[value] * 4])
+
+
+@pytest.mark.parametrize("name", record.DETECTORS)
+def test_custom_operators_are_written_if_they_are_allowed(name):
+    converter = record.detector_converter(tf, name)
+    arrays = np.load(RECORDED / f"{name}.npz")
+    _, answers = record.run(tf, converter.convert(), name)
+    for i, answer in enumerate(answers):
+        np.testing.assert_allclose(answer, arrays[f"out{i}"], rtol=1e-5, atol=1e-5)
+    converter.allow_custom_ops = False
+    with pytest.raises(ConverterError, match="TFLite_Detection_PostProcess"):
+        converter.convert()

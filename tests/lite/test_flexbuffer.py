@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stillflow.lite.flexbuffer import read_map
+from stillflow.lite.flexbuffer import read_map, write_map
 from stillflow.lite.schema import read_model
 
 
@@ -45,3 +45,9 @@ def test_damage_ends_in_a_value_error():
             read_map(bytes(damaged))
         except ValueError:
             continue
+
+
+def test_what_is_written_is_read():
+    values = {"big": -(2**31), "real": 0.25, "yes": True, "no": False, "zero": 0}
+    assert read_map(write_map(values)) == values
+    assert read_map(write_map({})) == {}

@@ -59,7 +59,6 @@ class _Converter:
             )
         unsupported = {
             "experimental_enable_mlir_converter": self.experimental_enable_mlir_converter,
-            "allow_custom_ops": self.allow_custom_ops,
             "OpsSet.SELECT_TF_OPS": OpsSet.SELECT_TF_OPS in self.target_spec.supported_ops,
             "representative_dataset": data
             and self._smallest_type() != settings.FLOAT16
@@ -78,7 +77,7 @@ class _Converter:
             raise ConverterError(
                 f"The array {min(same)} is listed in both --input_arrays and --output_arrays."
             )
-        draft = lower(graph_def, inputs, outputs)
+        draft = lower(graph_def, inputs, outputs, self.allow_custom_ops)
         fuse(draft)
         if self._is_optimized():
             if self._smallest_type() == settings.FLOAT16:
@@ -284,7 +283,11 @@ class TFLiteConverter(_Converter):
     def _shaped_inputs(self) -> dict[str, tuple[Any, list[int]]]:
         """Types and shapes of the inputs; a batch of unknown size has one example."""
         if not self._has_tensors():
-            types = {node.name: node.attr["dtype"].type for node in self._graph_def.node}
+            types = {
+                node.name: node.attr["dtype"].type
+                for node in self._graph_def.node
+                if "dtype" in node.attr
+            }
             return {
                 name: (types.get(name) or tf.float32, list(map(int, shape)))
                 for name, shape in self._input_arrays_with_shape
@@ -397,7 +400,7 @@ class TFLiteConverterV2(_Converter):
         """
         self._check_settings()
         converter = self._frozen
-        for name in ("optimizations", "target_spec"):
+        for name in ("allow_custom_ops", "optimizations", "target_spec"):
             setattr(converter, name, getattr(self, name))
         return converter.convert()
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from stillflow.lite.flatbuffer import Table
+from stillflow.lite.flexbuffer import write_map
 from stillflow.lite.model_tensors import Array, Quantization
 from stillflow.lite.schema import (
     OPERATORS,
@@ -31,6 +32,7 @@ class Step:
       options_kind: the name of its table of options, "" if it has none.
       options: what stands in that table.
       version: of the operator, the least one that does this.
+      custom: of an operator of kind "CUSTOM" its name; `options` are then its attributes.
     """
 
     kind: str
@@ -39,6 +41,7 @@ class Step:
     options_kind: str = ""
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
     version: int = 1
+    custom: str = ""
 
 
 class Draft:
@@ -125,17 +128,18 @@ class Draft:
             data = self.constants[name].tobytes() if name in self.constants else None
             buffers.append(table("Buffer", data=data))
             tensors.append(self._tensor(name, len(buffers) - 1))
-        codes: dict[tuple[str, int], int] = {}
-        operators = [
-            table(
-                "Operator",
-                opcode_index=codes.setdefault((step.kind, step.version), len(codes)),
-                inputs=[index[name] for name in step.inputs],
-                outputs=[index[name] for name in step.outputs],
-                options=table(step.options_kind, **step.options) if step.options_kind else None,
-            )
-            for step in self.steps
-        ]
+        codes: dict[tuple[str, int, str], int] = {}
+        operators = []
+        for step in self.steps:
+            code = codes.setdefault((step.kind, step.version, step.custom), len(codes))
+            operator = table("Operator", opcode_index=code)
+            operator.inputs = [index[name] for name in step.inputs]
+            operator.outputs = [index[name] for name in step.outputs]
+            if step.custom:
+                operator.custom_options = write_map(step.options)
+            elif step.options_kind:
+                operator.options = table(step.options_kind, **step.options)
+            operators.append(operator)
         graph = table(
             "SubGraph",
             tensors=tensors,
@@ -144,8 +148,13 @@ class Draft:
             outputs=[index[name] for name in self.outputs],
         )
         operator_codes = [
-            table("OperatorCode", builtin=OPERATORS.index(kind), version=version)
-            for kind, version in codes
+            table(
+                "OperatorCode",
+                builtin=OPERATORS.index(kind),
+                version=version,
+                custom=custom or None,
+            )
+            for kind, version, custom in codes
         ]
         return table(
             "Model",

@@ -72,6 +72,7 @@ class Table:
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
+        def __setattr__(self, name: str, value: Any) -> None: ...
 
     def __init__(self, schema: Schema, table_kind: str, **fields: Any) -> None:
         self.__dict__.update({field.name: field.default for field in schema.tables[table_kind]})

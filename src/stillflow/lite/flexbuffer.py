@@ -7,6 +7,7 @@ from typing import Any
 
 _NULL, _INT, _UINT, _FLOAT, _MAP, _BOOL = 0, 1, 2, 3, 9, 26
 _INDIRECT = {6: _INT, 7: _UINT, 8: _FLOAT}
+_WIDTH, _WIDTH_BITS = 4, 2  # of everything that is written
 _FORMATS = {_INT: "bhiq", _UINT: "BHIQ", _BOOL: "BHIQ", _FLOAT: " efd"}
 
 
@@ -62,3 +63,30 @@ def _text(data: bytes, place: int) -> str:
     if place < 0:
         raise IndexError(place)
     return data[place : data.index(b"\0", place)].decode("utf-8", "replace")
+
+
+def write_map(values: dict[str, Any]) -> bytes:
+    """Returns a map of numbers as a flex buffer.
+
+    Args:
+      values: whole numbers of 32 bits, reals in single precision, and truth values, by name.
+    """
+    data, keys = bytearray(), []
+    names = sorted(values)  # readers look for names by bisection
+    for name in names:
+        keys.append(len(data))
+        data += name.encode() + b"\0"
+    data += bytes(-len(data) % _WIDTH)
+    data += struct.pack("<I", len(names))
+    vector = len(data)
+    for key in keys:
+        data += struct.pack("<I", len(data) - key)
+    data += struct.pack("<3I", len(data) - vector, _WIDTH, len(names))
+    place, kinds = len(data), []
+    for name in names:
+        kind = {bool: _BOOL, int: _INT, float: _FLOAT}[type(values[name])]
+        data += struct.pack("<" + _FORMATS[kind][_WIDTH_BITS], values[name])
+        kinds.append(kind << 2 | _WIDTH_BITS)
+    data += bytes(kinds)
+    data += bytes(-len(data) % _WIDTH)
+    return bytes(data + struct.pack("<IBB", len(data) - place, _MAP << 2 | _WIDTH_BITS, _WIDTH))

@@ -12,6 +12,7 @@ from stillflow import errors
 from stillflow.graph.card import find
 from stillflow.graph.constant_value import constant_value
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.lite import custom_operators
 from stillflow.lite.draft import Draft, Step
 from stillflow.lite.settings import ConverterError
 from stillflow.protos import GraphDef
@@ -33,7 +34,10 @@ _UNSUPPORTED = (
 
 
 def lower(
-    graph_def: Any, inputs: Mapping[str, tuple[Any, Sequence[int]]], outputs: Sequence[str]
+    graph_def: Any,
+    inputs: Mapping[str, tuple[Any, Sequence[int]]],
+    outputs: Sequence[str],
+    allows_custom: bool = False,
 ) -> Draft:
     """Returns a draft that computes what a graph computes.
 
@@ -41,12 +45,23 @@ def lower(
       graph_def: a frozen graph.
       inputs: of each tensor that is fed its type and shape, which is known.
       outputs: the tensors that are asked for.
+      allows_custom: whether operations that TensorFlow does not know become custom operators.
 
     Raises:
       ConverterError: If TensorFlow Lite lacks an operation, or its form.
     """
-    graph = _imported(_cut(graph_def, inputs, outputs))
-    return _Lowering(graph, inputs, outputs).draft
+    cut, custom = _cut(graph_def, inputs, outputs), []
+    if allows_custom:
+        cut, custom = custom_operators.split(cut)
+    made = {node.name for node in custom}
+    wanted = [name for name in outputs if name.partition(":")[0] not in made]
+    wanted = list(dict.fromkeys([*custom_operators.sources(custom), *wanted]))
+    draft = _Lowering(_imported(cut), inputs, wanted).draft
+    names = dict(zip(wanted, draft.outputs))
+    for node in custom:
+        custom_operators.add(draft, node, [names[source] for source in node.input])
+    draft.outputs = [names.get(name, tensor_name(name)) for name in outputs]
+    return draft
 
 
 def tensor_name(name: str) -> str:
