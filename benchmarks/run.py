@@ -63,7 +63,8 @@ def main(argv: list[str] | None = None) -> int:
 
 def parse(argv: list[str] | None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=__doc__.splitlines()[0])
     parser.add_argument("--out", help="JSON file for the raw numbers and the ratios")
     parser.add_argument("--only", default=",".join(PROGRAMS), help="programs: %(default)s")
     parser.add_argument("--implementations", default=",".join(IMPLEMENTATIONS),

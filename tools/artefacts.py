@@ -8,6 +8,7 @@ out (`out|tensor`). Prints a line a row; exits with 1 if any differs.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import hashlib
 import json
@@ -268,14 +269,15 @@ JUDGES = {
 }
 
 
-def main(arguments: list[str]) -> int:
+def main() -> int:
     """Judges the rows named, or all; returns the exit status."""
-    if not arguments:
-        print((__doc__ or "").strip(), file=sys.stderr)
-        return 2
-    kit, names = Path(arguments[0]), arguments[1:]
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("kit", type=Path, metavar="DIR", help="the folder with index.json")
+    parser.add_argument("names", nargs="*", metavar="name", help="a row; all by default")
+    arguments = parser.parse_args()
+    kit = arguments.kit
     rows = json.loads((kit / "index.json").read_text())
-    rows = [row for row in rows if not names or row["name"] in names]
+    rows = [row for row in rows if not arguments.names or row["name"] in arguments.names]
     good = 0
     for row in rows:
         start = time.perf_counter()
@@ -294,4 +296,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

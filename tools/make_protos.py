@@ -9,8 +9,8 @@ documents its syntax and turns it into descriptors.
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -79,13 +79,15 @@ def table_lines(files: dict[str, dict[str, Any]]) -> Iterator[str]:
             yield from message_lines(name, message, file["package"])
 
 
-def main(paths: list[str]) -> None:
+def main() -> None:
     """Merge the facts files and write the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("facts", nargs="+", type=Path, help="what record_protos.py wrote")
     files: dict[str, dict[str, Any]] = {}
-    for path in paths:
-        files.update(json.loads(Path(path).read_text()))
+    for path in parser.parse_args().facts:
+        files.update(json.loads(path.read_text()))
     TABLE.write_text(HEAD + "\n".join(table_lines(files)) + "\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
+from pathlib import Path
 from typing import Any
 
 
@@ -66,8 +67,17 @@ def signature(name: str, facts: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("facts", type=Path, help="the recorded signatures, ops.json")
+    parser.add_argument("ops", nargs="+", metavar="op", help="the type of an op, LeakyRelu")
+    arguments = parser.parse_args()
+    ops = json.loads(arguments.facts.read_text())
+    for name in arguments.ops:
+        if name not in ops:
+            parser.error(f"{arguments.facts} has no op {name}")
+        print(signature(name, ops[name]), end="\n\n")
+
+
 if __name__ == "__main__":
-    with open(sys.argv[1]) as source:
-        ops = json.load(source)
-    for op_name in sys.argv[2:]:
-        print(signature(op_name, ops[op_name]), end="\n\n")
+    main()
