@@ -10,6 +10,7 @@ import numpy as np
 from stillflow.graph.lazy import torch
 
 _FEW = 16  # fewer channels than these are not worth copying pixel by pixel
+_CACHED = 80_000  # so many numbers, a few times over, stay near the processor
 
 
 class Weights(NamedTuple):
@@ -67,13 +68,13 @@ def interpolate(image: Any, rows: Weights, columns: Weights, dtype: Any = None) 
     line: tuple[int, ...] = (width, channels)
     if channels < _FEW:
         columns, line = _each_channel(columns, channels), (width * channels,)
+    rows, columns = (_tensors(parts, image.device, dtype) for parts in (rows, columns))
     # To find a row is cheap, to find a number in it is not.
     if count * (width + 2 * wanted) < 3 * height * wanted:
-        flat = _between(image.reshape(batch, height, width * channels), rows, dtype)
-        flat = _between(flat.view(batch * count, *line), columns, dtype)
+        flat = _rows_first(image.reshape(batch, height, width * channels), rows, columns, line)
     else:
-        flat = _between(image.to(dtype).reshape(batch * height, *line), columns, dtype)
-        flat = _between(flat.view(batch, height, wanted * channels), rows, dtype)
+        flat = _between(image.to(dtype).reshape(batch * height, *line), columns)
+        flat = _between(flat.view(batch, height, wanted * channels), rows)
     return flat.view(batch, count, wanted, channels)
 
 
@@ -85,12 +86,35 @@ def _each_channel(columns: Weights, channels: int) -> Weights:
     return Weights(lower, upper, np.repeat(columns.fraction, channels))
 
 
-def _between(values: Any, parts: Weights, dtype: Any) -> Any:
+def _tensors(parts: Weights, device: Any, dtype: Any) -> Weights:
+    lower, upper, fraction = (torch.from_numpy(part).to(device) for part in parts)
+    return Weights(lower, upper, fraction.to(dtype))
+
+
+def _rows_first(image: Any, rows: Weights, columns: Weights, line: tuple[int, ...]) -> Any:
+    """An image [batch, height, row], some rows of the result after the others."""
+    batch, _, size = image.shape
+    count = len(rows.lower)
+    at_once = max(1, _CACHED // max(1, size))
+    if image.device.type != "cpu" or count <= at_once:
+        return _between(_between(image, rows).view(batch * count, *line), columns)
+    shape = (batch, count, len(columns.lower), *line[1:])
+    result = torch.empty(shape, dtype=rows.fraction.dtype)
+    for number in range(batch):
+        for first in range(0, count, at_once):
+            some = Weights(*(part[first : first + at_once] for part in rows))
+            flat = _between(image[number : number + 1], some).view(-1, *line)
+            _between(flat, columns, result[number, first : first + at_once])
+    return result
+
+
+def _between(values: Any, parts: Weights, out: Any = None) -> Any:
     """What lies between neighbours along the second axis."""
-    lower, upper, fraction = (torch.from_numpy(part).to(values.device) for part in parts)
-    start, end = (values.index_select(1, places).to(dtype) for places in (lower, upper))
-    shape = (-1, 1) if values.dim() > 2 else (-1,)
-    return start.lerp_(end, fraction.to(dtype).view(shape))
+    fraction = parts.fraction
+    start, end = (values.index_select(1, p).to(fraction.dtype) for p in parts[:2])
+    if values.dim() > 2:
+        fraction = fraction[:, None]
+    return start.lerp_(end, fraction) if out is None else torch.lerp(start, end, fraction, out=out)
 
 
 def interpolate_integers(image: Any, rows: Weights, columns: Weights, bits: int) -> Any:
