@@ -66,9 +66,9 @@ class FeatureMaps:
         return False
 
     def _slots(self, words: np.ndarray) -> np.ndarray:
-        mixed = words[:, 0] * self.factors[0]
-        for word, factor in zip(words.T[1:], self.factors[1:], strict=True):
-            mixed += word * factor
+        mixed = words[..., 0] * self.factors[0]
+        for place in range(1, self.count):
+            mixed += words[..., place] * self.factors[place]
         return (mixed >> self.shift).view(np.int64)
 
     def find(self, examples: Sequence[bytes]) -> Spans | None:
@@ -80,40 +80,48 @@ class FeatureMaps:
         if found is None:
             return None
         names, stops, inside = found
-        places, after = self._places(data, names)
+        words = windows(data, names.ravel(), self.count * WORD).view("<u8")
+        words = words.reshape(*names.shape, self.count)
+        places, name_sizes = self._known(words)
+        after = names + name_sizes + _AROUND
         sizes, values = lengths(data, after)
         good = values + sizes == stops
-        rows = len(examples)
-        where = (places.reshape(-1, rows) * rows + np.arange(rows)).ravel()
-        others = np.flatnonzero((places < 0) | ~inside)
-        if len(others):
-            good[others] &= _is_entry(data, names.take(others), after.take(others))
+        known = (places >= 0) & inside
+        if not known.all():
+            others = np.nonzero(~known)
+            good[others] &= _is_entry(data, names[others], after[others])
             good |= ~inside
-            chosen = np.flatnonzero((places >= 0) & inside)
-            where, values, sizes = where.take(chosen), values.take(chosen), sizes.take(chosen)
         if not good.all():
             return None
-        spans = np.zeros((2, len(self.words) * rows), np.int64)
-        spans[0][where], spans[1][where] = values, sizes
-        starts, sizes = spans.reshape(2, -1, rows)
-        if self.repeated is None:
-            return Spans(data, starts, sizes)
-        return Spans(data, starts[self.repeated], sizes[self.repeated])
+        starts, found_sizes = self._placed(places, known, values, sizes)
+        return Spans(data, starts, found_sizes)
 
-    def _places(self, data: np.ndarray, names: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Which names they are, -1 for one not looked for, and where the features begin."""
-        words = windows(data, names, self.count * WORD)
-        sizes = words[:, 1].astype(np.int64)
-        words = words.view("<u8")
-        words &= self.masks.take(sizes, axis=0)
+    def _placed(
+        self, places: np.ndarray, known: np.ndarray, values: np.ndarray, sizes: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Where features begin and their sizes [names, examples]."""
+        rows = values.shape[1]
+        placed = np.zeros((2, len(self.words), rows), np.int64)
+        where = places * rows + np.arange(rows)
+        if not known.all():
+            where, values, sizes = where[known], values[known], sizes[known]
+        for part, given in zip(placed, (values, sizes), strict=True):
+            part.reshape(-1)[where.ravel()] = given.ravel()
+        starts, sizes = placed if self.repeated is None else placed[:, self.repeated]
+        return starts, sizes
+
+    def _known(self, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Which names these words begin with, -1 for one not looked for, and the names' sizes."""
+        sizes = words.view(np.uint8)[..., 1].astype(np.int64)
+        words = words & self.masks.take(sizes, axis=0)
         places = self.slots.take(self._slots(words))
         same = words == self.words.take(places, axis=0)
-        known = same[:, 0]
-        for other in same.T[1:]:
-            known = known & other
+        known = same[..., 0]
+        for other in range(1, self.count):
+            known = known & same[..., other]
         if not known.all():
             places[~known] = -1
-        return places, names + sizes + _AROUND
+        return places, sizes
 
 
 def _is_entry(data: np.ndarray, names: np.ndarray, after: np.ndarray) -> np.ndarray:
@@ -125,7 +133,7 @@ def _is_entry(data: np.ndarray, names: np.ndarray, after: np.ndarray) -> np.ndar
 def entries(
     data: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Of examples of these sizes the first entries, then the second ones, and so on.
+    """Of examples of these sizes the first entries, then the second ones, ... [steps, examples].
 
     Returns:
       Where each begins after its own tag and length; where it stops; whether it is one, for an
@@ -142,8 +150,8 @@ def entries(
         followed = _followed(at, stops, follow)
         if followed is None:
             return None
-        inside = (followed < stops)[:-1].ravel()
-        begins, ends = followed[:-1].ravel(), followed[1:].ravel()
+        inside = (followed < stops)[:-1]
+        begins, ends = followed[:-1], followed[1:]
         size, after = lengths(data, begins + 1)
         good = (data.take(begins) == ENTRY) & (after + size == ends)
         if (good | ~inside).all():

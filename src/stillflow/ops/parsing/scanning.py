@@ -106,6 +106,9 @@ def numbers(data: np.ndarray, stops: np.ndarray) -> np.ndarray:
     Raises:
       TooLong: if one is too long.
     """
+    more = data > 127
+    if not (more[1:] & more[:-1]).any():
+        return _short_numbers(data, more, stops)
     starts = np.concatenate(([0], stops[:-1]))
     digits = stops - starts
     longest = int(digits.max())
@@ -121,3 +124,12 @@ def numbers(data: np.ndarray, stops: np.ndarray) -> np.ndarray:
         bits = data.take(starts.take(there) + place) & np.uint8(127)
         found[there] |= bits.astype(np.uint64) << np.uint64(7 * place)
     return found.view(np.int64)
+
+
+def _short_numbers(data: np.ndarray, more: np.ndarray, stops: np.ndarray) -> np.ndarray:
+    """The same of numbers of one byte or two."""
+    before = more[:-1].view(np.uint8)
+    values = data.astype(np.uint16)
+    values[1:] <<= before * np.uint8(7)
+    values[1:] |= (data[:-1] & np.uint8(127)) * before
+    return values.take(stops - 1).astype(np.int64)
