@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import subprocess
 import sys
@@ -100,10 +101,20 @@ def test_a_symbol_of_tensorflow_that_is_missing_says_so() -> None:
 
 @pytest.mark.parametrize(
     ("prefix", "name"),
-    [("", "matmul"), ("", "contrib"), ("nn", "relu"), ("contrib.layers", "fully_connected"),
-     ("app.flags", "DEFINE_bool"), ("flags", "DEFINE_bool"), ("", "estimator"),
-     ("train", "AdamOptimizer"), ("contrib", "slim"), ("", "nn"),
-     ("contrib", "boosted_trees"), ("contrib.learn", "preprocessing")],
+    [
+        ("", "matmul"),
+        ("", "contrib"),
+        ("nn", "relu"),
+        ("contrib.layers", "fully_connected"),
+        ("app.flags", "DEFINE_bool"),
+        ("flags", "DEFINE_bool"),
+        ("", "estimator"),
+        ("train", "AdamOptimizer"),
+        ("contrib", "slim"),
+        ("", "nn"),
+        ("contrib", "boosted_trees"),
+        ("contrib.learn", "preprocessing"),
+    ],
 )
 def test_names_that_tensorflow_has_are_known(prefix: str, name: str) -> None:
     symbol = f"tf.{prefix}.{name}".replace("..", ".")
@@ -113,8 +124,17 @@ def test_names_that_tensorflow_has_are_known(prefix: str, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("prefix", "name"),
-    [("", "mat"), ("", "relu7"), ("nn", "matmu"), ("", "DEFINE_bool"), ("", "v1x"),
-     ("nn", "AdamOptimizer"), ("layers", "fully_connected"), ("", "__path_of__"), ("", "nn.relu")],
+    [
+        ("", "mat"),
+        ("", "relu7"),
+        ("nn", "matmu"),
+        ("", "DEFINE_bool"),
+        ("", "v1x"),
+        ("nn", "AdamOptimizer"),
+        ("layers", "fully_connected"),
+        ("", "__path_of__"),
+        ("", "nn.relu"),
+    ],
 )
 def test_names_that_tensorflow_lacks_get_the_plain_message(prefix: str, name: str) -> None:
     module = f"tensorflow.{prefix}".rstrip(".")
@@ -145,3 +165,24 @@ def test_a_real_module_where_the_api_has_a_namespace_answers_for_it() -> None:
 def test_an_unknown_module_is_not_found() -> None:
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("stillflow.no_such_namespace")
+
+
+@pytest.mark.parametrize("searches", [True, False])
+def test_imports_are_not_searched_for_garbage(
+    monkeypatch: pytest.MonkeyPatch, searches: bool
+) -> None:
+    seen = []
+
+    def load(name: str) -> None:
+        seen.append(gc.isenabled())
+        raise ImportError(name)
+
+    monkeypatch.setattr(_namespace, "importlib", types.SimpleNamespace(import_module=load))
+    was_enabled = gc.isenabled()
+    (gc.enable if searches else gc.disable)()
+    try:
+        with pytest.raises(ImportError):
+            _namespace._load("Session")
+        assert (seen, gc.isenabled()) == ([False], searches)
+    finally:
+        (gc.enable if was_enabled else gc.disable)()

@@ -12,6 +12,7 @@ submodule `layers/dropout.py` does not hide the function `tf.layers.dropout`.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 from functools import cache
@@ -33,12 +34,18 @@ _DYNAMIC = {"raw_ops": "stillflow.ops.raw"}
 # tf.compat.v1 is the whole API once more, tf.compat.v2 shows modules of its Keras a second time;
 # tf.contrib.slim shows modules of tf.contrib.layers.
 _ALIASES = {
-    "compat.v1": "", "compat.v2.compat": "compat",
-    **{f"compat.v2.{name}": f"compat.v2.keras.{name}"
-       for name in ("initializers", "losses", "metrics", "optimizers")},
-    **{f"contrib.slim.{name}": f"contrib.layers.{name}"
-       for name in ("initializers", "regularizers", "utils")},
-    "contrib.slim.layers": "contrib.layers", "contrib.slim.init_ops": "",
+    "compat.v1": "",
+    "compat.v2.compat": "compat",
+    **{
+        f"compat.v2.{name}": f"compat.v2.keras.{name}"
+        for name in ("initializers", "losses", "metrics", "optimizers")
+    },
+    **{
+        f"contrib.slim.{name}": f"contrib.layers.{name}"
+        for name in ("initializers", "regularizers", "utils")
+    },
+    "contrib.slim.layers": "contrib.layers",
+    "contrib.slim.init_ops": "",
 }
 
 # tf.compat.v2 shares most names with the API; what it has of its own is in the table.
@@ -102,8 +109,11 @@ class ApiModule(ModuleType):
         names = {*TABLE, *_NAMESPACES}
         if start.startswith(_V2):
             names |= {_V2 + name for name in names if _in_v2(name)}
-        inside = {name[len(start) :].partition(".")[0] for name in names
-                  if name.startswith(start) and name != prefix}
+        inside = {
+            name[len(start) :].partition(".")[0]
+            for name in names
+            if name.startswith(start) and name != prefix
+        }
         return sorted(name for name in inside if name and not name.startswith("_"))
 
 
@@ -174,8 +184,7 @@ def _canonical(prefix: str) -> str:
 
 def _is_namespace(path: str) -> bool:
     plain = path[len(_V2) :]
-    return path in _NAMESPACES or (
-        path.startswith(_V2) and plain in _NAMESPACES and _in_v2(plain))
+    return path in _NAMESPACES or (path.startswith(_V2) and plain in _NAMESPACES and _in_v2(plain))
 
 
 def _in_v2(path: str) -> bool:
@@ -199,7 +208,22 @@ def _join(prefix: str, name: str) -> str:
 
 def _load(path: str) -> Any:
     module, _, name = TABLE[path].partition(":")
-    return getattr(importlib.import_module(f"{_ROOT}.{module}"), name)
+    return getattr(_imported(f"{_ROOT}.{module}"), name)
+
+
+def _imported(name: str) -> ModuleType:
+    """The module, whose import is not interrupted by searches for garbage.
+
+    What it makes stays; looking at that again and again is a fifth of the time that PyTorch takes,
+    which comes with the first session.
+    """
+    searches = gc.isenabled()
+    gc.disable()
+    try:
+        return importlib.import_module(name)
+    finally:
+        if searches:
+            gc.enable()
 
 
 def _missing(prefix: str, name: str) -> str:
