@@ -49,6 +49,28 @@ def test_random_streams_belong_to_sessions():
             assert one.run(x) == other.run(x)
 
 
+@pytest.mark.parametrize("shared_name, second", [("", 1), ("known", 2)])
+def test_sessions_of_a_server_share_queues_and_tables_only_by_shared_name(shared_name, second):
+    server = tf.train.Server.create_local_server()
+    sizes = []
+    for _ in range(2):
+        with tf.Graph().as_default(), tf.Session(server.target) as session:
+            queue = tf.FIFOQueue(9, tf.int32, shapes=[()], shared_name=shared_name, name="same")
+            grads = tf.ConditionalAccumulator(tf.float32, (), shared_name=shared_name, name="too")
+            session.run([queue.enqueue(1), grads.apply_grad(1.0)])
+            sizes.append(session.run([queue.size(), grads.num_accumulated()]))
+    assert sizes == [[1, 1], [second, second]]
+
+
+def test_iterators_of_other_graphs_are_other_iterators():
+    server = tf.train.Server.create_local_server()
+    for values in ([1, 2], [b"a", b"b"]):
+        with tf.Graph().as_default(), tf.Session(server.target) as session:
+            iterator = tf.data.Dataset.from_tensor_slices(values).make_initializable_iterator()
+            session.run(iterator.initializer)
+            assert session.run(iterator.get_next()) == values[0]
+
+
 def test_devices_are_named_after_the_task():
     server = tf.train.Server({"worker": {2: "localhost:0"}})
     assert (server.server_def.job_name, server.server_def.task_index) == ("worker", 2)

@@ -112,15 +112,20 @@ class PlanNode(Node):
         """The torch device that outputs are made on."""
         return self.facts.resources.device_of(self.op) if self.place is None else self.place
 
-    def resource(self, create: Any, kind: str = "", name: str | None = None) -> Any:
-        """The session's object behind a stateful op, made by `create()` at first use.
+    def resource(
+        self, create: Any, kind: str = "", name: str | None = None, private: bool = False
+    ) -> Any:
+        """The object behind a stateful op, made by `create()` at first use.
 
-        Shared by container and `shared_name` (the op's name by default), as in TF.
+        Sessions of a server share it by container and `shared_name`, as in TF. Without one they
+        share it by the op's name; if it is `private`, they do not share it then.
         """
-        attrs = self.op.attrs
+        attrs, resources = self.op.attrs, self.facts.resources
         container = attrs.get("container", b"").decode()
-        shared = name or attrs.get("shared_name", b"").decode() or self.op.name
-        return self.facts.resources.at(self.op._device).get(container, kind, shared, create)
+        shared = name or attrs.get("shared_name", b"").decode()
+        if private and not shared:
+            return resources.own(container, kind, self.op.name, create)
+        return resources.at(self.op._device).get(container, kind, shared or self.op.name, create)
 
     def state(self, index: int) -> Any:
         """The session state behind an input that is a handle; None where only the run knows it."""
@@ -138,7 +143,7 @@ class PlanNode(Node):
     def own_state(self, create: Any) -> Any:
         """State that belongs to this op alone within the session (a random stream, say)."""
         name = f"{own_states(self.op.graph)}{self.op.name}"
-        return self.facts.resources.get("", "op state", name, create)
+        return self.facts.resources.own("", "op state", name, create)
 
     def function(self, named: Any) -> Any:
         """What calls a function, given by a `NameAttrList` or name, on run-time values."""

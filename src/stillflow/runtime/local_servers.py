@@ -16,7 +16,6 @@ Task = tuple[str, int]  # a job, and which of its tasks
 Cluster = dict[Task, str]
 
 _THIS_HOST = ("localhost", "127.0.0.1", "")
-_OWN_STATE = "op state"  # of a session's operations, which sessions do not share
 
 
 class LocalServer:
@@ -158,13 +157,12 @@ class _OfSession(Resources):
         return self if task == self._task else self._stores[task]
 
     def get(self, container: str, kind: str, name: str, create: Callable[[], Any]) -> Any:
-        if kind == _OWN_STATE:
-            return super().get(container, kind, name, create)
         return self._shared.get(container, kind, name, create)
 
+    def own(self, container: str, kind: str, name: str, create: Callable[[], Any]) -> Any:
+        return super().get(container, kind, name, create)
+
     def find(self, container: str, kind: str, name: str) -> Any:
-        if kind == _OWN_STATE:
-            return super().find(container, kind, name)
         return self._shared.find(container, kind, name)
 
 

@@ -26,6 +26,7 @@ class Resources:
         self._lock = threading.RLock()  # making one object may ask for another
         self.device_of = device_of
         self.several = False  # whether values have to be moved between devices
+        self.compiles = False  # whether operations are to be compiled, marked or not
         self.from_array = from_array
         self.interrupt = Interrupt()
 
@@ -44,6 +45,10 @@ class Resources:
                 if found is None:
                     found = self._objects[key] = create()
         return found
+
+    def own(self, container: str, kind: str, name: str, create: Callable[[], Any]) -> Any:
+        """An object like those of `get` that belongs to one session alone."""
+        return self.get(container, kind, name, create)
 
     def find(self, container: str, kind: str, name: str) -> Any:
         """The object of that name, or None."""

@@ -85,7 +85,7 @@ def mutex_v2_shape(node: Node) -> Any:
 
 @mutex_v2_op.kernel
 def mutex_v2_kernel(node: Node) -> Any:
-    return node.handle(node.resource(Mutex, kind="mutex"))
+    return node.handle(node.resource(Mutex, kind="mutex", private=True))
 
 
 @mutex_lock_op.shape

@@ -161,7 +161,7 @@ class OneShot(IteratorResource):
 def _resource(node: Any, create: Callable[[str], IteratorResource]) -> IteratorResource:
     shared = node.op.attrs.get("shared_name", b"").decode()
     made: IteratorResource = node.resource(
-        lambda: create(shared or private_name(node.name)), kind="iterator"
+        lambda: create(shared or private_name(node.name)), kind="iterator", private=True
     )
     return made
 

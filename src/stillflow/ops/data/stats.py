@@ -118,7 +118,7 @@ stats_aggregator_summary_op.shape(lambda node: ())
 
 @stats_aggregator_handle_op.kernel
 def stats_aggregator_handle_kernel(node: Any) -> Any:
-    return node.handle(node.resource(StatsAggregator, kind="stats aggregator"))
+    return node.handle(node.resource(StatsAggregator, kind="stats aggregator", private=True))
 
 
 @stats_aggregator_summary_op.kernel

@@ -102,19 +102,11 @@ def _shape(node: Any) -> Any:
     return ()
 
 
-def _shared_name(node: Any) -> str:
-    """The name by which a session knows the table; one of its own if it is not shared."""
-    shared: str = node.op.attrs["shared_name"].decode()
-    if shared or node.use_node_name_sharing:
-        return shared or str(node.op.name)
-    # What messages call it does not matter to whom it belongs.
-    return f"_private_{node.op.name}"
-
-
 def _found(node: Any, create: Any) -> Table:
-    name = _shared_name(node)
-    shown = private_name(node.op.name) if name.startswith("_private_") else name
-    table: Table = node.resource(lambda: create(shown), kind="table", name=name)
+    shared = node.op.attrs["shared_name"].decode()
+    name = shared or (node.op.name if node.use_node_name_sharing else "")
+    shown = name or private_name(node.op.name)
+    table: Table = node.resource(lambda: create(shown), kind="table", name=name, private=True)
     if (table.key_dtype, table.value_dtype) != (node.key_dtype, node.value_dtype):
         wanted, found = (
             [cpp_name(dtype) for dtype in (of.key_dtype, of.value_dtype)] for of in (node, table)

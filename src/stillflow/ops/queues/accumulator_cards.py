@@ -78,9 +78,10 @@ def _make_kernel(node: Any) -> Any:
     dims: Dims = None if shape.ndims is None else tuple(shape.as_list())
     kind = SparseAccumulator if node.op.type.startswith("Sparse") else Accumulator
     mean = node.reduction_type == b"MEAN"
-    return node.handle(
-        node.resource(lambda: kind(name, node.op.attrs["dtype"], dims, mean), kind="accumulator")
-    )
+    dtype = node.op.attrs["dtype"]
+    return node.handle(node.resource(
+        lambda: kind(name, dtype, dims, mean), kind="accumulator", private=True
+    ))
 
 
 def _apply_kernel(node: Node) -> Any:

@@ -210,7 +210,9 @@ def barrier_kernel(node: Any) -> Any:
     name = shared or private_name(node.name)
     shapes = [None if s.ndims is None else tuple(s.as_list()) for s in node.op.attrs["shapes"]]
     known = [shape for shape in shapes if dims_lib.is_known(shape)]
-    store = node.resource(lambda: BarrierStore(name, node.component_types, known), kind="barrier")
+    store = node.resource(
+        lambda: BarrierStore(name, node.component_types, known), kind="barrier", private=True
+    )
     _check_shared(store, list(node.component_types), known)
     return node.handle(store)
 

@@ -80,7 +80,7 @@ def _making_kernel(kind: str, records_of: Callable[[Node], records.Records]) -> 
         def make() -> Reader:
             return Reader(f"{kind} '{node.name}'", source, kind in _ONE_RECORD)
 
-        return node.handle(node.resource(make, kind="reader"))
+        return node.handle(node.resource(make, kind="reader", private=True))
 
     return kernel
 
