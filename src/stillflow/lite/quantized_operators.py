@@ -205,12 +205,14 @@ def _mean(node: Node) -> Any:
         tf.reduce_mean(tf.cast(node[0], tf.float64), axes, node.options.keep_dims), tf.float32
     )
     if source.scale == result.scale and source.zero_point == result.zero_point:
-        values = fixed.rounded(mean) if node.options.keep_dims else tf.floor(mean)
+        # Only the kernels for bytes with a sign, and for pictures, round; the general one divides.
+        of_pictures = node.options.keep_dims and sorted(axes) == [1, 2] and node[0].shape.ndims == 4
+        values = fixed.rounded(mean) if dtype == np.int8 or of_pictures else tf.floor(mean)
     else:
         scale = source.scale / result.scale
         bias = np.float32(-source.zero_point) * scale + np.float32(0.5)
         values = fixed.rounded(mean * scale + bias) + result.zero_point
-    return fixed.clamped(values, np.iinfo(dtype).min, np.iinfo(dtype).max, dtype)
+    return tf.cast(tf.cast(values, tf.int64), dtype)  # what is too large wraps around, as there
 
 
 @translates(QUANTIZED, "RESIZE_BILINEAR")
