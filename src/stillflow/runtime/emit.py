@@ -30,7 +30,7 @@ _numbers = itertools.count(1)
 class Emitter:
     """Writes the source of a plan's function and compiles it."""
 
-    beside = True  # whether other threads may take steps
+    beside = True  # whether other threads, or a compiler, may take steps
 
     def __init__(self, steps: list[Step], constants: dict[str, Any], memory: Memory) -> None:
         self.steps = steps

@@ -353,6 +353,9 @@ class BaseSession:
                 self._resources = _no_resources()
             else:
                 self._resources = self._server.resources(_no_resources, self._config, self._abort)
+            if self._config is not None:
+                options = self._config.graph_options.optimizer_options
+                self._resources.compiles = options.global_jit_level > 0
             if not self._placement.is_on_host():
                 self._resources.device_of = self._placement.torch_device
                 self._resources.several = True

@@ -1,0 +1,161 @@
+"""Steps that torch.compile makes one: what `global_jit_level` and jit scopes ask for.
+
+Neighbouring steps without effect become one step. Its function is compiled when it runs first; that
+needs a C++ compiler, on CUDA Triton. Where there is none, or torch.compile fails for another
+reason, one line says so, and the steps run as they would have.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Collection
+from functools import cache
+from typing import Any
+
+import torch
+
+from stillflow.graph.operation import Operation
+from stillflow.platform import tf_logging as logging
+from stillflow.runtime.emit import Emitter
+from stillflow.runtime.facts import Facts
+from stillflow.runtime.failures import named_error
+from stillflow.runtime.steps import Memory, Name, Step
+
+# A single step has nothing to be compiled with.
+_AT_LEAST = 2
+_NO_NUMBERS = frozenset(("string", "resource", "variant"))
+
+
+def compile_together(
+    steps: list[Step], facts: Facts, kept: Collection[str], memory: Memory
+) -> list[Step]:
+    """Puts one step in the place of those next to each other that are to be compiled.
+
+    Args:
+      steps: in the order in which they run.
+      facts: about the plan's tensors; shapes have to be known.
+      kept: names of values that the run gives back.
+      memory: of the plan.
+    """
+    everything = facts.resources.compiles
+    if not (everything or any(_is_marked(step.op) for step in steps)):
+        return steps
+    result: list[Step] = []
+    cluster: list[Step] = []
+    for number, step in enumerate(steps):
+        if (everything or _is_marked(step.op)) and _can_be_compiled(step, facts):
+            if cluster and _device(cluster[0], facts) != _device(step, facts):
+                result += _joined(cluster, steps[number:], kept, memory)
+                cluster = []
+            cluster.append(step)
+        elif step.kind == "read" and not step.guard:  # as well before the cluster as behind it
+            result.append(step)
+        else:
+            result += _joined(cluster, steps[number:], kept, memory)
+            cluster = []
+            result.append(step)
+    return result + _joined(cluster, [], kept, memory)
+
+
+def _is_marked(op: Operation | None) -> bool:
+    return op is not None and bool(op.attrs.get("_XlaCompile"))
+
+
+def _can_be_compiled(step: Step, facts: Facts) -> bool:
+    op = step.op
+    if step.kind != "call" or step.guard or step.writes or op is None or not step.outputs:
+        return False
+    card = op.card
+    if not card.foldable or card.beside or card.keeps:
+        return False
+    tensors = (*op._inputs, *op._outputs)
+    if any(tensor.dtype.base_dtype.name in _NO_NUMBERS for tensor in tensors):
+        return False
+    shapes = [facts.dims(tensor) for tensor in tensors]
+    return all(dims is not None and None not in dims for dims in shapes)
+
+
+def _device(step: Step, facts: Facts) -> Any:
+    assert step.op is not None
+    return facts.resources.device_of(step.op)
+
+
+def _joined(
+    cluster: list[Step], later: list[Step], kept: Collection[str], memory: Memory
+) -> list[Step]:
+    """The steps as one, if that is worth it."""
+    if len(cluster) < _AT_LEAST:
+        return cluster
+    made = dict.fromkeys(name for step in cluster for name in step.outputs)
+    taken = [a for step in cluster for a in (*step.arguments, *step.keywords.values())]
+    inputs = list(dict.fromkeys(a for a in taken if isinstance(a, Name) and a not in made))
+    wanted = {*kept, *(name for step in later for name in step.inputs)}
+    wanted.update(name for step in later for name, _ in step.guard or ())
+    outputs = [name for name in made if name in wanted]
+    if not outputs:
+        return cluster
+    function = Compiled(cluster, inputs, outputs, memory)
+    return [
+        Step("call", cluster[-1].op, outputs, list(map(str, inputs)), (), function, list(inputs))
+    ]
+
+
+class Compiled:
+    """The function of several steps, compiled with the first call.
+
+    Args:
+      steps: pure calls.
+      inputs: names of what they take from elsewhere.
+      outputs: names of what is taken from them.
+      memory: of the plan.
+    """
+
+    def __init__(
+        self, steps: list[Step], inputs: list[Name], outputs: list[str], memory: Memory
+    ) -> None:
+        writer = Emitter(steps, {}, memory)
+        writer.lines.append(f"def cluster({', '.join(inputs)}):")
+        for step in steps:
+            writer.step(step)
+        writer.lines.append(f"    return {', '.join(outputs)}")
+        self._ops, self._filename = writer.ops, writer.filename
+        self._steps = writer.build("cluster")
+        self._compiled: Callable[..., Any] | None = None
+        self._missing = _missing()
+        if self._missing:
+            _notice(self._missing)
+
+    def __call__(self, *values: Any) -> Any:
+        if self._missing:
+            return self._as_they_are(values)
+        try:
+            if self._compiled is None:
+                self._compiled = torch.compile(self._steps)
+            return self._compiled(*values)
+        except Exception as error:
+            result = self._as_they_are(values)  # or it was not the compiler's fault
+            self._missing = str(error).strip().partition("\n")[0] or type(error).__name__
+            _notice(self._missing)
+            return result
+
+    def _as_they_are(self, values: tuple[Any, ...]) -> Any:
+        try:
+            return self._steps(*values)
+        except Exception as error:
+            raise named_error(error, self._ops, self._filename) from error
+
+
+@cache
+def _missing() -> str:
+    """What torch.compile lacks on this machine; "" if nothing is known to."""
+    compilers = [os.environ.get("CXX", ""), "g++", "clang++", "cl"]
+    if not any(shutil.which(name) for name in compilers if name):
+        return "there is no C++ compiler"
+    return ""
+
+
+@cache
+def _notice(reason: str) -> None:
+    """Says, once for each reason, that nothing is compiled."""
+    logging.warning(f"Operations that are to be compiled run as they are: {reason}")
