@@ -186,6 +186,14 @@ def test_damage_never_costs_memory(whole: Any, name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
+def test_cut_at_any_byte_they_are_told(whole: Any, name: str) -> None:
+    content = whole[name][1]
+    for size in range(len(content)):
+        judge(name, whole, content[:size])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FORMATS)
 def test_five_thousand_flips(whole: Any, name: str) -> None:
     content = whole[name][1]
     generator = random.Random(0)

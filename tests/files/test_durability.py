@@ -38,6 +38,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
     write_back.wait()
     disk = Disk()
     monkeypatch.setattr(durability, "sync", disk.sync)
+    monkeypatch.setattr(durability, "_OFTEN", 0.0)
     yield disk
     disk.free.set()
     disk.full = False
@@ -107,6 +108,16 @@ def test_a_disk_that_refuses_keeps_the_older_checkpoint(tmp_path: Path, disk: Di
     assert "m-1.index" in names(tmp_path)
     with pytest.raises(errors.ResourceExhaustedError, match="No space left"):
         write_back.wait()
+
+
+def test_who_saves_often_does_not_wait(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(durability, "_OFTEN", 60.0)
+    session, saver, _ = model(max_to_keep=1)
+    for step in range(3):
+        saver.save(session, str(tmp_path / "m"), global_step=step)
+    assert not disk.synced and names(tmp_path) == {"m-2.data-00000-of-00001", "m-2.index"}
 
 
 def test_the_variable_makes_every_save_wait(

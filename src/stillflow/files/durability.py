@@ -3,8 +3,8 @@
 A file that has been written is safe from a kill: the operating system has it. To be safe from a
 loss of power it has to be on the disk, and waiting for that takes several times as long as writing.
 So a thread waits for it, the newest files first, and the program waits only before it deletes the
-last checkpoint that is known to be on the disk. The end of the program waits too. What is deleted
-goes by the same thread: that takes its time as well.
+last checkpoint that is known to be on the disk; not even then if it saves every few seconds. The
+end of the program waits too. What is deleted goes by the same thread: that takes its time as well.
 
 A checkpoint that replaces one of the same prefix does so at once, before it is on the disk: a loss
 of power in the second after that may take both. TensorFlow, which never waits, risks that, too.
@@ -27,6 +27,7 @@ from stillflow.platform import tf_logging as logging
 # The state file is replaced right after a save, which waits for what is on its way to the disk.
 _PAUSE = 0.03
 _LARGE = 1 << 20
+_OFTEN = 5.0  # seconds; who saves that often is not made to wait for the disk
 _VARIABLE = "STILLFLOW_SYNC_SAVES"
 _OPEN = os.O_RDWR | os.O_BINARY if os.name == "nt" else os.O_RDONLY  # type: ignore[attr-defined]
 
@@ -65,6 +66,7 @@ class WriteBack:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._waiting: dict[str, Sequence[str]] = {}
+        self._added: dict[str, float] = {}
         self._failed: dict[str, Exception] = {}
         self._removed: list[int] = []
         self._current: str | None = None
@@ -81,6 +83,7 @@ class WriteBack:
             self._failed.pop(key, None)
             self._waiting.pop(key, None)
             self._waiting[key] = tuple(paths)
+            self._added[key] = time.monotonic()
         self._start()
 
     def remove(self, path: str) -> None:
@@ -118,6 +121,7 @@ class WriteBack:
         with self._changed:
             self._waiting.pop(_key(prefix), None)
             self._failed.pop(_key(prefix), None)
+            self._added.pop(_key(prefix), None)
 
     def wait(self) -> None:
         """Waits until everything is on the disk.
@@ -131,13 +135,16 @@ class WriteBack:
                 raise error
 
     def wait_for_one(self, prefixes: Iterable[str]) -> None:
-        """Waits until at least one of some checkpoints is on the disk.
+        """Waits until at least one of some checkpoints is on the disk, unless all are very new.
 
         Raises:
           OpError: If the disk has refused all of them.
         """
         keys = {_key(prefix) for prefix in prefixes}
+        new = time.monotonic() - _OFTEN
         with self._changed:
+            if all(self._added.get(key, 0.0) > new for key in keys):
+                return
             while keys:
                 failed = keys & self._failed.keys()
                 waiting = {key for key in keys if key in self._waiting or key == self._current}
