@@ -12,6 +12,7 @@ import numpy as np
 from stillflow.graph import dtypes
 from stillflow.graph.card import Card, op
 from stillflow.graph.export import export
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.dispatch import dispatchable
@@ -19,7 +20,7 @@ from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.strings.kernels import to_numbers, to_strings
 from stillflow.util.deprecation import deprecated_argument_lookup
 from stillflow.util.farmhash import fingerprints
-from stillflow.util.string_hashes import murmur64, siphash
+from stillflow.util.string_hashes import murmur64s, siphashes
 
 string_strip_op = op("StringStrip(input: string) -> output: string")
 string_lower_op = op('StringLower(input: string) -> output: string; encoding: string = ""')
@@ -110,21 +111,29 @@ def _length_kernel(node: Node) -> Any:
     return to_numbers(len if node.unit == b"BYTE" else utf8_length, dtypes.int32)
 
 
+def _to_buckets(hashes: Callable[[list[bytes]], np.ndarray], count: int) -> Any:
+    """The kernel that puts strings into buckets, by 64-bit hashes of all of them."""
+
+    def kernel(x: Any) -> Any:
+        buckets = hashes(x.reshape(-1).tolist()) % np.uint64(count)
+        return torch.from_numpy(buckets.view(np.int64).reshape(x.shape))
+
+    return kernel
+
+
 def _hash_kernel(node: Node) -> Any:
-    count = node.num_buckets
-    return to_numbers(lambda s: int(fingerprints([s])[0]) % count, dtypes.int64)
+    return _to_buckets(fingerprints, node.num_buckets)
 
 
 def _strong_hash_kernel(node: Node) -> Any:
-    count, key = node.num_buckets, tuple(node.key)
+    key = tuple(node.key)
     if len(key) != 2:
         raise ValueError("Key must have 2 elements")
-    return to_numbers(lambda s: siphash(s, key) % count, dtypes.int64)
+    return _to_buckets(lambda strings: siphashes(strings, key), node.num_buckets)
 
 
 def _legacy_hash_kernel(node: Node) -> Any:
-    count = node.num_buckets
-    return to_numbers(lambda s: murmur64(s, _LEGACY_SEED) % count, dtypes.int64)
+    return _to_buckets(lambda strings: murmur64s(strings, _LEGACY_SEED), node.num_buckets)
 
 
 _KERNELS: list[tuple[Card, Callable[[Node], Any]]] = [
