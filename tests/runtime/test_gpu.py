@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 import stillflow as tf
 from stillflow.runtime.devices import gpu_count
@@ -66,6 +67,18 @@ def test_learns_as_on_the_cpu(build):
     RANDOM.set_state(state)
     np.testing.assert_allclose(losses(build), expected, rtol=1e-3)
     assert expected[-1] < expected[0]
+
+
+def test_learns_the_same_by_graphs(monkeypatch):
+    found = []
+    replay = torch.cuda.CUDAGraph.replay
+    monkeypatch.setattr(torch.cuda.CUDAGraph, "replay", lambda self: found.append(replay(self)))
+    state = RANDOM.get_state()
+    expected = losses(perceptron)
+    RANDOM.set_state(state)
+    monkeypatch.setenv("STILLFLOW_CUDA_GRAPHS", "1")
+    np.testing.assert_allclose(losses(perceptron), expected, rtol=1e-4)
+    assert found
 
 
 def test_variables_live_where_they_are_placed():

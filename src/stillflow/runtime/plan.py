@@ -10,7 +10,7 @@ from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.exits import at_work
 from stillflow.runtime.beside import as_soon_as_ready, put_beside
-from stillflow.runtime.compiled import compile_together
+from stillflow.runtime.clusters import join_pure
 from stillflow.runtime.denormals import flushed
 from stillflow.runtime.emit import Emitter
 from stillflow.runtime.facts import Facts
@@ -95,7 +95,8 @@ def make_plan(
     joined = join(merge_averages(used, tracer.constants, names_out))
     joined = resize_integers(joined, tracer.values.values(), names_out)
     if emitter.beside:
-        joined = compile_together(joined, facts, names_out, tracer.memory)
+        device_of = None if tracer.moves is None else tracer.moves.device_of
+        joined = join_pure(joined, facts, names_out, tracer.memory, device_of)
         joined = put_beside(joined, tracer.values, tracer.memory)
     steps = _place_in_memory(joined, tracer, values)
     writer = emitter(steps, tracer.constants, tracer.memory)

@@ -1,8 +1,8 @@
-"""Steps that torch.compile makes one: what `global_jit_level` and jit scopes ask for.
+"""Steps that become one: compiled, which `global_jit_level` and jit scopes ask for, or captured.
 
-Neighbouring steps without effect become one step. Its function is compiled when it runs first; that
-needs a C++ compiler, on CUDA Triton. Where there is none, or torch.compile fails for another
-reason, one line says so, and the steps run as they would have.
+Neighbouring steps without effect become one step. Its function is compiled by torch.compile when it
+runs first; that needs a C++ compiler, on CUDA Triton. Where there is none, or torch.compile fails
+for another reason, one line says so, and the steps run as they would have.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ import torch
 
 from stillflow.graph.operation import Operation
 from stillflow.platform import tf_logging as logging
+from stillflow.runtime.captured import Captured, is_wanted
 from stillflow.runtime.emit import Emitter
 from stillflow.runtime.facts import Facts
 from stillflow.runtime.failures import named_error
+from stillflow.runtime.moves import HOST
 from stillflow.runtime.steps import Memory, Name, Step
 
 # A single step has nothing to be compiled with.
@@ -27,42 +29,57 @@ _AT_LEAST = 2
 _NO_NUMBERS = frozenset(("string", "resource", "variant"))
 
 
-def compile_together(
-    steps: list[Step], facts: Facts, kept: Collection[str], memory: Memory
+def join_pure(
+    steps: list[Step],
+    facts: Facts,
+    kept: Collection[str],
+    memory: Memory,
+    device_of: Callable[[Operation], Any] | None,
 ) -> list[Step]:
-    """Puts one step in the place of those next to each other that are to be compiled.
+    """Puts one step in the place of those next to each other that are compiled or captured.
 
     Args:
       steps: in the order in which they run.
       facts: about the plan's tensors; shapes have to be known.
       kept: names of values that the run gives back.
       memory: of the plan.
+      device_of: where an operation computes; None if all are on the host.
     """
-    everything = facts.resources.compiles
-    if not (everything or any(_is_marked(step.op) for step in steps)):
+    everything, captures = facts.resources.compiles, device_of is not None and is_wanted()
+    if not (everything or captures or any(_is_marked(step.op) for step in steps)):
         return steps
+
+    def way(step: Step) -> tuple[str, Any] | None:
+        if not _is_pure(step, facts):
+            return None
+        device = HOST if device_of is None or step.op is None else device_of(step.op)
+        if everything or _is_marked(step.op):
+            return "compiled", device
+        return ("captured", device) if captures and device.type == "cuda" else None
+
     result: list[Step] = []
     cluster: list[Step] = []
+    present: tuple[str, Any] | None = None
     for number, step in enumerate(steps):
-        if (everything or _is_marked(step.op)) and _can_be_compiled(step, facts):
-            if cluster and _device(cluster[0], facts) != _device(step, facts):
-                result += _joined(cluster, steps[number:], kept, memory)
-                cluster = []
-            cluster.append(step)
-        elif step.kind == "read" and not step.guard:  # as well before the cluster as behind it
+        if step.kind == "read" and not step.guard:  # as well before the cluster as behind it
+            result.append(step)
+            continue
+        wanted = way(step)
+        if wanted != present or wanted is None:
+            result += _joined(cluster, present, steps[number:], kept, memory)
+            cluster, present = [], wanted
+        if wanted is None:
             result.append(step)
         else:
-            result += _joined(cluster, steps[number:], kept, memory)
-            cluster = []
-            result.append(step)
-    return result + _joined(cluster, [], kept, memory)
+            cluster.append(step)
+    return result + _joined(cluster, present, [], kept, memory)
 
 
 def _is_marked(op: Operation | None) -> bool:
     return op is not None and bool(op.attrs.get("_XlaCompile"))
 
 
-def _can_be_compiled(step: Step, facts: Facts) -> bool:
+def _is_pure(step: Step, facts: Facts) -> bool:
     op = step.op
     if step.kind != "call" or step.guard or step.writes or op is None or not step.outputs:
         return False
@@ -76,16 +93,15 @@ def _can_be_compiled(step: Step, facts: Facts) -> bool:
     return all(dims is not None and None not in dims for dims in shapes)
 
 
-def _device(step: Step, facts: Facts) -> Any:
-    assert step.op is not None
-    return facts.resources.device_of(step.op)
-
-
 def _joined(
-    cluster: list[Step], later: list[Step], kept: Collection[str], memory: Memory
+    cluster: list[Step],
+    way: tuple[str, Any] | None,
+    later: list[Step],
+    kept: Collection[str],
+    memory: Memory,
 ) -> list[Step]:
     """The steps as one, if that is worth it."""
-    if len(cluster) < _AT_LEAST:
+    if len(cluster) < _AT_LEAST or way is None:
         return cluster
     made = dict.fromkeys(name for step in cluster for name in step.outputs)
     taken = [a for step in cluster for a in (*step.arguments, *step.keywords.values())]
@@ -95,14 +111,16 @@ def _joined(
     outputs = [name for name in made if name in wanted]
     if not outputs:
         return cluster
-    function = Compiled(cluster, inputs, outputs, memory)
+    together = _Together(cluster, inputs, outputs, memory)
+    kind, device = way
+    function = Compiled(together) if kind == "compiled" else Captured(together, device)
     return [
         Step("call", cluster[-1].op, outputs, list(map(str, inputs)), (), function, list(inputs))
     ]
 
 
-class Compiled:
-    """The function of several steps, compiled with the first call.
+class _Together:
+    """The function of several steps.
 
     Args:
       steps: pure calls.
@@ -120,7 +138,20 @@ class Compiled:
             writer.step(step)
         writer.lines.append(f"    return {', '.join(outputs)}")
         self._ops, self._filename = writer.ops, writer.filename
-        self._steps = writer.build("cluster")
+        self.code = writer.build("cluster")
+
+    def __call__(self, *values: Any) -> Any:
+        try:
+            return self.code(*values)
+        except Exception as error:
+            raise named_error(error, self._ops, self._filename) from error
+
+
+class Compiled:
+    """A function of steps, compiled with the first call."""
+
+    def __init__(self, steps: _Together) -> None:
+        self._steps = steps
         self._compiled: Callable[..., Any] | None = None
         self._missing = _missing()
         if self._missing:
@@ -128,22 +159,16 @@ class Compiled:
 
     def __call__(self, *values: Any) -> Any:
         if self._missing:
-            return self._as_they_are(values)
+            return self._steps(*values)
         try:
             if self._compiled is None:
-                self._compiled = torch.compile(self._steps)
+                self._compiled = torch.compile(self._steps.code)
             return self._compiled(*values)
         except Exception as error:
-            result = self._as_they_are(values)  # or it was not the compiler's fault
+            result = self._steps(*values)  # or it was not the compiler's fault
             self._missing = str(error).strip().partition("\n")[0] or type(error).__name__
             _notice(self._missing)
             return result
-
-    def _as_they_are(self, values: tuple[Any, ...]) -> Any:
-        try:
-            return self._steps(*values)
-        except Exception as error:
-            raise named_error(error, self._ops, self._filename) from error
 
 
 @cache

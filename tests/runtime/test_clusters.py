@@ -9,7 +9,11 @@ import pytest
 import torch
 
 import stillflow as tf
-from stillflow.runtime import compiled
+from stillflow.runtime import clusters as joined
+from stillflow.runtime.captured import Captured
+from stillflow.runtime.plan import make_plan
+from stillflow.runtime.resources import Resources
+from stillflow.runtime.values import from_array
 
 EVERYTHING = tf.ConfigProto()
 EVERYTHING.graph_options.optimizer_options.global_jit_level = tf.OptimizerOptions.ON_1
@@ -26,16 +30,16 @@ def graph():
 def notices(monkeypatch):
     """What was said; each reason is new."""
     found = []
-    monkeypatch.setattr(compiled.logging, "warning", found.append)
-    compiled._notice.cache_clear()
+    monkeypatch.setattr(joined.logging, "warning", found.append)
+    joined._notice.cache_clear()
     yield found
-    compiled._notice.cache_clear()
+    joined._notice.cache_clear()
 
 
 @pytest.fixture
 def clusters(monkeypatch):
     """How often each function that was to be compiled has run."""
-    monkeypatch.setattr(compiled, "_missing", lambda: "")
+    monkeypatch.setattr(joined, "_missing", lambda: "")
     counts = []
 
     def compile(function):
@@ -117,11 +121,11 @@ def test_where_compiling_fails_the_steps_run_as_they_are(clusters, notices, monk
 
 def test_without_a_compiler_it_is_said_once(notices, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    compiled._missing.cache_clear()
+    joined._missing.cache_clear()
     try:
         assert losses(EVERYTHING) == losses(EVERYTHING) == losses()
     finally:
-        compiled._missing.cache_clear()
+        joined._missing.cache_clear()
     (line,) = notices
     assert line.endswith("there is no C++ compiler") and "\n" not in line
 
@@ -149,6 +153,26 @@ def test_a_traced_run_shows_each_operation(clusters):
     names = {node.node_name for stats in metadata.step_stats.dev_stats for node in stats.node_stats}
     assert {"MatMul", "Tanh", "Square", "Sum"} <= names
     assert not clusters
+
+
+def test_steps_on_cuda_are_captured_where_that_is_asked_for(monkeypatch):
+    monkeypatch.setenv("STILLFLOW_CUDA_GRAPHS", "1")
+    found = []
+
+    class Noting(Captured):
+        def __init__(self, function, device):
+            found.append(device.type)
+            super().__init__(function, device)
+
+    monkeypatch.setattr(joined, "Captured", Noting)
+    x = tf.placeholder(tf.float32, [3])
+    with tf.device("/gpu:0"):
+        there = tf.tanh(tf.square(x))
+    here = tf.exp(tf.negative(there))
+    resources = Resources(lambda op: torch.device("cuda" if op.device else "cpu"), from_array)
+    resources.several = True
+    make_plan(resources, [here], [], {x: (3,)})
+    assert found == ["cuda"]
 
 
 @pytest.mark.slow
