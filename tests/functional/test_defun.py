@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.running import run
 
 import stillflow as tf
 from stillflow import errors
@@ -15,12 +16,6 @@ from stillflow.functional.defun import Defun
 def graph():
     with tf.Graph().as_default() as graph:
         yield graph
-
-
-def run(fetches, feeds=None):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feeds)
 
 
 def test_a_function_may_call_itself(graph):

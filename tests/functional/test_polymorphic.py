@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.running import run
 
 import stillflow as tf
 from stillflow.functional.polymorphic import defun, function, wrap_function
@@ -13,12 +14,6 @@ from stillflow.functional.polymorphic import defun, function, wrap_function
 def graph():
     with tf.Graph().as_default() as graph:
         yield graph
-
-
-def run(fetches, feeds=None):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feeds)
 
 
 def test_results_come_in_the_structure_of_the_function():

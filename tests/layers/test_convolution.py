@@ -4,17 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
+from tests.running import run
 
 import stillflow as tf
 
 RNG = np.random.RandomState(0)
 SPACE = [7, 6, 5]
-
-
-def run(fetches, feed=None):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feed)
 
 
 def images(rank, channels=2):

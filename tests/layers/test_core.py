@@ -2,16 +2,11 @@
 
 import numpy as np
 import pytest
+from tests.running import run
 
 import stillflow as tf
 
 RNG = np.random.RandomState(0)
-
-
-def run(fetches, feed=None):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feed)
 
 
 @pytest.mark.parametrize("shape", [(2, 3), (2, 4, 3), (1, 2, 4, 3)])

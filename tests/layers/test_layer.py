@@ -4,14 +4,9 @@ import copy
 
 import numpy as np
 import pytest
+from tests.running import run
 
 import stillflow as tf
-
-
-def run(fetches, feed=None):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feed)
 
 
 class Scale(tf.layers.Layer):

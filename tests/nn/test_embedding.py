@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.running import run
 
 import stillflow as tf
 
 TABLE = np.arange(20, dtype=np.float32).reshape(10, 2)
-
-
-def run(fetches, feed_dict=None):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feed_dict)
 
 
 def parts(strategy, count=3):

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.running import run
 
 import stillflow as tf
-
-
-def run(fetches, feed_dict=None):
-    with tf.Session() as session:
-        return session.run(fetches, feed_dict)
-
 
 X, W, B = np.float32([[1, -2]]), np.float32([[1, 2, 3], [3, 2, 1]]), np.float32([0.5, 0, -1])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.running import run
 
 import stillflow as tf
 
@@ -13,12 +14,6 @@ def graph():
     with tf.Graph().as_default():
         tf.set_random_seed(1)
         yield
-
-
-def run(fetches, feed_dict=None):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feed_dict)
 
 
 def sigmoid(x):

@@ -11,12 +11,6 @@ import stillflow as tf
 from stillflow.runtime.session_handles import kept_tensors
 
 
-@pytest.fixture
-def session():
-    with tf.Graph().as_default(), tf.Session() as session:
-        yield session
-
-
 def test_a_kept_tensor_is_read_in_a_later_run(session):
     handle = session.run(tf.get_session_handle(tf.constant([1.0, 2.0]) * 3.0))
     assert handle.handle.split(";")[::2] == [

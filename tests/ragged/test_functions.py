@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import zip_longest
 from typing import Any
 
@@ -16,12 +16,6 @@ from stillflow.ragged.loops import map_fn
 from stillflow.ragged.spec import RaggedTensorType
 
 ROWS = [[3, 1, 4], [], [1, 5, 9, 2], [6]]
-
-
-@pytest.fixture
-def session() -> Iterator[Any]:
-    with tf.Graph().as_default(), tf.Session() as session:
-        yield session
 
 
 def lists(value: Any) -> Any:

@@ -1,18 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import stillflow as tf
-
-
-@pytest.fixture
-def session() -> Iterator[Any]:
-    with tf.Graph().as_default(), tf.Session() as session:
-        yield session
 
 
 def lists(value: Any) -> Any:

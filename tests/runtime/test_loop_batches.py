@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.running import run
 
 import stillflow as tf
 from stillflow.runtime import loop_batches
@@ -29,12 +30,6 @@ def at_once(monkeypatch):
         loop_batches.Batch, "_put", lambda self, known: (done.append(self), put(self, known))[1]
     )
     return done
-
-
-def run(fetches, feeds=None):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feeds)
 
 
 BODIES = {

@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+from tests.running import run
 
 import stillflow as tf
 from stillflow import errors
@@ -25,12 +26,6 @@ from stillflow.runtime import loop_code
 def _graph():
     with tf.Graph().as_default():
         yield
-
-
-def run(fetches, feeds=None):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feeds)
 
 
 def forever():

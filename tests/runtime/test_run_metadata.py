@@ -13,12 +13,6 @@ from stillflow.protos import CallableOptions
 TRACE = {"trace_level": tf.RunOptions.FULL_TRACE}
 
 
-@pytest.fixture
-def session():
-    with tf.Graph().as_default(), tf.Session() as session:
-        yield session
-
-
 def model():
     x = tf.placeholder(tf.float32, [None, 4], name="x")
     return x, tf.nn.relu(tf.matmul(x, tf.ones([4, 2]), name="product") - 1.0, name="out")

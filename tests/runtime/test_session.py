@@ -14,12 +14,6 @@ from stillflow.runtime.fetches import register_session_run_conversion_functions
 from stillflow.runtime.values import from_array
 
 
-@pytest.fixture
-def session():
-    with tf.Graph().as_default(), tf.Session() as session:
-        yield session
-
-
 def test_nested_tuples_of_tensors_are_fed_at_once(session):
     a, b, c = (tf.placeholder(tf.float32) for _ in range(3))
     total = a + 10.0 * b + 100.0 * c

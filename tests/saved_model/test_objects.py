@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,6 @@ from stillflow.protos import SavedModel
 ROOT = Path(__file__).parents[2]
 RECORDED = Path(objects.RECORDED)
 load = tf.compat.v2.saved_model.load
-
-
-@pytest.fixture
-def session() -> Iterator[tf.Session]:
-    with tf.Graph().as_default(), tf.Session() as session:
-        yield session
 
 
 def module(value: Any = None, **signature: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.ops.arrays.running import run
+from tests.running import run
 
 import stillflow as tf
 

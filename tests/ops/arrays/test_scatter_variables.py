@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.ops.arrays.running import run
+from tests.running import run
 
 import stillflow as tf
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.ops.arrays.running import run
+from tests.running import run
 
 import stillflow as tf
 

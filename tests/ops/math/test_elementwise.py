@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.running import run
 
 import stillflow as tf
 from stillflow.graph.sparse_tensor import SparseTensor
@@ -13,11 +14,6 @@ from stillflow.graph.sparse_tensor import SparseTensor
 def own_graph():
     with tf.Graph().as_default():
         yield
-
-
-def run(fetches, feed_dict=None):
-    with tf.Session() as session:
-        return session.run(fetches, feed_dict)
 
 
 def test_the_first_operand_wins_over_nan_however_the_shapes_are_known():

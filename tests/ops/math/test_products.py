@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.running import run
 
 import stillflow as tf
 
@@ -14,11 +15,6 @@ RNG = np.random.default_rng(7)
 def own_graph():
     with tf.Graph().as_default():
         yield
-
-
-def run(fetches, feed_dict=None):
-    with tf.Session() as session:
-        return session.run(fetches, feed_dict)
 
 
 def random(*shape):

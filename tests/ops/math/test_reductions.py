@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.running import run
 
 import stillflow as tf
 
@@ -12,11 +13,6 @@ import stillflow as tf
 def own_graph():
     with tf.Graph().as_default():
         yield
-
-
-def run(fetches, feed_dict=None):
-    with tf.Session() as session:
-        return session.run(fetches, feed_dict)
 
 
 CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)

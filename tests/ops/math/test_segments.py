@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.running import run
 
 import stillflow as tf
 
@@ -14,11 +15,6 @@ ROWS = np.arange(8, dtype=np.float32).reshape(4, 2) - 3
 def own_graph():
     with tf.Graph().as_default():
         yield
-
-
-def run(fetches, feed_dict=None):
-    with tf.Session() as session:
-        return session.run(fetches, feed_dict)
 
 
 @pytest.mark.parametrize(("ids", "message"), [

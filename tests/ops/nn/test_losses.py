@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.ops.nn.running import image, run
+from tests.ops.nn.running import image
+from tests.running import run
 
 import stillflow as tf
 

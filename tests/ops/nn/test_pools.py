@@ -7,7 +7,8 @@ import itertools
 import numpy as np
 import pytest
 from tests.ops.nn.reference import slide
-from tests.ops.nn.running import image, run
+from tests.ops.nn.running import image
+from tests.running import run
 
 import stillflow as tf
 

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.running import run
 
 import stillflow as tf
-
-
-def run(fetches, feed_dict=None):
-    with tf.Session() as session:
-        return session.run(fetches, feed_dict)
 
 
 @pytest.mark.parametrize("bits,narrow", [(8, False), (8, True), (3, False), (2, True)])

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.running import run
 
 import stillflow as tf
 from stillflow.ops.quantize import scales
 
 TYPES = [tf.quint8, tf.qint8, tf.quint16, tf.qint16, tf.qint32]
-
-
-def run(fetches, feed_dict=None):
-    with tf.Session() as session:
-        return session.run(fetches, feed_dict)
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=lambda dtype: dtype.name)
