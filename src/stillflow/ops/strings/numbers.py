@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -57,29 +58,41 @@ def _conversion(node: Node) -> str:
     return f"%{fill}{width}{precision}{letter}"
 
 
-def _printer(conversion: str) -> Callable[[Any], str]:
+def _printer(conversion: str) -> Callable[[list[Any]], list[bytes]]:
     # C fills up infinities and NaNs with blanks, Python with zeros.
     blank = conversion.replace("%0", "%", 1)
-    return lambda x: (conversion if -np.inf < x < np.inf else blank) % x
+
+    def printed(numbers: list[Any]) -> list[bytes]:
+        if blank != conversion and not all(map(math.isfinite, numbers)):
+            shown = [(conversion if math.isfinite(x) else blank) % x for x in numbers]
+            return [text.encode() for text in shown]
+        # One call of the formatter for all of them; none writes a line break.
+        lines = "\n".join([conversion] * len(numbers)) % tuple(numbers)
+        return lines.encode().split(b"\n") if numbers else []
+
+    return printed
+
+
+def _truths(values: list[Any]) -> list[bytes]:
+    return [b"true" if value else b"false" for value in values]
+
+
+def _complex_printer(show: Callable[[list[Any]], list[bytes]]) -> Callable[[Any], list[bytes]]:
+    def printed(numbers: list[Any]) -> list[bytes]:
+        parts = show([part for number in numbers for part in (number.real, number.imag)])
+        return [b"(%b,%b)" % pair for pair in zip(parts[::2], parts[1::2], strict=True)]
+
+    return printed
 
 
 @as_string_op.kernel
 def as_string_kernel(node: Node) -> Any:
-    show: Callable[[Any], str] = _printer(_conversion(node))
+    show: Callable[[list[Any]], list[bytes]] = _printer(_conversion(node))
     if node.T.is_bool:
-
-        def show(x: Any) -> str:
-            return "true" if x else "false"
+        show = _truths
     elif node.T.is_complex:
-        part = show
-
-        def show(x: Any) -> str:
-            return f"({part(x.real)},{part(x.imag)})"
-
-    def as_string(x: Any) -> Any:
-        return strings_of([show(item).encode() for item in x.reshape(-1).tolist()], tuple(x.shape))
-
-    return as_string
+        show = _complex_printer(show)
+    return lambda x: strings_of(show(x.reshape(-1).tolist()), tuple(x.shape))
 
 
 @as_string_op.samples
@@ -134,6 +147,8 @@ _FLOAT = re.compile(
     rb"\s*([+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|nan))\s*", re.IGNORECASE
 )
 _HEXADECIMAL = re.compile(rb"\s*([+-]?0x[0-9a-f]+)\s*", re.IGNORECASE)
+# What Python reads numbers of as this operation does, if it can.
+_PLAIN = b"0123456789.e-\n"
 
 
 def parse_float(text: bytes) -> float | None:
@@ -149,6 +164,7 @@ def parse_float(text: bytes) -> float | None:
 
 def integer_parser(lowest: int, highest: int) -> Callable[[bytes], int | None]:
     """What gives the integer in a text, None if there is none or it is out of range."""
+
     def parse(text: bytes) -> int | None:
         match = _INTEGER.fullmatch(text)
         number = int(match[1]) if match else highest + 1
@@ -171,7 +187,24 @@ def string_to_number_kernel(node: Node) -> Any:
             raise ValueError(f"StringToNumberOp could not correctly convert string: {shown}")
         return result
 
-    return to_numbers(number, kind)
+    one_by_one = to_numbers(number, kind)
+    read, stored = (int, np.int64) if kind.is_integer else (float, np.float64)
+
+    def string_to_number(x: Any) -> Any:
+        texts = x.reshape(-1).tolist()
+        if b"\n".join(texts).translate(None, _PLAIN):
+            return one_by_one(x)
+        try:
+            numbers = np.array(list(map(read, texts)), stored)
+        except (ValueError, OverflowError):
+            return one_by_one(x)
+        with np.errstate(over="ignore"):
+            made = numbers.astype(kind.as_numpy_dtype)
+        if kind.is_integer and (made != numbers).any():
+            return one_by_one(x)
+        return torch.from_numpy(made.reshape(x.shape))
+
+    return string_to_number
 
 
 @string_to_number_op.samples

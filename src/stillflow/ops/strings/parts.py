@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -138,43 +139,56 @@ def string_split_shape(node: Node) -> Any:
     return [(None, 2), (None,), (2,)]
 
 
-def _at_delimiters(text: bytes, delimiters: bytes, skip_empty: bool) -> list[bytes]:
-    if not text:
-        return []
+Splitter = Callable[[bytes], list[bytes]]
+
+
+def _at_delimiters(delimiters: bytes, skip_empty: bool) -> Splitter:
     if not delimiters:
-        return [text[i : i + 1] for i in range(len(text))]
-    parts = re.split(b"[" + re.escape(delimiters) + b"]", text)
-    return [part for part in parts if part] if skip_empty else parts
+        return lambda text: [text[i : i + 1] for i in range(len(text))]
+    first = delimiters[:1]
+    table = bytes.maketrans(delimiters, first * len(delimiters)) if delimiters[1:] else None
+
+    def split(text: bytes) -> list[bytes]:
+        if not text:
+            return []
+        parts = (text.translate(table) if table else text).split(first)
+        return [part for part in parts if part] if skip_empty else parts
+
+    return split
 
 
-def _at_separator(text: bytes, separator: bytes, most: int) -> list[bytes]:
+def _at_separator(separator: bytes, most: int) -> Splitter:
+    limit = max(most, -1)
     if most == 0:
-        return [text]
+        return lambda text: [text]
     if separator:
-        return text.split(separator, max(most, -1))
-    parts = text.split(None, max(most, -1))
-    if most > 0 and len(parts) == most:
-        parts.append(b"")  # the rest is kept even where it is empty
-    return parts
+        return lambda text: text.split(separator, limit)
+
+    def split(text: bytes) -> list[bytes]:
+        parts = text.split(None, limit)
+        if most > 0 and len(parts) == most:
+            parts.append(b"")  # the rest is kept even where it is empty
+        return parts
+
+    return split
 
 
-def _split_kernel(split: Callable[[bytes, bytes], list[bytes]], argument: str) -> Any:
+def _split_kernel(splitter: Callable[[bytes], Splitter], argument: str) -> Any:
     def kernel(x: Any, separator: Any) -> Any:
         arguments = (("input", x, 1, "vector"), (argument, separator, 0, "scalar"))
         for name, value, rank, kind in arguments:
             if value.ndim != rank:
                 given = dims_lib.to_string(value.shape)
                 raise ValueError(f"{name} must be a {kind}, got shape: {given}")
-        rows = [split(text, separator.item()) for text in x]
-        values = [part for row in rows for part in row]
+        rows = list(map(splitter(separator.item()), x.tolist()))
+        values = list(chain.from_iterable(rows))
         counts = np.fromiter(map(len, rows), np.int64, len(rows))
         columns = np.arange(len(values)) - np.repeat(np.cumsum(counts) - counts, counts)
         indices = np.stack([np.repeat(np.arange(len(rows)), counts), columns], 1)
-        shape = (len(rows), max(counts, default=0))
         return (
             torch.from_numpy(indices),
             strings_of(values, (len(values),)),
-            torch.tensor(shape, dtype=torch.int64),
+            torch.tensor([len(rows), counts.max(initial=0)], dtype=torch.int64),
         )
 
     return kernel
@@ -183,13 +197,13 @@ def _split_kernel(split: Callable[[bytes, bytes], list[bytes]], argument: str) -
 @string_split_op.kernel
 def string_split_kernel(node: Node) -> Any:
     skip = node.skip_empty
-    return _split_kernel(lambda text, by: _at_delimiters(text, by, skip), "delimiter")
+    return _split_kernel(lambda by: _at_delimiters(by, skip), "delimiter")
 
 
 @string_split_v2_op.kernel
 def string_split_v2_kernel(node: Node) -> Any:
     most = node.maxsplit
-    return _split_kernel(lambda text, by: _at_separator(text, by, most), "sep")
+    return _split_kernel(lambda by: _at_separator(by, most), "sep")
 
 
 @string_split_op.samples
