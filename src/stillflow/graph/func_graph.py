@@ -65,6 +65,7 @@ class FuncGraph(Graph):
         self.control_outputs: list[Operation] = []
         self._captured: dict[Tensor, Tensor] = {}
         self._passed: dict[Tensor, Tensor] = {}  # captured tensor -> its placeholder
+        self._sources: dict[Tensor, Tensor] = {}  # and back
         self._by_value = capture_by_value
         self._stateful_allowed = frozenset(stateful_allowed)
 
@@ -88,14 +89,11 @@ class FuncGraph(Graph):
         """Makes other pairs of a tensor outside and its placeholder what is captured."""
         self._passed = dict(captures)
         self._captured = dict(self._passed)
+        self._sources = {inside: outside for outside, inside in self._passed.items()}
 
     def source_of(self, tensor: Tensor) -> Tensor:
         """The tensor outside that a placeholder stands for; any other tensor as it is."""
-        if tensor.op.type in _PLACEHOLDERS:
-            for outside, inside in self._passed.items():
-                if inside is tensor:
-                    return outside
-        return tensor
+        return self._sources.get(tensor, tensor)
 
     @property
     def arguments(self) -> list[Tensor]:
@@ -136,6 +134,7 @@ class FuncGraph(Graph):
         inner._handle_dims, inner._handle_dtype = tensor._handle_dims, tensor._handle_dtype
         self.inputs.append(inner)
         self._captured[tensor] = self._passed[tensor] = inner
+        self._sources[inner] = tensor
         return inner
 
     def _check_accessible(self, tensor: Tensor) -> None:

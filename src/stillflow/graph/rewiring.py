@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from stillflow import errors
 from stillflow.graph.dims import merge, to_string
+from stillflow.graph.dtypes import cpp_name
 
 if TYPE_CHECKING:
     from stillflow.graph.graph import Graph
@@ -83,8 +84,8 @@ def _check_types(op: Operation) -> None:
             raise errors.InvalidArgumentError(
                 op.node_def,
                 op,
-                f"Input {index} of node {op.name} was passed {tensor.dtype.base_dtype.name} from "
-                f"{tensor.name} incompatible with expected {dtype.name}.",
+                f"Input {index} of node {op.name} was passed {cpp_name(tensor.dtype.base_dtype)} "
+                f"from {tensor.name} incompatible with expected {cpp_name(dtype)}.",
             )
 
 

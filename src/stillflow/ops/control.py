@@ -12,6 +12,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.indexed_slices import IndexedSlices, convert_to_tensor_or_indexed_slices
@@ -265,6 +266,8 @@ def with_dependencies(
       output_tensor: a `Tensor` or `IndexedSlices`; the same kind is returned.
       name: of the operation.
     """
+    if executing_eagerly():
+        return output_tensor
     with name_scope(name, "control_dependency", [*dependencies, output_tensor]) as scope:
         graph = get_default_graph()
         with graph.colocate_with(output_tensor), graph.control_dependencies(dependencies):

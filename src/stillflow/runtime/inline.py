@@ -32,6 +32,9 @@ pivot_card.kernel(lambda node: lambda: None)
 # Marks branches and loops that are run as if they were the graph's own.
 _LOWERED = "_lower_using_switch_merge"
 
+# Take references: they are read in the branch that is taken.
+_BRANCHES = frozenset({"If", "StatelessIf", "Case"})
+
 # Kinds of executors that calls may ask for; plans run them all alike.
 _EXECUTORS = ("", "DEFAULT", "SINGLE_THREADED_EXECUTOR")
 
@@ -171,7 +174,9 @@ class Inliner:
     # ---- calls
 
     def _expand(self, op: Operation, scope: Scope, lower: Callable[..., Any]) -> None:
-        inputs = [self._plain(scope.tensors[t], op, scope.prefix) for t in op._inputs]
+        inputs = [scope.tensors[tensor] for tensor in op._inputs]
+        if op.type not in _BRANCHES:
+            inputs = [self.plain(tensor, f"{scope.prefix}{op.name}", op) for tensor in inputs]
         controls = [scope.ops[c] for c in op._control_inputs if c in scope.ops]
         if not inputs and not controls and scope.pivot is not None:
             controls = [scope.pivot]
@@ -190,12 +195,12 @@ class Inliner:
             scope.tensors.setdefault(old, new)
         scope.ops[op] = done
 
-    def _plain(self, tensor: Tensor, op: Operation, prefix: str) -> Tensor:
+    def plain(self, tensor: Tensor, name: str, like: Operation) -> Tensor:
         """Functions take values, not references."""
         if not tensor.dtype._is_ref_dtype:
             return tensor
-        name = f"{prefix}{op.name}/{tensor.op.name}"
-        read = self.add("Identity", [tensor], name, op, types=[tensor.dtype.base_dtype])
+        name = f"{name}/{tensor.op.name}"
+        read = self.add("Identity", [tensor], name, like, types=[tensor.dtype.base_dtype])
         return read._outputs[0]
 
     def body(

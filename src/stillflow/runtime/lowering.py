@@ -100,8 +100,9 @@ def _branches(
 
     def switch(data: Tensor, label: str) -> list[Tensor]:
         types = [data.dtype, data.dtype]
-        made = inliner.add("Switch", [data, predicate], name + label, like, types=types)
-        return made._outputs
+        card = "RefSwitch" if data.dtype._is_ref_dtype else "Switch"
+        made = inliner.add(card, [data, predicate], name + label, like, types=types)
+        return [inliner.plain(side, name + label, like) for side in made._outputs]
 
     turns = inliner.add(
         "Switch", [predicate, predicate], f"{name}pivot", like,
@@ -142,6 +143,7 @@ def _body_branch(inliner: Inliner, call: Call, named: Any, part: str) -> Branch:
 def _if(inliner: Inliner, call: Call) -> Any:
     attrs = call.op.attrs
     condition, *inputs = call.inputs
+    condition = inliner.plain(condition, call.name, call.op)
     return _branches(
         inliner, call, _truth(inliner, condition, call), inputs,
         _body_branch(inliner, call, attrs["then_branch"], "then/"),
@@ -152,12 +154,14 @@ def _if(inliner: Inliner, call: Call) -> Any:
 def _case(inliner: Inliner, call: Call) -> Any:
     """A chain of branches; an index out of range takes the last."""
     index, *inputs = call.inputs
+    index = inliner.plain(index, call.name, call.op)
     branches = [
         _body_branch(inliner, call, named, f"branch{i}/")
         for i, named in enumerate(call.op.attrs["branches"])
     ]
     if len(branches) == 1:
         pivot = inliner.pivot(f"{call.name}/begin", [*call.controls, index.op], call.op)
+        inputs = [inliner.plain(tensor, call.name, call.op) for tensor in inputs]
         outputs, done = branches[0](inputs, pivot)
         return outputs, inliner.pivot(call.name, [pivot, *done], call.op)
     return _chain(inliner, call, index, inputs, branches, 0)

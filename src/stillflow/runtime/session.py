@@ -320,6 +320,8 @@ class BaseSession:
         self._edition = edition
 
     def _traced_runs(self) -> Any:
+        if self._edition != self._graph._edition:
+            self._take_changes()
         if self._traced is None:
             from stillflow.runtime.run_metadata import TracedRuns
 

@@ -17,6 +17,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.ops.arrays.sequences import range as sequence
 from stillflow.ops.arrays.shape import shape as shape_of
+from stillflow.ops.constants import constant
 from stillflow.ops.control import identity
 from stillflow.ops.control_flow.toggles import calls_functions
 from stillflow.ops.math.cast import cast
@@ -129,7 +130,8 @@ class TensorArray:
         Raises:
           NotImplementedError: if it is taken into a function.
         """
-        if self._handle is not None and calls_functions(get_default_graph()):
+        functions = calls_functions(get_default_graph()) and not executing_eagerly()
+        if self._handle is not None and functions:
             raise NotImplementedError(
                 "Attempting to build a graph-mode TF2-style TensorArray from either an eager-mode "
                 "TensorArray or a TF1-style TensorArray.  This is not currently supported.  You "
@@ -234,6 +236,9 @@ class TensorArray:
 
     def stack(self, name: str | None = None) -> Tensor:
         """All elements, stacked along a new first dimension."""
+        if executing_eagerly() and not int(self.size()):
+            dims = self.element_shape.as_list() if self.element_shape.is_fully_defined() else []
+            return constant([], dtype=self._dtype, shape=[0, *dims], name=name or "Const")
         with colocate_with(self._handle), name_scope(name, "TensorArrayStack", [self._handle]):
             return self.gather(sequence(0, self.size()), name=name)
 
