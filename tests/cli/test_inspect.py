@@ -17,13 +17,9 @@ from stillflow.files import sstable
 from stillflow.files.bundle_writer import BundleWriter
 from stillflow.protos import BundleEntryProto
 
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
+
 RECORDED = Path(__file__).parents[1] / "files" / "recorded" / "records"
-
-
-@pytest.fixture(autouse=True)
-def _graph():
-    with tf.Graph().as_default():
-        yield
 
 
 def report(path):

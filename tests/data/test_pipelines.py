@@ -10,6 +10,8 @@ import pytest
 
 import stillflow as tf
 
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
+
 Dataset = tf.data.Dataset
 
 
@@ -26,12 +28,6 @@ def elements(dataset, limit=100):
         except tf.errors.OutOfRangeError:
             pass
     return found
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def test_calls_of_a_parallel_map_overlap():

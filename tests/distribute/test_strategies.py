@@ -13,13 +13,9 @@ from stillflow.testing.gradient_checks import (
     create_identity_with_nan_gradients_fn,
 )
 
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
+
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def strategies():

@@ -8,11 +8,7 @@ import pytest
 import stillflow as tf
 from stillflow.eager import tape as tape_lib
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
 
 def run(fetches):

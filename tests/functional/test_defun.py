@@ -11,11 +11,7 @@ from stillflow.functional import functional_ops
 from stillflow.functional.definitions import from_library
 from stillflow.functional.defun import Defun
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
 
 def test_a_function_may_call_itself(graph):

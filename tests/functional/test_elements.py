@@ -7,11 +7,7 @@ import pytest
 
 import stillflow as tf
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
 
 @pytest.mark.parametrize("function", [tf.map_fn, tf.foldl, tf.foldr, tf.scan])

@@ -9,11 +9,7 @@ from tests.running import run
 import stillflow as tf
 from stillflow.functional.polymorphic import defun, function, wrap_function
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
 
 def test_results_come_in_the_structure_of_the_function():

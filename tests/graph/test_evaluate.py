@@ -12,11 +12,7 @@ import stillflow as tf
 from stillflow.graph.constant_value import constant_value
 from stillflow.graph.evaluate import evaluated
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as made:
-        yield made
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
 
 def sizes() -> tf.Tensor:

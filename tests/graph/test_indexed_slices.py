@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 import stillflow as tf
 
-
-@pytest.fixture(autouse=True)
-def own_graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
 
 def slices(size: list[int] | None = None) -> tf.IndexedSlices:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
 import stillflow as tf
 
-
-@pytest.fixture(autouse=True)
-def own_graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
 
 def test_parts_become_tensors_of_known_types() -> None:

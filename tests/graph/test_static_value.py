@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
 import stillflow as tf
 from stillflow.graph.static_value import constant_value_as_shape, shape_tensor
 
-
-@pytest.fixture(autouse=True)
-def own_graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
 
 def test_constants_and_static_shapes_are_known() -> None:

@@ -8,13 +8,9 @@ import pytest
 
 import stillflow as tf
 
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
+
 lookup = tf.contrib.lookup
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def tables() -> tuple:

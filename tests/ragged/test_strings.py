@@ -6,16 +6,12 @@ import pytest
 
 import stillflow as tf
 
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
+
 
 def run(fetch: Any) -> Any:
     with tf.Session(graph=fetch.flat_values.graph) as session:
         return session.run(fetch).to_list()
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default():
-        yield
 
 
 def test_words() -> None:

@@ -15,15 +15,11 @@ from stillflow.runtime.plan import make_plan
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.values import from_array
 
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
+
 EVERYTHING = tf.ConfigProto()
 EVERYTHING.graph_options.optimizer_options.global_jit_level = tf.OptimizerOptions.ON_1
 VALUES = np.linspace(-1, 1, 12).reshape(3, 4).astype("f")
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 @pytest.fixture

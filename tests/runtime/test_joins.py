@@ -8,11 +8,7 @@ import pytest
 import stillflow as tf
 from stillflow.ops.nn import convolution, pool_kernels
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
 
 @pytest.fixture

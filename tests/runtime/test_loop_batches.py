@@ -9,16 +9,12 @@ from tests.running import run
 import stillflow as tf
 from stillflow.runtime import loop_batches
 
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
+
 ROWS = 40
 RNG = np.random.RandomState(0)
 DATA = RNG.rand(ROWS, 3, 4).astype(np.float32) + 0.5
 WEIGHT = RNG.rand(4, 5).astype(np.float32)
-
-
-@pytest.fixture(autouse=True)
-def _graph():
-    with tf.Graph().as_default():
-        yield
 
 
 @pytest.fixture

@@ -7,16 +7,12 @@ import pytest
 
 import stillflow as tf
 
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
+
 TURNS = 4
 RNG = np.random.RandomState(0)
 LEFT = RNG.randn(TURNS, 3, 5, 4).astype(np.float32)
 RIGHT = RNG.randn(TURNS, 3, 5, 6).astype(np.float32)
-
-
-@pytest.fixture(autouse=True)
-def _graph():
-    with tf.Graph().as_default():
-        yield
 
 
 @pytest.fixture

@@ -21,11 +21,7 @@ from stillflow.ops.control_flow.switch import (
 )
 from stillflow.runtime import loop_code
 
-
-@pytest.fixture(autouse=True)
-def _graph():
-    with tf.Graph().as_default():
-        yield
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
 
 def forever():

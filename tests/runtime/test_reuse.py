@@ -7,14 +7,10 @@ import pytest
 
 import stillflow as tf
 
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
+
 SIZE = 1 << 14
 RULES = {"relu": tf.nn.relu, "tanh": tf.tanh, "sigmoid": tf.sigmoid}
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 @pytest.mark.parametrize("name", RULES)

@@ -9,14 +9,10 @@ import torch
 import stillflow as tf
 from stillflow.runtime.row_choices import MIN_ELEMENTS, choose, keep, row_mask
 
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
+
 ROWS, WIDTH = 64, MIN_ELEMENTS // 64
 ODD = [np.nan, np.inf, -np.inf, -0.0, 1e-40]
-
-
-@pytest.fixture(autouse=True)
-def _graph():
-    with tf.Graph().as_default():
-        yield
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -12,11 +12,7 @@ from stillflow.runtime.resources import Resources
 from stillflow.runtime.rows import row_plan
 from stillflow.runtime.values import from_array
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
 
 def plan(feeds, outputs, same=()):

@@ -7,11 +7,7 @@ import pytest
 
 import stillflow as tf
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
 
 def test_a_check_that_shapes_fit_speaks_before_the_operation_that_they_do_not_fit():

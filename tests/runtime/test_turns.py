@@ -9,11 +9,7 @@ import pytest
 import stillflow as tf
 from stillflow.runtime.rows import RowPlan
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
 
 @pytest.fixture
@@ -122,7 +118,8 @@ def test_records_whose_turn_did_not_come_are_read_by_the_next_one(tmp_path, toge
 def test_a_record_that_is_wrong_fails_in_its_turn(tmp_path):
     pipeline = Pipeline([write(tmp_path / "a", range(60), odd=40)], 100)
     pipeline.start()
-    with pytest.raises(tf.errors.InvalidArgumentError, match="Key: number(?s:.*)ParseSingleExample"):
+    refusal = r"Key: number(?s:.*)ParseSingleExample"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=refusal):
         pipeline.coord.join(pipeline.threads)
     assert pipeline.session.run(pipeline.produced) == 41
     assert pipeline.session.run(pipeline.size) == 40

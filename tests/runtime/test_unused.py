@@ -7,11 +7,7 @@ import pytest
 import stillflow as tf
 from stillflow.runtime import emit
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
 
 @pytest.fixture

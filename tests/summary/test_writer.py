@@ -16,11 +16,7 @@ import stillflow as tf
 from stillflow import errors
 from stillflow.summary import event_file_writer, plugin_asset
 
-
-@pytest.fixture(autouse=True)
-def _graph():
-    with tf.Graph().as_default():
-        yield
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
 
 def events(folder):

@@ -21,13 +21,9 @@ from stillflow.tools import (
     strip_unused_lib,
 )
 
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
+
 X = np.array([[1.0, 2.0]], np.float32)
-
-
-@pytest.fixture(autouse=True)
-def _graph():
-    with tf.Graph().as_default():
-        yield
 
 
 @pytest.fixture

@@ -9,13 +9,9 @@ import pytest
 
 import stillflow as tf
 
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
+
 framework = tf.contrib.framework
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def names(variables) -> list[str]:

@@ -7,14 +7,10 @@ import pytest
 
 import stillflow as tf
 
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
+
 layers = tf.contrib.layers
 slim = tf.contrib.slim
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def test_a_scope_sets_defaults_and_a_call_overrides_them() -> None:

@@ -9,11 +9,7 @@ from tests.running import run
 import stillflow as tf
 from stillflow.graph.sparse_tensor import SparseTensor
 
-
-@pytest.fixture(autouse=True)
-def own_graph():
-    with tf.Graph().as_default():
-        yield
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
 
 def test_the_first_operand_wins_over_nan_however_the_shapes_are_known():

@@ -8,13 +8,9 @@ from tests.running import run
 
 import stillflow as tf
 
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
+
 RNG = np.random.default_rng(7)
-
-
-@pytest.fixture(autouse=True)
-def own_graph():
-    with tf.Graph().as_default():
-        yield
 
 
 def random(*shape):

@@ -8,12 +8,7 @@ from tests.running import run
 
 import stillflow as tf
 
-
-@pytest.fixture(autouse=True)
-def own_graph():
-    with tf.Graph().as_default():
-        yield
-
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
 CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 

@@ -8,13 +8,9 @@ from tests.running import run
 
 import stillflow as tf
 
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
+
 ROWS = np.arange(8, dtype=np.float32).reshape(4, 2) - 3
-
-
-@pytest.fixture(autouse=True)
-def own_graph():
-    with tf.Graph().as_default():
-        yield
 
 
 @pytest.mark.parametrize(("ids", "message"), [

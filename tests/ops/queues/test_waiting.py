@@ -12,11 +12,7 @@ import pytest
 
 import stillflow as tf
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as made:
-        yield made
+pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
 
 def blocked(sess, op):
