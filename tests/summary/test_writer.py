@@ -177,6 +177,15 @@ def test_a_log_that_was_swept_away_goes_on_in_a_new_file(tmp_path):
     assert [event.step for event in events(folder)][-1] == 3
 
 
+def test_a_log_that_was_swept_away_before_its_first_event_is_made_anew(tmp_path):
+    folder = tmp_path / "logs"
+    writer = tf.summary.FileWriter(str(folder))
+    shutil.rmtree(folder)
+    writer.add_summary(summary(), 1)
+    writer.close()
+    assert [event.step for event in events(folder)] == [0, 1]
+
+
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(errors.FailedPreconditionError, match="Not a directory"):

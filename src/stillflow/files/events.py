@@ -47,9 +47,9 @@ class EventsWriter:
                 return self._writer
             logging.warning(f"The events file {self._name} has disappeared; opening a new one")
             self._discard()
-            folder = os.path.dirname(self._name)
-            if folder and not is_directory(folder):  # the whole log was swept away
-                recursive_create_dir(folder)
+        folder = os.path.dirname(self._prefix)
+        if folder and not is_directory(folder):  # the whole log was swept away
+            recursive_create_dir(folder)
         now = int(time.time())
         self._name = f"{self._prefix}.out.tfevents.{now:010d}.{socket.gethostname()}{self._suffix}"
         writer = self._writer = TFRecordWriter(self._name)
