@@ -31,11 +31,24 @@ def _weights_as_halves(tf, converter, name):
 
 
 def _calibrated(tf, converter, name):
-    shape = {"cnn": (1, 12, 12, 3), "mobile_blocks": (1, 16, 16, 3)}[name]
+    shapes = {
+        "cnn": [(1, 12, 12, 3)],
+        "mobile_blocks": [(1, 16, 16, 3)],
+        "activations": [(1, 4, 4, 3)],
+        "shapes": [(2, 4, 6)],
+        "arithmetic": [(2, 3, 4)] * 2,
+    }
     converter.optimizations = [tf.lite.Optimize.DEFAULT]
     converter.representative_dataset = lambda: (
-        models.feeds(str(i), [shape], ["float32"]) for i in range(4)
+        models.feeds(str(i), shapes[name], ["float32"] * 2) for i in range(4)
     )
+
+
+def _integers_alone(tf, converter, name):
+    _calibrated(tf, converter, name)
+    converter.target_spec.supported_ops = {tf.lite.OpsSet.TFLITE_BUILTINS_INT8}
+    converter.inference_input_type = tf.int8
+    converter.inference_output_type = tf.uint8
 
 
 # What is set on the converter, by what the recording's name ends with, and of which models.
@@ -43,6 +56,7 @@ VARIANTS = {
     "_weights_quantized": (_float_weights_as_integers, ["wide", "indices", "unfused"]),
     "_halves": (_weights_as_halves, ["mlp"]),
     "_calibrated": (_calibrated, ["cnn", "mobile_blocks"]),
+    "_integers": (_integers_alone, ["cnn"]),
 }
 
 

@@ -17,7 +17,10 @@ RECORDED = Path(__file__).parent / "recorded"
 NAMES = [
     name
     for name, (model, variant) in record.names().items()
-    if model not in record.QUANTIZED and variant != "_calibrated"
+    if model not in record.QUANTIZED and variant not in ("_calibrated", "_integers")
+]
+IN_INTEGERS = [
+    name for name, (_, variant) in record.names().items() if variant in ("_calibrated", "_integers")
 ]
 
 # What TensorFlow's converter writes otherwise: a copy by other means, a constant unmade.
@@ -237,3 +240,48 @@ def test_custom_operators_are_written_if_they_are_allowed(name):
     converter.allow_custom_ops = False
     with pytest.raises(ConverterError, match="TFLite_Detection_PostProcess"):
         converter.convert()
+
+
+@pytest.mark.parametrize("name", IN_INTEGERS)
+def test_models_in_integers_are_those_of_tensorflow(name):
+    model, variant = record.names()[name]
+    content = record.converter_of(tf, model, variant).convert()
+    assert operators(content) == operators((RECORDED / f"{name}.tflite").read_bytes())
+    _, (answer,) = record.run(tf, content, model)
+    wanted = np.load(RECORDED / f"{name}.npz")["out0"]
+    assert answer.dtype == wanted.dtype
+    # Ranges that differ in the last bit may round a value inside of the model to its neighbour.
+    np.testing.assert_allclose(answer, wanted, rtol=0, atol=0.02)
+
+
+@pytest.mark.parametrize("name", ["activations", "arithmetic", "shapes", "pictures"])
+def test_operators_that_need_reals_keep_them(name):
+    converter = record.converter_of(tf, name, "")
+    fed, wanted = record.run(tf, converter.convert(), name)
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    converter.representative_dataset = lambda: [fed]
+    content = converter.convert()
+    assert "QUANTIZE" in {kind for kind, _ in operators(content)}
+    _, answers = record.run(tf, content, name)
+    for answer, value in zip(answers, wanted):
+        spread = np.ptp(value) if name != "arithmetic" else 8
+        np.testing.assert_allclose(answer, value, rtol=0, atol=0.05 * spread)
+
+
+def test_integers_alone_are_not_enough_for_every_operator():
+    converter = record.converter_of(tf, "activations", "")
+    converter.representative_dataset = lambda: [[np.ones((1, 4, 4, 3), np.float32)]]
+    converter.target_spec.supported_ops = {tf.lite.OpsSet.TFLITE_BUILTINS_INT8}
+    with pytest.raises(RuntimeError, match="Quantization not yet supported for op: RELU"):
+        converter.convert()
+    converter.representative_dataset = list
+    converter.target_spec.supported_ops = {tf.lite.OpsSet.TFLITE_BUILTINS}
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    with pytest.raises(RuntimeError, match="Unable to find min/max value for"):
+        converter.convert()
+
+
+def test_what_is_written_in_integers_can_be_run_in_integers():
+    from stillflow.lite import full_integers, quantized_operators
+
+    assert set(full_integers._MANNERS) <= set(quantized_operators.QUANTIZED)

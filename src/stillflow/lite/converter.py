@@ -11,6 +11,7 @@ from stillflow import errors
 from stillflow.files import file_io, gfile
 from stillflow.graph.export import export
 from stillflow.lite import settings
+from stillflow.lite.full_integers import measure, quantize
 from stillflow.lite.fusing import fuse
 from stillflow.lite.lowering import lower, tensor_name
 from stillflow.lite.settings import ConverterError, OpsSet, Optimize, RepresentativeDataset
@@ -60,9 +61,6 @@ class _Converter:
         unsupported = {
             "experimental_enable_mlir_converter": self.experimental_enable_mlir_converter,
             "OpsSet.SELECT_TF_OPS": OpsSet.SELECT_TF_OPS in self.target_spec.supported_ops,
-            "representative_dataset": data
-            and self._smallest_type() != settings.FLOAT16
-            and self._is_optimized(),
         }
         for name, wanted in unsupported.items():
             if wanted:
@@ -70,8 +68,11 @@ class _Converter:
                     f"{name} of TFLiteConverter is not supported by Stillflow"
                 )
 
-    def _content(self, graph_def: Any, inputs: Mapping[str, Any], outputs: Sequence[str]) -> bytes:
-        """Returns the model of a frozen graph."""
+    def _content(
+        self, graph_def: Any, inputs: Mapping[str, Any], outputs: Sequence[str],
+        input_type: Any = settings.FLOAT, output_type: Any = settings.FLOAT,
+    ) -> bytes:  # fmt: skip
+        """Returns the model of a frozen graph; the types count where all of it is quantized."""
         same = set(inputs) & {tensor_name(name) for name in outputs}
         if same:
             raise ConverterError(
@@ -82,6 +83,12 @@ class _Converter:
         if self._is_optimized():
             if self._smallest_type() == settings.FLOAT16:
                 store_halves(draft)
+            elif self.representative_dataset:
+                ranges = measure(draft, self.representative_dataset.input_gen())
+                quantize(
+                    draft, ranges, not self._needs_integers(), input_type.as_numpy_dtype,
+                    output_type.as_numpy_dtype,
+                )  # fmt: skip
             else:
                 quantize_weights(draft)
         return draft.content()
@@ -269,7 +276,10 @@ class TFLiteConverter(_Converter):
             outputs = [tensor.name for tensor in self._output_tensors]
         else:
             outputs = list(self._output_arrays)
-        return self._content(self._graph_def, inputs, outputs)
+        return self._content(
+            self._graph_def, inputs, outputs, self.inference_input_type or settings.FLOAT,
+            self.inference_output_type or settings.FLOAT,
+        )  # fmt: skip
 
     def get_input_arrays(self) -> list[str]:
         """Returns the names of the inputs."""
@@ -324,7 +334,9 @@ class TFLiteConverter(_Converter):
             raise ValueError(
                 "inference_output_type is currently not supported if optimizations are not enabled."
             )
-        kind = self.inference_input_type or self.inference_type
+        kind = self.inference_type
+        if not self._is_optimized():
+            kind = self.inference_input_type or kind
         if kind == settings.QUANTIZED_UINT8 and not self.quantized_input_stats:
             raise ValueError(
                 "std_dev and mean must be defined when inference_input_type is QUANTIZED_UINT8."
@@ -400,7 +412,12 @@ class TFLiteConverterV2(_Converter):
         """
         self._check_settings()
         converter = self._frozen
-        for name in ("allow_custom_ops", "optimizations", "target_spec"):
+        for name in (
+            "allow_custom_ops",
+            "optimizations",
+            "representative_dataset",
+            "target_spec",
+        ):
             setattr(converter, name, getattr(self, name))
         return converter.convert()
 

@@ -87,6 +87,18 @@ class Draft:
         self.dtypes[name] = np.dtype(dtype)
         return name
 
+    def rename(self, old: str, new: str) -> None:
+        """Calls a tensor otherwise, wherever it is read, written or asked for."""
+        for step in self.steps:
+            step.inputs = [new if name == old else name for name in step.inputs]
+            step.outputs = [new if name == old else name for name in step.outputs]
+        for names in (self.inputs, self.outputs):
+            names[:] = [new if name == old else name for name in names]
+        known: list[dict[str, Any]] = [self.shapes, self.dtypes, self.quantizations]
+        for values in (self.constants, *known):
+            if old in values:
+                values[new] = values.pop(old)
+
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of a tensor."""
         return self.constants[name].shape if name in self.constants else self.shapes[name]

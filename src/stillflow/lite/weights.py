@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from stillflow.lite.draft import Draft, Step
-from stillflow.lite.model_tensors import Quantization
+from stillflow.lite.model_tensors import Array, Quantization
 
 # Operators whose weights can be integers, and which input these are.
 _WEIGHTS = {
@@ -32,14 +34,30 @@ def quantize_weights(draft: Draft) -> None:
         weights = draft.constants.get(name)
         if weights is None or weights.dtype != np.float32 or weights.size < _LEAST_SIZE:
             continue
-        largest = np.abs(weights).max()
-        scale = largest / np.float32(_LARGEST) if largest else np.float32(1)
-        inverse = np.float32(_LARGEST) / largest if largest else np.float32(0)
-        steps = weights * inverse
-        whole = np.copysign(np.floor(np.abs(steps) + np.float32(0.5)), steps)
-        draft.constants[name] = np.clip(whole, -_LARGEST, _LARGEST).astype(np.int8)
-        draft.quantizations[name] = Quantization(np.array([scale], np.float32), 0, 0)
+        draft.constants[name], draft.quantizations[name] = symmetric(weights)
         _serve_readers(draft, name)
+
+
+def rounded(values: Any) -> Any:
+    """Returns reals rounded to whole ones, halves away from zero."""
+    return np.copysign(np.floor(np.abs(values) + np.float32(0.5)), values)
+
+
+def symmetric(values: Array, axis: int | None = None) -> tuple[Array, Quantization]:
+    """Returns reals as integers up to 127 on both sides of zero.
+
+    Args:
+      values: float32.
+      axis: the dimension whose indices have a scale each; None for one scale of all.
+    """
+    others = tuple(i for i in range(values.ndim) if i != axis)
+    largest = np.abs(values).max(others if axis is not None else None, keepdims=True)
+    is_zero = largest == 0
+    scales = np.where(is_zero, 0 if axis is not None else 1, largest / np.float32(_LARGEST))
+    inverses = np.where(is_zero, 0, np.float32(_LARGEST) / np.where(is_zero, 1, largest))
+    whole = rounded(values * inverses.astype(np.float32))
+    integers = np.clip(whole, -_LARGEST, _LARGEST).astype(np.int8)
+    return integers, Quantization(scales.reshape(-1).astype(np.float32), 0, axis or 0)
 
 
 def _serve_readers(draft: Draft, name: str) -> None:
