@@ -175,10 +175,10 @@ def test_the_log_names_the_gpus_of_a_session(monkeypatch, capfd):
 
 
 class TestVisibleDevices:
-    def names(self, wanted, **options):
+    def names(self, wanted, there=3, **options):
         config = tf.ConfigProto(**options)
         config.gpu_options.visible_device_list = wanted
-        with pretend_gpus(3):
+        with pretend_gpus(there):
             return [d.description[:9] for d in session_devices(config) if d.device_type == "GPU"]
 
     def test_are_taken_in_their_order(self):
@@ -193,6 +193,10 @@ class TestVisibleDevices:
     def test_must_be_there(self, wanted, message):
         with pytest.raises(tf.errors.InvalidArgumentError, match=message):
             self.names(wanted)
+
+    def test_need_not_be_there_if_none_is_used(self):
+        assert self.names("7", device_count={"GPU": 0}) == []
+        assert self.names("0", there=0) == self.names("x", there=0) == []
 
     def test_have_a_part_of_their_memory(self):
         config = tf.ConfigProto()

@@ -132,7 +132,9 @@ def session_devices(config: Any, prefix: str = LOCAL) -> list[DeviceAttributes]:
     """
     counts = dict(config.device_count) if config is not None else {}
     cpus = counts.get("CPU", 1) or 1
-    visible = _visible(config.gpu_options.visible_device_list if config is not None else "")
+    wanted = config.gpu_options.visible_device_list if config is not None else ""
+    # A session that has no use for GPUs does not look at the list.
+    visible = _visible(wanted) if counts.get("GPU", 1) else []
     devices = [DeviceAttributes(f"{prefix}CPU:{i}", "CPU", 256 << 20, i + 1) for i in range(cpus)]
     for i, gpu in enumerate(visible[: counts.get("GPU", len(visible))]):
         memory = _limited(gpu, config)
@@ -147,7 +149,7 @@ def session_devices(config: Any, prefix: str = LOCAL) -> list[DeviceAttributes]:
 def _visible(wanted: str) -> list[Gpu]:
     """The GPUs that `visible_device_list` names, in its order; all if it is empty."""
     there = gpus()
-    if not wanted:
+    if not wanted or not there:
         return list(there)
     found = []
     for word in wanted.split(","):
