@@ -21,6 +21,8 @@ def test_long_runs_are_halved() -> None:
     for _ in range(5):
         run.took(9_000_000, run.size)
     assert run.size == 1
+    run.took(100, 2)
+    assert run.size == 2
 
 
 def test_a_run_that_was_cut_short_says_nothing_of_longer_ones() -> None:

@@ -71,6 +71,35 @@ def test_lines_are_decoded_together():
     assert [(a.item(), b.item()) for a, b, _ in rows] == [(0, b"a0"), (2, b"a1"), (4, b"a2")]
 
 
+STRINGS = [b" Ab1", b"12", b"a,b "]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        tf.strings.length,
+        tf.strings.lower,
+        tf.strings.upper,
+        tf.strings.strip,
+        lambda text: tf.strings.regex_replace(text, "[a-z]", "x"),
+        lambda text: tf.strings.regex_full_match(text, "[0-9]*"),
+        lambda text: tf.strings.to_hash_bucket(text, 7),
+        lambda text: tf.strings.to_hash_bucket_fast(text, 7),
+        lambda text: tf.strings.to_hash_bucket_strong(text, 7, [1, 2]),
+        lambda text: tf.strings.to_number(tf.strings.regex_replace(text, "[^0-9]", "7")),
+    ],
+)
+def test_strings_are_treated_together_as_one_by_one(function):
+    text = tf.placeholder(tf.string, [])
+    result = function(text)
+    rows = compute(plan([text], [result]), [(string(value),) for value in STRINGS])
+    with tf.Session() as session:
+        expected = [session.run(result, {text: value}) for value in STRINGS]
+    assert [row[0].item() for row in rows] == [
+        getattr(v, "item", lambda v=v: v)() for v in expected
+    ]
+
+
 def test_what_does_not_depend_on_an_element_is_made_for_each():
     x, shared = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.float32, [2])
     found = plan([x, shared], [x + shared, shared * 2.0, tf.constant(b"text")], [shared])

@@ -21,5 +21,5 @@ class RunLength:
         """Notes how long a run of so many elements took."""
         if nanoseconds > _LONG:
             self.size = max(1, self.size // 2)
-        elif nanoseconds < _SHORT and count == self.size:
+        elif nanoseconds < _SHORT and count >= self.size:
             self.size = min(2 * self.size, _MOST)

@@ -72,7 +72,7 @@ class _Turns:
         self._stopped = stopped
         self._edition = -1  # of the graph, when the parts were found
         self._parts: _Parts | None = None
-        self._run = RunLength(2)
+        self._run = RunLength()
         self._failures = 0
 
     def __call__(self) -> None:
@@ -93,7 +93,7 @@ class _Turns:
         """Takes turns, if it can take more than one."""
         before = time.perf_counter_ns()
         with at_work, torch.inference_mode(), flushed:
-            records = parts.reader.read_ahead(self._run.size)
+            records = parts.reader.read_ahead(max(2, self._run.size))
             elements = self._elements(parts, records) if len(records) > 1 else None
             if elements is None:
                 parts.reader.give_back(records)
