@@ -37,8 +37,8 @@ _Part = tuple[Callable[..., Sequence[Any]], list[Any], list[str]]
 # Operations on a string whose kernels do the same with each of many.
 _EACH_STRING = frozenset((
     "DecodeCSV", "DecodeRaw", "RegexFullMatch", "RegexReplace", "StaticRegexFullMatch",
-    "StaticRegexReplace", "StringLength", "StringLower", "StringStrip", "StringToHashBucket", "StringToHashBucketFast",
-    "StringToHashBucketStrong", "StringToNumber", "StringUpper",
+    "StaticRegexReplace", "StringLength", "StringLower", "StringStrip", "StringToHashBucket",
+    "StringToHashBucketFast", "StringToHashBucketStrong", "StringToNumber", "StringUpper",
 ))  # fmt: skip
 
 
