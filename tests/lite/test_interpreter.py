@@ -163,3 +163,14 @@ def test_an_operator_that_is_not_supported_is_named():
     model.operator_codes[0].builtin = OPERATORS.index("SVDF")
     with pytest.raises(ValueError, match="operators are not supported by Stillflow: SVDF"):
         tf.lite.Interpreter(model_content=write_model(model))
+
+
+def test_a_model_too_large_for_memory_is_refused():
+    from stillflow.lite.schema import read_model, write_model
+
+    model = read_model(content_of("mlp"))
+    (place,) = model.subgraphs[0].inputs
+    model.subgraphs[0].tensors[place].shape = [2**31 - 1, 2**31 - 8]
+    interpreter = tf.lite.Interpreter(model_content=write_model(model))
+    with pytest.raises(RuntimeError, match=r"no memory for tensor input|cannot run this model"):
+        interpreter.allocate_tensors()

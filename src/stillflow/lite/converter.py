@@ -487,9 +487,9 @@ def _frozen(session: Any, outputs: Sequence[Any]) -> Any:
     graph_def = session.graph.as_graph_def()
     if _is_frozen(session):
         return graph_def
-    # Not the public function: programs ask for it with a warning that it is deprecated.
-    freeze = getattr(convert_variables_to_constants, "__wrapped__", convert_variables_to_constants)
-    return freeze(session, graph_def, [tensor.op.name for tensor in outputs])
+    return convert_variables_to_constants(
+        session, graph_def, [tensor.op.name for tensor in outputs]
+    )
 
 
 def _tensors(graph: Any, names: Sequence[str]) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
-from stillflow.lite.model_tensors import Array, Quantization
+from stillflow.lite.model_tensors import Array, Quantization, whole
 
 _BITS = 31  # of the integer that stands for a factor
 
@@ -78,7 +78,7 @@ def activation_range(
 
     def quantized(bound: float) -> int:
         ratio = np.float32(bound) / quantization.scale
-        return quantization.zero_point + int(np.copysign(np.floor(abs(ratio) + 0.5), ratio))
+        return quantization.zero_point + int(whole(ratio))
 
     low, high = bounds[activation]
     return (

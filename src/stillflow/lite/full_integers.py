@@ -9,10 +9,10 @@ import numpy as np
 
 import stillflow as tf
 from stillflow.lite.draft import Draft, Step
-from stillflow.lite.model_tensors import Array, Quantization
+from stillflow.lite.model_tensors import Array, Quantization, whole
 from stillflow.lite.schema import read_model
 from stillflow.lite.translation import Subgraph
-from stillflow.lite.weights import rounded, symmetric
+from stillflow.lite.weights import symmetric
 
 Ranges = dict[str, tuple[np.float32, np.float32]]
 
@@ -133,7 +133,7 @@ def _asymmetric(bounds: tuple[np.float32, np.float32]) -> Quantization:
     low, high = min(bounds[0], np.float32(0)), max(bounds[1], np.float32(0))
     scale = (high - low) / np.float32(_GREATEST - _LEAST)
     zero_point = np.float32(_LEAST) - low / scale if scale else np.float32(_LEAST)
-    zero_point = np.clip(rounded(zero_point), _LEAST, _GREATEST)
+    zero_point = np.clip(whole(zero_point), _LEAST, _GREATEST)
     return Quantization(np.array([scale], np.float32), int(zero_point), 0)
 
 
@@ -202,15 +202,14 @@ def _finish_step(draft: Draft, step: Step, manner: _Manner) -> None:
         x, weights = (draft.quantizations[name] for name in step.inputs[:2])
         scales = x.scale * weights.scales
         factors = np.where(scales == 0, 0, 1.0 / np.where(scales == 0, 1, scales))
-        whole = rounded(bias * factors.astype(np.float32))
-        name = draft.constant(step.inputs[2], _whole_words(whole))
+        name = draft.constant(step.inputs[2], _words(bias * factors.astype(np.float32)))
         step.inputs[2] = name
         draft.quantizations[name] = Quantization(scales.astype(np.float32), 0, 0)
 
 
-def _whole_words(values: Array) -> Array:
+def _words(values: Array) -> Array:
     limit = np.iinfo(np.int32).max
-    return np.clip(values.astype(np.float64), -limit, limit).astype(np.int32)
+    return np.clip(whole(values).astype(np.float64), -limit, limit).astype(np.int32)
 
 
 def _set_end(draft: Draft, name: str, dtype: np.dtype[Any], ends: list[str]) -> None:

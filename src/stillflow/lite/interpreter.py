@@ -29,6 +29,12 @@ _TYPE_NAMES = {
     "int8": "INT8",
 }
 
+# What building a graph raises where an operator does not fit what it reads.
+_UNFIT = (
+    ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError,
+    errors.OpError,
+)  # fmt: skip
+
 
 @export("lite.Interpreter")
 class Interpreter:
@@ -80,7 +86,7 @@ class Interpreter:
         with tf.Graph().as_default() as graph:
             try:
                 values = self._subgraph.build(self._shapes)
-            except (ValueError, TypeError, AttributeError, errors.OpError) as error:
+            except _UNFIT as error:
                 raise RuntimeError(f"Stillflow cannot run this model: {error}") from error
         self._session = tf.Session(graph=graph)
         inputs = self._subgraph.inputs
@@ -91,8 +97,14 @@ class Interpreter:
         )
         self._values = values
         for index in inputs:
-            tensor = self._subgraph.tensors[index]
-            self._buffers[index] = np.zeros(self._shapes.get(index, tensor.shape), tensor.dtype)
+            self._buffers[index] = self._zeros(index, self._shapes.get(index))
+
+    def _zeros(self, index: int, shape: Sequence[int] | None = None) -> Array:
+        tensor = self._subgraph.tensors[index]
+        try:
+            return np.zeros(tensor.shape if shape is None else shape, tensor.dtype)
+        except (MemoryError, ValueError) as error:
+            raise RuntimeError(f"There is no memory for tensor {tensor.name}: {error}") from None
 
     def _tensor(self, index: int) -> Any:
         if not 0 <= index < len(self._subgraph.tensors):
@@ -234,7 +246,7 @@ class Interpreter:
         if index in self._fetched:  # an output before the first run
             shape = value.shape
             sizes = shape.as_list() if shape.is_fully_defined() else self._shape(index)
-            self._buffers[index] = np.zeros(sizes, self._subgraph.tensors[index].dtype)
+            self._buffers[index] = self._zeros(index, sizes)
             return self._buffers[index]
         feeds = {self._values[i]: self._buffers[i] for i in self._subgraph.inputs}
         return np.asarray(self._session.run(value, feeds))

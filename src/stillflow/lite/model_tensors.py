@@ -12,6 +12,11 @@ from stillflow.lite.schema import TENSOR_TYPES
 Array = np.ndarray[Any, Any]
 
 
+def whole(values: Any) -> Any:
+    """Returns reals rounded to whole ones, halves away from zero, as C rounds."""
+    return np.copysign(np.floor(np.abs(values) + np.float32(0.5)), values)
+
+
 class Quantization(NamedTuple):
     """How integers stand for reals: `real = scale * (integer - zero_point)`.
 

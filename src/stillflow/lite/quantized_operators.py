@@ -25,7 +25,7 @@ from stillflow.lite.float_operators import (
     position,
     reshape,
 )
-from stillflow.lite.model_tensors import Quantization
+from stillflow.lite.model_tensors import Quantization, whole
 from stillflow.lite.translation import QUANTIZED, Node, translates
 
 _HEADROOM = 20  # bits by which the terms of a sum are widened before they are scaled
@@ -157,7 +157,7 @@ def _looked_up(node: Node) -> Any:
     one = np.float32(1)
     answers = np.tanh(reals) if node.kind == "TANH" else one / (one + np.exp(-reals))
     steps = answers * (one / result.scale)
-    table = np.copysign(np.floor(np.abs(steps) + np.float32(0.5)), steps) + result.zero_point
+    table = whole(steps) + result.zero_point
     table = np.clip(table, limits.min, limits.max).astype(node.results[0].dtype)
     return tf.gather(table, tf.cast(node[0], tf.int32) - limits.min)
 

@@ -73,10 +73,10 @@ class Node:
     @property
     def is_hybrid(self) -> bool:
         """Whether it computes reals from real values and quantized weights."""
-        weights = self.sources[1] if len(self.sources) > 1 else None
+        x, weights = [*self.sources, None, None][:2]
         return (
-            self.sources[0] is not None
-            and self.sources[0].dtype == np.float32
+            x is not None
+            and x.dtype == np.float32
             and weights is not None
             and weights.dtype.itemsize == 1
             and weights.quantization is not None

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from stillflow.lite.draft import Draft, Step
-from stillflow.lite.model_tensors import Array, Quantization
+from stillflow.lite.model_tensors import Array, Quantization, whole
 
 # Operators whose weights can be integers, and which input these are.
 _WEIGHTS = {
@@ -38,11 +36,6 @@ def quantize_weights(draft: Draft) -> None:
         _serve_readers(draft, name)
 
 
-def rounded(values: Any) -> Any:
-    """Returns reals rounded to whole ones, halves away from zero."""
-    return np.copysign(np.floor(np.abs(values) + np.float32(0.5)), values)
-
-
 def symmetric(values: Array, axis: int | None = None) -> tuple[Array, Quantization]:
     """Returns reals as integers up to 127 on both sides of zero.
 
@@ -55,8 +48,8 @@ def symmetric(values: Array, axis: int | None = None) -> tuple[Array, Quantizati
     is_zero = largest == 0
     scales = np.where(is_zero, 0 if axis is not None else 1, largest / np.float32(_LARGEST))
     inverses = np.where(is_zero, 0, np.float32(_LARGEST) / np.where(is_zero, 1, largest))
-    whole = rounded(values * inverses.astype(np.float32))
-    integers = np.clip(whole, -_LARGEST, _LARGEST).astype(np.int8)
+    steps = whole(values * inverses.astype(np.float32))
+    integers = np.clip(steps, -_LARGEST, _LARGEST).astype(np.int8)
     return integers, Quantization(scales.reshape(-1).astype(np.float32), 0, axis or 0)
 
 
