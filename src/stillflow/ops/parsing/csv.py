@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +17,8 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.parsing.columns import refuse
-from stillflow.ops.strings.numbers import integer_parser, parse_float
+from stillflow.ops.strings.kernels import strings_of
+from stillflow.ops.strings.numbers import integer_parser, parse_float, plain_numbers
 
 decode_csv_op = op("""
     DecodeCSV(records: string, record_defaults: [OUT_TYPE]) -> output: [OUT_TYPE]
@@ -55,6 +58,9 @@ class _Splitter:
         self.delimiter = delimiter
         self.quotes = quotes
         self.selected = selected
+        before, after = [rb"(%b|\n|%b)" % (edge, re.escape(delimiter)) for edge in (b"^", b"$")]
+        field = rb'"[^"\n]*(?:""[^"\n]*)*"'
+        self.quoted = re.compile(before + field + b"(?=" + after + b")")
 
     def __call__(self, line: bytes) -> list[bytes]:
         if b"\n" not in line and b"\r" not in line and not (self.quotes and b'"' in line):
@@ -64,6 +70,39 @@ class _Splitter:
         if not self.selected:
             return fields
         return [fields[i] for i in self.selected if i < len(fields)]
+
+    def columns(self, lines: list[bytes]) -> list[list[bytes]] | None:
+        """The fields of all lines by column; None if lines are not alike, or not simple."""
+        text = b"\n".join(lines)
+        if text.count(b"\n") >= max(len(lines), 1) or b"\r" in text or not all(lines):
+            return None
+        if self.quotes and b'"' in text:
+            fields = self._read_quoted(text, len(lines))
+        else:
+            fields = self._read_plain(lines)
+        if not fields:
+            return None
+        count = len(fields) // len(lines)
+        if self.selected and self.selected[-1] >= count:
+            return None
+        return [fields[place::count] for place in self.selected or range(count)]
+
+    def _read_plain(self, lines: list[bytes]) -> list[bytes] | None:
+        if len(set(map(bytes.count, lines, itertools.repeat(self.delimiter)))) != 1:
+            return None
+        return self.delimiter.join(lines).split(self.delimiter)
+
+    def _read_quoted(self, text: bytes, count: int) -> list[bytes] | None:
+        if b'"' in self.quoted.sub(rb"\1", text):
+            return None  # a quote in a field that does not begin with one, or no end of a field
+        shown = text.decode("latin-1").split("\n")
+        try:
+            rows = list(csv.reader(shown, delimiter=self.delimiter.decode("latin-1"), strict=True))
+        except (csv.Error, TypeError, ValueError):
+            return None
+        if len(rows) != count or len(set(map(len, rows))) != 1:
+            return None
+        return [field.encode("latin-1") for row in rows for field in row]
 
     def _careful(self, line: bytes) -> list[bytes]:
         fields: list[bytes] = []
@@ -127,7 +166,14 @@ class _Column:
         self.default = default.reshape(-1).tolist()
         self.parse = field_parser(dtype)
 
-    def read(self, fields: tuple[bytes, ...]) -> list[Any]:
+    def read(self, fields: list[bytes]) -> Any:
+        """The values; an array if they are numbers that are written plainly."""
+        if self.dtype != dtypes.string and self.na_value not in fields:
+            numbers = plain_numbers(fields, self.dtype)
+            if numbers is not None:
+                return numbers
+        elif b"" not in fields and self.na_value not in fields:
+            return fields
         values = []
         for record, field in enumerate(fields):
             if not field or field == self.na_value:
@@ -157,6 +203,19 @@ def _check_attrs(node: Node) -> None:
         raise ValueError("field_delim should be only 1 char")
 
 
+def _one_by_one(split: _Splitter, lines: list[bytes], count: int) -> list[Any]:
+    """The fields of all lines by column.
+
+    Raises:
+      InvalidArgumentError: a line does not have so many.
+    """
+    rows = [split(line) for line in lines]
+    for i, row in enumerate(rows):
+        if len(row) != count:
+            raise refuse(f"Expect {count} fields but have {len(row)} in record {i}")
+    return list(map(list, zip(*rows, strict=True))) if rows else [[]] * count
+
+
 @decode_csv_op.kernel
 def decode_csv_kernel(node: Node) -> Any:
     _check_attrs(node)
@@ -165,11 +224,10 @@ def decode_csv_kernel(node: Node) -> Any:
     na_value, bare = node.na_value, len(types) == 1
 
     def decode_csv(records: np.ndarray, *defaults: Any) -> Any:
-        rows = [split(line) for line in records.reshape(-1).tolist()]
-        for i, row in enumerate(rows):
-            if len(row) != len(types):
-                raise refuse(f"Expect {len(types)} fields but have {len(row)} in record {i}")
-        by_field: Any = zip(*rows, strict=True) if rows else [()] * len(types)
+        lines = records.reshape(-1).tolist()
+        by_field: Any = split.columns(lines)
+        if by_field is None or len(by_field) != len(types):
+            by_field = _one_by_one(split, lines, len(types))
         outputs = []
         for place, (fields, dtype) in enumerate(zip(by_field, types, strict=True)):
             default = defaults[place]
@@ -187,11 +245,9 @@ def decode_csv_kernel(node: Node) -> Any:
     return decode_csv
 
 
-def _made(values: list[Any], dtype: Any, shape: tuple[int, ...]) -> Any:
+def _made(values: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
     if dtype == dtypes.string:
-        made = np.empty(len(values), dtype=object)
-        made[:] = values
-        return made.reshape(shape)
+        return strings_of(values, shape)
     return torch.from_numpy(np.array(values, dtype=dtype.as_numpy_dtype).reshape(shape))
 
 

@@ -173,6 +173,20 @@ def integer_parser(lowest: int, highest: int) -> Callable[[bytes], int | None]:
     return parse
 
 
+def plain_numbers(texts: list[bytes], kind: dtypes.DType) -> np.ndarray | None:
+    """The numbers in texts; None if one of them is not to be left to Python, or is no number."""
+    if b"\n".join(texts).translate(None, _PLAIN):
+        return None
+    read, stored = (int, np.int64) if kind.is_integer else (float, np.float64)
+    try:
+        numbers = np.array(list(map(read, texts)), stored)
+    except (ValueError, OverflowError):
+        return None
+    with np.errstate(over="ignore"):
+        made = numbers.astype(kind.as_numpy_dtype)
+    return None if kind.is_integer and (made != numbers).any() else made
+
+
 @string_to_number_op.kernel
 def string_to_number_kernel(node: Node) -> Any:
     kind = node.out_type
@@ -188,21 +202,10 @@ def string_to_number_kernel(node: Node) -> Any:
         return result
 
     one_by_one = to_numbers(number, kind)
-    read, stored = (int, np.int64) if kind.is_integer else (float, np.float64)
 
     def string_to_number(x: Any) -> Any:
-        texts = x.reshape(-1).tolist()
-        if b"\n".join(texts).translate(None, _PLAIN):
-            return one_by_one(x)
-        try:
-            numbers = np.array(list(map(read, texts)), stored)
-        except (ValueError, OverflowError):
-            return one_by_one(x)
-        with np.errstate(over="ignore"):
-            made = numbers.astype(kind.as_numpy_dtype)
-        if kind.is_integer and (made != numbers).any():
-            return one_by_one(x)
-        return torch.from_numpy(made.reshape(x.shape))
+        numbers = plain_numbers(x.reshape(-1).tolist(), kind)
+        return one_by_one(x) if numbers is None else torch.from_numpy(numbers.reshape(x.shape))
 
     return string_to_number
 
