@@ -285,3 +285,12 @@ def test_what_is_written_in_integers_can_be_run_in_integers():
     from stillflow.lite import full_integers, quantized_operators
 
     assert set(full_integers._MANNERS) <= set(quantized_operators.QUANTIZED)
+
+
+def test_old_names_convert_as_well(graph):
+    session, x, y = graph
+    frozen = tf.graph_util.convert_variables_to_constants(session, session.graph_def, ["y"])
+    check(tf.lite.toco_convert(frozen, [x], [y], tf.float32, input_shapes=[[1, 4]]))
+    check(tf.lite.TocoConverter.from_session(session, [x], [y]).convert())
+    with pytest.raises(TypeError, match=r"unexpected arguments \['speed'\]"):
+        tf.lite.toco_convert(frozen, [x], [y], speed=9)

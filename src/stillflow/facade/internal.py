@@ -90,10 +90,11 @@ OBJECTS: dict[str, dict[str, str]] = {
     **internal_training.OBJECTS,
     "tensorflow.python.autograph.core.ag_ctx": {"*": "stillflow.graph.autograph_status"},
     "tensorflow.lite.python.convert": {
-        "ConverterError": "stillflow.lite.settings:ConverterError",
+        "*": "stillflow.lite.settings stillflow.lite.toco",
     },
     "tensorflow.lite.python.lite": {
-        "*": "stillflow.lite.converter stillflow.lite.settings stillflow.lite.interpreter",
+        "*": "stillflow.lite.converter stillflow.lite.settings stillflow.lite.interpreter "
+        "stillflow.lite.toco",
     },
     "tensorflow.lite.python.lite_constants": {"*": "stillflow.lite.settings"},
     "tensorflow.python.client.device_lib": {

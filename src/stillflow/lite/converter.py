@@ -18,7 +18,6 @@ from stillflow.lite.settings import ConverterError, OpsSet, Optimize, Representa
 from stillflow.lite.weights import quantize_weights, store_halves
 from stillflow.protos import GraphDef
 from stillflow.train.graph_util import convert_variables_to_constants
-from stillflow.util.deprecation import deprecated
 
 
 class _Converter:
@@ -420,22 +419,6 @@ class TFLiteConverterV2(_Converter):
         ):
             setattr(converter, name, getattr(self, name))
         return converter.convert()
-
-
-@export("lite.TocoConverter")
-class TocoConverter:
-    """What `TFLiteConverter` was called."""
-
-
-for _name in ("session", "frozen_graph", "saved_model", "keras_model_file"):
-    _method = getattr(TFLiteConverter, f"from_{_name}")
-    setattr(
-        TocoConverter,
-        f"from_{_name}",
-        staticmethod(
-            deprecated(None, f"Use `lite.TFLiteConverter.from_{_name}` instead.")(_method)
-        ),
-    )
 
 
 def _warn(name: str, instead: str) -> None:
