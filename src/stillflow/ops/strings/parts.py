@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,12 @@ def _cut(units: Any, pos: int, length: int) -> Any:
     return units[start:] if length < 0 else units[start : start + length]
 
 
+def _slice(pos: int, length: int) -> slice:
+    """What `_cut` takes out of anything that is not too short."""
+    stop = pos + length
+    return slice(pos, None if length < 0 or pos < 0 <= stop else stop)
+
+
 _CHARACTER = re.compile(rb"[\x80-\xbf]+|[^\x80-\xbf][\x80-\xbf]*")
 
 
@@ -72,6 +79,11 @@ def substr_kernel(node: Node) -> Any:
     by_character = node.unit == b"UTF8_CHAR"
 
     def substr(x: Any, pos: Any, length: Any) -> Any:
+        if pos.ndim == 0 and not by_character:
+            texts, start = x.reshape(-1).tolist(), int(pos)
+            if min(map(len, texts), default=abs(start)) >= abs(start):
+                part = itemgetter(_slice(start, int(length)))
+                return strings_of(list(map(part, texts)), x.shape)
         texts, starts, lengths = np.broadcast_arrays(
             x, np.array(pos.tolist(), object), np.array(length.tolist(), object)
         )
