@@ -7,6 +7,8 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+from stillflow.ops.functional import intermediates
+
 
 class CallContext(threading.local):
     """The innermost call of a layer in this thread.
@@ -40,3 +42,4 @@ class CallContext(threading.local):
 
 
 call_context = CallContext()
+intermediates.builds_layer = lambda: call_context.layer is not None

@@ -234,6 +234,23 @@ def recurrent(tf):
                setup=[tf.global_variables_initializer()])
 
 
+@as_functions
+def layers_that_give_all(tf):
+    x = tf.placeholder(tf.float32, [2], name="x")
+
+    class Grows(tf.layers.Layer):
+        def call(self, inputs):
+            y = tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * inputs), [0, inputs])[1]
+            return tf.cond(tf.reduce_sum(y) > 3.0, lambda: y * 2.0, lambda: tf.exp(y))
+
+    y = Grows()(x)
+    tf.experimental.output_all_intermediates(True)
+    z = tf.cond(tf.reduce_sum(x) > 3.0, lambda: y * 2.0, lambda: tf.exp(y), name="outside")
+    tf.experimental.output_all_intermediates(None)
+    return Run({"y": y, "z": z, "dx": tf.gradients(y + z, x)}, [{x: [1.0, 2.0]}, {x: [0.1, 0.2]}],
+               steps=2)
+
+
 @program
 def functions_with_branches_and_loops(tf):
     v = tf.get_variable("v", initializer=2.0, use_resource=True)

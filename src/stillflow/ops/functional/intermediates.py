@@ -18,7 +18,8 @@ from stillflow.ops.functional.nodes import (
 )
 
 wanted: bool | None = None
-builds_layer: Callable[[], bool] = lambda: False  # noqa: E731  (Keras says when it does)
+# Whether a layer is being built; the module that has layers says so.
+builds_layer: Callable[[], bool] | None = None
 
 
 @export("experimental.output_all_intermediates")
@@ -38,7 +39,7 @@ def outputs_all_intermediates() -> bool:
         return wanted
     if in_defun() or in_xla_graph(get_default_graph()):
         return False
-    return builds_layer()
+    return builds_layer is not None and builds_layer()
 
 
 def in_defun() -> bool:
