@@ -2,12 +2,14 @@
 
 A file that has been written is safe from a kill: the operating system has it. To be safe from a
 loss of power it has to be on the disk, and waiting for that takes several times as long as writing.
-So a thread waits for it, the newest files first, and the program waits only before it deletes the
-last checkpoint that is known to be on the disk; not even then if it saves every few seconds. The
-end of the program waits too. What is deleted goes by the same thread: that takes its time as well.
+So a thread waits for it, the newest files first, once the program has not saved for a second: what
+goes to the disk is in the way of whoever writes, renames and deletes. The program waits only before
+it deletes the last checkpoint that is known to be on the disk; not even then if it saves every few
+seconds. The end of the program waits too. What is deleted goes by the same thread: that takes its
+time as well.
 
 A checkpoint that replaces one of the same prefix does so at once, before it is on the disk: a loss
-of power in the second after that may take both. TensorFlow, which never waits, risks that, too.
+of power in the seconds after that may take both. TensorFlow, which never waits, risks that, too.
 With STILLFLOW_SYNC_SAVES=1 in the environment every save waits, and nothing can be lost.
 """
 
@@ -16,16 +18,16 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from stillflow.files import atomic
 from stillflow.files.failures import from_os
 from stillflow.files.local_path import is_remote, plain_path
 from stillflow.platform import tf_logging as logging
 
-# The state file is replaced right after a save, which waits for what is on its way to the disk.
-_PAUSE = 0.03
+_PAUSE = 0.03  # seconds between looks at what there is to do
+_QUIET = 1.0  # seconds without a save before one goes to the disk
 _LARGE = 1 << 20
 _OFTEN = 5.0  # seconds; who saves that often is not made to wait for the disk
 _VARIABLE = "STILLFLOW_SYNC_SAVES"
@@ -61,7 +63,7 @@ def sync(paths: Sequence[str]) -> None:
 
 
 class WriteBack:
-    """Takes checkpoints to the disk in a thread, which the end of the program waits for."""
+    """Takes checkpoints to the disk in a thread that lasts as long as there is something to do."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -71,7 +73,8 @@ class WriteBack:
         self._removed: list[int] = []
         self._current: str | None = None
         self._working = False
-        self._thread: ThreadPoolExecutor | None = None
+        self._due = 0.0  # when the thread may begin
+        self._urged = 0  # by how many who wait for it
 
     def add(self, prefix: str, paths: Sequence[str]) -> None:
         """Has the files of a checkpoint, complete and under their names, taken to the disk."""
@@ -84,6 +87,7 @@ class WriteBack:
             self._waiting.pop(key, None)
             self._waiting[key] = tuple(paths)
             self._added[key] = time.monotonic()
+            self._due = self._added[key] + _QUIET
         self._start()
 
     def remove(self, path: str) -> None:
@@ -109,10 +113,8 @@ class WriteBack:
             if self._working:
                 return
             self._working = True
-            if self._thread is None:
-                self._thread = ThreadPoolExecutor(1, "write back")
         try:
-            self._thread.submit(self._work)
+            threading.Thread(target=self._work, name="write back").start()
         except RuntimeError:  # the interpreter is ending, or there are too many threads
             self._work()
 
@@ -129,7 +131,7 @@ class WriteBack:
         Raises:
           OpError: If the disk has refused one of the files.
         """
-        with self._changed:
+        with self._urging():
             self._changed.wait_for(lambda: not self._working)
             for error in self._failed.values():
                 raise error
@@ -142,7 +144,7 @@ class WriteBack:
         """
         keys = {_key(prefix) for prefix in prefixes}
         new = time.monotonic() - _OFTEN
-        with self._changed:
+        with self._urging():
             if all(self._added.get(key, 0.0) > new for key in keys):
                 return
             while keys:
@@ -153,6 +155,19 @@ class WriteBack:
                 if not waiting:
                     raise self._failed[failed.pop()]
                 self._changed.wait()
+
+    @contextmanager
+    def _urging(self) -> Iterator[None]:
+        with self._changed:
+            self._urged += 1
+            try:
+                yield
+            finally:
+                self._urged -= 1
+
+    def _may_begin(self) -> bool:
+        over = not threading.main_thread().is_alive()
+        return bool(self._urged or over or time.monotonic() >= self._due)
 
     def _work(self) -> None:
         while True:
@@ -166,7 +181,7 @@ class WriteBack:
                 if not self._working:
                     return
                 paths: Sequence[str] = ()
-                if self._waiting:
+                if self._waiting and self._may_begin():
                     self._current, paths = self._waiting.popitem()
             for descriptor in removed:
                 os.close(descriptor)
