@@ -91,3 +91,28 @@ def test_after_a_mistake_the_next_element_follows(context: Context) -> None:
     with pytest.raises(ValueError, match="one"):
         next(calls)
     assert next(calls) == (2,)
+
+
+def test_an_interrupted_run_loses_no_element(context: Context) -> None:
+    class Interrupted(Numbers):
+        """Ctrl-C before the eleventh number."""
+
+        pressed = False
+
+        def __next__(self) -> Any:
+            (number,) = super().__next__()
+            if number == 9 and not self.pressed:
+                self.pressed = True
+                self.rest = iter(range(9, 40))
+                raise KeyboardInterrupt
+            return (number,)
+
+    def together(elements: Any) -> Any:
+        return [(2 * number,) for (number,) in elements]
+
+    calls = Parallel(context, Interrupted(), callers(0, []), 2, pure=True, together=together)
+    found: list[Any] = []
+    with pytest.raises(KeyboardInterrupt):
+        found.extend(calls)
+    found += calls
+    assert found == [(2 * number,) for number in range(40)]

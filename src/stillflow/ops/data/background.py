@@ -247,7 +247,8 @@ class Parallel(Walk):
         self.patience = _PATIENCE if pure and context.stats is None else 0
         self.together = together
         self.run = RunLength()
-        self.made: deque[Any] = deque()  # together with results that were taken
+        self.read: list[Any] = []  # elements whose results are still to be made
+        self.made: deque[Any] = deque()  # results, together with others that were taken
 
     def __next__(self) -> Any:
         if self.made:
@@ -290,18 +291,19 @@ class Parallel(Walk):
     def _take_run(self) -> int:
         """Makes the results for the elements of the next run; gives their number, at least 1."""
         assert self.together is not None
-        elements: list[Any] = []
+        elements = self.read  # some, if the run before was interrupted
         slots = self.work.slots
         while len(elements) < self.run.size and not slots:
             try:
                 elements.append(next(self.source))
-            except BaseException as error:  # in its place, as the results of calls
+            except Exception as error:  # in its place, as the results of calls
                 slots.append(_Slot(error=error))
         results = self.together(elements) if len(elements) > 1 else None
         if results is None:
             slots.extendleft([_called(self.work.call, element) for element in elements][::-1])
         else:
             self.made.extend(results)
+        self.read = []
         return len(self.made) + len(slots)
 
     def save(self, state: State) -> None:
@@ -343,7 +345,7 @@ class _Slot:
 def _called(call: Callable[[Any], Any], element: Any) -> _Slot:
     try:
         return _Slot(call(element))
-    except BaseException as error:  # it belongs to whoever takes the result
+    except Exception as error:  # it belongs to whoever takes the result
         return _Slot(error=error)
 
 
