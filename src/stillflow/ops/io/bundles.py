@@ -16,7 +16,6 @@ from stillflow.files.filesystem import file_system
 from stillflow.files.tensor_slice import parse_shape_and_slice
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
-from stillflow.graph.dtypes import DType, variant
 from stillflow.graph.node import Node
 from stillflow.ops.io.stored import from_stored, path_in, shape_text, to_stored
 from stillflow.ops.io.variants import decode_array, encode_array
@@ -136,6 +135,7 @@ def slice_dims(spec: bytes) -> Any:
 @restore_v2_op.kernel
 def restore_v2_kernel(node: Any) -> Any:
     dtypes, device = list(node.dtypes), node.device
+    numbers = [dtype.as_datatype_enum for dtype in dtypes]
     # Assign copies what it is given, so that may stay in the file.
     copied = [_is_copied(tensor) for tensor in node.op.outputs]
 
@@ -145,11 +145,13 @@ def restore_v2_kernel(node: Any) -> Any:
         _check_inputs(prefix, names, specs)
         reader = checkpoint_reader.open_checkpoint(path_in(prefix))
         arrays = _read_all(
-            reader, names.tolist(), [spec.decode() for spec in specs], dtypes, copied
+            reader, names.tolist(), [spec.decode() for spec in specs], numbers, copied
         )
         values = [
-            decode_array(array) if dtype == variant else from_stored(array, dtype, device)
-            for array, dtype in zip(arrays, dtypes)
+            decode_array(array)
+            if number == tensor_types.VARIANT
+            else from_stored(array, dtype, device)
+            for array, dtype, number in zip(arrays, dtypes, numbers)
         ]
         for value, is_copied in zip(values, copied):
             if is_copied and value.nbytes >= _LARGE and _is_on_cpu(value):
@@ -169,9 +171,8 @@ def _is_copied(tensor: Any) -> bool:
 
 
 def _read_all(
-    reader: Any, names: list[bytes], specs: list[str], dtypes: list[DType], copied: list[bool]
+    reader: Any, names: list[bytes], specs: list[str], numbers: list[int], copied: list[bool]
 ) -> list[Any]:
-    numbers = [dtype.as_datatype_enum for dtype in dtypes]
     sizes = [0] * len(names)
     found: dict[bytes, np.ndarray] = {}
     if isinstance(reader, BundleReader):
