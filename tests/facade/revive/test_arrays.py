@@ -18,3 +18,16 @@ def test_arrays_of_uneven_lists(launcher):  # noqa: F811
         """)
     assert out.splitlines() == ["object (2,) [3] (2,)", "1 (2,) int64", "refused"]
     assert said.count("np.array takes lists of different lengths") == 1
+
+
+def test_functions_that_gave_lists_give_lists(launcher):  # noqa: F811
+    out, _ = launcher.program("""
+        import numpy as np
+        grid = np.meshgrid([1, 2], [3])
+        grid.append(np.ones(1))
+        print(len(grid), type(np.atleast_1d(1, 2)), type(np.broadcast_arrays(1, [2])))
+        print(type(np.atleast_1d(1)), np.mgrid[:2].tolist())
+        """)
+    assert out.splitlines() == [
+        "3 <class 'list'> <class 'list'>", "<class 'numpy.ndarray'> [0, 1]",
+    ]

@@ -2,13 +2,15 @@
 
 ``np.load`` reads arrays of Python objects, as it did before NumPy 1.16.3; ``np.reshape`` takes the
 shape as ``newshape``, which NumPy 2.4 has dropped; ``np.array`` makes an array of lists from lists
-of different lengths, which NumPy 1.24 has stopped to do.
+of different lengths, which NumPy 1.24 has stopped to do; ``np.meshgrid`` and its like return lists,
+to which programs append, where NumPy 2 returns tuples.
 """
 
 from __future__ import annotations
 
 import functools
 import sys
+from types import FrameType
 from typing import Any
 
 from stillflow.facade.revive.after import after_import
@@ -17,6 +19,7 @@ from stillflow.facade.say import say
 _REFUSAL = "allow_pickle=False"
 _UNEVEN = "inhomogeneous"
 _OF_TODAY = ("numpy", "stillflow", "torch")
+_LISTS = ("meshgrid", "broadcast_arrays", "atleast_1d", "atleast_2d", "atleast_3d")
 
 
 def activate() -> None:
@@ -24,6 +27,7 @@ def activate() -> None:
     after_import("numpy", _patch_load)
     after_import("numpy", _patch_reshape)
     after_import("numpy", _patch_array)
+    after_import("numpy", _patch_lists)
 
 
 def _patch_reshape(numpy: Any) -> None:
@@ -39,6 +43,22 @@ def _patch_reshape(numpy: Any) -> None:
     numpy.reshape = reshape
 
 
+def _patch_lists(numpy: Any) -> None:
+    for name in _LISTS:
+        setattr(numpy, name, _returning_lists(getattr(numpy, name)))
+
+
+def _returning_lists(plain: Any) -> Any:
+    @functools.wraps(plain)
+    def call(*args: Any, **options: Any) -> Any:
+        result = plain(*args, **options)
+        if type(result) is tuple and not _is_of_today(sys._getframe(1)):
+            return list(result)
+        return result
+
+    return call
+
+
 def _patch_array(numpy: Any) -> None:
     array = numpy.array
     for name in ("array", "asarray", "ndim", "shape", "size"):
@@ -51,9 +71,7 @@ def _taking_uneven_lists(plain: Any, array: Any) -> Any:
         try:
             return plain(*args, **options)
         except ValueError as error:
-            # Libraries of today rely on the refusal.
-            caller = str(sys._getframe(1).f_globals.get("__name__", ""))
-            if _UNEVEN not in str(error) or caller.partition(".")[0] in _OF_TODAY:
+            if _UNEVEN not in str(error) or _is_of_today(sys._getframe(1)):
                 raise
             if not args or len(args) > 1 or options.get("dtype") is not None:
                 raise
@@ -61,6 +79,12 @@ def _taking_uneven_lists(plain: Any, array: Any) -> Any:
         return plain(array(args[0], dtype=object), **options)
 
     return make
+
+
+def _is_of_today(caller: FrameType) -> bool:
+    """Whether a library of today calls, which relies on what NumPy does now."""
+    module = str(caller.f_globals.get("__name__", ""))
+    return module.partition(".")[0] in _OF_TODAY
 
 
 def _patch_load(numpy: Any) -> None:
