@@ -63,13 +63,14 @@ class Inliner:
         self.made: list[Operation] = []
         # What runs although no result needs it: functions that are called run as a whole.
         self.kept: list[Operation] = []
+        self.fed: set[Tensor] = set()
         self._late: list[tuple[Operation, int, Tensor, Scope]] = []
 
     def top(self, ops: Sequence[Operation], fed: Collection[Tensor]) -> Scope:
         """Copies the operations of a run; fed tensors are copied without what makes them."""
         scope = Scope()
-        for tensor in fed:
-            scope.tensors[tensor] = tensor.__copy__()
+        scope.tensors.update((tensor, tensor.__copy__()) for tensor in fed)
+        self.fed = set(scope.tensors.values())
         self.copy_all(ops, scope)
         for op, index, tensor, inner in self._late:
             op._inputs[index] = self.use(inner.tensors[tensor], op)
@@ -286,7 +287,8 @@ def body_effects(body: FuncGraph) -> list[Operation]:
 def _inline_call(
     inliner: Inliner, call: Call, function: LibraryFunction | str, body: FuncGraph
 ) -> tuple[list[Tensor], Operation]:
-    waits = [*call.controls, *(tensor.op for tensor in call.inputs)]
+    # What makes a fed tensor does not run.
+    waits = [*call.controls, *(t.op for t in call.inputs if t not in inliner.fed)]
     pivot = inliner.pivot(f"{call.name}/begin", waits, call.op) if waits else None
     outputs, done = inliner.body(function, body, call.inputs, pivot, call)
     if pivot is not None:
@@ -392,5 +394,4 @@ def inline(
     scope = inliner.top(ops, fed)
     wanted = [scope.tensors.get(tensor, tensor) for tensor in tensors]
     run = [scope.ops[op] for op in targets if op in scope.ops]
-    fed = [scope.tensors[tensor] for tensor in fed]
-    return needed_ops(wanted, [*run, *inliner.kept], fed), scope
+    return needed_ops(wanted, [*run, *inliner.kept], inliner.fed), scope
