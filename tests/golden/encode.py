@@ -17,6 +17,8 @@ import numpy as np
 PROCESS_WIDE_NUMBER = re.compile(
     r"^(CustomGradient-|(?:Stateful)?PartitionedCall-|pyfunc_|__inference_.*_|__forward_.*_)\d+$"
 )
+#: Two entries of a map in calls of functions, which TensorFlow writes in any order.
+_DEVICE_COUNTS = b"\n\x07\n\x03GPU\x10\x00", b"\n\x07\n\x03CPU\x10\x01"
 #: The same inside of names of functions: branches, loops, and what differentiates functions.
 _NUMBERS_INSIDE = re.compile(r"(_(?:true|false|cond|body|grad|branch\d+)|^__.*?)_\d+(?=_|$)")
 
@@ -127,6 +129,8 @@ def _encode_scalar(field: Any, value: Any) -> Any:
     if isinstance(value, str):
         return PROCESS_WIDE_NUMBER.sub(r"\1N", value)
     if isinstance(value, bytes):
+        first, second = _DEVICE_COUNTS
+        value = value.replace(first + second, second + first)
         return PROCESS_WIDE_NUMBER.sub(r"\1N", value.decode("latin-1"))
     if isinstance(value, float) and not math.isfinite(value):
         return repr(value)

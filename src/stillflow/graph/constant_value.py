@@ -59,6 +59,8 @@ class Known:
     """Where `partial_shape` looks things up: here, what the graph knows statically."""
 
     fed: Collection[Tensor] = ()
+    # Whether arguments of functions count as what they stand for outside.
+    looks_outside = False
 
     @staticmethod
     def value(tensor: Tensor) -> np.ndarray | None:
@@ -69,6 +71,22 @@ class Known:
         return tensor._dims
 
 
+class KnownOutside(Known):
+    """The same, outside of functions too."""
+
+    looks_outside = True
+
+
+def _outside(tensor: Tensor) -> Tensor:
+    """What a tensor is outside of the functions that captured it."""
+    while getattr(tensor.graph, "is_legacy", True) is False:
+        source: Tensor = tensor.graph.source_of(tensor)  # type: ignore[attr-defined]
+        if source is tensor:
+            break
+        tensor = source
+    return tensor
+
+
 def partial_shape(tensor: Tensor, known: Any = Known) -> Dims:
     """Reads an integer vector as a shape, None for every element that is not known.
 
@@ -77,6 +95,8 @@ def partial_shape(tensor: Tensor, known: Any = Known) -> Dims:
       known: an object with `value(tensor)`, `dims(tensor)` and `fed`, tensors whose operations
         tell nothing of them; by default the static facts.
     """
+    if getattr(known, "looks_outside", False):
+        tensor = _outside(tensor)
     value = known.value(tensor)
     if value is not None:
         if value.ndim > 1:

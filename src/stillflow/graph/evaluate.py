@@ -50,6 +50,12 @@ class Evaluated(Known):
         return tensor._dims
 
 
+class EvaluatedOutside(Evaluated):
+    """The same, outside of functions too."""
+
+    looks_outside = True
+
+
 def _evaluate(op: Operation, visited: set[Operation]) -> bool:
     """Computes the values of an operation's outputs; says whether they are known."""
     stack = [op]

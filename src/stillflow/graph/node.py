@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from stillflow.graph.constant_value import Dims, Known, constant_value, partial_shape
+from stillflow.graph.constant_value import (
+    Dims,
+    Known,
+    KnownOutside,
+    constant_value,
+    partial_shape,
+)
 from stillflow.graph.dims import from_values
-from stillflow.graph.evaluate import Evaluated, evaluated
+from stillflow.graph.evaluate import Evaluated, EvaluatedOutside, evaluated
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,6 +24,10 @@ if TYPE_CHECKING:
 
 # Shapes that TF puts together from what is known of each element; negative ones are not known.
 _READ_IN_PARTS = frozenset(("Shape", "ShapeN", "Pack", "Concat", "ConcatV2", "StridedSlice"))
+
+
+# Whose shape TF tells by what is outside of the function that an operation is in.
+_LOOKING_OUTSIDE = frozenset(("Fill", "Reshape"))
 
 
 class Call(NamedTuple):
@@ -98,6 +108,8 @@ class Node:
             value = self.value_now(tensor)
             if value is not None and value.ndim == 1:
                 return from_values(value.tolist())
+        if self.op.type in _LOOKING_OUTSIDE and not self.planning:
+            return partial_shape(tensor, EvaluatedOutside if self.evaluates else KnownOutside)
         return partial_shape(tensor, Evaluated if self.evaluates else Known)
 
     def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Call:

@@ -111,3 +111,27 @@ def test_the_switch_says_what_graphs_get():
     seen = []
     tf.function(lambda: seen.append(tf.control_flow_v2_enabled()), autograph=False)()
     assert seen == [True]
+
+
+def test_what_gives_a_fed_argument_does_not_run():
+    calls = []
+    x = tf.py_func(lambda: calls.append(1) or np.float32(1.0), [], tf.float32)
+    x.set_shape([])
+    y = tf.function(lambda a: a * 2.0, autograph=False)(x)
+    with tf.Session() as session:
+        assert session.run(y, {x: 4.0}) == 8.0
+        assert not calls
+        assert session.run(y) == 2.0
+
+
+def test_shapes_made_outside_of_a_function_are_known_in_it():
+    sizes, seen = tf.constant([3, 4]), []
+
+    def body(i, x):
+        wide = tf.concat([[5], sizes], 0)
+        seen.append([tf.zeros(wide).shape.as_list(), tf.reshape(x, wide).shape.as_list(),
+                     tf.random_uniform(wide).shape.as_list()])  # fmt: skip
+        return i + 1, x
+
+    tf.while_loop(lambda i, x: i < 3, body, [0, tf.zeros([60])])
+    assert seen == [[[5, 3, 4]] * 3]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph import dims, dtypes
-from stillflow.graph.constant_value import partial_shape
+from stillflow.graph.constant_value import KnownOutside, partial_shape
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dims import Dims
 from stillflow.graph.node import Node
@@ -94,5 +94,5 @@ def set_static_shape(tensor: Tensor, shape: Any, suffix: Any = ()) -> None:
     """
     if not tensor.graph.building_function or tensor.shape.is_fully_defined():
         return
-    known = partial_shape(shape_tensor(shape))
+    known = partial_shape(shape_tensor(shape), KnownOutside)
     tensor.set_shape(TensorShape(known).concatenate(suffix))
