@@ -41,7 +41,6 @@ class Kind(NamedTuple):
       function: what programs call.
       op: its short name.
       stateless, stateful: cards of the node.
-      attrs: the names of its attributes that are functions.
     """
 
     function: str

@@ -32,16 +32,13 @@ from stillflow.ops.functional.nodes import (
     positions,
     rebuilt_body,
 )
-from stillflow.ops.functional.slices_variables import with_slices
+from stillflow.ops.functional.slices_variables import OWN_VARIABLES, with_slices
 from stillflow.ops.functional.traced_graph import TracedGraph
 from stillflow.ops.functional.tracing import trace_body
 from stillflow.ops.gradients import UnconnectedGradients, differentiate, is_trainable
 from stillflow.ops.lists.cards import cards as list_cards
 from stillflow.ops.lists.public import empty_tensor_list, tensor_list_pop_back
 from stillflow.ops.variables.resource import variable_shape_op
-
-# Variables of a gradient's loop before the gradients: its counter, the limit, how often it turns.
-_OWN = 3
 
 
 class _Forward:
@@ -259,8 +256,8 @@ def _gradient_loop(op: Operation, body: _GradientBody, variables: Sequence[Tenso
 
 def _results(made: Sequence[Tensor], grads: Sequence[Any], body: TracedGraph) -> list[Any]:
     """The gradients of the loop's variables, slices where the body gives such."""
-    structures = iter(body.structured_outputs[_OWN:])
-    values = iter(made[_OWN:])
+    structures = iter(body.structured_outputs[OWN_VARIABLES:])
+    values = iter(made[OWN_VARIABLES:])
     results: list[Any] = []
     for grad in grads:
         if grad is None:

@@ -97,9 +97,8 @@ def while_loop(
         _check_types(turn, variables)
         shapes = [output.shape for output in turn.outputs]
         shapes[_OWN : _OWN + len(signature.shapes)] = signature.shapes
-        card = while_op
         with control_dependencies(control_captures((condition, turn))):
-            made = card(
+            made = while_op(  # TF 1.15 builds no StatelessWhile
                 variables,
                 cond=function_attribute(condition),
                 body=function_attribute(turn),

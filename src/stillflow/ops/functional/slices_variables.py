@@ -20,8 +20,8 @@ from stillflow.ops.constants import constant
 from stillflow.ops.functional.nodes import positions
 from stillflow.ops.variables.resource import variable_shape_op
 
-# The gradient's loop has three variables of its own before the gradients.
-_OWN = 3
+# Variables of a gradient's loop before the gradients: its counter, the limit, how often it turns.
+OWN_VARIABLES = 3
 
 
 def with_slices(
@@ -36,7 +36,7 @@ def with_slices(
       forward_inputs: what the loop that is differentiated takes.
     """
     inputs = [x for grad, x in zip(grads, forward_inputs, strict=False) if grad is not None]
-    for x, result in zip(inputs, body.structured_outputs[_OWN:], strict=False):
+    for x, result in zip(inputs, body.structured_outputs[OWN_VARIABLES:], strict=False):
         if not isinstance(result, IndexedSlices):
             continue
         if x.dtype == dtypes.resource:
