@@ -92,3 +92,24 @@ def test_attribute_scopes_take_messages_and_nest():
     assert inner.get_attr("_b") == 3 and outer.get_attr("_a") == b"x"
     with pytest.raises(ValueError, match="has no attr named '_a'"):
         inner.get_attr("_a")
+
+
+def test_every_thread_has_a_default_graph_of_its_own():
+    mine = tf.get_default_graph()
+
+    def work(index, meet):
+        before = tf.get_default_graph()
+        tf.constant(index, name="there")
+        meet()
+        names = [op.name for op in tf.get_default_graph().get_operations()]
+        with mine.as_default():
+            inside = tf.get_default_graph()
+        tf.reset_default_graph()
+        return before, names, inside, tf.get_default_graph()
+
+    found = in_threads(2, work)
+    assert [names for _, names, _, _ in found] == [["there"]] * 2
+    assert all(inside is mine for _, _, inside, _ in found)
+    graphs = {graph for before, _, _, after in found for graph in (before, after)}
+    assert len(graphs | {mine}) == 5
+    assert tf.get_default_graph() is mine

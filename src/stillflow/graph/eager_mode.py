@@ -73,7 +73,7 @@ def enable_eager_execution(
         )
     if graphs.make_global_graph is EagerContext:
         return
-    if graphs._global_graph is not None:
+    if graphs.has_global_graph():
         raise ValueError("tf.enable_eager_execution must be called at program startup.")
     graphs.make_global_graph = EagerContext
 
@@ -83,7 +83,7 @@ def disable_eager_execution() -> None:
     """Makes a graph the default again, as it is from the start."""
     if graphs.make_global_graph is EagerContext:
         graphs.make_global_graph = Graph
-        graphs._global_graph = None
+        graphs.forget_global_graph()
 
 
 @contextlib.contextmanager

@@ -345,14 +345,17 @@ class Graph(Scopes, Collections):
 
 
 class _DefaultGraphs(threading.local):
-    """The stack of `as_default` graphs of this thread."""
+    """The graphs of this thread: those of `as_default`, and the one outside of all of them.
+
+    So threads that build graphs without a word on which one do not meet in it.
+    """
 
     def __init__(self) -> None:
         self.stack: list[Graph] = []
+        self.outermost: Graph | None = None
 
 
 _default = _DefaultGraphs()
-_global_graph: Graph | None = None
 make_global_graph: Callable[[], Graph] = Graph  # what the default graph is to be
 
 
@@ -363,10 +366,19 @@ def get_default_graph() -> Graph:
 
 
 def _global_default_graph() -> Graph:
-    global _global_graph
-    if _global_graph is None:
-        _global_graph = make_global_graph()
-    return _global_graph
+    if _default.outermost is None:
+        _default.outermost = make_global_graph()
+    return _default.outermost
+
+
+def has_global_graph() -> bool:
+    """Whether something was built, or asked for, outside of `as_default` in this thread."""
+    return _default.outermost is not None
+
+
+def forget_global_graph() -> None:
+    """Lets the next use of the graph outside of `as_default` make a new one."""
+    _default.outermost = None
 
 
 def initial_graph() -> Graph:
@@ -392,16 +404,15 @@ def has_default_graph() -> bool:
 
 @export("reset_default_graph")
 def reset_default_graph() -> None:
-    """Replaces the global default graph by an empty one.
+    """Replaces this thread's global default graph by an empty one.
 
     Raises:
       AssertionError: inside `with graph.as_default()`.
     """
-    global _global_graph
     if _default.stack:
         raise AssertionError(
             "Do not use tf.reset_default_graph() to clear "
             "nested graphs. If you need a cleared graph, "
             "exit the nesting and create a new graph."
         )
-    _global_graph = None
+    forget_global_graph()
