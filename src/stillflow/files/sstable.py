@@ -274,13 +274,3 @@ def _block_entries(block: memoryview) -> Iterator[tuple[bytes, memoryview]]:
         position += fresh
         yield key, block[position : position + size]
         position += size
-
-
-def is_table(path: str) -> bool:
-    """Whether the file ends as a table does; False if it cannot be read."""
-    try:
-        with open(path, "rb") as file:
-            file.seek(-8, 2)
-            return struct.unpack("<Q", file.read(8))[0] == MAGIC
-    except (OSError, struct.error):
-        return False
