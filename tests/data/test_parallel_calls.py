@@ -7,8 +7,11 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
+import stillflow as tf
+from stillflow.data import threadpool
 from stillflow.ops.data.background import Parallel
 from stillflow.ops.data.pipeline import Context
 from stillflow.ops.data.walk import Walk
@@ -116,3 +119,21 @@ def test_an_interrupted_run_loses_no_element(context: Context) -> None:
         found.extend(calls)
     found += calls
     assert found == [(2 * number,) for number in range(40)]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_pool_limits_the_threads_that_call(threads):
+    with tf.Graph().as_default(), tf.Session() as session:
+        def caller(_):
+            time.sleep(0.002)
+            return np.int64(threading.get_ident())
+
+        dataset = tf.data.Dataset.range(40).map(
+            lambda x: tf.py_func(caller, [x], tf.int64), num_parallel_calls=8
+        )
+        pool = threadpool.PrivateThreadPool(threads, display_name="few")
+        dataset = threadpool.override_threadpool(dataset, pool)
+        iterator = tf.compat.v1.data.make_initializable_iterator(dataset)
+        session.run(iterator.initializer)
+        element = iterator.get_next()
+        assert len({int(session.run(element)) for _ in range(40)}) == threads

@@ -10,6 +10,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.ops.data import wrappers as cards
 from stillflow.ops.data.stats import set_stats_aggregator_dataset_op
+from stillflow.ops.data.thread_pools import private_thread_pool_dataset_op
 
 
 class _OptionsDataset(UnaryUnchangedStructureDataset):
@@ -111,7 +112,7 @@ class _PrivateThreadPoolDataset(UnaryUnchangedStructureDataset):
         self._num_threads = convert_to_tensor(num_threads, dtype=dtypes.int64, name="num_threads")
         super().__init__(
             input_dataset,
-            cards.private_thread_pool_dataset_op(
+            private_thread_pool_dataset_op(
                 input_dataset._variant_tensor, self._num_threads, **self._flat_structure
             ),
         )

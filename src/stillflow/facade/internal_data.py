@@ -20,6 +20,8 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     f"{_EXPERIMENTAL}.stats_aggregator": {"*": "stillflow.data.stats"},
     f"{_EXPERIMENTAL}.stats_ops": {"*": "stillflow.data.stats"},
+    f"{_EXPERIMENTAL}.threadpool": {"*": "stillflow.data.threadpool"},
+    "tensorflow.contrib.data.python.ops.threadpool": {"*": "stillflow.data.threadpool"},
     "tensorflow.contrib.data.python.ops.batching": {
         "_RestructuredDataset": "stillflow.contrib.data.transformations:_RestructuredDataset",
     },

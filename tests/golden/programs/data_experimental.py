@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 
 from ..registry import Run, program, raised
@@ -333,4 +335,34 @@ def failing_batches(tf):
         Run({"x": element}, fails=True),
         Run({"x": element}),
         Run({"x": element}, fails=True),
+    ]
+
+
+def _threadpool(tf):
+    if tf.__name__ == "stillflow":
+        return importlib.import_module("stillflow.data.threadpool")
+    return importlib.import_module("tensorflow.contrib.data.python.ops.threadpool")
+
+
+@program
+def pools_of_threads(tf):
+    threadpool = _threadpool(tf)
+    pool = threadpool.PrivateThreadPool(2, display_name="two", max_intra_op_parallelism=3)
+    dataset = _count(tf, 4).map(lambda x: x * x, num_parallel_calls=4)
+    dataset = threadpool.override_threadpool(dataset, pool)
+    iterator = tf.compat.v1.data.make_initializable_iterator(dataset)
+    return Run({"x": iterator.get_next()}, setup=[iterator.initializer], steps=4)
+
+
+@program
+def pools_without_threads(tf):
+    threadpool = _threadpool(tf)
+    pool = threadpool.PrivateThreadPool(0, display_name="none")
+    dataset = threadpool.override_threadpool(_count(tf, 4), pool)
+    iterator = tf.compat.v1.data.make_initializable_iterator(dataset)
+    options = tf.data.Options()
+    options.experimental_threading.private_threadpool_size = -1
+    other = _count(tf, 4).with_options(options).make_initializable_iterator()
+    return [
+        Run(setup=[iterator.initializer], fails=True), Run(setup=[other.initializer], fails=True)
     ]

@@ -241,8 +241,8 @@ class Parallel(Walk):
         self.name = name
         self.context = context
         self.source = source
-        self.work = _Work(source, call, threads, ordered)
-        self.threads = threads
+        self.threads = min(threads, context.most_threads or threads)
+        self.work = _Work(source, call, self.threads, ordered)
         self.started = False
         self.patience = _PATIENCE if pure and context.stats is None else 0
         self.together = together

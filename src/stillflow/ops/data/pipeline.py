@@ -37,6 +37,7 @@ class Context:
         self.fuses = False  # whether a shuffle and a repeat are one, as TensorFlow makes them
         self.stats: Any = None  # what numbers are reported to
         self.sloppy = False  # whether results of parallel work may come as they are ready
+        self.most_threads: int | None = None  # how many threads parallel work may have
 
     @property
     def closed(self) -> bool:
@@ -54,6 +55,12 @@ class Context:
         """The same context, where numbers are reported to an aggregator."""
         same = copy.copy(self)
         same.stats = stats
+        return same
+
+    def limited(self, most_threads: int) -> Context:
+        """The same context, where parallel work has no more threads than these."""
+        same = copy.copy(self)
+        same.most_threads = most_threads
         return same
 
     def state(self, prefix: str, create: Callable[[], Any]) -> Any:

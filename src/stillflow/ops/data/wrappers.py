@@ -33,7 +33,6 @@ optimize_dataset_op = unary(
 max_intra_op_parallelism_dataset_op = unary(
     "MaxIntraOpParallelismDataset", "max_intra_op_parallelism: int64", TYPED
 )
-private_thread_pool_dataset_op = unary("PrivateThreadPoolDataset", "num_threads: int64", TYPED)
 non_serializable_dataset_op = unary("NonSerializableDataset", "", TYPED)
 assert_next_dataset_op = unary("AssertNextDataset", "transformations: string", TYPED)
 ignore_errors_dataset_op = unary("IgnoreErrorsDataset", "", TYPED)
@@ -70,22 +69,14 @@ def optimize_dataset_kernel(node: Node) -> Any:
     return run
 
 
-def _checked(message: str) -> Any:
-    def kernel(node: Node) -> Any:
-        def run(value: Any, number: Any) -> Dataset:
-            if scalar(number) < 0 or (scalar(number) == 0 and "greater" in message):
-                raise invalid(message)
-            return as_dataset(value)
+@max_intra_op_parallelism_dataset_op.kernel
+def max_intra_op_parallelism_dataset_kernel(node: Node) -> Any:
+    def run(value: Any, number: Any) -> Dataset:
+        if scalar(number) <= 0:
+            raise invalid("`max_intra_op_parallelism` must be greater than zero.")
+        return as_dataset(value)
 
-        return run
-
-    return kernel
-
-
-max_intra_op_parallelism_dataset_op.kernel(
-    _checked("`max_intra_op_parallelism` must be greater than zero.")
-)
-private_thread_pool_dataset_op.kernel(_checked("`num_threads` must be greater than zero."))
+    return run
 
 
 class _Tolerant(Walk):
