@@ -207,21 +207,27 @@ def _mirror_pad(e: Emission) -> None:
     e.add("MIRROR_PAD", [e.inputs[0], e.integers(1)], "MirrorPad", mode=mode)
 
 
-@_emits("Conv2D")
-def _convolution(e: Emission) -> None:
+def _window_sizes(e: Emission) -> dict[str, int]:
+    """The options that all convolutions share."""
     stride_h, stride_w = e.window("strides")
     dilation_h, dilation_w = e.window("dilations")
-    sizes = {
+    return {
         "padding": e.padding,
         "stride_h": stride_h,
         "stride_w": stride_w,
         "dilation_h": dilation_h,
         "dilation_w": dilation_w,
     }
+
+
+@_emits("Conv2D")
+def _convolution(e: Emission) -> None:
+    sizes = _window_sizes(e)
     filters = e.constant(1)
     # With one channel there is nothing to sum over: by channel is the same, and faster.
-    if filters.shape[2] == 1 and filters.shape[3] > 1 and stride_h == stride_w:
-        _by_channel(e, filters, sizes, dilation_h != 1 or dilation_w != 1)
+    is_square = sizes["stride_h"] == sizes["stride_w"]
+    if filters.shape[2] == 1 and filters.shape[3] > 1 and is_square:
+        _by_channel(e, filters, sizes)
         return
     kernel = e.keep(e.inputs[1], np.ascontiguousarray(filters.transpose(3, 0, 1, 2)))
     e.add("CONV_2D", [e.inputs[0], kernel, _no_bias(e, filters.shape[3])], "Conv2D", **sizes)
@@ -229,19 +235,12 @@ def _convolution(e: Emission) -> None:
 
 @_emits("DepthwiseConv2dNative")
 def _depthwise_convolution(e: Emission) -> None:
-    stride_h, stride_w = e.window("strides")
-    dilation_h, dilation_w = e.window("dilations")
-    sizes = {
-        "padding": e.padding,
-        "stride_h": stride_h,
-        "stride_w": stride_w,
-        "dilation_h": dilation_h,
-        "dilation_w": dilation_w,
-    }
-    _by_channel(e, e.constant(1), sizes, dilation_h != 1 or dilation_w != 1)
+    sizes = _window_sizes(e)
+    _by_channel(e, e.constant(1), sizes)
 
 
-def _by_channel(e: Emission, filters: Array, sizes: dict[str, int], is_dilated: bool) -> None:
+def _by_channel(e: Emission, filters: Array, sizes: dict[str, int]) -> None:
+    is_dilated = sizes["dilation_h"] != 1 or sizes["dilation_w"] != 1
     height, width, depth, multiplier = filters.shape
     kernel = e.keep(e.inputs[1], filters.reshape(1, height, width, depth * multiplier))
     e.add(

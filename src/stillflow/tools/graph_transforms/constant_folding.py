@@ -16,7 +16,7 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_proto import to_proto
 from stillflow.protos import GraphDef, NodeDef
 from stillflow.tools.graph_transforms.context import Context, invalid, transforms
-from stillflow.tools.graph_transforms.nodes import changed, node_name
+from stillflow.tools.graph_transforms.nodes import changed, imported, node_name
 
 # No two constants have one, so that graphs can be folded again.
 _NUMBERS = itertools.count()
@@ -34,7 +34,7 @@ def fold_constants(graph_def: Any, context: Context) -> Any:
     """Computes what does not depend on inputs, and leaves out what outputs do not need."""
     if context.flag("clear_output_shapes", True):
         graph_def = changed(graph_def, lambda node: node.attr.pop("_output_shapes", None))
-    graph = _imported(graph_def)
+    graph = imported(graph_def)
     fed = {_tensor(graph, name) for name in context.inputs}
     folded = _Folding(graph, fed, context).values()
     replacements: dict[Tensor, Any] = {}
@@ -47,16 +47,6 @@ def fold_constants(graph_def: Any, context: Context) -> Any:
     names.update({tensor: tensor.name for tensor in fed})
     nodes = [_node(op, names) for op in graph.get_operations()]
     return _needed([*nodes, *replacements.values()], fed, context)
-
-
-def _imported(graph_def: Any) -> Any:
-    graph = tf.Graph()
-    with graph.as_default():
-        try:
-            tf.import_graph_def(graph_def, name="")
-        except ValueError as error:
-            raise invalid(str(error)) from None
-    return graph
 
 
 def _tensor(graph: Any, name: str) -> Tensor:

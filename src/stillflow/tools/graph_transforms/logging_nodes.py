@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-import stillflow as tf
 from stillflow.protos import GraphDef
 from stillflow.tools.graph_transforms.context import Context, invalid, transforms
-from stillflow.tools.graph_transforms.nodes import canonical, node_name, renamed_inputs
+from stillflow.tools.graph_transforms.nodes import canonical, imported, node_name, renamed_inputs
 
 _SUFFIX = "__print__"
 
@@ -51,13 +50,7 @@ def insert_logging(graph_def: Any, context: Context) -> Any:
 
 
 def _output_types(graph_def: Any) -> dict[str, list[int]]:
-    graph = tf.Graph()
-    with graph.as_default():
-        try:
-            tf.import_graph_def(graph_def, name="")
-        except ValueError as error:
-            raise invalid(str(error)) from None
     return {
         op.name: [tensor.dtype.as_datatype_enum for tensor in op.outputs]
-        for op in graph.get_operations()
+        for op in imported(graph_def).get_operations()
     }

@@ -10,6 +10,8 @@ import numpy as np
 
 from stillflow import errors
 from stillflow.graph import dtypes
+from stillflow.graph.graph import Graph
+from stillflow.graph.importer import import_graph_def
 from stillflow.graph.tensor_proto import make_ndarray
 from stillflow.platform import tf_logging as logging
 from stillflow.protos import GraphDef, NodeDef
@@ -236,3 +238,18 @@ def _renamed(source: str, by_node: Mapping[str, list[tuple[str, str]]]) -> str:
             break
         source = found
     return source
+
+
+def imported(graph_def: Any) -> Graph:
+    """The graph that a GraphDef describes.
+
+    Raises:
+      InvalidArgumentError: if it describes none.
+    """
+    graph = Graph()
+    with graph.as_default():
+        try:
+            import_graph_def(graph_def, name="")
+        except ValueError as error:
+            raise invalid(str(error)) from None
+    return graph
