@@ -120,3 +120,9 @@ def load_programs() -> dict[str, Program]:
     for family in families():
         importlib.import_module(__package__ + ".programs." + family)
     return PROGRAMS
+
+
+def internal_module(tf: Any, ours: str, theirs: str) -> Any:
+    """A module outside of the public API: `stillflow.<ours>`, or `tensorflow.<theirs>`."""
+    path = ours if tf.__name__ == "stillflow" else theirs
+    return importlib.import_module(f"{tf.__name__}.{path}")

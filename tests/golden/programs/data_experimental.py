@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-
 import numpy as np
 
-from ..registry import Run, program, raised
+from ..registry import Run, internal_module, program, raised
 from .data_pipelines import _count, _runs
 
 RECORDS = "tests/golden/files/numbers.tfrecord"  # five examples: number, text
@@ -339,9 +337,7 @@ def failing_batches(tf):
 
 
 def _threadpool(tf):
-    if tf.__name__ == "stillflow":
-        return importlib.import_module("stillflow.data.threadpool")
-    return importlib.import_module("tensorflow.contrib.data.python.ops.threadpool")
+    return internal_module(tf, "data.threadpool", "contrib.data.python.ops.threadpool")
 
 
 @program

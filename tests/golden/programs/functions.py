@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
-
 import numpy as np
 
-from ..registry import Run, program, raised
+from ..registry import Run, internal_module, program, raised
 
 
 def _function(tf):
     """The internal module that has Defun."""
-    if tf.__name__ == "stillflow":
-        return importlib.import_module("stillflow.functional.defun")
-    return importlib.import_module("tensorflow.python.framework.function")
+    return internal_module(tf, "functional.defun", "python.framework.function")
 
 
 def _functional_ops(tf):
-    if tf.__name__ == "stillflow":
-        return importlib.import_module("stillflow.functional.functional_ops")
-    return importlib.import_module("tensorflow.python.ops.functional_ops")
+    return internal_module(tf, "functional.functional_ops", "python.ops.functional_ops")
 
 
 @program
