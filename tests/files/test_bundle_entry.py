@@ -66,3 +66,35 @@ def test_checksums_of_parts_combine(sizes: tuple[int, int]) -> None:
     first, second = b"\x81" * sizes[0], b"xyz" * sizes[1]
     combined = crc32c.combine(crc32c.crc32c(first), crc32c.crc32c(second), len(second))
     assert combined == crc32c.crc32c(first + second)
+
+
+def odd_entries() -> list[bytes]:
+    """Entries of many kinds: with and without each field, in other orders, and none at all."""
+    raws = [
+        bundle_entry.encode(9, shape, number, size, size + number)
+        for shape in [(), (0,), (3, 4), (1 << 40,)]
+        for number in NUMBERS
+        for size in (0, 5, 300)
+    ]
+    message = bundle_entry.describe(1, (4,))
+    message.shard_id = 300
+    raws.append(message.SerializeToString())
+    TensorSlice(((1, 2),)).to_proto(message.slices.add())
+    raws.append(message.SerializeToString())
+    message = bundle_entry.describe(1, (2,))
+    message.offset = -1
+    raws += [message.SerializeToString(), BundleEntryProto(dtype=1).SerializeToString()]
+    raws.append(bundle_entry.describe(1, (-1,)).SerializeToString())
+    return [*raws, b"\x08", b"\x12\x05ab", b"", raws[5][:-3], raws[5] + b"\x28"]
+
+
+def test_many_entries_are_read_as_each_of_them() -> None:
+    def alone(raw: bytes) -> bundle_entry.Entry | None:
+        try:
+            return bundle_entry.decode(raw)
+        except ValueError:
+            return None
+
+    raws = odd_entries()
+    for order in (raws, raws[::-1], raws[:7]):
+        assert bundle_entry.decode_all(order) == list(map(alone, order))

@@ -35,6 +35,19 @@ def test_a_trace_has_the_times_and_outputs_of_operations(session):
     assert starts == sorted(starts) and all(n.all_end_rel_micros >= 1 for n in device.node_stats)
 
 
+def test_a_trace_tells_of_operations_that_ran_as_one(session):
+    made = [tf.Variable(tf.ones([4, 3]), name=f"v{n}") for n in range(3)]
+    loss = tf.add_n([tf.reduce_sum(v * v) for v in made])
+    train = tf.train.AdamOptimizer().minimize(loss)
+    session.run(tf.global_variables_initializer())
+    metadata = tf.RunMetadata()
+    session.run(train, None, tf.RunOptions(**TRACE), metadata)
+    (device,) = metadata.step_stats.dev_stats
+    names = [node.node_name for node in device.node_stats]
+    assert {f"Adam/update_v{n}/ApplyAdam" for n in range(3)} <= set(names)
+    assert len(names) == len(set(names))
+
+
 def test_metadata_is_emptied_where_nothing_is_asked_for(session):
     x, out = model()
     metadata = tf.RunMetadata()

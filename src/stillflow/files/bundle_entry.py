@@ -7,16 +7,22 @@ in common, their type and shape, is parsed and made once, and the numbers behind
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import repeat
 from math import prod
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from stillflow.files import crc32c, varint
 from stillflow.files.tensor_slice import Shape, TensorSlice
 
 MAX_RANK = 254
 
-_OFFSET, _SIZE, _CRC = b"\x20", b"\x28", b"\x35"
+Array = np.ndarray[Any, Any]
+
+_SHARD, _OFFSET, _SIZE, _CRC = b"\x18", b"\x20", b"\x28", b"\x35"
 _NUMBERS = re.compile(
     rb"(?:\x18([\x80-\xff]*[\x00-\x7f]))?"
     rb"(?:\x20([\x80-\xff]*[\x00-\x7f]))?"
@@ -115,6 +121,78 @@ def decode(raw: bytes) -> Entry | None:
             except ValueError:  # no integer, or no shape: protobuf says what it thinks of that
                 pass
     return _decode_any(raw)
+
+
+_FEW = 16  # less are decoded one by one
+
+
+def decode_all(raws: Sequence[bytes]) -> list[Entry | None]:
+    """As `decode` of each of many entries, but None as well for those that are no messages.
+
+    The numbers of all are read at once; what is not written as TensorFlow writes it is left to
+    `decode`.
+    """
+    if len(raws) < _FEW:
+        return list(map(_decoded, raws))
+    heads = [raw[: 4 + raw[3]] if len(raw) > 3 else b"" for raw in raws]
+    described = list(map(_usual_head, heads))
+    data = np.frombuffer(b"".join(raws) + bytes(16), np.uint8)
+    ends = np.cumsum(np.fromiter(map(len, raws), np.int64, len(raws)))
+    at = np.concatenate(([0], ends[:-1])) + np.fromiter(map(len, heads), np.int64, len(heads))
+    columns = []
+    for tag in (_SHARD, _OFFSET, _SIZE):
+        column, at = _integers(data, at, ends, tag)
+        columns.append(column.tolist())
+    crcs, at = _checksums(data, at, ends)
+    usual = (at == ends).tolist()
+    numbers, shapes = zip(*described)
+    found: list[Entry | None] = list(
+        map(tuple.__new__, repeat(Entry), zip(numbers, shapes, *columns, crcs.tolist(), repeat(())))
+    )
+    for index, raw in enumerate(raws):
+        if not usual[index] or shapes[index] is None:
+            found[index] = _decoded(raw)
+    return found
+
+
+def _decoded(raw: bytes) -> Entry | None:
+    try:
+        return decode(raw)
+    except ValueError:
+        return None
+
+
+def _usual_head(head: bytes) -> tuple[int, Shape | None]:
+    """Type and shape if they come first and are short; no shape if not."""
+    if head[:1] != b"\x08" or head[2:3] != b"\x12" or head[1] > 0x7F or head[3] > 0x7F:
+        return 0, None
+    try:
+        return _described(head)
+    except ValueError:
+        return 0, None
+
+
+def _integers(data: Array, at: Array, ends: Array, tag: bytes) -> tuple[Array, Array]:
+    """Integers with this tag, 0 where it is missing, and where the next fields begin."""
+    here = (data[np.minimum(at, ends)] == tag[0]) & (at < ends)
+    at = at + here
+    result = np.zeros(len(at), np.int64)
+    for shift in range(0, 63, 7):
+        octets = data[np.minimum(at, ends)]
+        result |= np.where(here, octets & 0x7F, 0).astype(np.int64) << shift
+        at = at + here
+        here = here & (octets > 0x7F)
+        if not here.any():
+            break
+    return result, np.where(here, -1, at)
+
+
+def _checksums(data: Array, at: Array, ends: Array) -> tuple[Array, Array]:
+    """Masked checksums, 0 where there is none, and where the entries end."""
+    here = (data[np.minimum(at, ends)] == _CRC[0]) & (at < ends)
+    places = np.minimum(at, ends)[:, None] + np.arange(1, 5)
+    found = data[places].astype(np.int64) @ (1 << np.arange(0, 32, 8))
+    return np.where(here, found, 0), at + 5 * here
 
 
 def _parse(raw: bytes) -> Any:

@@ -7,8 +7,9 @@ import os
 import sys
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,9 +21,20 @@ from stillflow.files.failures import data_loss, os_errors
 from stillflow.files.slice_assembly import assemble
 from stillflow.files.tensor_slice import TensorSlice
 
+T = TypeVar("T")
+
 _PIECE = 1 << 20
 _SMALL = 1 << 14  # tensors of less bytes are read together
 _GAP = 1 << 12  # what may lie between two of them
+_STRETCH = 1 << 22
+
+
+class Stretch(NamedTuple):
+    """Tensors that lie behind each other in a data file."""
+
+    octets: Array  # uint8, of the mapped file: from the first to the end of the last
+    start: int  # where that is in the file
+    members: list[tuple[Entry, int]]  # with their places among the keys asked for
 
 
 class BundleReader:
@@ -32,6 +44,9 @@ class BundleReader:
 
     Args:
       prefix: The path of the index less `.index`.
+
+    Attributes:
+      is_swapped: Whether a machine of the other byte order wrote it.
 
     Raises:
       NotFoundError: If there is no index.
@@ -46,7 +61,7 @@ class BundleReader:
         self._parsed: dict[bytes, Entry] = {}
         header = self._read_header()
         self.shards = header.num_shards
-        self._swap = bool(header.endianness) != (sys.byteorder == "big")
+        self.is_swapped = bool(header.endianness) != (sys.byteorder == "big")
         bundle_format.check_versions(
             header.version, bundle_format.VERSION, bundle_format.MIN_PRODUCER
         )
@@ -86,24 +101,23 @@ class BundleReader:
             self._parsed[key] = found
         return found
 
-    def lookup(self, key: bytes, mapped: bool = False) -> Array:
-        """The value of a tensor; quantized types in their stored form.
+    def entries(self, keys: Sequence[bytes]) -> list[Entry]:
+        """As `entry` of each of many tensors."""
+        raws = {
+            key: bytes(raw)
+            for key in keys
+            if key not in self._parsed and (raw := self._raw.get(key)) is not None
+        }
+        for key, found in zip(raws, bundle_entry.decode_all(list(raws.values()))):
+            if found is not None:  # else `entry` says what is wrong
+                self._parsed[key] = found
+        return list(map(self.entry, keys))
 
-        Args:
-          key: The tensor's name.
-          mapped: Whether it may stay where it is in the file, for somebody who copies it at once:
-            pages that nobody has written to change if somebody changes the file.
-
-        Returns:
-          An array in memory of its own, or in private pages of the mapped file.
-        """
+    def lookup(self, key: bytes) -> Array:
+        """The value of a tensor, in new memory; quantized types in their stored form."""
         entry = self.entry(key)
         if entry.slices:
             return self.lookup_slice(key, TensorSlice.full(len(entry.shape)))
-        if mapped and entry.size >= _PIECE:
-            view = self._view(key, entry)
-            if view.flags.aligned:
-                return view
         return self._read(key, entry)
 
     def lookup_small(self, keys: Sequence[bytes]) -> dict[bytes, Array]:
@@ -115,20 +129,68 @@ class BundleReader:
         Returns:
           The values by name, in memory that they share; quantized types in their stored form.
         """
-        if self._swap:
+        if self.is_swapped:
             return {}
         found: dict[bytes, Array] = {}
         small = [
             (entry, key)
-            for key in keys
-            if 0 < (entry := self.entry(key)).size < _SMALL
+            for key, entry in zip(keys, self.entries(keys))
+            if 0 < entry.size < _SMALL
             and not entry.slices
             and entry.number not in tensor_types.OF_BYTES
         ]
         small.sort(key=_by_place)
-        for run in _runs(small):
+        for run in _runs(small, _PIECE):
             self._read_run(run, found)
         return found
+
+    def stretches(self, keys: Sequence[bytes], entries: Sequence[Entry]) -> list[Stretch]:
+        """Where whole tensors of numbers lie in the mapped files, unchecked so far.
+
+        Meant for who copies them at once: they change when somebody changes the files.
+
+        Args:
+          keys: Their names.
+          entries: What the index says of them.
+
+        Raises:
+          DataLossError: If they do not lie there.
+        """
+        files: dict[int, Array] = {}
+        for key, entry in zip(keys, entries):
+            octets = files.get(entry.shard)
+            if octets is None:
+                self._place(key, entry)
+                octets = files[entry.shard] = _map_all(*self._open(entry.shard))
+            fits = entry.size == _size(entry.number, entry.shape)
+            if not fits or entry.offset < 0 or entry.offset + entry.size > len(octets):
+                self._place(key, entry)
+        result = []
+        found = sorted(zip(entries, range(len(entries))), key=_by_place)
+        for run in _runs(found, _STRETCH):
+            (first, _), (last, _) = run[0], run[-1]
+            octets = files[first.shard][first.offset : last.offset + last.size]
+            result.append(Stretch(octets, first.offset, run))
+        return result
+
+    def check(self, stretch: Stretch, keys: Sequence[bytes]) -> None:
+        """Compares the checksums of tensors in a mapped file.
+
+        Args:
+          keys: What `stretches` was given.
+
+        Raises:
+          DataLossError: If one differs.
+        """
+        octets, start, members = stretch
+        content = octets.data
+        for entry, index in members:
+            place = entry.offset - start
+            piece = content[place : place + entry.size]
+            crc = crc32c.crc32c(bytes(piece) if entry.size < _SMALL else piece)
+            if crc32c.mask(crc) != entry.crc32c:
+                path = data_path(self.prefix, entry.shard, self.shards)
+                raise _wrong_sum(keys[index], entry, crc, path)
 
     def lookup_slice(self, key: bytes, part: TensorSlice) -> Array:
         """The value of a part of a tensor, put together from the parts that were saved.
@@ -212,7 +274,7 @@ class BundleReader:
         if entry.number in tensor_types.OF_BYTES:
             fits, words = entry.size >= count or not entry.size, f"is at least {count}"
         else:
-            size = count * tensor_types.STORAGE[entry.number].itemsize
+            size = _size(entry.number, entry.shape)
             fits, words = entry.size == size, f"{size}"
         if not fits:
             raise data_loss(
@@ -284,7 +346,7 @@ class BundleReader:
     def _decode(self, key: bytes, entry: Entry, octets: Array, crc: int, path: str) -> Array:
         if entry.number == tensor_types.STRING:
             array, crc = bundle_format.decode_strings(
-                octets.data, prod(entry.shape), path, entry.offset, self._swap
+                octets.data, prod(entry.shape), path, entry.offset, self.is_swapped
             )
         elif entry.number == tensor_types.VARIANT:
             array, crc = bundle_format.decode_variants(
@@ -294,19 +356,25 @@ class BundleReader:
             array = octets.view(tensor_types.STORAGE[entry.number])
         if crc32c.unmask(entry.crc32c) != crc:
             raise _wrong_sum(key, entry, crc, path)
-        if self._swap and array.dtype.itemsize > 1 and array.dtype != object:
+        if self.is_swapped and array.dtype.itemsize > 1 and array.dtype != object:
             array = array.byteswap()
         return array.reshape(entry.shape)
 
 
-def _by_place(item: tuple[Entry, bytes]) -> tuple[int, int]:
+@lru_cache(1024)
+def _size(number: int, shape: tuple[int, ...]) -> int:
+    """The bytes of a tensor of numbers."""
+    return prod(shape) * tensor_types.STORAGE[number].itemsize
+
+
+def _by_place(item: tuple[Entry, Any]) -> tuple[int, int]:
     entry = item[0]
     return entry.shard, entry.offset
 
 
-def _runs(entries: Iterable[tuple[Entry, bytes]]) -> Iterator[list[tuple[Entry, bytes]]]:
-    """Entries in order, those together that are worth reading at once."""
-    run: list[tuple[Entry, bytes]] = []
+def _runs(entries: Iterable[tuple[Entry, T]], most: int) -> Iterator[list[tuple[Entry, T]]]:
+    """Entries in order, those together that are worth reading at once: `most` bytes at most."""
+    run: list[tuple[Entry, T]] = []
     for item in entries:
         if run:
             entry, last, first = item[0], run[-1][0], run[0][0]
@@ -314,7 +382,7 @@ def _runs(entries: Iterable[tuple[Entry, bytes]]) -> Iterator[list[tuple[Entry, 
             if (
                 entry.shard != last.shard
                 or not 0 <= gap <= _GAP
-                or entry.offset + entry.size - first.offset > _PIECE
+                or entry.offset + entry.size - first.offset > most
             ):
                 yield run
                 run = []
@@ -360,6 +428,14 @@ def _map(descriptor: int, size: int, start: int) -> mmap.mmap:
         except OSError:  # an older kernel: pages come one by one
             pass
     return mapped
+
+
+def _map_all(descriptor: int, size: int, path: str) -> Array:
+    """The bytes of a file, mapped to be read."""
+    if not size:
+        return np.empty(0, np.uint8)
+    with os_errors(path):
+        return np.frombuffer(mmap.mmap(descriptor, size, access=mmap.ACCESS_READ), np.uint8)
 
 
 def _close_all(descriptors: list[int]) -> None:

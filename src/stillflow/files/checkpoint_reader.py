@@ -105,7 +105,6 @@ def restore(
     name: bytes,
     shape_and_slice: str,
     number: int | None,
-    mapped: bool = False,
 ) -> Array:
     """What the restore ops read: a tensor, or the part `shape_and_slice` of it.
 
@@ -114,7 +113,6 @@ def restore(
       name: The tensor's name.
       shape_and_slice: The shape of the whole and which part, or "".
       number: Its type in the `DataType` enum, if that is to be checked.
-      mapped: Whether it may stay in the file, as for `BundleReader.lookup`.
 
     Raises:
       NotFoundError: If the checkpoint lacks it.
@@ -140,8 +138,6 @@ def restore(
             f"of type {tensor_types.name_of(stored.number)} instead: tensor_name = {text}",
         )
     if not shape_and_slice:
-        if isinstance(reader, BundleReader):
-            return reader.lookup(name, mapped)
         return reader.lookup(name)
     shape, part, _ = parse_shape_and_slice(shape_and_slice)
     if shape != stored.shape:

@@ -10,7 +10,6 @@ Array = np.ndarray[Any, Any]
 
 _MAX_BYTES = 10
 _SHORT = [bytes((value,)) for value in range(0x80)]
-_SHORT = [bytes((value,)) for value in range(0x80)]
 
 
 def encode(value: int) -> bytes:

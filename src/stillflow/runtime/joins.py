@@ -1,6 +1,7 @@
 """Steps that are cheaper together.
 
-Updates of many variables, both gradients of a convolution, a pool and its gradient.
+Updates of many variables, both gradients of a convolution, a pool and its gradient, reading many
+values and assigning them.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from typing import Any
 
 from stillflow.ops.nn import convolution, pool_kernels
 from stillflow.ops.training.cards import GroupedUpdate
+from stillflow.runtime.restores import join_restores
 from stillflow.runtime.steps import Guard, Name, Step
 
 
 def join(steps: list[Step]) -> list[Step]:
     """Applies all rules of this module."""
     _share_maxima(steps)
-    return _join_gradients(_join_updates(steps))
+    return join_restores(_join_gradients(_join_updates(steps)))
 
 
 class _Updates:
@@ -46,6 +48,7 @@ class _Updates:
             function.joined(len(self.steps)), arguments,
         )  # fmt: skip
         result.writes = [buffer for step in self.steps for buffer in step.writes]
+        _, *result.joined = [op for step in self.steps for op in (step.op, *step.joined) if op]
         return result
 
 
@@ -129,7 +132,9 @@ def _one_call(first: Step, second: Step) -> Step | None:
     names = [str(a) for a in arguments if isinstance(a, Name)]
     outputs = [image_step.outputs[0], filter_step.outputs[0]]
     both = convolution.both_gradients
-    return Step("call", first.op, outputs, names, first.guard, both, arguments)
+    result = Step("call", first.op, outputs, names, first.guard, both, arguments)
+    result.joined = [second.op] if second.op is not None else []
+    return result
 
 
 def _share_maxima(steps: list[Step]) -> None:

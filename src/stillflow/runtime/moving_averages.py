@@ -80,6 +80,7 @@ def _average(
     names = [str(handle), str(value)]
     update = Step("call", step.op, [], names, step.guard, function, [handle, value])
     update.writes = step.writes
+    update.joined = [part.op for _, part in (minus, product) if part.op is not None]
     return update, [product[0], minus[0]]
 
 

@@ -39,12 +39,16 @@ class Recorder:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.ops: list[Operation] = []
+        self.ops: list[list[Operation]] = []  # of each step: itself, and what was joined with it
         self.runs: list[Run] = []
 
     def add(self, number: int, start: int, end: int, outputs: tuple[Any, ...]) -> None:
         described = tuple(_describe(value) for value in outputs)
-        self.runs.append(Run(self.ops[number], start, end, described))
+        first, *others = self.ops[number]
+        share = (end - start) // (1 + len(others))  # nobody knows what each of them took
+        self.runs.append(Run(first, start, start + share, described))
+        for place, op in enumerate(others, 1):
+            self.runs.append(Run(op, start + place * share, start + (place + 1) * share, ()))
 
     def take(self, plan: Callable[..., Any], values: Sequence[Any]) -> tuple[Any, list[Run]]:
         """Runs a traced plan; gives its results and its steps."""
@@ -65,7 +69,7 @@ def traced_emitter(recorder: Recorder) -> type[Emitter]:
                 return
             self.globals.update(_now=_now, _record=recorder.add)
             number = len(recorder.ops)
-            recorder.ops.append(step.op)
+            recorder.ops.append([step.op, *step.joined])
             self.line(step.guard, "_start = _now()", step.op)
             super().step(step)
             outputs = "".join(f"{name}, " for name in step.outputs)
@@ -269,9 +273,7 @@ class TracedRuns:
                 data.cost_graph.CopyFrom(cost_graph(runs, self._placement))
         if data is not None and options is not None and options.output_partition_graphs:
             data.partition_graphs.extend(
-                partition_graphs(
-                    self._placement, fetches.tensors, fetches.targets, list(feeds)
-                )
+                partition_graphs(self._placement, fetches.tensors, fetches.targets, list(feeds))
             )
         return values
 

@@ -43,6 +43,7 @@ class Step:
     keywords: dict[str, Any] = field(default_factory=dict)
     writes: list[int] = field(default_factory=list)  # variables changed in place, by id of buffer
     copies: bool = False  # a "read" that must copy because a later step writes in place
+    joined: list[Operation] = field(default_factory=list)  # others whose work this step does
 
 
 class Name(str):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from stillflow import errors
-from stillflow.files import checkpoint_reader, staging, tensor_types
+from stillflow.files import checkpoint_reader, in_parallel, staging, tensor_types
 from stillflow.files.bundle_reader import BundleReader
 from stillflow.files.bundle_writer import BundleWriter
 from stillflow.files.filesystem import file_system
@@ -17,10 +17,11 @@ from stillflow.files.tensor_slice import parse_shape_and_slice
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
+from stillflow.ops.io import restoring
 from stillflow.ops.io.stored import from_stored, path_in, shape_text, to_stored
 from stillflow.ops.io.variants import decode_array, encode_array
 
-# Tensors of at least so many bytes are worth a thread when they are read.
+# Tensors of at least so many bytes are worth threads when they are read.
 _LARGE = 1 << 20
 
 save_v2_op = op(
@@ -134,70 +135,78 @@ def slice_dims(spec: bytes) -> Any:
 
 @restore_v2_op.kernel
 def restore_v2_kernel(node: Any) -> Any:
-    dtypes, device = list(node.dtypes), node.device
-    numbers = [dtype.as_datatype_enum for dtype in dtypes]
-    # Assign copies what it is given, so that may stay in the file.
-    copied = [_is_copied(tensor) for tensor in node.op.outputs]
+    return Restore(list(node.dtypes), node.device)
 
-    def restore(prefix: Any, names: Any, specs: Any) -> Any:
-        if names.size != len(dtypes):
-            raise ValueError(f"Got {names.size} tensor names, but {len(dtypes)} expected dtypes.")
-        _check_inputs(prefix, names, specs)
-        reader = checkpoint_reader.open_checkpoint(path_in(prefix))
-        arrays = _read_all(
-            reader, names.tolist(), [spec.decode() for spec in specs], numbers, copied
-        )
+
+class Restore:
+    """The kernel of RestoreV2; a plan may join it with what assigns the values.
+
+    Args:
+      dtypes: the types of its outputs.
+      device: where they shall be.
+    """
+
+    def __init__(self, dtypes: list[Any], device: Any) -> None:
+        self.dtypes, self._device = dtypes, device
+        self._numbers = [dtype.as_datatype_enum for dtype in dtypes]
+
+    def __call__(self, prefix: Any, names: Any, specs: Any) -> Any:
+        reader, keys, parts = self._open(prefix, names, specs)
+        arrays = _read_all(reader, keys, parts, self._numbers)
         values = [
             decode_array(array)
             if number == tensor_types.VARIANT
-            else from_stored(array, dtype, device)
-            for array, dtype, number in zip(arrays, dtypes, numbers)
+            else from_stored(array, dtype, self._device)
+            for array, dtype, number in zip(arrays, self.dtypes, self._numbers)
         ]
-        for value, is_copied in zip(values, copied):
-            if is_copied and value.nbytes >= _LARGE and _is_on_cpu(value):
-                value.lies_in_file = True
         return values[0] if len(values) == 1 else values
 
-    return restore
+    def into(self, targets: Sequence[Any], prefix: Any, names: Any, specs: Any) -> bool:
+        """Reads the values into the memory of tensors, if these are alike.
+
+        Returns:
+          Whether it did; else nothing has been changed.
+        """
+        reader, keys, parts = self._open(prefix, names, specs)
+        if not isinstance(reader, BundleReader) or any(parts):
+            return False
+        return restoring.restore(reader, keys, self._numbers, targets)
+
+    def _open(self, prefix: Any, names: Any, specs: Any) -> tuple[Any, list[bytes], list[str]]:
+        if names.size != len(self.dtypes):
+            raise ValueError(
+                f"Got {names.size} tensor names, but {len(self.dtypes)} expected dtypes."
+            )
+        _check_inputs(prefix, names, specs)
+        reader = checkpoint_reader.open_checkpoint(path_in(prefix))
+        return reader, names.tolist(), [spec.decode() for spec in specs]
 
 
-def _is_on_cpu(value: Any) -> bool:
-    return getattr(getattr(value, "device", None), "type", None) == "cpu"
-
-
-def _is_copied(tensor: Any) -> bool:
-    users = tensor.consumers()
-    return bool(users) and all(user.type == "Assign" for user in users)
-
-
-def _read_all(
-    reader: Any, names: list[bytes], specs: list[str], numbers: list[int], copied: list[bool]
-) -> list[Any]:
-    sizes = [0] * len(names)
+def _read_all(reader: Any, names: list[bytes], specs: list[str], numbers: list[int]) -> list[Any]:
+    arrays: list[Any] = [None] * len(names)
     found: dict[bytes, np.ndarray] = {}
+    largest = 0
     if isinstance(reader, BundleReader):
-        entries = [reader.entry(name) for name in names]
-        if [entry.number for entry in entries] != numbers:
-            _refuse_types(names, [entry.number for entry in entries], numbers)
-        sizes = [entry.size for entry in entries]
+        entries = reader.entries(names)
+        stored = [entry.number for entry in entries]
+        if stored != numbers:
+            _refuse_types(names, stored, numbers)
+        largest = max(entry.size for entry in entries)
         found = reader.lookup_small([name for name, spec in zip(names, specs) if not spec])
 
-    def read(index: int) -> np.ndarray:
+    def read(index: int) -> None:
         name, spec = names[index], specs[index]
-        if not spec and (array := found.pop(name, None)) is not None:
-            return array
-        return checkpoint_reader.restore(reader, name, spec, numbers[index], copied[index])
+        array = None if spec else found.get(name)
+        if array is None:
+            array = checkpoint_reader.restore(reader, name, spec, numbers[index])
+        arrays[index] = array
 
-    large = [index for index, size in enumerate(sizes) if size >= _LARGE]
-    workers = min(len(large), os.cpu_count() or 1, 8)
-    if workers < 2:
-        return [read(index) for index in range(len(names))]
-    with ThreadPoolExecutor(workers, "restore") as pool:
-        started = {index: pool.submit(read, index) for index in large}
-        return [
-            started[index].result() if index in started else read(index)
-            for index in range(len(names))
-        ]
+    if largest < _LARGE:
+        for index in range(len(names)):
+            read(index)
+    else:
+        in_parallel.for_each(read, range(len(names)))
+    return arrays
 
 
 def _refuse_types(names: list[bytes], stored: list[int], expected: list[int]) -> None:

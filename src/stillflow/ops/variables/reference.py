@@ -11,7 +11,6 @@ from stillflow.graph import dims
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
-from stillflow.ops.io import large_copies
 from stillflow.ops.variables.buffer import Buffer, buffer_of
 
 _VARIABLE = """
@@ -147,23 +146,35 @@ def assign_shape(node: Node) -> Any:
     return node.dims(1)
 
 
-@assign_op.kernel
-def assign_kernel(node: Node) -> Any:
-    expected = node.op.inputs[0]._dims if node.validate_shape else None
-    known = expected is not None and None not in expected
-    keeps_shape = node.validate_shape
+class Assignment:
+    """The kernel of Assign; a plan may join it with what reads the value from a file.
 
-    def assign(ref: Any, value: Any) -> Any:
+    Attributes:
+      expected: the shape that a value must have, None if any may be given.
+      keeps_shape: whether it must have the one of the value before.
+    """
+
+    def __init__(self, expected: tuple[int, ...] | None, keeps_shape: bool) -> None:
+        self.expected, self.keeps_shape = expected, keeps_shape
+
+    def __call__(self, ref: Any, value: Any) -> Any:
         current = ref.value
-        if known:
-            if tuple(value.shape) != expected:
-                raise errors.InvalidArgumentError(None, None, _mismatch(expected, value.shape))
-        elif keeps_shape and current is not None and current.shape != value.shape:
+        if self.expected is not None:
+            if tuple(value.shape) != self.expected:
+                raise errors.InvalidArgumentError(
+                    None, None, _mismatch(self.expected, value.shape)
+                )
+        elif self.keeps_shape and current is not None and current.shape != value.shape:
             raise errors.InvalidArgumentError(None, None, _mismatch(current.shape, value.shape))
         set_value(ref, value)
         return ref
 
-    return assign
+
+@assign_op.kernel
+def assign_kernel(node: Node) -> Any:
+    dims_of_ref = node.op.inputs[0]._dims if node.validate_shape else None
+    known = dims_of_ref is not None and None not in dims_of_ref
+    return Assignment(dims_of_ref if known else None, node.validate_shape)
 
 
 def set_value(ref: Any, value: Any) -> None:
@@ -175,9 +186,6 @@ def set_value(ref: Any, value: Any) -> None:
         ref.value = value.clone(memory_format=torch.contiguous_format)
     elif value.untyped_storage().data_ptr() == current.untyped_storage().data_ptr():
         current.copy_(value.clone())
-    elif getattr(value, "lies_in_file", False) and current.is_contiguous():
-        target, source = (each.view(-1).view(torch.uint8).numpy() for each in (current, value))
-        large_copies.copy(target, source)
     else:
         current.copy_(value)
 
