@@ -352,14 +352,23 @@ class ResourceVariable(BaseResourceVariable):
             snapshot = graph.get_tensor_by_name(self._handle.op.name + "/Read/ReadVariableOp:0")
         elif snapshot.op.type != "ReadVariableOp":
             self._cached_value = snapshot
-        while snapshot.op.type != "ReadVariableOp":
-            snapshot = snapshot.op.inputs[0]
-        self._graph_element = snapshot
+        self._graph_element = _read_behind(snapshot)
         if variable_def.HasField("save_slice_info_def"):
             self._save_slice_info = SaveSliceInfo(
                 save_slice_info_def=variable_def.save_slice_info_def, import_scope=import_scope
             )
         self._constraint = None
+
+
+def _read_behind(snapshot: Tensor) -> Tensor:
+    """The ReadVariableOp's output that a snapshot hands on; ValueError if there is none."""
+    tensor, seen = snapshot, set()
+    while tensor.op.type != "ReadVariableOp":
+        if tensor.op in seen or not tensor.op.inputs:
+            raise ValueError(f"{snapshot.name!r} is not a snapshot of a variable: it reads none")
+        seen.add(tensor.op)
+        tensor = tensor.op.inputs[0]
+    return tensor
 
 
 class UninitializedVariable(BaseResourceVariable):
