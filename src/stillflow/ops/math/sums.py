@@ -26,6 +26,8 @@ from stillflow.ops.samples import Bad, Sample
 sequences: Any = LazyModule("stillflow.ops.arrays.sequences")
 shapes: Any = LazyModule("stillflow.ops.arrays.shape")
 
+_FEW = 8  # scalars that are added as fast one by one
+
 add_n_op = op(f"""
     AddN(inputs: N*T) -> sum: T
     N: int >= 1
@@ -59,6 +61,10 @@ def _add_all(first: Any, second: Any, *others: Any) -> Any:
     return total
 
 
+def _sum_of_scalars(*values: Any) -> Any:
+    return torch.stack(values).sum(dtype=values[0].dtype)
+
+
 def _sum_of_objects(*values: Any) -> Any:
     try:
         return functools.reduce(operator.add, values)
@@ -74,6 +80,8 @@ def _sum_kernel(node: Node) -> Any:
         return node.same(0)
     if node.T in NUMPY_TYPES:
         return through_numpy(lambda *arrays: np.sum(arrays, 0, arrays[0].dtype), node.T)
+    if node.N > _FEW and node.T.is_integer and node.dims(0) == ():
+        return node.call(_sum_of_scalars, *node.inputs)  # in whatever order, it is the same
     return node.call(torch.add if node.N == 2 else _add_all, *node.inputs)
 
 
