@@ -122,7 +122,7 @@ class DecompressedReader:
                 data = self._stream.decompress(self._input, size)
             except zlib.error as error:
                 path = str(getattr(self._file, "name", "") or "the file")
-                raise data_loss(_inflate_error(error), path) from None
+                raise data_loss(inflate_error(error), path) from None
             self._input = self._stream.unconsumed_tail or self._stream.unused_data
             if data:
                 return data
@@ -131,7 +131,9 @@ class DecompressedReader:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
         self.close()
@@ -141,7 +143,8 @@ class DecompressedReader:
         self._file.close()
 
 
-def _inflate_error(error: zlib.error) -> str:
+def inflate_error(error: zlib.error) -> str:
+    """What TensorFlow says of data that zlib cannot unpack."""
     match = _ZLIB_ERROR.match(str(error))
     if match is None:
         return f"inflate() failed: {error}"

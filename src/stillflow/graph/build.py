@@ -156,6 +156,11 @@ def _convert(card: Card, arg: Arg, value: Any, known: dict[str, Any]) -> list[Te
             f"Input '{arg.name}' of '{card.name}' Op has types {types} that do not match "
             f"{known[arg.type_list_attr]}."
         )
+    attr = card.signature.attrs[arg.type_list_attr]
+    if attr.allowed is not None:
+        for dtype in types:
+            if dtype not in attr.allowed:
+                raise TypeError(_not_allowed(arg.name, dtype, attr))
     return tensors
 
 
@@ -237,8 +242,7 @@ def _list_mismatch(card: Card, arg: Arg, values: list[Any], known: dict[str, Any
     if arg.type_attr in known:
         expected = known[arg.type_attr].name
         return (
-            f"{prefix} [{types}] that do not match type {expected} inferred from earlier "
-            "arguments."
+            f"{prefix} [{types}] that do not match type {expected} inferred from earlier arguments."
         )
     return f"{prefix} [{types}] that don't all match."
 

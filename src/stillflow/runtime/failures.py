@@ -19,7 +19,7 @@ def as_op_error(error: BaseException, op: Operation | None) -> BaseException:
             return error
         kind_of_error: Any = type(error)
         return kind_of_error(op.node_def, op, error.message + where)
-    message = str(error).strip() or type(error).__name__
+    message = str(error).strip("\n") or type(error).__name__
     kind: Any = errors.InvalidArgumentError
     if isinstance(error, MemoryError) or "allocate" in message or "out of memory" in message:
         kind = errors.ResourceExhaustedError
@@ -31,9 +31,7 @@ def as_op_error(error: BaseException, op: Operation | None) -> BaseException:
     return kind(op.node_def, op, message + where)
 
 
-def named_error(
-    error: BaseException, ops: Mapping[int, Operation], filename: str
-) -> BaseException:
+def named_error(error: BaseException, ops: Mapping[int, Operation], filename: str) -> BaseException:
     """What emitted code raised, as `as_op_error` of the operation on whose line it happened.
 
     Args:

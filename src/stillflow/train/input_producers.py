@@ -136,7 +136,7 @@ def string_input_producer(
       ValueError: if `string_tensor` is an empty list.
     """
     message = "string_input_producer requires a non-null input tensor"
-    if not isinstance(string_tensor, Tensor) and not len(string_tensor):
+    if not isinstance(string_tensor, (Tensor, Variable)) and not len(string_tensor):
         raise ValueError(message)
     with name_scope(name, "input_producer", [string_tensor]) as scope:
         strings = convert_to_tensor(string_tensor, dtype=dtypes.string)

@@ -18,6 +18,15 @@ def string_producer(tf):
 
 
 @program
+def names_matched_once(tf):
+    names = tf.train.match_filenames_once("tests/golden/files/w*.txt")
+    queue = tf.train.string_input_producer(names, num_epochs=1)
+    (put,) = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)[0].enqueue_ops
+    init = tf.local_variables_initializer()
+    return [Run({"first": queue.dequeue()}, setup=[init, put])]
+
+
+@program
 def range_producer(tf):
     queue = tf.train.range_input_producer(5, shuffle=False, capacity=7)
     return [Run({"size": queue.size()}, facts={"runners": collected(tf)})]
@@ -50,8 +59,9 @@ def element(tf):
 @program
 def batches(tf):
     many = tf.train.batch(element(tf), 4, num_threads=2, capacity=20)
-    fewer = tf.train.batch({"x": tf.zeros([3]), "y": tf.ones([])}, 4,
-                           allow_smaller_final_batch=True, name="named")
+    fewer = tf.train.batch(
+        {"x": tf.zeros([3]), "y": tf.ones([])}, 4, allow_smaller_final_batch=True, name="named"
+    )
     rows = tf.train.batch([tf.zeros([5, 2])], 3, enqueue_many=True)
     padded = tf.train.batch([tf.placeholder(tf.float32, [None, 2])], 3, dynamic_pad=True)
     shapes = [str(t.shape) for t in (many[0], many[1], fewer["x"], fewer["y"], rows, padded)]
@@ -70,8 +80,9 @@ def joined_batches(tf):
 def shuffled_batches(tf):
     tf.set_random_seed(8)
     mixed = tf.train.shuffle_batch(element(tf), 4, capacity=30, min_after_dequeue=10)
-    rows = tf.train.shuffle_batch([tf.zeros([5, 2])], 3, 40, 20, enqueue_many=True, seed=2,
-                                  allow_smaller_final_batch=True)
+    rows = tf.train.shuffle_batch(
+        [tf.zeros([5, 2])], 3, 40, 20, enqueue_many=True, seed=2, allow_smaller_final_batch=True
+    )
     shapes = [str(t.shape) for t in (*mixed, rows)]
     return [Run({"one": tf.constant(1)}, facts={"runners": collected(tf), "shapes": shapes})]
 
@@ -80,8 +91,9 @@ def shuffled_batches(tf):
 def conditional_batches(tf):
     keep = tf.placeholder(tf.bool, [])
     some = tf.train.maybe_batch(element(tf), keep, 4)
-    each = tf.train.maybe_shuffle_batch([tf.zeros([3, 2])], 4, 30, 10, [True, False, True],
-                                        enqueue_many=True)
+    each = tf.train.maybe_shuffle_batch(
+        [tf.zeros([3, 2])], 4, 30, 10, [True, False, True], enqueue_many=True
+    )
     either = tf.train.maybe_batch_join([element(tf)], keep, 4)
     shapes = [str(t.shape) for t in (*some, each, *either)]
     return [Run({"one": tf.constant(1)}, facts={"runners": collected(tf), "shapes": shapes})]

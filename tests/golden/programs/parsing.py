@@ -85,6 +85,7 @@ def damaged_examples(tf):
     size = parse(dense=tf.FixedLenFeature([3], tf.float32))
     stride = parse(dense=tf.FixedLenSequenceFeature([4], tf.float32, allow_missing=True))
     sparse = parse(dense=tf.VarLenFeature(tf.string))
+    steps = parse(dense=tf.FixedLenSequenceFeature([], tf.int64, allow_missing=True))
     required = parse(other=tf.FixedLenFeature([2], tf.float32))
     fed = {serialized: np.array([three(tf)[0]], object)}
     return [
@@ -93,6 +94,7 @@ def damaged_examples(tf):
         Run(size, fed, fails=True),
         Run(stride, fed, fails=True),
         Run(sparse, fed, fails=True),
+        Run(steps, fed, fails=True),
         Run(required, fed, fails=True),
     ]
 
@@ -127,8 +129,10 @@ def sequence_examples(tf):
     many = tf.io.parse_sequence_example(batch, context, lists)
     return [
         Run({"context": single[0], "lists": single[1]}, {one: texts[0]}),
-        Run({"context": many[0], "lists": many[1], "lengths": many[2]},
-            {batch: np.array(texts, object)}),
+        Run(
+            {"context": many[0], "lists": many[1], "lengths": many[2]},
+            {batch: np.array(texts, object)},
+        ),
         Run({"lists": single[1]}, {one: three(tf)[0]}, fails=True),
     ]
 
@@ -182,11 +186,13 @@ def json_and_compressed(tf):
     numbers = tf.parse_example(examples, {"a": tf.FixedLenFeature([2], tf.int64)})
     packed = tf.constant([zlib.compress(data), zlib.compress(data[:5])])
     return [
-        Run({
-            "json": numbers,
-            "zlib": tf.decode_compressed(packed, "ZLIB"),
-            "plain": tf.decode_compressed(packed),
-        }),
+        Run(
+            {
+                "json": numbers,
+                "zlib": tf.decode_compressed(packed, "ZLIB"),
+                "plain": tf.decode_compressed(packed),
+            }
+        ),
         Run({"kind": tf.decode_compressed(packed, "LZO")}, fails=True),
     ]
 
@@ -198,6 +204,7 @@ def refused_features(tf):
     facts = {
         "none": raised(tf.parse_example, text, {}),
         "no type": raised(tf.parse_example, text, {"a": tf.VarLenFeature(None)}),
+        "types of columns": raised(tf.decode_csv, "1", [[True]]),
         "no shape": raised(tf.parse_example, text, {"a": fixed(None, tf.int64)}),
         "rows": raised(tf.parse_example, text, {"a": fixed([None, 2], tf.int64)}),
         "sizes": raised(tf.parse_example, text, {"a": fixed([2, None], tf.int64)}),

@@ -66,6 +66,16 @@ def padding_queue(tf):
 
 
 @program
+def closed_padding_queue(tf):
+    queue = tf.PaddingFIFOQueue(10, tf.int32, [[None]], shared_name="p")
+    return [
+        Run({"put": queue.enqueue([[1, 2]])}, setup=[queue.close()], fails=True),
+        Run({"none": queue.dequeue()}, fails=True),
+        Run({"none": queue.dequeue_many(2)}, fails=True),
+    ]
+
+
+@program
 def shuffled_order(tf):
     tf.set_random_seed(11)
     seeded = tf.RandomShuffleQueue(100, 2, tf.int32, shapes=[[]], seed=5)
@@ -117,8 +127,9 @@ def refused_while_running(tf):
     return [
         Run({"put": queue.enqueue(value)}, {value: three}, fails=True),
         Run({"many": queue.enqueue_many(value)}, {value: np.zeros([2, 3])}, fails=True),
-        Run({"lengths": pair.enqueue_many([value, other])}, {value: three, other: [1.0]},
-            fails=True),
+        Run(
+            {"lengths": pair.enqueue_many([value, other])}, {value: three, other: [1.0]}, fails=True
+        ),
         Run({"no shapes": pair.dequeue_many(2)}, fails=True),
         Run({"negative": queue.dequeue_many(count)}, {count: -1}, fails=True),
         Run({"none": queue.dequeue_many(count)}, {count: 0}),

@@ -47,16 +47,35 @@ def strings(tf):
 
 
 @program
+def rewrites_that_end_early(tf):
+    words = tf.constant(["a1a1", "z"])
+    return Run(
+        {
+            f"{rewrite} {everywhere}": tf.strings.regex_replace(words, "a(1)", rewrite, everywhere)
+            for rewrite in ["x\\", "x\\5y", "a\\xb", "\\1\\9", "\\\\"]
+            for everywhere in (True, False)
+        }
+    )
+
+
+@program
 def string_errors(tf):
     words = tf.placeholder(tf.string, [None])
     number = tf.string_to_number(words)
     part = tf.substr(words, 10, 1)
     pattern = tf.regex_replace(words, "(", "")
+    often = tf.regex_replace(words, "a{2,1001}", "")
+    junk = tf.io.decode_compressed(["no stream"], "ZLIB")
 
     def use(session):
-        return {"number": raised(session.run, number, {words: ["abc"]}),
-                "substr": raised(session.run, part, {words: ["abc"]}),
-                "pattern": raised(session.run, pattern, {words: ["abc"]})}
+        return {
+            "number": raised(session.run, number, {words: ["abc"]}),
+            "empty": raised(session.run, number, {words: ["", "1"]}),
+            "substr": raised(session.run, part, {words: ["abc"]}),
+            "often": raised(session.run, often, {words: ["abc"]}),
+            "compressed": raised(session.run, junk),
+            "pattern": raised(session.run, pattern, {words: ["abc"]}),
+        }
 
     return Run(facts={"join": raised(tf.string_join, [["a", "b"], ["c"]])}, call=use)
 
@@ -64,12 +83,14 @@ def string_errors(tf):
 @program
 def compat_strings(tf):
     compat = tf.compat
-    return Run(facts={
-        "as_bytes": repr(compat.as_bytes("\u00e9")),
-        "as_text": compat.as_text(b"\xc3\xa9"),
-        "as_str": compat.as_str(b"abc"),
-        "as_str_any": compat.as_str_any(3),
-        "path": compat.path_to_str("a/b"),
-        "bad": raised(compat.as_bytes, 3),
-        "types": [isinstance(3, compat.integral_types), isinstance(3.0, compat.real_types)],
-    })
+    return Run(
+        facts={
+            "as_bytes": repr(compat.as_bytes("\u00e9")),
+            "as_text": compat.as_text(b"\xc3\xa9"),
+            "as_str": compat.as_str(b"abc"),
+            "as_str_any": compat.as_str_any(3),
+            "path": compat.path_to_str("a/b"),
+            "bad": raised(compat.as_bytes, 3),
+            "types": [isinstance(3, compat.integral_types), isinstance(3.0, compat.real_types)],
+        }
+    )

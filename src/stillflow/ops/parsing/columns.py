@@ -73,8 +73,6 @@ def refused(
     before, kind = f"{where}Data types don't match. ", cpp_name(feature.dtype)
     if isinstance(feature, Sparse):
         return refuse(f"{before}Expected type: {kind}, Actual type: {error.actual}")
-    if feature.is_variable:
-        return refuse(f"{before}Expected type: {kind}")
     return refuse(f"{before}Data type: {error.actual} but expected type: {kind}")
 
 

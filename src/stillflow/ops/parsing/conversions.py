@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from stillflow import errors
+from stillflow.files.compression import inflate_error
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes, tensor_proto
 from stillflow.graph.card import op
@@ -144,7 +145,7 @@ def decode_compressed_kernel(node: Node) -> Any:
         try:
             return machine.decompress(data) + machine.flush()
         except zlib.error as error:
-            raise errors.DataLossError(None, None, f"inflate() failed with error {error}") from None
+            raise errors.DataLossError(None, None, inflate_error(error)) from None
 
     return lambda values: _map(values, inflate)
 

@@ -20,7 +20,8 @@ class Queue:
     """A queue of tuples.
 
     Args:
-      kind: its name in messages, `FIFOQueue`.
+      kind: its name in messages, `FIFOQueue`.  Where a padding queue does only what a FIFOQueue
+        does too, messages speak of that one (`simple_kind`).
       name: that of the queue.
       dtypes: of the components of an element.
       shapes: of the components: empty where they may differ, with None in queues that pad.
@@ -35,6 +36,7 @@ class Queue:
         capacity: int, store: Any, pads: bool = False, device: Any = "cpu",
     ) -> None:  # fmt: skip
         self.kind = kind
+        self.simple_kind = "FIFOQueue" if pads else kind
         self.name = name
         self.dtypes = list(dtypes)
         self.shapes = list(shapes)
@@ -176,12 +178,13 @@ class Queue:
                     f"{i} has {component.shape[0]}, and should have {size}"
                 )
 
-    def out_of_range(self, requested: int, size: int) -> errors.OpError:
+    def out_of_range(self, requested: int, size: int, batch: bool) -> errors.OpError:
         """The error of who takes from a closed queue."""
+        kind = self.kind if batch else self.simple_kind
         return errors.OutOfRangeError(
             None,
             None,
-            f"{self.kind} '{self.name}' is closed and has insufficient elements "
+            f"{kind} '{self.name}' is closed and has insufficient elements "
             f"(requested {requested}, current size {size})",
         )
 
@@ -197,7 +200,7 @@ class _Put(Attempt):
     def run(self) -> bool | None:
         queue, left = self.queue, self.left
         if queue.closed:
-            message = f"{queue.kind} '{queue.name}' is closed."
+            message = f"{queue.simple_kind} '{queue.name}' is closed."
             return self.finish(errors.CancelledError(None, None, message))
         store, elements = queue.store, self.elements
         room = min(queue.capacity - len(store), left)
@@ -245,7 +248,7 @@ class _Take(Attempt):
             self.left = len(queue.store)
             self.taken = [queue.store.take() for _ in range(self.left)]
             return self.finish()
-        return self.finish(queue.out_of_range(requested, size))
+        return self.finish(queue.out_of_range(requested, size, self.batch))
 
     def give_back(self) -> None:
         self.queue.store.give_back(self.taken)

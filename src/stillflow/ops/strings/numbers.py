@@ -159,7 +159,7 @@ def parse_float(text: bytes) -> float | None:
     match = _HEXADECIMAL.fullmatch(text)
     if match:
         return float(int(match[1], 16))
-    return None if text.strip() else 0.0
+    return None if text.strip() or not text else 0.0  # as TF: blanks are zero, no text is not
 
 
 def integer_parser(lowest: int, highest: int) -> Callable[[bytes], int | None]:

@@ -52,9 +52,10 @@ _CLASSES = {
 _TOKEN = re.compile(
     r"\\Q(?P<quoted>.*?)(?:\\E|\Z)|\[:(?P<class>\w+):\]|"
     r"\\(?P<sign>[pP])(?:(?P<letter>\w)|\{(?P<category>\^?\w+)\})|\\(?P<escape>.)|"
-    r"(?P<perl>\(\?(?:<?[=!]|P=|\(|>|#))|\$(?P<end>)",
+    r"(?P<perl>\(\?(?:<?[=!]|P=|\(|>|#))|\$(?P<end>)|(?P<times>\{\d+(?:,\d*)?\})",
     re.DOTALL,
 )
+_MOST_TIMES = 1000  # RE2 refuses to repeat more often
 
 
 def _translated(token: re.Match[str], multiline: bool, in_class: bool) -> str:
@@ -68,6 +69,9 @@ def _translated(token: re.Match[str], multiline: bool, in_class: bool) -> str:
         return _CLASSES[kinds["class"]]
     if kinds["perl"]:
         raise ValueError(f"invalid perl operator: {kinds['perl']}")
+    times = re.findall(r"\d+", kinds["times"] or "")
+    if any(int(count) > _MOST_TIMES for count in times) and not in_class:
+        raise ValueError(f"invalid repetition size: {token[0]}")
     if kinds["end"] is not None:
         return "$" if multiline else r"\Z"
     escape = kinds["escape"]
@@ -123,35 +127,36 @@ def compiled(pattern: bytes) -> re.Pattern[str]:
     raise ValueError(f"Invalid pattern: {text}, error: {reason}")
 
 
-def _rewriter(rewrite: bytes) -> Callable[[re.Match[str]], str]:
-    """The replacement of a match: backslash and digit stand for a group, two for a backslash."""
-    pieces = re.split(r"(\\.)", rewrite.decode("utf-8", "surrogateescape"), flags=re.DOTALL)
+def _rewriter(rewrite: bytes) -> tuple[Callable[[re.Match[str]], str], bool]:
+    """The replacement of a match, and whether RE2 would take all of the rewrite.
+
+    A backslash and a digit stand for a group (nothing where there is none), two backslashes for
+    one. What stands behind any other escape has no effect.
+    """
+    text = rewrite.decode("utf-8", "surrogateescape")
+    pieces = re.split(r"(\\.?)", text, flags=re.DOTALL)
+    good = [piece[:1] != "\\" or piece[1:].isdigit() or piece == "\\\\" for piece in pieces]
+    whole = all(good)
+    kept = pieces if whole else pieces[: good.index(False)]
 
     def replaced(match: re.Match[str]) -> str:
         result = []
-        for piece in pieces:
+        for piece in kept:
             if not piece.startswith("\\"):
                 result.append(piece)
-            elif piece[1:].isdigit():
-                result.append(match[int(piece[1:])] or "")
-            else:
+            elif piece == "\\\\":
                 result.append("\\")
+            elif int(piece[1:]) <= match.re.groups:
+                result.append(match[int(piece[1:])] or "")
         return "".join(result)
 
-    return replaced
-
-
-def _check_rewrite(pattern: re.Pattern[str], rewrite: bytes) -> bool:
-    """Whether RE2 would take the rewrite: where it would not, strings stay as they are."""
-    escapes = re.findall(rb"\\(.?)", rewrite, re.DOTALL)
-    groups = [int(escape) for escape in escapes if escape.isdigit()]
-    known = all(escape.isdigit() or escape == b"\\" for escape in escapes)
-    return known and max(groups, default=0) <= pattern.groups
+    return replaced, whole
 
 
 def _replacer(pattern: bytes, rewrite: bytes, everywhere: bool) -> Callable[[bytes], bytes]:
-    expression, replaced = compiled(pattern), _rewriter(rewrite)
-    if not _check_rewrite(expression, rewrite):
+    expression = compiled(pattern)
+    replaced, whole = _rewriter(rewrite)
+    if not whole and not everywhere:
         return lambda text: text
 
     def replace(text: bytes) -> bytes:
