@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -10,10 +11,11 @@ import numpy as np
 from stillflow.graph.lazy import torch
 
 _FEW = 16  # fewer channels than these are not worth copying pixel by pixel
-_CACHED = 80_000  # so many numbers, a few times over, stay near the processor
+_CACHED = 1 << 20  # so many numbers, a few times over, stay near the processor
 
 
-class Weights(NamedTuple):
+@dataclass(frozen=True, eq=False)  # one is like another only if it is the same
+class Weights:
     """For each output along one dimension: its neighbours, and how far it is from the first."""
 
     lower: Any
@@ -52,7 +54,7 @@ def along(parts: Weights, axis: int, device: Any, bits: int) -> Weights:
     fraction = (parts.fraction * np.float32(1 << bits)).astype(np.int64)
     shape = [1, 1, 1, 1]
     shape[axis] = -1
-    lower, upper = (torch.from_numpy(places).to(device) for places in parts[:2])
+    lower, upper = (torch.from_numpy(each).to(device) for each in (parts.lower, parts.upper))
     return Weights(lower, upper, torch.from_numpy(fraction).to(device).view(shape))
 
 
@@ -65,56 +67,64 @@ def interpolate(image: Any, rows: Weights, columns: Weights, dtype: Any = None) 
     batch, height, width, channels = image.shape
     count, wanted = len(rows.lower), len(columns.lower)
     dtype = dtype or image.dtype
-    line: tuple[int, ...] = (width, channels)
-    if channels < _FEW:
-        columns, line = _each_channel(columns, channels), (width * channels,)
-    rows, columns = (_tensors(parts, image.device, dtype) for parts in (rows, columns))
+    few = channels < _FEW
+    line: tuple[int, ...] = (width * channels,) if few else (width, channels)
+    down = _taps(rows, image.device, dtype)
+    across = _taps(columns, image.device, dtype, channels if few else 1)
     # To find a row is cheap, to find a number in it is not.
     if count * (width + 2 * wanted) < 3 * height * wanted:
-        flat = _rows_first(image.reshape(batch, height, width * channels), rows, columns, line)
+        flat = _rows_first(image.reshape(batch, height, width * channels), down, across, line)
     else:
-        flat = _between(image.to(dtype).reshape(batch * height, *line), columns)
-        flat = _between(flat.view(batch, height, wanted * channels), rows)
+        flat = _between(image.to(dtype).reshape(batch * height, *line), across)
+        flat = _between(flat.view(batch, height, wanted * channels), down)
     return flat.view(batch, count, wanted, channels)
 
 
-def _each_channel(columns: Weights, channels: int) -> Weights:
-    """The weights along rows of numbers that are columns of so many channels."""
-    lower, upper = (
-        (places[:, None] * channels + np.arange(channels)).reshape(-1) for places in columns[:2]
-    )
-    return Weights(lower, upper, np.repeat(columns.fraction, channels))
+class _Taps(NamedTuple):
+    """Weights as tensors. One call finds both neighbours: threads wait for each other at calls."""
+
+    places: Any  # [2, outputs]: lower, upper
+    fraction: Any
+
+    def part(self, first: int, end: int) -> _Taps:
+        """Those of some of the outputs."""
+        return _Taps(self.places[:, first:end], self.fraction[first:end])
 
 
-def _tensors(parts: Weights, device: Any, dtype: Any) -> Weights:
-    lower, upper, fraction = (torch.from_numpy(part).to(device) for part in parts)
-    return Weights(lower, upper, fraction.to(dtype))
+@lru_cache(maxsize=256)
+def _taps(parts: Weights, device: Any, dtype: Any, channels: int = 1) -> _Taps:
+    """Weights for rows of numbers that are columns of so many channels."""
+    columns = np.stack([parts.lower, parts.upper])[..., None] * channels
+    places = torch.from_numpy((columns + np.arange(channels)).reshape(2, -1))
+    fraction = torch.from_numpy(np.repeat(parts.fraction, channels))
+    return _Taps(places.to(device), fraction.to(device, dtype))
 
 
-def _rows_first(image: Any, rows: Weights, columns: Weights, line: tuple[int, ...]) -> Any:
+def _rows_first(image: Any, rows: _Taps, columns: _Taps, line: tuple[int, ...]) -> Any:
     """An image [batch, height, row], some rows of the result after the others."""
     batch, _, size = image.shape
-    count = len(rows.lower)
+    count = len(rows.fraction)
     at_once = max(1, _CACHED // max(1, size))
     if image.device.type != "cpu" or count <= at_once:
         return _between(_between(image, rows).view(batch * count, *line), columns)
-    shape = (batch, count, len(columns.lower), *line[1:])
+    shape = (batch, count, len(columns.fraction), *line[1:])
     result = torch.empty(shape, dtype=rows.fraction.dtype)
     for number in range(batch):
         for first in range(0, count, at_once):
-            some = Weights(*(part[first : first + at_once] for part in rows))
+            some = rows.part(first, first + at_once)
             flat = _between(image[number : number + 1], some).view(-1, *line)
             _between(flat, columns, result[number, first : first + at_once])
     return result
 
 
-def _between(values: Any, parts: Weights, out: Any = None) -> Any:
+def _between(values: Any, taps: _Taps, out: Any = None) -> Any:
     """What lies between neighbours along the second axis."""
-    fraction = parts.fraction
-    start, end = (values.index_select(1, p).to(fraction.dtype) for p in parts[:2])
+    places, fraction = taps
+    found = values.index_select(1, places.reshape(-1)).to(fraction.dtype)
     if values.dim() > 2:
         fraction = fraction[:, None]
-    return start.lerp_(end, fraction) if out is None else torch.lerp(start, end, fraction, out=out)
+    start, end = found.chunk(2, 1)
+    return torch.lerp(start, end, fraction, out=out)
 
 
 def interpolate_integers(image: Any, rows: Weights, columns: Weights, bits: int) -> Any:
