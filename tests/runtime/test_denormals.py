@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import platform
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -33,3 +35,16 @@ def test_they_are_kept_after_an_error() -> None:
             session.run(tf.reshape(tf.placeholder_with_default([1.0, 2.0], None), [3]))
     tiny = np.finfo(np.float32).tiny
     assert tiny / 16 * 16 == tiny
+
+
+def test_numpy_knows_its_types_before_denormals_become_zero() -> None:
+    program = """
+import warnings
+import numpy as np
+import stillflow as tf
+asked = tf.py_func(lambda: np.finfo(np.float64).eps, [], tf.float64)
+session = tf.Session()
+warnings.simplefilter("error")
+assert session.run(asked) == 2.0**-52
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
