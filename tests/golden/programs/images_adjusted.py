@@ -110,6 +110,9 @@ def best_boxes(tf):
         "overlaps": image.non_max_suppression_overlaps(
             np.outer(scores, scores), scores, 9, 0.5, 0.1
         ),
+        "one-sided overlaps": image.non_max_suppression_overlaps(
+            rng.uniform(0, 1, (30, 30)).astype(np.float32), scores, 9, 0.5
+        ),
         "combined": image.combined_non_max_suppression(
             boxes[None, :, None], scores.reshape(1, 30, 1), 5, 8, 0.3
         ),

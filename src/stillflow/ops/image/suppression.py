@@ -214,7 +214,7 @@ def _of_boxes(boxes: np.ndarray) -> Callable[..., np.ndarray]:
 
 
 def _given(overlaps: np.ndarray) -> Callable[..., np.ndarray]:
-    return lambda one, others: overlaps[others, one]
+    return lambda one, others: overlaps[one, others]
 
 
 def _padded(values: Any, dtype: Any, limit: int, pad: bool) -> Any:
