@@ -10,6 +10,7 @@ from stillflow.ops.parsing.feature_maps import FEW, FeatureMaps
 from stillflow.protos import Example
 
 NAMES = ["a", "b", "exactly8", "a name of more than eight bytes", "", "a"]
+KINDS = ["int64"] * len(NAMES)
 OTHERS = ["c", "exactly9", "a name of more than eight bytes!", "é"]
 
 
@@ -38,20 +39,20 @@ def by_protobuf(texts):
 
 def test_features_are_those_that_protobuf_finds():
     texts = examples()
-    found = FeatureMaps(NAMES).find(texts)
+    found = FeatureMaps(NAMES, KINDS).find(texts)
     assert columns(found) == by_protobuf(texts)
 
 
 def test_short_features_are_found_in_one_go():
     texts = [example(np.random.RandomState(n), ["a", "b"]) for n in range(40)]
     texts = [text for text in texts if len(text) < 128]
-    found = FeatureMaps(NAMES).find(texts)
+    found = FeatureMaps(NAMES, KINDS).find(texts)
     assert columns(found) == by_protobuf(texts)
 
 
 def test_columns_give_the_feature_of_one_row():
     texts = examples()
-    column = FeatureMaps(["b"]).find(texts).column(0)
+    column = FeatureMaps(["b"], ["int64"]).find(texts).column(0)
     assert len(column) == len(texts)
     assert [column[row] for row in range(len(texts))] == by_protobuf(texts)[1]
 
@@ -60,12 +61,12 @@ def test_the_last_entry_of_a_name_counts():
     entry = b"\x0a\x08\x0a\x01a\x12\x03\x1a\x01%c"
     body = entry % b"x" + entry % b"y"
     texts = [b"\x0a" + bytes([len(body)]) + body] * FEW
-    assert columns(FeatureMaps(["a"]).find(texts))[0] == [b"\x1a\x01y"] * FEW
+    assert columns(FeatureMaps(["a"], ["int64"]).find(texts))[0] == [b"\x1a\x01y"] * FEW
 
 
 @pytest.mark.parametrize("texts", [[b""] * 20, [b"\x0a\x00"] * 20], ids=["none", "empty"])
 def test_examples_without_features_have_none(texts):
-    assert columns(FeatureMaps(["a"]).find(texts))[0] == [b""] * 20
+    assert columns(FeatureMaps(["a"], ["int64"]).find(texts))[0] == [b""] * 20
 
 
 STRANGE = {
@@ -85,27 +86,27 @@ STRANGE = {
 def test_nothing_is_found_where_an_example_is_written_otherwise(change, row):
     texts = examples(fewest=1)
     texts[row] = change(texts[row])
-    assert FeatureMaps(NAMES).find(texts) is None
+    assert FeatureMaps(NAMES, KINDS).find(texts) is None
 
 
 def test_a_few_long_maps_among_short_ones_are_left_to_protobuf():
     texts = examples(40, 1)
     texts[3] = example(np.random.RandomState(0), map(str, range(2_000)))
-    assert FeatureMaps(NAMES).find(texts) is None
+    assert FeatureMaps(NAMES, KINDS).find(texts) is None
 
 
 def test_many_names_are_told_apart():
     names = [f"{kind}_feature_{n}_of_a_table" for kind in ("user", "item") for n in range(400)]
     texts = [example(np.random.RandomState(n), names[n::9]) for n in range(40)]
-    found = FeatureMaps(names).find(texts)
+    found = FeatureMaps(names, ["int64"] * len(names)).find(texts)
     rows = [wire.messages()[0].FromString(text).features.feature for text in texts]
     assert columns(found) == [[row[name] for row in rows] for name in names]
 
 
 @pytest.mark.parametrize("name", ["x" * 128, "é" * 64], ids=["128 letters", "128 bytes"])
 def test_long_names_are_left_to_protobuf(name):
-    assert FeatureMaps(["a", name]).find(examples()) is None
+    assert FeatureMaps(["a", name], ["int64"] * 2).find(examples()) is None
 
 
 def test_no_names_find_nothing():
-    assert FeatureMaps([]).find(examples()) is None
+    assert FeatureMaps([], []).find(examples()) is None

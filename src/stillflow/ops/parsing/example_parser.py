@@ -110,7 +110,7 @@ class ExampleParser:
             self.runs.setdefault(kind, []).append(slice(start, stop))
         keys = [feature.key for feature in self.features]
         self.pick = picker(keys)
-        self.maps = FeatureMaps(keys)
+        self.maps = FeatureMaps(keys, [cpp_name(feature.dtype) for feature in self.features])
         self.message = wire.messages()[0]
         self.checked: list[Any] = []  # shapes of defaults that are good
 

@@ -5,38 +5,48 @@ examples are passed over in one step, then the second ones, and so on; what the 
 looked at for all of them at the end. Only the way that protobuf libraries write is read here; of
 any other bytes nothing is found, and the protobuf library is to read them.
 
-Nothing is made of the order in which an example has its features: the C++ library, which wrote most
-files, gives every example another one.
+Examples of one writer often have their features in one order; then only the names of the first
+example are looked up. The C++ library, which wrote most files, gives every example another order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from stillflow.ops.parsing.scanning import MARGIN, WORD, joined, lengths, windows
+from stillflow.ops.parsing.scanning import WORD, joined, lengths, margin, windows
 from stillflow.ops.parsing.spans import Spans
+from stillflow.ops.parsing.templates import BEFORE, ENTRY, FEATURE, LONGEST, NAME, TAG, Templates
 
-ENTRY, NAME, FEATURE = 0x0A, 0x0A, 0x12
 _AROUND = 3  # bytes besides the name: its tag and length, and the tag of the feature
-_LONGEST = 127  # bytes of a name
 STEPS = 32  # taken before it is looked at whether any example still has entries
 FEW = 16  # entries a step, on average: for fewer the protobuf library is faster
 _TRIES, _SLOTS = 64, 1 << 20
 
-Follow = Callable[[np.ndarray], np.ndarray]  # from the beginnings of entries to the next ones
+# From the beginnings of entries to the next `STEPS` ones [steps, examples].
+Follow = Callable[[np.ndarray], np.ndarray]
+
+
+class Entries(NamedTuple):
+    """Where the first entries of examples are, then the second ones, ... [steps, examples]."""
+
+    begins: np.ndarray
+    ends: np.ndarray
+    inside: np.ndarray  # whether there is one, for an example may have fewer than another
 
 
 class FeatureMaps:
-    """Finds features of these names."""
+    """Finds features of these names, which hold values of these types as a rule."""
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], kinds: Sequence[str]) -> None:
         texts = [name.encode() for name in names]
         known = list(dict.fromkeys(texts))
-        self.usable = len(known) > 0 and max(map(len, known)) <= _LONGEST
+        self.usable = len(known) > 0 and max(map(len, known)) <= LONGEST
         if not self.usable:
             return
+        self.templates = Templates(texts, kinds)
         self.count = -(-(max(map(len, known)) + _AROUND) // WORD)
         width = self.count * WORD
         bits = np.arange(width) < np.arange(_AROUND, _AROUND + 256)[:, None]
@@ -75,17 +85,83 @@ class FeatureMaps:
         """The features [names, examples]; None for examples that are written otherwise."""
         if not self.usable:
             return None
-        data = joined(examples)
-        found = entries(data, np.fromiter(map(len, examples), np.int64, len(examples)))
+        data = joined([bytes(BEFORE), *examples])
+        sizes = np.fromiter(map(len, examples), np.int64, len(examples))
+        short = walked(data, sizes, _short_follower)
+        found = None
+        if short is not None:
+            found = self._short(data, short) or self._long(data, short)
         if found is None:
+            entries = walked(data, sizes, _follower)
+            found = None if entries is None else self._long(data, entries)
+        return found
+
+    def _short(self, data: np.ndarray, entries: Entries) -> Spans | None:
+        """The features in entries that are written by the templates."""
+        placed, found = None, None
+        if len(entries.begins) and entries.inside.all():
+            placed = self._in_one_order(data, entries.begins)
+        if placed is not None:
+            found = self.templates.spans(data, self._again(placed))
+        if found is None:
+            placed = self._by_name(data, entries)
+            if placed is not None:
+                found = self.templates.spans(data, self._again(placed), named=True)
+        return found
+
+    def _again(self, placed: np.ndarray) -> np.ndarray:
+        """What is given by name, repeated for names that are asked for twice."""
+        return placed if self.repeated is None else placed[self.repeated]
+
+    def _in_one_order(self, data: np.ndarray, begins: np.ndarray) -> np.ndarray | None:
+        """Where they begin [names, examples] if all have them in the order of the first one."""
+        last, _ = self._named(data, begins[-1])
+        if (last != last[0]).any():
             return None
-        names, stops, inside = found
+        order, _ = self._named(data, begins[:, 0])
+        wanted = order >= 0
+        names = order[wanted]
+        if len(set(names.tolist())) < len(names):
+            return None
+        if not wanted.all():
+            others = begins[~wanted]
+            found, sizes = self._named(data, others)
+            if not ((found < 0) & _are_short(data, others, sizes)).all():
+                return None
+        placed = np.full((len(self.words), begins.shape[1]), margin(data))
+        placed[names] = begins[wanted]
+        return placed
+
+    def _by_name(self, data: np.ndarray, entries: Entries) -> np.ndarray | None:
+        """Where they begin, each example's in an order of its own."""
+        begins, _, inside = entries
+        if not ((data.take(begins) == ENTRY) | ~inside).all():
+            return None
+        names, sizes = self._named(data, begins)
+        wanted = (names >= 0) & inside
+        if not wanted.all():
+            others = np.nonzero(inside & ~wanted)
+            if not _are_short(data, begins[others], sizes[others]).all():
+                return None
+        placed = self._placed(names, wanted, begins, margin(data))
+        once = np.count_nonzero(placed < margin(data)) == np.count_nonzero(wanted)
+        return placed if once else None
+
+    def _named(self, data: np.ndarray, begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Which names short entries have, as `_known`."""
+        words = windows(data, begins.ravel() + TAG, self.count * WORD).view("<u8")
+        return self._known(words.reshape(*begins.shape, self.count))
+
+    def _long(self, data: np.ndarray, entries: Entries) -> Spans | None:
+        """The features in entries of any size."""
+        begins, ends, inside = entries
+        size, names = lengths(data, begins + 1)
+        good = (data.take(begins) == ENTRY) & (names + size == ends)
         words = windows(data, names.ravel(), self.count * WORD).view("<u8")
-        words = words.reshape(*names.shape, self.count)
-        places, name_sizes = self._known(words)
+        places, name_sizes = self._known(words.reshape(*names.shape, self.count))
         after = names + name_sizes + _AROUND
         sizes, values = lengths(data, after)
-        good = values + sizes == stops
+        good &= values + sizes == ends
         known = (places >= 0) & inside
         if not known.all():
             others = np.nonzero(~known)
@@ -93,22 +169,20 @@ class FeatureMaps:
             good |= ~inside
         if not good.all():
             return None
-        starts, found_sizes = self._placed(places, known, values, sizes)
-        return Spans(data, starts, found_sizes)
+        placed = [self._placed(places, known, given, 0) for given in (values, sizes)]
+        return Spans(data, *map(self._again, placed))
 
     def _placed(
-        self, places: np.ndarray, known: np.ndarray, values: np.ndarray, sizes: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Where features begin and their sizes [names, examples]."""
-        rows = values.shape[1]
-        placed = np.zeros((2, len(self.words), rows), np.int64)
-        where = places * rows + np.arange(rows)
+        self, names: np.ndarray, known: np.ndarray, given: np.ndarray, nothing: int
+    ) -> np.ndarray:
+        """What is given of entries [steps, examples] by their names [names, examples]."""
+        rows = given.shape[1]
+        placed = np.full((len(self.words), rows), nothing)
+        where = names * rows + np.arange(rows)
         if not known.all():
-            where, values, sizes = where[known], values[known], sizes[known]
-        for part, given in zip(placed, (values, sizes), strict=True):
-            part.reshape(-1)[where.ravel()] = given.ravel()
-        starts, sizes = placed if self.repeated is None else placed[:, self.repeated]
-        return starts, sizes
+            where, given = where[known], given[known]
+        placed.reshape(-1)[where.ravel()] = given.ravel()
+        return placed
 
     def _known(self, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Which names these words begin with, -1 for one not looked for, and the names' sizes."""
@@ -126,72 +200,87 @@ class FeatureMaps:
 
 def _is_entry(data: np.ndarray, names: np.ndarray, after: np.ndarray) -> np.ndarray:
     """Whether there is a name and then a feature."""
-    short = after - names <= _LONGEST + _AROUND
+    short = after - names <= LONGEST + _AROUND
     return short & (data.take(names) == NAME) & (data.take(after - 1) == FEATURE)
 
 
-def entries(
-    data: np.ndarray, sizes: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Of examples of these sizes the first entries, then the second ones, ... [steps, examples].
+def _are_short(data: np.ndarray, begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Whether there are short entries with names of these sizes."""
+    names, inner = begins + TAG, data.take(begins + 1)
+    after = names + sizes + _AROUND
+    size, values = lengths(data, after)
+    good = (data.take(begins) == ENTRY) & (inner <= LONGEST) & (values + size == names + inner)
+    return good & _is_entry(data, names, after)
 
-    Returns:
-      Where each begins after its own tag and length; where it stops; whether it is one, for an
-      example that has fewer entries than another has nothing there.
+
+def walked(
+    data: np.ndarray, sizes: np.ndarray, follower: Callable[[np.ndarray], Follow]
+) -> Entries | None:
+    """The entries of examples of these sizes.
+
+    None where an example is not one map, has few entries, or stops before an entry does.
     """
-    stops = np.cumsum(sizes)
+    stops = BEFORE + np.cumsum(sizes)
     starts = stops - sizes
     inner, at = lengths(data, starts + 1)
     empty = sizes == 0
     if not ((data.take(starts) == ENTRY) & (at + inner == stops) | empty).all():
         return None
-    at = np.where(empty, stops, at)
-    for follow in (_short_follower(data), _follower(data)):
-        followed = _followed(at, stops, follow)
-        if followed is None:
-            return None
-        inside = (followed < stops)[:-1]
-        begins, ends = followed[:-1], followed[1:]
-        size, after = lengths(data, begins + 1)
-        good = (data.take(begins) == ENTRY) & (after + size == ends)
-        if (good | ~inside).all():
-            return after, ends, inside
-    return None
+    followed = _followed(np.where(empty, stops, at), stops, follower(data), margin(data))
+    if followed is None:
+        return None
+    count = int(np.argmax(followed[:, 0] >= stops[0]))
+    if (followed[count] == stops).all():
+        inside = np.ones((count, len(stops)), bool)
+    elif (followed == stops).any(0).all():
+        inside = followed < stops
+        count = int(np.count_nonzero(inside.any(1)))
+    else:
+        return None
+    return Entries(followed[:count], followed[1 : count + 1], inside[:count])
 
 
-def _followed(at: np.ndarray, stops: np.ndarray, follow: Follow) -> np.ndarray | None:
-    """Where entries begin, from the first ones on [steps, examples], and then where all stop."""
+def _followed(at: np.ndarray, stops: np.ndarray, follow: Follow, end: int) -> np.ndarray | None:
+    """Where entries begin, from the first ones on [steps, examples], until all have stopped.
+
+    It goes on past the stop of an example, but not far past `end`.
+    """
     blocks = [at[None]]
     passed = 0
     while going := int(np.count_nonzero(at < stops)):
         passed += going
         if passed < FEW * len(blocks):
             return None
-        steps = []
-        for _ in range(STEPS):
-            at = follow(at)
-            steps.append(at)
-        blocks.append(np.minimum(np.concatenate(steps).reshape(STEPS, -1), stops))
-        at = blocks[-1][-1]
-    followed = np.concatenate(blocks)
-    return followed[: np.count_nonzero((followed < stops).any(1)) + 1]
+        blocks.append(follow(at))
+        at = np.minimum(blocks[-1][-1], end + 1)
+    return np.concatenate(blocks)
 
 
 def _short_follower(data: np.ndarray) -> Follow:
-    """Where the next entries begin if all are shorter than 128 bytes.
+    """Where the next entries begin if all are shorter than 128 bytes."""
+    passed = TAG * np.arange(STEPS + 1)[:, None]  # bytes of tags and lengths
+    sizes = [data[before + 1 :] for before in passed[:-1, 0].tolist()]
 
-    It follows even past the end, no further than the margin.
-    """
-    sizes = (data[1:] & np.uint8(127)) + np.uint8(2)
-    return lambda at: at + sizes[at]
+    def follow(at: np.ndarray) -> np.ndarray:
+        steps = []
+        for size in sizes:
+            at = at + size[at]
+            steps.append(at)
+        return np.concatenate(steps).reshape(STEPS, -1) + passed[1:]
+
+    return follow
 
 
 def _follower(data: np.ndarray) -> Follow:
     """Where the next entries begin."""
-    end = len(data) - MARGIN
+    end = margin(data)
 
     def follow(at: np.ndarray) -> np.ndarray:
-        size, after = lengths(data, at + 1)
-        return np.minimum(after + np.abs(size), end)
+        steps = []
+        for _ in range(STEPS):
+            size, after = lengths(data, at + 1)
+            at = np.minimum(after + np.abs(size), end + 1)
+            steps.append(at)
+        return np.concatenate(steps).reshape(STEPS, -1)
 
     return follow

@@ -8,7 +8,7 @@ import numpy as np
 
 from stillflow.graph.lazy import torch
 
-MARGIN = 8_192  # bytes after the last text: so far past its start something is looked for
+MARGIN = 10_240  # bytes after the last text: so far past its start something is looked for
 WORD = 8  # bytes that are compared at once
 LONGEST = 10  # bytes of a number
 _FAR_BELOW = -(1 << 40)
@@ -18,6 +18,11 @@ _LENGTH_BYTES = 4  # of a length that is read here
 def joined(texts: Sequence[bytes]) -> np.ndarray:
     """Texts one after the other, and a margin, as an array that can be written to."""
     return np.frombuffer(bytearray().join([*texts, bytes(MARGIN)]), np.uint8)
+
+
+def margin(data: np.ndarray) -> int:
+    """Where the margin begins."""
+    return len(data) - MARGIN
 
 
 def windows(data: np.ndarray, starts: np.ndarray, width: int) -> np.ndarray:

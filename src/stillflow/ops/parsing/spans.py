@@ -21,7 +21,8 @@ from stillflow.ops.parsing.scanning import words as words_at
 from stillflow.ops.strings.kernels import strings_of
 
 _LIMIT = 512  # bytes of a feature: longer ones are copied as fast one by one
-_VOID = 2  # bytes of the header of a list of no strings
+SHORT_HEADER = 4  # bytes of the header of a list if its lengths take a byte each
+_VOID = 2  # of a list of nothing
 
 
 class Spans(NamedTuple):
@@ -30,6 +31,7 @@ class Spans(NamedTuple):
     data: np.ndarray  # uint8, with MARGIN bytes that belong to none
     starts: np.ndarray  # int64
     sizes: np.ndarray  # int64; 0 for a feature that is not there
+    short: bool = False  # whether all are known to be one list whose lengths take a byte each
 
     def column(self, feature: int) -> Column:
         """The bytes of one feature."""
@@ -72,7 +74,8 @@ def decode(spans: Spans, kind: str, runs: Sequence[slice]) -> list[wire.Block | 
     """
     group = slice(runs[0].start, runs[-1].stop)
     starts, sizes = spans.starts[group], spans.sizes[group]
-    good, begins, inner, kept = _payloads(spans.data, starts.ravel(), sizes.ravel(), kind)
+    spanned = Spans(spans.data, starts.ravel(), sizes.ravel(), spans.short)
+    good, begins, inner, kept = _payloads(spanned, kind)
     plain = good.reshape(starts.shape).all(1)
     if not plain.all():
         each = np.repeat(plain, starts.shape[1])
@@ -92,18 +95,21 @@ def decode(spans: Spans, kind: str, runs: Sequence[slice]) -> list[wire.Block | 
     return blocks
 
 
-def _payloads(
-    data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, kind: str
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _payloads(spans: Spans, kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Which features are one list, and for these where the values begin, their bytes, if any."""
-    words, masks, heads = _headers(kind)
-    kinds = np.minimum(sizes, _LIMIT)
-    first = words_at(data, starts)
-    good = first & masks.take(kinds) == words.take(kinds)
-    head = heads.take(kinds)
+    data, starts, sizes, short = spans
+    if short:
+        head, good = np.minimum(sizes, SHORT_HEADER), np.ones(len(sizes), bool)
+    else:
+        words, masks, heads = _headers(kind)
+        kinds = np.minimum(sizes, _LIMIT)
+        good = words_at(data, starts) & masks.take(kinds) == words.take(kinds)
+        head = heads.take(kinds)
     begins, inner = starts + head, sizes - head
     if kind == "int64":  # no number goes on past the end
         good &= (data.take(begins + inner - 1) < 128) | (inner == 0)
+    elif kind == "float":
+        good &= inner & 3 == 0  # no number is cut short
     return good, begins, inner, head > _VOID
 
 
@@ -115,8 +121,6 @@ def _headers(kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     words = np.frombuffer(b"".join(text.ljust(WORD, b"\0") for text in [*texts, b""]), "<u8").copy()
     masks = (np.uint64(1) << heads.astype(np.uint64) * np.uint64(8)) - np.uint64(1)
     refused = np.array([text == wire.NO_HEADER for text in texts] + [True])
-    if kind == "float":
-        refused |= (np.arange(_LIMIT + 1) - heads) % 4 != 0
     words[refused], masks[refused] = 1, 0  # what no word is
     return words, masks, heads
 
