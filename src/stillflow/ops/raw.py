@@ -12,6 +12,21 @@ from stillflow.graph.signature import Signature
 
 # Argument names that Python reserves get an underscore, as in TF's generated functions.
 _RESERVED = {"lambda": "lambda_", "import": "import_", "is": "is_", "in": "in_", "from": "from_"}
+_REDUCTIONS = ("All", "Any", "EuclideanNorm", "Max", "Mean", "Min", "Prod", "Sum")
+# Arguments that TF's generated functions call otherwise than the op does.
+_RENAMED: dict[str, dict[str, str]] = {
+    **{name: {"reduction_indices": "axis"} for name in _REDUCTIONS},
+    **{name: {"split_dim": "axis"} for name in ("Split", "SplitV")},
+    "ExpandDims": {"dim": "axis"},
+    "Select": {"t": "x", "e": "y"},
+    "Squeeze": {"squeeze_dims": "axis"},
+    "Where": {"input": "condition"},
+}
+
+
+def _argument(op: str, name: str) -> str:
+    """What the functions of an op call one of its inputs or attributes."""
+    return _RENAMED.get(op, {}).get(name) or _RESERVED.get(name, name)
 
 
 def _attr_names(signature: Signature) -> list[str]:
@@ -25,9 +40,8 @@ def _attr_names(signature: Signature) -> list[str]:
 
 
 def _parameters(signature: Signature, kind: Any) -> list[inspect.Parameter]:
-    parameters = [
-        inspect.Parameter(_RESERVED.get(arg.name, arg.name), kind) for arg in signature.inputs
-    ]
+    op = signature.name
+    parameters = [inspect.Parameter(_argument(op, arg.name), kind) for arg in signature.inputs]
     for name in _attr_names(signature):
         attr = signature.attrs[name]
         default = attr.default if attr.has_default else inspect.Parameter.empty
@@ -35,7 +49,7 @@ def _parameters(signature: Signature, kind: Any) -> list[inspect.Parameter]:
             default = default.decode()
         elif isinstance(default, tuple):
             default = list(default)
-        parameters.append(inspect.Parameter(name, kind, default=default))
+        parameters.append(inspect.Parameter(_argument(op, name), kind, default=default))
     parameters.append(inspect.Parameter("name", kind, default=None))
     return parameters
 
@@ -53,8 +67,8 @@ def _function(name: str, keyword_only: bool) -> Callable[..., Any] | None:
 
 
 def _make(card: Card, name: str, signature: inspect.Signature) -> Callable[..., Any]:
-    inputs = [_RESERVED.get(arg.name, arg.name) for arg in card.signature.inputs]
-
+    inputs = [_argument(name, arg.name) for arg in card.signature.inputs]
+    attrs = {_argument(name, attr): attr for attr in _attr_names(card.signature)}
     keyword_only = any(p.kind is p.KEYWORD_ONLY for p in signature.parameters.values())
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -66,7 +80,7 @@ def _make(card: Card, name: str, signature: inspect.Signature) -> Callable[..., 
         given = signature.bind(*args, **kwargs).arguments
         values = [given.pop(key) for key in inputs]
         node_name = given.pop("name", None)
-        return card(*values, name=node_name, **given)
+        return card(*values, name=node_name, **{attrs[key]: given[key] for key in given})
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"Adds a node of op {name}:\n\n{card.text.strip()}"

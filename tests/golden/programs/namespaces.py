@@ -158,3 +158,21 @@ def default_graphs_are_reset(tf):
         tf.constant(1)
         facts["ops"] = len(graph.get_operations())
     return Run(facts=facts)
+
+
+@program
+def arguments_of_raw_ops(tf):
+    raw = tf.raw_ops
+    x = tf.constant([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    above = x > 2.0
+    reductions = ("EuclideanNorm", "Max", "Mean", "Min", "Prod", "Sum")
+    fetches = {name: getattr(raw, name)(input=x, axis=[1]) for name in reductions}
+    fetches["all"] = raw.All(input=above, axis=0, keep_dims=True)
+    fetches["any"] = raw.Any(input=above, axis=0)
+    fetches["expanded"] = raw.ExpandDims(input=x, axis=1)
+    fetches["squeezed"] = raw.Squeeze(input=fetches["expanded"], axis=[1])
+    fetches["selected"] = raw.Select(condition=above, x=x, y=-x)
+    fetches["split"] = raw.Split(axis=1, value=x, num_split=3)
+    fetches["split_v"] = raw.SplitV(value=x, size_splits=[1, 2], axis=1, num_split=2)
+    fetches["where"] = raw.Where(condition=above)
+    return Run(fetches)
