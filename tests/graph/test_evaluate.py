@@ -50,6 +50,15 @@ def test_a_shape_may_become_known_later():
     assert tf.reshape(y, wanted).shape.as_list() == [7]
 
 
+def test_shapes_of_constant_expressions_are_computed_where_the_graph_does_not_know_them():
+    chosen = tf.boolean_mask(tf.constant([1.0, 2.0, 3.0]), [True, False, True])
+    assert chosen.shape.as_list() == [None]
+    for wanted in (tf.shape(chosen) + 0, tf.reshape(tf.size(chosen), [1])):
+        assert tf.reshape(tf.placeholder(tf.float32), wanted).shape.as_list() == [2]
+    same = tf.reshape(tf.placeholder(tf.float32), tf.shape(chosen))
+    assert same.shape.as_list() == [None]  # a shape is read as far as the graph knows it
+
+
 @pytest.mark.parametrize("varying", [
     lambda: tf.placeholder(tf.int32, [2]),
     lambda: tf.placeholder_with_default([2, 3], [2]),

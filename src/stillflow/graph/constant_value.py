@@ -97,13 +97,12 @@ def partial_shape(tensor: Tensor, known: Any = Known) -> Dims:
     """
     if getattr(known, "looks_outside", False):
         tensor = _outside(tensor)
-    value = known.value(tensor)
-    if value is not None:
-        if value.ndim > 1:
-            raise ValueError(f"Shape must be rank 1 but is rank {value.ndim}")
-        return as_dims(value)
+    length = known.dims(tensor)
+    if length is not None and len(length) > 1:
+        raise ValueError(f"Shape must be rank 1 but is rank {len(length)}")
     source = tensor.op
     kind = "" if tensor in known.fed else source.type
+    # Parts are read as far as the graph knows them, even where they could be computed: as TF does.
     if kind == "Shape":
         return known.dims(source._inputs[0])
     if kind == "ShapeN":
@@ -111,22 +110,28 @@ def partial_shape(tensor: Tensor, known: Any = Known) -> Dims:
     if kind == "Pack":
         return tuple(_scalar_dim(known.value(item)) for item in source._inputs)
     if kind in ("Concat", "ConcatV2"):
-        parts = source._inputs[1:] if kind == "Concat" else source._inputs[:-1]
-        total: tuple[int | None, ...] = ()
-        for part in parts:
-            dims = partial_shape(part, known)
-            if dims is None:
-                return None
-            total += dims
-        return total
+        return _concatenated(source, known)
     if kind == "StridedSlice":
         sliced = _sliced(source, known)
         if sliced is not None:
             return sliced
-    length = known.dims(tensor)
+    value = known.value(tensor)
+    if value is not None:
+        return as_dims(value)
     if length is None or len(length) != 1 or length[0] is None:
         return None
     return (None,) * length[0]
+
+
+def _concatenated(source: Any, known: Any) -> Dims:
+    parts = source._inputs[1:] if source.type == "Concat" else source._inputs[:-1]
+    total: tuple[int | None, ...] = ()
+    for part in parts:
+        dims = partial_shape(part, known)
+        if dims is None:
+            return None
+        total += dims
+    return total
 
 
 def _scalar_dim(value: np.ndarray | None) -> int | None:

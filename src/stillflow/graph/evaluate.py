@@ -64,7 +64,7 @@ def _evaluate(op: Operation, visited: set[Operation]) -> bool:
         if _settled(top) or top in visited:
             stack.pop()
             continue
-        waiting = [] if top.type in _OF_SHAPES else _unsettled_inputs(top, visited)
+        waiting = [] if _told_by_shapes(top) else _unsettled_inputs(top, visited)
         if waiting is None:
             visited.add(stack.pop())
         elif waiting:
@@ -97,13 +97,21 @@ def _is_small(tensor: Tensor) -> bool:
     return count is None or count <= MAX_ELEMENTS
 
 
+def _told_by_shapes(op: Operation) -> bool:
+    """Whether static shapes alone give the values of the op, whatever its inputs are."""
+    return op.type in _OF_SHAPES and all(
+        tensor._dims is not None and (op.type == "Rank" or None not in tensor._dims)
+        for tensor in op._inputs
+    )
+
+
 def _unsettled_inputs(op: Operation, visited: set[Operation]) -> list[Operation] | None:
     """The inputs that have to be looked at first; None if one of them is not known."""
     waiting = []
     for tensor in op._inputs:
         source = tensor.op
         if source._varies:
-            op._varies = True
+            op._varies = op.type not in _OF_SHAPES  # a static shape may become known
             return None
         if source._values is None:
             if source in visited:
@@ -125,10 +133,8 @@ def _compute(op: Operation) -> None:
             if any(array is not None for array in values):
                 op._values = values
                 return
-    if op.type in _OF_SHAPES:
-        return
     arrays = [constant_value(tensor) for tensor in op._inputs]
     if all(array is not None and array.size <= MAX_ELEMENTS for array in arrays):
         # Kernels are above this layer; nothing else needs them while a graph is built.
         op._values = importlib.import_module("stillflow.runtime.constants").compute(op)
-    op._varies = op._values is None
+    op._varies = op._values is None and op.type not in _OF_SHAPES

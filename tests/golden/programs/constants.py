@@ -309,3 +309,23 @@ def feeds_that_are_refused(tf):
         }
 
     return Run(call=use)
+
+
+@program
+def shapes_of_constant_expressions(tf):
+    unknown = tf.placeholder(tf.float32)
+    chosen = tf.boolean_mask(tf.constant([1.0, 2.0, 3.0]), [True, False, True])
+    length = tf.shape(chosen)
+    wanted = {
+        "shape": length,
+        "plus": length + 0,
+        "size": tf.reshape(tf.size(chosen), [1]),
+        "joined": tf.concat([length, [3]], 0),
+        "stacked": tf.stack([length[0], 3]),
+        "of_both": tf.shape_n([chosen, chosen])[1],
+    }
+    shapes = {name: tf.reshape(unknown, shape).shape.ndims is None or
+              tf.reshape(unknown, shape).shape.as_list() for name, shape in sorted(wanted.items())}
+    tf.gradients(chosen * chosen, chosen)
+    return Run({"filled": tf.fill(length, 1.0), "range": tf.range(length[0])},
+               facts={"reshaped": shapes})
