@@ -312,7 +312,7 @@ class Backprop:
         function = None
         has_grads = any(grad is not None and grad != [] for grad in out_grads)
         if has_grads and op not in self.stop_ops:
-            function = gradient_function(op)
+            function = _gradient_function(op)
         with _in_loop(loops, op, before=False):
             self._check_not_initial_value(op)
             in_grads: Sequence[Any] = [None] * len(op._inputs)
@@ -416,6 +416,15 @@ class Backprop:
         grad = slots[x.value_index]
         assert not isinstance(grad, list), "gradients list should have been aggregated by now."
         return grad
+
+
+def _gradient_function(op: Operation) -> Any:
+    try:
+        return gradient_function(op)
+    except LookupError:
+        raise LookupError(
+            f"No gradient defined for operation '{op.name}' (op type: {op.type})"
+        ) from None
 
 
 def _take_shape(op: Operation, index: int, tensor: Tensor, grad: Tensor) -> None:

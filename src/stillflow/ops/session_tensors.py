@@ -28,7 +28,8 @@ get_session_handle_v2_op = op(
     "GetSessionHandleV2(value: T) -> handle: resource; T: type; flags: stateful", keeps=(0,)
 )
 get_session_tensor_op = op(
-    "GetSessionTensor(handle: string) -> value: dtype; dtype: type; flags: stateful"
+    "GetSessionTensor(handle: string) -> value: dtype; dtype: type; flags: stateful",
+    differentiable=False,
 )
 delete_session_tensor_op = op("DeleteSessionTensor(handle: string); flags: stateful")
 

@@ -228,3 +228,36 @@ def partial_paths_and_shared_inputs(tf):
     y = tf.reduce_sum(top.values) + tf.reduce_max(unused)
     return Run({"a": tf.gradients(y, a), "b": tf.gradients(y, [b, c, d])},
                {a: [[1.0, 2.0], [3.0, -4.0]]})
+
+
+@program
+def ops_without_gradients(tf):
+    x = tf.constant([1.0, 2.0])
+    variable = tf.Variable([3.0, 4.0])
+    with tf.get_default_graph().gradient_override_map({"Exp": "NobodyRegisteredThis"}):
+        overridden = tf.exp(x)
+    stopped = {
+        "assign": variable.assign(x),
+        "assign_add": variable.assign_add(x),
+        "scatter_add": tf.scatter_add(variable, [0, 1], x),
+        "shape": tf.cast(tf.shape(x), tf.float32),
+        "argmax": tf.cast(tf.argmax(x), tf.float32),
+    }
+    missing = {
+        "overridden": overridden,
+        "bincount": tf.raw_ops.Bincount(arr=[0, 1], size=2, weights=x),
+        "bitcast": tf.bitcast(x, tf.float32),
+        "scatter_update": tf.scatter_update(variable, [0, 1], x),
+        "training": tf.raw_ops.ApplyGradientDescent(
+            var=variable._ref(), alpha=1.0, delta=x),
+    }
+    return Run(facts={
+        "stopped": {name: tf.gradients(y, x) for name, y in sorted(stopped.items())},
+        "missing": {name: raised(tf.gradients, y, x) for name, y in sorted(missing.items())}})
+
+
+@program
+def gradient_of_an_element_by_rank(tf):
+    x = tf.constant([[1.0, 5.0, 3.0], [4.0, 4.0, 2.0]])
+    y = tf.contrib.nn.nth_element(x, 1)
+    return Run({"value": y, "gradient": tf.gradients(y, x)})

@@ -113,7 +113,7 @@ def _ref_card(name: str, how: str, locking: bool) -> Card:
         f"Scatter{name}(ref: &T, indices: Tindices, updates: T) -> output_ref: &T\nT: {kinds}\n"
         f"Tindices: {{int32, int64}}\nuse_locking: bool = {str(locking).lower()}",
         writes=(0,),
-        differentiable=False,
+        differentiable=name in ("Update", "Min", "Max"),  # though none of them has a gradient
     )
     is_nd = name.startswith("Nd")
     card.shape(_ref_shape(_nd_check if is_nd else _rows_check))

@@ -35,11 +35,12 @@ def tile_shape(node: Node) -> Any:
     if node.planning and value is not None and dims_lib.is_known(dims):
         assert dims is not None
         return tiled_dims(dims, value.tolist())  # type: ignore[arg-type]
+    dims_lib.with_rank(node.dims(1), 1)
     if dims is not None:
-        dims_lib.with_rank(node.dims(1), 1)
         multiples = dims_lib.with_rank(multiples, len(dims))
-    if multiples is None or dims is None:
-        return dims_lib.unknown(dims_lib.rank(multiples))
+    if multiples is None:
+        return None
+    dims = dims_lib.with_rank(dims, len(multiples))
     return tuple([dims_lib.multiply(a, b) for a, b in zip(dims, multiples, strict=True)])
 
 
@@ -151,9 +152,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
 
 # ---- the sum over the copies, as graphs before version 3 have it
 
-tile_grad_op = op(
-    "TileGrad(input: T, multiples: int32) -> output: T; T: type", differentiable=False
-)
+tile_grad_op = op("TileGrad(input: T, multiples: int32) -> output: T; T: type")
 
 
 @tile_grad_op.shape

@@ -257,14 +257,14 @@ def nth_element_kernel(node: Node) -> Any:
 def nth_element_gradient(node: Node, grad: Any) -> Any:
     from stillflow.ops.math.cast import cast
     from stillflow.ops.math.comparison import equal
-    from stillflow.ops.math.division import divide
+    from stillflow.ops.math.division import div
     from stillflow.ops.math.reductions import reduce_sum
 
     hits = equal(expand_dims(node.outputs[0], -1), node.inputs[0])
     indicators = cast(hits, grad.dtype)
     grad = expand_dims(grad, -1)
     count = expand_dims(reduce_sum(indicators, -1), -1)
-    return [divide(indicators, count) * grad, None]
+    return [div(indicators, count) * grad, None]
 
 
 @nth_element_op.samples

@@ -143,7 +143,7 @@ _BITS = (
 )
 
 bitcast_op = op(
-    f"Bitcast(input: T) -> output: type; T: {_BITS}; type: {_BITS}", view=True, differentiable=False
+    f"Bitcast(input: T) -> output: type; T: {_BITS}; type: {_BITS}", view=True
 )
 
 

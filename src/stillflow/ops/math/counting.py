@@ -35,8 +35,7 @@ bincount_op = op(
     """
     Bincount(arr: int32, size: int32, weights: T) -> bins: T
     T: {int32, int64, float, double}
-""",
-    differentiable=False,
+"""
 )
 
 

@@ -39,8 +39,7 @@ quantize_v2_op = op(
     T: {QUANTIZED}
     mode: {{"MIN_COMBINED", "MIN_FIRST", "SCALED"}} = "MIN_COMBINED"
     round_mode: {{"HALF_AWAY_FROM_ZERO", "HALF_TO_EVEN"}} = "HALF_AWAY_FROM_ZERO"
-    """,
-    differentiable=False,
+    """
 )
 
 
@@ -135,8 +134,7 @@ dequantize_op = op(
     Dequantize(input: T, min_range: float, max_range: float) -> output: float
     T: {QUANTIZED}
     mode: {{"MIN_COMBINED", "MIN_FIRST", "SCALED"}} = "MIN_COMBINED"
-    """,
-    differentiable=False,
+    """
 )
 
 

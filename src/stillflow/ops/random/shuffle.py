@@ -92,6 +92,7 @@ random_crop_op = op(
     flags: stateful
 """,
     view=True,
+    differentiable=False,
 )
 
 

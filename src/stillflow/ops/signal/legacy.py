@@ -25,7 +25,7 @@ def _samples(rank: int) -> Callable[[], Any]:
 
 
 def _old_card(today: Card, rank: int) -> Card:
-    card = op(f"Batch{today.name}(input: complex64) -> output: complex64", differentiable=False)
+    card = op(f"Batch{today.name}(input: complex64) -> output: complex64")
     card.shape(today.shape_part)  # type: ignore[type-var]
     card.kernel(today.kernel_part)  # type: ignore[type-var]
     card.samples(_samples(rank))

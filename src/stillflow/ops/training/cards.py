@@ -290,7 +290,7 @@ def _rounds(indices: Any) -> list[Any]:
 def _make(rule: Rule, kind: str, sparse: bool) -> Card:
     states = rule.states.split()
     others = (rule.sparse if sparse else rule.dense).split()
-    card = op(_signature(rule, kind, sparse), writes=range(len(states)), differentiable=False)
+    card = op(_signature(rule, kind, sparse), writes=range(len(states)))
     card.shape(_shape(states, others))
     card.kernel(_kernel(rule, others, sparse))
     return card

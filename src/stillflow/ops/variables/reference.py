@@ -136,6 +136,7 @@ assign_op = op(
     flags: uninitialized
 """,
     writes=(0,),
+    differentiable=False,
 )
 
 
@@ -242,10 +243,12 @@ def update(ref: Any, method: str, value: Any) -> None:
 assign_add_op = op(
     f"AssignAdd(ref: &T, value: T) -> output_ref: &T\n{_NUMBERS}\nuse_locking: bool = false",
     writes=(0,),
+    differentiable=False,
 )
 assign_sub_op = op(
     f"AssignSub(ref: &T, value: T) -> output_ref: &T\n{_NUMBERS}\nuse_locking: bool = false",
     writes=(0,),
+    differentiable=False,
 )
 for _card, _method in ((assign_add_op, "add_"), (assign_sub_op, "sub_")):
     _card.shape(changed_shape)
