@@ -245,7 +245,7 @@ class BaseSession:
 
     def _feeds(self, feed_dict: Any) -> dict[Tensor, np.ndarray]:
         if not hasattr(feed_dict, "items"):
-            raise TypeError(f"feed_dict must be a dictionary, not {type(feed_dict).__name__}")
+            raise TypeError("input must be a dictionary")
         feeds: dict[Tensor, np.ndarray] = {}
         for key, value in feed_dict.items():
             if type(key) is Tensor and key.op.graph is self._graph:
@@ -410,8 +410,8 @@ def _check_target(target: Any) -> bytes:
     if not isinstance(target, (str, bytes)):
         hint = ""
         if type(target).__name__ == "ConfigProto":
-            hint = ' Did you do "Session(config)" instead of "Session(config=config)"?'
-        raise TypeError(f"target must be a string, but got {type(target)}.{hint}")
+            hint = '. Did you do "Session(config)" instead of "Session(config=config)"?'
+        raise TypeError(f"target must be a string, but got {type(target)}{hint}")
     return target if isinstance(target, bytes) else target.encode()
 
 

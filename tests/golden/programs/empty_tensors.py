@@ -99,3 +99,31 @@ def a_step_on_an_empty_batch(tf):
     feed = {x: np.zeros([0, 2]), y: np.zeros([0, 1])}
     return Run({"w": w, "mean": mean, "loss": tf.losses.mean_squared_error(y, tf.matmul(x, w))},
                feed, setup=[tf.global_variables_initializer()], train=summed)
+
+
+@program
+def pools_of_nothing(tf):
+    x = tf.placeholder(tf.float32, [2, None, None, None])
+    two = [1, 2, 2, 1]
+    best, places = tf.nn.max_pool_with_argmax(x, two, two, "SAME")
+    fetches = {
+        "average": tf.nn.avg_pool(x, two, two, "SAME"),
+        "best": best,
+        "places": places,
+    }
+    fetches["gradient"] = tf.gradients(fetches["average"], x)
+    flat = tf.reshape(x, [-1])
+    nothing = tf.zeros([0], tf.int32)
+    fetches["roll"] = tf.roll(flat, nothing, nothing)
+    fetches["places_in_nothing"] = tf.unravel_index(nothing, nothing)
+    return [Run(fetches, {x: np.zeros(shape)})
+            for shape in ([2, 4, 0, 3], [2, 0, 4, 3], [2, 4, 4, 0])]
+
+
+@program
+def filters_of_nothing(tf):
+    x = tf.constant(np.ones([1, 4, 4, 2], np.float32))
+    w = tf.placeholder(tf.float32, [None, 2, 2, 3])
+    y = tf.nn.depthwise_conv2d_native(x, w, [1, 1, 1, 1], "SAME")
+    return Run({"depthwise": y, "gradients": tf.gradients(y, [x, w])},
+               {w: np.zeros([0, 2, 2, 3])})

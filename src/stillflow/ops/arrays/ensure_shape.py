@@ -23,7 +23,9 @@ def ensure_shape_shape(node: Node) -> Any:
     expected, dims = as_shape(node.op.attrs["shape"])._dims, node.dims(0)
     if node.planning and not dims_lib.is_compatible(dims, expected):
         raise ValueError(_not_as_expected(node, dims, expected))
-    return dims_lib.merge(dims, expected)
+    if expected is not None:
+        dims = dims_lib.with_rank(dims, len(expected))
+    return dims_lib.merge(expected, dims)
 
 
 def _not_as_expected(node: Node, dims: Any, expected: Any) -> str:

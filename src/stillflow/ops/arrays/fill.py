@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -23,6 +24,7 @@ from stillflow.ops.arrays.shape import reshape, shape_internal
 from stillflow.ops.constants import constant, shape_as_tensor
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import ints, is_object, torch_type
+from stillflow.ops.memory import require_room
 from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 
@@ -59,8 +61,10 @@ def fill_value(node: Node) -> Any:
     return np.full(dims, value, value.dtype)
 
 
-def _fill_numbers(dims: Any, value: Any) -> Any:
-    return value.expand(_checked(ints(dims))).contiguous()
+def _fill_numbers(dtype: dtypes.DType, dims: Any, value: Any) -> Any:
+    sizes = _checked(ints(dims))
+    require_room(sizes, dtype)
+    return value.expand(sizes).contiguous()
 
 
 def _fill_strings(dims: Any, value: Any) -> Any:
@@ -80,11 +84,12 @@ def fill_kernel(node: Any) -> Any:
     if is_object(node, 1):
         return _fill_strings
     if dims is None or None in dims:
-        return _fill_numbers
+        return partial(_fill_numbers, node.T)
+    require_room(dims, node.T)
     dtype = torch_type(node.T)
     if value is not None and value.dtype.kind in "biufc":
         if value.dtype.kind == "u" and int(value) >> 63:
-            return _fill_numbers  # torch takes no Python integer that large
+            return partial(_fill_numbers, node.T)  # torch takes no Python integer that large
         return node.call(torch.full, dims, value.item(), dtype=dtype, device=node.device)
     return lambda _, value: value.expand(dims).contiguous()
 

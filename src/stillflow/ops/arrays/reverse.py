@@ -292,7 +292,7 @@ def _roll(x: Any, shift: Any, axis: Any) -> Any:
             raise ValueError(f"axis {a} is out of range")
     if isinstance(x, np.ndarray):
         return np.roll(x, ints(shift), axes)
-    return torch.roll(x, ints(shift), axes)
+    return torch.roll(x, ints(shift), axes) if axes else x.clone()
 
 
 @roll_op.kernel
@@ -311,6 +311,7 @@ def roll_samples() -> Iterator[Any]:
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     yield Sample(x, 1, -1)
     yield Sample(x, [1, -4], [0, 1])
+    yield Sample(x, np.int32([]), np.int32([]))
     yield Bad(x, [1], [2], match="axis 2 is out of range")
 
 

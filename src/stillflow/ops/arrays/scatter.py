@@ -150,6 +150,7 @@ scatter_nd_op = op("""
 
 @scatter_nd_op.shape
 def scatter_nd_shape(node: Node) -> Any:
+    dims_lib.with_rank(node.dims(2), 1)
     target = node.shape_value(2)
     if node.planning and all(
         dims_lib.is_known(dims) for dims in (target, node.dims(0), node.dims(1))

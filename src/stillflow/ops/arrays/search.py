@@ -34,7 +34,8 @@ upper_bound_op = op("UpperBound" + _BOUND)
 
 def bound_shape(node: Node) -> Any:
     dims_lib.with_rank(node.dims(0), 2)
-    return dims_lib.with_rank(node.dims(1), 2)
+    dims_lib.with_rank(node.dims(1), 2)
+    return node.dims(1)
 
 
 def ordered(x: Any) -> Any:
@@ -152,6 +153,8 @@ def unravel_index_kernel(node: Node) -> Any:
         for size in reversed(sizes):
             result.append(torch.div(indices % (inner * size), inner, rounding_mode="trunc"))
             inner *= size
+        if not result:
+            return torch.empty((0, *indices.shape), dtype=dtype, device=indices.device)
         return torch.stack(result[::-1]).to(dtype)
 
     return unravel
@@ -161,6 +164,7 @@ def unravel_index_kernel(node: Node) -> Any:
 def unravel_index_samples() -> Iterator[Any]:
     yield Sample(np.array([7, 2], np.int32), np.array([3, 3], np.int32))
     yield Sample(np.array(7), np.array([3, 3]))
+    yield Sample(np.int32([]), np.int32([]))
     yield Bad(np.array([1]), np.array([3, 0]), match="dims cannot contain a dim of zero")
 
 

@@ -35,7 +35,7 @@ select_op = op("Select(condition: bool, t: T, e: T) -> output: T; T: type", view
 def select_shape(node: Node) -> Any:
     condition, x, y = node.dims(0), node.dims(1), node.dims(2)
     if node.planning and all(map(dims_lib.is_known, (condition, x, y))):
-        _check(condition, x, y)
+        _check(node.op.name, condition, x, y)
     data = dims_lib.merge(x, y)
     if condition is None or data is None or not condition:
         return data
@@ -45,20 +45,28 @@ def select_shape(node: Node) -> Any:
     return data
 
 
-def _check(condition: Any, x: Any, y: Any) -> None:
+def _check(name: str, condition: Any, x: Any, y: Any) -> None:
     """Refuses shapes in the words of TF's kernel."""
-    if x != y:
-        raise ValueError(
-            "'then' and 'else' must have the same size.  but received: "
-            f"{dims_lib.to_string(tuple(x))} vs. {dims_lib.to_string(tuple(y))}"
-        )
-    if len(condition) == 1 and len(x) > 1 and condition[0] != x[0]:
+    of_rows = len(condition) == 1 and len(x) > 1
+    if of_rows and condition[0] != x[0]:
         raise ValueError(
             "Number of batches of 'then' must match size of 'cond', but saw: "
             f"{x[0]} vs. {condition[0]}"
         )
-    if len(condition) not in (0, 1) and condition != x:
-        raise ValueError(f"Inputs must have the same shape: {condition} vs. {x}")
+    if of_rows or not condition:
+        if x != y:
+            raise ValueError(
+                "'then' and 'else' must have the same size.  but received: "
+                f"{dims_lib.to_string(tuple(x))} vs. {dims_lib.to_string(tuple(y))}"
+            )
+        return
+    for position, other in ((1, x), (2, y)):
+        if condition != other:
+            raise ValueError(
+                f"Inputs to operation {name} of type Select must have the same size and shape.  "
+                f"Input 0: {dims_lib.to_string(tuple(condition))} != input {position}: "
+                f"{dims_lib.to_string(tuple(other))}"
+            )
 
 
 def _aligned(condition: Any, x: Any) -> Any:
@@ -106,8 +114,10 @@ def select_kernel(node: Node) -> Any:
             return node.call(torch.where, condition, x, y)
         return node.call(choose, x, y, condition)
 
+    name = node.op.name
+
     def select_at_run_time(c: Any, t: Any, e: Any) -> Any:
-        _check(tuple(c.shape), tuple(t.shape), tuple(e.shape))
+        _check(name, tuple(c.shape), tuple(t.shape), tuple(e.shape))
         return choose(t, e, _aligned(c, t))
 
     return select_at_run_time

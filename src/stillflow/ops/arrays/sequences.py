@@ -47,6 +47,8 @@ def range_shape(node: Node) -> Any:
     values = [node.value(index) for index in (0, 1, 2)]
     if any(value is None for value in values):
         return (None,)
+    if values[2] == 0 and not node.planning:
+        raise ValueError("Requires delta != 0")
     return (range_length(*values),)
 
 
@@ -57,7 +59,7 @@ def range_length(start: Any, limit: Any, delta: Any) -> int:
       ValueError: if `delta` is 0 or leads away from the limit.
     """
     if delta == 0:
-        raise ValueError("Requires delta != 0")
+        raise ValueError(f"Requires delta != 0: {delta}")
     if start > limit and delta > 0:
         raise ValueError(f"Requires start <= limit when delta > 0: {start}/{limit}")
     if start < limit and delta < 0:

@@ -269,6 +269,7 @@ def reshape_shape(node: Node) -> Any:
         dims, wanted = node.dims(0), node.value(1)
         if wanted is not None and dims is not None and None not in dims:
             return resolve_shape(dims, wanted.ravel().tolist())
+    dims_lib.with_rank(node.dims(1), 1)
     source, target = node.dims(0), node.shape_value(1)
     if source is None or target is None:
         return target

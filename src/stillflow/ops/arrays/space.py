@@ -60,7 +60,6 @@ batch_to_space_op = op(
 def _block(node: Node) -> tuple[int, Sequence[int] | None]:
     """The number of block dimensions, and the block's shape where it is known."""
     if "block_size" in node.op.attrs:
-        dims_lib.with_rank(node.dims(0), 4)
         return 2, (node.block_size, node.block_size)
     dims = node.dims(1)
     if dims is None or len(dims) != 1:
@@ -69,6 +68,13 @@ def _block(node: Node) -> tuple[int, Sequence[int] | None]:
         raise ValueError("block_shape must have known size.")
     value = node.value(1)
     return dims[0], None if value is None else value.tolist()
+
+
+def _blocks_of(node: Node, count: int) -> dims_lib.Dims:
+    """The shape of the input, which has at least `count` dimensions beside the batch."""
+    if "block_size" in node.op.attrs:
+        return dims_lib.with_rank(node.dims(0), 4)
+    return dims_lib.with_rank_at_least(node.dims(0), count + 1)
 
 
 def _margins(node: Node) -> Any:
@@ -80,6 +86,8 @@ def _run_time(node: Node) -> tuple[Any, ...] | None:
     """Shape, block and margins when a plan is made and all of them are known."""
     _, block = _block(node)
     margins, dims = _margins(node), node.dims(0)
+    if node.planning and dims is not None and len(dims) != 4 and "block_size" in node.op.attrs:
+        raise ValueError(f"Input rank should be: 4instead of: {len(dims)}")
     if not node.planning or block is None or margins is None or not dims_lib.is_known(dims):
         return None
     return dims, block, margins
@@ -92,7 +100,7 @@ def space_to_batch_shape(node: Node) -> Any:
     if known is not None:
         return _to_batch_dims(*known)
     count, block = _block(node)
-    dims = dims_lib.with_rank_at_least(node.dims(0), count + 1)
+    dims = _blocks_of(node, count)
     dims_lib.merge(node.dims(len(node.inputs) - 1), (count, 2))
     margins = _margins(node)
     batch = _scaled_batch(dims_lib.dim(dims, 0), block, count, divide=False)
@@ -111,7 +119,7 @@ def batch_to_space_shape(node: Node) -> Any:
     if known is not None:
         return _to_space_dims(*known)
     count, block = _block(node)
-    dims = dims_lib.with_rank_at_least(node.dims(0), count + 1)
+    dims = _blocks_of(node, count)
     dims_lib.merge(node.dims(len(node.inputs) - 1), (count, 2))
     margins = _margins(node)
     batch = _scaled_batch(dims_lib.dim(dims, 0), block, count, divide=True)

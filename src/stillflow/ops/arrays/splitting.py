@@ -150,6 +150,12 @@ def split_v_shape(node: Node) -> Any:
     dims, count = node.dims(0), node.num_split
     axis = _known_axis(node, 2, dims_lib.rank(dims))
     sizes = node.value(1)
+    given = node.dims(1)
+    if node.planning and dims_lib.is_known(given) and len(given) != 1:  # type: ignore[arg-type]
+        raise ValueError(
+            "size of the split_tensor must be 1-D and have the same elements as outputs got "
+            f"{dims_lib.rank(given)} -D and {dims_lib.num_elements(given)} elements"
+        )
     if dims is None:
         return [None] * count
     if not dims:
@@ -172,15 +178,15 @@ def _static_sizes(sizes: list[int], count: int, total: int | None) -> list[int |
     if sizes.count(-1) > 1:
         raise ValueError("size_splits can only have one -1")
     given = sum(size for size in sizes if size != -1)
-    parts: list[int | None] = []
-    for index, size in enumerate(sizes):
-        part = total - given if size == -1 and total is not None else size
-        if part < -1 or (part == -1 and total is not None):
-            raise ValueError(f"Split size at index {index} must be >= 0. Got: {part}")
-        parts.append(None if part == -1 else part)
     if total is not None and (given > total if -1 in sizes else given != total):
         listed = ",".join(str(size) for size in sizes)
         raise ValueError(f"can't split axis of size {total} into pieces of size [{listed}]")
+    parts: list[int | None] = []
+    for size in sizes:
+        part = total - given if size == -1 and total is not None else size
+        if part < -1:
+            raise dims_lib.InvalidSize(f"Dimension {part} must be >= 0")
+        parts.append(None if part == -1 else part)
     return parts
 
 

@@ -34,7 +34,10 @@ unique_with_counts_v2_op = op(
 def unique_shape(node: Node) -> Any:
     dims = node.dims(0)
     if len(node.inputs) == 1:
-        dims_lib.with_rank(dims, 1)
+        if node.planning and dims is not None and len(dims) != 1:
+            raise ValueError("unique expects a 1D vector.")
+        if len(node.outputs) == 2:
+            dims_lib.with_rank(dims, 1)
     elif dims is None or len(dims) != 1:  # rows are told apart, not elements
         return [None, (None,), (None,)][: len(node.outputs)]
     return [(None,), dims, (None,)][: len(node.outputs)]

@@ -39,8 +39,11 @@ def square_shape(node: Node) -> Any:
 
 
 def _scalars_shape(node: Node) -> Any:
-    matrix = square_shape(node)
-    return None if matrix is None else matrix[:-2]
+    matrix = dims.with_rank_at_least(node.dims(0), 2)
+    if matrix is None:
+        return None
+    dims.merge_dim(matrix[-1], matrix[-2])
+    return matrix[:-2]
 
 
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:

@@ -45,14 +45,14 @@ def _filter(weight: Any, shape: Sequence[int]) -> Any:
 
 
 def _convolve(image: Any, filter: Any, geometry: Geometry, output: Sequence[int]) -> Any:
-    if 0 in output:
+    if 0 in output or not filter.numel():
         return kernels.zeros(image, output)
     image = kernels.image_in(image, geometry)
     return kernels.image_out(kernels.convolve(image, _weight(filter), geometry), geometry)
 
 
 def _input_gradient(filter: Any, grad: Any, shape: Sequence[int], geometry: Geometry) -> Any:
-    if not grad.numel():
+    if not grad.numel() or not filter.numel():
         return kernels.zeros(grad, shape)
     sizes = kernels.sizes_in(shape, geometry)
     grad = kernels.image_in(grad, geometry)
@@ -62,7 +62,7 @@ def _input_gradient(filter: Any, grad: Any, shape: Sequence[int], geometry: Geom
 
 
 def _filter_gradient(image: Any, grad: Any, shape: Sequence[int], geometry: Geometry) -> Any:
-    if not grad.numel():
+    if not grad.numel() or 0 in shape:
         return kernels.zeros(grad, shape)
     image = kernels.padded(kernels.image_in(image, geometry), geometry)
     weight = _weight(grad.new_empty(tuple(shape)))

@@ -108,8 +108,9 @@ def _input_gradient(image: Any, filter: Any, grad: Any, window: _Window) -> Any:
     place = [torch.arange(count, device=image.device) for count in grad.shape]
     row = place[1][:, None, None] * window.strides[0] - top
     column = place[2][:, None] * window.strides[1] - left
-    row = row + which // filter.shape[1] * window.rates[0]
-    column = column + which % filter.shape[1] * window.rates[1]
+    edge = max(filter.shape[1], 1)
+    row = (row + which // edge * window.rates[0]).clamp(min=0)  # TF's choice without a filter
+    column = (column + which % edge * window.rates[1]).clamp(min=0)
     index = ((place[0][:, None, None, None] * height + row) * width + column) * depth + place[3]
     result = grad.new_zeros(image.numel())
     return result.index_add_(0, index.reshape(-1), grad.reshape(-1)).view(image.shape)
@@ -118,6 +119,8 @@ def _input_gradient(image: Any, filter: Any, grad: Any, window: _Window) -> Any:
 def _filter_gradient(image: Any, filter: Any, grad: Any, window: _Window) -> Any:
     """Sends every output's gradient to the element of the filter that gave the maximum."""
     _check_grad(image, filter, grad, window)
+    if not filter.numel():
+        return torch.zeros_like(filter)
     _, which = _best(image, filter, window)
     depth = filter.shape[2]
     index = which * depth + torch.arange(depth, device=image.device)

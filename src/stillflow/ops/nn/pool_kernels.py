@@ -25,15 +25,13 @@ class PoolGeometry(NamedTuple):
     ceil: bool
     drop: tuple[int, ...]  # outputs to leave out at the start of each dimension
     is_channels_last: bool
-    empty: bool  # no window fits
+    empty: bool  # no window fits, or there is nothing below it
 
     def empty_output(self, image: Any) -> Any:
-        """The output where no window fits: torch refuses such images."""
+        """The output where there is nothing to pool: torch refuses such images."""
         sizes = [
-            (size + 2 * pad - window) // step + 1 if size + 2 * pad >= window else 0
-            for size, pad, window, step in zip(
-                image.shape[2:], self.padding, self.window, self.strides
-            )
+            -(-size // step) if self.ceil else max(0, (size - window) // step + 1)
+            for size, window, step in zip(image.shape[2:], self.window, self.strides)
         ]
         return image.new_zeros((*image.shape[:2], *sizes))
 
@@ -55,7 +53,8 @@ def pool_geometry(
     )
     before = tuple(pair[1] if dropped else pair[0] for pair, dropped in zip(pairs, drop))
     first = data_format.startswith(b"NC")
-    empty = padding == b"VALID" and any(size < edge for size, edge in zip(sizes, window))
+    too_small = padding == b"VALID" and any(size < edge for size, edge in zip(sizes, window))
+    empty = too_small or 0 in image
     return PoolGeometry(window, steps, before, padding == b"SAME", drop, not first, empty)
 
 
@@ -199,6 +198,8 @@ def _count(sizes: Sequence[int]) -> int:
 
 def max_pool_grad_grad(image: Any, grad: Any, geometry: PoolGeometry) -> Any:
     """Takes the gradient of every output's gradient from the first maximum in its window."""
+    if geometry.empty:
+        return max_pool(image, geometry)
     image = image_in(image, geometry)
     _, index = maximum_and_index(image, geometry)
     index = _dropped(index, geometry.drop)
@@ -295,6 +296,9 @@ def avg_pool_grad(grad: Any, shape: Sequence[int], geometry: PoolGeometry) -> An
 def max_pool_with_argmax(image: Any, geometry: PoolGeometry, whole: bool) -> tuple[Any, Any]:
     """Maxima of NHWC images and their places, within each image or in the whole batch."""
     channels = image.shape[-1]
+    if geometry.empty:
+        best = max_pool(image, geometry)
+        return best, torch.zeros_like(best, dtype=torch.int64)
     best, index = maximum_and_index(image_in(image, geometry), geometry)
     best = image_out(_dropped(best, geometry.drop), geometry)
     index = image_out(_dropped(index, geometry.drop), geometry)

@@ -60,8 +60,7 @@ sparse_tensor_dense_mat_mul_op = op("""
 
 @sparse_to_dense_op.shape
 def sparse_to_dense_shape(node: Node) -> Any:
-    if node.planning:
-        checked_rank(node, 1, 1, "output_shape should be a vector, got shape ")
+    checked_rank(node, 1, 1, "output_shape should be a vector, got shape ")
     return node.shape_value(1)
 
 
@@ -219,8 +218,32 @@ def sparse_tensor_dense_add_gradient(node: Node, grad: Tensor) -> Any:
 # ---- SparseTensorDenseMatMul
 
 
+_PRODUCT_RANKS = (("a_indices", 2), ("a_values", 1), ("a_shape", 1), ("b", 2))
+
+
+def _check_entries(indices: dims.Dims, values: dims.Dims, size: dims.Dims) -> None:
+    """Refuses parts of a sparse matrix that do not go together, in the words of TF's kernel."""
+    if size not in (None, (None,), (2,)):
+        raise ValueError("Tensor 'a_shape' must have 2 elements")
+    if indices is None:
+        return
+    if values is not None and not dims.is_compatible(indices[:1], values):
+        raise ValueError("Number of rows of a_indices does not match number of entries in a_values")
+    if size is not None and not dims.is_compatible(indices[1:], size):
+        raise ValueError(
+            "Number of columns of a_indices does not match number of entries in a_shape"
+        )
+
+
 @sparse_tensor_dense_mat_mul_op.shape
 def sparse_tensor_dense_mat_mul_shape(node: Node) -> Any:
+    for index, (name, rank) in enumerate(_PRODUCT_RANKS):
+        given = node.dims(index)
+        if node.planning and given is not None and len(given) != rank:
+            raise ValueError(f"Tensor '{name}' is not a {'vector' if rank == 1 else 'matrix'}")
+        dims.with_rank(given, rank)
+    if node.planning:
+        _check_entries(node.dims(0), node.dims(1), node.dims(2))
     size = node.shape_value(2)
     left = dims.with_rank(size, 2)
     right = dims.with_rank(node.dims(3), 2)

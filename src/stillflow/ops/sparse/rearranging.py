@@ -29,6 +29,7 @@ from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.reductions import reduce_max
 from stillflow.ops.memory import require_room
+from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.sparse.conversion import as_sparse, parts
 from stillflow.ops.sparse.dense import NUMBERS
@@ -83,12 +84,22 @@ sparse_concat_op = op(
 
 @sparse_reorder_op.shape
 def sparse_reorder_shape(node: Node) -> Any:
-    return [node.dims(0), node.dims(1)]
+    indices = checked_rank(node, 0, 2, "Input indices should be a matrix but received shape ")
+    values = checked_rank(node, 1, 1, "Input values should be a vector but received shape ")
+    checked_rank(node, 2, 1, "Input shape should be a vector but received shape ")
+    return [indices, values]
 
 
 @sparse_reorder_op.kernel
 def sparse_reorder_kernel(node: Node) -> Any:
     def run(indices: Any, values: Any, size: Any) -> Any:
+        if len(indices) != len(values):
+            raise ValueError(
+                "indices and values rows (indexing dimension) must match. (indices = "
+                f"{len(indices)}, values = {len(values)})"
+            )
+        if indices.shape[1] != len(size):
+            raise ValueError("Order length must be SparseTensor rank.")
         order = torch.argsort(row_numbers(indices, size.tolist()), stable=True)
         return indices[order], take_rows(values, order)
 
@@ -123,9 +134,10 @@ def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
 
 @sparse_reshape_op.shape
 def sparse_reshape_shape(node: Node) -> Any:
-    rows, new = node.dims(0), node.dims(2)
-    rank_ = new[0] if new else None
-    return [(rows[0] if rows else None, rank_), (rank_,)]
+    count, _ = checked_rank(node, 0, 2, "Input indices should be a matrix but received shape ")
+    checked_rank(node, 1, 1, "Input shape should be a vector but received shape ")
+    (rank_,) = checked_rank(node, 2, 1, "Target shape should be a vector but received shape ")
+    return [(count, rank_), (rank_,)]
 
 
 def _resolved(size: list[int], wanted: list[int]) -> list[int]:
