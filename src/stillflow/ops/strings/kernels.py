@@ -9,7 +9,6 @@ import numpy as np
 
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
-from stillflow.ops.kernels import torch_type
 
 OneString = Callable[[bytes], Any]
 
@@ -23,15 +22,21 @@ def strings_of(items: list[bytes], shape: tuple[int, ...]) -> np.ndarray:
 
 def to_strings(function: OneString) -> Callable[[Any], Any]:
     """The kernel that maps every string to a string."""
-    return lambda x: strings_of([function(item) for item in x.reshape(-1)], x.shape)
+    return all_to_strings(lambda items: list(map(function, items)))
+
+
+def all_to_strings(function: Callable[[list[bytes]], list[bytes]]) -> Callable[[Any], Any]:
+    """The kernel that maps all strings of a tensor at once."""
+    return lambda x: strings_of(function(x.reshape(-1).tolist()), x.shape)
 
 
 def to_numbers(function: OneString, dtype: DType) -> Callable[[Any], Any]:
     """The kernel that maps every string to a number."""
-    kind = torch_type(dtype)
+    kind = dtype.as_numpy_dtype
 
     def kernel(x: Any) -> Any:
-        found = [function(item) for item in x.reshape(-1)]
-        return torch.tensor(found, dtype=kind).reshape(x.shape)
+        with np.errstate(over="ignore"):  # too large for a float is infinity
+            found = np.fromiter(map(function, x.reshape(-1).tolist()), kind, x.size)
+        return torch.from_numpy(found.reshape(x.shape))
 
     return kernel

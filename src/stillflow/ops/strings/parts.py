@@ -68,10 +68,32 @@ def _substring(text: bytes, pos: int, length: int, by_character: bool, index: in
             shown = text.decode("utf-8", "replace")
             raise ValueError(f"pos {pos} out of range for string b'{shown}' at index {index}")
         return found
-    found = _cut(_CHARACTER.findall(text), pos, length)
+    found = _cut(_characters(text), pos, length)
     if found is None:
         raise ValueError(f"pos {pos} out of range for string at index {index}")
-    return b"".join(found)
+    return found.encode() if isinstance(found, str) else b"".join(found)
+
+
+def _characters(text: bytes) -> str | list[bytes]:
+    """The characters of text that need not be UTF-8."""
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return _CHARACTER.findall(text)
+
+
+def _all_cut(texts: list[bytes], pos: int, length: int, by_character: bool) -> list[bytes] | None:
+    """The same part of all texts, None if one is too short, or not UTF-8 where that matters."""
+    units: Any = texts
+    if by_character:
+        try:
+            units = list(map(bytes.decode, texts))
+        except UnicodeDecodeError:
+            return None
+    if min(map(len, units), default=abs(pos)) < abs(pos):
+        return None
+    cut = map(itemgetter(_slice(pos, length)), units)
+    return list(map(str.encode, cut)) if by_character else list(cut)
 
 
 @substr_op.kernel
@@ -79,11 +101,10 @@ def substr_kernel(node: Node) -> Any:
     by_character = node.unit == b"UTF8_CHAR"
 
     def substr(x: Any, pos: Any, length: Any) -> Any:
-        if pos.ndim == 0 and not by_character:
-            texts, start = x.reshape(-1).tolist(), int(pos)
-            if min(map(len, texts), default=abs(start)) >= abs(start):
-                part = itemgetter(_slice(start, int(length)))
-                return strings_of(list(map(part, texts)), x.shape)
+        if pos.ndim == 0:
+            cut = _all_cut(x.reshape(-1).tolist(), int(pos), int(length), by_character)
+            if cut is not None:
+                return strings_of(cut, x.shape)
         texts, starts, lengths = np.broadcast_arrays(
             x, np.array(pos.tolist(), object), np.array(length.tolist(), object)
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -127,56 +127,64 @@ def compiled(pattern: bytes) -> re.Pattern[str]:
     raise ValueError(f"Invalid pattern: {text}, error: {reason}")
 
 
-def _rewriter(rewrite: bytes) -> tuple[Callable[[re.Match[str]], str], bool]:
-    """The replacement of a match, and whether RE2 would take all of the rewrite.
+def _rewritten(rewrite: bytes, groups: int) -> tuple[list[str | int], bool]:
+    """Text and numbers of groups that replace a match, and whether RE2 would take all of it.
 
     A backslash and a digit stand for a group (nothing where there is none), two backslashes for
     one. What stands behind any other escape has no effect.
     """
-    text = rewrite.decode("utf-8", "surrogateescape")
-    pieces = re.split(r"(\\.?)", text, flags=re.DOTALL)
-    good = [piece[:1] != "\\" or piece[1:].isdigit() or piece == "\\\\" for piece in pieces]
-    whole = all(good)
-    kept = pieces if whole else pieces[: good.index(False)]
-
-    def replaced(match: re.Match[str]) -> str:
-        result = []
-        for piece in kept:
-            if not piece.startswith("\\"):
-                result.append(piece)
-            elif piece == "\\\\":
-                result.append("\\")
-            elif int(piece[1:]) <= match.re.groups:
-                result.append(match[int(piece[1:])] or "")
-        return "".join(result)
-
-    return replaced, whole
+    made: list[str | int] = []
+    for piece in re.split(r"(\\.?)", rewrite.decode("utf-8", "surrogateescape"), flags=re.DOTALL):
+        if piece[:1] != "\\":
+            made.append(piece)
+        elif piece == "\\\\":
+            made.append("\\")
+        elif not re.fullmatch("[0-9]", piece[1:]):
+            return made, False
+        elif int(piece[1:]) <= groups:
+            made.append(int(piece[1:]))
+    return made, True
 
 
 def _replacer(pattern: bytes, rewrite: bytes, everywhere: bool) -> Callable[[bytes], bytes]:
     expression = compiled(pattern)
-    replaced, whole = _rewriter(rewrite)
+    pieces, whole = _rewritten(rewrite, expression.groups)
     if not whole and not everywhere:
         return lambda text: text
+    # Where a match may be empty; a word's boundary is not there in no text.
+    if everywhere and (expression.match("") or b"\\b" in pattern.lower()):
+        return partial(_replace_carefully, expression, pieces)
+    template = "".join(
+        rf"\g<{piece}>" if isinstance(piece, int) else piece.replace("\\", r"\\")
+        for piece in pieces
+    )
+    replaced, count = expression.sub, 0 if everywhere else 1
 
     def replace(text: bytes) -> bytes:
-        chars = text.decode("utf-8", "surrogateescape")
-        result, place, last = [], 0, -1
-        for match in expression.finditer(chars):
-            if match.start() == match.end() == last:
-                continue  # RE2 takes no empty match right behind another match
-            result += [chars[place : match.start()], replaced(match)]
-            place = last = match.end()
-            if not everywhere:
-                break
-        return "".join([*result, chars[place:]]).encode("utf-8", "surrogateescape")
+        found = replaced(template, text.decode("utf-8", "surrogateescape"), count)
+        return found.encode("utf-8", "surrogateescape")
 
     return replace
 
 
+def _replace_carefully(expression: re.Pattern[str], pieces: list[str | int], text: bytes) -> bytes:
+    """Replaces all matches; RE2 takes no empty match right behind another match."""
+    last = -1
+
+    def replaced(match: re.Match[str]) -> str:
+        nonlocal last
+        behind, last = last, match.end()
+        if match.start() == match.end() == behind:
+            return ""
+        return "".join([match[p] or "" if isinstance(p, int) else p for p in pieces])
+
+    found = expression.sub(replaced, text.decode("utf-8", "surrogateescape"))
+    return found.encode("utf-8", "surrogateescape")
+
+
 def _full_matcher(pattern: bytes) -> Callable[[bytes], bool]:
-    expression = compiled(pattern)
-    return lambda text: bool(expression.fullmatch(text.decode("utf-8", "surrogateescape")))
+    match = compiled(pattern).fullmatch
+    return lambda text: match(text.decode("utf-8", "surrogateescape")) is not None
 
 
 def _scalar(name: str, value: Any) -> bytes:

@@ -251,18 +251,17 @@ def _with_surrogates(text: str, encoding: bytes) -> bytes:
 
 
 @cache
-def script_table() -> tuple[np.ndarray, np.ndarray]:
-    """Where the runs of code points of one script end, and their scripts."""
+def script_table() -> np.ndarray:
+    """The scripts of all code points."""
     source = files("stillflow.ops.strings").joinpath("unicode_scripts.txt")
     lines = source.read_text(encoding="ascii").splitlines()
     pairs = [pair.split(":") for line in lines if line[0] != "#" for pair in line.split()]
     lengths, scripts = np.array(pairs, np.int64).T
-    return np.cumsum(lengths), scripts.astype(np.int32)
+    return np.repeat(scripts.astype(np.int16), lengths)
 
 
 def scripts_of(codes: np.ndarray) -> np.ndarray:
     """The number of the script of each code point, -1 where it is none: int32."""
-    ends, scripts = script_table()
-    valid = (codes >= 0) & (codes <= MAX_CODE_POINT)
-    found = scripts[np.searchsorted(ends, np.where(valid, codes, 0), side="right")]
-    return np.where(valid, found, np.int32(-1))
+    found = script_table().take(codes, mode="clip").astype(np.int32)
+    found[(codes < 0) | (codes > MAX_CODE_POINT)] = -1
+    return found
