@@ -245,7 +245,7 @@ class IteratorV2:
         raise NotImplementedError("Stillflow does not walk datasets inside tf.function yet")
 
 
-@export("data.experimental.get_next_as_optional")
+@export("data.experimental.get_next_as_optional", "contrib.data.get_next_as_optional")
 def get_next_as_optional(iterator: Any) -> Any:
     """The next element of an iterator, or none where there are no more.
 

@@ -14,7 +14,6 @@ from stillflow.data.dataset import (
     get_legacy_output_types,
 )
 from stillflow.graph import dtypes
-from stillflow.graph.api import device
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.ops.constants import constant
 from stillflow.ops.data import buffering, counting, shuffling, windows
@@ -127,11 +126,10 @@ class PrefetchDataset(UnaryUnchangedStructureDataset):
     def __init__(self, input_dataset: Any, buffer_size: Any, slack_period: Any = None) -> None:
         self._input_dataset = input_dataset
         self._buffer_size = _int64(-1 if buffer_size is None else buffer_size, "buffer_size")
-        with device(input_dataset._variant_tensor.device):
-            variant_tensor = buffering.prefetch_dataset_op(
-                input_dataset._variant_tensor, self._buffer_size, slack_period=slack_period,
-                **self._flat_structure,
-            )  # fmt: skip
+        variant_tensor = buffering.prefetch_dataset_op(
+            input_dataset._variant_tensor, self._buffer_size, slack_period=slack_period,
+            **self._flat_structure,
+        )  # fmt: skip
         super().__init__(input_dataset, variant_tensor)
 
 

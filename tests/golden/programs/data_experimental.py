@@ -336,6 +336,20 @@ def failing_batches(tf):
     ]
 
 
+@program
+def copied_to_a_device(tf):
+    pairs = _count(tf, 3).map(lambda x: (x, {"text": tf.as_string(x)}))
+    return _runs(tf, pairs.apply(_apply(tf, "copy_to_device", "/cpu:0")), 3)
+
+
+@program
+def prefetched_on_a_device(tf):
+    sparse = _count(tf, 3).map(lambda x: tf.SparseTensor([[x]], [x], [5]))
+    dataset = sparse.apply(tf.contrib.data.prefetch_to_device("/cpu:0", 2))
+    iterator = dataset.make_initializable_iterator()
+    return Run({"x": iterator.get_next()}, setup=[iterator.initializer], steps=3)
+
+
 def _threadpool(tf):
     return internal_module(tf, "data.threadpool", "contrib.data.python.ops.threadpool")
 

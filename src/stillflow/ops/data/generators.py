@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from typing import Any
 
@@ -44,7 +45,7 @@ class _Generated(Unsaved):
             raise StopIteration
         if self.state is None:
             self.state = self.begin(())
-            self._finalizer = weakref.finalize(self, self.finish, self.state)
+            self._finalizer = weakref.finalize(self, _give_up, self.finish, self.state)
             self._finalizer.atexit = False
         try:
             return self.advance(self.state)  # type: ignore[no-any-return]
@@ -53,6 +54,12 @@ class _Generated(Unsaved):
             self._finalizer.detach()
             self.finish(self.state)
             raise StopIteration from None
+
+
+def _give_up(finish: Any, state: Element) -> None:
+    """Ends what nobody walks to its end; the session, with what it held, may be closed by now."""
+    with contextlib.suppress(errors.NotFoundError, errors.CancelledError):
+        finish(state)
 
 
 @generator_dataset_op.kernel

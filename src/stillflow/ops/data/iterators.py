@@ -38,6 +38,7 @@ _UNSET_RESTORE = (
     f"Restore() failed because the iterator has not been initialized. {_ASK} restoring it."
 )
 _DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
+_KIND = "iterator by handle"
 
 
 class IteratorResource:
@@ -61,6 +62,7 @@ class IteratorResource:
         self.context: Context | None = None
         self.dataset: Dataset | None = None
         self.elements: Elements | None = None
+        self.registry: Any = None  # where string handles find it
         self._lock = threading.Lock()
 
     def start(self, dataset: Dataset, waits: Any) -> None:
@@ -126,6 +128,12 @@ class IteratorResource:
     def close_session(self) -> None:
         if self.context is not None:
             self.context.close()
+
+    def destroy(self) -> None:
+        """Ends the walk; no string handle finds the iterator any more."""
+        self.close_session()
+        if self.registry is not None:
+            self.registry.forget(_KIND, self.name)
 
 
 class OneShot(IteratorResource):
@@ -196,6 +204,25 @@ def iterator_v2_kernel(node: Any) -> Any:
 for _card in (iterator_op, iterator_v2_op):
     _card.shape(_scalar_shape)
     _card.kernel(iterator_v2_kernel)
+
+anonymous_iterator_op = op(f"AnonymousIterator() -> handle: resource{TYPED}\nflags: stateful")
+anonymous_iterator_op.shape(_scalar_shape)
+
+
+@anonymous_iterator_op.kernel
+def anonymous_iterator_kernel(node: Any) -> Any:
+    types, shapes = list(node.output_types), component_dims(node)
+    return lambda: IteratorResource(private_name("AnonymousIterator"), types, shapes)
+
+
+# A dataset that a function captures is not to be taken apart by what rewrites pipelines.
+wrap_dataset_variant_op = op("WrapDatasetVariant(input_handle: variant) -> output_handle: variant")
+unwrap_dataset_variant_op = op(
+    "UnwrapDatasetVariant(input_handle: variant) -> output_handle: variant"
+)
+for _card in (wrap_dataset_variant_op, unwrap_dataset_variant_op):
+    _card.shape(_scalar_shape)
+    _card.kernel(lambda node: lambda dataset: dataset)
 
 make_iterator_op = op("MakeIterator(dataset: variant, iterator: resource)\nflags: stateful")
 
@@ -313,8 +340,6 @@ iterator_to_string_handle_op = op(
     "IteratorToStringHandle(resource_handle: resource) -> string_handle: string\nflags: stateful"
 )
 iterator_to_string_handle_op.shape(_scalar_shape)
-_KIND = "iterator by handle"
-
 
 @iterator_to_string_handle_op.kernel
 def iterator_to_string_handle_kernel(node: Any) -> Any:
@@ -327,6 +352,7 @@ def iterator_to_string_handle_kernel(node: Any) -> Any:
             device=iterator.device or _DEVICE, container="localhost", name=iterator.name,
             maybe_type_name="N10tensorflow4data16IteratorResourceE",
         )  # fmt: skip
+        iterator.registry = resources
         resources.get("", _KIND, iterator.name, lambda: iterator)
         return np.array(proto.SerializeToString(), object)
 

@@ -188,6 +188,8 @@ def destroy_resource_kernel(node: Node) -> Any:
             raise errors.NotFoundError(None, None, f"Resource {handle.name} does not exist.")
         if isinstance(handle, Buffer):
             handle.value = None
+        elif hasattr(handle, "destroy"):
+            handle.destroy()
 
     return destroy
 

@@ -1,0 +1,158 @@
+"""Elements on other devices: `copy_to_device` and `prefetch_to_device`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stillflow.data import structure
+from stillflow.data.dataset import (
+    UnaryUnchangedStructureDataset,
+    get_legacy_output_classes,
+    get_legacy_output_shapes,
+    get_legacy_output_types,
+)
+from stillflow.data.iterator import Iterator
+from stillflow.data.options import Options
+from stillflow.functional.functional_ops import remote_call
+from stillflow.functional.polymorphic import defun, defun_with_attributes
+from stillflow.graph import dtypes
+from stillflow.graph.api import control_dependencies, device
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.device import DeviceSpec
+from stillflow.graph.export import export
+from stillflow.graph.graph import get_default_graph
+from stillflow.graph.tensor_spec import TensorSpec
+from stillflow.ops.constants import constant
+from stillflow.ops.data import iterators
+from stillflow.ops.data.generators import generator_dataset_op
+from stillflow.ops.variables.resource import destroy_resource_op
+
+_HANDLE = [TensorSpec([], dtypes.string)]
+
+
+class _CopyToDeviceDataset(UnaryUnchangedStructureDataset):
+    """The elements of another dataset, copied to a device.
+
+    An iterator on the source device walks the other dataset. The functions of a generator on the
+    target device call it there: it goes by its string handle.
+    """
+
+    def __init__(self, input_dataset: Any, target_device: str, source_device: str) -> None:
+        self._input_dataset = input_dataset
+        self._to_accelerator = DeviceSpec.from_string(target_device).device_type == "GPU"
+        self._source_device = source_device
+        self._source = convert_to_tensor(source_device)
+        self._wrapped = iterators.wrap_dataset_variant_op(input_dataset._variant_tensor)
+        functions = self._init(), self._next(), self._finalize()
+        for function in functions:
+            function.add_to_graph(get_default_graph())
+        init_func, next_func, finalize_func = functions
+        with device(target_device):
+            variant = generator_dataset_op(
+                init_func.captured_inputs, next_func.captured_inputs,
+                finalize_func.captured_inputs, init_func=init_func, next_func=next_func,
+                finalize_func=finalize_func, **self._flat_structure,
+            )  # fmt: skip
+        super().__init__(input_dataset, variant)
+
+    def _call(self, function: Any, arguments: Sequence[Any], types: Sequence[Any]) -> Any:
+        """Calls a function on the source device."""
+        arguments = [*arguments, *function.captured_inputs]
+        return remote_call(args=arguments, Tout=types, f=function, target=self._source)
+
+    def _init(self) -> Any:
+        @defun
+        def _init_func() -> Any:
+            dataset = iterators.unwrap_dataset_variant_op(self._wrapped)
+            iterator = iterators.anonymous_iterator_op(**self._flat_structure)
+            with control_dependencies([iterators.make_iterator_op(dataset, iterator)]):
+                return iterators.iterator_to_string_handle_op(iterator)
+
+        local = _init_func.get_concrete_function()
+
+        @defun
+        def _remote_init_func() -> Any:
+            return self._call(local, [], [dtypes.string])
+
+        return _remote_init_func.get_concrete_function()
+
+    def _next(self) -> Any:
+        @defun(input_signature=_HANDLE)
+        def _next_func(string_handle: Any) -> Any:
+            with device(self._source_device):
+                iterator = Iterator.from_string_handle(
+                    string_handle, get_legacy_output_types(self), get_legacy_output_shapes(self),
+                    get_legacy_output_classes(self),
+                )  # fmt: skip
+            return structure.to_tensor_list(self.element_spec, iterator.get_next())
+
+        local = _next_func.get_concrete_function()
+
+        @defun_with_attributes(
+            input_signature=_HANDLE, attributes={"experimental_ints_on_device": True}
+        )
+        def _remote_next_func(string_handle: Any) -> Any:
+            return self._call(local, [string_handle], self._input_dataset._flat_types)
+
+        return _remote_next_func.get_concrete_function()
+
+    def _finalize(self) -> Any:
+        @defun(input_signature=_HANDLE)
+        def _finalize_func(string_handle: Any) -> Any:
+            iterator = iterators.iterator_from_string_handle_v2_op(
+                string_handle, **self._flat_structure
+            )
+            with control_dependencies([destroy_resource_op(iterator, ignore_lookup_error=True)]):
+                return constant(0, dtypes.int64)
+
+        local = _finalize_func.get_concrete_function()
+
+        @defun(input_signature=_HANDLE)
+        def _remote_finalize_func(string_handle: Any) -> Any:
+            return self._call(local, [string_handle], [dtypes.int64])
+
+        return _remote_finalize_func.get_concrete_function()
+
+    def make_one_shot_iterator(self) -> Any:
+        """An iterator without initialization.
+
+        Raises:
+          ValueError: if the elements are copied to a GPU.
+        """
+        if self._to_accelerator:
+            raise ValueError(
+                "Cannot create a one shot iterator when using "
+                "`tf.data.experimental.copy_to_device()` on GPU. Please use "
+                "`Dataset.make_initializable_iterator()` instead."
+            )
+        return super().make_one_shot_iterator()
+
+
+@export("data.experimental.copy_to_device", "contrib.data.copy_to_device")
+def copy_to_device(target_device: str, source_device: str = "/cpu:0") -> Callable[[Any], Any]:
+    """Copies elements to a device.
+
+    Args:
+      target_device: the name of the device that they are copied to.
+      source_device: that of the device on which they are made.
+    """
+    options = Options()
+    options.experimental_optimization.apply_default_optimizations = False
+    options.experimental_optimization.autotune = False
+
+    def apply(dataset: Any) -> Any:
+        return _CopyToDeviceDataset(dataset, target_device, source_device).with_options(options)
+
+    return apply
+
+
+@export("data.experimental.prefetch_to_device", "contrib.data.prefetch_to_device")
+def prefetch_to_device(device: str, buffer_size: Any = None) -> Callable[[Any], Any]:
+    """Copies elements to a device ahead of time; the last transformation of a pipeline.
+
+    Args:
+      device: the name of the device.
+      buffer_size: how many elements wait there at most; as many as seems good if None.
+    """
+    return lambda dataset: dataset.apply(copy_to_device(device)).prefetch(buffer_size)
