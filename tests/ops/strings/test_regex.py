@@ -25,7 +25,8 @@ def test_what_is_no_category_is_refused_by_name(pattern: str) -> None:
     ("a*", r"\1", "aab", "b"), ("a*", r"a\qb", "aab", "aba"), ("a", r"\2-", "xaab", "x--b"),
     (r"\b", "X", "ab c", "XabX XcX"), ("a|", "-", "baab", "-b--b-"), (r"\Ba*", "-", "aab", "a-b"),
     ("(a)|(b)", r"<\2\1>", "abc", "<a><b>c"), ("b", r"\\", "abc", r"a\c"),
-    ("b", "$1&", "abc", "a$1&c"), ("b", r"\g<0>", "abc", "ac"), ("\u00e9", "e", "\u00e9t\u00e9", "ete"),
+    ("b", "$1&", "abc", "a$1&c"), ("b", r"\g<0>", "abc", "ac"),
+    ("\u00e9", "e", "\u00e9t\u00e9", "ete"),
 ])  # fmt: skip
 def test_all_matches_are_replaced(session, pattern, rewrite, text, expected):
     assert session.run(tf.regex_replace(text, pattern, rewrite)).decode() == expected

@@ -49,8 +49,13 @@ def string_n_grams_kernel(node: Node) -> Any:
         words = data.tolist()
         found: list[bytes] = []
         counts = [0]
+        runs = grams.everywhere(words) if grams.is_short_for(len(words), len(ends) - 1) else []
         for start, end in pairwise(ends):
-            found += grams.of(words[start:end], words[start - 1] if start else b"")
+            made = [
+                gram for width, run in runs for gram in run[start : max(start, end - width + 1)]
+            ]
+            # Sequences that are too short for any have rules of their own.
+            found += made or grams.of(words[start:end], words[start - 1] if start else b"")
             counts.append(len(found))
         return strings_of(found, (len(found),)), splits.new_tensor(counts)
 
@@ -76,6 +81,15 @@ class _Grams:
         self.left, self.right = node.left_pad, node.right_pad
         self.pad_width = node.pad_width
         self.preserves_short = node.preserve_short_sequences
+
+    def is_short_for(self, words: int, sequences: int) -> bool:
+        """Whether sequences of so many words in all are longer than n-grams, which have no pads."""
+        longest = max(self.widths, default=1)
+        return longest * sequences <= words and not any(map(self._padding, self.widths))
+
+    def everywhere(self, words: list[bytes]) -> list[tuple[int, list[bytes]]]:
+        """For each width, the n-grams that begin at each word, whatever sequence it is of."""
+        return [(width, self._runs(words, width, 0)) for width in self.widths]
 
     def of(self, words: list[bytes], before: bytes) -> list[bytes]:
         """The n-grams of a sequence, for one width after the other.
