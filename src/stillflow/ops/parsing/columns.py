@@ -164,7 +164,8 @@ def dense_columns(
                 raise refuse(missing(feature, int(np.flatnonzero(~there)[0])))
             rows[~there] = filler.reshape(-1)
         values[present] = found.reshape(np.count_nonzero(present), size)
-    return list(as_tensor(values, (*counts.shape, *shape)))  # type: ignore[arg-type, misc]
+    made = as_tensor(values, (*counts.shape, *shape))  # type: ignore[misc]
+    return list(made) if isinstance(made, np.ndarray) else made.unbind()
 
 
 def padded_columns(
