@@ -99,3 +99,14 @@ def test_loops_that_nothing_enters() -> None:
 def test_attributes_that_are_missing() -> None:
     with pytest.raises(ValueError, match=r"^NodeDef missing attr 'T' from Op<name=Neg"):
         load(CONST + 'node { name: "n" op: "Neg" input: "c" }')
+
+
+@pytest.mark.parametrize("kind", ["Exit", "NextIteration"])
+def test_parts_of_loops_that_nothing_enters_do_not_run(kind: str) -> None:
+    node = f"""node {{ name: "n" op: "{kind}" input: "c"
+                attr {{ key: "T" value {{ type: DT_FLOAT }} }} }}"""
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.import_graph_def(text_format.Parse(CONST + node, tf.GraphDef()), name="")
+        problem = f"^{kind} is not in a while context"
+        with pytest.raises(errors.InvalidArgumentError, match=problem):
+            session.run("n:0")

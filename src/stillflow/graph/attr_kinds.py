@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from stillflow.graph.dtypes import as_dtype, cpp_name
+from stillflow.graph.signature import Attr
 from stillflow.protos import DataType
 
 # The field of an `AttrValue` for each kind, and of a list in one.
@@ -42,6 +44,34 @@ def check(message: Any, kind: str, attr: str, node: Any, minimum: int | None = N
         problem = f"AttrValue had value with type '{found}' when '{kind}' expected"
     where = f"NodeDef: {{{{node {node.name}}}}}; Op<name={node.op}>"
     raise ValueError(f"{problem}\n\t for attr '{attr}'\n\t; {where}")
+
+
+def check_allowed(message: Any, attr: Attr) -> None:
+    """Refuses a value that is not among those that the op's attribute may have.
+
+    Raises:
+      ValueError: if it is none of them.
+    """
+    if attr.allowed is None:
+        return
+    values: list[Any]
+    if attr.element == "type":
+        numbers = message.list.type if attr.is_list else [message.type]
+        values, allowed = [cpp_name(as_dtype(n)) for n in numbers], map(cpp_name, attr.allowed)
+    else:
+        texts = message.list.s if attr.is_list else [message.s]
+        values, allowed = [_quoted(text) for text in texts], map(_quoted, attr.allowed)
+    listed = list(allowed)
+    for value in values:
+        if value not in listed:
+            raise ValueError(
+                f"Value for attr '{attr.name}' of {value} is not in the list of allowed values: "
+                + ", ".join(listed)
+            )
+
+
+def _quoted(text: Any) -> str:
+    return f'"{text.decode(errors="replace") if isinstance(text, bytes) else text}"'
 
 
 def _check_minimum(message: Any, kind: str, attr: str, minimum: int | None) -> None:

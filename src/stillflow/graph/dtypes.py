@@ -387,7 +387,7 @@ _CPP_NAMES = {"float16": "half", "float32": "float", "float64": "double"}
 
 def cpp_name(dtype: Any) -> str:
     """The name that messages of TF's C++ code give a type: "float" for float32."""
-    name, _, reference = as_dtype(dtype).name.partition("_ref")
+    name, reference, _ = as_dtype(dtype).name.partition("_ref")
     return _CPP_NAMES.get(name, name) + ("_ref" if reference else "")
 
 

@@ -19,6 +19,7 @@ from stillflow.graph.export import export
 from stillflow.graph.function_order import check_order
 from stillflow.graph.graph import PRODUCER, Graph, get_default_graph
 from stillflow.graph.infer import infer_shapes
+from stillflow.graph.malformed import check_form, missing_attrs, unknown_attr, wrong_count
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.rewiring import replace_input
 from stillflow.graph.tensor_shape import TensorShape
@@ -71,6 +72,7 @@ def import_graph_def(
                 )
             with name_scope("_inputs"):
                 input_map = {key: convert_to_tensor(v) for key, v in input_map.items()}
+    _check_graph(graph, input_map)
     importer = Importer(graph, graph_def, scope.rstrip("/"), input_map, producer_op_list)
     found = importer.run(names or ())
     return None if names is None else found
@@ -88,6 +90,16 @@ def _as_graph_def(graph_def: Any) -> Any:
         return copy
     add_default_attrs(graph_def)  # in the caller's message, where programs find them
     return graph_def
+
+
+def _check_graph(graph: Graph, input_map: dict[Any, Any]) -> None:
+    for key, value in input_map.items():
+        if value.graph is not graph:
+            source = value.op.name if isinstance(value, Tensor) else value.name
+            entry = f"{_join(_split(key if isinstance(key, str) else key.decode()))}->{value.name}"
+            raise ValueError(
+                f"node '{source}' in input_map does not exist in graph (input_map entry: {entry})"
+            )
 
 
 def _check_return_elements(return_elements: Any) -> list[str] | None:
@@ -207,8 +219,7 @@ class Importer:
                     raise ValueError(f"Node '{node.name}' is not unique")
                 seen.add(node.name)
         for node in self.graph_def.node:
-            if not node.name:
-                raise ValueError("A node of the GraphDef has no name")
+            check_form(node)
             if find(node.op) is None and self._function(node.op) is None:
                 raise unregistered(node.op)
             for text in node.input:
@@ -300,8 +311,7 @@ class Importer:
         shapes = attrs.pop("_output_shapes", None)
         complete_attrs(card, attrs, inputs)
         types = output_types(card, attrs)
-        full = f"{self.prefix}/{node.name}" if self.prefix else node.name
-        name = _free_name(graph, full, self.scopes)
+        name = _free_name(graph, self._full(node), self.scopes)
         op = Operation._of_card(card, graph, name, inputs, attrs, types, controls)
         try:
             infer_shapes(op)
@@ -323,6 +333,9 @@ class Importer:
             context.AddOp(op)
         return op
 
+    def _full(self, node: Any) -> str:
+        return f"{self.prefix}/{node.name}" if self.prefix else node.name
+
     def _check_types(
         self, card: Card, node: Any, inputs: list[Tensor], attrs: dict[str, Any]
     ) -> None:
@@ -332,17 +345,15 @@ class Importer:
         except KeyError:
             return  # attributes are missing; what follows from the inputs is checked later
         if len(inputs) != len(expected):
-            names = ", ".join(cpp_name(dtype) for dtype in expected)
-            raise ValueError(
-                f"NodeDef expected inputs '{names}' do not match {len(inputs)} inputs specified; "
-                f"Op<name={card.name}>; NodeDef: {node.name}"
-            )
+            types = [cpp_name(dtype) for dtype in expected]
+            raise wrong_count(card.signature, self._full(node), types, len(inputs))
         for index, (tensor, dtype) in enumerate(zip(inputs, expected, strict=True)):
-            if tensor.dtype.base_dtype != dtype.base_dtype:
-                full = f"{self.prefix}/{node.name}" if self.prefix else node.name
+            same = tensor.dtype.base_dtype == dtype.base_dtype
+            if not same or (dtype._is_ref_dtype and not tensor.dtype._is_ref_dtype):
                 raise ValueError(
-                    f"Input {index} of node {full} was passed {cpp_name(tensor.dtype)} from "
-                    f"{tensor.name} incompatible with expected {cpp_name(dtype)}."
+                    f"Input {index} of node {self._full(node)} was passed "
+                    f"{cpp_name(tensor.dtype)} from {tensor.name} incompatible with expected "
+                    f"{cpp_name(dtype)}."
                 )
 
     def _inputs(self, card: Card, node: Any) -> tuple[list[Tensor], list[Operation]]:
@@ -387,18 +398,14 @@ class Importer:
             if attr is None and not key.startswith("_"):
                 if self._is_default_of_producer(node, key):
                     continue
-                raise ValueError(
-                    f"NodeDef mentions attr '{key}' not in Op {card.name}; NodeDef: {node.name}. "
-                    "(Check whether your GraphDef-interpreting binary is up to date with your "
-                    "GraphDef-generating binary.)."
-                )
+                raise unknown_attr(card.signature, self._full(node), key)
             if attr is not None:
                 attr_kinds.check(node.attr[key], attr.kind, key, node, attr.minimum)
+                attr_kinds.check_allowed(node.attr[key], attr)
             attrs[key] = attr_values.from_proto(node.attr[key], None if attr is None else attr.kind)
-        for key, attr in declared.items():
-            if key not in attrs and not attr.has_default:
-                where = f"NodeDef: {{{{node {node.name}}}}}"
-                raise ValueError(f"NodeDef missing attr '{key}' from Op<name={card.name}>; {where}")
+        missing = [k for k, attr in declared.items() if k not in attrs and not attr.has_default]
+        if missing:
+            raise missing_attrs(card.signature, self._full(node), missing)
         return attrs
 
     def _is_default_of_producer(self, node: Any, key: str) -> bool:
@@ -507,10 +514,9 @@ def _split(text: str) -> tuple[str, int]:
     name, _, number = text.partition(":")
     if not number:
         return name, 0
-    try:
-        return name, int(number)
-    except ValueError:
-        raise ValueError(f"Cannot convert {text!r} to a tensor name.") from None
+    if not number.isdecimal():
+        raise ValueError(f"Cannot convert {text!r} to a tensor name.")
+    return name, int(number)
 
 
 def _join(key: tuple[str, int]) -> str:

@@ -46,6 +46,15 @@ def named_error(error: BaseException, ops: Mapping[int, Operation], filename: st
     return as_op_error(error, op)
 
 
+def no_kernel(op: Operation) -> BaseException:
+    """The error for an operation that nothing runs, among them parts of loops that are none."""
+    if op.type in ("Exit", "RefExit", "NextIteration", "RefNextIteration"):
+        message = f"{op.type} is not in a while context: no Enter leads to it"
+        return errors.InvalidArgumentError(op.node_def, op, message)
+    message = f"Stillflow has no kernel for op {op.type} yet"
+    return errors.UnimplementedError(op.node_def, op, message)
+
+
 def uninitialized(op: Operation, message: str) -> BaseException:
     """The error for reading a variable that was never given a value."""
     where = f"\n\t [[{{{{node {op.name}}}}}]]"

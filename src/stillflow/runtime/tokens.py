@@ -13,14 +13,13 @@ from typing import Any
 
 import torch
 
-from stillflow import errors
 from stillflow.graph.node import Call, Handle
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.exits import at_work
 from stillflow.runtime.denormals import flushed
 from stillflow.runtime.emit import own
 from stillflow.runtime.facts import Facts, PlanNode
-from stillflow.runtime.failures import as_op_error, dead_fetch, uninitialized
+from stillflow.runtime.failures import as_op_error, dead_fetch, no_kernel, uninitialized
 from stillflow.runtime.frames import ENTERS, EXITS, MERGES, NEXT_ITERATIONS
 from stillflow.runtime.interrupts import current_interrupt
 from stillflow.runtime.moves import carried
@@ -94,9 +93,7 @@ def kernel_function(op: Operation, facts: Facts) -> Callable[..., Any]:
         value = facts.resources.from_array(op._values[0])  # type: ignore[index]
         return lambda: value
     if op.card.kernel_part is None:
-        raise errors.UnimplementedError(
-            op.node_def, op, f"Stillflow has no kernel for op {op.type} yet"
-        )
+        raise no_kernel(op)
     made = op.card.kernel_part(PlanNode(op, facts))
     if isinstance(made, Handle):
         return lambda: made.state

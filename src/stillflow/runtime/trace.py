@@ -11,7 +11,7 @@ from stillflow.graph.node import Call, Handle
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime import containers
 from stillflow.runtime.facts import Facts, PlanNode
-from stillflow.runtime.failures import as_op_error
+from stillflow.runtime.failures import as_op_error, no_kernel
 from stillflow.runtime.frames import Frame
 from stillflow.runtime.moves import HOST, Moves, is_of_host, settled
 from stillflow.runtime.steps import Guard, Memory, Name, Step, Value
@@ -192,9 +192,7 @@ class Tracer:
     def kernel(self, op: Operation, node: PlanNode) -> tuple[Any, Sequence[Any], dict[str, Any]]:
         """The function an op runs, with its arguments (input tensors or constants)."""
         if op.card.kernel_part is None:
-            raise errors.UnimplementedError(
-                op.node_def, op, f"Stillflow has no kernel for op {op.type} yet"
-            )
+            raise no_kernel(op)
         try:
             made = op.card.kernel_part(node)
         except ValueError as error:

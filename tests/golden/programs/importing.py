@@ -146,3 +146,51 @@ def graph_defs_since_a_version(tf):
     facts = {"later": [n.name for n in later.node], "version": version,
              "shapes": sorted(shaped.node[0].attr)}
     return Run(facts=facts)
+
+
+CONST = """node { name: "a" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape {} float_val: 2 } } } }"""
+FLOAT = 'attr { key: "T" value { type: DT_FLOAT } }'
+MALFORMED = {
+    "allowed_type": 'name: "b" op: "Neg" input: "a" attr { key: "T" value { type: DT_STRING } }',
+    "allowed_text": """name: "b" op: "AvgPool" input: "a" attr { key: "padding" value { s: "FOO" } }
+        attr { key: "ksize" value { list { i: [1, 1, 1, 1] } } }
+        attr { key: "strides" value { list { i: [1, 1, 1, 1] } } } """ + FLOAT,
+    "no_name": 'op: "NoOp"',
+    "bad_name": 'name: "b c" op: "NoOp"',
+    "private_name": 'name: "_b" op: "NoOp"',
+    "no_op": 'name: "b"',
+    "control_first": 'name: "b" op: "Neg" input: "^a" input: "a" ' + FLOAT,
+    "negative_output": 'name: "b" op: "Neg" input: "a:-1" ' + FLOAT,
+    "too_many": 'name: "b" op: "Neg" input: "a" input: "a" ' + FLOAT,
+    "too_few": 'name: "b" op: "Neg" ' + FLOAT,
+    "too_few_of_a_list":
+        'name: "b" op: "Pack" input: "a" attr { key: "N" value { i: 3 } } ' + FLOAT,
+    "not_a_variable": 'name: "b" op: "Assign" input: "a" input: "a" ' + FLOAT,
+    "unknown_attr": 'name: "b" op: "Neg" input: "a" attr { key: "extra" value { i: 1 } } ' + FLOAT,
+    "unknown_attr_of_many": """name: "b" op: "AddN" input: "a"
+        attr { key: "N" value { i: 1 } } attr { key: "extra" value { i: 1 } } """ + FLOAT,
+    "unknown_attr_of_state": """name: "b" op: "VariableV2"
+        attr { key: "extra" value { i: 1 } }""",
+    "unknown_attr_of_shape": """name: "b" op: "Placeholder"
+        attr { key: "extra" value { i: 1 } }""",
+    "missing_attrs": 'name: "b" op: "VariableV2"',
+    "self_loop": 'name: "b" op: "Neg" input: "b" ' + FLOAT,
+}
+
+
+@program
+def malformed_nodes(tf):
+    from google.protobuf import text_format
+
+    found = {}
+    for name, node in sorted(MALFORMED.items()):
+        graph_def = tf.GraphDef()
+        text_format.Parse(CONST + "node { " + node + " }", graph_def)
+        graph_def.versions.producer = 134
+        found[name] = raised(tf.import_graph_def, graph_def)
+    with tf.Graph().as_default():
+        elsewhere = tf.constant(1.0)
+    graph_def = text_format.Parse(CONST, tf.GraphDef())
+    found["foreign"] = raised(tf.import_graph_def, graph_def, input_map={"a:0": elsewhere})
+    return Run(facts=found)
