@@ -26,8 +26,7 @@ unique_with_counts_op = op(
 )
 unique_v2_op = op("UniqueV2(x: T, axis: Taxis) -> (y: T, idx: out_idx)\n" + _AXIS_TYPES)
 unique_with_counts_v2_op = op(
-    "UniqueWithCountsV2(x: T, axis: Taxis) -> (y: T, idx: out_idx, count: out_idx)\n"
-    + _AXIS_TYPES
+    "UniqueWithCountsV2(x: T, axis: Taxis) -> (y: T, idx: out_idx, count: out_idx)\n" + _AXIS_TYPES
 )
 
 
@@ -47,9 +46,9 @@ def _distinct_rows(rows: Any) -> tuple[Any, Any]:
     """Where each distinct row stands first, in order, and which of these each row is."""
     if isinstance(rows, np.ndarray):
         first: dict[Any, int] = {}
-        number = [first.setdefault(tuple(row), len(first)) for row in rows]
-        found = np.array(number, np.int64)
-        _, places = np.unique(found, return_index=True)
+        items = rows[:, 0].tolist() if rows.shape[1] == 1 else map(tuple, rows)
+        found = np.array([first.setdefault(item, len(first)) for item in items], np.int64)
+        places = np.flatnonzero(np.diff(np.maximum.accumulate(found), prepend=-1))  # new ones
         return torch.from_numpy(places), torch.from_numpy(found)
     if rows.is_complex():
         rows = torch.view_as_real(rows).flatten(1)
@@ -104,6 +103,7 @@ def unique_value(node: Node) -> Any:
 def unique_kernel(node: Node) -> Any:
     dtype, counts = torch_type(node.out_idx), len(node.outputs) == 3
     if len(node.inputs) == 1:
+
         def unique_of_vector(x: Any) -> Any:
             if x.ndim != 1:
                 raise ValueError("unique expects a 1D vector.")
@@ -222,9 +222,7 @@ def listdiff(x: Any, y: Any, out_idx: Any = None, name: str | None = None) -> An
 
 
 @export("setdiff1d")
-def setdiff1d(
-    x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None = None
-) -> Any:
+def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None = None) -> Any:
     """The elements of `x` that are not in `y`, in their order and as often as they occur.
 
     Args:
