@@ -75,10 +75,14 @@ def encode(number: int, shape: Shape, offset: int, size: int, crc: int) -> bytes
     result = _head(number, shape)
     if offset:
         result += _OFFSET + varint.encode(offset)
-    if size:
-        result += _SIZE + varint.encode(size)
+    result += _sized(size)
     masked = crc32c.mask(crc)
     return result + _CRC + masked.to_bytes(4, "little") if masked else result
+
+
+@lru_cache(1024)
+def _sized(size: int) -> bytes:
+    return _SIZE + varint.encode(size) if size else b""
 
 
 @lru_cache(1024)

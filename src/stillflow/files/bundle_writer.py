@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -103,6 +104,28 @@ class BundleWriter:
             crc = crc32c.crc32c(content)
         self._file.append(content)
         self._entries[key] = bundle_entry.encode(number, shape, offset, len(content), crc)
+
+    def add_all(
+        self, keys: Sequence[bytes], shapes: Sequence[Shape], number: int, content: bytes
+    ) -> None:
+        """Adds many small tensors of one type of numbers; see `add`.
+
+        Args:
+          keys: Their names.
+          shapes: Their shapes.
+          number: Their type in the `DataType` enum.
+          content: The bytes of all of them, one after the other.
+        """
+        start, offset = 0, self._file.size
+        width = tensor_types.STORAGE[number].itemsize
+        for key, shape in zip(keys, shapes, strict=True):
+            if key in self._entries or key in self._wholes:
+                raise _duplicate(key)
+            size = prod(shape) * width
+            crc = crc32c.crc32c(content[start : start + size])
+            self._entries[key] = bundle_entry.encode(number, shape, offset + start, size, crc)
+            start += size
+        self._file.append(content)
 
     def add_slice(
         self, key: bytes, full_shape: Shape, part: TensorSlice, array: Array, number: int

@@ -21,6 +21,7 @@ FOOTER_SIZE = 48
 _TRAILER_SIZE = 5
 _BLOCK_SIZE = 262144
 _RESTART_INTERVAL = 16
+_SMALL = 2 * _BLOCK_SIZE  # blocks of less bytes are copied to be read
 _NO_COMPRESSION, _SNAPPY = 0, 1
 
 
@@ -45,11 +46,12 @@ class _BlockBuilder:
         self.restarts = [0]
         self.since_restart = 0
         self.last_key = b""
+        self.last_shared = 0
 
     def add(self, key: bytes, value: bytes) -> None:
         shared = 0
         if self.since_restart < self.restart_interval:
-            shared = _shared_length(self.last_key, key)
+            shared = _shared_length(self.last_key, key, self.last_shared)
         else:
             self.restarts.append(self.size)
             self.since_restart = 0
@@ -60,12 +62,12 @@ class _BlockBuilder:
             head = varint.encode(shared) + varint.encode(fresh) + varint.encode(size)
         self.parts += (head, key[shared:], value)
         self.size += len(head) + fresh + size
-        self.last_key = key
+        self.last_key, self.last_shared = key, shared
         self.since_restart += 1
 
     @property
-    def estimate(self) -> int:
-        return self.size + 4 * len(self.restarts) + 4
+    def is_full(self) -> bool:
+        return self.size + 4 * len(self.restarts) + 4 >= _BLOCK_SIZE
 
     def finish(self) -> bytes:
         count = len(self.restarts)
@@ -99,7 +101,7 @@ class TableBuilder:
             self._pending = None
         self._last_key = key
         self._data.add(key, value)
-        if self._data.estimate >= _BLOCK_SIZE:
+        if self._data.is_full:
             self._flush()
 
     def finish(self) -> None:
@@ -137,7 +139,9 @@ def build(items: Iterable[tuple[bytes, bytes]]) -> bytes:
     return b"".join(parts)
 
 
-def _shared_length(a: bytes, b: bytes) -> int:
+def _shared_length(a: bytes, b: bytes, guess: int = 0) -> int:
+    if guess and a[:guess] == b[:guess] and a[guess : guess + 1] != b[guess : guess + 1]:
+        return guess
     shortest = min(len(a), len(b))
     different = int.from_bytes(a[:shortest], "big") ^ int.from_bytes(b[:shortest], "big")
     return shortest - (different.bit_length() + 7) // 8
@@ -200,12 +204,12 @@ class Table:
             self._last_keys.append(key)
             self._handles.append(handle)
 
-    def items(self) -> Iterator[tuple[bytes, memoryview]]:
+    def items(self) -> Iterator[tuple[bytes, Any]]:
         """All entries, in order."""
         for handle in self._handles:
             yield from self._entries(handle)
 
-    def get(self, key: bytes) -> memoryview | None:
+    def get(self, key: bytes) -> Any:
         """The value of one key, or None."""
         place = bisect.bisect_left(self._last_keys, key)
         if place < len(self._handles):
@@ -214,7 +218,7 @@ class Table:
                     return value if found == key else None
         return None
 
-    def _entries(self, handle: Handle) -> Iterator[tuple[bytes, memoryview]]:
+    def _entries(self, handle: Handle) -> Iterator[tuple[bytes, Any]]:
         block = self._block(handle)
         try:
             yield from _block_entries(block)
@@ -247,7 +251,7 @@ def _decode_handle(data: Any, position: int, limit: int) -> tuple[Handle, int]:
     return Handle(offset, size), position
 
 
-def _block_entries(block: memoryview) -> Iterator[tuple[bytes, memoryview]]:
+def _block_entries(block: Any) -> Iterator[tuple[bytes, Any]]:
     """The entries of a block; ValueError where it is not one."""
     if len(block) < 4:
         raise ValueError("bad block contents")
@@ -255,6 +259,8 @@ def _block_entries(block: memoryview) -> Iterator[tuple[bytes, memoryview]]:
     limit = len(block) - 4 * (restarts + 1)
     if limit < 0:
         raise ValueError("bad block contents")
+    if len(block) < _SMALL:  # bytes are quicker to read than a view of them
+        block = bytes(block)
     position, key = 0, b""
     while position < limit:
         if position + 3 > limit:
@@ -270,7 +276,7 @@ def _block_entries(block: memoryview) -> Iterator[tuple[bytes, memoryview]]:
                 raise ValueError("bad entry in block") from None
         if shared > len(key) or fresh + size > limit - position:
             raise ValueError("bad entry in block")
-        key = key[:shared] + bytes(block[position : position + fresh])
+        key = key[:shared] + block[position : position + fresh]
         position += fresh
         yield key, block[position : position + size]
         position += size

@@ -18,6 +18,8 @@ def encode(value: int) -> bytes:
         return _SHORT[value]
     if value < 0x4000:
         return bytes((value & 0x7F | 0x80, value >> 7))
+    if value < 0x200000:
+        return bytes((value & 0x7F | 0x80, value >> 7 & 0x7F | 0x80, value >> 14))
     result = bytearray()
     while value > 0x7F:
         result.append(value & 0x7F | 0x80)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from stillflow.files.filesystem import file_system
 from stillflow.files.tensor_slice import parse_shape_and_slice
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
+from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.io import restoring
 from stillflow.ops.io.stored import from_stored, path_in, shape_text, to_stored
@@ -23,6 +25,8 @@ from stillflow.ops.io.variants import decode_array, encode_array
 
 # Tensors of at least so many bytes are worth threads when they are read.
 _LARGE = 1 << 20
+# Tensors of less bytes are saved together.
+_SMALL = 1 << 12
 
 save_v2_op = op(
     """
@@ -52,19 +56,42 @@ def save_v2_kernel(node: Node) -> Any:
         _check_inputs(prefix, names, specs)
         if len(names) != len(tensors):
             raise ValueError(f"Got {len(names)} tensor names but {len(tensors)} tensors.")
-        arrays = [
-            encode_array(tensor) if number == tensor_types.VARIANT else to_stored(tensor)
-            for tensor, number in zip(tensors, numbers)
-        ]
-        size = sum([array.nbytes for array in arrays])
+        size = sum([getattr(tensor, "nbytes", 0) for tensor in tensors])
         with staging.written(path_in(prefix)) as path, BundleWriter(path, size) as writer:
-            for name, spec, array, number in zip(names, specs, arrays, numbers):
-                if spec:
-                    _add_slice(writer, name, spec.decode(), array, number)
+            items = zip(names, specs, tensors, numbers)
+            for number, group in groupby(items, key=_alike):
+                if number is None:
+                    for item in group:
+                        _add(writer, *item)
                 else:
-                    writer.add(name, array, number)
+                    _add_all(writer, number, list(group))
 
     return save
+
+
+def _alike(item: tuple[bytes, bytes, Any, int]) -> int | None:
+    """The type of a tensor that may be saved together with others like it."""
+    _, spec, tensor, number = item
+    small = not spec and number not in tensor_types.OF_BYTES and tensor.nbytes < _SMALL
+    return number if small and tensor.is_cpu else None
+
+
+def _add_all(
+    writer: BundleWriter, number: int, items: Sequence[tuple[bytes, bytes, Any, int]]
+) -> None:
+    names, _, tensors, _ = zip(*items)
+    flat = torch._utils._flatten_dense_tensors(tensors)
+    content = flat.view(torch.uint8).numpy().tobytes()
+    writer.add_all(names, [tuple(tensor.shape) for tensor in tensors], number, content)
+
+
+def _add(writer: BundleWriter, name: bytes, spec: bytes, tensor: Any, number: int) -> None:
+    is_variant = number == tensor_types.VARIANT
+    array = encode_array(tensor) if is_variant else to_stored(tensor)
+    if spec:
+        _add_slice(writer, name, spec.decode(), array, number)
+    else:
+        writer.add(name, array, number)
 
 
 def _add_slice(
