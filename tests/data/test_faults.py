@@ -89,6 +89,12 @@ def test_a_damaged_record_names_file_and_place(tmp_path, reads):
     assert path in str(e.value)
 
 
+def test_records_of_an_unknown_compression_are_read_as_they_are(tmp_path):
+    path = records(tmp_path / "numbers.tfrecord", 1)
+    session, element = started(tf.data.TFRecordDataset(path, compression_type="LZMA"))
+    assert session.run(element) == b"record 0"
+
+
 def test_damaged_elements_can_be_left_out(tmp_path):
     good, bad = records(tmp_path / "good", 2), records(tmp_path / "bad", 1)
     content = bytearray((tmp_path / "bad").read_bytes())

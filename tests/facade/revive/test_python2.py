@@ -166,6 +166,7 @@ def test_division_means_what_it_did():
 def test_methods_that_are_gone_fall_back():
     np = pytest.importorskip("numpy")
     assert runtime.call(np.zeros(2, np.uint8), "tostring") == b"\0\0"
+    assert runtime.call(np.float32(3), "tostring") == b"\0\0@@"
     array = np.zeros((2, 2))
     runtime.call(array, "itemset", 3, 5.0)
     runtime.call(array, "itemset", (0, 1), 2.0)

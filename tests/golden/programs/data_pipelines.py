@@ -94,6 +94,32 @@ def full_batches(tf):
     return _runs(tf, _count(tf, 7).batch(3, drop_remainder=True), 2)
 
 
+def _steps_of(tf, dataset, steps):
+    iterator = dataset.make_initializable_iterator()
+    element = iterator.get_next()
+
+    def call(session):
+        session.run(iterator.initializer)
+        return {str(i): raised(session.run, element) for i in range(steps)}
+
+    return Run(call=call)
+
+
+@program
+def batches_of_lengths_that_differ(tf):
+    lengths = _count(tf, 4).map(lambda x: tf.fill([x + 1], x))
+    return [_steps_of(tf, dataset.batch(2), 2) for dataset in (lengths, lengths.shuffle(1))]
+
+
+@program
+def batches_of_shapes_that_differ(tf):
+    def shaped(x):
+        return tf.cond(x > 0, lambda: tf.zeros([2, 3]), lambda: tf.zeros([3, 2]))
+
+    dataset = _count(tf, 2).map(shaped, num_parallel_calls=2)
+    return _runs(tf, dataset.batch(2), 1)
+
+
 @program
 def padded_batches(tf):
     dataset = _count(tf, 5).map(lambda x: (tf.fill([x], x), tf.fill([2], "s")))

@@ -44,7 +44,7 @@ def _whole(value: Any) -> bool:
 
 def call(owner: Any, method: str, *args: Any, **options: Any) -> Any:
     """Call a method, or what replaced it where the object has no such method any more."""
-    function = getattr(owner, method, None)
+    function = None if _is_scalar(owner) else getattr(owner, method, None)
     if function is None and METHODS[method][0](owner):
         say(f".{method}() is gone; Stillflow replaces it")
         return METHODS[method][1](owner, *args, **options)
@@ -59,6 +59,13 @@ def _is_mapping(owner: Any) -> bool:
 
 def _is_array(owner: Any) -> bool:
     return hasattr(owner, "dtype") and hasattr(owner, "tobytes")
+
+
+def _is_scalar(owner: Any) -> bool:
+    """Whether it is one of NumPy's scalars, which still name methods that arrays have lost."""
+    import numpy as np
+
+    return isinstance(owner, np.generic)
 
 
 def _is_memory(owner: Any) -> bool:
@@ -119,8 +126,14 @@ METHODS: dict[str, tuple[Callable[[Any], bool], Callable[..., Any]]] = {
     "newbyteorder": (_is_array, _newbyteorder),
     "ptp": (_is_array, _ptp),
     "next": (_is_iterator, next),
-    "getsize": (_is_font, lambda font, text, *args, **options: _extent(
-        font.getbbox(text, *args, **options))),
-    "textsize": (_is_drawing, lambda drawing, text, *args, **options: _extent(
-        drawing.textbbox((0, 0), text, *args, **options))),
+    "getsize": (
+        _is_font,
+        lambda font, text, *args, **options: _extent(font.getbbox(text, *args, **options)),
+    ),
+    "textsize": (
+        _is_drawing,
+        lambda drawing, text, *args, **options: _extent(
+            drawing.textbbox((0, 0), text, *args, **options)
+        ),
+    ),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,47 @@ class Batching(Walk):
         return list(itertools.islice(self.source, self.size))
 
 
+class MapBatching(Batching):
+    """Batches of results. One of them that is an error makes the whole batch one."""
+
+    def take(self) -> list[Element]:
+        elements: list[Element] = []
+        failure: errors.OpError | None = None
+        left = self.size
+        while left > 0:
+            before = len(elements)
+            try:
+                elements.extend(itertools.islice(self.source, left))
+                break
+            except (errors.CancelledError, errors.DeadlineExceededError):
+                raise
+            except errors.OpError as error:
+                failure = failure or error
+                left -= len(elements) - before + 1
+        if failure is not None:
+            raise failure
+        return elements
+
+
+def assigned(elements: Sequence[Element]) -> Element:
+    """Elements stacked where the first one made room: only their numbers of values must agree."""
+    try:
+        return batch_of(elements)
+    except errors.InvalidArgumentError:
+        return batch_of([_shaped(element, elements[0]) for element in elements])
+
+
+def _shaped(element: Element, like: Element) -> Element:
+    for value, first in zip(element, like, strict=True):
+        if prod(value.shape) != prod(first.shape):
+            raise invalid(
+                "Cannot add tensor to the batch: number of elements does not match. Shapes are: "
+                f"[tensor]: {shape_text(tuple(value.shape))}, "
+                f"[batch]: {shape_text(tuple(first.shape))}"
+            )
+    return tuple(value.reshape(first.shape) for value, first in zip(element, like, strict=True))
+
+
 def batches(source: Dataset, size: int, drop: bool) -> int:
     """How many batches a dataset gives."""
     if source.size < 0:
@@ -122,6 +164,10 @@ def _batch_dims(dims: Any, size: int, drop: bool) -> Any:
     return None if dims is None else (size if drop else None, *dims)
 
 
+# TensorFlow makes one dataset of these and the batches of what they give: MapAndBatch.
+_FUSED = ("Map", "ParallelMap")
+
+
 def _batch_kernel(node: Node) -> Any:
     kind = node.op.type.replace("Dataset", "")
 
@@ -130,7 +176,10 @@ def _batch_kernel(node: Node) -> Any:
         size, drop = _sizes(number, rest)
 
         def make(context: Context, prefix: str) -> Elements:
-            return Batching(source.iterate(context, prefix), size, drop, batch_of)
+            elements = source.iterate(context, prefix)
+            if source.kind in _FUSED:
+                return MapBatching(elements, size, drop, assigned)
+            return Batching(elements, size, drop, batch_of)
 
         shapes = [_batch_dims(dims, size, drop) for dims in source.shapes]
         return Dataset(kind, source.types, shapes, make, batches(source, size, drop))

@@ -17,6 +17,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.node import Node
 from stillflow.ops.data.pipeline import Dataset, dataset_op, invalid, scalar
 from stillflow.ops.data.walk import Element, State, Walk
+from stillflow.platform import tf_logging
 
 _SMALLEST_BUFFER = 1 << 16
 
@@ -150,9 +151,12 @@ def _dataset(kind: str, filenames: Any, start: Open, position_name: str) -> Data
     return Dataset(kind, [dtypes.string], [()], make)
 
 
+_COMPRESSIONS = ("", "ZLIB", "GZIP")
+
+
 def _compression(value: Any) -> str:
     kind: str = scalar(value).decode()
-    if kind not in ("", "ZLIB", "GZIP"):
+    if kind not in _COMPRESSIONS:
         raise invalid("Unsupported compression_type.")
     return kind
 
@@ -193,6 +197,9 @@ class _TFRecordFile(RecordFile):
 def tf_record_dataset_kernel(node: Node) -> Any:
     def run(filenames: Any, compression_type: Any, size: Any) -> Dataset:
         kind = scalar(compression_type).decode()
+        if kind not in _COMPRESSIONS:
+            tf_logging.error("Unsupported compression_type:%s. No compression will be used.", kind)
+            kind = ""
         if scalar(size) < 0:
             raise invalid("`buffer_size` must be >= 0 (0 == no buffering)")
         return _dataset(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from math import prod
 from operator import itemgetter
 from typing import Any, ClassVar
 
@@ -13,7 +12,7 @@ from stillflow import errors
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
 from stillflow.ops.data.background import Parallel
-from stillflow.ops.data.batching import Batching, batch_of, batches
+from stillflow.ops.data.batching import MapBatching, assigned, batches
 from stillflow.ops.data.functions import Function, function_of
 from stillflow.ops.data.pipeline import (
     TYPED,
@@ -25,7 +24,6 @@ from stillflow.ops.data.pipeline import (
     component_dims,
     invalid,
     scalar,
-    shape_text,
     stats_name,
     unary,
 )
@@ -168,40 +166,6 @@ def parallel_map_dataset_kernel(node: Node) -> Any:
     return run
 
 
-class _MapBatching(Batching):
-    """Batches of results. One of them that is an error makes the whole batch one."""
-
-    def take(self) -> list[Element]:
-        elements: list[Element] = []
-        failure: errors.OpError | None = None
-        for _ in range(self.size):
-            try:
-                elements.append(next(self.source))
-            except StopIteration:
-                break
-            except (errors.CancelledError, errors.DeadlineExceededError):
-                raise
-            except errors.OpError as error:
-                failure = failure or error
-        if failure is not None:
-            raise failure
-        return elements
-
-
-def _assigned(elements: Sequence[Element]) -> Element:
-    """Elements stacked to one."""
-    for column in zip(*elements, strict=True):
-        sizes = [prod(value.shape) for value in column]
-        for value, size in zip(column, sizes, strict=True):
-            if size != sizes[0]:
-                batch = (len(column), *column[0].shape)
-                raise invalid(
-                    "Cannot add tensor to the batch: number of elements does not match. Shapes "
-                    f"are: [tensor]: {shape_text(value.shape)}, [batch]: {shape_text(batch)}"
-                )
-    return batch_of(elements)
-
-
 @map_and_batch_dataset_op.kernel
 def map_and_batch_dataset_kernel(node: Node) -> Any:
     name = stats_name(node)
@@ -223,7 +187,7 @@ def map_and_batch_dataset_kernel(node: Node) -> Any:
                 together,
             )  # fmt: skip
             elements.prefix = prefix
-            return _MapBatching(elements, size, drop, _assigned)
+            return MapBatching(elements, size, drop, assigned)
 
         return Dataset("MapAndBatch", types, shapes, make, batches(source, size, drop))
 
