@@ -15,7 +15,7 @@ from stillflow.graph.type_spec import TypeSpec, register_type_spec_from_value_co
 from stillflow.ops.data import optionals as cards
 
 
-@export("data.experimental.Optional")
+@export("data.experimental.Optional", "contrib.data.Optional")
 class Optional(CompositeTensor):
     """A value, a structure of tensors, or none: which it is shows when the graph runs."""
 

@@ -9,7 +9,7 @@ from stillflow.data.options_base import OptionsBase, create_option, merge_option
 from stillflow.graph.export import export, export_value
 
 AUTOTUNE = -1
-export_value("data.experimental.AUTOTUNE", AUTOTUNE)
+export_value("data.experimental.AUTOTUNE", "contrib.data.AUTOTUNE", AUTOTUNE)
 
 
 class AutotuneAlgorithm(enum.Enum):
