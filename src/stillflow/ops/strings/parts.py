@@ -173,11 +173,12 @@ def string_split_shape(node: Node) -> Any:
 
 
 Splitter = Callable[[bytes], list[bytes]]
+_BYTES = [bytes([byte]) for byte in range(256)]
 
 
 def _at_delimiters(delimiters: bytes, skip_empty: bool) -> Splitter:
     if not delimiters:
-        return lambda text: [text[i : i + 1] for i in range(len(text))]
+        return lambda text: [_BYTES[byte] for byte in text]
     first = delimiters[:1]
     table = bytes.maketrans(delimiters, first * len(delimiters)) if delimiters[1:] else None
 
