@@ -38,7 +38,9 @@ def words(data: np.ndarray, starts: np.ndarray) -> np.ndarray:
 
 def running_total(values: np.ndarray) -> np.ndarray:
     """What `np.cumsum` gives for integers and truth values, faster."""
-    total: np.ndarray = torch.from_numpy(values).cumsum(0).numpy()
+    # Converted by NumPy: torch would do it in several threads, which wait where cores are busy.
+    whole = torch.from_numpy(values.astype(np.int64, copy=False))
+    total: np.ndarray = whole.cumsum(0).numpy()
     return total
 
 
