@@ -101,6 +101,13 @@ def test_internal_modules_show_public_objects(statement):
     assert scope["found"] is stillflow.errors.NotFoundError
 
 
+def test_estimators_are_found_in_the_package_that_they_had_of_their_own():
+    from tensorflow_estimator.python.estimator import estimator, run_config
+
+    assert estimator.Estimator is stillflow.estimator.Estimator
+    assert run_config.RunConfig is stillflow.estimator.RunConfig
+
+
 def test_internal_modules_exist_once():
     import tensorflow.python.framework.dtypes as first
     import tensorflow_core.python.framework.dtypes as second

@@ -17,7 +17,7 @@ ROOT = "tensorflow"
 # Other names under which programs, or editors that complete imports, reach the same modules.
 _SYNONYMS = {
     "tensorflow_core": ROOT,
-    "tensorflow_estimator.python.estimator": "tensorflow.python.estimator",
+    "tensorflow_estimator.python": "tensorflow.python",
     "tensorflow_estimator": "tensorflow.estimator",
     "tensorflow._api.v1": ROOT,
     "tensorflow._api": ROOT,
