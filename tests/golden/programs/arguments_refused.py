@@ -69,4 +69,7 @@ def shapes_while_running(tf):
                                   a_shape=sparse.dense_shape, b=x),
                           {**parts, x: row, sparse.values: np.zeros([3])}),
     }
+    kept = tf.Variable([1.0, 2.0], name="kept")
+    runs["assign"] = tf.assign(kept, x), {x: three}
+    runs["assign_rank"] = tf.assign(kept, x), {x: row}
     return [Run({name: fetch}, feed, fails=True) for name, (fetch, feed) in runs.items()]

@@ -98,3 +98,36 @@ def half_precision_layers(tf):
     loss = tf.reduce_mean(tf.cast(tf.layers.dense(h, 1), tf.float32))
     return Run({"h": h, "loss": loss, "gradients": tf.gradients(loss, tf.trainable_variables())},
                {x: VALUES[:, [0, 1, 2, 0]] / 8.0}, setup=[tf.global_variables_initializer()])
+
+
+def scattered(tf, name, kinds, use_resource):
+    """The variable after an operation that names a row twice, for each type."""
+    fetches = {}
+    for kind in kinds:
+        start = tf.constant([[1, 2], [3, 4], [5, 6]], dtype=getattr(tf, kind))
+        variable = tf.Variable(start, use_resource=use_resource, name=kind)
+        updates = tf.constant([[2, 3], [4, 5], [6, 7]], dtype=getattr(tf, kind))
+        rows = [[0], [2], [0]] if "_nd_" in name else [0, 2, 0]
+        changed = getattr(tf, name)(variable, rows, updates)
+        with tf.control_dependencies([changed]):
+            fetches[kind] = variable.read_value()
+    return fetches
+
+
+@program
+def scatters(tf):
+    numbers = [*INTEGERS, "uint16", *FLOATS, *COMPLEX]
+    kinds = {"scatter_add": numbers, "scatter_sub": numbers, "scatter_mul": numbers,
+             "scatter_div": numbers, "scatter_update": numbers,
+             "scatter_min": ["int32", "int64", *FLOATS], "scatter_max": ["int32", "int64", *FLOATS],
+             "scatter_nd_add": numbers, "scatter_nd_sub": numbers, "scatter_nd_update": numbers}
+    return [Run(scattered(tf, name, kinds[name], use_resource),
+                setup=[tf.global_variables_initializer()])
+            for name in sorted(kinds) for use_resource in (False, True)]
+
+
+@program
+def unsigned_minima_and_maxima(tf):
+    runs = [scattered(tf, name, ["uint8", "uint16", "int8"], True)
+            for name in ("scatter_min", "scatter_max")]
+    return [Run(fetches, setup=[tf.global_variables_initializer()]) for fetches in runs]

@@ -59,6 +59,18 @@ _COMBINE = {
 }
 
 
+# What torch does not know of unsigned integers; here too each row takes its updates in order.
+_COMBINE_UNSIGNED = {
+    "mul": np.multiply, "div": np.floor_divide, "min": np.minimum, "max": np.maximum,
+}  # fmt: skip
+
+
+def _change_unsigned(target: Any, index: Any, updates: Any, how: str) -> None:
+    if how == "div" and not updates.numpy().all():
+        raise InvalidArgumentError(None, None, "Integer division by zero")
+    _COMBINE_UNSIGNED[how].at(target.numpy(), index.numpy(), updates.numpy())
+
+
 def change_rows(target: Any, index: Any, updates: Any, how: str) -> None:
     """Changes rows `index` of `target` by `updates`.
 
@@ -89,6 +101,8 @@ def change_rows(target: Any, index: Any, updates: Any, how: str) -> None:
         target.index_add_(0, index, -updates, alpha=-1)
     elif how == "add":
         target.index_add_(0, index, updates)
+    elif target.dtype in (torch.uint16, torch.uint32, torch.uint64):
+        _change_unsigned(target, index, updates, how)
     else:
         combine = _COMBINE[how]
         for chosen in _rounds(index):

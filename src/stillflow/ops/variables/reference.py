@@ -143,7 +143,10 @@ assign_op = op(
 @assign_op.shape
 def assign_shape(node: Node) -> Any:
     if node.validate_shape:
-        return dims.merge(node.dims(0), node.dims(1))
+        kept, given = node.dims(0), node.dims(1)
+        if node.planning and not dims.is_compatible(kept, given):
+            raise ValueError(_mismatch(kept, given))
+        return dims.merge(kept, given)
     return node.dims(1)
 
 
