@@ -13,6 +13,7 @@ import importlib
 import json
 import os
 import sys
+import tempfile
 
 RECORDED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "recorded")
 
@@ -50,8 +51,31 @@ class Counter:
         return Counted()
 
 
+def lookups(tf, vocabulary):
+    """A module with a table of given entries, one of a file's lines, and one with buckets."""
+    lookup, model = tf.lookup, tf.Module()
+    ids = tf.constant([5, 7], tf.int64)
+    lines = lookup.TextFileInitializer(
+        vocabulary, tf.string, lookup.TextFileIndex.WHOLE_LINE, tf.int64,
+        lookup.TextFileIndex.LINE_NUMBER)
+    model.given = lookup.StaticHashTable(lookup.KeyValueTensorInitializer(["a", "b"], ids), -1)
+    model.lines = lookup.StaticHashTable(lines, -2)
+    model.buckets = lookup.StaticVocabularyTable(
+        lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([0, 1], tf.int64)), 3)
+    model.find = tf.function(
+        lambda keys: {name: getattr(model, name).lookup(keys)
+                      for name in ("given", "lines", "buckets")},
+        input_signature=[tf.TensorSpec([None], tf.string, name="keys")])
+    return model
+
+
 def write(tf, directory):
     """Writes all models."""
+    with tempfile.TemporaryDirectory() as folder, tf.Graph().as_default():
+        vocabulary = os.path.join(folder, "words.txt")
+        with open(vocabulary, "w") as file:
+            file.write("x\na\n")
+        tf.saved_model.save(lookups(tf, vocabulary), os.path.join(directory, "lookups"))
     with tf.Graph().as_default(), tf.Session() as session:
         model, signatures = scaler(tf)
         session.run(tf.global_variables_initializer())
@@ -95,6 +119,7 @@ def use(tf, directory):
     with tf.Graph().as_default(), tf.Session() as session:
         found["stateless"] = session.run(load(os.path.join(directory, "stateless")).double(1.5))
     found["v1"] = use_v1(tf, os.path.join(directory, "scaler"))
+    found["lookups"] = use_lookups(tf, os.path.join(directory, "lookups"))
     return json.loads(json.dumps(found, default=lambda value: value.tolist(), sort_keys=True))
 
 
@@ -105,6 +130,22 @@ def use_v1(tf, directory):
             "serving_default"]
         feed = {signature.inputs["x"].name: [[1.0, 10.0]], signature.inputs["k"].name: 1.0}
         return session.run(signature.outputs["output_0"].name, feed)
+
+
+def use_lookups(tf, directory):
+    """What tables answer programs with the objects, and those without."""
+    keys = ["a", "x", "q", "b"]
+    with tf.Graph().as_default(), tf.Session() as session:
+        results = tf.compat.v2.saved_model.load(directory).find(tf.constant(keys))
+        session.run(tf.tables_initializer())
+        found = [{name: ids.tolist() for name, ids in session.run(results).items()}]
+    with tf.Graph().as_default(), tf.Session() as session:
+        signature = tf.saved_model.load(session, ["serve"], directory).signature_def[
+            "serving_default"]
+        outputs = {name: signature.outputs[name].name for name in ("given", "lines", "buckets")}
+        results = session.run(outputs, {signature.inputs["keys"].name: keys})
+        found.append({name: ids.tolist() for name, ids in results.items()})
+    return found
 
 
 def main():

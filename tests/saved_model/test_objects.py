@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.saved_model import objects
+from tests.saved_model.exchange import ask_tensorflow
 
 import stillflow as tf
 from stillflow.protos import SavedModel
 
-ROOT = Path(__file__).parents[2]
 RECORDED = Path(objects.RECORDED)
 load = tf.compat.v2.saved_model.load
 
@@ -31,18 +29,6 @@ def module(value: Any = None, **signature: Any) -> Any:
         **(signature or {"input_signature": specs}),
     )
     return made
-
-
-def ask_tensorflow(what: str, directory: Path) -> str:
-    environments = os.environ.get("STILLFLOW_ENVS", os.path.expanduser("~/.cache/stillflow-envs"))
-    python = os.path.join(environments, "tf115", "bin", "python")
-    if not os.path.exists(python):
-        pytest.skip(f"no TensorFlow 1.15.5 at {python}")
-    command = [python, "-m", "tests.saved_model.objects", what, "tensorflow", str(directory)]
-    settings = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    run = subprocess.run(command, cwd=ROOT, env=settings, capture_output=True, check=False)
-    assert run.returncode == 0, run.stderr.decode()
-    return run.stdout.decode()
 
 
 def recorded() -> Any:
@@ -61,12 +47,12 @@ def test_models_that_are_written_answer_as_those_of_tensorflow(tmp_path: Path) -
 @pytest.mark.oracle
 def test_tensorflow_loads_what_is_written(tmp_path: Path) -> None:
     objects.write(tf, str(tmp_path))
-    assert json.loads(ask_tensorflow("use", tmp_path)) == recorded()
+    assert json.loads(ask_tensorflow("objects", "use", tmp_path)) == recorded()
 
 
 @pytest.mark.oracle
 def test_what_tensorflow_writes_is_loaded(tmp_path: Path) -> None:
-    ask_tensorflow("write", tmp_path)
+    ask_tensorflow("objects", "write", tmp_path)
     assert objects.use(tf, str(tmp_path)) == recorded()
 
 
@@ -81,7 +67,7 @@ def described(directory: Path) -> Any:
     return [str(node) for node in graph.nodes]
 
 
-@pytest.mark.parametrize("name", ["scaler", "counter", "stateless"])
+@pytest.mark.parametrize("name", ["scaler", "counter", "stateless", "lookups"])
 def test_objects_are_described_as_by_tensorflow(tmp_path: Path, name: str) -> None:
     objects.write(tf, str(tmp_path))
     assert described(tmp_path / name) == described(RECORDED / name)

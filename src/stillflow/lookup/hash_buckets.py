@@ -86,6 +86,15 @@ class Bucketed(LookupInterface):
         self._table_name = name.split("/")[-1] if name else None
         super().__init__(key_dtype, dtypes.int64)
 
+    def _create_resource(self) -> Any:
+        return None if self._table is None else self._table._create_resource()
+
+    def _initialize(self) -> Any:
+        if self._table is not None:
+            return self._table._initialize()
+        with name_scope(None, "init"):
+            return no_op()
+
     @property
     def initializer(self) -> Any:
         """The operation that fills the table."""

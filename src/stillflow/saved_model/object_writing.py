@@ -13,12 +13,13 @@ from stillflow.functional.polymorphic import Function
 from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies
 from stillflow.graph.constant_value import constant_value
-from stillflow.graph.default_session import get_default_session
 from stillflow.graph.export import export
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_spec import TensorSpec
+from stillflow.lookup.table_initializers import TrackableAsset
+from stillflow.keras.backend.session import get_session
 from stillflow.ops.constants import constant, placeholder
 from stillflow.ops.control import identity, no_op
 from stillflow.protos import (
@@ -29,8 +30,7 @@ from stillflow.protos import (
     SavedObjectGraph,
     SaverDef,
 )
-from stillflow.runtime.session import Session
-from stillflow.saved_model import names
+from stillflow.saved_model import names, table_writing
 from stillflow.saved_model.object_functions import (
     SIGNATURES,
     SignatureMap,
@@ -43,6 +43,7 @@ from stillflow.saved_model.object_functions import (
 )
 from stillflow.saved_model.signatures import build_signature_def, op_signature_def, tensor_info
 from stillflow.saved_model.structures import encode
+from stillflow.saved_model.table_writing import is_table
 from stillflow.train.meta_graph_export import create_meta_graph_def
 from stillflow.train.saver_builder import BaseSaverBuilder
 from stillflow.train.tracking.base import TrackableReference, is_trackable, parts_of
@@ -65,7 +66,7 @@ _KINDS = ((SignatureMap, "signature_map"), (dict, "trackable_dict_wrapper"),
 def save(obj: Any, export_dir: Any, signatures: Any = None) -> None:
     """Writes an object with its variables and functions as a SavedModel.
 
-    The variables have the values of the default session.
+    The variables have the values of the default session, else of Keras' session.
 
     Args:
       obj: An object that can be saved: a `tf.Module`, `tf.train.Checkpoint`, ...
@@ -90,13 +91,13 @@ def save(obj: Any, export_dir: Any, signatures: Any = None) -> None:
     found = signatures_to_export(obj, signatures)
     parts = [] if _has_signatures(obj) else [TrackableReference(SIGNATURES, SignatureMap(found))]
     message = SavedModel(saved_model_schema_version=names.SAVED_MODEL_SCHEMA_VERSION)
-    message.meta_graphs.add().CopyFrom(_Export(ObjectGraph(obj, parts), found).meta_graph())
+    export = _Export(ObjectGraph(obj, parts), found)
+    message.meta_graphs.add().CopyFrom(export.meta_graph())
     variables = os.path.join(export_dir, names.VARIABLES_DIRECTORY)
     gfile.recursive_create_dir_v2(variables)
-    gfile.recursive_create_dir_v2(os.path.join(export_dir, names.ASSETS_DIRECTORY))
-    session = get_default_session() or Session()
+    export.assets.copy(export_dir)
     prefix = os.path.join(variables, names.VARIABLES_FILENAME)
-    TrackableSaver(obj, parts).save(prefix, session)
+    TrackableSaver(obj, parts).save(prefix, get_session())
     path = os.path.join(export_dir, names.SAVED_MODEL_FILENAME_PB)
     whole_file.write(path, message.SerializeToString(), sync=False)
 
@@ -135,16 +136,22 @@ class _Export:
         self._nodes: dict[Tensor, int] = {}  # of what functions capture
         self._inside: dict[Tensor, Tensor] = {}  # what stands for it in the graph
         self._copies: dict[int, Any] = {}  # variables of the graph, by the id of the object's
+        self._fillings: list[ConcreteFunction] = []  # of tables
+        self.assets = table_writing.Assets()
         self._add_functions()
 
     def _add_functions(self) -> None:
-        numbers: dict[int, int] = {}
+        numbers: dict[Any, int] = {}
         for entry, thing in zip(list(self._message.nodes), self._objects.objects, strict=True):
-            for name, function in functions_of(thing).items():
-                if id(function) not in numbers:
-                    numbers[id(function)] = len(self._message.nodes)
+            functions = functions_of(thing)
+            if is_table(thing):
+                functions.update(table_writing.table_functions(thing))
+                self._fillings.append(table_writing.filling(thing))
+            for name, function in functions.items():
+                if function not in numbers:
+                    numbers[function] = len(self._message.nodes)
                     self._describe_function(self._message.nodes.add(), function)
-                entry.children.add(node_id=numbers[id(function)], local_name=name)
+                entry.children.add(node_id=numbers[function], local_name=name)
 
     def _describe_function(self, entry: Any, function: Any) -> None:
         found = concrete_functions(function)
@@ -172,7 +179,9 @@ class _Export:
         """
         with Graph().as_default() as graph:
             self._add_state()
-            start = no_op()
+            filled = [table_writing.fill(one, self._captures(one)) for one in self._fillings]
+            with control_dependencies([*filled, *(v.initializer for v in self.assets.variables)]):
+                start = no_op()
             signatures = {
                 key: self._add_signature(key, function)
                 for key, function in sorted(self._signatures.items())
@@ -184,6 +193,7 @@ class _Export:
             graph_def=graph.as_graph_def(add_shapes=True), saver_def=saver_def,
             collection_list=[], graph=graph, strip_default_attrs=True,
         )  # fmt: skip
+        message.asset_file_def.extend(self.assets.messages)
         message.meta_info_def.tags.append(names.SERVING)
         message.collection_def[names.MAIN_OP_KEY].node_list.value.append(start.name)
         signatures[names.INIT_OP_SIGNATURE_KEY] = op_signature_def(
@@ -203,9 +213,13 @@ class _Export:
             if is_resource_variable(thing):
                 copy = self._copies[id(thing)] = copy_to_graph_uninitialized(thing)
                 self._nodes[thing.handle], self._inside[thing.handle] = node, copy.handle
-            elif hasattr(thing, "resource_handle"):
-                raise NotImplementedError(f"tf.saved_model.save cannot write tables yet: {thing}")
-        for function in self._concrete.values():
+            elif isinstance(thing, TrackableAsset):
+                self._nodes[thing.asset_path] = node
+                self._inside[thing.asset_path] = self.assets.add(thing)
+            elif is_table(thing):
+                self._nodes[thing.resource_handle] = node
+                self._inside[thing.resource_handle] = table_writing.new_resource(thing)
+        for function in [*self._concrete.values(), *self._fillings]:
             for capture in function.captured_inputs:
                 if capture.dtype in (dtypes.resource, dtypes.variant) or capture in self._nodes:
                     continue
@@ -275,6 +289,10 @@ class _Export:
                 entry.variable.synchronization = thing.synchronization.value
                 entry.variable.aggregation = thing.aggregation.value
                 entry.variable.shape.CopyFrom(thing.shape.as_proto())
+            elif isinstance(thing, TrackableAsset):
+                entry.asset.asset_file_def_index = self.assets.number_of(thing)
+            elif is_table(thing):
+                entry.resource.SetInParent()
             else:
                 kind = next(kind for types, kind in _KINDS if isinstance(thing, types))
                 entry.user_object.identifier = kind

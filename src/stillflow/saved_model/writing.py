@@ -227,7 +227,7 @@ class InternalBuilder(SavedModelBuilder):
         message = self._saved_model.meta_graphs[-1]
         for tensor in assets or ():
             source = _asset_path(tensor)
-            name = _free_name(source, sources)
+            name = free_name(source, sources)
             asset = message.asset_file_def.add(filename=name)
             asset.tensor_info.name = tensor.name
             sources[name] = source
@@ -267,7 +267,7 @@ def _collect_assets(assets: Any) -> dict[str, str]:
     sources: dict[str, str] = {}
     for tensor in assets or ():
         source = _asset_path(tensor)
-        name = _free_name(source, sources)
+        name = free_name(source, sources)
         asset = AssetFileDef(filename=name)
         asset.tensor_info.name = tensor.name
         packed = CollectionDef.AnyList().value.add()
@@ -293,7 +293,7 @@ def _asset_path(tensor: Any) -> str:
     return os.fsdecode(values[0])
 
 
-def _free_name(source: str, sources: dict[str, str]) -> str:
+def free_name(source: str, sources: dict[str, str]) -> str:
     """A file's own name, unless another file has it already."""
     base = name = os.path.basename(source)
     other = sources.get(base)
