@@ -18,8 +18,8 @@ from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_spec import TensorSpec
-from stillflow.lookup.table_initializers import TrackableAsset
 from stillflow.keras.backend.session import get_session
+from stillflow.lookup.table_initializers import TrackableAsset
 from stillflow.ops.constants import constant, placeholder
 from stillflow.ops.control import identity, no_op
 from stillflow.protos import (
