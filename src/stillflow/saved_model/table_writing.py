@@ -40,7 +40,8 @@ def table_functions(table: Any) -> dict[str, Any]:
             f"{table} cannot be saved with the objects that use it: what it holds is not known "
             "outside of a session."
         )
-    if not isinstance(table, LookupInterface):  # it was loaded, and has them
+    was_loaded = not isinstance(table, LookupInterface)
+    if was_loaded:  # it has them
         return {}
 
     def _creator() -> Any:
