@@ -33,6 +33,14 @@ def layers_in(things: Iterable[Any]) -> Iterator[Any]:
             yield thing
 
 
+def all_layers(layer: Any) -> list[Any]:
+    """A layer and the layers inside of it, at any depth."""
+    found = [layer]
+    for inner in layers_in(getattr(layer, "_layers", ())):
+        found += all_layers(inner)
+    return found
+
+
 class Attributes(Trackable):
     """Attributes that are layers belong to a layer, and what they have; so do variables."""
 

@@ -429,6 +429,7 @@ def _arguments_of(function: Any) -> tuple[list[str], bool]:
 
 def _arguments(call: Any) -> tuple[list[str], bool]:
     """The names of a method's arguments, and whether it takes any others by keyword."""
+    call = getattr(call, "python_function", call)  # of a `tf.function`
     return _arguments_of(call.__func__ if inspect.ismethod(call) else call)
 
 

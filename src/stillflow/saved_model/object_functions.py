@@ -18,6 +18,7 @@ from stillflow.train.tracking.base import Trackable
 from stillflow.variables.module import Module
 
 SIGNATURES = "signatures"
+_DEFAULT_SIGNATURE = "_default_save_signature"  # where an object has the one it wants served
 
 
 class SignatureMap(Mapping[str, ConcreteFunction], Trackable):
@@ -91,7 +92,8 @@ def signatures_to_export(root: Any, signatures: Any) -> dict[str, ConcreteFuncti
 
     Args:
       root: The object that is saved.
-      signatures: A function, functions by name, or None: the only function that `root` has.
+      signatures: A function, functions by name, or None: the one that `root` says is its default,
+        or the only function that it has.
 
     Returns:
       Functions that take tensors by name and give them by name.
@@ -109,6 +111,9 @@ def signatures_to_export(root: Any, signatures: Any) -> dict[str, ConcreteFuncti
 
 
 def _only_function(root: Any) -> ConcreteFunction | None:
+    default = _fixed(getattr(root, _DEFAULT_SIGNATURE, None))
+    if default is not None:
+        return default
     concrete = [found for one in functions_of(root).values() if (found := _fixed(one))]
     valid = [function for function in concrete if _is_signature(function)]
     return valid[0] if len(valid) == 1 else None

@@ -16,7 +16,7 @@ from stillflow.keras.engine.losses_and_metrics import loss_functions, metrics_by
 from stillflow.keras.losses.base import Reduction, compute_weighted_loss, reduce_weighted_loss
 from stillflow.keras.metrics.base import Mean
 from stillflow.keras.optimizers import registry as optimizers
-from stillflow.layers.attributes import layers_in
+from stillflow.layers.attributes import all_layers, layers_in
 from stillflow.layers.learning_phase import symbolic_learning_phase
 from stillflow.platform import tf_logging as logging
 from stillflow.train.tracking.base import Trackable, no_automatic_dependency_tracking
@@ -252,7 +252,7 @@ class Compiling:
     # ---- which layers are trained
 
     def _get_trainable_state(self) -> list[tuple[Any, bool]]:
-        return [(x, x.trainable) for x in _all_layers(self)]
+        return [(x, x.trainable) for x in all_layers(self)]
 
     def _set_trainable_state(self, state: list[tuple[Any, bool]]) -> None:
         for layer, trainable in state:
@@ -360,10 +360,3 @@ def _metrics_of_layers(layers: Any) -> list[Any]:
         else:
             metrics += layer.metrics
     return metrics
-
-
-def _all_layers(layer: Any) -> list[Any]:
-    found = [layer]
-    for inner in layers_in(getattr(layer, "_layers", ())):
-        found += _all_layers(inner)
-    return found

@@ -19,6 +19,7 @@ from stillflow.keras.engine.steps import Steps
 from stillflow.keras.engine.training import Training
 from stillflow.layers.learning_phase import learning_phase
 from stillflow.layers.node import int_shape
+from stillflow.platform import tf_logging as logging
 from stillflow.train.tracking.base import no_automatic_dependency_tracking
 
 
@@ -32,6 +33,19 @@ class Model(Compiling, Feeding, Steps, Training, Network):
       name: of the model.
       trainable: whether its variables are trained.
     """
+
+    @property
+    def _default_save_signature(self) -> Any:
+        """What `tf.saved_model.save` lets programs call; None if the inputs are not known yet."""
+        from stillflow.keras.saving.serving import serving_function
+
+        if self.inputs:
+            return serving_function(self)
+        logging.warning(
+            f"Skipping full serialization of Keras model {self}, because its inputs are not "
+            "defined."
+        )
+        return None
 
     def _called_on(self, inputs: Any, outputs: Any) -> None:
         if not self.inputs:

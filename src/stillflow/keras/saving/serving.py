@@ -1,0 +1,68 @@
+"""What a model gives to those who serve it: a function from its inputs to its outputs by name."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from stillflow import nest
+from stillflow.functional.polymorphic import Function
+from stillflow.graph.tensor_spec import TensorSpec
+from stillflow.layers.attributes import all_layers
+
+
+def _input_signature(model: Any) -> list[Any]:
+    declared = getattr(model.call, "input_signature", None)
+    if declared is not None:
+        return list(declared)
+    if not model.inputs:
+        raise ValueError(
+            f"Model {model} cannot be saved because the input shapes have not been set. Usually, "
+            "input shapes are automatically determined from calling .fit() or .predict(). To "
+            "manually set the shapes, call model._set_inputs(inputs)."
+        )
+    specs = [
+        TensorSpec([None, *tensor.shape.as_list()[1:]], tensor.dtype, name)
+        for tensor, name in zip(nest.flatten(model.inputs), model.input_names, strict=True)
+    ]
+    packed = nest.pack_sequence_as(model.inputs, specs)
+    single = isinstance(packed, Sequence) and len(packed) == 1
+    return packed if single else [packed]
+
+
+def serving_function(model: Any, input_signature: Any = None) -> Function:
+    """A function of a fixed signature that calls a model outside of training.
+
+    Args:
+      model: the model.
+      input_signature: `TensorSpec`s, or structures of such, one per argument; by default what the
+        model was built for, with any number of examples.
+
+    Returns:
+      A function to a dictionary of the outputs by name.
+
+    Raises:
+      ValueError: if the model does not know its inputs.
+    """
+    signature = _input_signature(model) if input_signature is None else list(input_signature)
+
+    def _wrapped_model(*args: Any) -> dict[str, Any]:
+        inputs = args[0] if len(signature) == 1 else list(args)
+        with _contributions_kept(model):
+            outputs = nest.flatten(model(inputs, training=False))
+        return dict(zip(model.output_names, outputs, strict=True))
+
+    return Function(_wrapped_model, input_signature=signature)
+
+
+@contextlib.contextmanager
+def _contributions_kept(model: Any) -> Iterator[None]:
+    """Lets layers forget the losses and updates of calls inside, whose graph is the function's."""
+    kept = [own for layer in all_layers(model) for own in (layer._losses, layer._updates)]
+    lengths = [len(own) for own in kept]
+    try:
+        yield
+    finally:
+        for own, length in zip(kept, lengths, strict=True):
+            del own[length:]
