@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stillflow import errors
+from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.operation import Operation
 
 
@@ -53,6 +54,18 @@ def no_kernel(op: Operation) -> BaseException:
         return errors.InvalidArgumentError(op.node_def, op, message)
     message = f"Stillflow has no kernel for op {op.type} yet"
     return errors.UnimplementedError(op.node_def, op, message)
+
+
+def fed_for_a_reference(op: Operation, index: int, fed: Sequence[str]) -> BaseException:
+    """The error where a value was fed for a variable that an operation is to change."""
+    tensor = op._inputs[index]
+    kind = cpp_name(tensor.dtype.base_dtype)
+    given = f"_arg_{tensor.op.name}_{tensor.value_index}_{fed.index(tensor.name)}:0"
+    message = (
+        f"Input {index} of node {op.name} was passed {kind} from {given} incompatible with "
+        f"expected {kind}_ref."
+    )
+    return errors.InvalidArgumentError(op.node_def, op, message)
 
 
 def uninitialized(op: Operation, message: str) -> BaseException:

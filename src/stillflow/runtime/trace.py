@@ -11,7 +11,7 @@ from stillflow.graph.node import Call, Handle
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime import containers
 from stillflow.runtime.facts import Facts, PlanNode
-from stillflow.runtime.failures import as_op_error, no_kernel
+from stillflow.runtime.failures import as_op_error, fed_for_a_reference, no_kernel
 from stillflow.runtime.frames import Frame
 from stillflow.runtime.moves import HOST, Moves, is_of_host, settled
 from stillflow.runtime.steps import Guard, Memory, Name, Step, Value
@@ -290,9 +290,13 @@ class Tracer:
     def argument(self, op: Operation, index: int, tensor: Tensor, guard: Guard) -> Value:
         """An input as the kernel takes it: a reference is read unless the op wants it as such."""
         value = self.values[tensor]
-        if not tensor.dtype._is_ref_dtype or not value.is_handle or wants_reference(op, index):
+        if not tensor.dtype._is_ref_dtype:
             return value
-        return self.read(op, value, guard)
+        if value.is_handle:
+            return value if wants_reference(op, index) else self.read(op, value, guard)
+        if tensor in self.facts.fed and wants_reference(op, index):
+            raise fed_for_a_reference(op, index, sorted(t.name for t in self.facts.fed))
+        return value
 
     def read(self, op: Operation | None, handle: Value, guard: Guard) -> Value:
         """Adds the step that takes a variable's tensor out of its reference."""

@@ -273,3 +273,19 @@ def feeding_of_values(tf):
         }
 
     return Run(call=use)
+
+
+@program
+def values_fed_for_variables(tf):
+    x = tf.placeholder(tf.float32, [], name="a")
+    variable = tf.get_variable("v", initializer=1.0)
+    loss = tf.square(variable - 3.0) + x
+    step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    fed = {variable: 2.0, x: 0.0}
+    init = tf.global_variables_initializer()
+    return [
+        Run({"loss": loss}, fed, setup=[init]),
+        Run({"step": step}, fed, fails=True),
+        Run({"add": tf.assign_add(variable, 1.0)}, {variable: 2.0}, fails=True),
+        Run({"v": variable}),
+    ]
