@@ -41,7 +41,7 @@ def value_of(function: Callable[..., Any]) -> Callable[[Node], np.ndarray | None
         with np.errstate(all="ignore"):
             try:
                 result = np.asarray(function(*arrays))
-            except (ValueError, ArithmeticError, IndexError):
+            except (TypeError, ValueError, ArithmeticError, IndexError):
                 return None  # the op itself reports what is wrong when it runs
         return result.astype(node.outputs[0].dtype.as_numpy_dtype, copy=False)
 

@@ -8,7 +8,7 @@ from stillflow.errors import InvalidArgumentError
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
 from stillflow.graph.conversion import constant_op
-from stillflow.graph.dims import to_string
+from stillflow.graph.dims import merge, to_string
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.node import Node
@@ -100,7 +100,7 @@ placeholder_v2_op.kernel(placeholder_kernel)
 @placeholder_with_default_op.shape
 def placeholder_with_default_shape(node: Node) -> Any:
     shape = node.op.attrs["shape"]
-    TensorShape(node.dims(0)).merge_with(shape)  # refuses a default of another shape
+    merge(node.dims(0), shape._dims)  # refuses a default of another shape
     return shape
 
 

@@ -73,3 +73,13 @@ def shapes_while_running(tf):
     runs["assign"] = tf.assign(kept, x), {x: three}
     runs["assign_rank"] = tf.assign(kept, x), {x: row}
     return [Run({name: fetch}, feed, fails=True) for name, (fetch, feed) in runs.items()]
+
+
+@program
+def defaults_and_quotients(tf):
+    halves = tf.constant([1 + 2j]) // tf.constant([2.0 + 0j], tf.complex128)
+    return Run(facts={
+        "default": raised(tf.placeholder_with_default, [1, 2], [3]),
+        "default_rank": raised(tf.placeholder_with_default, [1, 2], [2, 1]),
+        "complex": [halves.op.type, halves.dtype.name],
+    })
