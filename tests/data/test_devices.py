@@ -28,10 +28,3 @@ def test_iterators_on_the_source_device_end_with_the_walk(name):
             with pytest.raises(tf.errors.OutOfRangeError):
                 session.run(element)
         assert len(walked(session)) == 1  # the outer one
-
-
-def test_a_one_shot_iterator_copies_to_no_gpu():
-    with tf.device("/cpu:0"):
-        dataset = tf.data.Dataset.range(3).apply(tf.data.experimental.copy_to_device("/gpu:0"))
-    with pytest.raises(ValueError, match="Cannot create a one shot iterator"):
-        dataset._dataset._input_dataset.make_one_shot_iterator()

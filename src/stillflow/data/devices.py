@@ -19,7 +19,6 @@ from stillflow.functional.polymorphic import defun, defun_with_attributes
 from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies, device
 from stillflow.graph.conversion import convert_to_tensor
-from stillflow.graph.device import DeviceSpec
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.tensor_spec import TensorSpec
@@ -40,7 +39,6 @@ class _CopyToDeviceDataset(UnaryUnchangedStructureDataset):
 
     def __init__(self, input_dataset: Any, target_device: str, source_device: str) -> None:
         self._input_dataset = input_dataset
-        self._to_accelerator = DeviceSpec.from_string(target_device).device_type == "GPU"
         self._source_device = source_device
         self._source = convert_to_tensor(source_device)
         self._wrapped = iterators.wrap_dataset_variant_op(input_dataset._variant_tensor)
@@ -113,20 +111,6 @@ class _CopyToDeviceDataset(UnaryUnchangedStructureDataset):
             return self._call(local, [string_handle], [dtypes.int64])
 
         return _remote_finalize_func.get_concrete_function()
-
-    def make_one_shot_iterator(self) -> Any:
-        """An iterator without initialization.
-
-        Raises:
-          ValueError: if the elements are copied to a GPU.
-        """
-        if self._to_accelerator:
-            raise ValueError(
-                "Cannot create a one shot iterator when using "
-                "`tf.data.experimental.copy_to_device()` on GPU. Please use "
-                "`Dataset.make_initializable_iterator()` instead."
-            )
-        return super().make_one_shot_iterator()
 
 
 @export("data.experimental.copy_to_device", "contrib.data.copy_to_device")
