@@ -14,7 +14,7 @@ from stillflow.ops.summary.encoding import doubles, packed
 
 Array = np.ndarray[Any, Any]
 _MANY = 1 << 12  # from here on torch adds faster than NumPy, and a table is worth its overhead
-_CACHED = 1 << 16  # so many numbers at a time stay near the processor
+_CACHED = 1 << 17  # so many numbers at a time stay near the processor
 
 
 @functools.cache
@@ -143,20 +143,23 @@ def _sums(values: Array) -> tuple[float, float]:
 
     Sums of halves and the like, which NumPy would take, are rounded otherwise.
     """
-    total = squares = 0.0
-    add = np.add.accumulate if values.size < _MANY else _running_sums
+    totals = np.zeros(2)
     with np.errstate(over="ignore"):
         for start in range(0, values.size, _CACHED):
-            numbers = values[start : start + _CACHED].astype(np.float64)
-            squared = np.square(numbers)
-            numbers[0] += total
-            squared[0] += squares
-            total, squares = float(add(numbers)[-1]), float(add(squared)[-1])
-    return total, squares
+            some = values[start : start + _CACHED]
+            both = np.empty((2, some.size))
+            both[0] = some
+            np.square(both[0], out=both[1])
+            both[:, 0] += totals
+            totals = _running_sums(both)[:, -1]
+    return float(totals[0]), float(totals[1])
 
 
-def _running_sums(numbers: Array) -> Array:
-    running: Array = torch.from_numpy(numbers).cumsum_(0).numpy()
+def _running_sums(rows: Array) -> Array:
+    """Of each row, the sums of its first numbers."""
+    if rows.shape[1] < _MANY:
+        return np.add.accumulate(rows, axis=1)
+    running: Array = torch.from_numpy(rows).cumsum_(1).numpy()
     return running
 
 
