@@ -2049,6 +2049,8 @@ TABLE = {
     "keras.experimental.LinearCosineDecay": "train.schedules:LinearCosineDecay",
     "keras.experimental.NoisyLinearCosineDecay": "train.schedules:NoisyLinearCosineDecay",
     "keras.experimental.PeepholeLSTMCell": "keras.layers.recurrent.standard:PeepholeLSTMCell",
+    "keras.experimental.export_saved_model": "keras.saving.exporting:export_saved_model",
+    "keras.experimental.load_from_saved_model": "keras.saving.exporting:load_from_saved_model",
     "keras.initializers.Constant": "variables.initializers:Constant",
     "keras.initializers.Identity": "variables.initializers:Identity",
     "keras.initializers.Initializer": "variables.initializers:Initializer",

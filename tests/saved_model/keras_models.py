@@ -9,15 +9,12 @@ Runs under Python 3.7 as well.
 
 from __future__ import annotations
 
-import importlib
-import json
 import os
-import sys
-import tempfile
 
 import numpy as np
+from tests.saved_model import program
 
-RECORDED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "recorded", "keras.json")
+RECORDED = os.path.join(program.FOLDER, "keras.json")
 
 
 def sequential(tf):
@@ -83,8 +80,11 @@ MODELS = (sequential, functional, subclassed, compiled, recurrent)
 _FED = {"b": [[1, 2], [0, 4]], "lstm_input": np.linspace(-1, 1, 24).reshape(2, 3, 4)}
 
 
-def _fixed(values, start):
-    return [np.linspace(start, 1, value.size).reshape(value.shape) for value in values]
+def set_fixed_weights(model):
+    """Gives a model values that no one drew by chance."""
+    model.set_weights(
+        [np.linspace(0.1, 1, value.size).reshape(value.shape) for value in model.get_weights()]
+    )
 
 
 def write(tf, directory):
@@ -92,14 +92,14 @@ def write(tf, directory):
     for make in MODELS:
         tf.keras.backend.clear_session()
         model = make(tf)
-        model.set_weights(_fixed(model.get_weights(), 0.1))
+        set_fixed_weights(model)
         tf.saved_model.save(model, os.path.join(directory, make.__name__))
 
 
 def use(tf, directory):
     """The signatures of the models in a directory, and what they answer."""
     found = {make.__name__: _answers(tf, os.path.join(directory, make.__name__)) for make in MODELS}
-    return json.loads(json.dumps(found, default=lambda value: value.tolist(), sort_keys=True))
+    return program.plain(found)
 
 
 def _answers(tf, directory):
@@ -127,20 +127,5 @@ def _described(infos):
     }
 
 
-def main():
-    if sys.argv[1] == "record":
-        tf = importlib.import_module("tensorflow")
-        with tempfile.TemporaryDirectory() as directory, open(RECORDED, "w") as file:
-            write(tf, directory)
-            json.dump(use(tf, directory), file, indent=1, sort_keys=True)
-            file.write("\n")
-        return
-    tf = importlib.import_module(sys.argv[2])
-    if sys.argv[1] == "write":
-        write(tf, sys.argv[3])
-    else:
-        print(json.dumps(use(tf, sys.argv[3])))
-
-
 if __name__ == "__main__":
-    main()
+    program.main(write, use, RECORDED)

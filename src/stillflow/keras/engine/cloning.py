@@ -7,9 +7,13 @@ from typing import Any
 
 from stillflow import nest
 from stillflow.graph.export import export
+from stillflow.keras.backend.variables import placeholder
 from stillflow.keras.engine.input_layer import Input, InputLayer
 from stillflow.keras.engine.model import Model
 from stillflow.keras.engine.sequential import Sequential
+from stillflow.keras.metrics.base import Metric
+from stillflow.keras.optimizers.tf_optimizer import TFOptimizer
+from stillflow.keras.utils.objects import CustomObjectScope
 
 
 def _clone_layer(layer: Any) -> Any:
@@ -104,3 +108,52 @@ def _clone_functional(model: Any, input_tensors: Any, clone: Callable[[Any], Any
             tensors.update((id(x), y) for x, y in zip(before, after, strict=True))
     outputs = nest.map_structure(lambda x: tensors[id(x)], model._nested_outputs)
     return Model(nest.pack_sequence_as(model._nested_inputs, inputs), outputs, name=model.name)
+
+
+def clone_and_build_model(
+    model: Any, input_tensors: Any = None, custom_objects: Any = None, compile_clone: bool = True
+) -> Any:
+    """A functional or sequential model made again in the default graph, with inputs.
+
+    Args:
+      model: the model.
+      input_tensors: its inputs; new placeholders by default.
+      custom_objects: classes and functions by name.
+      compile_clone: whether it is compiled as the model is.
+
+    Raises:
+      ValueError: as `clone_model`, or if the model is not compiled and the clone should be.
+    """
+    if compile_clone and not model.optimizer:
+        raise ValueError(
+            "Error when cloning model: compile_clone was set to True, but the original model has "
+            "not been compiled."
+        )
+    with CustomObjectScope(custom_objects or {}):
+        clone = clone_model(model, input_tensors=input_tensors)
+    shape = getattr(model, "_build_input_shape", None)
+    if isinstance(clone, Sequential) and not clone._is_graph_network and shape is not None:
+        clone._set_inputs(placeholder(shape, dtype=model.inputs[0].dtype))
+    if compile_clone:
+        clone.compile(
+            _clone_optimizer(model.optimizer),
+            model.loss,
+            metrics=_clone_metrics(model._compile_metrics),
+            loss_weights=model.loss_weights,
+            sample_weight_mode=model.sample_weight_mode,
+            weighted_metrics=_clone_metrics(model._compile_weighted_metrics),
+        )
+    return clone
+
+
+def _clone_optimizer(optimizer: Any) -> Any:
+    if isinstance(optimizer, TFOptimizer):
+        return TFOptimizer(optimizer.optimizer)
+    return type(optimizer).from_config(optimizer.get_config())
+
+
+def _clone_metrics(metrics: Any) -> Any:
+    return nest.map_structure(
+        lambda one: type(one).from_config(one.get_config()) if isinstance(one, Metric) else one,
+        metrics,
+    )
