@@ -83,19 +83,19 @@ def interpolate(image: Any, rows: Weights, columns: Weights, dtype: Any = None) 
 class _Taps(NamedTuple):
     """Weights as tensors. One call finds both neighbours: threads wait for each other at calls."""
 
-    places: Any  # [2, outputs]: lower, upper
+    places: Any  # all lower ones, then all upper ones
     fraction: Any
 
     def part(self, first: int, end: int) -> _Taps:
         """Those of some of the outputs."""
-        return _Taps(self.places[:, first:end], self.fraction[first:end])
+        return _Taps(self.places.view(2, -1)[:, first:end].reshape(-1), self.fraction[first:end])
 
 
 @lru_cache(maxsize=256)
 def _taps(parts: Weights, device: Any, dtype: Any, channels: int = 1) -> _Taps:
     """Weights for rows of numbers that are columns of so many channels."""
     columns = np.stack([parts.lower, parts.upper])[..., None] * channels
-    places = torch.from_numpy((columns + np.arange(channels)).reshape(2, -1))
+    places = torch.from_numpy((columns + np.arange(channels)).reshape(-1))
     fraction = torch.from_numpy(np.repeat(parts.fraction, channels))
     return _Taps(places.to(device), fraction.to(device, dtype))
 
@@ -120,7 +120,7 @@ def _rows_first(image: Any, rows: _Taps, columns: _Taps, line: tuple[int, ...]) 
 def _between(values: Any, taps: _Taps, out: Any = None) -> Any:
     """What lies between neighbours along the second axis."""
     places, fraction = taps
-    found = values.index_select(1, places.reshape(-1)).to(fraction.dtype)
+    found = values.index_select(1, places).to(fraction.dtype)
     if values.dim() > 2:
         fraction = fraction[:, None]
     start, end = found.chunk(2, 1)
