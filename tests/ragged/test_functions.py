@@ -25,7 +25,7 @@ def lists(value: Any) -> Any:
 some_rows = st.lists(st.lists(st.integers(-9, 9), max_size=4), min_size=1, max_size=5)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(some_rows)
 def test_sums_are_those_of_lists(rows: list[list[int]]) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
@@ -36,7 +36,7 @@ def test_sums_are_those_of_lists(rows: list[list[int]]) -> None:
         assert session.run(tf.reduce_sum(x)) == sum(map(sum, rows))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(some_rows, some_rows)
 def test_joined_rows_are_those_of_lists(a: list[list[int]], b: list[list[int]]) -> None:
     count = min(len(a), len(b))

@@ -54,7 +54,7 @@ def with_tensors(index: tuple[Any, ...], feeds: dict[Any, int]) -> tuple[Any, ..
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(indices())
 def test_slices_are_those_of_numpy(index: tuple[Any, ...]) -> None:
     expected = X[index]
@@ -66,7 +66,7 @@ def test_slices_are_those_of_numpy(index: tuple[Any, ...]) -> None:
             np.testing.assert_array_equal(run(sliced, feeds), expected)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(indices())
 def test_gradients_put_the_slice_back(index: tuple[Any, ...]) -> None:
     weights = np.arange(X[index].size, dtype=np.float32).reshape(X[index].shape) + 1
@@ -79,7 +79,7 @@ def test_gradients_put_the_slice_back(index: tuple[Any, ...]) -> None:
 
 
 @pytest.mark.parametrize("use_resource", [False, True])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(indices())
 def test_assigning_to_a_slice_changes_the_variable(
     use_resource: bool, index: tuple[Any, ...]
