@@ -70,11 +70,16 @@ def _shape(value: Any, name: str) -> TensorShape:
     if type(value).__name__ == "TensorShapeProto":
         return TensorShape(value)
     try:
-        return as_shape(value)
+        shape = as_shape(value)
     except TypeError as error:
         raise TypeError(f"Error converting {name} to a TensorShape: {error}.") from None
     except ValueError as error:
         raise ValueError(f"Error converting {name} to a TensorShape: {error}.") from None
+    for size in shape._dims or ():
+        if size is not None and size >> 63:
+            problem = f"Value out of range: {size}"
+            raise ValueError(f"Error converting {name} to a TensorShape: {problem}")
+    return shape
 
 
 def _tensor(value: Any, name: str) -> Any:

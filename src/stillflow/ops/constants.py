@@ -16,6 +16,8 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_proto import make_ndarray
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 
+_MOST_ELEMENTS = 2**63 - 1
+
 const_op = op("""
     Const() -> output: dtype
     value: tensor
@@ -28,11 +30,24 @@ def const_array(value: Any) -> Any:
     return make_ndarray(value) if type(value).__name__ == "TensorProto" else value
 
 
+def _countable(shape: TensorShape) -> TensorShape:
+    """The shape, refused where its elements up to the first unknown size cannot be counted."""
+    count = 1
+    for size in shape._dims or ():
+        if size is None:
+            break
+        count *= size
+        if count > _MOST_ELEMENTS:
+            listed = to_string(shape._dims)
+            raise ValueError(f"Shape {listed} is too large (more than 2**63 - 1 entries)")
+    return shape
+
+
 @const_op.shape
 def const_shape(node: Node) -> Any:
     value = node.op.attrs["value"]
     if type(value).__name__ == "TensorProto":
-        return TensorShape(value.tensor_shape)
+        return _countable(TensorShape(value.tensor_shape))
     return tuple(value.shape)
 
 
@@ -54,7 +69,7 @@ def placeholder_shape(node: Node) -> Any:
     # Graphs of producers before version 24 wrote an unknown shape as [].
     if node.op.graph._producer < 24 and not shape._dims:
         return None
-    return shape
+    return _countable(shape)
 
 
 @placeholder_op.kernel

@@ -83,3 +83,13 @@ def defaults_and_quotients(tf):
         "default_rank": raised(tf.placeholder_with_default, [1, 2], [2, 1]),
         "complex": [halves.op.type, halves.dtype.name],
     })
+
+
+@program
+def shapes_that_overflow(tf):
+    return Run(facts={
+        "placeholder": raised(tf.placeholder, tf.float32, [2 ** 31, 2 ** 31, 2 ** 31]),
+        "size": raised(tf.placeholder, tf.float32, [2 ** 63]),
+        "tile": raised(tf.tile, tf.placeholder(tf.float32, [2 ** 40]), [2 ** 40, 1]),
+        "fully_known_sizes_only":
+            str(tf.placeholder(tf.float32, [None, 2 ** 40, 2 ** 40]).shape)})

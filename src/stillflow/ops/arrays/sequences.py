@@ -66,7 +66,11 @@ def range_length(start: Any, limit: Any, delta: Any) -> int:
         raise ValueError(f"Requires start >= limit when delta < 0: {start}/{limit}")
     if np.asarray(start).dtype.kind in "iu":
         return (abs(int(limit) - int(start)) + abs(int(delta)) - 1) // abs(int(delta))
-    return math.ceil(abs(float((limit - start) / delta)))
+    with np.errstate(over="ignore"):
+        length = abs(float((limit - start) / delta))
+    if not length < 2**63:  # in C++ the number has wrapped
+        raise dims_lib.InvalidSize(f"Dimension {-(2**63)} must be >= 0")
+    return math.ceil(length)
 
 
 def range_array(start: Any, limit: Any, delta: Any) -> np.ndarray:
@@ -117,6 +121,7 @@ def range_samples() -> Iterator[Any]:
     yield Sample(np.float32(1), np.float32(0), np.float32(-0.1), fixed=(0, 1, 2), grad=False)
     yield Bad(np.int32(1), np.int32(7), np.int32(0), match="Requires delta != 0")
     yield Bad(np.int32(9), np.int32(7), np.int32(1), match="Requires start <= limit")
+    yield Bad(np.float32(0), np.float32(1e30), np.float32(1e-10), match="must be >= 0")
 
 
 @export("range")
