@@ -80,6 +80,11 @@ MODELS = (sequential, functional, subclassed, compiled, recurrent)
 _FED = {"b": [[1, 2], [0, 4]], "lstm_input": np.linspace(-1, 1, 24).reshape(2, 3, 4)}
 
 
+def fed(name):
+    """What the input of a name is given."""
+    return np.array(_FED.get(name, np.linspace(-1, 1, 8).reshape(2, 4)))
+
+
 def set_fixed_weights(model):
     """Gives a model values that no one drew by chance."""
     model.set_weights(
@@ -106,10 +111,7 @@ def _answers(tf, directory):
     with tf.Graph().as_default(), tf.Session() as session:
         loaded = tf.saved_model.load(session, ["serve"], directory)
         signature = loaded.signature_def["serving_default"]
-        feed = {
-            info.name: _FED.get(name, np.linspace(-1, 1, 8).reshape(2, 4))
-            for name, info in signature.inputs.items()
-        }
+        feed = {info.name: fed(name) for name, info in signature.inputs.items()}
         return {
             "inputs": _described(signature.inputs),
             "outputs": _described(signature.outputs),

@@ -295,7 +295,8 @@ class _Export:
                 entry.resource.SetInParent()
             else:
                 kind = next(kind for types, kind in _KINDS if isinstance(thing, types))
-                entry.user_object.identifier = kind
+                entry.user_object.identifier = getattr(thing, "_object_identifier", kind)
+                entry.user_object.metadata = getattr(thing, "_tracking_metadata", "")
                 entry.user_object.version.producer = entry.user_object.version.min_consumer = 1
         for name, function in self._concrete.items():
             described = SavedConcreteFunction(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from stillflow.keras.engine.compiling import Compiling
 from stillflow.keras.engine.feeding import Feeding
 from stillflow.keras.engine.model_inputs import ModelInputs
 from stillflow.keras.engine.network import Network
+from stillflow.keras.engine.network_config import json_of
 from stillflow.keras.engine.steps import Steps
 from stillflow.keras.engine.training import Training
 from stillflow.layers.learning_phase import learning_phase
@@ -33,6 +35,22 @@ class Model(Compiling, Feeding, Steps, Training, Network):
       name: of the model.
       trainable: whether its variables are trained.
     """
+
+    @property
+    def _object_identifier(self) -> str:
+        """What SavedModels call an object of this kind."""
+        return f"_tf_keras_{'sequential' if type(self).__name__ == 'Sequential' else 'model'}"
+
+    @property
+    def _tracking_metadata(self) -> str:
+        """What SavedModels say of the model, as JSON."""
+        from stillflow.keras.saving.description import describe
+
+        own = {
+            "class_name": type(self).__name__, "name": self.name, "trainable": self.trainable,
+            "expects_training_arg": self._expects("training"),
+        }  # fmt: skip
+        return json.dumps({**own, **describe(self)}, default=json_of)
 
     @property
     def _default_save_signature(self) -> Any:

@@ -45,6 +45,8 @@ class OptimizerV2(Trackable):
       ValueError: if one is negative.
     """
 
+    _object_identifier = "optimizer"  # in SavedModels
+
     def __init__(self, name: str | None, **kwargs: Any) -> None:
         for key, value in kwargs.items():
             if key not in _OPTIONS:

@@ -14,6 +14,7 @@ from stillflow.keras.backend.session import batch_get_value, batch_set_value
 from stillflow.keras.engine.network_config import json_of
 from stillflow.keras.engine.network_weights import confirm_overwrite
 from stillflow.keras.optimizers.tf_optimizer import TFOptimizer
+from stillflow.keras.saving.description import compile_as, describe
 from stillflow.keras.version import VERSION
 from stillflow.platform import tf_logging as logging
 
@@ -161,7 +162,7 @@ def save_model(model: Any, path: str, overwrite: bool, include_optimizer: bool) 
     if not overwrite and os.path.isfile(path) and not confirm_overwrite(path):
         return
     with h5py.File(path, "w") as file:
-        for key, value in _description(model, include_optimizer).items():
+        for key, value in describe(model, include_optimizer).items():
             plain = value if isinstance(value, str) else json.dumps(value, default=json_of)
             file.attrs[key] = plain.encode("utf8")
         _write_layers(file.create_group("model_weights"), model.layers)
@@ -169,35 +170,6 @@ def save_model(model: Any, path: str, overwrite: bool, include_optimizer: bool) 
         keeps = include_optimizer and optimizer and not isinstance(optimizer, TFOptimizer)
         if keeps and optimizer.weights:
             _write_arrays(file.create_group("optimizer_weights"), optimizer.weights)
-
-
-def _description(model: Any, include_optimizer: bool) -> dict[str, Any]:
-    config = {"class_name": type(model).__name__, "config": model.get_config()}
-    described: dict[str, Any] = {
-        "keras_version": VERSION, "backend": "tensorflow", "model_config": config,
-    }  # fmt: skip
-    optimizer = model.optimizer
-    if not (include_optimizer and optimizer):
-        return described
-    if isinstance(optimizer, TFOptimizer):
-        logging.warning(
-            "TensorFlow optimizers do not make it possible to access optimizer attributes or "
-            "optimizer state after instantiation. As a result, we cannot save the optimizer as "
-            "part of the model save file. You will have to compile your model again after loading "
-            "it. Prefer using a Keras optimizer instead (see keras.io/optimizers)."
-        )
-        return described
-    described["training_config"] = {
-        "loss": model.loss,
-        "metrics": model._compile_metrics,
-        "weighted_metrics": model._compile_weighted_metrics,
-        "sample_weight_mode": model.sample_weight_mode,
-        "loss_weights": model.loss_weights,
-        "optimizer_config": {
-            "class_name": type(optimizer).__name__, "config": optimizer.get_config(),
-        },
-    }  # fmt: skip
-    return described
 
 
 def load_model(path: str, custom_objects: Any, compile_model: bool) -> Any:
@@ -229,8 +201,7 @@ def _compile(model: Any, file: Any) -> None:
             "it manually."
         )
         return
-    given = json.loads(_text(config))
-    model.compile(optimizer=given.pop("optimizer_config"), **given)
+    compile_as(model, json.loads(_text(config)))
     if "optimizer_weights" not in file:
         return
     model._make_train_function()

@@ -9,7 +9,7 @@ from typing import Any
 from stillflow.graph.export import export
 from stillflow.keras.engine.sequential import Sequential
 from stillflow.keras.layers.serialization import deserialize
-from stillflow.keras.saving import hdf5
+from stillflow.keras.saving import hdf5, saved_models
 
 _ENDINGS = (".h5", ".hdf5", ".keras")
 
@@ -57,26 +57,28 @@ def save_model(
     save_format: str | None = None,
     signatures: Any = None,
 ) -> None:
-    """Writes a model to an HDF5 file.
+    """Writes a model to an HDF5 file or as a SavedModel.
+
+    A SavedModel serves programs everywhere. `load_model` of Stillflow makes the model again, that
+    of TensorFlow does not: the functions of the single layers, which it calls, are not written.
 
     Args:
-      model: a functional or sequential model.
-      filepath: the file.
+      model: a functional or sequential model; for a SavedModel any that knows its inputs.
+      filepath: the file, or the directory of a SavedModel.
       overwrite: False to ask before a file is replaced.
       include_optimizer: whether it can be trained on.
-      save_format: "h5"; "tf", a SavedModel, is not supported.
-      signatures: of a SavedModel.
+      save_format: "h5", or "tf" for a SavedModel.
+      signatures: of a SavedModel, see `tf.saved_model.save`.
 
     Raises:
       ImportError: if h5py is not installed.
-      NotImplementedError: for a SavedModel, or a model that a subclass defines.
+      NotImplementedError: for an HDF5 file of a model that a subclass defines.
+      ValueError: for a SavedModel of a model that does not know its inputs.
     """
     filepath = os.fspath(filepath)
     if (save_format or "h5") != "h5" and not filepath.endswith(_ENDINGS):
-        raise NotImplementedError(
-            "keras.models.save_model: save_format='tf' is not supported by Stillflow; use "
-            "save_weights, or save_format='h5'"
-        )
+        saved_models.save_model(model, filepath, overwrite, include_optimizer, signatures)
+        return
     if not model._is_graph_network and not isinstance(model, Sequential):
         raise NotImplementedError(
             "Saving the model to HDF5 format requires the model to be a Functional model or a "
@@ -90,26 +92,23 @@ def save_model(
 
 @export("keras.models.load_model")
 def load_model(filepath: Any, custom_objects: Any = None, compile: bool = True) -> Any:
-    """Reads a model from an HDF5 file.
+    """Reads a model from an HDF5 file or a SavedModel.
 
     Args:
-      filepath: the file.
+      filepath: the file, or the directory of a SavedModel.
       custom_objects: classes and functions by name.
       compile: whether it is compiled as it was.
 
     Raises:
       ImportError: if h5py is not installed.
       OSError: if the file is none.
-      NotImplementedError: for a SavedModel.
+      NotImplementedError: for a SavedModel of a model that only its class describes.
     """
     filepath = os.fspath(filepath)
     if hdf5.is_hdf5(filepath):
         return hdf5.load_model(filepath, custom_objects, compile)
     if os.path.isdir(filepath):
-        raise NotImplementedError(
-            "keras.models.load_model: SavedModels are not supported by Stillflow; "
-            "tf.saved_model.load reads their graphs"
-        )
+        return saved_models.load_model(filepath, custom_objects, compile)
     raise OSError(
         "Unable to load model. Filepath is not an hdf5 file (or h5py is not available) or "
         "SavedModel."

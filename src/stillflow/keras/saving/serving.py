@@ -12,16 +12,25 @@ from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.layers.attributes import all_layers
 
 
-def _input_signature(model: Any) -> list[Any]:
-    declared = getattr(model.call, "input_signature", None)
-    if declared is not None:
-        return list(declared)
+def check_inputs(model: Any) -> None:
+    """Raises what is raised for a model that was not called yet.
+
+    Raises:
+      ValueError: if the model does not know its inputs.
+    """
     if not model.inputs:
         raise ValueError(
             f"Model {model} cannot be saved because the input shapes have not been set. Usually, "
             "input shapes are automatically determined from calling .fit() or .predict(). To "
             "manually set the shapes, call model._set_inputs(inputs)."
         )
+
+
+def _input_signature(model: Any) -> list[Any]:
+    declared = getattr(model.call, "input_signature", None)
+    if declared is not None:
+        return list(declared)
+    check_inputs(model)
     specs = [
         TensorSpec([None, *tensor.shape.as_list()[1:]], tensor.dtype, name)
         for tensor, name in zip(nest.flatten(model.inputs), model.input_names, strict=True)
