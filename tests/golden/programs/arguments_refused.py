@@ -69,6 +69,9 @@ def shapes_while_running(tf):
                                   a_shape=sparse.dense_shape, b=x),
                           {**parts, x: row, sparse.values: np.zeros([3])}),
     }
+    runs["slice_gradient"] = (
+        raw.StridedSliceGrad(shape=[3], begin=size, end=[2], strides=[1], dy=x),
+        {size: [[0]], x: two})
     kept = tf.Variable([1.0, 2.0], name="kept")
     runs["assign"] = tf.assign(kept, x), {x: three}
     runs["assign_rank"] = tf.assign(kept, x), {x: row}

@@ -339,6 +339,10 @@ strided_slice_grad_op = op(
 
 @strided_slice_grad_op.shape
 def strided_slice_grad_shape(node: Node) -> Any:
+    vectors = [node.dims(1), node.dims(2), node.dims(3)]
+    if node.planning and all(map(dims_lib.is_known, vectors)):
+        check_vectors(vectors)
+    dims_lib.with_rank(node.dims(0), 1)
     return node.shape_value(0)
 
 
