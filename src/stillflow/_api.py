@@ -967,6 +967,8 @@ TABLE = {
     "contrib.rnn.static_rnn": "nn.recurrent.static:static_rnn",
     "contrib.rnn.static_state_saving_rnn": "nn.recurrent.static:static_state_saving_rnn",
     "contrib.rnn.transpose_batch_time": "nn.recurrent.steps:transpose_batch_time",
+    "contrib.saved_model.load_keras_model": "keras.saving.exporting:load_from_saved_model",
+    "contrib.saved_model.save_keras_model": "keras.saving.exporting:export_saved_model",
     "contrib.seq2seq.AttentionMechanism": "contrib.seq2seq.attention:AttentionMechanism",
     "contrib.seq2seq.AttentionWrapper": "contrib.seq2seq.attention_wrapper:AttentionWrapper",
     "contrib.seq2seq.AttentionWrapperState": "contrib.seq2seq.attention_wrapper:AttentionWrapperState",

@@ -35,7 +35,7 @@ _JSON = "saved_model.json"
 _TAGS = {"train": names.TRAINING, "test": "eval", "predict": names.SERVING}
 
 
-@export("keras.experimental.export_saved_model")
+@export("keras.experimental.export_saved_model", "contrib.saved_model.save_keras_model")
 @deprecated(
     date=None,
     instructions='Please use `model.save(..., save_format="tf")` or '
@@ -83,7 +83,7 @@ def export_saved_model(
         file.write(described)
 
 
-@export("keras.experimental.load_from_saved_model")
+@export("keras.experimental.load_from_saved_model", "contrib.saved_model.load_keras_model")
 @deprecated(
     date=None,
     instructions="The experimental save and load functions have been  deprecated. Please switch "
