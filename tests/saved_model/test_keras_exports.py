@@ -111,3 +111,13 @@ def test_classes_that_only_the_program_knows_are_found_by_their_names(tmp_path: 
         load(str(tmp_path))
     again = load(str(tmp_path), custom_objects={"Shift": Shift})
     np.testing.assert_array_equal(again.predict(np.ones((1, 2))), model.predict(np.ones((1, 2))))
+
+
+def test_a_model_that_was_not_trained_is_exported_with_what_its_optimizer_keeps(
+    tmp_path: Path,
+) -> None:
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(2,))])
+    model.compile(tf.train.AdadeltaOptimizer(0.1), "mse")
+    export(model, str(tmp_path))
+    names = [name for name, _ in tf.train.list_variables(str(tmp_path / "variables/variables"))]
+    assert sum("OPTIMIZER_SLOT" in name for name in names) == 4

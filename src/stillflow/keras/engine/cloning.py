@@ -148,7 +148,7 @@ def clone_and_build_model(
 
 def _clone_optimizer(optimizer: Any) -> Any:
     if isinstance(optimizer, TFOptimizer):
-        return TFOptimizer(optimizer.optimizer)
+        return optimizer.optimizer  # what it has in a graph is the graph's
     return type(optimizer).from_config(optimizer.get_config())
 
 
