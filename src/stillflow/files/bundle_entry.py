@@ -6,7 +6,6 @@ in common, their type and shape, is parsed and made once, and the numbers behind
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import repeat
@@ -23,13 +22,7 @@ MAX_RANK = 254
 Array = np.ndarray[Any, Any]
 
 _SHARD, _OFFSET, _SIZE, _CRC = b"\x18", b"\x20", b"\x28", b"\x35"
-_NUMBERS = re.compile(
-    rb"(?:\x18([\x80-\xff]*[\x00-\x7f]))?"
-    rb"(?:\x20([\x80-\xff]*[\x00-\x7f]))?"
-    rb"(?:\x28([\x80-\xff]*[\x00-\x7f]))?"
-    rb"(?:\x35(.{4}))?",
-    re.DOTALL,
-)
+_FEW = 16  # less are decoded one by one
 
 
 class Entry(NamedTuple):
@@ -99,35 +92,19 @@ def decode(raw: bytes) -> Entry | None:
     Raises:
       ValueError: If the bytes are no such message.
     """
-    # First the type and the shape: two fields, which both have one byte of length at most.
-    if len(raw) > 3 and raw[0] == 0x08 and raw[2] == 0x12 and raw[1] < 0x80 and raw[3] < 0x80:
-        end = 4 + raw[3]
-        found = _NUMBERS.fullmatch(raw, end) if end <= len(raw) else None
-        if found:
-            shard, offset, size, crc = found.groups(b"\0")
-            try:
-                number, shape = _described(raw[:end])
-                if shape is None:
-                    return None
-                # As `Entry(...)`, which takes as long as all the rest.
-                return tuple.__new__(
-                    Entry,
-                    (
-                        number,
-                        shape,
-                        shard[0] if shard < b"\x80" else _integer(shard),
-                        offset[0] if offset < b"\x80" else _integer(offset),
-                        size[0] if size < b"\x80" else _integer(size),
-                        int.from_bytes(crc, "little"),
-                        (),
-                    ),
-                )
-            except ValueError:  # no integer, or no shape: protobuf says what it thinks of that
-                pass
-    return _decode_any(raw)
-
-
-_FEW = 16  # less are decoded one by one
+    message = _parse(raw)
+    shape = shape_of(message.shape)
+    if shape is None:
+        return None
+    return Entry(
+        message.dtype,
+        shape,
+        message.shard_id,
+        message.offset,
+        message.size,
+        message.crc32c,
+        tuple(TensorSlice.from_proto(part) for part in message.slices),
+    )
 
 
 def decode_all(raws: Sequence[bytes]) -> list[Entry | None]:
@@ -210,35 +187,7 @@ def _parse(raw: bytes) -> Any:
         raise ValueError(str(error)) from None
 
 
-def _decode_any(raw: bytes) -> Entry | None:
-    message = _parse(raw)
-    shape = shape_of(message.shape)
-    if shape is None:
-        return None
-    return Entry(
-        message.dtype,
-        shape,
-        message.shard_id,
-        message.offset,
-        message.size,
-        message.crc32c,
-        tuple(TensorSlice.from_proto(part) for part in message.slices),
-    )
-
-
 @lru_cache(1024)
 def _described(head: bytes) -> tuple[int, Shape | None]:
     message = _parse(head)
     return message.dtype, shape_of(message.shape)
-
-
-def _integer(raw: bytes) -> int:
-    """An integer of at most 63 bits; ValueError if it has more."""
-    if len(raw) == 2:
-        return raw[0] & 0x7F | raw[1] << 7
-    if len(raw) == 3:
-        return raw[0] & 0x7F | (raw[1] & 0x7F) << 7 | raw[2] << 14
-    value, _ = varint.decode(raw, 0, len(raw))
-    if value >> 63:
-        raise ValueError("a negative integer")
-    return value

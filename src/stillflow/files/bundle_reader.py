@@ -73,7 +73,8 @@ class BundleReader:
 
     def tensors(self) -> dict[bytes, Entry]:
         """All tensors by name; a tensor saved in parts is one."""
-        entries = {key: self.entry(key) for key in self.names()}
+        keys = list(self.names())
+        entries = dict(zip(keys, self.entries(keys)))
         parts = {part.key(key) for key, entry in entries.items() for part in entry.slices}
         return {key: entry for key, entry in entries.items() if key not in parts}
 
@@ -187,10 +188,7 @@ class BundleReader:
         for entry, index in members:
             place = entry.offset - start
             piece = content[place : place + entry.size]
-            crc = crc32c.crc32c(bytes(piece) if entry.size < _SMALL else piece)
-            if crc32c.mask(crc) != entry.crc32c:
-                path = data_path(self.prefix, entry.shard, self.shards)
-                raise _wrong_sum(keys[index], entry, crc, path)
+            self._verify(keys[index], entry, bytes(piece) if entry.size < _SMALL else piece)
 
     def lookup_slice(self, key: bytes, part: TensorSlice) -> Array:
         """The value of a part of a tensor, put together from the parts that were saved.
@@ -325,11 +323,15 @@ class BundleReader:
         summed = bytes(content)
         for entry, key in run:
             place = entry.offset - start
-            crc = crc32c.crc32c(summed[place : place + entry.size])
-            if crc32c.unmask(entry.crc32c) != crc:
-                raise _wrong_sum(key, entry, crc, path)
+            self._verify(key, entry, summed[place : place + entry.size])
             dtype = tensor_types.STORAGE[entry.number]
             found[key] = np.ndarray(entry.shape, dtype, content, place)
+
+    def _verify(self, key: bytes, entry: Entry, content: Any) -> None:
+        """DataLossError if the bytes of an entry have not its checksum."""
+        crc = crc32c.crc32c(content)
+        if crc32c.mask(crc) != entry.crc32c:
+            raise _wrong_sum(key, entry, crc, data_path(self.prefix, entry.shard, self.shards))
 
     def _view(self, key: bytes, entry: Entry) -> Array:
         """The value of an entry, where it lies in the file."""
@@ -399,7 +401,7 @@ def is_cut_off(prefix: str) -> bool:
             return True
         reader = BundleReader(prefix)
         needed = dict.fromkeys(range(reader.shards), 0)
-        for entry in map(reader.entry, reader.names()):
+        for entry in reader.entries(list(reader.names())):
             needed[entry.shard] = max(needed.get(entry.shard, 0), entry.offset + entry.size)
     except (OSError, errors.OpError):
         return False  # damaged in other ways, or no checkpoint: reading it says so
