@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from stillflow import errors
@@ -18,7 +17,7 @@ from stillflow.platform import tf_logging as logging
 from stillflow.runtime.session import Session
 from stillflow.saved_model import names
 from stillflow.saved_model.export_outputs import EvalOutput, TrainOutput, with_default_output
-from stillflow.saved_model.signatures import is_valid_signature
+from stillflow.saved_model.exported_signatures import signatures_of
 from stillflow.saved_model.writing import SavedModelBuilder
 from stillflow.train.saver import Saver
 from stillflow.train.scaffold import Scaffold
@@ -26,17 +25,9 @@ from stillflow.train.scaffold import Scaffold
 if TYPE_CHECKING:
     from stillflow.estimator.estimator import Estimator
 
-SINGLE_RECEIVER = "input"
 _ATTEMPTS = 10
 # The modes in the order of their graphs, each with its tag.
 _TAGS = {ModeKeys.TRAIN: names.TRAINING, ModeKeys.EVAL: "eval", ModeKeys.PREDICT: names.SERVING}
-_METHODS = {
-    names.CLASSIFY_METHOD_NAME: "Classify",
-    names.REGRESS_METHOD_NAME: "Regress",
-    names.PREDICT_METHOD_NAME: "Predict",
-    names.SUPERVISED_TRAIN_METHOD_NAME: "Train",
-    names.SUPERVISED_EVAL_METHOD_NAME: "Eval",
-}
 
 
 def export_all_saved_models(
@@ -147,58 +138,3 @@ def _outputs(spec: EstimatorSpec) -> dict[str, Any]:
         return with_default_output(spec.export_outputs, spec.predictions)
     kind = TrainOutput if spec.mode == ModeKeys.TRAIN else EvalOutput
     return {_TAGS[spec.mode]: kind(spec.loss, spec.predictions, spec.eval_metric_ops)}
-
-
-def signatures_of(
-    receivers: Any, outputs: Any, alternatives: Any = None, serving_only: bool = True
-) -> dict[str, Any]:
-    """The signatures from what a model receives to what it answers; those that do not fit are left.
-
-    Args:
-      receivers: {name: tensor}, or a tensor.
-      outputs: {signature: `ExportOutput`}.
-      alternatives: {name: receivers}, other ways into the graph; their signatures are named
-        "name:signature".
-      serving_only: whether only signatures that TensorFlow Serving knows stay.
-
-    Raises:
-      ValueError: if `outputs` is no dict.
-    """
-    if not isinstance(outputs, dict):
-        raise ValueError(f"export_outputs must be a dict and not{type(outputs)}")
-    ways = {"": receivers}
-    ways.update({f"{name or 'None'}:": value for name, value in (alternatives or {}).items()})
-    included, excluded = {}, {}
-    for prefix, tensors in ways.items():
-        tensors = tensors if isinstance(tensors, dict) else {SINGLE_RECEIVER: tensors}
-        for key, output in outputs.items():
-            name = f"{prefix}{key or 'None'}"
-            try:
-                included[name] = output.as_signature_def(tensors)
-            except ValueError as error:
-                excluded[name] = str(error)
-    _report(included, excluded)
-    if not serving_only:
-        return included
-    return {name: value for name, value in included.items() if is_valid_signature(value)}
-
-
-def _report(included: dict[str, Any], excluded: dict[str, str]) -> None:
-    by_method: dict[str, list[str]] = defaultdict(list, {method: [] for method in _METHODS})
-    for name, signature in included.items():
-        by_method[signature.method_name].append(name)
-    for method, found in by_method.items():
-        logging.info(
-            f"Signatures INCLUDED in export for {_METHODS.get(method, method)}: {found or 'None'}"
-        )
-    if excluded:
-        logging.info(
-            "Signatures EXCLUDED from export because they cannot be be served via TensorFlow "
-            "Serving APIs:"
-        )
-        for name, reason in excluded.items():
-            logging.info(f"'{name}' : {reason}")
-    if not included:
-        logging.warn("Export includes no signatures!")
-    elif names.DEFAULT_SERVING_SIGNATURE_DEF_KEY not in included:
-        logging.warn("Export includes no default signature!")

@@ -6,7 +6,6 @@ import os
 from typing import Any
 
 from stillflow import nest
-from stillflow.estimator.exporting import signatures_of
 from stillflow.files import gfile
 from stillflow.files.file_io import GFile
 from stillflow.graph.api import get_collection_ref
@@ -24,6 +23,7 @@ from stillflow.platform import tf_logging as logging
 from stillflow.runtime.session import Session
 from stillflow.saved_model import names
 from stillflow.saved_model.export_outputs import EvalOutput, PredictOutput, TrainOutput
+from stillflow.saved_model.exported_signatures import signatures_of
 from stillflow.saved_model.object_writing import save
 from stillflow.saved_model.writing import InternalBuilder
 from stillflow.train.saver import Saver
