@@ -61,7 +61,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 # A stamp per set of packages; a change of what is asked for installs again, nothing else does.
-$(VENV)/installed-%: pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/installed-%: pyproject.toml constraints.txt $(wildcard src/stillflow/native/*.[ch]) | $(BIN)/python
 	@echo "installing stillflow[$*] into $(VENV) (the first time takes a few minutes)"
 	$(PIP) --editable '.[$*]'
 	@touch $@

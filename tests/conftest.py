@@ -8,6 +8,7 @@ import hypothesis
 import pytest
 
 import stillflow as tf
+from stillflow import native
 
 # The same examples every time, and no clock: a busy machine is no failure.
 hypothesis.settings.register_profile("suite", deadline=None, derandomize=True)
@@ -26,3 +27,13 @@ def session() -> Iterator[tf.Session]:
     """A session on a graph of its own, which is the default one."""
     with tf.Graph().as_default(), tf.Session() as session:
         yield session
+
+
+@pytest.fixture(params=["native", "plain"])
+def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Once with the loops in C, if they were built, and once without."""
+    if request.param == "plain":
+        monkeypatch.setattr(native, "library", lambda: None)
+    elif native.library() is None:
+        pytest.skip("the loops in C were not built")
+    return str(request.param)

@@ -13,15 +13,8 @@ from __future__ import annotations
 
 import ast
 import sys
-import tempfile
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
-
-try:
-    from hatchling.builders.hooks.plugin.interface import BuildHookInterface
-except ImportError:  # run as a program, outside a build
-    BuildHookInterface = object
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "stillflow"
@@ -94,21 +87,6 @@ def write(folder: Path) -> list[str]:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="ascii")
     return list(files)
-
-
-class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]
-    """Adds the stubs to a wheel; an editable install goes without."""
-
-    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        if version == "editable":
-            return
-        self.folder = tempfile.TemporaryDirectory()
-        for path in write(Path(self.folder.name)):
-            build_data["force_include"][f"{self.folder.name}/{path}"] = f"stillflow/{path}"
-
-    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        if version != "editable":
-            self.folder.cleanup()
 
 
 if __name__ == "__main__":

@@ -109,6 +109,7 @@ SITUATIONS = {
         "TensorFlow", WRONG, "pip uninstall tensorflow-gpu",
     ),
     "no compiler": (facts(compiler=None), "compiler", NOTE, ""),
+    "no loops": (facts(native=False), "native", NOTE, "Install a C compiler, then Stillflow anew."),
     "Apple": (without_gpu(system="Darwin", mps=True), "GPU", GOOD, ""),
 }  # fmt: skip
 

@@ -10,10 +10,12 @@ import pytest
 import torch
 
 import stillflow as tf
+from stillflow import native
 from stillflow.ops.summary import buckets
 from stillflow.runtime import beside
 
 MANY = 1 << 7
+pytestmark = pytest.mark.usefixtures("either_way")
 
 
 @pytest.fixture(autouse=True)
@@ -25,6 +27,12 @@ def graph():
 @pytest.fixture(autouse=True)
 def two_processors(monkeypatch):
     monkeypatch.setattr(beside, "_processors", lambda: 2)
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """Histograms that are worth another thread: none is where the loop in C counts."""
+    monkeypatch.setattr(native, "library", lambda: None)
 
 
 @pytest.fixture
@@ -92,7 +100,7 @@ def test_a_histogram_shows_what_the_program_assigned(use_resource):
     assert (counted(content).min, counted(content).max) == (7, 7)
 
 
-def test_what_no_thread_has_begun_the_plan_does(threads, monkeypatch):
+def test_what_no_thread_has_begun_the_plan_does(slow, threads, monkeypatch):
     calls = SimpleQueue()  # nobody takes from it
     monkeypatch.setattr(beside, "_helpers", lambda: calls)
     w = large()
@@ -144,7 +152,7 @@ def test_what_takes_a_summary_waits_for_it():
     assert twice == 2 * len(content)
 
 
-def test_a_processor_is_left_to_the_other_thread():
+def test_a_processor_is_left_to_the_other_thread(slow):
     x = tf.placeholder(tf.float32)
     summary = tf.summary.histogram("w", x)
     seen = []
@@ -184,3 +192,13 @@ def test_each_operation_is_traced_once():
         session.run(summary, {x: np.zeros(2 * MANY)}, options, metadata)
     names = [node.node_name for stats in metadata.step_stats.dev_stats for node in stats.node_stats]
     assert names.count("w") == 1
+
+
+def test_what_is_counted_fast_stays_in_the_thread_of_the_plan(either_way, threads):
+    w = large()
+    summary = tf.summary.histogram("w", w)
+    with tf.Session() as session:
+        session.run(w.initializer)
+        session.run([summary, w.op])
+    here = threading.current_thread().name
+    assert either_way == "plain" or threads == [here]

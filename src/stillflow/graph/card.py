@@ -51,7 +51,8 @@ class Card:
       deprecation: the version of graphs from which on the op is gone, and what TF says about it.
       calls: whether it calls functions, which may have any effect.
       beside: whether another thread may do its work while the plan goes on; only for pure ops
-        with one output whose kernels take long and release Python's lock.
+        with one output whose kernels take long and release Python's lock. A function of the
+        operation says which of them do; the others run early as well, but in the plan's thread.
       differentiable: False where gradients stop silently, as TF's `NotDifferentiable` ops do.
     """
 
@@ -66,7 +67,7 @@ class Card:
         differentiable: bool = True,
         deprecation: tuple[int, str] | None = None,
         calls: bool = False,
-        beside: bool = False,
+        beside: bool | Callable[[Any], bool] = False,
     ) -> None:
         self.name = text.strip().partition("(")[0].strip()
         self.text = text

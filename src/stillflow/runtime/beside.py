@@ -208,8 +208,10 @@ def _ended(waiting: list[Step]) -> list[Step]:
 
 def _is_beside(step: Step) -> bool:
     # What is bound to fail has no output, and is to fail where it stands.
-    here = step.kind == "call" and not step.guard and bool(step.outputs)
-    return here and step.op is not None and step.op.card.beside
+    if step.op is None or step.kind != "call" or step.guard or not step.outputs:
+        return False
+    beside = step.op.card.beside
+    return beside(step.op) if callable(beside) else beside
 
 
 def waits(step: Step) -> bool:

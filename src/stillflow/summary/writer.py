@@ -14,7 +14,7 @@ from stillflow.files import gfile
 from stillflow.files.events import read_events
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.platform import tf_logging as logging
-from stillflow.protos import Event, GraphDef, MetaGraphDef, Summary, TaggedRunMetadata
+from stillflow.protos import Event, GraphDef, MetaGraphDef, TaggedRunMetadata
 from stillflow.summary.event_file_writer import EventFileWriter
 from stillflow.summary.plugin_asset import get_all_plugin_assets
 
@@ -49,15 +49,15 @@ class SummaryToEventTransformer:
             metadata of a tag are written the first time only.
           global_step: the training step.
         """
-        if not isinstance(summary, Summary):  # bytes, or the same message of another library
-            content = summary if isinstance(summary, bytes) else summary.SerializeToString()
-            summary = Summary.FromString(content)
-        for value in summary.value:
+        event = Event()
+        event.summary.MergeFromString(  # what is no bytes may be a message of another library
+            summary if isinstance(summary, bytes) else summary.SerializeToString())
+        for value in event.summary.value:
             if value.tag in self._seen_summary_tags:
                 value.ClearField("metadata")
             else:
                 self._seen_summary_tags.add(value.tag)
-        self._add_event(Event(summary=summary), global_step)
+        self._add_event(event, global_step)
 
     def add_session_log(self, session_log: Any, global_step: Any = None) -> None:
         """Adds a `SessionLog`: that training began, ended or wrote a checkpoint."""

@@ -11,6 +11,8 @@ import stillflow as tf
 from stillflow.ops.summary import buckets
 from stillflow.protos import HistogramProto
 
+pytestmark = pytest.mark.usefixtures("either_way")
+
 
 def one_by_one(values):
     limits = buckets.bucket_limits().tolist()
@@ -47,10 +49,18 @@ def test_every_number_falls_into_its_bucket(dtype, count):
         assert by_limit.get(limit, 0) == count
 
 
-def test_many_numbers_are_added_one_after_the_other():
+def test_many_numbers_are_counted_and_added_one_after_the_other():
     values = numbers(np.float32)[np.arange(3 * buckets._CACHED) % 4000]
     found = HistogramProto.FromString(buckets.histogram(values, "h"))
-    assert (found.sum, found.sum_squares) == one_by_one(values)[:2]
+    total, squares, counts = one_by_one(values)
+    assert (found.sum, found.sum_squares) == (total, squares)
+    assert [count for count in found.bucket if count] == [count for count in counts if count]
+
+
+def test_the_fields_that_are_zero_are_left_out():
+    found = buckets.histogram(np.zeros(3, np.float32), "h")
+    assert found == HistogramProto.FromString(found).SerializeToString()
+    assert HistogramProto.FromString(found).num == 3
 
 
 @pytest.mark.parametrize("count", [2, 2000])

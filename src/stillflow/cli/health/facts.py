@@ -49,6 +49,7 @@ class Facts:
       enabled: whether plain `python` is served.
       hello: {device: why a small program fails on it, or None}.
       compiler: the path of a C++ compiler, None if there is none.
+      native: whether the loops in C are there.
     """
 
     python: tuple[int, int] = (3, 10)
@@ -70,12 +71,14 @@ class Facts:
     enabled: bool = False
     hello: dict[str, str | None] = field(default_factory=dict)
     compiler: str | None = None
+    native: bool = True
 
 
 def gather() -> Facts:
     """The facts of this machine."""
     from stillflow.cli.enable import location
     from stillflow.facade.finder import real_spec
+    from stillflow.native import library
 
     real = real_spec()
     facts = Facts(
@@ -89,6 +92,7 @@ def gather() -> Facts:
         tensorflow=os.path.dirname(real.origin or "") if real is not None else None,
         enabled=os.path.exists(location()),
         compiler=next(filter(None, map(shutil.which, ("c++", "g++", "clang++", "cl"))), None),
+        native=library() is not None,
     )
     _ask_driver(facts)
     _ask_torch(facts)

@@ -206,8 +206,17 @@ def _compiler(facts: Facts) -> Iterator[Finding]:
         yield Finding("compiler", GOOD, facts.compiler)
 
 
+def _native(facts: Facts) -> Iterator[Finding]:
+    if facts.native:
+        yield Finding("native", GOOD, "the loops in C are there")
+    else:
+        yield Finding("native", NOTE, "the loops in C were not built; all works without, slower",
+                      "Install a C compiler, then Stillflow anew.")  # fmt: skip
+
+
 _LOOKS: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
     _python, _packages, _torch, _driver, _cuda, _old_libraries, _devices, _tensorflow, _compiler,
+    _native,
 )  # fmt: skip
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import sys
 from typing import Any
 
 import numpy as np
 
-from stillflow import errors
+from stillflow import errors, native
 from stillflow.graph.lazy import torch
 from stillflow.ops.summary.encoding import doubles, packed
 
@@ -38,6 +39,13 @@ def _float32_limits() -> Array:
         return np.where(near < limits, np.nextafter(near, np.float32(np.inf)), near)
 
 
+class _NativePlaces(ctypes.Structure):
+    """`Places` of native/histogram.c."""
+
+    _fields_ = [("table", ctypes.c_void_p), ("limits", ctypes.c_void_p),
+                ("places", ctypes.c_int64), ("minus_zero", ctypes.c_int64)]
+
+
 class _Places:
     """Where numbers of type float32 belong, found from their bits.
 
@@ -56,8 +64,11 @@ class _Places:
         down = np.abs(limits[self._positive :: -1]).view(np.uint32) + 1  # not at the limit, below
         entries = [self._entries(up, 0), self._entries(down, len(up) + 1)]
         table = (np.concatenate(entries) - (np.arange(1 << 16) << 16)) & 0xFFFFFFFF
-        self._table = torch.from_numpy(table.astype(np.uint32).view(np.int32))
+        self._table = table.astype(np.uint32)
         self._count = len(up) + len(down) + 2
+        self._limits = bucket_limits()
+        self._for_library = ctypes.byref(_NativePlaces(
+            self._table.ctypes.data, self._limits.ctypes.data, self._count, self._positive + 1))
 
     @staticmethod
     def _entries(limits: Array, first: int) -> Array:
@@ -67,14 +78,27 @@ class _Places:
         following = np.append(limits.astype(np.int64), 1 << 32)[place]
         return (first + place << 16) + np.maximum(starts + (1 << 16) - following, 0)
 
+    def message(self, values: Array, library: Any) -> bytes | None:
+        """A histogram, serialized, of some float32; None if one of them is not finite."""
+        room = np.empty(64 + 16 * self._count, np.uint8)
+        size = library.histogram_float32(
+            values.ctypes.data, values.size, self._for_library, room.ctypes.data,
+            torch.get_num_threads())
+        return room[:size].tobytes() or None
+
     def counts(self, values: Array) -> Array | None:
         """How many of some float32 are in each bucket; None if one of them is not finite."""
         bits = values.view(np.uint32)
         upper = torch.from_numpy((bits >> 16).view(np.int32))
-        keys = self._table.index_select(0, upper).numpy().view(np.uint32)
+        table = torch.from_numpy(self._table.view(np.int32))
+        keys = table.index_select(0, upper).numpy().view(np.uint32)
         keys += bits
         keys >>= 16
-        found = torch.bincount(torch.from_numpy(keys.view(np.int32)), minlength=self._count).numpy()
+        found = torch.bincount(torch.from_numpy(keys.view(np.int32)), minlength=self._count)
+        return self._in_order(found.numpy())
+
+    def _in_order(self, found: Array) -> Array | None:
+        """Buckets from what was found at the places; None if some number is not finite."""
         zero = self._positive + 1
         if found[zero - 1] or found[-1]:
             return None
@@ -99,6 +123,25 @@ def histogram(values: Array, name: str) -> bytes:
     if not values.size:
         biggest = sys.float_info.max
         return doubles(biggest, -biggest) + _encoded(np.zeros(bucket_limits().size, np.int64))
+    if counts_fast(values.dtype):
+        single = np.ascontiguousarray(values, np.float32)
+        content = _places().message(single, native.library())
+    else:
+        content = _counted(values)
+    if content is None:
+        first = values[np.isfinite(values).argmin()]
+        what = "Nan" if np.isnan(first) else "Infinity"
+        raise errors.InvalidArgumentError(None, None, f"{what} in summary histogram for: {name}")
+    return content
+
+
+def counts_fast(dtype: Any) -> bool:
+    """Whether there is a loop for numbers of this type: it takes little more than reading them."""
+    return dtype in (np.float32, np.float16) and native.library() is not None
+
+
+def _counted(values: Array) -> bytes | None:
+    """A histogram of some numbers; None if one of them is not finite."""
     if values.dtype not in (np.float32, np.float16):
         counts = _counts(values.astype(np.float64, copy=False), bucket_limits())
     elif values.size < _MANY:
@@ -106,9 +149,7 @@ def histogram(values: Array, name: str) -> bytes:
     else:
         counts = _places().counts(np.ascontiguousarray(values, np.float32))
     if counts is None:
-        first = values[np.isfinite(values).argmin()]
-        what = "Nan" if np.isnan(first) else "Infinity"
-        raise errors.InvalidArgumentError(None, None, f"{what} in summary histogram for: {name}")
+        return None
     sums = (float(values.min()), float(values.max()), float(values.size), *_sums(values))
     return histogram_message(sums, counts)
 

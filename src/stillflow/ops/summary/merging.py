@@ -40,20 +40,20 @@ def merge_summary_kernel(node: Node) -> Any:
         merged = Summary()
         tags: set[str] = set()
         for content in (item for value in inputs for item in value.reshape(-1)):
+            before = len(merged.value)
             try:
-                summary = Summary.FromString(content)
+                merged.MergeFromString(content)
             except DecodeError:
                 raise errors.InvalidArgumentError(
                     None, None, "Could not parse one of the summary inputs"
                 ) from None
-            for value in summary.value:
+            for value in merged.value[before:]:
                 tag = value.tag
                 if tag and tag in tags:
                     raise errors.InvalidArgumentError(
                         None, None, f"Duplicate tag {tag} found in summary inputs"
                     )
                 tags.add(tag)
-            merged.value.extend(summary.value)
         return string(merged.SerializeToString())
 
     return merge

@@ -91,7 +91,7 @@ histogram_summary_op = op(
     T: {_NUMBERS} = float
 """,
     differentiable=False,
-    beside=True,
+    beside=lambda node: not buckets.counts_fast(node.inputs[1].dtype.as_numpy_dtype),
 )
 
 

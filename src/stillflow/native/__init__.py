@@ -1,0 +1,70 @@
+"""Loops that neither NumPy nor torch has, in C: optional, and never the only way to a result.
+
+The sources are built into one shared library while the package is installed, if a C compiler is
+there (`tools/build_native.py`). Whoever calls a loop asks `library()` first and has another way
+when it answers None: slower, with the same result. `STILLFLOW_NATIVE=0` takes that way always.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import sys
+import zlib
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).resolve().parent
+NAMES = {"win32": "stillflow_native.dll", "darwin": "stillflow_native.dylib"}
+FILE = NAMES.get(sys.platform, "stillflow_native.so")
+
+_POINTER, _INT = ctypes.c_void_p, ctypes.c_int64
+_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # name -> (result, arguments)
+    "use_threads_of": (None, (_POINTER,)),
+    "histogram_float32": (_INT, (_POINTER, _INT, _POINTER, _POINTER, _INT)),
+}
+
+
+@functools.cache
+def library() -> ctypes.CDLL | None:
+    """The loops, or None where they were not built, are of other sources or are not wanted.
+
+    Every call releases the interpreter while it runs. Arguments are addresses, sizes and numbers:
+    that the memory is there, long enough and contiguous is the caller's to see to.
+    """
+    if os.environ.get("STILLFLOW_NATIVE") == "0":
+        return None
+    try:
+        loaded = ctypes.CDLL(str(FOLDER / FILE))
+    except OSError:
+        return None
+    expected = fingerprint()
+    if expected and ctypes.c_uint32.in_dll(loaded, "fingerprint").value != expected:
+        return None
+    for name, (result, arguments) in _FUNCTIONS.items():
+        function = getattr(loaded, name)
+        function.restype, function.argtypes = result, arguments
+    _share_threads(loaded)
+    return loaded
+
+
+def fingerprint() -> int:
+    """A checksum of the sources; 0 where they are not at hand, as in a wheel."""
+    result = 0
+    for path in sorted([*FOLDER.glob("*.c"), *FOLDER.glob("*.h")]):
+        result = zlib.crc32(path.read_bytes(), result)
+    return result
+
+
+def _share_threads(loaded: ctypes.CDLL) -> None:
+    """Lets loops run on the threads that torch has; without torch or its OpenMP they run on one."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.__file__:
+        return
+    package = Path(torch.__file__).parent
+    for folder in (package / "lib", package.parent / "torch.libs"):
+        for path in folder.glob("libgomp*.so*"):
+            runtime = ctypes.CDLL(str(path))
+            loaded.use_threads_of(ctypes.cast(runtime.GOMP_parallel, ctypes.c_void_p))
+            return

@@ -1,0 +1,60 @@
+"""Builds the loops in C (`src/stillflow/native`) into a shared library.
+
+The compiler is `$CC`, else the first of cc, gcc and clang that is found; without one there is no
+library, and the package does without. `CC="python -m ziglang cc"` is one that installs as a
+package on every system.
+
+    python tools/build_native.py FOLDER
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent.parent / "src" / "stillflow" / "native"
+# The order and the rounding of every operation are the source's: results are compared bit by bit.
+FLAGS = ["-std=gnu11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fvisibility=hidden",
+         "-shared", "-Wall", "-Wextra"]
+
+
+def compiler() -> list[str] | None:
+    """The command of a C compiler, None if there is none."""
+    if os.environ.get("CC"):
+        return shlex.split(os.environ["CC"])
+    found = filter(None, map(shutil.which, ("cc", "gcc", "clang")))
+    return [path] if (path := next(found, None)) else None
+
+
+def build(folder: Path) -> Path | None:
+    """Writes the library into a folder; returns its path, None without a compiler.
+
+    Raises:
+      subprocess.CalledProcessError: if the compiler refuses the sources.
+    """
+    command = compiler()
+    if command is None:
+        return None
+    spec = importlib.util.spec_from_file_location("native", FOLDER / "__init__.py")
+    assert spec and spec.loader
+    native = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(native)
+    target = folder / native.FILE
+    unfinished = target.with_suffix(f".{os.getpid()}")
+    position = [] if sys.platform == "win32" else ["-fPIC"]
+    sources = sorted(map(str, FOLDER.glob("*.c")))
+    subprocess.run(
+        [*command, *FLAGS, *position, f"-DFINGERPRINT={native.fingerprint()}u",
+         "-o", str(unfinished), *sources], check=True)
+    unfinished.replace(target)
+    return target
+
+
+if __name__ == "__main__":
+    written = build(Path(sys.argv[1]))
+    print(written or "no C compiler: nothing built")
