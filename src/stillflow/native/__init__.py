@@ -22,6 +22,7 @@ FILE = NAMES.get(sys.platform, "stillflow_native.so")
 _POINTER, _INT = ctypes.c_void_p, ctypes.c_int64
 _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # name -> (result, arguments)
     "use_threads_of": (None, (_POINTER,)),
+    "resize_bilinear": (None, (_POINTER, *5 * (_INT,), *3 * (_POINTER,), _INT)),
     "histogram_float32": (_INT, (_POINTER, _INT, _POINTER, _POINTER, _INT)),
 }
 

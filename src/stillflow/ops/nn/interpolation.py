@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from stillflow import native
 from stillflow.graph.lazy import torch
 
 _FEW = 16  # fewer channels than these are not worth copying pixel by pixel
-_CACHED = 1 << 20  # so many numbers, a few times over, stay near the processor
+
+
+class _NativeWeights(ctypes.Structure):
+    """`Weights` of native/bilinear.c."""
+
+    _fields_ = [("lower", ctypes.c_void_p), ("upper", ctypes.c_void_p),
+                ("fraction", ctypes.c_void_p), ("count", ctypes.c_int64)]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)  # one is like another only if it is the same
@@ -21,6 +29,12 @@ class Weights:
     lower: Any
     upper: Any
     fraction: Any
+
+    @cached_property
+    def for_library(self) -> Any:
+        """What the loop in C takes, as long as this is there."""
+        parts = (self.lower, self.upper, self.fraction)
+        return ctypes.byref(_NativeWeights(*(p.ctypes.data for p in parts), len(self.lower)))
 
 
 @lru_cache(maxsize=256)
@@ -40,7 +54,7 @@ def weights(size: int, wanted: int, align_corners: bool, half_pixel_centers: boo
     place = np.arange(wanted, dtype=np.float32)
     place = (place + half) * scale - half if half_pixel_centers else place * scale
     floor = np.floor(place)
-    lower = np.maximum(floor, 0).astype(np.int64)
+    lower = np.clip(floor, 0, size - 1).astype(np.int64)
     upper = np.minimum(np.ceil(place), size - 1).astype(np.int64)
     return Weights(lower, upper, place - floor)
 
@@ -61,23 +75,49 @@ def along(parts: Weights, axis: int, device: Any, bits: int) -> Weights:
 def interpolate(image: Any, rows: Weights, columns: Weights, dtype: Any = None) -> Any:
     """An image [batch, height, width, channels] at the weighted places.
 
+    Rounded as TensorFlow's numbers are: what lies between columns first, then between rows.
+
     Args:
       dtype: of the result; that of the image by default.
     """
-    batch, height, width, channels = image.shape
-    count, wanted = len(rows.lower), len(columns.lower)
     dtype = dtype or image.dtype
+    library = native.library()
+    if library is not None and dtype is torch.float32 and image.is_cpu:
+        return _by_library(library, image, rows, columns)
+    return _by_torch(image, rows, columns, dtype)
+
+
+def _by_library(library: Any, image: Any, rows: Weights, columns: Weights) -> Any:
+    if image.dtype is not torch.uint8:
+        image = image.to(torch.float32)
+    image = image.contiguous()
+    batch, height, width, channels = image.shape
+    shape = (batch, len(rows.lower), len(columns.lower), channels)
+    result = torch.empty(shape, dtype=torch.float32)
+    if result.numel():
+        library.resize_bilinear(
+            image.data_ptr(), image.dtype is torch.uint8, batch, height, width, channels,
+            rows.for_library, columns.for_library, result.data_ptr(), torch.get_num_threads(),
+        )  # fmt: skip
+    return result
+
+
+def _by_torch(image: Any, rows: Weights, columns: Weights, dtype: Any) -> Any:
+    batch, height, width, channels = image.shape
     few = channels < _FEW
     line: tuple[int, ...] = (width * channels,) if few else (width, channels)
     down = _taps(rows, image.device, dtype)
     across = _taps(columns, image.device, dtype, channels if few else 1)
-    # To find a row is cheap, to find a number in it is not.
-    if count * (width + 2 * wanted) < 3 * height * wanted:
-        flat = _rows_first(image.reshape(batch, height, width * channels), down, across, line)
-    else:
-        flat = _between(image.to(dtype).reshape(batch * height, *line), across)
-        flat = _between(flat.view(batch, height, wanted * channels), down)
-    return flat.view(batch, count, wanted, channels)
+    count, wanted = len(down.fraction), len(columns.lower)
+    rows_first = 2 * count < height
+    if rows_first:
+        image, height = image.index_select(1, down.places), 2 * count
+    lines = image.to(dtype).reshape(batch * height, *line)
+    flat = lines.index_select(1, across.places)
+    flat = _mixed(flat, across.fraction).view(batch, height, wanted * channels)
+    if not rows_first:
+        flat = flat.index_select(1, down.places)
+    return _mixed(flat, down.fraction).view(batch, count, wanted, channels)
 
 
 class _Taps(NamedTuple):
@@ -85,10 +125,6 @@ class _Taps(NamedTuple):
 
     places: Any  # all lower ones, then all upper ones
     fraction: Any
-
-    def part(self, first: int, end: int) -> _Taps:
-        """Those of some of the outputs."""
-        return _Taps(self.places.view(2, -1)[:, first:end].reshape(-1), self.fraction[first:end])
 
 
 @lru_cache(maxsize=256)
@@ -100,31 +136,12 @@ def _taps(parts: Weights, device: Any, dtype: Any, channels: int = 1) -> _Taps:
     return _Taps(places.to(device), fraction.to(device, dtype))
 
 
-def _rows_first(image: Any, rows: _Taps, columns: _Taps, line: tuple[int, ...]) -> Any:
-    """An image [batch, height, row], some rows of the result after the others."""
-    batch, _, size = image.shape
-    count = len(rows.fraction)
-    at_once = max(1, _CACHED // max(1, size))
-    if image.device.type != "cpu" or count <= at_once:
-        return _between(_between(image, rows).view(batch * count, *line), columns)
-    shape = (batch, count, len(columns.fraction), *line[1:])
-    result = torch.empty(shape, dtype=rows.fraction.dtype)
-    for number in range(batch):
-        for first in range(0, count, at_once):
-            some = rows.part(first, first + at_once)
-            flat = _between(image[number : number + 1], some).view(-1, *line)
-            _between(flat, columns, result[number, first : first + at_once])
-    return result
-
-
-def _between(values: Any, taps: _Taps, out: Any = None) -> Any:
-    """What lies between neighbours along the second axis."""
-    places, fraction = taps
-    found = values.index_select(1, places).to(fraction.dtype)
-    if values.dim() > 2:
+def _mixed(neighbours: Any, fraction: Any) -> Any:
+    """What lies between numbers of the first half along the second axis and those of the other."""
+    if neighbours.dim() > 2:
         fraction = fraction[:, None]
-    start, end = found.chunk(2, 1)
-    return torch.lerp(start, end, fraction, out=out)
+    start, end = neighbours.chunk(2, 1)
+    return end.sub_(start).mul_(fraction).add(start)  # in one call it would be rounded otherwise
 
 
 def interpolate_integers(image: Any, rows: Weights, columns: Weights, bits: int) -> Any:
