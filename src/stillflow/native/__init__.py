@@ -19,9 +19,14 @@ FOLDER = Path(__file__).resolve().parent
 NAMES = {"win32": "stillflow_native.dll", "darwin": "stillflow_native.dylib"}
 FILE = NAMES.get(sys.platform, "stillflow_native.so")
 
-_POINTER, _INT = ctypes.c_void_p, ctypes.c_int64
+_POINTER, _INT, _DOUBLE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
 _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # name -> (result, arguments)
     "use_threads_of": (None, (_POINTER,)),
+    "batch_norm_train": (
+        _INT, (_POINTER, _INT, _INT, _POINTER, _POINTER, _DOUBLE, _POINTER, _INT, *4 * (_POINTER,),
+               _INT)),
+    "batch_norm_gradient": (
+        _INT, (*3 * (_POINTER,), _INT, _INT, *3 * (_POINTER,), _DOUBLE, *3 * (_POINTER,), _INT)),
     "resize_bilinear": (None, (_POINTER, *5 * (_INT,), *3 * (_POINTER,), _INT)),
     "histogram_float32": (_INT, (_POINTER, _INT, _POINTER, _POINTER, _INT)),
 }

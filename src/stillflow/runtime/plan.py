@@ -22,6 +22,7 @@ from stillflow.runtime.late_casts import resize_integers
 from stillflow.runtime.loop_wiring import Unstructured
 from stillflow.runtime.meeting import takes_last, waiting_at_the_end
 from stillflow.runtime.moving_averages import merge_averages
+from stillflow.runtime.normalizations import join_normalizations
 from stillflow.runtime.ownership import protect
 from stillflow.runtime.prune import needed_ops
 from stillflow.runtime.resources import Resources
@@ -93,6 +94,7 @@ def make_plan(
     used = drop_unused(tracer.steps, names_out, targets)
     work = ops if any(step.kind == "loop" for step in used) else [step.op for step in used]
     joined = join(merge_averages(used, tracer.constants, names_out))
+    joined = join_normalizations(joined, names_out)
     joined = resize_integers(joined, tracer.values.values(), names_out)
     if emitter.beside:
         device_of = None if tracer.moves is None else tracer.moves.device_of

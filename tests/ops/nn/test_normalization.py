@@ -12,6 +12,7 @@ from tests.running import run
 import stillflow as tf
 
 EPSILON = 0.001
+pytestmark = pytest.mark.usefixtures("either_way")
 
 
 @pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
@@ -121,3 +122,33 @@ def test_sufficient_statistics_give_the_moments_back(shift):
     moments = run(tf.nn.normalize_moments(count, total, squares, given))
     rows = x.reshape(-1, 3).astype(np.float64)
     np.testing.assert_allclose(moments, [rows.mean(0), rows.var(0)], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1, 3), (2, 1, 1, 1), (7, 5, 3, 3), (16, 32, 32, 16),
+                                   (2, 9, 9, 300)])  # fmt: skip
+def test_statistics_are_exact_far_from_zero(shape):
+    x = (image(*shape) + 30).astype(np.float32)
+    channels = shape[-1]
+    scale, offset = image(channels, seed=1) + 1, image(channels, seed=2)
+    dy = image(*shape, seed=3)
+    fed = tf.placeholder(tf.float32, [None, *shape[1:]])
+    y, mean, variance = tf.nn.fused_batch_norm(fed, scale, offset, epsilon=EPSILON)
+    found = run([mean, variance, y, *tf.gradients(y, fed, dy)], {fed: x})
+    rows = x.reshape(-1, channels).astype(np.float64)
+    grads, count = dy.reshape(-1, channels).astype(np.float64), len(rows)
+    away, biased = rows - rows.mean(0), rows.var(0)
+    factor = scale / np.sqrt(biased + EPSILON)
+    slope = (grads * away).mean(0) / (biased + EPSILON)
+    expected = [
+        rows.mean(0), biased * count / max(count - 1, 1), away * factor + offset,
+        factor * (grads - grads.mean(0) - away * slope),
+    ]  # fmt: skip
+    for got, want in zip(found, expected, strict=True):
+        np.testing.assert_allclose(got.reshape(want.shape), want, rtol=2e-4, atol=2e-3)
+
+
+def test_a_scale_of_another_length_is_refused():
+    x, scale = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
+    y, _, _ = tf.nn.fused_batch_norm(x, scale, np.zeros(5, np.float32))
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        run(y, {x: image(4, 3, 2, 5), scale: image(2)})

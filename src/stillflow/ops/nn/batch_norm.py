@@ -15,7 +15,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.math.kernels import ANY_NUMBER
-from stillflow.ops.nn import windows
+from stillflow.ops.nn import native_norm, windows
 from stillflow.ops.nn.batch_norm_gradient import second_gradient
 from stillflow.ops.samples import Bad, Sample
 
@@ -64,15 +64,35 @@ def _back(image: Any, first: bool) -> Any:
     return (image if first else image.permute(0, 2, 3, 1)).contiguous()
 
 
-def _train(
-    x: Any, scale: Any, offset: Any, epsilon: float, first: bool, reserve: bool
-) -> tuple[Any, ...]:
+def train(
+    x: Any, scale: Any, offset: Any, epsilon: float, first: bool, reserve: bool,
+    other: Any = None, relu: bool = False,
+) -> tuple[Any, ...]:  # fmt: skip
     """Normalizes with the batch's own mean and variance; reports the unbiased variance.
 
-    Torch reports mean and unbiased variance through running statistics, here of momentum 1.
+    Args:
+      first: whether channels come first.
+      reserve: whether there is a sixth result, which means nothing on a CPU.
+      other: added to the first result, if it is not None.
+      relu: whether a ReLU is applied to it then.
     """
     if not x.numel():
         return _train_empty(x, scale, reserve)
+    images = (x,) if other is None else (x, other)
+    if not first and native_norm.applies(images, (scale, offset)):
+        y, mean, variance, biased = native_norm.train(x, scale, offset, epsilon, other, relu)
+        result = y, mean, variance, mean.clone(), biased
+    else:
+        y, *statistics = _train_by_torch(x, scale, offset, epsilon, first)
+        y = y if other is None else y + other
+        result = (torch.relu_(y) if relu else y, *statistics)
+    return (*result, scale.new_zeros(())) if reserve else result
+
+
+def _train_by_torch(
+    x: Any, scale: Any, offset: Any, epsilon: float, first: bool
+) -> tuple[Any, ...]:
+    """Torch reports mean and unbiased variance through running statistics, here of momentum 1."""
     count = x.numel() // max(scale.numel(), 1)
     mean, variance = torch.zeros_like(scale), torch.zeros_like(scale)
     y, saved_mean, _ = aten.native_batch_norm.default(
@@ -81,8 +101,7 @@ def _train(
     if count == 1:
         variance.zero_()  # TF divides by 1 where there is nothing to correct
     biased = variance * ((count - 1) / count) if count > 1 else variance.clone()
-    result = _back(y, first), mean, variance, saved_mean, biased
-    return (*result, scale.new_zeros(())) if reserve else result
+    return _back(y, first), mean, variance, saved_mean, biased
 
 
 def _train_empty(x: Any, scale: Any, reserve: bool) -> tuple[Any, ...]:
@@ -111,13 +130,23 @@ def fused_batch_norm_kernel(node: Node) -> Any:
         )
     if dims.num_elements(node.dims(0)) == 0:
         return node.call(_train_empty, x, scale, reserve)
-    return node.call(_train, x, scale, offset, node.epsilon, first, reserve)
+    return node.call(train, x, scale, offset, node.epsilon, first, reserve)
 
 
-def _backward(
+def backward(
     grad: Any, x: Any, scale: Any, mean: Any, variance: Any, epsilon: float, first: bool,
-    training: bool,
+    training: bool, relu: Any = None,
 ) -> tuple[Any, ...]:  # fmt: skip
+    """The gradients; of a ReLU that followed, too, if `relu` is what that gave."""
+    count = 0 if training else scale.numel()
+    rest = scale.new_zeros(count), scale.new_zeros(count)
+    images = (x, grad) if relu is None else (x, grad, relu)
+    plain = training and not first and bool(x.numel())
+    if plain and native_norm.applies(images, (scale, mean, variance)):
+        found = native_norm.gradient(grad, relu, x, scale, mean, variance, epsilon)
+        return (*found, *rest)
+    if relu is not None:
+        grad = aten.threshold_backward.default(grad, relu, 0)
     grad, x = _image(grad, first), _image(x, first)
     # Torch's kernel reads these without strides; a constant may be one number, expanded.
     scale, mean, variance = scale.contiguous(), mean.contiguous(), variance.contiguous()
@@ -132,13 +161,12 @@ def _backward(
         )
     else:
         dx, dscale, doffset = torch.empty_like(x), torch.zeros_like(scale), torch.zeros_like(scale)
-    count = 0 if training else scale.numel()
-    return _back(dx, first), dscale, doffset, scale.new_zeros(count), scale.new_zeros(count)
+    return (_back(dx, first), dscale, doffset, *rest)
 
 
 def fused_batch_norm_grad_kernel(node: Node) -> Any:
     first = node.data_format == b"NCHW"
-    return node.call(_backward, *node.inputs[:5], node.epsilon, first, node.is_training)
+    return node.call(backward, *node.inputs[:5], node.epsilon, first, node.is_training)
 
 
 def fused_batch_norm_grad_shape(node: Node) -> Any:

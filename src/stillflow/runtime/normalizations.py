@@ -1,0 +1,124 @@
+"""Batch normalization and what follows it, in one step: a residual branch that is added, a ReLU.
+
+The image is then read and written once where it was three times; so is its gradient.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from stillflow.ops.nn import batch_norm
+from stillflow.runtime.steps import Name, Step
+
+_RELU_GRAD = torch.ops.aten.threshold_backward.default
+
+
+def join_normalizations(steps: Sequence[Step], kept: Sequence[str]) -> list[Step]:
+    """Makes one step of a normalization and the additions and activations around it.
+
+    Args:
+      steps: in the order in which they run.
+      kept: names that the plan gives back.
+    """
+    return _Joiner(steps, kept).joined()
+
+
+class _Joiner:
+    def __init__(self, steps: Sequence[Step], kept: Sequence[str]) -> None:
+        self._steps: list[Step | None] = list(steps)
+        self._uses = Counter([*kept, *(name for step in steps for name in step.inputs)])
+        self._makers = {
+            name: number for number, step in enumerate(steps) for name in step.outputs
+        }
+
+    def joined(self) -> list[Step]:
+        for number, step in enumerate(self._steps):
+            if step is not None and step.function is torch.relu:
+                self._join_forward(number, step)
+            elif step is not None and step.function is batch_norm.backward:
+                self._join_backward(number, step)
+        return [step for step in self._steps if step is not None]
+
+    def _maker(self, name: Any, user: Step, function: Any) -> tuple[int, Step] | None:
+        """The step that makes a value by `function`, as its first and for `user` alone."""
+        number = self._makers.get(str(name), -1)
+        step = self._steps[number] if number >= 0 else None
+        if step is None or step.function is not function or self._uses[str(name)] != 1:
+            return None
+        same = step.guard == user.guard and step.outputs[0] == name and not step.keywords
+        return (number, step) if same else None
+
+    def _join_forward(self, number: int, relu: Step) -> None:
+        (source,) = relu.arguments
+        found = self._maker(source, relu, batch_norm.train)
+        if found is not None:
+            self._put(found, [None, True], [(number, relu)])
+            return
+        addition = self._maker(source, relu, torch.add)
+        if addition is None or not _adds_equals(addition[1]):
+            return
+        left, right = addition[1].arguments
+        for name, other in ((right, left), (left, right)):
+            found = self._maker(name, addition[1], batch_norm.train)
+            if found is not None and self._is_there(other, found[0], number):
+                self._put(found, [other, True], [addition, (number, relu)])
+                return
+
+    def _is_there(self, name: Any, earlier: int, later: int) -> bool:
+        """Whether a value is already, and still the same, some steps earlier."""
+        between = [step for step in self._steps[earlier:later] if step is not None]
+        changed = any(
+            step.writes or (step.op is not None and step.op.card.keeps) for step in between
+        )
+        return isinstance(name, Name) and self._makers.get(name, -1) < earlier and not changed
+
+    def _put(
+        self, train: tuple[int, Step], more: list[Any], after: list[tuple[int, Step]]
+    ) -> None:
+        number, step = train
+        _, last = after[-1]
+        names = [name for name in more if isinstance(name, Name)]
+        self._steps[number] = _with(
+            step, [*last.outputs, *step.outputs[1:]], names, more, [each for _, each in after])
+        for place, _ in after:
+            self._steps[place] = None
+        self._makers.update(dict.fromkeys(last.outputs, number))
+
+    def _join_backward(self, number: int, step: Step) -> None:
+        found = self._maker(step.arguments[0], step, _RELU_GRAD)
+        if found is None or found[1].arguments[2] != 0:
+            return
+        place, relu = found
+        grad, result, _ = relu.arguments
+        taken = Step("call", step.op, step.outputs, [], step.guard, step.function,
+                     [grad, *step.arguments[1:]], joined=step.joined)  # fmt: skip
+        taken.inputs = [str(each) for each in taken.arguments if isinstance(each, Name)]
+        names = [result] if isinstance(result, Name) else []
+        self._steps[number] = _with(taken, step.outputs, names, [result], [relu])
+        self._steps[place] = None
+
+
+def _with(
+    step: Step, outputs: list[str], names: list[Any], arguments: list[Any], others: list[Step]
+) -> Step:
+    """A step that takes more, and does the work of others too."""
+    result = Step(
+        "call", step.op, outputs, [*step.inputs, *names], step.guard, step.function,
+        [*step.arguments, *arguments],
+    )  # fmt: skip
+    result.joined = [
+        *step.joined, *(op for other in others for op in (other.op, *other.joined) if op)]
+    return result
+
+
+def _adds_equals(step: Step) -> bool:
+    """Whether an addition is of two tensors of one shape."""
+    if step.op is None or len(step.op._inputs) != 2 or step.keywords or len(step.arguments) != 2:
+        return False
+    left, right = (tensor._dims for tensor in step.op._inputs)
+    # The size of a batch may be unknown, and is then the same: what is normalized has one shape.
+    return left is not None and right is not None and left[1:] == right[1:] and None not in left[1:]
