@@ -17,6 +17,7 @@ from stillflow import errors
 from stillflow.files.crc32c import masked_crc32c
 from stillflow.files.records import Cursor, open_records, read_records
 
+pytestmark = pytest.mark.usefixtures("either_way")
 HERE = Path(__file__).parent
 RECORDED = HERE / "recorded" / "records"
 _spec = importlib.util.spec_from_file_location("record_records", HERE / "record_records.py")

@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 
 from stillflow import native
+from stillflow.files import record_frames
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "build_native.py"
 
@@ -56,6 +57,18 @@ def test_a_library_of_other_sources_is_not_used(build_native, monkeypatch, tmp_p
 def test_it_can_be_switched_off(monkeypatch):
     monkeypatch.setenv("STILLFLOW_NATIVE", "0")
     assert native.library() is None
+
+
+def test_checksums_need_no_instruction_of_the_processor(build_native, monkeypatch, tmp_path):
+    records = [bytes(range(256)) * n for n in range(10)]
+    expected = b"".join(record_frames.pieces(records))
+    copy = tmp_path / "native"
+    shutil.copytree(native.FOLDER, copy)
+    monkeypatch.setattr(build_native, "FLAGS", [*build_native.FLAGS, "-DBY_TABLES"])
+    build_native.build(copy)
+    monkeypatch.setattr(native, "FOLDER", copy)
+    assert native.library() is not None
+    assert record_frames.framed(records) == expected
 
 
 def test_without_a_compiler_nothing_is_built(build_native, monkeypatch, tmp_path):

@@ -1,38 +1,28 @@
-"""TFRecord files: records of bytes, each with its length and two checksums.
+"""TFRecord files: records of bytes, each in a frame with its length and two checksums.
 
-A record is its length (8 bytes, little-endian), the masked CRC32C of these, the data and the
-masked CRC32C of the data. A whole file may be compressed by zlib or gzip.
+A whole file may be compressed by zlib or gzip.
 """
 
 from __future__ import annotations
 
 import io
 import os
-import struct
+import threading
 from collections.abc import Iterator
 from itertools import chain
 from types import TracebackType
 from typing import Any
 
-import google_crc32c
-import numpy as np
-
 from stillflow import errors
 from stillflow._export import export
-from stillflow.files import compression
-from stillflow.files.crc32c import masked_crc32c
+from stillflow.files import compression, record_frames
 from stillflow.files.failures import data_loss, os_errors
 from stillflow.files.filesystem import name_of, open_file
+from stillflow.files.record_frames import FRAME, HEADER
 from stillflow.util.deprecation import deprecated
 
-HEADER = 12
-FOOTER = 4
-_LENGTH = struct.Struct("<Q")
-_CRC = struct.Struct("<I")
 _CHUNK = 1 << 18
 _BUFFER = 1 << 16
-_FEW = 64  # up to here NumPy takes longer to start than it saves
-_KNOWN = 4096  # how many headers to remember
 
 
 @export("io.TFRecordCompressionType", "python_io.TFRecordCompressionType")
@@ -142,9 +132,9 @@ class TFRecordWriter:
             options = TFRecordOptions(compression_type=options)
         arguments = options.compressor_arguments()
         self._path = name_of(path)
-        self._headers: dict[int, bytes] = {}
         self._waiting: list[bytes] = []
         self._size = 0
+        self._handing_over = threading.RLock()
         self._file: Any = open_file(self._path, "wb")
         self._compressed = bool(arguments["kind"])
         if self._compressed:
@@ -160,34 +150,22 @@ class TFRecordWriter:
             record = _as_bytes(record)
         if self._file is None:
             raise _closed()
-        length = len(record)
-        crc = google_crc32c.extend(0, record)
-        # One step, so that records of several threads do not mix.
-        self._waiting.extend((
-            self._headers.get(length) or self._header(length),
-            record,
-            _CRC.pack(((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF),
-        ))
-        self._size += length + HEADER + FOOTER
+        self._waiting.append(record)
+        self._size += len(record) + FRAME
         if self._size > _BUFFER:
             self._hand_over()
 
     def _hand_over(self) -> None:
         """Writes the records that are waiting."""
-        waiting, self._waiting, self._size = self._waiting, [], 0
-        with os_errors(self._path):
+        with self._handing_over, os_errors(self._path):
+            records = self._waiting.copy()
+            del self._waiting[: len(records)]  # other threads may have added some meanwhile
+            self._size = 0
             if self._compressed:  # piece by piece: where zlib flushes depends on it
-                for piece in waiting:
+                for piece in record_frames.pieces(records):
                     self._file.write(piece)
             else:
-                self._file.write(b"".join(waiting))
-
-    def _header(self, length: int) -> bytes:
-        encoded = _LENGTH.pack(length)
-        header = encoded + _CRC.pack(masked_crc32c(encoded))
-        if len(self._headers) < _KNOWN:
-            self._headers[length] = header
-        return header
+                self._file.write(record_frames.framed(records))
 
     def flush(self) -> None:
         """Hands all records to the operating system."""
@@ -283,96 +261,13 @@ class Cursor:
                 return
             if len(buffer) < wanted:
                 raise data_loss(f"truncated record at {self.offset}", self.path)
-            records, ends, wanted = self._split(buffer)
-            good = _first_difference(buffer, records, ends)
-            if good == len(records):
-                if records:
-                    yield records
-                    self.offset += ends[-1]
-                if not wanted:
-                    raise data_loss(f"corrupted record at {self.offset}", self.path)
-            else:
-                yield records[:good]
-                self.offset += ends[good - 1] if good else 0
-                raise data_loss(f"corrupted record at {self.offset + HEADER}", self.path)
-
-    def _split(self, buffer: bytes) -> tuple[list[bytes], list[int], int]:
-        """Cuts bytes into records.
-
-        Returns:
-          The records that are there as a whole, where each ends with what is around it, and how
-          many bytes are needed to go on: 0 if the next header is damaged.
-        """
-        records = _alike(buffer)
-        size = len(records[0]) + HEADER + FOOTER if records else 0
-        start = size * len(records)
-        ends, wanted = self._ends(buffer, start)
-        records += [
-            buffer[begin + HEADER:end - FOOTER] for begin, end in zip([start, *ends], ends)
-        ]
-        return records, [*range(size, start + 1, size), *ends] if size else ends, wanted
-
-    def _ends(self, buffer: bytes, position: int) -> tuple[list[int], int]:
-        """Where the whole records from a place on end, and how many bytes are needed to go on."""
-        known, begin = self._known, position
-        ends: list[int] = []
-        add = ends.append
-        while True:
-            try:
-                while True:  # what lies behind the end of the buffer is no header that is known
-                    position += known[buffer[position:position + HEADER]]
-                    add(position)
-            except KeyError:
-                pass
-            if position > len(buffer):
-                ends.pop()
-                return ends, position - (ends[-1] if ends else begin)
-            header = buffer[position:position + HEADER]
-            if len(header) < HEADER:
-                return ends, HEADER
-            size = _size(header)
-            if not size:
-                return ends, 0
-            if len(known) < _KNOWN:
-                known[header] = size
-            position += size
-            add(position)
-
-
-def _alike(buffer: bytes) -> list[bytes]:
-    """Returns the whole records at the start that are as long as the first, if there are many."""
-    header = buffer[:HEADER]
-    size = _size(header)
-    rows = len(buffer) // size if size else 0
-    if rows < _FEW or header != buffer[size:size + HEADER]:
-        return []
-    table = np.frombuffer(buffer, np.uint8, rows * size).reshape(rows, size)[:, :HEADER]
-    same = (table == table[:1]).all(1)
-    rows = rows if same.all() else int(same.argmin())
-    record = struct.Struct(f"{HEADER}x{size - HEADER - FOOTER}s{FOOTER}x")
-    return list(chain.from_iterable(record.iter_unpack(memoryview(buffer)[:rows * size])))
-
-
-def _size(header: bytes) -> int:
-    """The size of a whole record with this header, 0 if the header is damaged."""
-    if masked_crc32c(header[:8]) != _CRC.unpack_from(header, 8)[0]:
-        return 0
-    return int(_LENGTH.unpack_from(header)[0]) + HEADER + FOOTER
-
-
-def _first_difference(buffer: bytes, records: list[bytes], ends: list[int]) -> int:
-    """Returns the index of the first record whose checksum differs from that behind it."""
-    if len(records) < _FEW:
-        for index, (record, end) in enumerate(zip(records, ends)):
-            if masked_crc32c(record) != _CRC.unpack_from(buffer, end - FOOTER)[0]:
-                return index
-        return len(records)
-    crcs = np.fromiter(map(google_crc32c.value, records), np.uint32, len(records))
-    # The integer that begins at each byte; those behind the records are looked at.
-    integers = np.ndarray((len(buffer) - FOOTER + 1,), "<u4", buffer, strides=(1,))
-    masked = (crcs >> np.uint32(15) | crcs << np.uint32(17)) + np.uint32(0xA282EAD8)
-    differs = masked != integers[np.array(ends) - FOOTER]
-    return int(differs.argmax()) if differs.any() else len(records)
+            found = record_frames.cut(buffer, self._known)
+            if found.records:
+                yield found.records
+            self.offset += found.size
+            if found.fault is not None:
+                raise data_loss(f"corrupted record at {self.offset + found.fault}", self.path)
+            wanted = found.wanted
 
 
 class _Positioned:

@@ -29,6 +29,8 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # name -> (result, argum
         _INT, (*3 * (_POINTER,), _INT, _INT, *3 * (_POINTER,), _DOUBLE, *3 * (_POINTER,), _INT)),
     "resize_bilinear": (None, (_POINTER, *5 * (_INT,), *3 * (_POINTER,), _INT)),
     "histogram_float32": (_INT, (_POINTER, _INT, _POINTER, _POINTER, _INT)),
+    "find_records": (_INT, (_POINTER, _INT, _POINTER, _INT, _POINTER)),
+    "frame_records": (None, (_POINTER, _POINTER, _INT, _POINTER)),
 }
 
 

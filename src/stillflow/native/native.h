@@ -18,6 +18,38 @@
 #define FOR_EACH_PROCESSOR
 #endif
 
+/* Numbers in the byte order of files, at any address. */
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define IN_FILES(bits, value) __builtin_bswap##bits(value)
+#else
+#define IN_FILES(bits, value) (value)
+#endif
+
+static inline uint32_t load32(const uint8_t *data) {
+    uint32_t value;
+    memcpy(&value, data, sizeof value);
+    return IN_FILES(32, value);
+}
+
+static inline uint64_t load64(const uint8_t *data) {
+    uint64_t value;
+    memcpy(&value, data, sizeof value);
+    return IN_FILES(64, value);
+}
+
+static inline void store32(uint8_t *out, uint32_t value) {
+    value = IN_FILES(32, value);
+    memcpy(out, &value, sizeof value);
+}
+
+static inline void store64(uint8_t *out, uint64_t value) {
+    value = IN_FILES(64, value);
+    memcpy(out, &value, sizeof value);
+}
+
+/* The checksum of some bytes in the form in which files keep it. */
+uint32_t masked_crc32c(const uint8_t *data, int64_t size);
+
 /* Runs work(data, chunk) for every chunk below `chunks`, on as many threads as were asked for. */
 typedef void (*Work)(void *data, int64_t chunk);
 void in_parallel(Work work, void *data, int64_t chunks, int64_t threads);

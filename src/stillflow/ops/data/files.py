@@ -12,7 +12,8 @@ from stillflow import errors
 from stillflow.files import compression
 from stillflow.files.failures import os_errors
 from stillflow.files.filesystem import open_file
-from stillflow.files.records import FOOTER, HEADER, Cursor
+from stillflow.files.record_frames import FRAME
+from stillflow.files.records import Cursor
 from stillflow.graph import dtypes
 from stillflow.graph.node import Node
 from stillflow.ops.data.pipeline import Dataset, dataset_op, invalid, scalar
@@ -189,7 +190,7 @@ class _TFRecordFile(RecordFile):
         with open_bytes(self.name, self.kind, self.position) as file:
             for batch in Cursor(file, self.name, self.position).batches():
                 for record in batch:
-                    self.position += len(record) + HEADER + FOOTER
+                    self.position += len(record) + FRAME
                     yield record
 
 

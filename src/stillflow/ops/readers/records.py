@@ -9,7 +9,8 @@ from typing import Any
 from stillflow.files import compression, lmdb
 from stillflow.files.failures import os_errors
 from stillflow.files.filesystem import open_file
-from stillflow.files.records import FOOTER, HEADER, Cursor, open_records
+from stillflow.files.record_frames import FRAME
+from stillflow.files.records import Cursor, open_records
 
 Record = tuple[bytes, bytes]
 # First None, once the file is open, then its records.
@@ -75,7 +76,7 @@ def tf_records(kind: str) -> Records:
             for batch in Cursor(file, path).batches():
                 for record in batch:
                     yield b"%s:%d" % (name, offset), record
-                    offset += len(record) + HEADER + FOOTER
+                    offset += len(record) + FRAME
 
     return records
 
