@@ -46,11 +46,11 @@ def build(folder: Path) -> Path | None:
     spec.loader.exec_module(native)
     target = folder / native.FILE
     unfinished = target.with_suffix(f".{os.getpid()}")
-    position = [] if sys.platform == "win32" else ["-fPIC"]
+    position, libraries = ([], []) if sys.platform == "win32" else (["-fPIC"], ["-lm"])
     sources = sorted(map(str, FOLDER.glob("*.c")))
     subprocess.run(
         [*command, *FLAGS, *position, f"-DFINGERPRINT={native.fingerprint()}u",
-         "-o", str(unfinished), *sources], check=True)
+         "-o", str(unfinished), *sources, *libraries], check=True)
     unfinished.replace(target)
     return target
 

@@ -9,6 +9,8 @@ from tests.running import run
 
 import stillflow as tf
 
+pytestmark = pytest.mark.usefixtures("either_way")
+
 
 def softmax(x):
     e = np.exp(x - x.max(-1, keepdims=True))
@@ -100,3 +102,43 @@ def test_halves_are_summed_precisely():
     x = tf.constant(np.full(5000, 0.1), tf.float16)
     half = np.float64(np.float16(0.1))
     np.testing.assert_allclose(run(tf.nn.l2_loss(x)), 5000 * half**2 / 2, rtol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("rows, classes", [(1, 1), (7, 10), (3, 5000)])
+def test_cross_entropy_and_its_gradient_by_the_definition(rows, classes, dtype):
+    logits = image(rows, classes) * 5 + np.float32(1e4)
+    classes_right = np.random.RandomState(1).randint(0, classes, rows).astype(dtype)
+    dense = np.eye(classes, dtype=np.float32)[classes_right]
+    x = tf.constant(logits)
+    functions = [
+        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=classes_right, logits=x),
+        tf.nn.softmax_cross_entropy_with_logits_v2(labels=dense, logits=x),
+    ]
+    probabilities = softmax(logits.astype(np.float64))
+    for loss in functions:
+        found, grad = run([loss, tf.gradients(loss, x)[0]])
+        expected = -np.log(probabilities[np.arange(rows), classes_right])
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(grad, probabilities - dense, rtol=1e-4, atol=1e-6)
+
+
+def test_soft_labels_weigh_the_classes():
+    logits, labels = image(4, 6), softmax(image(4, 6, seed=1))
+    loss = tf.nn.softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits)
+    expected = -(labels * np.log(softmax(logits.astype(np.float64)))).sum(1)
+    np.testing.assert_allclose(run(loss), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("label", [-1, 3])
+def test_a_label_that_is_no_class_is_named(label):
+    labels = tf.placeholder(tf.int32, [2])
+    loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=image(2, 3))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"a label value of {label} which is"):
+        run(loss, {labels: [1, label]})
+
+
+def test_logits_that_are_no_numbers_give_none():
+    loss = tf.nn.sparse_softmax_cross_entropy_with_logits(
+        labels=[0, 1, 0], logits=np.float32([[np.nan, 1], [np.inf, 1], [-np.inf, -np.inf]]))
+    assert np.isnan(run(loss)).all()

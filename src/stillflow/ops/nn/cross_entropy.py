@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow import native
 from stillflow.errors import InvalidArgumentError
 from stillflow.graph import dims, dtypes
 from stillflow.graph.api import control_dependencies, name_scope
@@ -32,11 +33,38 @@ from stillflow.ops.samples import Bad, Sample
 from stillflow.util.deprecation import deprecated, deprecated_args
 
 _FLOATS = "{half, bfloat16, float, double}"
+_SMALL = 1 << 14  # numbers
 
 
 def _times_rows(vector: Tensor, matrix: Tensor) -> Tensor:
     """Multiplies every row of a matrix by its number in a vector."""
     return expand_dims(vector, -1) * matrix
+
+
+def _is_small(features: Any, labels: Any) -> bool:
+    """Whether calling torch's kernels would take longer than a loop over all numbers."""
+    return (
+        features.numel() <= _SMALL
+        and features.dtype is torch.float32
+        and features.is_cpu and labels.is_cpu
+        and features.is_contiguous() and labels.is_contiguous()
+        and native.library() is not None
+    )  # fmt: skip
+
+
+def _small_cross_entropy(features: Any, labels: Any) -> tuple[Any, Any]:
+    loss, backprop = features.new_empty(features.shape[0]), torch.empty_like(features)
+    library: Any = native.library()
+    results = loss.data_ptr(), backprop.data_ptr()
+    if labels.ndim == 2:
+        library.dense_cross_entropy(
+            features.data_ptr(), labels.data_ptr(), *features.shape, *results)
+    elif library.sparse_cross_entropy(
+        features.data_ptr(), labels.data_ptr(), labels.dtype is torch.int64, *features.shape,
+        *results,
+    ):  # fmt: skip
+        refuse_labels(labels, features.shape[1])
+    return loss, backprop
 
 
 # ---- dense labels
@@ -69,6 +97,8 @@ def softmax_cross_entropy_with_logits_shape(node: Node) -> Any:
 def _cross_entropy(features: Any, labels: Any) -> tuple[Any, Any]:
     if features.shape != labels.shape:
         features, labels = torch.broadcast_tensors(features, labels)
+    elif _is_small(features, labels) and labels.dtype is torch.float32 and features.numel():
+        return _small_cross_entropy(features, labels)
     logs = torch.log_softmax(features, -1)
     loss = torch.mul(logs, labels).sum(-1).neg_()
     return loss, logs.exp_().sub_(labels)
@@ -153,6 +183,8 @@ def _sparse_cross_entropy(features: Any, labels: Any) -> tuple[Any, Any]:
         )
     if labels.numel() == 0:
         return features.new_empty(0), torch.empty_like(features)
+    if _is_small(features, labels) and labels.shape == features.shape[:1]:
+        return _small_cross_entropy(features, labels)
     low, high = labels.aminmax()
     if low < 0 or high >= classes:
         refuse_labels(labels, classes)
