@@ -1,4 +1,4 @@
-/* Images resized by linear interpolation: src/stillflow/ops/nn/interpolation.py.
+/* Images, and crops of them, resized by linear interpolation: src/stillflow/ops/nn/interpolation.py.
 
    All in float32, along the rows first, as TensorFlow computes it: any other order rounds otherwise. */
 #include "native.h"
@@ -14,14 +14,26 @@ typedef struct {
     const int64_t *lower, *upper; /* the neighbours, all of them inputs */
     const float *fraction;        /* how far an output is from the lower one */
     int64_t count;
+    int64_t step; /* from what belongs to one result to the next one's; 0 where they share it */
 } Weights;
 
 typedef struct {
     const void *images; /* [batch, height, width, channels] */
     int64_t height, width, channels;
+    const int64_t *sources; /* the image that each result is of; NULL if it has one of its own */
     const Weights *rows, *columns;
     float *results;
 } Resizing;
+
+/* A row of a result. */
+typedef struct {
+    const void *top, *bottom; /* the rows of the image that it lies between */
+    float down;               /* how far it is from the upper one */
+    const int64_t *left, *right;
+    const float *across;
+    int64_t count, width; /* of the row, and of the image */
+    float *out;
+} Row;
 
 typedef float Pixel __attribute__((vector_size(LANES * sizeof(float))));
 typedef int32_t Whole __attribute__((vector_size(LANES * sizeof(int32_t))));
@@ -45,74 +57,80 @@ INLINE Pixel pixel(const void *values, int64_t place, int bytes) {
 
 #define BETWEEN(start, end, fraction) ((start) + ((end) - (start)) * (fraction))
 
-/* Some pixels of a row, number by number.
-
-   top, bottom: where the rows of the image begin that the new one lies between. */
-INLINE void make_numbers(const Resizing *all, int64_t top, int64_t bottom, float down, float *out,
-                         int64_t first, int64_t channels, int bytes) {
-    const Weights *columns = all->columns;
-    for (int64_t x = first; x < columns->count; x++) {
-        int64_t left = columns->lower[x] * channels, right = columns->upper[x] * channels;
-        float across = columns->fraction[x];
+/* A row from some pixel on, number by number. */
+INLINE void make_numbers(const Row *row, int64_t first, int64_t channels, int bytes) {
+    float down = row->down;
+    for (int64_t x = first; x < row->count; x++) {
+        int64_t left = row->left[x] * channels, right = row->right[x] * channels;
+        float across = row->across[x];
+        float *out = row->out + x * channels;
         for (int64_t c = 0; c < channels; c++) {
-            float upper_left = number(all->images, top + left + c, bytes);
-            float upper_right = number(all->images, top + right + c, bytes);
-            float lower_left = number(all->images, bottom + left + c, bytes);
-            float lower_right = number(all->images, bottom + right + c, bytes);
+            float upper_left = number(row->top, left + c, bytes);
+            float upper_right = number(row->top, right + c, bytes);
+            float lower_left = number(row->bottom, left + c, bytes);
+            float lower_right = number(row->bottom, right + c, bytes);
             float upper = BETWEEN(upper_left, upper_right, across);
             float lower = BETWEEN(lower_left, lower_right, across);
-            out[x * channels + c] = BETWEEN(upper, lower, down);
+            out[c] = BETWEEN(upper, lower, down);
         }
     }
 }
 
-/* The same for 3 or 4 channels, pixel by pixel. Of three channels the fourth number is the next
-   pixel's, so that the last ones of the image and of the result are left: returns how many are
-   made. */
-INLINE int64_t make_pixels(const Resizing *all, int64_t top, int64_t bottom, float down, float *out,
-                           int64_t channels, int bytes) {
-    const Weights *columns = all->columns;
+/* A row of 3 or 4 channels. Of three the fourth number is the next pixel's, so that it ends before
+   the last pixel of the image or of the row: returns how many pixels are made. */
+INLINE int64_t make_pixels(const Row *row, int64_t channels, int bytes) {
+    float down = row->down;
     int64_t x = 0;
-    for (; x < columns->count - 1 && columns->upper[x] < all->width - 1; x++) {
-        int64_t left = columns->lower[x] * channels, right = columns->upper[x] * channels;
-        float across = columns->fraction[x];
-        Pixel upper_left = pixel(all->images, top + left, bytes);
-        Pixel upper_right = pixel(all->images, top + right, bytes);
-        Pixel lower_left = pixel(all->images, bottom + left, bytes);
-        Pixel lower_right = pixel(all->images, bottom + right, bytes);
+    for (; x < row->count - 1; x++) {
+        int64_t left = row->left[x], right = row->right[x];
+        if (left >= row->width - 1 || right >= row->width - 1) break;
+        left *= channels, right *= channels;
+        float across = row->across[x];
+        Pixel upper_left = pixel(row->top, left, bytes);
+        Pixel upper_right = pixel(row->top, right, bytes);
+        Pixel lower_left = pixel(row->bottom, left, bytes);
+        Pixel lower_right = pixel(row->bottom, right, bytes);
         Pixel upper = BETWEEN(upper_left, upper_right, across);
         Pixel lower = BETWEEN(lower_left, lower_right, across);
         Pixel made = BETWEEN(upper, lower, down);
-        memcpy(out + x * channels, &made, sizeof made);
+        memcpy(row->out + x * channels, &made, sizeof made);
     }
     return x;
 }
 
-INLINE void make_row(const Resizing *all, int64_t image, int64_t y, int bytes) {
+INLINE void make_row(const Resizing *all, int64_t result, int64_t y, int bytes) {
     const Weights *rows = all->rows, *columns = all->columns;
-    int64_t channels = all->channels, line = all->width * channels;
-    int64_t top = (image * all->height + rows->lower[y]) * line;
-    int64_t bottom = (image * all->height + rows->upper[y]) * line;
-    float down = rows->fraction[y];
-    float *out = all->results + (image * rows->count + y) * columns->count * channels;
+    int64_t channels = all->channels, place = result * rows->step + y;
+    int64_t line = all->width * channels * (bytes ? 1 : (int64_t)sizeof(float));
+    int64_t source = all->sources ? all->sources[result] : result;
+    const char *image = (const char *)all->images + source * all->height * line;
+    Row row = {
+        image + rows->lower[place] * line,
+        image + rows->upper[place] * line,
+        rows->fraction[place],
+        columns->lower + result * columns->step,
+        columns->upper + result * columns->step,
+        columns->fraction + result * columns->step,
+        columns->count,
+        all->width,
+        all->results + (result * rows->count + y) * columns->count * channels,
+    };
     if (channels == 1)
-        make_numbers(all, top, bottom, down, out, 0, 1, bytes);
+        make_numbers(&row, 0, 1, bytes);
     else if (channels == 3)
-        make_numbers(all, top, bottom, down, out,
-                     make_pixels(all, top, bottom, down, out, 3, bytes), 3, bytes);
+        make_numbers(&row, make_pixels(&row, 3, bytes), 3, bytes);
     else if (channels == 4)
-        make_numbers(all, top, bottom, down, out,
-                     make_pixels(all, top, bottom, down, out, 4, bytes), 4, bytes);
+        make_numbers(&row, make_pixels(&row, 4, bytes), 4, bytes);
     else
-        make_numbers(all, top, bottom, down, out, 0, channels, bytes);
+        make_numbers(&row, 0, channels, bytes);
 }
 
 INLINE int64_t blocks(const Weights *rows) { return (rows->count + ROWS - 1) / ROWS; }
 
 INLINE void make_rows(const Resizing *all, int64_t chunk, int bytes) {
-    int64_t image = chunk / blocks(all->rows), first = chunk % blocks(all->rows) * ROWS;
+    int64_t result = chunk / blocks(all->rows), first = chunk % blocks(all->rows) * ROWS;
     for (int64_t y = first; y < first + ROWS && y < all->rows->count; y++)
-        make_row(all, image, y, bytes);
+        make_row(all, result, y, bytes);
 }
 
 FOR_EACH_PROCESSOR static void make_rows_of_bytes(void *data, int64_t chunk) {
@@ -123,14 +141,16 @@ FOR_EACH_PROCESSOR static void make_rows_of_floats(void *data, int64_t chunk) {
     make_rows(data, chunk, 0);
 }
 
-/* Resizes images [batch, height, width, channels], none of which is 0.
+/* Resizes images [batch, height, width, channels], no dimension of which is 0.
 
-   bytes: whether their numbers are uint8, else float32. */
-PUBLIC void resize_bilinear(const void *images, int64_t bytes, int64_t batch, int64_t height,
-                            int64_t width, int64_t channels, const Weights *rows,
-                            const Weights *columns, float *results, int64_t threads) {
-    Resizing all = {images, height, width, channels, rows, columns, results};
-    if (batch * rows->count * columns->count * channels < FEW) threads = 1;
-    in_parallel(bytes ? make_rows_of_bytes : make_rows_of_floats, &all, batch * blocks(rows),
+   bytes: whether their numbers are uint8, else float32.
+   count: how many results there are. */
+PUBLIC void resize_bilinear(const void *images, int64_t bytes, int64_t height, int64_t width,
+                            int64_t channels, const int64_t *sources, int64_t count,
+                            const Weights *rows, const Weights *columns, float *results,
+                            int64_t threads) {
+    Resizing all = {images, height, width, channels, sources, rows, columns, results};
+    if (count * rows->count * columns->count * channels < FEW) threads = 1;
+    in_parallel(bytes ? make_rows_of_bytes : make_rows_of_floats, &all, count * blocks(rows),
                 threads);
 }

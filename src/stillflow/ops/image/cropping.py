@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stillflow import native
 from stillflow.errors import OutOfRangeError
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
@@ -16,6 +17,7 @@ from stillflow.graph.node import Node
 from stillflow.ops.arrays.shape import shape as shape_of
 from stillflow.ops.image.sizes import sized
 from stillflow.ops.kernels import as_signed, torch_type
+from stillflow.ops.nn.interpolation import Weights, interpolate_by
 from stillflow.ops.samples import Bad, Sample
 
 _TYPES = "{uint8, uint16, int8, int16, int32, int64, half, float, double}"
@@ -67,6 +69,9 @@ class Grid(NamedTuple):
     lower: Any
     upper: Any
     fraction: Any
+
+    def weights(self) -> Weights:
+        return Weights(self.lower.numpy(), self.upper.numpy(), self.fraction.numpy())
 
 
 def _grid(start: Any, end: Any, size: int, wanted: int, divide_first: bool = False) -> Grid:
@@ -128,19 +133,25 @@ def _crop(image: Any, boxes: Any, indices: Any, size: Any, method: bytes, outsid
         return torch.zeros(0, height, width, image.shape[3], device=image.device)
     rows = _grid(boxes[:, 0], boxes[:, 2], image.shape[1], height)
     columns = _grid(boxes[:, 1], boxes[:, 3], image.shape[2], width)
-    batch = indices.long()[:, None, None]
     if method == b"nearest":
-        seen = as_signed(image)
+        seen, batch = as_signed(image), indices.long()[:, None, None]
         found = seen[batch, _nearest(rows)[:, :, None], _nearest(columns)[:, None, :]]
         crops = found.view(image.dtype).to(torch.float32)
     else:
-        corners = _corners(image, batch, rows, columns)
-        across = columns.fraction[:, None, :, None]
-        top = corners[0] + (corners[1] - corners[0]) * across
-        bottom = corners[2] + (corners[3] - corners[2]) * across
-        crops = top + (bottom - top) * rows.fraction[:, :, None, None]
+        crops = _between(image, indices.long(), rows, columns)
     inside = (rows.inside[:, :, None] & columns.inside[:, None, :])[..., None]
-    return crops.masked_fill_(~inside, outside)
+    return crops if inside.all() else crops.masked_fill_(~inside, outside)
+
+
+def _between(image: Any, indices: Any, rows: Grid, columns: Grid) -> Any:
+    """The crops before what lies outside of the image is filled in."""
+    if image.is_cpu and (library := native.library()) is not None:
+        return interpolate_by(library, image, rows.weights(), columns.weights(), indices)
+    corners = _corners(image, indices[:, None, None], rows, columns)
+    across = columns.fraction[:, None, :, None]
+    top = corners[0] + (corners[1] - corners[0]) * across
+    bottom = corners[2] + (corners[3] - corners[2]) * across
+    return top + (bottom - top) * rows.fraction[:, :, None, None]
 
 
 @crop_and_resize_op.kernel

@@ -19,12 +19,16 @@ class _NativeWeights(ctypes.Structure):
     """`Weights` of native/bilinear.c."""
 
     _fields_ = [("lower", ctypes.c_void_p), ("upper", ctypes.c_void_p),
-                ("fraction", ctypes.c_void_p), ("count", ctypes.c_int64)]  # fmt: skip
+                ("fraction", ctypes.c_void_p), ("count", ctypes.c_int64),
+                ("step", ctypes.c_int64)]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)  # one is like another only if it is the same
 class Weights:
-    """For each output along one dimension: its neighbours, and how far it is from the first."""
+    """For each output along one dimension: its neighbours, and how far it is from the first.
+
+    One row of them for all images, or for crops one row each.
+    """
 
     lower: Any
     upper: Any
@@ -33,8 +37,9 @@ class Weights:
     @cached_property
     def for_library(self) -> Any:
         """What the loop in C takes, as long as this is there."""
-        parts = (self.lower, self.upper, self.fraction)
-        return ctypes.byref(_NativeWeights(*(p.ctypes.data for p in parts), len(self.lower)))
+        parts = [part.ctypes.data for part in (self.lower, self.upper, self.fraction)]
+        count = self.lower.shape[-1]
+        return ctypes.byref(_NativeWeights(*parts, count, count if self.lower.ndim > 1 else 0))
 
 
 @lru_cache(maxsize=256)
@@ -83,20 +88,30 @@ def interpolate(image: Any, rows: Weights, columns: Weights, dtype: Any = None) 
     dtype = dtype or image.dtype
     library = native.library()
     if library is not None and dtype is torch.float32 and image.is_cpu:
-        return _by_library(library, image, rows, columns)
+        return interpolate_by(library, image, rows, columns)
     return _by_torch(image, rows, columns, dtype)
 
 
-def _by_library(library: Any, image: Any, rows: Weights, columns: Weights) -> Any:
+def interpolate_by(
+    library: Any, image: Any, rows: Weights, columns: Weights, sources: Any = None
+) -> Any:
+    """The same as float32 by the loop in C, for images on the CPU or for crops of them.
+
+    Args:
+      sources: of crops, int64 [crops]: the image that each is of. Weights are then those of one
+        crop after the other, [crops, outputs].
+    """
     if image.dtype is not torch.uint8:
         image = image.to(torch.float32)
     image = image.contiguous()
     batch, height, width, channels = image.shape
-    shape = (batch, len(rows.lower), len(columns.lower), channels)
+    count = batch if sources is None else len(sources)
+    shape = (count, rows.lower.shape[-1], columns.lower.shape[-1], channels)
     result = torch.empty(shape, dtype=torch.float32)
     if result.numel():
         library.resize_bilinear(
-            image.data_ptr(), image.dtype is torch.uint8, batch, height, width, channels,
+            image.data_ptr(), image.dtype is torch.uint8, height, width, channels,
+            None if sources is None else sources.data_ptr(), count,
             rows.for_library, columns.for_library, result.data_ptr(), torch.get_num_threads(),
         )  # fmt: skip
     return result
