@@ -1,6 +1,8 @@
 /* Numbers counted into the buckets of a `HistogramProto`: src/stillflow/ops/summary/buckets.py. */
 #include "native.h"
 
+#include <stdlib.h>
+
 enum {
     LANES = 4,       /* as many counters per place: one just increased would have to wait */
     CHUNK = 1 << 16, /* numbers that one thread counts at a time */
@@ -20,8 +22,16 @@ typedef struct {
     int64_t size;
     const Places *places;
     int64_t *counts;
-    double *sums;
+    double sums[4]; /* least, largest, sum, sum of squares */
+    uint8_t *out;
+    int64_t written;
 } Histogram;
+
+/* Sums, or what is counted from `first` on. */
+typedef struct {
+    Histogram *histogram;
+    int64_t first; /* -1 for the sums */
+} Task;
 
 /* In float64, one number after the other, as TensorFlow adds: any other order rounds otherwise. */
 static void add_up(const float *values, int64_t size, double *sums) {
@@ -40,36 +50,39 @@ static void add_up(const float *values, int64_t size, double *sums) {
     sums[3] = squares;
 }
 
-static void count(const Histogram *all, int64_t first, int64_t last) {
+static void count(Histogram *all, int64_t first, int64_t last) {
     const uint32_t *table = all->places->table;
-    uint32_t lanes[all->places->places][LANES];
+    int64_t places = all->places->places, i = first;
+    uint32_t lanes[LANES][places];
     memset(lanes, 0, sizeof lanes);
-    int64_t i = first;
     for (; i + LANES <= last; i += LANES) {
-        uint32_t bits[LANES];
-        memcpy(bits, all->values + i, sizeof bits);
-        for (int lane = 0; lane < LANES; lane++)
-            lanes[(table[bits[lane] >> 16] + bits[lane]) >> 16][lane]++;
+        uint64_t pairs[LANES / 2];
+        memcpy(pairs, all->values + i, sizeof pairs);
+        for (int lane = 0; lane < LANES; lane++) {
+            uint32_t bits = (uint32_t)(pairs[lane / 2] >> (lane % 2 * 32));
+            lanes[lane][(table[bits >> 16] + bits) >> 16]++;
+        }
     }
     for (; i < last; i++) {
         uint32_t bits;
         memcpy(&bits, all->values + i, sizeof bits);
-        lanes[(table[bits >> 16] + bits) >> 16][0]++;
+        lanes[0][(table[bits >> 16] + bits) >> 16]++;
     }
-    for (int64_t place = 0; place < all->places->places; place++) {
+    for (int64_t place = 0; place < places; place++) {
         int64_t found = 0;
-        for (int lane = 0; lane < LANES; lane++) found += lanes[place][lane];
+        for (int lane = 0; lane < LANES; lane++) found += lanes[lane][place];
         if (found) __atomic_fetch_add(all->counts + place, found, __ATOMIC_RELAXED);
     }
 }
 
-static void measure(void *data, int64_t chunk) {
-    const Histogram *all = data;
-    int64_t first = (chunk - 1) * CHUNK, last = first + CHUNK;
-    if (chunk == 0)
+static void measure(void *data, int64_t number) {
+    const Task *task = (const Task *)data + number;
+    Histogram *all = task->histogram;
+    int64_t last = task->first + CHUNK;
+    if (task->first < 0)
         add_up(all->values, all->size, all->sums);
     else
-        count(all, first, last < all->size ? last : all->size);
+        count(all, task->first, last < all->size ? last : all->size);
 }
 
 static uint8_t *put_varint(uint8_t *out, uint64_t value) {
@@ -109,25 +122,57 @@ static uint8_t *put_buckets(uint8_t *out, const Places *places, const int64_t *c
     return out;
 }
 
-/* Counts float32, adds them up and writes what is found as a serialized message.
-
-   size: how many numbers; at least one.
-   out: has room for 64 bytes and 16 per place.
-   Returns how many bytes were written; 0 if a number is not finite. */
-PUBLIC int64_t histogram_float32(const float *values, int64_t size, const Places *places,
-                                 uint8_t *out, int64_t threads) {
-    int64_t counts[places->places];
-    memset(counts, 0, sizeof counts);
-    double sums[4];
-    Histogram all = {values, size, places, counts, sums};
-    in_parallel(measure, &all, 1 + (size + CHUNK - 1) / CHUNK, size < FEW ? 1 : threads);
-    if (counts[places->minus_zero - 1] || counts[places->places - 1]) return 0;
-    const double numbers[] = {sums[0], sums[1], (double)size, sums[2], sums[3]};
-    uint8_t *end = out;
+static void put_histogram(void *data, int64_t number) {
+    Histogram *all = (Histogram *)data + number;
+    const Places *places = all->places;
+    if (all->counts[places->minus_zero - 1] || all->counts[places->places - 1]) {
+        all->written = 0;
+        return;
+    }
+    const double *sums = all->sums;
+    const double numbers[] = {sums[0], sums[1], (double)all->size, sums[2], sums[3]};
+    uint8_t *end = all->out;
     for (int i = 0; i < 5; i++)
         if (numbers[i] != 0) {
             *end++ = (uint8_t)((i + 1) << 3 | 1);
             end = put_double(end, numbers[i]);
         }
-    return put_buckets(end, places, counts) - out;
+    all->written = put_buckets(end, places, all->counts) - all->out;
+}
+
+/* Counts float32, adds them up and writes what is found as serialized messages.
+
+   values, sizes: of `number` vectors, the longest first; none is empty.
+   out: has room for 64 bytes and 16 per place, for each vector.
+   written: receives how many bytes each message has; 0 if a number is not finite.
+   Returns 0, or 1 if there is no memory. */
+PUBLIC int64_t histograms_float32(const float *const *values, const int64_t *sizes, int64_t number,
+                                  const Places *places, uint8_t *out, int64_t *written,
+                                  int64_t threads) {
+    int64_t tasks = number, total = 0, room = 64 + 16 * places->places;
+    for (int64_t i = 0; i < number; i++) {
+        tasks += (sizes[i] + CHUNK - 1) / CHUNK;
+        total += sizes[i];
+    }
+    int64_t *counts = calloc((size_t)(number * places->places), sizeof *counts);
+    Histogram *all = malloc((size_t)number * sizeof *all);
+    Task *task = malloc((size_t)tasks * sizeof *task), *next = task + number;
+    int64_t failed = !counts || !all || !task;
+    if (!failed) {
+        for (int64_t i = 0; i < number; i++) {
+            all[i] = (Histogram){values[i], sizes[i], places, counts + i * places->places, {0},
+                                 out + i * room, 0};
+            task[i] = (Task){all + i, -1};
+            for (int64_t first = 0; first < sizes[i]; first += CHUNK)
+                *next++ = (Task){all + i, first};
+        }
+        if (total < FEW) threads = 1;
+        in_parallel(measure, task, tasks, threads);
+        in_parallel(put_histogram, all, number, threads);
+        for (int64_t i = 0; i < number; i++) written[i] = all[i].written;
+    }
+    free(counts);
+    free(all);
+    free(task);
+    return failed;
 }

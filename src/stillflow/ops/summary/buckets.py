@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -78,13 +79,24 @@ class _Places:
         following = np.append(limits.astype(np.int64), 1 << 32)[place]
         return (first + place << 16) + np.maximum(starts + (1 << 16) - following, 0)
 
-    def message(self, values: Array, library: Any) -> bytes | None:
-        """A histogram, serialized, of some float32; None if one of them is not finite."""
-        room = np.empty(64 + 16 * self._count, np.uint8)
-        size = library.histogram_float32(
-            values.ctypes.data, values.size, self._for_library, room.ctypes.data,
-            torch.get_num_threads())
-        return room[:size].tobytes() or None
+    def messages(self, vectors: Sequence[Array], library: Any) -> list[bytes]:
+        """Histograms, serialized, of some float32; of what is not finite nothing.
+
+        Args:
+          vectors: none of them empty; the work is shared best if the longest comes first.
+          library: `native.library()`.
+        """
+        number, room = len(vectors), 64 + 16 * self._count
+        pointers = [vector.ctypes.data for vector in vectors]
+        shown = np.array([pointers, [vector.size for vector in vectors], pointers], np.int64)
+        start = shown.ctypes.data
+        out = np.empty(number * room, np.uint8)
+        if library.histograms_float32(
+            start, start + 8 * number, number, self._for_library, out.ctypes.data,
+            start + 16 * number, torch.get_num_threads(),
+        ):
+            raise MemoryError("no memory to count histograms")
+        return [row[:size].tobytes() for row, size in zip(out.reshape(number, -1), shown[2])]
 
     def counts(self, values: Array) -> Array | None:
         """How many of some float32 are in each bucket; None if one of them is not finite."""
@@ -94,11 +106,7 @@ class _Places:
         keys = table.index_select(0, upper).numpy().view(np.uint32)
         keys += bits
         keys >>= 16
-        found = torch.bincount(torch.from_numpy(keys.view(np.int32)), minlength=self._count)
-        return self._in_order(found.numpy())
-
-    def _in_order(self, found: Array) -> Array | None:
-        """Buckets from what was found at the places; None if some number is not finite."""
+        found = torch.bincount(torch.from_numpy(keys.view(np.int32)), minlength=self._count).numpy()
         zero = self._positive + 1
         if found[zero - 1] or found[-1]:
             return None
@@ -121,18 +129,40 @@ def histogram(values: Array, name: str) -> bytes:
       InvalidArgumentError: if one of them is not finite.
     """
     if not values.size:
-        biggest = sys.float_info.max
-        return doubles(biggest, -biggest) + _encoded(np.zeros(bucket_limits().size, np.int64))
+        return _empty()
     if counts_fast(values.dtype):
-        single = np.ascontiguousarray(values, np.float32)
-        content = _places().message(single, native.library())
-    else:
-        content = _counted(values)
+        return histograms([values], [name])[0]
+    content = _counted(values)
     if content is None:
-        first = values[np.isfinite(values).argmin()]
-        what = "Nan" if np.isnan(first) else "Infinity"
-        raise errors.InvalidArgumentError(None, None, f"{what} in summary histogram for: {name}")
+        raise _not_finite(values, name)
     return content
+
+
+def histograms(vectors: Sequence[Array], names: Sequence[str]) -> list[bytes]:
+    """Counts numbers of types that are counted fast; `histogram` for several vectors."""
+    order = sorted((i for i, vector in enumerate(vectors) if vector.size),
+                   key=lambda i: -vectors[i].size)
+    single = [np.ascontiguousarray(vectors[i], np.float32) for i in order]
+    contents = dict(zip(order, _places().messages(single, native.library()))) if order else {}
+    result = []
+    for number, (values, name) in enumerate(zip(vectors, names)):
+        content = contents[number] if values.size else _empty()
+        if not content:
+            raise _not_finite(values, name)
+        result.append(content)
+    return result
+
+
+def _not_finite(values: Array, name: str) -> Exception:
+    """The error for a vector in which some number is not finite."""
+    first = values[np.isfinite(values).argmin()]
+    what = "Nan" if np.isnan(first) else "Infinity"
+    return errors.InvalidArgumentError(None, None, f"{what} in summary histogram for: {name}")
+
+
+def _empty() -> bytes:
+    biggest = sys.float_info.max
+    return doubles(biggest, -biggest) + _encoded(np.zeros(bucket_limits().size, np.int64))
 
 
 def counts_fast(dtype: Any) -> bool:

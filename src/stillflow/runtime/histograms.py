@@ -1,0 +1,74 @@
+"""Histograms of many tensors in one step: the work is shared out among the processors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stillflow import errors
+from stillflow.graph.operation import Operation
+from stillflow.ops.summary import numbers
+from stillflow.runtime.failures import as_op_error
+from stillflow.runtime.steps import Name, Step
+
+
+def join_histograms(steps: Sequence[Step]) -> list[Step]:
+    """Joins summaries between which no variable changes and that nobody needs before the last."""
+    result: list[Step] = []
+    waiting: list[Step] = []
+    for step in steps:
+        joins = _is_histogram(step) and (not waiting or waiting[0].guard == step.guard)
+        if waiting and not joins and (_is_histogram(step) or _ends(step, waiting)):
+            result.append(_joined(waiting))
+            waiting = []
+        (waiting if _is_histogram(step) else result).append(step)
+    return [*result, _joined(waiting)] if waiting else result
+
+
+def _is_histogram(step: Step) -> bool:
+    op = step.op
+    return (
+        op is not None and op.type == "HistogramSummary" and step.kind == "call"
+        and len(step.outputs) == 1 and numbers.is_fast(op)
+    )  # fmt: skip
+
+
+def _ends(step: Step, waiting: Sequence[Step]) -> bool:
+    """Whether a step changes what histograms may show, or takes one of them."""
+    if step.writes or (step.op is not None and step.op.card.keeps):
+        return True
+    taken = {*step.inputs, *(name for name, _ in step.guard or ())}
+    return any(name in taken for other in waiting for name in other.outputs)
+
+
+def _joined(waiting: Sequence[Step]) -> Step:
+    first, *others = waiting
+    if not others:
+        return first
+    ops = [step.op for step in waiting if step.op is not None]
+    arguments = [argument for step in waiting for argument in step.arguments]
+    result = Step(
+        "call", first.op, [name for step in waiting for name in step.outputs],
+        [str(each) for each in arguments if isinstance(each, Name)], first.guard,
+        _summarize(ops), arguments,
+    )  # fmt: skip
+    result.joined = ops[1:]
+    return result
+
+
+def _summarize(ops: Sequence[Operation]) -> Callable[..., list[Any]]:
+    names = [op.name for op in ops]
+
+    def summarize(*arguments: Any) -> list[Any]:
+        try:
+            return numbers.summarize_histograms(names, *arguments)
+        except errors.InvalidArgumentError:
+            # One by one they say which operation it was.
+            for op, tag, values in zip(ops, arguments[::2], arguments[1::2]):
+                try:
+                    numbers.summarize_histogram(op.name, tag, values)
+                except errors.InvalidArgumentError as error:
+                    raise as_op_error(error, op) from None
+            raise
+
+    return summarize
