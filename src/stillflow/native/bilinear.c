@@ -1,4 +1,5 @@
-/* Images, and crops of them, resized by linear interpolation: src/stillflow/ops/nn/interpolation.py.
+/* Images, and crops of them, resized by linear interpolation, and the gradient of images:
+   src/stillflow/ops/nn/interpolation.py.
 
    All in float32, along the rows first, as TensorFlow computes it: any other order rounds otherwise. */
 #include "native.h"
@@ -153,4 +154,64 @@ PUBLIC void resize_bilinear(const void *images, int64_t bytes, int64_t height, i
     if (count * rows->count * columns->count * channels < FEW) threads = 1;
     in_parallel(bytes ? make_rows_of_bytes : make_rows_of_floats, &all, count * blocks(rows),
                 threads);
+}
+
+typedef struct {
+    const float *grads; /* [batch, rows->count, columns->count, channels] */
+    int64_t height, width, channels;
+    const Weights *rows, *columns; /* the same for all images */
+    float *results;
+} Spreading;
+
+INLINE void add(float *restrict out, const float *restrict grads, float down, float across,
+                int64_t channels) {
+    for (int64_t c = 0; c < channels; c++) out[c] += grads[c] * down * across;
+}
+
+/* What the pixels of a row of the image get from a row of the gradient.
+
+   top, bottom: whether it is the one above that row, and the one below. */
+INLINE void spread_row(const Weights *columns, const float *grads, float down, int top, int bottom,
+                       float *out, int64_t channels) {
+    for (int64_t x = 0; x < columns->count; x++, grads += channels) {
+        float *left = out + columns->lower[x] * channels;
+        float *right = out + columns->upper[x] * channels;
+        float across = columns->fraction[x];
+        if (top) {
+            add(left, grads, 1 - down, 1 - across, channels);
+            add(right, grads, 1 - down, across, channels);
+        }
+        if (bottom) {
+            add(left, grads, down, 1 - across, channels);
+            add(right, grads, down, across, channels);
+        }
+    }
+}
+
+/* One row of the image, from all rows of the gradient in their order. */
+FOR_EACH_PROCESSOR static void gather_row(void *data, int64_t chunk) {
+    const Spreading *all = data;
+    const Weights *rows = all->rows, *columns = all->columns;
+    int64_t image = chunk / all->height, row = chunk % all->height, channels = all->channels;
+    float *out = all->results + chunk * all->width * channels;
+    memset(out, 0, (size_t)(all->width * channels) * sizeof *out);
+    for (int64_t y = 0; y < rows->count; y++) {
+        int top = rows->lower[y] == row, bottom = rows->upper[y] == row;
+        if (!top && !bottom) continue;
+        const float *grads =
+            all->grads + (image * rows->count + y) * columns->count * channels;
+        if (channels == 1)
+            spread_row(columns, grads, rows->fraction[y], top, bottom, out, 1);
+        else
+            spread_row(columns, grads, rows->fraction[y], top, bottom, out, channels);
+    }
+}
+
+/* The gradient of images [batch, height, width, channels], no dimension of which is 0. */
+PUBLIC void resize_bilinear_gradient(const float *grads, int64_t batch, int64_t height,
+                                     int64_t width, int64_t channels, const Weights *rows,
+                                     const Weights *columns, float *results, int64_t threads) {
+    Spreading all = {grads, height, width, channels, rows, columns, results};
+    if (batch * rows->count * columns->count * channels < FEW) threads = 1;
+    in_parallel(gather_row, &all, batch * height, threads);
 }

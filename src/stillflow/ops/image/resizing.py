@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow import native
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
@@ -18,7 +19,7 @@ from stillflow.ops.arrays.slicing import slice_helper
 from stillflow.ops.image import taps
 from stillflow.ops.image.sizes import check_resize, check_resize_gradient, sized
 from stillflow.ops.kernels import as_signed, torch_type
-from stillflow.ops.nn.interpolation import interpolate, weights
+from stillflow.ops.nn.interpolation import Weights, interpolate, spread_by, weights
 from stillflow.ops.samples import Bad, Sample
 
 _TYPES = "{int8, uint8, int16, uint16, int32, int64, half, float, double}"
@@ -102,11 +103,16 @@ def _bilinear(image: Any, size: Any, align: bool, centers: bool) -> Any:
     check_resize(align, centers, image.shape, wanted)
     if wanted == list(image.shape[1:3]):
         return image.to(torch.float32, copy=True)
+    return interpolate(image, *_weights(image, wanted, align, centers), torch.float32)
+
+
+def _weights(image: Any, wanted: Any, align: bool, centers: bool) -> tuple[Weights, Weights]:
+    """Of rows and columns, for an image that gets a height and a width."""
     rows, columns = (
         weights(size, count, align, centers)
         for size, count in zip(image.shape[1:3], wanted, strict=True)
     )
-    return interpolate(image, rows, columns, torch.float32)
+    return rows, columns
 
 
 def _nearest(image: Any, size: Any, align: bool, centers: bool) -> Any:
@@ -157,6 +163,10 @@ for _card in RESIZERS.values():
 
 def _spread(grad: Any, original: Any, align: bool, centers: bool, find: Any, dtype: Any) -> Any:
     check_resize_gradient(align, centers, grad.shape, original.shape)
+    library = native.library()
+    if find is taps.linear and dtype == torch.float32 and grad.is_cpu and library is not None:
+        grid = _weights(original, grad.shape[1:3], align, centers)
+        return spread_by(library, grad, original.shape, *grid)
     result = grad.to(torch.float64 if dtype == torch.float64 else torch.float32)
     for axis in (1, 2):
         size = original.shape[axis]
