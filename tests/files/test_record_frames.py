@@ -67,6 +67,15 @@ def test_what_is_found_after_any_flipped_bit_is_the_same():
         assert (found.records, found.fault) == (expected.records, expected.fault)
 
 
+@pytest.mark.parametrize("size", range(16))
+def test_what_is_found_in_the_beginning_of_a_record_is_the_same(size):
+    data = framed([b"x" * 100])[:size]
+    for text in (data, data[:-1] + b"!"):
+        found, expected = record_frames.cut(text, {}), plainly(record_frames.cut, text, {})
+        assert found.fault == expected.fault
+        assert found.fault is not None or found == expected
+
+
 def test_all_records_are_found_however_many_there_are():
     data = framed([b""] * 20_000)
     found = record_frames.cut(data, {})

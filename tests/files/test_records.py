@@ -148,6 +148,12 @@ def test_every_flipped_bit_is_found(tmp_path):
         )
 
 
+def test_a_damaged_header_at_the_end_is_told(tmp_path):
+    data = write(tmp_path / "f", [b"one"])
+    (tmp_path / "f").write_bytes(data + data[:11] + b"!")
+    assert read(tmp_path / "f") == ([b"one"], ("DataLossError", "corrupted record at 19"))
+
+
 @pytest.mark.parametrize("name", ["plain", "zlib", "gzip"])
 def test_flipped_bits_never_give_wrong_records(tmp_path, name):
     data = (RECORDED / name).read_bytes()

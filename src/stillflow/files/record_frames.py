@@ -89,7 +89,7 @@ def cut(data: bytes, known: dict[bytes, int]) -> Cut:
 
 def _found(library: Any, data: bytes) -> Cut:
     """What a loop in C finds."""
-    room = min(len(data) // FRAME, _MOST)
+    room = min(len(data) // FRAME + 1, _MOST)  # one more: the next header may be damaged
     bounds = np.empty((2, room), np.int64)  # where they begin, where they end
     behind = np.empty((), np.int64)
     count = library.find_records(data, len(data), bounds.ctypes.data, room, behind.ctypes.data)
