@@ -120,11 +120,14 @@ def _nearest(image: Any, size: Any, align: bool, centers: bool) -> Any:
     check_resize(align, centers, image.shape, wanted)
     if max(image.shape[1:3]) >= 1 << 24:
         raise ValueError("nearest neighbor requires max height & width of 2^24")
-    seen = as_signed(image)
-    for axis, count in ((1, wanted[0]), (2, wanted[1])):
-        places = taps.nearest(seen.shape[axis], count, align, centers)
-        seen = seen.index_select(axis, torch.from_numpy(places).to(image.device))
-    return seen.view(image.dtype)
+    batch, height, width, channels = image.shape
+    rows, columns = (
+        taps.nearest(size, count, align, centers)
+        for size, count in zip((height, width), wanted, strict=True)
+    )
+    pixels = torch.from_numpy((rows[:, None] * width + columns).reshape(-1)).to(image.device)
+    found = as_signed(image).reshape(batch, height * width, channels).index_select(1, pixels)
+    return found.view(image.dtype).view(batch, *wanted, channels)
 
 
 def _bicubic(image: Any, size: Any, align: bool, centers: bool) -> Any:
