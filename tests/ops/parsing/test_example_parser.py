@@ -14,6 +14,7 @@ from stillflow.ops.parsing import example_parser
 from stillflow.ops.parsing.columns import Dense, Sparse
 from stillflow.ops.parsing.example_parser import ExampleParser
 
+pytestmark = pytest.mark.usefixtures("either_way")
 ROWS = 40
 SPARSE = [Sparse("ids", tf.int64), Sparse("words", tf.string), Sparse("weights", tf.float32)]
 SPARSE += [Sparse(f"more{n}", tf.int64) for n in range(6)]
@@ -83,6 +84,7 @@ def alone(monkeypatch):
     def parse_alone(*args, **options):
         with monkeypatch.context() as patch:
             patch.setattr(example_parser, "MANY", 1 << 60)
+            patch.setattr(example_parser, "MANY_IN_C", 1 << 60)
             return parse(*args, **options)
 
     return parse_alone

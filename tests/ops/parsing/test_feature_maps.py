@@ -1,11 +1,13 @@
-"""Features found for many examples in step are those that the protobuf library finds."""
+"""Features found for many examples in step, or in C, are those that the protobuf library finds."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from stillflow import native
 from stillflow.ops.parsing import wire
+from stillflow.ops.parsing.feature_finder import FeatureFinder
 from stillflow.ops.parsing.feature_maps import FEW, FeatureMaps
 from stillflow.protos import Example
 
@@ -37,9 +39,20 @@ def by_protobuf(texts):
     return [[row[name] for row in rows] for name in NAMES]
 
 
-def test_features_are_those_that_protobuf_finds():
+@pytest.fixture(params=["in step", "in C"])
+def find(request):
+    """Finds features of some names."""
+    if request.param == "in step":
+        return lambda names, texts: FeatureMaps(names, ["int64"] * len(names)).find(texts)
+    library = native.library()
+    if library is None:
+        pytest.skip("the loops in C were not built")
+    return lambda names, texts: FeatureFinder(names).find(library, texts)
+
+
+def test_features_are_those_that_protobuf_finds(find):
     texts = examples()
-    found = FeatureMaps(NAMES, KINDS).find(texts)
+    found = find(NAMES, texts)
     assert columns(found) == by_protobuf(texts)
 
 
@@ -50,23 +63,23 @@ def test_short_features_are_found_in_one_go():
     assert columns(found) == by_protobuf(texts)
 
 
-def test_columns_give_the_feature_of_one_row():
+def test_columns_give_the_feature_of_one_row(find):
     texts = examples()
-    column = FeatureMaps(["b"], ["int64"]).find(texts).column(0)
+    column = find(["b"], texts).column(0)
     assert len(column) == len(texts)
     assert [column[row] for row in range(len(texts))] == by_protobuf(texts)[1]
 
 
-def test_the_last_entry_of_a_name_counts():
+def test_the_last_entry_of_a_name_counts(find):
     entry = b"\x0a\x08\x0a\x01a\x12\x03\x1a\x01%c"
     body = entry % b"x" + entry % b"y"
     texts = [b"\x0a" + bytes([len(body)]) + body] * FEW
-    assert columns(FeatureMaps(["a"], ["int64"]).find(texts))[0] == [b"\x1a\x01y"] * FEW
+    assert columns(find(["a"], texts))[0] == [b"\x1a\x01y"] * FEW
 
 
 @pytest.mark.parametrize("texts", [[b""] * 20, [b"\x0a\x00"] * 20], ids=["none", "empty"])
-def test_examples_without_features_have_none(texts):
-    assert columns(FeatureMaps(["a"], ["int64"]).find(texts))[0] == [b""] * 20
+def test_examples_without_features_have_none(find, texts):
+    assert columns(find(["a"], texts))[0] == [b""] * 20
 
 
 STRANGE = {
@@ -83,10 +96,10 @@ STRANGE = {
 
 @pytest.mark.parametrize("change", STRANGE.values(), ids=STRANGE)
 @pytest.mark.parametrize("row", [0, 17, 39])
-def test_nothing_is_found_where_an_example_is_written_otherwise(change, row):
+def test_nothing_is_found_where_an_example_is_written_otherwise(find, change, row):
     texts = examples(fewest=1)
     texts[row] = change(texts[row])
-    assert FeatureMaps(NAMES, KINDS).find(texts) is None
+    assert find(NAMES, texts) is None
 
 
 def test_a_few_long_maps_among_short_ones_are_left_to_protobuf():
@@ -95,10 +108,10 @@ def test_a_few_long_maps_among_short_ones_are_left_to_protobuf():
     assert FeatureMaps(NAMES, KINDS).find(texts) is None
 
 
-def test_many_names_are_told_apart():
+def test_many_names_are_told_apart(find):
     names = [f"{kind}_feature_{n}_of_a_table" for kind in ("user", "item") for n in range(400)]
     texts = [example(np.random.RandomState(n), names[n::9]) for n in range(40)]
-    found = FeatureMaps(names, ["int64"] * len(names)).find(texts)
+    found = find(names, texts)
     rows = [wire.messages()[0].FromString(text).features.feature for text in texts]
     assert columns(found) == [[row[name] for row in rows] for name in names]
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stillflow import errors
+from stillflow import errors, native
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.dtypes import DType, cpp_name
 from stillflow.graph.lazy import torch
@@ -101,17 +101,29 @@ def sparse_vector(values: np.ndarray) -> tuple[Any, Any, Any]:
 def sparse_columns(block: wire.Block) -> list[tuple[Any, Any, Any]]:
     """Indices, values and shapes of sparse matrices of one row for each example."""
     values, counts, _ = block
-    flat, totals, rows = counts.ravel(), counts.sum(1), counts.shape[1]
+    indices = _indices(counts)
+    shapes = np.full((len(counts), 2), counts.shape[1])
+    shapes[:, 1] = counts.max(1, initial=0)
+    sizes = counts.sum(1).tolist()
+    parts = _split(indices, sizes), _split(values, sizes), torch.from_numpy(shapes).unbind()
+    return list(zip(*parts, strict=True))
+
+
+def _indices(counts: np.ndarray) -> np.ndarray:
+    """Pairs of a row and a place in it, for so many values [matrices, rows]."""
+    library = native.library()
+    if library is not None:
+        counts = np.ascontiguousarray(counts)
+        indices = np.empty((int(counts.sum()), 2), np.int64)
+        library.sparse_indices(counts.ctypes.data, *counts.shape, indices.ctypes.data)
+        return indices
+    flat = counts.ravel()
     places = np.empty((*counts.shape, 2), np.int64)
-    places[..., 0] = np.arange(rows)
+    places[..., 0] = np.arange(counts.shape[1])
     places[..., 1] = (flat - running_total(flat)).reshape(counts.shape)
     indices = np.repeat(places.reshape(-1, 2), flat, axis=0)
     indices[:, 1] += np.arange(len(indices))
-    shapes = np.full((len(counts), 2), rows)
-    shapes[:, 1] = counts.max(1, initial=0)
-    sizes = totals.tolist()
-    parts = _split(indices, sizes), _split(values, sizes), torch.from_numpy(shapes).unbind()
-    return list(zip(*parts, strict=True))
+    return indices
 
 
 def sparse_rows(block: wire.Block) -> list[tuple[Any, Any, Any]]:

@@ -9,18 +9,20 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from stillflow import native
 from stillflow.graph.dtypes import cpp_name
 from stillflow.ops.parsing import columns, spans, wire
 from stillflow.ops.parsing.columns import Dense, Sparse, refuse
+from stillflow.ops.parsing.feature_finder import FeatureFinder
 from stillflow.ops.parsing.feature_maps import FeatureMaps
 from stillflow.ops.parsing.spans import Spans
 from stillflow.ops.parsing.wire import Block
 
-# From so many features and examples in a batch on it pays to decode them together, where they have
-# no more bytes than this on average: long ones are copied faster one by one.
-MANY = 512
+# From so many features in a batch on it pays to decode them together, where they have no more bytes
+# than this on average: long ones are copied faster one by one. In C sooner than without.
+MANY_IN_C, SHORT_IN_C = 32, 1 << 14
+MANY, SHORT = 512, 64
 MANY_EXAMPLES = 24
-SHORT = 64
 
 
 def picker(keys: Sequence[str]) -> Callable[[Any], tuple[bytes, ...]]:
@@ -111,6 +113,7 @@ class ExampleParser:
         keys = [feature.key for feature in self.features]
         self.pick = picker(keys)
         self.maps = FeatureMaps(keys, [cpp_name(feature.dtype) for feature in self.features])
+        self.finder = FeatureFinder(keys)
         self.message = wire.messages()[0]
         self.checked: list[Any] = []  # shapes of defaults that are good
 
@@ -174,12 +177,17 @@ class ExampleParser:
 
     def _found(self, serialized: Sequence[bytes]) -> Spans | list[Sequence[bytes]]:
         """By feature, the bytes of each example's."""
+        library = native.library()
+        many, short = (MANY, SHORT) if library is None else (MANY_IN_C, SHORT_IN_C)
         total = len(self.places) * len(serialized)
-        together = total >= MANY and sum(map(len, serialized)) <= SHORT * total
-        if together and len(serialized) >= MANY_EXAMPLES:
+        together = total >= many and sum(map(len, serialized)) <= short * total
+        found = None
+        if together and library is not None:
+            found = self.finder.find(library, serialized)
+        elif together and len(serialized) >= MANY_EXAMPLES:
             found = self.maps.find(serialized)
-            if found is not None:
-                return found
+        if found is not None:
+            return found
         raws = self._raws(serialized)
         return spans.join(raws) if together else raws
 

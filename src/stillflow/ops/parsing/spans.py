@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stillflow import native
 from stillflow.ops.parsing import wire
 from stillflow.ops.parsing.scanning import WORD, joined, places, running_total, strings, windows
 from stillflow.ops.parsing.scanning import words as words_at
@@ -22,6 +23,7 @@ from stillflow.ops.strings.kernels import strings_of
 
 _LIMIT = 512  # bytes of a feature: longer ones are copied as fast one by one
 SHORT_HEADER = 4  # bytes of the header of a list if its lengths take a byte each
+_NUMBERS = {"float": np.float32, "int64": np.int64}
 _VOID = 2  # of a list of nothing
 
 
@@ -36,6 +38,14 @@ class Spans(NamedTuple):
     def column(self, feature: int) -> Column:
         """The bytes of one feature."""
         return Column(self.data, self.starts[feature], self.sizes[feature])
+
+
+class Read(NamedTuple):
+    """What was read in features [features, rows]."""
+
+    plain: np.ndarray  # bool [features]: whether they could be read in all rows
+    values: np.ndarray  # of those, one after the other
+    counts: np.ndarray  # int64 [features, rows]: how many each has; none of the others
 
 
 class Column(Sequence[bytes]):
@@ -74,17 +84,12 @@ def decode(spans: Spans, kind: str, runs: Sequence[slice]) -> list[wire.Block | 
     """
     group = slice(runs[0].start, runs[-1].stop)
     starts, sizes = spans.starts[group], spans.sizes[group]
-    spanned = Spans(spans.data, starts.ravel(), sizes.ravel(), spans.short)
-    good, begins, inner, kept = _payloads(spanned, kind)
-    plain = good.reshape(starts.shape).all(1)
-    if not plain.all():
-        each = np.repeat(plain, starts.shape[1])
-        inner, kept = inner * each, kept & each
-    try:
-        values, counts = _VALUES[kind](spans.data, begins, inner, kept)
-    except wire.Damaged:
+    spanned = Spans(spans.data, starts, sizes, spans.short)
+    library = native.library() if kind in _NUMBERS else None
+    found = _read(spanned, kind) if library is None else _read_in_c(library, spanned, kind)
+    if found is None:
         return [None] * len(runs)
-    counts = counts.reshape(starts.shape)
+    plain, values, counts = found
     ends = [0, *np.cumsum(counts.sum(1)).tolist()]
     blocks: list[wire.Block | None] = []
     for run in runs:
@@ -93,6 +98,37 @@ def decode(spans: Spans, kind: str, runs: Sequence[slice]) -> list[wire.Block | 
         alike = wire.Block(read, counts[part], sizes[part] > 0)
         blocks.append(alike if plain[part].all() else None)
     return blocks
+
+
+def _read_in_c(library: Any, spans: Spans, kind: str) -> Read | None:
+    """Reads numbers in features; None if there is one that is none."""
+    counts = np.empty(spans.starts.shape, np.int64)
+    features = (
+        spans.data.ctypes.data, spans.starts.ctypes.data, spans.sizes.ctypes.data, counts.size,
+        wire.TAGS[kind], counts.ctypes.data,
+    )  # fmt: skip
+    library.count_values(*features)
+    plain = (counts >= 0).all(1)
+    counts[~plain] = 0
+    values = np.empty(int(counts.sum()), _NUMBERS[kind])
+    if not library.read_values(*features, values.ctypes.data):
+        return None
+    return Read(plain, values, counts)
+
+
+def _read(spans: Spans, kind: str) -> Read | None:
+    """The same without C, and of strings, too."""
+    data, starts, sizes, short = spans
+    good, begins, inner, kept = _payloads(Spans(data, starts.ravel(), sizes.ravel(), short), kind)
+    plain = good.reshape(starts.shape).all(1)
+    if not plain.all():
+        each = np.repeat(plain, starts.shape[1])
+        inner, kept = inner * each, kept & each
+    try:
+        values, counts = _VALUES[kind](data, begins, inner, kept)
+    except wire.Damaged:
+        return None
+    return Read(plain, values, counts.reshape(starts.shape))
 
 
 def _payloads(spans: Spans, kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
