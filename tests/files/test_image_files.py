@@ -53,6 +53,34 @@ def test_jpeg_cut_anywhere_is_refused_unless_it_may_be_recovered() -> None:
     assert recovered.shape == PICTURE.shape
 
 
+@pytest.mark.usefixtures("either_way")
+@pytest.mark.parametrize(
+    ("marker", "known"),
+    [(0x00, True), (0xD3, True), (0xFF, True), (0x02, False), (0xBF, False), (0xF0, False)],
+)
+def test_jpeg_with_a_marker_that_nobody_knows_is_refused(marker: int, known: bool) -> None:
+    data = jpeg.encode(PICTURE)
+    scan = jpeg.header(data).scan + 60
+    changed = data[:scan] + bytes((0xFF, marker)) + data[scan + 2 :]
+    try:
+        jpeg.decode(changed)
+    except jpeg.JpegError as error:
+        assert (f"Unsupported marker type 0x{marker:02x}" in str(error)) is not known
+    else:
+        assert known
+
+
+@pytest.mark.usefixtures("either_way")
+def test_jpeg_markers_are_looked_for_from_the_first_scan_to_the_end_of_the_file() -> None:
+    data = jpeg.encode(PICTURE)
+    segments = jpeg.header(data).scan
+    before = data[:segments] + b"\xff\x02\x00\x02" + data[segments:]
+    assert jpeg.header(before).scan == segments + 4
+    with pytest.raises(jpeg.JpegError, match="0x03"):
+        jpeg.decode(data[:-2] + b"\xff\x03")
+    np.testing.assert_array_equal(jpeg.decode(data + b"\xff\x03"), jpeg.decode(data))
+
+
 def test_jpeg_header_says_the_size() -> None:
     found = jpeg.header(jpeg.encode(PICTURE))
     assert (found.height, found.width, found.components) == (30, 20, 3)

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stillflow import native
+
 MAGIC = b"\xff\xd8\xff"
 _END = b"\xff\xd9"
 _LARGEST = 1 << 29
@@ -112,15 +114,24 @@ def decode(
 
 def _check_markers(data: bytes, scan: int) -> None:
     """Refuses what the decoders pass over silently: markers that libjpeg does not know."""
-    place = scan
-    while match := _MARKER.search(data, place):
-        kind = data[match.start() + 1]
+    place = _next_marker(data, scan)
+    while place >= 0:
+        kind = data[place + 1]
         if kind in _UNKNOWN:
             raise JpegError(f"Unsupported marker type 0x{kind:02x}")
         if kind == _END[1]:
             return
-        length = data[match.end() : match.end() + 2]
-        place = match.end() + max(int.from_bytes(length, "big"), 2)
+        length = int.from_bytes(data[place + 2 : place + 4], "big")
+        place = _next_marker(data, place + 2 + max(length, 2))
+
+
+def _next_marker(data: bytes, place: int) -> int:
+    """Where the next one stands that is neither data, nor filling, nor a restart; -1: nowhere."""
+    library = native.library()
+    if library is not None:
+        return library.next_marker(data, len(data), place)  # type: ignore[no-any-return]
+    match = _MARKER.search(data, place)
+    return match.start() if match else -1
 
 
 def _decode(
