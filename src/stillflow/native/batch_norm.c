@@ -1,57 +1,31 @@
 /* Batch normalization of images whose channels come last: src/stillflow/ops/nn/batch_norm.py.
 
-   An image is a matrix, a row for each place, a column for each channel. Each pass reads memory
-   once; what it needs twice it takes again while it is near the processor. Rows are shared out in
-   parts of a fixed size, whose sums are put together in order: the same on any number of threads. */
-#include "native.h"
+   Each pass reads memory once; what it needs twice it takes again while it is near. */
+#include "rows.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum {
-    NEAR = 4096,  /* numbers that stay next to the processor while they are read twice */
-    PART = 32768, /* numbers that one thread takes at a time */
-    WIDE = 256    /* where there are fewer channels, several rows make one of them */
-};
+enum { NEAR = 4096 }; /* numbers that stay next to the processor while they are read twice */
 
 typedef struct {
     const float *x, *grad;
     const float *other; /* what is added to the result; NULL for nothing */
     const float *relu;  /* where this is not above zero no gradient passes; NULL for everywhere */
     float *out;
-    int64_t rows, columns; /* of the matrix as it is read: several rows may be one */
-    int64_t rows_of_part;
+    Rows rows;
     int64_t clip; /* whether the result is to have nothing below zero */
     double *sums;                        /* a pair of rows for each part */
     const float *mean, *factor, *offset; /* for each column */
     const float *shift, *slope;          /* of the gradient */
 } Matrix;
 
-static int64_t parts_of(const Matrix *all) {
-    return (all->rows + all->rows_of_part - 1) / all->rows_of_part;
-}
-
-static int64_t end_of(const Matrix *all, int64_t first, int64_t count) {
-    return first + count < all->rows ? first + count : all->rows;
-}
-
-/* Several rows as one, so that the loops over columns are long. */
-static Matrix matrix(int64_t rows, int64_t channels) {
-    Matrix all = {.rows = rows, .columns = channels};
-    while (all.rows % 2 == 0 && all.columns * 2 <= WIDE) {
-        all.rows /= 2;
-        all.columns *= 2;
-    }
-    all.rows_of_part = PART / all.columns + 1;
-    return all;
-}
-
 /* For each column: the mean of a part's rows, and the sum of the squared distances from it. */
 FOR_EACH_PROCESSOR
 static void measure_part(void *data, int64_t part) {
     const Matrix *all = data;
-    int64_t columns = all->columns, near = NEAR / columns + 1;
-    int64_t first = part * all->rows_of_part, last = end_of(all, first, all->rows_of_part);
+    int64_t columns = all->rows.columns, near = NEAR / columns + 1;
+    int64_t first = part * all->rows.of_part, last = end_of_part(&all->rows, part);
     double *mean = all->sums + 2 * part * columns, *spread = mean + columns;
     float sum[columns], squares[columns], center[columns];
     memset(mean, 0, 2 * (size_t)columns * sizeof *mean);
@@ -82,8 +56,8 @@ static void measure_part(void *data, int64_t part) {
 FOR_EACH_PROCESSOR
 static void normalize_part(void *data, int64_t part) {
     const Matrix *all = data;
-    int64_t columns = all->columns;
-    int64_t first = part * all->rows_of_part, last = end_of(all, first, all->rows_of_part);
+    int64_t columns = all->rows.columns;
+    int64_t first = part * all->rows.of_part, last = end_of_part(&all->rows, part);
     const float *mean = all->mean, *factor = all->factor, *offset = all->offset;
     for (int64_t i = first; i < last; i++) {
         const float *row = all->x + i * columns;
@@ -102,7 +76,7 @@ static void normalize_part(void *data, int64_t part) {
 /* A row of the gradient, as far as the activation that followed lets it pass. */
 static inline __attribute__((always_inline)) const float *gradient_row(const Matrix *all, int64_t i,
                                                                        float *room) {
-    int64_t columns = all->columns;
+    int64_t columns = all->rows.columns;
     const float *grad = all->grad + i * columns;
     if (!all->relu) return grad;
     const float *out = all->relu + i * columns;
@@ -114,8 +88,8 @@ static inline __attribute__((always_inline)) const float *gradient_row(const Mat
 FOR_EACH_PROCESSOR
 static void measure_gradient(void *data, int64_t part) {
     const Matrix *all = data;
-    int64_t columns = all->columns, near = NEAR / columns + 1;
-    int64_t first = part * all->rows_of_part, last = end_of(all, first, all->rows_of_part);
+    int64_t columns = all->rows.columns, near = NEAR / columns + 1;
+    int64_t first = part * all->rows.of_part, last = end_of_part(&all->rows, part);
     const float *mean = all->mean;
     double *sums = all->sums + 2 * part * columns, *products = sums + columns;
     float sum[columns], product[columns], room[columns];
@@ -140,8 +114,8 @@ static void measure_gradient(void *data, int64_t part) {
 FOR_EACH_PROCESSOR
 static void propagate_part(void *data, int64_t part) {
     const Matrix *all = data;
-    int64_t columns = all->columns;
-    int64_t first = part * all->rows_of_part, last = end_of(all, first, all->rows_of_part);
+    int64_t columns = all->rows.columns;
+    int64_t first = part * all->rows.of_part, last = end_of_part(&all->rows, part);
     const float *mean = all->mean, *factor = all->factor;
     const float *shift = all->shift, *slope = all->slope;
     float room[columns];
@@ -151,11 +125,6 @@ static void propagate_part(void *data, int64_t part) {
         for (int64_t j = 0; j < columns; j++)
             out[j] = factor[j] * (grad[j] - shift[j] - (row[j] - mean[j]) * slope[j]);
     }
-}
-
-/* Fills the other columns of a row, of which the first `channels` are there. */
-static void repeat(float *row, int64_t channels, int64_t columns) {
-    for (int64_t j = channels; j < columns; j++) row[j] = row[j - channels];
 }
 
 /* Normalizes with the mean and the variance of the images themselves.
@@ -168,8 +137,8 @@ PUBLIC int64_t batch_norm_train(const float *x, int64_t rows, int64_t channels, 
                                 const float *offset, double epsilon, const float *other,
                                 int64_t relu, float *y, float *mean, float *variance,
                                 float *biased, int64_t threads) {
-    Matrix all = matrix(rows, channels);
-    int64_t columns = all.columns, parts = parts_of(&all);
+    Matrix all = {.rows = rows_of(rows, channels)};
+    int64_t columns = all.rows.columns, parts = parts_of(&all.rows);
     double *sums = malloc((2 * (size_t)parts + 2) * (size_t)columns * sizeof *sums);
     if (!sums) return 1;
     float *constants = (float *)(sums + 2 * parts * columns); /* three of four rows */
@@ -178,8 +147,7 @@ PUBLIC int64_t batch_norm_train(const float *x, int64_t rows, int64_t channels, 
     for (int64_t channel = 0; channel < channels; channel++) {
         double average = 0, spread = 0, before = 0;
         for (int64_t part = 0; part < parts; part++) {
-            int64_t first = part * all.rows_of_part;
-            double count = (double)(end_of(&all, first, all.rows_of_part) - first);
+            double count = (double)(end_of_part(&all.rows, part) - part * all.rows.of_part);
             for (int64_t j = channel; j < columns; j += channels) {
                 const double *found = sums + 2 * part * columns + j;
                 double step = found[0] - average, share = count / (before + count);
@@ -195,7 +163,7 @@ PUBLIC int64_t batch_norm_train(const float *x, int64_t rows, int64_t channels, 
         constants[columns + channel] = (float)(scale[channel] / sqrt(spread / (double)rows + epsilon));
         constants[2 * columns + channel] = offset[channel];
     }
-    for (int i = 0; i < 3; i++) repeat(constants + i * columns, channels, columns);
+    for (int i = 0; i < 3; i++) repeat_channels(&all.rows, channels, constants + i * columns);
     all.mean = constants, all.factor = constants + columns, all.offset = constants + 2 * columns;
     in_parallel(normalize_part, &all, parts, threads);
     free(sums);
@@ -211,13 +179,13 @@ PUBLIC int64_t batch_norm_gradient(const float *grad, const float *relu, const f
                                    int64_t rows, int64_t channels, const float *scale,
                                    const float *mean, const float *variance, double epsilon,
                                    float *dx, float *dscale, float *doffset, int64_t threads) {
-    Matrix all = matrix(rows, channels);
-    int64_t columns = all.columns, parts = parts_of(&all);
+    Matrix all = {.rows = rows_of(rows, channels)};
+    int64_t columns = all.rows.columns, parts = parts_of(&all.rows);
     double *sums = malloc((2 * (size_t)parts + 2) * (size_t)columns * sizeof *sums);
     if (!sums) return 1;
     float *constants = (float *)(sums + 2 * parts * columns);
     memcpy(constants, mean, (size_t)channels * sizeof *mean);
-    repeat(constants, channels, columns);
+    repeat_channels(&all.rows, channels, constants);
     all.x = x, all.grad = grad, all.sums = sums, all.out = dx;
     all.mean = constants, all.relu = relu;
     in_parallel(measure_gradient, &all, parts, threads);
@@ -234,7 +202,7 @@ PUBLIC int64_t batch_norm_gradient(const float *grad, const float *relu, const f
         constants[2 * columns + channel] = (float)(sum / (double)rows);
         constants[3 * columns + channel] = (float)(product * inverse / (double)rows);
     }
-    for (int i = 1; i < 4; i++) repeat(constants + i * columns, channels, columns);
+    for (int i = 1; i < 4; i++) repeat_channels(&all.rows, channels, constants + i * columns);
     all.factor = constants + columns;
     all.shift = constants + 2 * columns, all.slope = constants + 3 * columns;
     in_parallel(propagate_part, &all, parts, threads);

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from stillflow.ops.nn import bias_relu
 from stillflow.runtime.steps import Memory, Name, Step
 
 aten = torch.ops.aten
@@ -19,9 +20,9 @@ aten = torch.ops.aten
 # Below this, allocating is cheaper than asking.
 MIN_ELEMENTS = 1 << 13
 
-# Functions that may write into their first argument (slopes: the gradient), with the methods that
-# do; and whether the first two arguments may change places.
-_IN_PLACE: dict[Any, tuple[str, bool]] = {
+# Functions that may write their first result into their first argument (slopes: the gradient), with
+# the methods or functions that do; and whether the first two arguments may change places.
+_IN_PLACE: dict[Any, tuple[Any, bool]] = {
     torch.add: ("add_", True), torch.mul: ("mul_", True), torch.sub: ("sub_", False),
     torch.div: ("div_", False), torch.relu: ("relu_", False), torch.neg: ("neg_", False),
     torch.exp: ("exp_", False), torch.sqrt: ("sqrt_", False), torch.rsqrt: ("rsqrt_", False),
@@ -30,6 +31,8 @@ _IN_PLACE: dict[Any, tuple[str, bool]] = {
     aten.threshold_backward.default: ("threshold_backward", False),
     aten.tanh_backward.default: ("tanh_backward", False),
     aten.sigmoid_backward.default: ("sigmoid_backward", False),
+    bias_relu.add_relu: (bias_relu.add_relu_, False),
+    bias_relu.relu_gradients: (bias_relu.relu_gradients_, False),
 }  # fmt: skip
 
 # Functions that cut a tensor into parts which share no memory with each other, and functions whose
@@ -38,7 +41,9 @@ _CUTS = frozenset({torch.tensor_split})
 _DENSE = frozenset({torch.mm, torch.addmm, torch.bmm, torch.conv2d, *_IN_PLACE})
 
 
-def _in_place(method: str) -> Callable[..., Any]:
+def _in_place(method: Any) -> Callable[..., Any]:
+    if callable(method):
+        return method  # type: ignore[no-any-return]
     if not method.endswith("_backward"):
         return getattr(torch.Tensor, method)  # type: ignore[no-any-return]
     into = getattr(aten, method).grad_input
@@ -46,7 +51,7 @@ def _in_place(method: str) -> Callable[..., Any]:
 
 
 @cache
-def _writer(function: Any, method: str, is_part: bool) -> Callable[..., Any]:
+def _writer(function: Any, method: Any, is_part: bool) -> Callable[..., Any]:
     in_place = _in_place(method)
     if is_part:
         return in_place
@@ -84,7 +89,7 @@ def reuse(
                 last[root] = number
     for number, step in enumerate(steps):
         entry = _IN_PLACE.get(step.function)
-        if entry is None or step.kind != "call" or step.keywords or len(step.outputs) != 1:
+        if entry is None or step.kind != "call" or step.keywords or not step.outputs:
             continue
         method, swaps = entry
         for position in (0, 1) if swaps and len(step.arguments) == 2 else (0,):

@@ -123,13 +123,14 @@ def _sum_to_channels(grad: Any) -> Any:
     return grad.sum(axes, dtype=grad.dtype)
 
 
-def _sum_to_last(grad: Any) -> Any:
+def sum_to_last(grad: Any) -> Any:
+    """What BiasAddGrad runs where channels come last."""
     return grad.flatten(0, -2).sum(0, dtype=grad.dtype)
 
 
 @bias_add_grad_op.kernel
 def bias_add_grad_kernel(node: Node) -> Any:
-    function = _sum_to_channels if _is_channels_first(node) else _sum_to_last
+    function = _sum_to_channels if _is_channels_first(node) else sum_to_last
     return node.call(_as_torch_counts(node, function), node.inputs[0])
 
 
