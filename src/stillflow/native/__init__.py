@@ -32,6 +32,7 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # name -> (result, argum
     "bias_relu_gradient": (_INT, (_POINTER, _POINTER, _INT, _INT, _POINTER, _POINTER, _INT)),
     "sparse_cross_entropy": (_INT, (_POINTER, _POINTER, *3 * (_INT,), _POINTER, _POINTER)),
     "next_marker": (_INT, (_POINTER, _INT, _INT)),
+    "weighted_sums": (None, (_POINTER, *4 * (_INT,), *2 * (_POINTER,), _INT)),
     "resize_bilinear": (None, (_POINTER, *4 * (_INT,), _POINTER, _INT, *3 * (_POINTER,), _INT)),
     "resize_bilinear_gradient": (None, (_POINTER, *4 * (_INT,), *3 * (_POINTER,), _INT)),
     "histograms_float32": (

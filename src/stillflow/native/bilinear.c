@@ -2,12 +2,11 @@
    src/stillflow/ops/nn/interpolation.py.
 
    All in float32, along the rows first, as TensorFlow computes it: any other order rounds otherwise. */
-#include "native.h"
+#include "pixels.h"
 
 enum {
-    ROWS = 16,       /* so many rows of a result one thread makes at a time */
-    FEW = 1 << 14,   /* so many numbers take less time than waking up another thread */
-    LANES = 4        /* numbers taken together: a pixel of 3 channels and the start of the next */
+    ROWS = 16,    /* so many rows of a result one thread makes at a time */
+    FEW = 1 << 19 /* so many numbers take less time than waking up another thread */
 };
 
 /* Where the outputs along one dimension lie among the inputs: class Weights in interpolation.py. */
@@ -35,26 +34,6 @@ typedef struct {
     int64_t count, width; /* of the row, and of the image */
     float *out;
 } Row;
-
-typedef float Pixel __attribute__((vector_size(LANES * sizeof(float))));
-typedef int32_t Whole __attribute__((vector_size(LANES * sizeof(int32_t))));
-
-#define INLINE static inline __attribute__((always_inline))
-
-INLINE float number(const void *values, int64_t place, int bytes) {
-    return bytes ? (float)((const uint8_t *)values)[place] : ((const float *)values)[place];
-}
-
-INLINE Pixel pixel(const void *values, int64_t place, int bytes) {
-    Pixel result;
-    if (bytes) {
-        const uint8_t *at = (const uint8_t *)values + place;
-        Whole found = {at[0], at[1], at[2], at[3]};
-        return __builtin_convertvector(found, Pixel);
-    }
-    memcpy(&result, (const float *)values + place, sizeof result);
-    return result;
-}
 
 #define BETWEEN(start, end, fraction) ((start) + ((end) - (start)) * (fraction))
 

@@ -26,6 +26,14 @@ def one_by_one(grad: np.ndarray, shape: tuple[int, ...], grid: tuple[bool, bool]
     return result
 
 
+def gradient(grad: np.ndarray, shape: tuple[int, ...], grid: tuple[bool, bool]) -> np.ndarray:
+    with tf.Graph().as_default(), tf.Session() as session:
+        return session.run(tf.raw_ops.ResizeBilinearGrad(
+            grads=grad, original_image=np.zeros(shape, np.float32),
+            align_corners=grid[0], half_pixel_centers=grid[1],
+        ))  # fmt: skip
+
+
 @pytest.mark.parametrize("grid", [(False, False), (True, False), (False, True)])
 @pytest.mark.parametrize("wanted", [(3, 4), (9, 7), (31, 40), (1, 1)])
 @pytest.mark.parametrize("channels", [1, 3, 20])
@@ -34,13 +42,19 @@ def test_the_gradient_is_that_of_its_formula(
 ) -> None:
     shape = (2, 9, 11, channels)
     grad = np.random.default_rng(0).normal(size=(2, *wanted, channels)).astype(np.float32)
-    with tf.Graph().as_default(), tf.Session() as session:
-        found = session.run(tf.raw_ops.ResizeBilinearGrad(
-            grads=grad, original_image=np.zeros(shape, np.float32),
-            align_corners=grid[0], half_pixel_centers=grid[1],
-        ))  # fmt: skip
+    found = gradient(grad, shape, grid)
     expected = one_by_one(grad, shape, grid)
     if either_way == "native":
         np.testing.assert_array_equal(found, expected)
     else:  # added up in another order
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=2e-5)
+
+
+@pytest.mark.usefixtures("either_way")
+def test_gradients_of_large_images_are_shared_out_among_threads() -> None:
+    grad = np.random.default_rng(1).normal(size=(2, 310, 300, 3)).astype(np.float32)
+    found = gradient(grad, (2, 50, 60, 3), (False, True))
+    for channel in range(3):
+        one = slice(channel, channel + 1)
+        alone = gradient(grad[..., one], (2, 50, 60, 1), (False, True))
+        np.testing.assert_array_equal(found[..., one], alone)

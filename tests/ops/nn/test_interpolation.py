@@ -54,6 +54,13 @@ def test_narrow_images_are_read_no_further_than_they_go(size: tuple[int, int]) -
     np.testing.assert_array_equal(found.numpy(), expected)
 
 
+def test_large_images_are_shared_out_among_threads() -> None:
+    image = np.random.default_rng(3).random((2, 13, 10, 3), np.float32)
+    grid = weights(13, 400, False, False), weights(10, 300, False, False)
+    found = interpolate(torch.from_numpy(image), *grid)
+    np.testing.assert_array_equal(found.numpy(), formula(image, *grid))
+
+
 def test_an_image_may_be_a_view() -> None:
     image = torch.arange(2 * 10 * 13 * 3, dtype=torch.float32).view(2, 10, 13, 3)
     turned = image.transpose(1, 2)

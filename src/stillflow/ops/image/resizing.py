@@ -133,7 +133,7 @@ def _nearest(image: Any, size: Any, align: bool, centers: bool) -> Any:
 def _bicubic(image: Any, size: Any, align: bool, centers: bool) -> Any:
     wanted = size.tolist()
     check_resize(align, centers, image.shape, wanted)
-    result = image.to(torch.float32)
+    result = image
     for axis, count in ((1, wanted[0]), (2, wanted[1])):
         result = taps.gather(result, taps.cubic(result.shape[axis], count, align, centers), axis)
     return result
@@ -143,7 +143,7 @@ def _area(image: Any, size: Any, align: bool, centers: bool) -> Any:
     wanted = size.tolist()
     check_resize(align, False, image.shape, wanted)
     scales = [taps.scale_of(image.shape[a + 1], wanted[a], align) for a in range(2)]
-    result = image.to(torch.float32)
+    result = image
     for axis, count in ((2, wanted[1]), (1, wanted[0])):
         result = taps.gather(result, taps.area(result.shape[axis], count, align), axis)
     return result.mul_(float(np.float32(1 / (scales[0] * scales[1]))))

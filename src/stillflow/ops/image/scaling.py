@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph.card import op
-from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.image import taps
@@ -73,7 +72,7 @@ def _scaled(
         raise ValueError("image must have at least one channel")
     if 0 in images.shape[1:3]:
         raise ValueError("input image must be of non-zero size")
-    result = images.to(torch.float32)
+    result = images
     for axis, amounts in zip((1, 2), _amounts(scale, translation), strict=True):
         found = sampled(result.shape[axis], wanted[axis - 1], *amounts, kernel, antialias)
         result = taps.gather(result, found, axis)

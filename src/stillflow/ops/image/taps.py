@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import ctypes
+import math
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from stillflow import native
 from stillflow.graph.lazy import torch
 
 _TABLE = 1 << 10  # steps between two pixels at which cubic weights are tabulated
 _MANY = 12  # so many taps are summed faster by a matrix product
 
 
+class _NativeTaps(ctypes.Structure):
+    """`Taps` of native/taps.c."""
+
+    _fields_ = [("places", ctypes.c_void_p), ("shares", ctypes.c_void_p),
+                ("taps", ctypes.c_int64), ("outputs", ctypes.c_int64)]  # fmt: skip
+
+
 class Taps(NamedTuple):
-    """For one dimension: `places` and `shares`, each [taps, outputs]."""
+    """For one dimension: `places` (int64) and `shares` (float32), each [taps, outputs]."""
 
     places: np.ndarray
     shares: np.ndarray
@@ -103,7 +113,11 @@ def area(size: int, wanted: int, align_corners: bool) -> Taps:
 
 
 def gather(x: Any, taps: Taps, axis: int) -> Any:
-    """The weighted sums along an axis of float values [batch, height, width, channels]."""
+    """The weighted sums along an axis of numbers [batch, height, width, channels], float32."""
+    library = native.library()
+    if library is not None and x.is_cpu:
+        return _gather_by(library, x, taps, axis)
+    x = x.to(torch.float32)
     places = torch.from_numpy(taps.places).to(x.device)
     shares = torch.from_numpy(taps.shares).to(x.device, x.dtype)
     shape = [1, 1, 1, 1]
@@ -115,6 +129,24 @@ def gather(x: Any, taps: Taps, axis: int) -> Any:
         part = x.index_select(axis, place) * share.view(shape)
         total = part if total is None else total.add_(part)
     return total
+
+
+def _gather_by(library: Any, x: Any, taps: Taps, axis: int) -> Any:
+    """The same by the loop in C."""
+    if x.dtype is not torch.uint8:
+        x = x.to(torch.float32)
+    x = x.contiguous()
+    sizes = list(x.shape)
+    sizes[axis] = taps.places.shape[1]
+    result = torch.empty(sizes, dtype=torch.float32)
+    if result.numel():
+        known = _NativeTaps(taps.places.ctypes.data, taps.shares.ctypes.data, *taps.places.shape)
+        library.weighted_sums(
+            x.data_ptr(), x.dtype is torch.uint8, math.prod(sizes[:axis]), x.shape[axis],
+            math.prod(sizes[axis + 1 :]), ctypes.byref(known), result.data_ptr(),
+            torch.get_num_threads(),
+        )  # fmt: skip
+    return result
 
 
 def _gather_many(x: Any, places: Any, shares: Any, axis: int) -> Any:
