@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import itertools
+from unittest import mock
 
 import numpy as np
 import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.ops.nn.reference import slide
 from tests.ops.nn.running import image
 from tests.running import run
 
 import stillflow as tf
+from stillflow import native
+from stillflow.ops.nn import pool_kernels
 
+pytestmark = pytest.mark.usefixtures("either_way")
 WAYS = list(itertools.product([3, 4, 7], [1, 2, 3], [1, 2, 3], ["SAME", "VALID"]))
 
 
@@ -145,3 +152,80 @@ def test_equal_maxima_of_volumes_all_get_the_gradient():
     pooled = tf.nn.max_pool(plane, [1, 2, 2, 1], [1] * 4, "SAME")
     (grad,) = tf.gradients(pooled, plane, grads.reshape(1, 2, 4, 1))
     assert run(grad).ravel().tolist() == [0, 0, 0, 0, 0, 14, 10, 12]
+
+
+def with_and_without_loops(function):
+    """What a function gives with the loops in C and without them, as numbers and their signs."""
+    found = [function()]
+    with mock.patch.object(native, "library", lambda: None):
+        found.append(function())
+    return [[(t.numpy(), t.isnan().logical_not() & t.signbit()) for t in each] for each in found]
+
+
+SPECIAL = [-1.0, -0.0, 0.0, 1.0, np.nan, -np.inf, np.inf]
+SIDES = st.tuples(*[st.integers(1, 9)] * 2)
+
+
+@given(
+    shape=st.tuples(st.integers(1, 3), SIDES, st.sampled_from([1, 3, 31, 32, 33, 70])),
+    window=SIDES,
+    strides=SIDES,
+    padding=st.sampled_from([b"SAME", b"VALID"]),
+    special=st.integers(0, len(SPECIAL)),
+    seed=st.integers(0, 9),
+)
+def test_torch_and_the_loops_agree_on_all_windows(shape, window, strides, padding, special, seed):
+    batch, sizes, channels = shape
+    random = np.random.RandomState(seed)
+
+    def values(*shape):  # with many ties
+        some = random.choice(SPECIAL[:special], shape) if special else random.randint(0, 3, shape)
+        return torch.from_numpy(some.astype("f"))
+
+    x = values(batch, *sizes, channels)
+    geometry = pool_kernels.pool_geometry(
+        tuple(x.shape), (1, *window, 1), (1, *strides, 1), padding, b"NHWC"
+    )
+    dy = values(*pool_kernels.max_pool(x, geometry).shape)
+
+    def pool():
+        y, places = pool_kernels.max_pool_with_places(x, geometry)
+        grad = pool_kernels.max_pool_grad_at(x, dy, places, geometry)
+        alone = pool_kernels.max_pool(x, geometry), pool_kernels.max_pool_grad(x, dy, geometry)
+        return [y, grad, *alone]
+
+    for loop, plain in zip(*with_and_without_loops(pool), strict=True):
+        np.testing.assert_array_equal(loop, plain)
+
+
+@pytest.mark.parametrize("strides", [1, 2, 3])
+def test_large_images_are_pooled_in_parts(strides):
+    x = torch.from_numpy(image(3, 40, 50, 40))
+    window, steps = (1, 2, 2, 1), (1, strides, strides, 1)
+    geometry = pool_kernels.pool_geometry(tuple(x.shape), window, steps, b"SAME", b"NHWC")
+
+    def pool():
+        y = pool_kernels.max_pool(x, geometry)
+        return [y, pool_kernels.max_pool_grad(x, y, geometry)]
+
+    for loop, plain in zip(*with_and_without_loops(pool), strict=True):
+        np.testing.assert_array_equal(loop, plain)
+
+
+def test_windows_of_more_places_than_a_byte_counts_are_pooled_too():
+    x = image(1, 17, 18, 2)
+    y = tf.placeholder(tf.float32, [1, 17, 18, 2])
+    best = tf.nn.max_pool(y, 17, 17, "VALID")
+    found, grad = run([best, tf.gradients(best, y)[0]], {y: x})
+    np.testing.assert_array_equal(found, x[:, :, :17].max((1, 2), keepdims=True))
+    np.testing.assert_array_equal(grad[:, :, :17], x[:, :, :17] == found)
+
+
+@pytest.mark.parametrize("shape", [(1, 2, 3, 1), (2, 2, 2, 1), (1, 2, 2, 3), (1, 8, 8, 1), (1,)])
+def test_a_gradient_of_another_shape_is_refused(shape):
+    x, dy = np.ones((1, 4, 4, 1), "f"), tf.placeholder(tf.float32)
+    how = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "VALID"}
+    given = tf.placeholder(tf.float32)
+    grad = tf.raw_ops.MaxPoolGrad(orig_input=given, orig_output=x[:, ::2, ::2], grad=dy, **how)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        run(grad, {given: x, dy: np.ones(shape, "f")})

@@ -20,15 +20,24 @@ def applies(images: Sequence[Any], vectors: Sequence[Any]) -> bool:
     shape = images[0].shape
     channels = shape[-1:]
     return (
-        native.library() is not None
+        all(is_plain(each) and each.shape == shape for each in images)
+        and all(is_plain(each) and each.shape == channels for each in vectors)
         and 0 < shape[-1] <= _MOST
-        and all(_is_plain(each) and each.shape == shape for each in images)
-        and all(_is_plain(each) and each.shape == channels for each in vectors)
+        and native.library() is not None
     )
 
 
-def _is_plain(tensor: Any) -> bool:
-    return tensor.dtype is torch.float32 and tensor.is_cpu and tensor.is_contiguous()
+def is_plain(tensor: Any) -> bool:
+    """Whether a loop can take a tensor: contiguous float32 in the memory of the host.
+
+    While torch.compile looks at a step none can: there is no memory yet.
+    """
+    return (
+        tensor.dtype is torch.float32
+        and tensor.is_cpu
+        and tensor.is_contiguous()
+        and not torch.compiler.is_compiling()
+    )
 
 
 def train(

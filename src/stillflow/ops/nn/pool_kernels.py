@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from stillflow.graph.lazy import F, aten, torch
+from stillflow.ops.nn import native_pool
 from stillflow.ops.nn.windows import channels_first, channels_last, pads, spatial
 
 
@@ -27,13 +28,16 @@ class PoolGeometry(NamedTuple):
     is_channels_last: bool
     empty: bool  # no window fits, or there is nothing below it
 
+    def counts(self, sizes: Sequence[int]) -> list[int]:
+        """How many positions the window takes along dimensions of these sizes."""
+        return [
+            -(-size // step) if self.ceil else max(0, (size - window) // step + 1)
+            for size, window, step in zip(sizes, self.window, self.strides)
+        ]
+
     def empty_output(self, image: Any) -> Any:
         """The output where there is nothing to pool: torch refuses such images."""
-        sizes = [
-            -(-size // step) if self.ceil else max(0, (size - window) // step + 1)
-            for size, window, step in zip(image.shape[2:], self.window, self.strides)
-        ]
-        return image.new_zeros((*image.shape[:2], *sizes))
+        return image.new_zeros((*image.shape[:2], *self.counts(image.shape[2:])))
 
 
 @lru_cache(1024)
@@ -114,22 +118,24 @@ def maximum_and_index(image: Any, geometry: PoolGeometry) -> tuple[Any, Any]:
 
 def max_pool(image: Any, geometry: PoolGeometry) -> Any:
     """What MaxPool and MaxPool3D run."""
-    return max_pool_with_places(image, geometry)[0]
+    return max_pool_with_places(image, geometry, False)[0]
 
 
-def max_pool_with_places(image: Any, geometry: PoolGeometry) -> tuple[Any, Any]:
-    """A pool, and what its gradient needs to know of where the maxima stand."""
+def max_pool_with_places(
+    image: Any, geometry: PoolGeometry, wanted: bool = True
+) -> tuple[Any, Any]:
+    """A pool, and if wanted what its gradient needs to know of where the maxima stand."""
     if geometry.empty:
         return image_out(geometry.empty_output(image_in(image, geometry)), geometry), None
+    if native_pool.applies(image, geometry):
+        return native_pool.max_pool(image, geometry, wanted)
     best, places = maximum_and_index(image_in(image, geometry), geometry)
     return image_out(_dropped(best, geometry.drop), geometry), places
 
 
 def max_pool_grad(image: Any, grad: Any, geometry: PoolGeometry) -> Any:
     """Sends every output's gradient to the first maximum in its window."""
-    if geometry.empty:
-        return torch.zeros_like(image)
-    _, places = maximum_and_index(image_in(image, geometry), geometry)
+    _, places = max_pool_with_places(image, geometry)
     return max_pool_grad_at(image, grad, places, geometry)
 
 
@@ -168,6 +174,8 @@ def max_pool_grad_at(image: Any, grad: Any, places: Any, geometry: PoolGeometry)
     """`max_pool_grad` where `max_pool_with_places` told where the maxima stand."""
     if geometry.empty:
         return torch.zeros_like(image)
+    if places.dtype is torch.uint8:
+        return native_pool.max_pool_gradient(image, grad, places, geometry)
     image = image_in(image, geometry)
     grad = _with_dropped(image_in(grad, geometry), geometry.drop)
     if not image.is_floating_point():
@@ -223,11 +231,11 @@ def _is_narrow(sizes: Sequence[int], geometry: PoolGeometry) -> bool:
 def _widths(sizes: Sequence[int], geometry: PoolGeometry) -> list[int]:
     """The padding of a narrow volume, in the order of `F.pad`, so that windows fit exactly."""
     result: list[int] = []
-    for size, window, step, before, drop in zip(
-        sizes, geometry.window, geometry.strides, geometry.padding, geometry.drop
-    ):
+    for size, window, step, before, drop, count in zip(
+        sizes, geometry.window, geometry.strides, geometry.padding, geometry.drop,
+        geometry.counts(sizes),
+    ):  # fmt: skip
         before -= drop
-        count = -(-size // step) if geometry.ceil else (size - window) // step + 1
         after = max(0, (count - 1) * step + window - size - before)
         result = [before, after, *result]
     return result
