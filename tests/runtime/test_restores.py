@@ -10,7 +10,7 @@ import pytest
 import stillflow as tf
 from stillflow.ops.io import restoring
 
-pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
+pytestmark = pytest.mark.usefixtures("graph", "either_way")  # each test builds one of its own
 
 TYPES = [
     "float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8",

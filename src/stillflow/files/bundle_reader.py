@@ -6,22 +6,20 @@ import mmap
 import os
 import sys
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from stillflow import errors
+from stillflow import errors, native
 from stillflow.files import bundle_entry, bundle_format, crc32c, sstable, tensor_types
 from stillflow.files.bundle_entry import Entry
 from stillflow.files.bundle_format import HEADER_KEY, Array, data_path, index_path
 from stillflow.files.failures import data_loss, os_errors
 from stillflow.files.slice_assembly import assemble
 from stillflow.files.tensor_slice import TensorSlice
-
-T = TypeVar("T")
 
 _PIECE = 1 << 20
 _SMALL = 1 << 14  # tensors of less bytes are read together
@@ -33,8 +31,10 @@ class Stretch(NamedTuple):
     """Tensors that lie behind each other in a data file."""
 
     octets: Array  # uint8, of the mapped file: from the first to the end of the last
-    start: int  # where that is in the file
-    members: list[tuple[Entry, int]]  # with their places among the keys asked for
+    begins: Array  # int64: where each begins there
+    sizes: Array  # int64: its bytes
+    crcs: Array  # int64: its masked checksum
+    members: Array  # int64: its place among the keys asked for
 
 
 class BundleReader:
@@ -141,8 +141,9 @@ class BundleReader:
             and entry.number not in tensor_types.OF_BYTES
         ]
         small.sort(key=_by_place)
-        for run in _runs(small, _PIECE):
-            self._read_run(run, found)
+        shards, offsets, sizes, _ = _columns([entry for entry, _ in small])
+        for run in _runs(shards, offsets, sizes, _PIECE):
+            self._read_run(small[run], found)
         return found
 
     def stretches(self, keys: Sequence[bytes], entries: Sequence[Entry]) -> list[Stretch]:
@@ -157,21 +158,24 @@ class BundleReader:
         Raises:
           DataLossError: If they do not lie there.
         """
+        shards, offsets, sizes, crcs = _columns(entries)
         files: dict[int, Array] = {}
-        for key, entry in zip(keys, entries):
-            octets = files.get(entry.shard)
-            if octets is None:
-                self._place(key, entry)
-                octets = files[entry.shard] = _map_all(*self._open(entry.shard))
-            fits = entry.size == _size(entry.number, entry.shape)
-            if not fits or entry.offset < 0 or entry.offset + entry.size > len(octets):
-                self._place(key, entry)
+        for shard, first in zip(*np.unique(shards, return_index=True)):
+            self._place(keys[first], entries[first])
+            files[shard] = _map_all(*self._open(int(shard)))
+        ends = np.array([len(files[shard]) for shard in shards.tolist()])
+        good = (offsets >= 0) & (sizes <= ends) & (offsets <= ends - sizes)
+        good &= [entry.size == _size(entry.number, entry.shape) for entry in entries]
+        for wrong in np.flatnonzero(~good):
+            self._place(keys[wrong], entries[wrong])
+        order = np.lexsort((offsets, shards))
+        shards, offsets, sizes, crcs = (column[order] for column in (shards, offsets, sizes, crcs))
         result = []
-        found = sorted(zip(entries, range(len(entries))), key=_by_place)
-        for run in _runs(found, _STRETCH):
-            (first, _), (last, _) = run[0], run[-1]
-            octets = files[first.shard][first.offset : last.offset + last.size]
-            result.append(Stretch(octets, first.offset, run))
+        for run in _runs(shards, offsets, sizes, _STRETCH):
+            begins = offsets[run] - offsets[run.start]
+            end = offsets[run.stop - 1] + sizes[run.stop - 1]
+            octets = files[shards[run.start]][offsets[run.start] : end]
+            result.append(Stretch(octets, begins, sizes[run], crcs[run], order[run]))
         return result
 
     def check(self, stretch: Stretch, keys: Sequence[bytes]) -> None:
@@ -183,12 +187,16 @@ class BundleReader:
         Raises:
           DataLossError: If one differs.
         """
-        octets, start, members = stretch
+        octets, begins, sizes, crcs, members = stretch
+        library = native.library()
+        if library is not None and library.check_pieces(
+            octets.ctypes.data, begins.ctypes.data, sizes.ctypes.data, len(sizes), crcs.ctypes.data
+        ):
+            return
         content = octets.data
-        for entry, index in members:
-            place = entry.offset - start
-            piece = content[place : place + entry.size]
-            self._verify(keys[index], entry, bytes(piece) if entry.size < _SMALL else piece)
+        for index, begin, size in zip(members.tolist(), begins.tolist(), sizes.tolist()):
+            piece, key = content[begin : begin + size], keys[index]
+            self._verify(key, self.entry(key), bytes(piece) if size < _SMALL else piece)
 
     def lookup_slice(self, key: bytes, part: TensorSlice) -> Array:
         """The value of a part of a tensor, put together from the parts that were saved.
@@ -374,23 +382,23 @@ def _by_place(item: tuple[Entry, Any]) -> tuple[int, int]:
     return entry.shard, entry.offset
 
 
-def _runs(entries: Iterable[tuple[Entry, T]], most: int) -> Iterator[list[tuple[Entry, T]]]:
-    """Entries in order, those together that are worth reading at once: `most` bytes at most."""
-    run: list[tuple[Entry, T]] = []
-    for item in entries:
-        if run:
-            entry, last, first = item[0], run[-1][0], run[0][0]
-            gap = entry.offset - last.offset - last.size
-            if (
-                entry.shard != last.shard
-                or not 0 <= gap <= _GAP
-                or entry.offset + entry.size - first.offset > most
-            ):
-                yield run
-                run = []
-        run.append(item)
-    if run:
-        yield run
+def _columns(entries: Sequence[Entry]) -> Array:
+    """Where tensors lie: shards, offsets, sizes and masked checksums."""
+    return np.array(list(zip(*entries))[2:6] or [()] * 4, np.int64)
+
+
+def _runs(shards: Array, offsets: Array, sizes: Array, most: int) -> Iterator[slice]:
+    """Which tensors in order are worth reading at once: `most` bytes at most."""
+    ends = offsets + sizes
+    gaps = offsets[1:] - ends[:-1]
+    apart = (shards[1:] != shards[:-1]) | (gaps < 0) | (gaps > _GAP)
+    start = 0
+    for stop in [*(np.flatnonzero(apart) + 1).tolist(), len(ends)]:
+        while start < stop:
+            fit = np.searchsorted(ends[start:stop], offsets[start] + most, side="right")
+            run = slice(start, start + max(int(fit), 1))
+            yield run
+            start = run.stop
 
 
 def is_cut_off(prefix: str) -> bool:

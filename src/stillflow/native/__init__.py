@@ -41,6 +41,8 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # name -> (result, argum
         _INT, (_POINTER, _POINTER, _INT, _POINTER, _POINTER, _POINTER, _INT)),
     "find_records": (_INT, (_POINTER, _INT, _POINTER, _INT, _POINTER)),
     "frame_records": (None, (_POINTER, _POINTER, _INT, _POINTER)),
+    "check_pieces": (_INT, (*3 * (_POINTER,), _INT, _POINTER)),
+    "copy_pieces": (None, (*3 * (_POINTER,), _INT, _POINTER)),
     "find_features": (
         _INT, (*2 * (_POINTER,), _INT, *2 * (_POINTER,), _INT, _POINTER, _INT, *2 * (_POINTER,))),
     "count_values": (None, (*3 * (_POINTER,), *2 * (_INT,), _POINTER)),

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow import native
 from stillflow.files import in_parallel, tensor_types
 from stillflow.files.bundle_entry import Entry
 from stillflow.files.bundle_reader import BundleReader, Stretch
@@ -85,32 +86,37 @@ def _torch_type(number: int) -> Any:
 
 
 def _copy(stretch: Stretch, targets: Sequence[Any]) -> None:
-    octets, start, members = stretch
+    octets, begins, sizes, _, members = stretch
+    chosen = [targets[index] for index in members.tolist()]
+    library = native.library()
+    if library is None:
+        _copy_plainly(octets, begins.tolist(), sizes.tolist(), chosen)
+        return
+    addresses = np.array([target.data_ptr() for target in chosen], np.int64)
+    library.copy_pieces(
+        octets.ctypes.data, begins.ctypes.data, sizes.ctypes.data, len(sizes), addresses.ctypes.data
+    )
+
+
+def _copy_plainly(octets: Any, begins: list[int], sizes: list[int], targets: Sequence[Any]) -> None:
     small = []
-    for member in members:
-        entry, index = member
-        if entry.size >= _SMALL:
-            place = entry.offset - start
-            memory = targets[index].view(-1).view(torch.uint8).numpy()
-            np.copyto(memory, octets[place : place + entry.size])
-        elif entry.size:
-            small.append(member)
+    for place, (begin, size, target) in enumerate(zip(begins, sizes, targets)):
+        if size >= _SMALL:
+            np.copyto(target.view(-1).view(torch.uint8).numpy(), octets[begin : begin + size])
+        elif size:
+            small.append(place)
+    values: list[Any] = []
+    for _, group in groupby(small, key=lambda place: (targets[place].dtype, targets[place].shape)):
+        places = list(group)
+        values += _values(octets, [begins[place] for place in places], targets[places[0]])
     if small:
-        values: list[Any] = []
-        for _, group in groupby(small, key=_type_and_shape):
-            values += _values([entry for entry, _ in group], octets, start)
-        torch._foreach_copy_([targets[index] for _, index in small], values)
+        torch._foreach_copy_([targets[place] for place in small], values)
 
 
-def _type_and_shape(member: tuple[Entry, int]) -> tuple[int, tuple[int, ...]]:
-    return member[0].number, member[0].shape
-
-
-def _values(entries: list[Entry], octets: Any, start: int) -> Sequence[Any]:
-    """The values of entries of one type and shape, in order."""
-    first, last = entries[0], entries[-1]
-    begin, end = first.offset - start, last.offset + last.size - start
-    if end - begin != first.size * len(entries):  # something lies between them
-        return [_values([entry], octets, start)[0] for entry in entries]
-    memory = torch.frombuffer(bytearray(octets[begin:end]), dtype=_torch_type(first.number))
-    return memory.view(len(entries), *first.shape).unbind(0)  # type: ignore[no-any-return]
+def _values(octets: Any, begins: list[int], like: Any) -> Sequence[Any]:
+    """The values of tensors of one type and shape, in order."""
+    end = begins[-1] + like.nbytes
+    if end - begins[0] != like.nbytes * len(begins):  # something lies between them
+        return [_values(octets, [begin], like)[0] for begin in begins]
+    memory = torch.frombuffer(bytearray(octets[begins[0] : end]), dtype=like.dtype)
+    return memory.view(len(begins), *like.shape).unbind(0)  # type: ignore[no-any-return]
