@@ -58,3 +58,10 @@ def test_gradients_of_large_images_are_shared_out_among_threads() -> None:
         one = slice(channel, channel + 1)
         alone = gradient(grad[..., one], (2, 50, 60, 1), (False, True))
         np.testing.assert_array_equal(found[..., one], alone)
+
+
+@pytest.mark.usefixtures("either_way")
+def test_a_gradient_is_read_no_further_than_it_goes() -> None:
+    grad = np.ones((1, 8, 8, 2), np.float32)
+    found = gradient(grad, (3, 4, 4, 5), (False, False))
+    np.testing.assert_array_equal(found, gradient(grad, (1, 4, 4, 2), (False, False)))

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from stillflow.ops.image import taps
+from stillflow.ops.image.sampling_kernels import sampled
 
 pytestmark = pytest.mark.usefixtures("either_way")
 
@@ -47,6 +48,12 @@ def test_large_images_are_shared_out_among_threads() -> None:
     wide = taps.cubic(400, 13_000, False, False)
     found = taps.gather(torch.from_numpy(image), wide, 2)
     np.testing.assert_array_equal(found, one_by_one(image, wide, 2))
+
+
+def test_images_moved_to_nowhere_are_read_no_further_than_they_go() -> None:
+    with np.errstate(invalid="ignore"):
+        found = sampled(13, 20, 1.0, float("nan"), "lanczos3", True)
+    assert taps.gather(torch.ones(1, 13, 9, 3), found, 1).isnan().all()
 
 
 def test_no_image_gives_none() -> None:

@@ -71,7 +71,7 @@ class Grid(NamedTuple):
     fraction: Any
 
     def weights(self) -> Weights:
-        return Weights(self.lower.numpy(), self.upper.numpy(), self.fraction.numpy())
+        return Weights(*(part.contiguous().numpy() for part in self[2:]))
 
 
 def _grid(start: Any, end: Any, size: int, wanted: int, divide_first: bool = False) -> Grid:
@@ -138,7 +138,7 @@ def _crop(image: Any, boxes: Any, indices: Any, size: Any, method: bytes, outsid
         found = seen[batch, _nearest(rows)[:, :, None], _nearest(columns)[:, None, :]]
         crops = found.view(image.dtype).to(torch.float32)
     else:
-        crops = _between(image, indices.long(), rows, columns)
+        crops = _between(image, indices.long().contiguous(), rows, columns)
     inside = (rows.inside[:, :, None] & columns.inside[:, None, :])[..., None]
     return crops if inside.all() else crops.masked_fill_(~inside, outside)
 

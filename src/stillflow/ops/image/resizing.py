@@ -168,8 +168,8 @@ def _spread(grad: Any, original: Any, align: bool, centers: bool, find: Any, dty
     check_resize_gradient(align, centers, grad.shape, original.shape)
     library = native.library()
     if find is taps.linear and dtype == torch.float32 and grad.is_cpu and library is not None:
-        grid = _weights(original, grad.shape[1:3], align, centers)
-        return spread_by(library, grad, original.shape, *grid)
+        rows, columns = _weights(original, grad.shape[1:3], align, centers)
+        return spread_by(library, grad, original.shape[1], original.shape[2], rows, columns)
     result = grad.to(torch.float64 if dtype == torch.float64 else torch.float32)
     for axis in (1, 2):
         size = original.shape[axis]

@@ -91,4 +91,4 @@ def sampled(
     total = shares.sum(0, dtype=np.float32)
     usable = (np.abs(total) >= 1000 * np.finfo(np.float32).tiny) & (place >= 0) & (place <= size)
     shares = shares * np.where(usable, one / np.where(usable, total, one), np.float32(0))
-    return Taps(np.minimum(places, size - 1), shares.astype(np.float32))
+    return Taps(np.clip(places, 0, size - 1), shares.astype(np.float32))

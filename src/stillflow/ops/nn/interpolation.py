@@ -117,18 +117,22 @@ def interpolate_by(
     return result
 
 
-def spread_by(library: Any, grad: Any, sizes: Any, rows: Weights, columns: Weights) -> Any:
+def spread_by(
+    library: Any, grad: Any, height: int, width: int, rows: Weights, columns: Weights
+) -> Any:
     """The gradient of images that were interpolated, by the loop in C, added up in its order.
 
     Args:
       grad: of the result, float32 on the CPU.
-      sizes: of the images, [batch, height, width, channels].
+      height, width: of the images.
     """
-    result = torch.empty(tuple(sizes), dtype=torch.float32)
+    sizes = (len(grad), height, width, grad.shape[3])
+    result = torch.empty(sizes, dtype=torch.float32)
     if result.numel():
+        grad = grad.contiguous()
         library.resize_bilinear_gradient(
-            grad.contiguous().data_ptr(), *sizes, rows.for_library, columns.for_library,
-            result.data_ptr(), torch.get_num_threads(),
+            grad.data_ptr(), *sizes, rows.for_library, columns.for_library, result.data_ptr(),
+            torch.get_num_threads(),
         )  # fmt: skip
     return result
 
