@@ -4,7 +4,8 @@
 #include <stdlib.h>
 
 enum {
-    LANES = 4,       /* as many counters per place: one just increased would have to wait */
+    LANES = 4,       /* rows of counters */
+    MANY = 1 << 10,  /* numbers that are worth more than one row */
     CHUNK = 1 << 16, /* numbers that one thread counts at a time */
     FEW = 1 << 14    /* so many take less time than waking up another thread */
 };
@@ -50,7 +51,8 @@ static void add_up(const float *values, int64_t size, double *sums) {
     sums[3] = squares;
 }
 
-static void count(Histogram *all, int64_t first, int64_t last) {
+/* Numbers counted in several rows, so that one just increased does not have to wait. */
+static void count_many(const Histogram *all, int64_t first, int64_t last) {
     const uint32_t *table = all->places->table;
     int64_t places = all->places->places, i = first;
     uint32_t lanes[LANES][places];
@@ -75,14 +77,24 @@ static void count(Histogram *all, int64_t first, int64_t last) {
     }
 }
 
+static void count_few(const Histogram *all) {
+    for (int64_t i = 0; i < all->size; i++) {
+        uint32_t bits;
+        memcpy(&bits, all->values + i, sizeof bits);
+        all->counts[(all->places->table[bits >> 16] + bits) >> 16]++;
+    }
+}
+
 static void measure(void *data, int64_t number) {
     const Task *task = (const Task *)data + number;
     Histogram *all = task->histogram;
     int64_t last = task->first + CHUNK;
     if (task->first < 0)
         add_up(all->values, all->size, all->sums);
+    else if (all->size < MANY)
+        count_few(all);
     else
-        count(all, task->first, last < all->size ? last : all->size);
+        count_many(all, task->first, last < all->size ? last : all->size);
 }
 
 static uint8_t *put_varint(uint8_t *out, uint64_t value) {
@@ -96,22 +108,35 @@ static uint8_t *put_double(uint8_t *out, double value) {
     return out + sizeof value;
 }
 
+/* Whether eight counters, one after the other in either direction, are all 0. */
+static int are_empty(const int64_t *count, int64_t step) {
+    int64_t any = 0;
+    for (int i = 0; i < 8; i++) any |= count[i * step];
+    return !any;
+}
+
 /* The fields of limits and counts: of several empty buckets in a row only the last. */
-static uint8_t *put_buckets(uint8_t *out, const Places *places, const int64_t *counts) {
+static uint8_t *put_buckets(uint8_t *out, const Places *places, int64_t *counts) {
     int64_t below = places->places - 1 - places->minus_zero; /* so many are below zero */
-    int64_t buckets = places->places - 2, kept = 0;
-    double limits[buckets], found[buckets + 1];
+    int64_t buckets = places->places - 2, kept = 0, last = -1;
+    double limits[buckets], found[buckets];
+    counts[places->minus_zero - below] += counts[places->minus_zero]; /* -0.0 is 0.0 */
     for (int64_t i = 0; i < buckets; i++) {
-        int64_t count = counts[i < below ? places->places - 1 - i : i - below];
-        if (i == places->minus_zero) count += counts[i]; /* -0.0 is in no other bucket than 0.0 */
-        found[i] = (double)count;
-    }
-    found[buckets] = 1; /* so that the last bucket is kept */
-    for (int64_t i = 0; i < buckets; i++)
-        if (found[i] > 0 || found[i + 1] > 0) {
-            limits[kept] = places->limits[i];
-            found[kept++] = found[i];
+        int64_t step = i < below ? -1 : 1, end = i < below ? below : buckets;
+        const int64_t *count = counts + (i < below ? places->places - 1 - i : i - below);
+        if (i + 8 < end && are_empty(count, step)) {
+            i += 7;
+            continue;
         }
+        if (!*count && i + 1 < buckets) continue;
+        if (*count && last + 1 < i) { /* the empty one before */
+            limits[kept] = places->limits[i - 1];
+            found[kept++] = 0;
+        }
+        limits[kept] = places->limits[i];
+        found[kept++] = (double)*count;
+        last = i;
+    }
     const double *columns[] = {limits, found};
     for (int column = 0; column < 2; column++) {
         *out++ = (uint8_t)((6 + column) << 3 | 2);

@@ -16,7 +16,7 @@ def in_numpy(value: Any) -> np.ndarray[Any, Any]:
         return value
     if value.dtype is torch.bfloat16:
         value = value.float()
-    array: np.ndarray[Any, Any] = value.detach().cpu().numpy()
+    array: np.ndarray[Any, Any] = (value if value.is_cpu else value.cpu()).numpy()
     return array
 
 
