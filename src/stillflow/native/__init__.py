@@ -29,6 +29,7 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # name -> (result, argum
         _INT, (*3 * (_POINTER,), _INT, _INT, *3 * (_POINTER,), _DOUBLE, *3 * (_POINTER,), _INT)),
     "dense_cross_entropy": (None, (_POINTER, _POINTER, _INT, _INT, _POINTER, _POINTER)),
     "add_bias_relu": (_INT, (_POINTER, _INT, _INT, _POINTER, _POINTER, _INT)),
+    "relu_gradient_of_sum": (None, (*3 * (_POINTER,), _INT, _POINTER, _INT)),
     "bias_relu_gradient": (_INT, (_POINTER, _POINTER, _INT, _INT, _POINTER, _POINTER, _INT)),
     "sparse_cross_entropy": (_INT, (_POINTER, _POINTER, *3 * (_INT,), _POINTER, _POINTER)),
     "next_marker": (_INT, (_POINTER, _INT, _INT)),

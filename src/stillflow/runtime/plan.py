@@ -9,8 +9,8 @@ from stillflow import errors
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.exits import at_work
+from stillflow.runtime.activations import join_activations
 from stillflow.runtime.beside import as_soon_as_ready, put_beside
-from stillflow.runtime.biases import join_biases
 from stillflow.runtime.clusters import join_pure
 from stillflow.runtime.denormals import flushed
 from stillflow.runtime.emit import Emitter
@@ -95,7 +95,7 @@ def make_plan(
     used = drop_unused(tracer.steps, names_out, targets)
     work = ops if any(step.kind == "loop" for step in used) else [step.op for step in used]
     joined = join(merge_averages(used, tracer.constants, names_out))
-    joined = join_biases(join_normalizations(joined, names_out), names_out)
+    joined = join_activations(join_normalizations(joined, names_out), names_out)
     joined = resize_integers(joined, tracer.values.values(), names_out)
     if emitter.beside:
         device_of = None if tracer.moves is None else tracer.moves.device_of

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from stillflow.ops.nn import bias_relu
+from stillflow.ops.nn import native_relu
 from stillflow.runtime.steps import Memory, Name, Step
 
 aten = torch.ops.aten
@@ -31,8 +31,9 @@ _IN_PLACE: dict[Any, tuple[Any, bool]] = {
     aten.threshold_backward.default: ("threshold_backward", False),
     aten.tanh_backward.default: ("tanh_backward", False),
     aten.sigmoid_backward.default: ("sigmoid_backward", False),
-    bias_relu.add_relu: (bias_relu.add_relu_, False),
-    bias_relu.relu_gradients: (bias_relu.relu_gradients_, False),
+    native_relu.add_relu: (native_relu.add_relu_, False),
+    native_relu.relu_gradients: (native_relu.relu_gradients_, False),
+    native_relu.gradient_of_sum: (native_relu.gradient_of_sum_, False),
 }  # fmt: skip
 
 # Functions that cut a tensor into parts which share no memory with each other, and functions whose

@@ -1,4 +1,4 @@
-"""A bias and a ReLU are one step, as are their gradients, with the values of single operations."""
+"""A ReLU and what stands before it are one step, with the values of single operations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import stillflow as tf
-from stillflow.ops.nn import bias_relu
+from stillflow.ops.nn import native_relu
 
 pytestmark = pytest.mark.usefixtures("graph", "either_way")
 
@@ -17,16 +17,17 @@ def calls(monkeypatch):
     found = []
 
     def note(name):
-        function = getattr(bias_relu, name)
+        function = getattr(native_relu, name)
 
         def noting(*args):
             found.append(name)
             return function(*args)
 
-        monkeypatch.setattr(bias_relu, name, noting)
+        monkeypatch.setattr(native_relu, name, noting)
 
     note("add_relu")
     note("relu_gradients")
+    note("gradient_of_sum")
     return found
 
 
@@ -133,3 +134,16 @@ def test_nothing_to_add_to_gives_nothing():
     out = tf.nn.relu(tf.nn.bias_add(x, bias))
     found = run([out, *tf.gradients(out, [x, bias])], {x: np.zeros([0, 3])})
     assert [each.shape for each in found] == [(0, 3), (0, 3), (3,)] and not found[2].any()
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (2, 8, 8, 64), (1,)])
+def test_the_gradients_of_two_ways_are_added_while_they_pass(calls, shape):
+    x = tf.placeholder(tf.float32, shape)
+    out = tf.nn.relu(tf.identity(x))
+    ways = [image(*shape, seed=1), image(*shape, seed=2)]
+    (grad,) = tf.gradients([tf.square(out), tf.sin(out)], x, ways)
+    found = run(grad, {x: image(*shape)})
+    value = np.maximum(image(*shape), 0)
+    wanted = (2 * value * ways[0] + np.cos(value) * ways[1]) * (value > 0)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    assert calls == ["gradient_of_sum"]

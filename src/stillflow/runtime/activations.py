@@ -1,4 +1,4 @@
-"""A bias and the ReLU after it as one step, and so their gradients."""
+"""A ReLU and what stands before it as one step, and so its gradient."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 import torch
 
-from stillflow.ops.nn import bias, bias_relu
+from stillflow.ops.nn import bias, native_relu
 from stillflow.runtime.steps import Name, Step
 
 _RELU_GRAD = torch.ops.aten.threshold_backward.default
 
 
-def join_biases(steps: Sequence[Step], kept: Sequence[str]) -> list[Step]:
-    """Joins additions of a vector with the ReLU after them, gradients of a ReLU with their sum.
+def join_activations(steps: Sequence[Step], kept: Sequence[str]) -> list[Step]:
+    """Joins a ReLU with the addition of a bias; its gradient with the bias's or with a sum.
 
     Args:
       steps: in the order in which they run.
@@ -25,27 +25,49 @@ def join_biases(steps: Sequence[Step], kept: Sequence[str]) -> list[Step]:
     makers: dict[str, int] = {}
     result: list[Step | None] = list(steps)
     for number, step in enumerate(steps):
-        place = makers.get(str(step.arguments[0]), -1) if step.arguments else -1
+        source = str(step.arguments[0]) if step.arguments else ""
+        place = makers.get(source, -1)
         maker = result[place] if place >= 0 else None
         if maker is not None and maker.guard == step.guard and not maker.keywords:
-            if step.function is torch.relu and uses[str(step.arguments[0])] == 1:
-                if maker.function is torch.add and (arguments := _image_and_bias(maker)):
-                    result[place] = _one_step(
-                        maker, [step], step.outputs, bias_relu.add_relu, arguments)
-                    result[number] = None
+            pair = None
+            if uses[source] == 1 and maker.function is torch.add:
+                pair = _after_addition(maker, step, place, makers)
             elif maker.function is _RELU_GRAD and maker.arguments[2] == 0 and _sums_rows(step):
                 outputs = [*maker.outputs, *step.outputs]
-                result[place] = _one_step(
-                    maker, [step], outputs, bias_relu.relu_gradients, maker.arguments)
-                result[number] = None
+                pair = _one_step(
+                    maker, step, outputs, native_relu.relu_gradients, maker.arguments)
+            if pair is not None:  # where the first stands: what it takes may change after it
+                result[place], result[number] = pair, None
+                makers.update(dict.fromkeys(step.outputs, place))
+                continue
         makers.update(dict.fromkeys(step.outputs, number))
     return [step for step in result if step is not None]
 
 
+def _after_addition(
+    addition: Step, step: Step, place: int, makers: dict[str, int]
+) -> Step | None:
+    """An addition and the ReLU, or the gradient of one, that it is made for."""
+    if addition.op is None or len(addition.arguments) != 2:
+        return None
+    if step.function is torch.relu:
+        arguments = _image_and_bias(addition)
+        if arguments is None:
+            return None
+        return _one_step(addition, step, step.outputs, native_relu.add_relu, arguments)
+    left, right = (tensor._dims for tensor in addition.op._inputs[:2])
+    if step.function is not _RELU_GRAD or step.arguments[2] != 0 or left != right or not left:
+        return None
+    shown = step.arguments[1]
+    if not isinstance(shown, Name) or makers.get(shown, place) >= place:
+        return None
+    return _one_step(addition, step, step.outputs, native_relu.gradient_of_sum,
+                     [*addition.arguments, shown])  # fmt: skip
+
+
 def _image_and_bias(step: Step) -> list[Any] | None:
     """The arguments of an addition, the vector last; None if it is no such addition."""
-    if step.op is None or len(step.arguments) != 2:
-        return None
+    assert step.op is not None
     dims = [tensor._dims for tensor in step.op._inputs]
     for image, vector in ((0, 1), (1, 0)):
         whole, one = dims[image], dims[vector]
@@ -68,10 +90,9 @@ def _sums_rows(step: Step) -> bool:
 
 
 def _one_step(
-    step: Step, others: Sequence[Step], outputs: list[str], function: Any, arguments: list[Any]
+    step: Step, other: Step, outputs: list[str], function: Any, arguments: list[Any]
 ) -> Step:
     names = [str(each) for each in arguments if isinstance(each, Name)]
     result = Step("call", step.op, outputs, names, step.guard, function, arguments)
-    result.joined = [
-        *step.joined, *(op for other in others for op in (other.op, *other.joined) if op)]
+    result.joined = [op for op in (*step.joined, other.op, *other.joined) if op is not None]
     return result

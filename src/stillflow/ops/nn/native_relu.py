@@ -1,4 +1,4 @@
-"""A bias and the ReLU after it, and the gradients of both: one pass over memory instead of two."""
+"""ReLU with what stands before it, and its gradient: one pass over memory instead of two."""
 
 from __future__ import annotations
 
@@ -36,6 +36,27 @@ def relu_gradients_(grad: Any, result: Any, _: int = 0) -> tuple[Any, Any]:
         passed = aten.threshold_backward.grad_input(grad, result, 0, grad_input=grad)
         return passed, passed.flatten(0, -2).sum(0)
     return _passed(grad, result, grad)
+
+
+def gradient_of_sum(one: Any, other: Any, result: Any) -> Any:
+    """The gradient of a ReLU whose result goes two ways."""
+    return _gradient_of_sum(one, other, result, None)
+
+
+def gradient_of_sum_(one: Any, other: Any, result: Any) -> Any:
+    """`gradient_of_sum`, in the memory of the first gradient."""
+    return _gradient_of_sum(one, other, result, one)
+
+
+def _gradient_of_sum(one: Any, other: Any, result: Any, out: Any) -> Any:
+    if not _applies((one, other, result)):
+        return aten.threshold_backward.default(torch.add(one, other, out=out), result, 0)
+    out = torch.empty_like(one) if out is None else out
+    library: Any = native.library()
+    library.relu_gradient_of_sum(
+        one.data_ptr(), other.data_ptr(), result.data_ptr(), one.numel(), out.data_ptr(),
+        torch.get_num_threads())
+    return out
 
 
 def _applies(images: Sequence[Any], vectors: Sequence[Any] = ()) -> bool:

@@ -1,4 +1,4 @@
-/* A number added to each channel, with the ReLU that follows: src/stillflow/ops/nn/bias_relu.py. */
+/* ReLU with what stands before it, and its gradient: src/stillflow/ops/nn/native_relu.py. */
 #include "rows.h"
 
 #include <stdlib.h>
@@ -92,4 +92,26 @@ PUBLIC int64_t bias_relu_gradient(const float *grad, const float *relu, int64_t 
     }
     free(all.sums);
     return 0;
+}
+
+typedef struct {
+    const float *one, *other, *relu;
+    float *out;
+    int64_t size;
+} Gradients;
+
+FOR_EACH_PROCESSOR
+static void add_gradients(void *data, int64_t part) {
+    const Gradients *all = data;
+    const float *one = all->one, *other = all->other, *relu = all->relu;
+    float *out = all->out;
+    int64_t first = part * PART, last = first + PART < all->size ? first + PART : all->size;
+    for (int64_t i = first; i < last; i++) out[i] = relu[i] <= 0 ? 0 : one[i] + other[i];
+}
+
+/* The gradient of a ReLU whose result, `relu`, has two gradients; out may be one of them. */
+PUBLIC void relu_gradient_of_sum(const float *one, const float *other, const float *relu,
+                                 int64_t size, float *out, int64_t threads) {
+    Gradients all = {one, other, relu, out, size};
+    in_parallel(add_gradients, &all, (size + PART - 1) / PART, threads);
 }
