@@ -34,6 +34,7 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # name -> (result, argum
     "sparse_cross_entropy": (_INT, (_POINTER, _POINTER, *3 * (_INT,), _POINTER, _POINTER)),
     "next_marker": (_INT, (_POINTER, _INT, _INT)),
     "weighted_sums": (None, (_POINTER, *4 * (_INT,), *2 * (_POINTER,), _INT)),
+    "transpose_matrix": (None, (_POINTER, _INT, _INT, _POINTER, _INT)),
     "max_pool": (None, (*4 * (_POINTER,), _INT)),
     "max_pool_gradient": (None, (*4 * (_POINTER,), _INT)),
     "resize_bilinear": (None, (_POINTER, *4 * (_INT,), _POINTER, _INT, *3 * (_POINTER,), _INT)),

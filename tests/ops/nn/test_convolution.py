@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from tests.ops.nn.reference import slide
-from tests.ops.nn.running import image
+from tests.ops.nn.running import image, with_and_without_loops
 from tests.running import run
 
 import stillflow as tf
@@ -172,3 +172,20 @@ def test_halves_are_summed_in_single_precision(dtype):
     y = tf.nn.conv2d(tf.constant(x, dtype), tf.constant(w, dtype), 1, "VALID")
     assert y.dtype == dtype
     assert run(tf.cast(y, tf.float32)) == 4096
+
+
+LARGE = [(3, 3, 64, 64), (3, 3, 47, 79), (1, 5, 90, 80), (2, 7, 1, 2400), (2, 3, 1, 75, 75)]
+
+
+@pytest.mark.parametrize("filter,groups", [*itertools.product(LARGE, [1]), (LARGE[0], 2)])
+def test_large_filters_are_brought_into_order_by_a_loop_too(filter, groups):
+    rank = len(filter)
+    x = tf.placeholder(tf.float32, [2, *[6] * (rank - 3), 8, filter[-2] * groups])
+    w = tf.placeholder(tf.float32, filter)
+    y = (tf.nn.conv2d if rank == 4 else tf.nn.conv3d)(x, w, [1] * rank, "SAME")
+    feeds = {x: image(*x.shape.as_list()), w: image(*filter, seed=1)}
+    dx, dw = tf.gradients(y, [x, w], tf.sin(y))
+    for fetches in ([y, dx, dw], dx, dw):
+        found, plain = with_and_without_loops(lambda fetches=fetches: run(fetches, feeds))
+        for one, other in zip(found, plain, strict=True):
+            np.testing.assert_array_equal(one, other)

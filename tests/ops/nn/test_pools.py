@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,11 +10,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.ops.nn.reference import slide
-from tests.ops.nn.running import image
+from tests.ops.nn.running import image, with_and_without_loops
 from tests.running import run
 
 import stillflow as tf
-from stillflow import native
 from stillflow.ops.nn import pool_kernels
 
 pytestmark = pytest.mark.usefixtures("either_way")
@@ -154,14 +152,6 @@ def test_equal_maxima_of_volumes_all_get_the_gradient():
     assert run(grad).ravel().tolist() == [0, 0, 0, 0, 0, 14, 10, 12]
 
 
-def with_and_without_loops(function):
-    """What a function gives with the loops in C and without them, as numbers and their signs."""
-    found = [function()]
-    with mock.patch.object(native, "library", lambda: None):
-        found.append(function())
-    return [[(t.numpy(), t.isnan().logical_not() & t.signbit()) for t in each] for each in found]
-
-
 SPECIAL = [-1.0, -0.0, 0.0, 1.0, np.nan, -np.inf, np.inf]
 SIDES = st.tuples(*[st.integers(1, 9)] * 2)
 
@@ -196,6 +186,7 @@ def test_torch_and_the_loops_agree_on_all_windows(shape, window, strides, paddin
 
     for loop, plain in zip(*with_and_without_loops(pool), strict=True):
         np.testing.assert_array_equal(loop, plain)
+        np.testing.assert_array_equal(*[t.signbit() & ~t.isnan() for t in (loop, plain)])
 
 
 @pytest.mark.parametrize("strides", [1, 2, 3])

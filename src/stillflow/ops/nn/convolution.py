@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from stillflow.graph.lazy import F, aten, torch
-from stillflow.ops.nn import pointwise
+from stillflow.ops.nn import native_filters, pointwise
 from stillflow.ops.nn.windows import (
     Pair,
     channel_axis,
@@ -137,13 +137,19 @@ def image_out(image: Any, geometry: Geometry) -> Any:
     return image.contiguous()
 
 
-def filter_in(filter: Any) -> Any:
+def filter_in(filter: Any, geometry: Geometry) -> Any:
     """A filter tensor HWIO as torch's OIHW."""
+    if geometry.is_channels_last and native_filters.applies(filter):
+        turned = native_filters.rotated(filter, filter.ndim - 1)
+        return turned.permute(_orders(filter.ndim)[0])
     return filter.permute(_orders(filter.ndim)[2])
 
 
 def filter_out(filter: Any) -> Any:
     """A torch filter OIHW as the graph's HWIO."""
+    turned = filter.permute(_orders(filter.ndim)[1])
+    if native_filters.applies(turned):
+        return native_filters.rotated(turned, 1)
     return filter.permute(_orders(filter.ndim)[3]).contiguous()
 
 
@@ -218,7 +224,8 @@ def convolution(image: Any, filter: Any, geometry: Geometry) -> Any:
         return zeros(image, _result_shape(image.shape, filter.shape, geometry))
     if pointwise.applies(image, geometry):
         return pointwise.convolution(image, filter, geometry)
-    return image_out(convolve(image_in(image, geometry), filter_in(filter), geometry), geometry)
+    weight = filter_in(filter, geometry)
+    return image_out(convolve(image_in(image, geometry), weight, geometry), geometry)
 
 
 def input_gradient(filter: Any, grad: Any, shape: Sequence[int], geometry: Geometry) -> Any:
@@ -230,7 +237,7 @@ def input_gradient(filter: Any, grad: Any, shape: Sequence[int], geometry: Geome
     shape = sizes_in(shape, geometry)
     grad = image_in(grad, geometry)
     image = empty_image(grad, shape, geometry)
-    found, _ = backward(grad, image, filter_in(filter), geometry, [True, False])
+    found, _ = backward(grad, image, filter_in(filter, geometry), geometry, [True, False])
     return image_out(cut(found, geometry, shape[2:]), geometry)
 
 
@@ -241,7 +248,7 @@ def filter_gradient(image: Any, grad: Any, shape: Sequence[int], geometry: Geome
     if pointwise.applies(grad, geometry):
         return pointwise.filter_gradient(image, grad, shape, geometry)
     image = padded(image_in(image, geometry), geometry)
-    weight = filter_in(grad.new_empty(tuple(shape)))
+    weight = grad.new_empty(tuple(shape)).permute(_orders(len(shape))[2])
     _, found = backward(image_in(grad, geometry), image, weight, geometry, [False, True])
     return filter_out(found)
 
@@ -257,7 +264,7 @@ def both_gradients(image: Any, filter: Any, grad: Any, geometry: Geometry) -> tu
         )
     image = image_in(image, geometry)
     found, weight = backward(
-        image_in(grad, geometry), padded(image, geometry), filter_in(filter), geometry,
+        image_in(grad, geometry), padded(image, geometry), filter_in(filter, geometry), geometry,
         [True, True],
     )  # fmt: skip
     return image_out(cut(found, geometry, image.shape[2:]), geometry), filter_out(weight)
