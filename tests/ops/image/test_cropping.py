@@ -51,6 +51,15 @@ def test_the_numbers_are_those_of_the_formula(channels: int, dtype: type) -> Non
         np.testing.assert_array_equal(crop, formula(single, box, (9, 14), -3))
 
 
+def test_no_crop_is_beyond_a_size_that_no_float32_holds() -> None:
+    size = (1 << 24) + 4  # the last pixel is at an odd place
+    image = np.arange(size, dtype=np.uint8).reshape(1, 1, size, 1)
+    box = np.array([[0, 0, 0, 1]], np.float32)
+    with tf.Graph().as_default(), tf.Session() as session:
+        crops = session.run(tf.image.crop_and_resize(image, box, [0], [1, 2]))
+    assert crops.ravel().tolist() == [0, image[0, 0, -1, 0]]
+
+
 def test_many_large_crops_are_shared_out_among_threads() -> None:
     image = np.random.default_rng(1).random((2, 40, 50, 3), np.float32)
     with tf.Graph().as_default(), tf.Session() as session:

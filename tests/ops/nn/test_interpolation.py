@@ -61,6 +61,14 @@ def test_large_images_are_shared_out_among_threads() -> None:
     np.testing.assert_array_equal(found.numpy(), formula(image, *grid))
 
 
+@pytest.mark.parametrize("size", [(1 << 24) + 4, (1 << 24) + 7, (1 << 25) + 3])
+def test_no_place_is_beyond_a_size_that_no_float32_holds(size: int) -> None:
+    for grid in ((False, False), (True, False), (False, True)):
+        found = weights(size, 1000, *grid)
+        assert found.lower.min() >= 0
+        assert max(found.lower.max(), found.upper.max()) < size
+
+
 def test_an_image_may_be_a_view() -> None:
     image = torch.arange(2 * 10 * 13 * 3, dtype=torch.float32).view(2, 10, 13, 3)
     turned = image.transpose(1, 2)

@@ -88,8 +88,10 @@ def _grid(start: Any, end: Any, size: int, wanted: int, divide_first: bool = Fal
         place = middle.float()[:, None]
     inside = (place >= 0) & (place <= size - 1)
     safe = torch.where(inside, place, torch.zeros_like(place))
-    lower, upper = safe.floor(), safe.ceil()
-    return Grid(safe, inside, lower.long(), upper.long(), safe - lower)
+    floor = safe.floor()
+    # A float32 that is not above a large size may still be one beyond it.
+    lower, upper = (each.long().clamp_(max=size - 1) for each in (floor, safe.ceil()))
+    return Grid(safe, inside, lower, upper, safe - floor)
 
 
 def _nearest(grid: Grid) -> Any:

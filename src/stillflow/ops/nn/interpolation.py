@@ -59,8 +59,9 @@ def weights(size: int, wanted: int, align_corners: bool, half_pixel_centers: boo
     place = np.arange(wanted, dtype=np.float32)
     place = (place + half) * scale - half if half_pixel_centers else place * scale
     floor = np.floor(place)
-    lower = np.clip(floor, 0, size - 1).astype(np.int64)
-    upper = np.minimum(np.ceil(place), size - 1).astype(np.int64)
+    # As integers: a float32 next to a large size may be one beyond it.
+    lower = np.clip(floor.astype(np.int64), 0, size - 1)
+    upper = np.minimum(np.ceil(place).astype(np.int64), size - 1)
     return Weights(lower, upper, place - floor)
 
 
