@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from stillflow.files import bundle_entry, crc32c
@@ -98,3 +100,18 @@ def test_many_entries_are_read_as_each_of_them() -> None:
     raws = odd_entries()
     for order in (raws, raws[::-1], raws[:7]):
         assert bundle_entry.decode_all(order) == list(map(alone, order))
+
+
+@pytest.mark.parametrize("offset", [0, 100, 1 << 40])
+def test_many_entries_are_made_as_one_is(either_way: str, offset: int) -> None:
+    shapes = [(), (0,), (3, 2), (3, 2), (1, 5000), (2, 0, 1)]
+    content = bytes(range(200)) * 101
+    content = content[: 4 * 5013]
+    made = bundle_entry.encode_all(1, shapes, offset, content)
+    start = 0
+    for shape, raw in zip(shapes, made, strict=True):
+        size = 4 * math.prod(shape)
+        crc = crc32c.crc32c(content[start : start + size])
+        assert raw == bundle_entry.encode(1, shape, offset + start, size, crc)
+        start += size
+    assert bundle_entry.encode_all(1, [], offset, b"") == []

@@ -29,6 +29,7 @@ from stillflow.files.v1_checkpoint import Saved, V1Reader
 
 RECORDED = Path(__file__).parent / "recorded" / "checkpoints"
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.usefixtures("either_way")
 WRONG = (errors.DataLossError, errors.NotFoundError, errors.InvalidArgumentError)
 
 

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stillflow.files import crc32c, varint
+from stillflow import native
+from stillflow.files import crc32c, tensor_types, varint
 from stillflow.files.tensor_slice import Shape, TensorSlice
 
 MAX_RANK = 254
@@ -71,6 +72,45 @@ def encode(number: int, shape: Shape, offset: int, size: int, crc: int) -> bytes
     result += _sized(size)
     masked = crc32c.mask(crc)
     return result + _CRC + masked.to_bytes(4, "little") if masked else result
+
+
+def encode_all(number: int, shapes: Sequence[Shape], offset: int, content: bytes) -> list[bytes]:
+    """As `encode` of each of many tensors of one type of numbers.
+
+    Args:
+      number: Their type.
+      shapes: Their shapes.
+      offset: Where the first of them lies.
+      content: The bytes of all of them, one after the other.
+    """
+    width = tensor_types.STORAGE[number].itemsize
+    sizes = [prod(shape) * width for shape in shapes]
+    assert sum(sizes) == len(content)
+    library = native.library() if shapes else None
+    if library is None:
+        return _encoded(number, shapes, offset, sizes, content)
+    heads = [_head(number, shape) for shape in shapes]
+    head_ends = np.cumsum(np.fromiter(map(len, heads), np.int64))
+    data, ends = np.array(sizes, np.int64), np.empty(len(sizes), np.int64)
+    out = np.empty(int(head_ends[-1]) + 27 * len(sizes), np.uint8)
+    library.encode_entries(
+        content, data.ctypes.data, len(sizes), offset, b"".join(heads), head_ends.ctypes.data,
+        out.ctypes.data, ends.ctypes.data,
+    )  # fmt: skip
+    text, stops = out.tobytes(), ends.tolist()
+    return [text[start:stop] for start, stop in zip([0, *stops], stops)]
+
+
+def _encoded(
+    number: int, shapes: Sequence[Shape], offset: int, sizes: Sequence[int], content: bytes
+) -> list[bytes]:
+    """The same without C."""
+    result, start = [], 0
+    for shape, size in zip(shapes, sizes):
+        crc = crc32c.crc32c(content[start : start + size])
+        result.append(encode(number, shape, offset + start, size, crc))
+        start += size
+    return result
 
 
 @lru_cache(1024)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,15 +115,11 @@ class BundleWriter:
           number: Their type in the `DataType` enum.
           content: The bytes of all of them, one after the other.
         """
-        start, offset = 0, self._file.size
-        width = tensor_types.STORAGE[number].itemsize
-        for key, shape in zip(keys, shapes, strict=True):
+        raws = bundle_entry.encode_all(number, shapes, self._file.size, content)
+        for key, raw in zip(keys, raws, strict=True):
             if key in self._entries or key in self._wholes:
                 raise _duplicate(key)
-            size = prod(shape) * width
-            crc = crc32c.crc32c(content[start : start + size])
-            self._entries[key] = bundle_entry.encode(number, shape, offset + start, size, crc)
-            start += size
+            self._entries[key] = raw
         self._file.append(content)
 
     def add_slice(

@@ -10,9 +10,13 @@ from __future__ import annotations
 
 import bisect
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from stillflow import native
 from stillflow.files import crc32c, snappy, varint
 from stillflow.files.failures import data_loss
 
@@ -93,16 +97,40 @@ class TableBuilder:
         """Adds an entry; ValueError if its key is not above the last one."""
         if self._last_key is not None:
             if key <= self._last_key:
-                raise ValueError(f"keys of a table must rise: {self._last_key!r}, {key!r}")
+                raise ValueError(_not_rising(self._last_key, key))
             if len(key) + len(value) >= 2 * _BLOCK_SIZE:
                 self._flush()
         if self._pending is not None:
-            self._index.add(_separator(self._last_key or b"", key), self._pending.encode())
-            self._pending = None
+            self._put_handle(key)
         self._last_key = key
         self._data.add(key, value)
         if self._data.is_full:
             self._flush()
+
+    def add_all(self, items: Sequence[tuple[bytes, bytes]]) -> None:
+        """As `add` of each of some entries, before any other."""
+        library = native.library() if items else None
+        if library is None:
+            for key, value in items:
+                self.add(key, value)
+            return
+        keys, values = zip(*items)
+        for last, key in pairwise(keys):
+            if key <= last:
+                raise ValueError(_not_rising(last, key))
+        ends = [np.cumsum(np.fromiter(map(len, each), np.int64)) for each in (keys, values)]
+        out = np.empty(int(ends[0][-1] + ends[1][-1]) + 34 * len(keys) + 8, np.uint8)
+        restarts, following = np.empty(len(keys), np.uint32), np.zeros((), np.int64)
+        texts = b"".join(keys), ends[0].ctypes.data, b"".join(values), ends[1].ctypes.data
+        while following < len(keys):
+            if self._pending is not None:
+                self._put_handle(keys[following])
+            size = library.build_block(
+                *texts, int(following), len(keys), _BLOCK_SIZE, restarts.ctypes.data,
+                out.ctypes.data, following.ctypes.data,
+            )  # fmt: skip
+            self._pending = self._write_block(out[:size].tobytes())
+            self._last_key = keys[following - 1]
 
     def finish(self) -> None:
         """Writes what is left, the index and the footer."""
@@ -113,6 +141,12 @@ class TableBuilder:
         index = self._write_block(self._index.finish())
         footer = properties.encode() + index.encode()
         self._write(footer.ljust(FOOTER_SIZE - 8, b"\0") + struct.pack("<Q", MAGIC))
+
+    def _put_handle(self, key: bytes) -> None:
+        """Puts the block that ends before this key into the index."""
+        assert self._pending is not None
+        self._index.add(_separator(self._last_key or b"", key), self._pending.encode())
+        self._pending = None
 
     def _flush(self) -> None:
         if self._data.size:
@@ -133,10 +167,13 @@ def build(items: Iterable[tuple[bytes, bytes]]) -> bytes:
     """The bytes of a table of these entries, in order."""
     parts: list[bytes] = []
     builder = TableBuilder(parts.append)
-    for key, value in items:
-        builder.add(key, value)
+    builder.add_all(list(items))
     builder.finish()
     return b"".join(parts)
+
+
+def _not_rising(last: bytes, key: bytes) -> str:
+    return f"keys of a table must rise: {last!r}, {key!r}"
 
 
 def _shared_length(a: bytes, b: bytes, guess: int = 0) -> int:

@@ -43,6 +43,8 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # name -> (result, argum
         _INT, (_POINTER, _POINTER, _INT, _POINTER, _POINTER, _POINTER, _INT)),
     "find_records": (_INT, (_POINTER, _INT, _POINTER, _INT, _POINTER)),
     "frame_records": (None, (_POINTER, _POINTER, _INT, _POINTER)),
+    "build_block": (_INT, (*4 * (_POINTER,), *3 * (_INT,), *3 * (_POINTER,))),
+    "encode_entries": (None, (*2 * (_POINTER,), *2 * (_INT,), *4 * (_POINTER,))),
     "check_pieces": (_INT, (*3 * (_POINTER,), _INT, _POINTER)),
     "copy_pieces": (None, (*3 * (_POINTER,), _INT, _POINTER)),
     "find_features": (
