@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 from types import ModuleType
 
@@ -15,14 +19,25 @@ from stillflow.files import record_frames
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "build_native.py"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def build_native() -> ModuleType:
     spec = importlib.util.spec_from_file_location("build_native", TOOL)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    if module.compiler() is None:
-        pytest.skip("no C compiler")
     return module
+
+
+@pytest.fixture(scope="module")
+def built(build_native, tmp_path_factory) -> Path:
+    """A copy of the sources, and the library built from them; a warning is an error."""
+    if build_native.compiler() is None:
+        pytest.skip("no C compiler")
+    folder = tmp_path_factory.mktemp("built") / "native"
+    shutil.copytree(native.FOLDER, folder, ignore=shutil.ignore_patterns(native.FILE))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build_native, "FLAGS", [*build_native.FLAGS, "-Werror"])
+        assert build_native.build(folder) == folder / native.FILE
+    return folder
 
 
 @pytest.fixture(autouse=True)
@@ -31,27 +46,38 @@ def fresh(monkeypatch):
     monkeypatch.setattr(native, "library", native.library.__wrapped__)
 
 
-def test_the_sources_build_without_a_warning(build_native, monkeypatch, tmp_path):
-    monkeypatch.setattr(build_native, "FLAGS", [*build_native.FLAGS, "-Werror"])
-    built = build_native.build(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == [built.name] == [native.FILE]
-
-
-def test_what_was_built_is_loaded(build_native, monkeypatch, tmp_path):
-    copy = tmp_path / "native"
-    shutil.copytree(native.FOLDER, copy)
-    build_native.build(copy)
-    monkeypatch.setattr(native, "FOLDER", copy)
+def test_what_was_built_is_loaded(built, monkeypatch):
+    monkeypatch.setattr(native, "FOLDER", built)
     assert native.library() is not None
 
 
-def test_a_library_of_other_sources_is_not_used(build_native, monkeypatch, tmp_path):
+def test_a_library_of_other_sources_is_not_used(built, monkeypatch, tmp_path):
     copy = tmp_path / "native"
-    shutil.copytree(native.FOLDER, copy)
-    build_native.build(copy)
+    shutil.copytree(built, copy)
     (copy / "threads.c").write_text("/* changed since */")
     monkeypatch.setattr(native, "FOLDER", copy)
     assert native.library() is None
+
+
+def test_every_loop_has_the_types_of_its_arguments():
+    sources = "".join(path.read_text() for path in native.FOLDER.glob("*.c"))
+    public = re.findall(r"^PUBLIC [a-z0-9_ ]+?[ *]([a-z0-9_]+)\(([^)]*)\)", sources, re.MULTILINE)
+    counts = {name: len(arguments.split(",")) for name, arguments in public}
+    assert counts == {name: len(types) for name, (_, types) in native._FUNCTIONS.items()}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="torch brings GNU's OpenMP on Linux")
+def test_loops_that_were_loaded_before_torch_run_on_its_threads():
+    program = """
+        from stillflow import native
+        library, given = native.library(), []
+        assert "torch" not in sys.modules
+        if library is not None:
+            library.use_threads_of = given.append
+            import stillflow.runtime.threads
+            assert [bool(function.value) for function in given] == [True]
+    """
+    subprocess.run([sys.executable, "-c", "import sys\n" + textwrap.dedent(program)], check=True)
 
 
 def test_it_can_be_switched_off(monkeypatch):

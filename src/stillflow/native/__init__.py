@@ -13,6 +13,7 @@ import os
 import sys
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 FOLDER = Path(__file__).resolve().parent
@@ -23,20 +24,23 @@ _POINTER, _INT, _DOUBLE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
 _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # name -> (result, arguments)
     "use_threads_of": (None, (_POINTER,)),
     "batch_norm_train": (
-        _INT, (_POINTER, _INT, _INT, _POINTER, _POINTER, _DOUBLE, _POINTER, _INT, *4 * (_POINTER,),
-               _INT)),
+        _INT,
+        (_POINTER, _INT, _INT, _POINTER, _POINTER, _DOUBLE, _POINTER, _INT, *4 * (_POINTER,), _INT),
+    ),
     "batch_norm_gradient": (
-        _INT, (*3 * (_POINTER,), _INT, _INT, *3 * (_POINTER,), _DOUBLE, *3 * (_POINTER,), _INT)),
+        _INT,
+        (*3 * (_POINTER,), _INT, _INT, *3 * (_POINTER,), _DOUBLE, *3 * (_POINTER,), _INT),
+    ),
     "dense_cross_entropy": (None, (_POINTER, _POINTER, _INT, _INT, _POINTER, _POINTER)),
     "add_bias_relu": (_INT, (_POINTER, _INT, _INT, _POINTER, _POINTER, _INT)),
     "relu_gradient_of_sum": (None, (*3 * (_POINTER,), _INT, _POINTER, _INT)),
     "bias_relu_gradient": (_INT, (_POINTER, _POINTER, _INT, _INT, _POINTER, _POINTER, _INT)),
     "sparse_cross_entropy": (_INT, (_POINTER, _POINTER, *3 * (_INT,), _POINTER, _POINTER)),
-    "next_marker": (_INT, (_POINTER, _INT, _INT)),
-    "weighted_sums": (None, (_POINTER, *4 * (_INT,), *2 * (_POINTER,), _INT)),
     "transpose_matrix": (None, (_POINTER, _INT, _INT, _POINTER, _INT)),
     "max_pool": (None, (*4 * (_POINTER,), _INT)),
     "max_pool_gradient": (None, (*4 * (_POINTER,), _INT)),
+    "next_marker": (_INT, (_POINTER, _INT, _INT)),
+    "weighted_sums": (None, (_POINTER, *4 * (_INT,), *2 * (_POINTER,), _INT)),
     "resize_bilinear": (None, (_POINTER, *4 * (_INT,), _POINTER, _INT, *3 * (_POINTER,), _INT)),
     "resize_bilinear_gradient": (None, (_POINTER, *4 * (_INT,), *3 * (_POINTER,), _INT)),
     "histograms_float32": (
@@ -48,7 +52,9 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # name -> (result, argum
     "check_pieces": (_INT, (*3 * (_POINTER,), _INT, _POINTER)),
     "copy_pieces": (None, (*3 * (_POINTER,), _INT, _POINTER)),
     "find_features": (
-        _INT, (*2 * (_POINTER,), _INT, *2 * (_POINTER,), _INT, _POINTER, _INT, *2 * (_POINTER,))),
+        _INT,
+        (*2 * (_POINTER,), _INT, *2 * (_POINTER,), _INT, _POINTER, _INT, *2 * (_POINTER,)),
+    ),
     "count_values": (None, (*3 * (_POINTER,), *2 * (_INT,), _POINTER)),
     "read_values": (_INT, (*3 * (_POINTER,), *2 * (_INT,), *2 * (_POINTER,))),
     "sparse_indices": (None, (_POINTER, _INT, _INT, _POINTER)),
@@ -56,7 +62,7 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # name -> (result, argum
 
 
 @functools.cache
-def library() -> ctypes.CDLL | None:
+def library() -> SimpleNamespace | None:
     """The loops, or None where they were not built, are of other sources or are not wanted.
 
     Every call releases the interpreter while it runs. Arguments are addresses, sizes and numbers:
@@ -71,11 +77,12 @@ def library() -> ctypes.CDLL | None:
     expected = fingerprint()
     if expected and ctypes.c_uint32.in_dll(loaded, "fingerprint").value != expected:
         return None
+    functions = SimpleNamespace()  # of a name that is not in the table nothing is known: no call
     for name, (result, arguments) in _FUNCTIONS.items():
         function = getattr(loaded, name)
         function.restype, function.argtypes = result, arguments
-    _share_threads(loaded)
-    return loaded
+        setattr(functions, name, function)
+    return functions
 
 
 def fingerprint() -> int:
@@ -86,14 +93,17 @@ def fingerprint() -> int:
     return result
 
 
-def _share_threads(loaded: ctypes.CDLL) -> None:
-    """Lets loops run on the threads that torch has; without torch or its OpenMP they run on one."""
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.__file__:
+def share_threads(package: Path) -> None:
+    """Lets loops run on the threads of an OpenMP runtime; before that they run on one.
+
+    Args:
+      package: the folder of torch, which brings the runtime with it on Linux.
+    """
+    functions = library()
+    if functions is None:
         return
-    package = Path(torch.__file__).parent
     for folder in (package / "lib", package.parent / "torch.libs"):
         for path in folder.glob("libgomp*.so*"):
             runtime = ctypes.CDLL(str(path))
-            loaded.use_threads_of(ctypes.cast(runtime.GOMP_parallel, ctypes.c_void_p))
+            functions.use_threads_of(ctypes.cast(runtime.GOMP_parallel, ctypes.c_void_p))
             return

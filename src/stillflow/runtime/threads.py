@@ -10,12 +10,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from math import inf, prod
+from pathlib import Path
 from typing import Any
 
 import torch
 
+from stillflow import native
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.facts import Facts
+
+native.share_threads(Path(torch.__file__).parent)
 
 # Up to this many nanoseconds of one thread, a second one is not worth waiting for.
 _LITTLE = 300_000
