@@ -97,12 +97,6 @@ static void measure(void *data, int64_t number) {
         count_many(all, task->first, last < all->size ? last : all->size);
 }
 
-static uint8_t *put_varint(uint8_t *out, uint64_t value) {
-    for (; value >= 0x80; value >>= 7) *out++ = (uint8_t)value | 0x80;
-    *out++ = (uint8_t)value;
-    return out;
-}
-
 static uint8_t *put_double(uint8_t *out, double value) {
     memcpy(out, &value, sizeof value);
     return out + sizeof value;

@@ -47,6 +47,13 @@ static inline void store64(uint8_t *out, uint64_t value) {
     memcpy(out, &value, sizeof value);
 }
 
+/* Writes an integer with seven bits in a byte, the lowest first; returns where it ends. */
+static inline uint8_t *put_varint(uint8_t *out, uint64_t value) {
+    for (; value >= 0x80; value >>= 7) *out++ = (uint8_t)value | 0x80;
+    *out++ = (uint8_t)value;
+    return out;
+}
+
 /* The checksum of some bytes in the form in which files keep it. */
 uint32_t masked_crc32c(const uint8_t *data, int64_t size);
 

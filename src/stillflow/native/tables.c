@@ -2,12 +2,6 @@
    of tensors, src/stillflow/files/bundle_entry.py. */
 #include "native.h"
 
-static inline uint8_t *put_varint(uint8_t *out, uint64_t value) {
-    for (; value > 127; value >>= 7) *out++ = (uint8_t)value | 128;
-    *out++ = (uint8_t)value;
-    return out;
-}
-
 static inline uint8_t *put(uint8_t *out, const uint8_t *data, int64_t size) {
     memcpy(out, data, (size_t)size);
     return out + size;
