@@ -28,6 +28,7 @@ from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.math.binary import subtract
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.matmul import matmul
+from stillflow.ops.nn import loops
 from stillflow.ops.nn.softmax import log_softmax, softmax
 from stillflow.ops.samples import Bad, Sample
 from stillflow.util.deprecation import deprecated, deprecated_args
@@ -45,11 +46,10 @@ def _is_small(features: Any, labels: Any) -> bool:
     """Whether calling torch's kernels would take longer than a loop over all numbers."""
     return (
         features.numel() <= _SMALL
-        and features.dtype is torch.float32
-        and features.is_cpu and labels.is_cpu
-        and features.is_contiguous() and labels.is_contiguous()
-        and native.library() is not None
-    )  # fmt: skip
+        and labels.is_cpu
+        and labels.is_contiguous()
+        and loops.take(features)
+    )
 
 
 def _small_cross_entropy(features: Any, labels: Any) -> tuple[Any, Any]:

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from stillflow import native
 from stillflow.graph import dims
 from stillflow.graph.lazy import torch
-from stillflow.ops.nn.native_norm import is_plain
+from stillflow.ops.nn import loops
 
 if TYPE_CHECKING:
     from stillflow.ops.nn.pool_kernels import PoolGeometry
@@ -26,13 +25,12 @@ _MOST = 256  # places of a window that a byte tells apart
 def applies(image: Any, geometry: PoolGeometry) -> bool:
     """Whether there is a loop for an image and a window."""
     return (
-        is_plain(image)
-        and geometry.is_channels_last
+        geometry.is_channels_last
         and image.ndim == 4
         and math.prod(geometry.window) <= _MOST
         and bool(image.numel())
         and 0 not in _windows(image.shape, geometry)[1]
-        and native.library() is not None
+        and loops.take(image)
     )
 
 
@@ -51,10 +49,8 @@ def max_pool(image: Any, geometry: PoolGeometry, with_places: bool) -> tuple[Any
     windows, shape = _windows(image.shape, geometry)
     maxima = image.new_empty(shape)
     places = image.new_empty(shape, dtype=torch.uint8) if with_places else None
-    native.library().max_pool(  # type: ignore[union-attr]
-        windows, image.data_ptr(), maxima.data_ptr(),
-        None if places is None else places.data_ptr(), torch.get_num_threads(),
-    )  # fmt: skip
+    loops.call("max_pool", windows, image.data_ptr(), maxima.data_ptr(),
+               None if places is None else places.data_ptr())  # fmt: skip
     return maxima, places
 
 
@@ -71,7 +67,6 @@ def max_pool_gradient(image: Any, grad: Any, places: Any, geometry: PoolGeometry
             f"{dims.to_string(tuple(grad.shape))}"
         )
     grad, result = grad.to(image).contiguous(), torch.empty_like(image)
-    native.library().max_pool_gradient(  # type: ignore[union-attr]
-        windows, grad.data_ptr(), places.data_ptr(), result.data_ptr(), torch.get_num_threads()
-    )
+    loops.call("max_pool_gradient", windows, grad.data_ptr(), places.data_ptr(),
+               result.data_ptr())  # fmt: skip
     return result

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from stillflow import native
 from stillflow.graph.lazy import aten, torch
-from stillflow.ops.nn import native_norm
+from stillflow.ops.nn import loops
 
 
 def add_relu(x: Any, bias: Any) -> Any:
     """`relu(x + bias)`: a number is added to each of the last dimension."""
-    if not _applies((x,), (bias,)):
+    if not loops.take_channels((x,), (bias,)):
         return torch.relu_(torch.add(x, bias))
     return _added(x, bias, torch.empty_like(x))
 
 
 def add_relu_(x: Any, bias: Any) -> Any:
     """`add_relu`, into the memory of `x`."""
-    return _added(x, bias, x) if _applies((x,), (bias,)) else x.add_(bias).relu_()
+    return _added(x, bias, x) if loops.take_channels((x,), (bias,)) else x.add_(bias).relu_()
 
 
 def relu_gradients(grad: Any, result: Any, _: int = 0) -> tuple[Any, Any]:
     """The gradients of `add_relu`, given its result, for `x` and for `bias`."""
-    if not _applies((grad, result)):
+    if not loops.take_channels((grad, result)):
         passed = aten.threshold_backward.default(grad, result, 0)
         return passed, passed.flatten(0, -2).sum(0)
     return _passed(grad, result, torch.empty_like(grad))
@@ -32,7 +30,7 @@ def relu_gradients(grad: Any, result: Any, _: int = 0) -> tuple[Any, Any]:
 
 def relu_gradients_(grad: Any, result: Any, _: int = 0) -> tuple[Any, Any]:
     """`relu_gradients`, the first of them in the memory of `grad`."""
-    if not _applies((grad, result)):
+    if not loops.take_channels((grad, result)):
         passed = aten.threshold_backward.grad_input(grad, result, 0, grad_input=grad)
         return passed, passed.flatten(0, -2).sum(0)
     return _passed(grad, result, grad)
@@ -49,35 +47,24 @@ def gradient_of_sum_(one: Any, other: Any, result: Any) -> Any:
 
 
 def _gradient_of_sum(one: Any, other: Any, result: Any, out: Any) -> Any:
-    if not _applies((one, other, result)):
+    if not (one.shape == other.shape == result.shape and loops.take(one, other, result)):
         return aten.threshold_backward.default(torch.add(one, other, out=out), result, 0)
     out = torch.empty_like(one) if out is None else out
-    library: Any = native.library()
-    library.relu_gradient_of_sum(
-        one.data_ptr(), other.data_ptr(), result.data_ptr(), one.numel(), out.data_ptr(),
-        torch.get_num_threads())
+    loops.call("relu_gradient_of_sum", one.data_ptr(), other.data_ptr(), result.data_ptr(),
+               one.numel(), out.data_ptr())  # fmt: skip
     return out
-
-
-def _applies(images: Sequence[Any], vectors: Sequence[Any] = ()) -> bool:
-    return images[0].numel() > 0 and native_norm.applies(images, vectors)
 
 
 def _added(x: Any, bias: Any, out: Any) -> Any:
     channels = bias.shape[0]
-    _call("add_bias_relu", x.data_ptr(), x.numel() // channels, channels, bias.data_ptr(),
-          out.data_ptr())  # fmt: skip
+    loops.call("add_bias_relu", x.data_ptr(), x.numel() // channels, channels, bias.data_ptr(),
+               out.data_ptr())  # fmt: skip
     return out
 
 
 def _passed(grad: Any, result: Any, out: Any) -> tuple[Any, Any]:
     channels = grad.shape[-1]
     dbias = grad.new_empty(channels)
-    _call("bias_relu_gradient", grad.data_ptr(), result.data_ptr(), grad.numel() // channels,
-          channels, out.data_ptr(), dbias.data_ptr())  # fmt: skip
+    loops.call("bias_relu_gradient", grad.data_ptr(), result.data_ptr(), grad.numel() // channels,
+               channels, out.data_ptr(), dbias.data_ptr())  # fmt: skip
     return out, dbias
-
-
-def _call(name: str, *arguments: Any) -> None:
-    if getattr(native.library(), name)(*arguments, torch.get_num_threads()):
-        raise MemoryError(f"{name}: no memory for a row")

@@ -1,0 +1,50 @@
+"""What the loops in C can take, and calling them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stillflow import native
+from stillflow.graph.lazy import torch
+
+_MOST = 4096  # channels: the loops keep a few rows on the stack
+
+
+def take(*tensors: Any) -> bool:
+    """Whether the loops are there for tensors: contiguous float32 in the memory of the host.
+
+    While torch.compile looks at a step there is no memory yet, and none can be taken.
+    """
+    return (
+        native.library() is not None
+        and all(
+            tensor.dtype is torch.float32 and tensor.is_cpu and tensor.is_contiguous()
+            for tensor in tensors
+        )
+        and not torch.compiler.is_compiling()
+    )
+
+
+def take_channels(images: Sequence[Any], vectors: Sequence[Any] = ()) -> bool:
+    """The same for images of one shape, not empty, and vectors of a number per channel."""
+    shape = images[0].shape
+    channels = shape[-1:]
+    return (
+        images[0].numel() > 0
+        and bool(channels)
+        and channels[0] <= _MOST
+        and all(image.shape == shape for image in images)
+        and all(vector.shape == channels for vector in vectors)
+        and take(*images, *vectors)
+    )
+
+
+def call(name: str, *arguments: Any) -> None:
+    """Calls a loop on as many threads as torch has.
+
+    Raises:
+      MemoryError: if it says that there is none for what it notes in between.
+    """
+    if getattr(native.library(), name)(*arguments, torch.get_num_threads()):
+        raise MemoryError(f"{name}: no memory for intermediate sums")
