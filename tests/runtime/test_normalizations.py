@@ -124,3 +124,15 @@ def test_a_branch_that_reads_a_variable_sees_what_is_assigned_before(use_resourc
     with tf.control_dependencies([change]):
         out = tf.nn.relu(y + variable.read_value())
     assert run(out, {x: image(4, 3, 2, 5)}).min() > 50
+
+
+def test_a_gradient_that_nobody_else_needs_is_written_over():
+    x = tf.placeholder(tf.float32, [8, 16, 16, 8])
+    y, _, _ = normalized(x, 8)
+    way = image(8, 16, 16, 8, seed=3)
+    hidden = tf.square(y)
+    feeds = {x: image(8, 16, 16, 8)}
+    wanted = tf.gradients(hidden, [x, y], way)
+    both = run(wanted, feeds)  # here the gradient of y is given back
+    np.testing.assert_allclose(run(wanted[0], feeds), both[0], rtol=1e-6)
+    np.testing.assert_allclose(both[1], 2 * run(y, feeds) * way, rtol=1e-5, atol=1e-6)

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from stillflow.ops.nn import native_relu
+from stillflow.ops.nn import batch_norm, native_relu
 from stillflow.runtime.steps import Memory, Name, Step
 
 aten = torch.ops.aten
@@ -31,6 +31,7 @@ _IN_PLACE: dict[Any, tuple[Any, bool]] = {
     aten.threshold_backward.default: ("threshold_backward", False),
     aten.tanh_backward.default: ("tanh_backward", False),
     aten.sigmoid_backward.default: ("sigmoid_backward", False),
+    batch_norm.backward: (batch_norm.backward_, False),
     native_relu.add_relu: (native_relu.add_relu_, False),
     native_relu.relu_gradients: (native_relu.relu_gradients_, False),
     native_relu.gradient_of_sum: (native_relu.gradient_of_sum_, False),

@@ -135,15 +135,20 @@ def fused_batch_norm_kernel(node: Node) -> Any:
 
 def backward(
     grad: Any, x: Any, scale: Any, mean: Any, variance: Any, epsilon: float, first: bool,
-    training: bool, relu: Any = None,
+    training: bool, relu: Any = None, into: Any = None,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """The gradients; of a ReLU that followed, too, if `relu` is what that gave."""
+    """The gradients; of a ReLU that followed, too, if `relu` is what that gave.
+
+    Args:
+      into: memory for the first of them, which may be that of `grad`; it is not always taken.
+    """
     count = 0 if training else scale.numel()
     rest = scale.new_zeros(count), scale.new_zeros(count)
     images = (x, grad) if relu is None else (x, grad, relu)
     plain = training and not first and bool(x.numel())
     if plain and loops.take_channels(images, (scale, mean, variance)):
-        found = native_norm.gradient(grad, relu, x, scale, mean, variance, epsilon)
+        into = torch.empty_like(x) if into is None else into
+        found = native_norm.gradient(grad, relu, x, scale, mean, variance, epsilon, into)
         return (*found, *rest)
     if relu is not None:
         grad = aten.threshold_backward.default(grad, relu, 0)
@@ -162,6 +167,11 @@ def backward(
     else:
         dx, dscale, doffset = torch.empty_like(x), torch.zeros_like(scale), torch.zeros_like(scale)
     return (_back(dx, first), dscale, doffset, *rest)
+
+
+def backward_(grad: Any, *others: Any) -> tuple[Any, ...]:
+    """`backward`, the first result in the memory of `grad` where that saves any."""
+    return backward(grad, *others, into=grad)
 
 
 def fused_batch_norm_grad_kernel(node: Node) -> Any:

@@ -37,7 +37,7 @@ def train(
 
 
 def gradient(
-    grad: Any, relu: Any, x: Any, scale: Any, mean: Any, variance: Any, epsilon: float
+    grad: Any, relu: Any, x: Any, scale: Any, mean: Any, variance: Any, epsilon: float, result: Any
 ) -> tuple[Any, Any, Any]:
     """The gradients of `train` for image, scale and offset.
 
@@ -45,8 +45,8 @@ def gradient(
       grad: of the result.
       relu: the result, if `grad` is to pass only where that is above 0; otherwise None.
       mean, variance: as `train` found them; the variance biased.
+      result: receives the gradient for the image; may be `grad`.
     """
-    result = torch.empty_like(x)
     dscale, doffset = torch.empty_like(scale), torch.empty_like(scale)
     channels = x.shape[-1]
     loops.call(
