@@ -21,8 +21,9 @@ NAMES = {"win32": "stillflow_native.dll", "darwin": "stillflow_native.dylib"}
 FILE = NAMES.get(sys.platform, "stillflow_native.so")
 
 _POINTER, _INT, _DOUBLE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
-_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # name -> (result, arguments)
-    "use_threads_of": (None, (_POINTER,)),
+_Types = dict[str, tuple[Any, tuple[Any, ...]]]  # name -> (result, arguments)
+# Loops that other Python threads can run beside.
+_LONG: _Types = {
     "batch_norm_train": (
         _INT,
         (_POINTER, _INT, _INT, _POINTER, _POINTER, _DOUBLE, _POINTER, _INT, *4 * (_POINTER,), _INT),
@@ -31,26 +32,24 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # name -> (result, argum
         _INT,
         (*3 * (_POINTER,), _INT, _INT, *3 * (_POINTER,), _DOUBLE, *3 * (_POINTER,), _INT),
     ),
-    "dense_cross_entropy": (None, (_POINTER, _POINTER, _INT, _INT, _POINTER, _POINTER)),
-    "add_bias_relu": (_INT, (_POINTER, _INT, _INT, _POINTER, _POINTER, _INT)),
-    "relu_gradient_of_sum": (None, (*3 * (_POINTER,), _INT, _POINTER, _INT)),
-    "bias_relu_gradient": (_INT, (_POINTER, _POINTER, _INT, _INT, _POINTER, _POINTER, _INT)),
-    "sparse_cross_entropy": (_INT, (_POINTER, _POINTER, *3 * (_INT,), _POINTER, _POINTER)),
-    "transpose_matrix": (None, (_POINTER, _INT, _INT, _POINTER, _INT)),
-    "max_pool": (None, (*4 * (_POINTER,), _INT)),
-    "max_pool_gradient": (None, (*4 * (_POINTER,), _INT)),
-    "next_marker": (_INT, (_POINTER, _INT, _INT)),
-    "weighted_sums": (None, (_POINTER, *4 * (_INT,), *2 * (_POINTER,), _INT)),
     "resize_bilinear": (None, (_POINTER, *4 * (_INT,), _POINTER, _INT, *3 * (_POINTER,), _INT)),
     "resize_bilinear_gradient": (None, (_POINTER, *4 * (_INT,), *3 * (_POINTER,), _INT)),
-    "histograms_float32": (
-        _INT, (_POINTER, _POINTER, _INT, _POINTER, _POINTER, _POINTER, _INT)),
-    "find_records": (_INT, (_POINTER, _INT, _POINTER, _INT, _POINTER)),
-    "frame_records": (None, (_POINTER, _POINTER, _INT, _POINTER)),
-    "build_block": (_INT, (*4 * (_POINTER,), *3 * (_INT,), *3 * (_POINTER,))),
-    "encode_entries": (None, (*2 * (_POINTER,), *2 * (_INT,), *4 * (_POINTER,))),
+    "weighted_sums": (None, (_POINTER, *4 * (_INT,), *2 * (_POINTER,), _INT)),
+    "histograms_float32": (_INT, (*2 * (_POINTER,), _INT, *3 * (_POINTER,), _INT)),
+    "max_pool": (None, (*4 * (_POINTER,), _INT)),
+    "max_pool_gradient": (None, (*4 * (_POINTER,), _INT)),
     "check_pieces": (_INT, (*3 * (_POINTER,), _INT, _POINTER)),
     "copy_pieces": (None, (*3 * (_POINTER,), _INT, _POINTER)),
+    "add_bias_relu": (_INT, (_POINTER, _INT, _INT, _POINTER, _POINTER, _INT)),
+    "bias_relu_gradient": (_INT, (_POINTER, _POINTER, _INT, _INT, _POINTER, _POINTER, _INT)),
+    "relu_gradient_of_sum": (None, (*3 * (_POINTER,), _INT, _POINTER, _INT)),
+    "transpose_matrix": (None, (_POINTER, _INT, _INT, _POINTER, _INT)),
+}
+# Loops so short that they keep the interpreter's lock: to get it back may take milliseconds.
+_SHORT: _Types = {
+    "use_threads_of": (None, (_POINTER,)),
+    "dense_cross_entropy": (None, (_POINTER, _POINTER, _INT, _INT, _POINTER, _POINTER)),
+    "sparse_cross_entropy": (_INT, (_POINTER, _POINTER, *3 * (_INT,), _POINTER, _POINTER)),
     "find_features": (
         _INT,
         (*2 * (_POINTER,), _INT, *2 * (_POINTER,), _INT, _POINTER, _INT, *2 * (_POINTER,)),
@@ -58,20 +57,26 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {  # name -> (result, argum
     "count_values": (None, (*3 * (_POINTER,), *2 * (_INT,), _POINTER)),
     "read_values": (_INT, (*3 * (_POINTER,), *2 * (_INT,), *2 * (_POINTER,))),
     "sparse_indices": (None, (_POINTER, _INT, _INT, _POINTER)),
+    "next_marker": (_INT, (_POINTER, _INT, _INT)),
+    "find_records": (_INT, (_POINTER, _INT, _POINTER, _INT, _POINTER)),
+    "frame_records": (None, (_POINTER, _POINTER, _INT, _POINTER)),
+    "build_block": (_INT, (*4 * (_POINTER,), *3 * (_INT,), *3 * (_POINTER,))),
+    "encode_entries": (None, (*2 * (_POINTER,), *2 * (_INT,), *4 * (_POINTER,))),
 }
+_FUNCTIONS = {**_LONG, **_SHORT}
 
 
 @functools.cache
 def library() -> SimpleNamespace | None:
     """The loops, or None where they were not built, are of other sources or are not wanted.
 
-    Every call releases the interpreter while it runs. Arguments are addresses, sizes and numbers:
-    that the memory is there, long enough and contiguous is the caller's to see to.
+    Arguments are addresses, sizes and numbers: that the memory is there, long enough and
+    contiguous is the caller's to see to.
     """
     if os.environ.get("STILLFLOW_NATIVE") == "0":
         return None
     try:
-        loaded = ctypes.CDLL(str(FOLDER / FILE))
+        loaded, held = ctypes.CDLL(str(FOLDER / FILE)), ctypes.PyDLL(str(FOLDER / FILE))
     except OSError:
         return None
     expected = fingerprint()
@@ -79,7 +84,7 @@ def library() -> SimpleNamespace | None:
         return None
     functions = SimpleNamespace()  # of a name that is not in the table nothing is known: no call
     for name, (result, arguments) in _FUNCTIONS.items():
-        function = getattr(loaded, name)
+        function = getattr(held if name in _SHORT else loaded, name)
         function.restype, function.argtypes = result, arguments
         setattr(functions, name, function)
     return functions

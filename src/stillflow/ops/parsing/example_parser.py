@@ -20,7 +20,7 @@ from stillflow.ops.parsing.wire import Block
 
 # From so many features in a batch on it pays to decode them together, where they have no more bytes
 # than this on average: long ones are copied faster one by one. In C sooner than without.
-MANY_IN_C, SHORT_IN_C = 32, 1 << 14
+MANY_IN_C, SHORT_IN_C = 192, 1 << 14
 MANY, SHORT = 512, 64
 MANY_EXAMPLES = 24
 
