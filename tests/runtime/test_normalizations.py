@@ -136,3 +136,17 @@ def test_a_gradient_that_nobody_else_needs_is_written_over():
     both = run(wanted, feeds)  # here the gradient of y is given back
     np.testing.assert_allclose(run(wanted[0], feeds), both[0], rtol=1e-6)
     np.testing.assert_allclose(both[1], 2 * run(y, feeds) * way, rtol=1e-5, atol=1e-6)
+
+
+def test_a_gradient_that_reads_a_variable_is_the_one_before_its_change():
+    x = tf.placeholder(tf.float32, [4, 3, 2, 5])
+    way = tf.Variable(np.ones([4, 3, 2, 5], "f"), use_resource=False)
+    y, _, _ = normalized(x)
+    (passed,) = tf.gradients(tf.nn.relu(y), y, way)
+    with tf.control_dependencies([passed]):
+        change = way.assign(100 * tf.ones([4, 3, 2, 5]))
+    with tf.control_dependencies([change]):
+        later = tf.identity(x)
+    feeds = {x: image(4, 3, 2, 5)}
+    (wanted,) = tf.gradients(y, x, passed)
+    np.testing.assert_allclose(run([wanted, later], feeds)[0], run(wanted, feeds), rtol=1e-6)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from stillflow.ops.nn import bias, native_relu
-from stillflow.runtime.steps import Name, Step
+from stillflow.runtime.steps import Name, Step, count_uses, one_step
 
 _RELU_GRAD = torch.ops.aten.threshold_backward.default
 
@@ -21,7 +20,7 @@ def join_activations(steps: Sequence[Step], kept: Sequence[str]) -> list[Step]:
       steps: in the order in which they run.
       kept: names that the plan gives back.
     """
-    uses = Counter([*kept, *(name for step in steps for name in step.inputs)])
+    uses = count_uses(steps, kept)
     makers: dict[str, int] = {}
     result: list[Step | None] = list(steps)
     for number, step in enumerate(steps):
@@ -34,8 +33,8 @@ def join_activations(steps: Sequence[Step], kept: Sequence[str]) -> list[Step]:
                 pair = _after_addition(maker, step, place, makers)
             elif maker.function is _RELU_GRAD and maker.arguments[2] == 0 and _sums_rows(step):
                 outputs = [*maker.outputs, *step.outputs]
-                pair = _one_step(
-                    maker, step, outputs, native_relu.relu_gradients, maker.arguments)
+                pair = one_step(
+                    [maker, step], outputs, native_relu.relu_gradients, maker.arguments[:2])
             if pair is not None:  # where the first stands: what it takes may change after it
                 result[place], result[number] = pair, None
                 makers.update(dict.fromkeys(step.outputs, place))
@@ -54,15 +53,15 @@ def _after_addition(
         arguments = _image_and_bias(addition)
         if arguments is None:
             return None
-        return _one_step(addition, step, step.outputs, native_relu.add_relu, arguments)
+        return one_step([addition, step], step.outputs, native_relu.add_relu, arguments)
     left, right = (tensor._dims for tensor in addition.op._inputs[:2])
     if step.function is not _RELU_GRAD or step.arguments[2] != 0 or left != right or not left:
         return None
     shown = step.arguments[1]
     if not isinstance(shown, Name) or makers.get(shown, place) >= place:
         return None
-    return _one_step(addition, step, step.outputs, native_relu.gradient_of_sum,
-                     [*addition.arguments, shown])  # fmt: skip
+    return one_step([addition, step], step.outputs, native_relu.gradient_of_sum,
+                    [*addition.arguments, shown])  # fmt: skip
 
 
 def _image_and_bias(step: Step) -> list[Any] | None:
@@ -87,12 +86,3 @@ def _sums_rows(step: Step) -> bool:
         return False
     _, axes, keeps = step.arguments
     return keeps is False and axes == list(range(len(dims) - 1)) != []
-
-
-def _one_step(
-    step: Step, other: Step, outputs: list[str], function: Any, arguments: list[Any]
-) -> Step:
-    names = [str(each) for each in arguments if isinstance(each, Name)]
-    result = Step("call", step.op, outputs, names, step.guard, function, arguments)
-    result.joined = [op for op in (*step.joined, other.op, *other.joined) if op is not None]
-    return result

@@ -9,7 +9,7 @@ from stillflow import errors
 from stillflow.graph.operation import Operation
 from stillflow.ops.summary import numbers
 from stillflow.runtime.failures import as_op_error
-from stillflow.runtime.steps import Name, Step
+from stillflow.runtime.steps import Step, one_step
 
 
 def join_histograms(steps: Sequence[Step]) -> list[Step]:
@@ -17,11 +17,12 @@ def join_histograms(steps: Sequence[Step]) -> list[Step]:
     result: list[Step] = []
     waiting: list[Step] = []
     for step in steps:
-        joins = _is_histogram(step) and (not waiting or waiting[0].guard == step.guard)
-        if waiting and not joins and (_is_histogram(step) or _ends(step, waiting)):
+        waits = _is_histogram(step)
+        ends = waiting[0].guard != step.guard if waits and waiting else _ends(step, waiting)
+        if waiting and ends:
             result.append(_joined(waiting))
             waiting = []
-        (waiting if _is_histogram(step) else result).append(step)
+        (waiting if waits else result).append(step)
     return [*result, _joined(waiting)] if waiting else result
 
 
@@ -42,18 +43,12 @@ def _ends(step: Step, waiting: Sequence[Step]) -> bool:
 
 
 def _joined(waiting: Sequence[Step]) -> Step:
-    first, *others = waiting
-    if not others:
-        return first
+    if len(waiting) == 1:
+        return waiting[0]
     ops = [step.op for step in waiting if step.op is not None]
+    outputs = [name for step in waiting for name in step.outputs]
     arguments = [argument for step in waiting for argument in step.arguments]
-    result = Step(
-        "call", first.op, [name for step in waiting for name in step.outputs],
-        [str(each) for each in arguments if isinstance(each, Name)], first.guard,
-        _summarize(ops), arguments,
-    )  # fmt: skip
-    result.joined = ops[1:]
-    return result
+    return one_step(waiting, outputs, _summarize(ops), arguments)
 
 
 def _summarize(ops: Sequence[Operation]) -> Callable[..., list[Any]]:

@@ -13,7 +13,7 @@ from stillflow.ops.nn import convolution, pool_kernels
 from stillflow.ops.training.cards import GroupedUpdate
 from stillflow.runtime.histograms import join_histograms
 from stillflow.runtime.restores import join_restores
-from stillflow.runtime.steps import Guard, Name, Step
+from stillflow.runtime.steps import Guard, Name, Step, one_step
 
 
 def join(steps: list[Step]) -> list[Step]:
@@ -44,13 +44,7 @@ class _Updates:
         grads = [step.arguments[function.gradient] for step in self.steps]
         shared = [first.arguments[i] for i in function.shared]
         arguments = [*buffers, *grads, *shared]
-        result = Step(
-            "call", first.op, [], [str(a) for a in arguments if isinstance(a, Name)], first.guard,
-            function.joined(len(self.steps)), arguments,
-        )  # fmt: skip
-        result.writes = [buffer for step in self.steps for buffer in step.writes]
-        _, *result.joined = [op for step in self.steps for op in (step.op, *step.joined) if op]
-        return result
+        return one_step(self.steps, [], function.joined(len(self.steps)), arguments)
 
 
 def _join_updates(steps: list[Step]) -> list[Step]:
@@ -130,12 +124,8 @@ def _one_call(first: Step, second: Step) -> Step | None:
     image_name, _, filter_sizes, _ = filter_step.arguments
     del image_sizes, filter_sizes  # the same geometry means the same sizes
     arguments = [image_name, filter_name, grad, geometry]
-    names = [str(a) for a in arguments if isinstance(a, Name)]
     outputs = [image_step.outputs[0], filter_step.outputs[0]]
-    both = convolution.both_gradients
-    result = Step("call", first.op, outputs, names, first.guard, both, arguments)
-    result.joined = [second.op] if second.op is not None else []
-    return result
+    return one_step([first, second], outputs, convolution.both_gradients, arguments)
 
 
 def _share_maxima(steps: list[Step]) -> None:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from stillflow.graph import dtypes
-from stillflow.runtime.steps import Name, Step, Value
+from stillflow.runtime.steps import Name, Step, Value, count_uses
 
 _RESIZES = frozenset(("ResizeArea", "ResizeBicubic", "ResizeBilinear"))
 # All of their values are float32 numbers.
@@ -30,7 +30,7 @@ def resize_integers(
     resizes = [step for step in steps if step.op is not None and step.op.type in _RESIZES]
     if not resizes:
         return steps
-    uses = Counter([name for step in steps for name in step.inputs])
+    uses = count_uses(steps)
     uses.update(fetched)
     makers = {name: step for step in steps for name in step.outputs}
     needless = []

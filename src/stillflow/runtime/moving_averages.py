@@ -6,14 +6,13 @@ as it joins those of an optimizer.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
 from stillflow.ops.training.cards import GroupedUpdate
-from stillflow.runtime.steps import Name, Step
+from stillflow.runtime.steps import Name, Step, count_uses, one_step
 
 _ASSIGNMENTS = frozenset(("AssignSub", "AssignSubVariableOp"))
 _TYPES = (torch.float32, torch.float64)
@@ -29,7 +28,7 @@ def merge_averages(
       constants: the plan's, by name; one of them is the rate.
       kept: names that the plan gives back.
     """
-    uses = Counter([*kept, *(name for step in steps for name in step.inputs)])
+    uses = count_uses(steps, kept)
     makers: dict[str, tuple[int, Step]] = {}
     changed: dict[int, int] = {}  # variables by the number of the step that changed them last
     result: list[Step | None] = list(steps)
@@ -77,10 +76,7 @@ def _average(
     if any(changed.get(number, -1) > since for number in (*step.writes, -1)):
         return None
     function = GroupedUpdate("MovingAverage", 1, ("value",), {"rate": float(factor)})
-    names = [str(handle), str(value)]
-    update = Step("call", step.op, [], names, step.guard, function, [handle, value])
-    update.writes = step.writes
-    update.joined = [part.op for _, part in (minus, product) if part.op is not None]
+    update = one_step([step, minus[1], product[1]], [], function, [handle, value])
     return update, [product[0], minus[0]]
 
 

@@ -5,14 +5,13 @@ The image is then read and written once where it was three times; so is its grad
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from stillflow.ops.nn import batch_norm
-from stillflow.runtime.steps import Name, Step
+from stillflow.runtime.steps import Name, Step, count_uses, one_step
 
 _RELU_GRAD = torch.ops.aten.threshold_backward.default
 
@@ -30,7 +29,7 @@ def join_normalizations(steps: Sequence[Step], kept: Sequence[str]) -> list[Step
 class _Joiner:
     def __init__(self, steps: Sequence[Step], kept: Sequence[str]) -> None:
         self._steps: list[Step | None] = list(steps)
-        self._uses = Counter([*kept, *(name for step in steps for name in step.inputs)])
+        self._uses = count_uses(steps, kept)
         self._makers = {
             name: number for number, step in enumerate(steps) for name in step.outputs
         }
@@ -70,49 +69,38 @@ class _Joiner:
 
     def _is_there(self, name: Any, earlier: int, later: int) -> bool:
         """Whether a value is already, and still the same, some steps earlier."""
-        between = [step for step in self._steps[earlier:later] if step is not None]
-        changed = any(
-            step.writes or (step.op is not None and step.op.card.keeps) for step in between
+        there = isinstance(name, Name) and self._makers.get(name, -1) < earlier
+        return there and not self._changes(earlier, later)
+
+    def _changes(self, earlier: int, later: int) -> bool:
+        """Whether a step between two others may change what these take."""
+        return any(
+            step.writes or (step.op is not None and step.op.card.keeps)
+            for step in self._steps[earlier:later]
+            if step is not None
         )
-        return isinstance(name, Name) and self._makers.get(name, -1) < earlier and not changed
 
     def _put(
         self, train: tuple[int, Step], more: list[Any], after: list[tuple[int, Step]]
     ) -> None:
         number, step = train
-        _, last = after[-1]
-        names = [name for name in more if isinstance(name, Name)]
-        self._steps[number] = _with(
-            step, [*last.outputs, *step.outputs[1:]], names, more, [each for _, each in after])
+        steps = [each for _, each in after]
+        outputs = [*steps[-1].outputs, *step.outputs[1:]]
+        self._steps[number] = one_step(
+            [step, *steps], outputs, batch_norm.train, [*step.arguments, *more])
         for place, _ in after:
             self._steps[place] = None
-        self._makers.update(dict.fromkeys(last.outputs, number))
+        self._makers.update(dict.fromkeys(steps[-1].outputs, number))
 
     def _join_backward(self, number: int, step: Step) -> None:
         found = self._maker(step.arguments[0], step, _RELU_GRAD)
-        if found is None or found[1].arguments[2] != 0:
+        if found is None or found[1].arguments[2] != 0 or self._changes(found[0], number):
             return
         place, relu = found
         grad, result, _ = relu.arguments
-        taken = Step("call", step.op, step.outputs, [], step.guard, step.function,
-                     [grad, *step.arguments[1:]], joined=step.joined)  # fmt: skip
-        taken.inputs = [str(each) for each in taken.arguments if isinstance(each, Name)]
-        names = [result] if isinstance(result, Name) else []
-        self._steps[number] = _with(taken, step.outputs, names, [result], [relu])
+        self._steps[number] = one_step(
+            [step, relu], step.outputs, batch_norm.backward, [grad, *step.arguments[1:], result])
         self._steps[place] = None
-
-
-def _with(
-    step: Step, outputs: list[str], names: list[Any], arguments: list[Any], others: list[Step]
-) -> Step:
-    """A step that takes more, and does the work of others too."""
-    result = Step(
-        "call", step.op, outputs, [*step.inputs, *names], step.guard, step.function,
-        [*step.arguments, *arguments],
-    )  # fmt: skip
-    result.joined = [
-        *step.joined, *(op for other in others for op in (other.op, *other.joined) if op)]
-    return result
 
 
 def _adds_equals(step: Step) -> bool:

@@ -12,7 +12,7 @@ from stillflow.graph.lazy import torch
 from stillflow.ops.io.bundles import Restore
 from stillflow.ops.variables.reference import Assignment
 from stillflow.runtime.failures import as_op_error
-from stillflow.runtime.steps import Name, Step
+from stillflow.runtime.steps import Step, one_step
 
 
 def join_restores(steps: list[Step]) -> list[Step]:
@@ -57,13 +57,9 @@ def _assigns(steps: list[Step], number: int) -> list[int]:
 def _one_step(restore: Step, assigns: Sequence[Step]) -> Step:
     refs = [step.arguments[0] for step in assigns]
     arguments = [*restore.arguments, *refs]
-    names = [str(each) for each in arguments if isinstance(each, Name)]
     assert isinstance(restore.function, Restore)
     function = _into(restore.function, assigns)
-    result = Step("call", restore.op, [], names, restore.guard, function, arguments)
-    result.writes = [buffer for step in assigns for buffer in step.writes]
-    result.joined = [step.op for step in assigns if step.op is not None]
-    return result
+    return one_step([restore, *assigns], [], function, arguments)
 
 
 def _into(restore: Restore, assigns: Sequence[Step]) -> Callable[..., None]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +49,23 @@ class Step:
 
 class Name(str):
     """An argument that is a local name, as opposed to a constant."""
+
+
+def one_step(
+    parts: Sequence[Step], outputs: list[str], function: Callable[..., Any], arguments: list[Any]
+) -> Step:
+    """A call that does the work of several steps, with the operation and condition of the first."""
+    first = parts[0]
+    names = [str(each) for each in arguments if isinstance(each, Name)]
+    result = Step("call", first.op, outputs, names, first.guard, function, arguments)
+    result.writes = [buffer for step in parts for buffer in step.writes]
+    _, *result.joined = [op for step in parts for op in (step.op, *step.joined) if op]
+    return result
+
+
+def count_uses(steps: Iterable[Step], kept: Iterable[str] = ()) -> Counter[str]:
+    """How often steps take each name, and the plan gives it back."""
+    return Counter([*kept, *(name for step in steps for name in step.inputs)])
 
 
 class Memory:

@@ -20,7 +20,7 @@ def add_relu_(x: Any, bias: Any) -> Any:
     return _added(x, bias, x) if loops.take_channels((x,), (bias,)) else x.add_(bias).relu_()
 
 
-def relu_gradients(grad: Any, result: Any, _: int = 0) -> tuple[Any, Any]:
+def relu_gradients(grad: Any, result: Any) -> tuple[Any, Any]:
     """The gradients of `add_relu`, given its result, for `x` and for `bias`."""
     if not loops.take_channels((grad, result)):
         passed = aten.threshold_backward.default(grad, result, 0)
@@ -28,7 +28,7 @@ def relu_gradients(grad: Any, result: Any, _: int = 0) -> tuple[Any, Any]:
     return _passed(grad, result, torch.empty_like(grad))
 
 
-def relu_gradients_(grad: Any, result: Any, _: int = 0) -> tuple[Any, Any]:
+def relu_gradients_(grad: Any, result: Any) -> tuple[Any, Any]:
     """`relu_gradients`, the first of them in the memory of `grad`."""
     if not loops.take_channels((grad, result)):
         passed = aten.threshold_backward.grad_input(grad, result, 0, grad_input=grad)
