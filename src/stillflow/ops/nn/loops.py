@@ -17,12 +17,12 @@ def take(*tensors: Any) -> bool:
     While torch.compile looks at a step there is no memory yet, and none can be taken.
     """
     return (
-        native.library() is not None
+        not torch.compiler.is_compiling()  # first: it warns of caches, and library() is one
+        and native.library() is not None
         and all(
             tensor.dtype is torch.float32 and tensor.is_cpu and tensor.is_contiguous()
             for tensor in tensors
         )
-        and not torch.compiler.is_compiling()
     )
 
 
