@@ -13,9 +13,10 @@ from stillflow.graph.card import Card, op
 from stillflow.graph.lazy import aten, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops import native_loops
 from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.math.kernels import ANY_NUMBER
-from stillflow.ops.nn import loops, native_norm, windows
+from stillflow.ops.nn import native_norm, windows
 from stillflow.ops.nn.batch_norm_gradient import second_gradient
 from stillflow.ops.samples import Bad, Sample
 
@@ -79,7 +80,7 @@ def train(
     if not x.numel():
         return _train_empty(x, scale, reserve)
     images = (x,) if other is None else (x, other)
-    if not first and loops.take_channels(images, (scale, offset)):
+    if not first and native_loops.take_channels(images, (scale, offset)):
         y, mean, variance, biased = native_norm.train(x, scale, offset, epsilon, other, relu)
         result = y, mean, variance, mean.clone(), biased
     else:
@@ -146,7 +147,7 @@ def backward(
     rest = scale.new_zeros(count), scale.new_zeros(count)
     images = (x, grad) if relu is None else (x, grad, relu)
     plain = training and not first and bool(x.numel())
-    if plain and loops.take_channels(images, (scale, mean, variance)):
+    if plain and native_loops.take_channels(images, (scale, mean, variance)):
         into = torch.empty_like(x) if into is None else into
         found = native_norm.gradient(grad, relu, x, scale, mean, variance, epsilon, into)
         return (*found, *rest)

@@ -18,6 +18,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops import native_loops
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.sequences import range as range_of
 from stillflow.ops.arrays.shape import expand_dims, rank, reshape, shape, squeeze
@@ -28,7 +29,6 @@ from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.math.binary import subtract
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.matmul import matmul
-from stillflow.ops.nn import loops
 from stillflow.ops.nn.softmax import log_softmax, softmax
 from stillflow.ops.samples import Bad, Sample
 from stillflow.util.deprecation import deprecated, deprecated_args
@@ -48,7 +48,7 @@ def _is_small(features: Any, labels: Any) -> bool:
         features.numel() <= _SMALL
         and labels.is_cpu
         and labels.is_contiguous()
-        and loops.take(features)
+        and native_loops.take(features)
     )
 
 

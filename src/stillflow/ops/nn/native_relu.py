@@ -5,24 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.lazy import aten, torch
-from stillflow.ops.nn import loops
+from stillflow.ops import native_loops
 
 
 def add_relu(x: Any, bias: Any) -> Any:
     """`relu(x + bias)`: a number is added to each of the last dimension."""
-    if not loops.take_channels((x,), (bias,)):
+    if not native_loops.take_channels((x,), (bias,)):
         return torch.relu_(torch.add(x, bias))
     return _added(x, bias, torch.empty_like(x))
 
 
 def add_relu_(x: Any, bias: Any) -> Any:
     """`add_relu`, into the memory of `x`."""
-    return _added(x, bias, x) if loops.take_channels((x,), (bias,)) else x.add_(bias).relu_()
+    return _added(x, bias, x) if native_loops.take_channels((x,), (bias,)) else x.add_(bias).relu_()
 
 
 def relu_gradients(grad: Any, result: Any) -> tuple[Any, Any]:
     """The gradients of `add_relu`, given its result, for `x` and for `bias`."""
-    if not loops.take_channels((grad, result)):
+    if not native_loops.take_channels((grad, result)):
         passed = aten.threshold_backward.default(grad, result, 0)
         return passed, passed.flatten(0, -2).sum(0)
     return _passed(grad, result, torch.empty_like(grad))
@@ -30,7 +30,7 @@ def relu_gradients(grad: Any, result: Any) -> tuple[Any, Any]:
 
 def relu_gradients_(grad: Any, result: Any) -> tuple[Any, Any]:
     """`relu_gradients`, the first of them in the memory of `grad`."""
-    if not loops.take_channels((grad, result)):
+    if not native_loops.take_channels((grad, result)):
         passed = aten.threshold_backward.grad_input(grad, result, 0, grad_input=grad)
         return passed, passed.flatten(0, -2).sum(0)
     return _passed(grad, result, grad)
@@ -47,24 +47,25 @@ def gradient_of_sum_(one: Any, other: Any, result: Any) -> Any:
 
 
 def _gradient_of_sum(one: Any, other: Any, result: Any, out: Any) -> Any:
-    if not (one.shape == other.shape == result.shape and loops.take(one, other, result)):
+    if not (one.shape == other.shape == result.shape and native_loops.take(one, other, result)):
         return aten.threshold_backward.default(torch.add(one, other, out=out), result, 0)
     out = torch.empty_like(one) if out is None else out
-    loops.call("relu_gradient_of_sum", one.data_ptr(), other.data_ptr(), result.data_ptr(),
+    native_loops.call("relu_gradient_of_sum", one.data_ptr(), other.data_ptr(), result.data_ptr(),
                one.numel(), out.data_ptr())  # fmt: skip
     return out
 
 
 def _added(x: Any, bias: Any, out: Any) -> Any:
     channels = bias.shape[0]
-    loops.call("add_bias_relu", x.data_ptr(), x.numel() // channels, channels, bias.data_ptr(),
-               out.data_ptr())  # fmt: skip
+    native_loops.call("add_bias_relu", x.data_ptr(), x.numel() // channels, channels,
+                      bias.data_ptr(), out.data_ptr())  # fmt: skip
     return out
 
 
 def _passed(grad: Any, result: Any, out: Any) -> tuple[Any, Any]:
     channels = grad.shape[-1]
     dbias = grad.new_empty(channels)
-    loops.call("bias_relu_gradient", grad.data_ptr(), result.data_ptr(), grad.numel() // channels,
-               channels, out.data_ptr(), dbias.data_ptr())  # fmt: skip
+    native_loops.call("bias_relu_gradient", grad.data_ptr(), result.data_ptr(),
+                      grad.numel() // channels, channels, out.data_ptr(),
+                      dbias.data_ptr())  # fmt: skip
     return out, dbias
