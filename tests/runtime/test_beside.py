@@ -12,6 +12,7 @@ import torch
 import stillflow as tf
 from stillflow import native
 from stillflow.ops.summary import buckets
+from stillflow.ops.summary.histograms import TaggedHistograms
 from stillflow.runtime import beside
 
 MANY = 1 << 7
@@ -39,13 +40,16 @@ def slow(monkeypatch):
 def threads(monkeypatch):
     """The threads in which histograms were counted."""
     found = []
-    histogram = buckets.histogram
 
-    def noting(*args):
-        found.append(threading.current_thread().name)
-        return histogram(*args)
+    def noting(count):
+        def noted(*args):
+            found.append(threading.current_thread().name)
+            return count(*args)
 
-    monkeypatch.setattr(buckets, "histogram", noting)
+        return noted
+
+    for place, name in ((buckets, "histogram"), (TaggedHistograms, "__call__")):
+        monkeypatch.setattr(place, name, noting(getattr(place, name)))
     return found
 
 

@@ -1,13 +1,17 @@
 /* Numbers counted into the buckets of a `HistogramProto`: src/stillflow/ops/summary/buckets.py. */
 #include "native.h"
 
+#include <float.h>
 #include <stdlib.h>
 
 enum {
-    LANES = 4,       /* rows of counters */
-    MANY = 1 << 10,  /* numbers that are worth more than one row */
-    CHUNK = 1 << 16, /* numbers that one thread counts at a time */
-    FEW = 1 << 14    /* so many take less time than waking up another thread */
+    LANES = 4,       /* rows of counters: one just increased does not have to wait */
+    MANY = 1 << 11,  /* numbers that are worth more than one row */
+    BLOCK = 1 << 12, /* numbers that stay near the processor */
+    CHUNK = 1 << 15, /* numbers that one thread counts at a time */
+    FEW = 1 << 14,   /* so many take less time than waking up another thread */
+    HEADERS = 36,    /* more bytes than stand around the tag, before the histogram */
+    ROOM = 128       /* more than everything but tag, limits and counts */
 };
 
 /* Where numbers belong: class _Places in buckets.py, which says what a place is. */
@@ -18,88 +22,131 @@ typedef struct {
     int64_t minus_zero; /* the place of -0.0; the one before is of what is not finite, as the last */
 } Places;
 
+/* A vector, and the tag of its summary. */
 typedef struct {
     const float *values;
     int64_t size;
+    const uint8_t *tag;
+    int64_t tag_size;
+} Shown;
+
+typedef struct {
+    const Shown *shown;
     const Places *places;
     int64_t *counts;
-    double sums[4]; /* least, largest, sum, sum of squares */
-    uint8_t *out;
-    int64_t written;
+    uint8_t *taken;     /* chunks that somebody counts */
+    int64_t unfinished; /* chunks to be counted, and the sums */
+    double sums[2];     /* of the numbers and of their squares */
+    int32_t ends[2];    /* the least and the largest, as `in_order` gives them */
+    uint8_t *summary;   /* first the room for it */
+    int64_t written;    /* its size; 0 if a number is not finite */
 } Histogram;
 
-/* Sums, or what is counted from `first` on. */
 typedef struct {
     Histogram *histogram;
-    int64_t first; /* -1 for the sums */
+    int64_t chunk; /* to be counted; -1 for the sums */
 } Task;
 
-/* In float64, one number after the other, as TensorFlow adds: any other order rounds otherwise. */
-static void add_up(const float *values, int64_t size, double *sums) {
-    float least = values[0], largest = values[0];
-    double sum = 0, squares = 0;
+/* The bits of a float as an integer that is larger where the float is; and back. */
+static inline int32_t in_order(int32_t bits) { return bits ^ ((bits >> 31) & INT32_MAX); }
+
+static double number_of(int32_t ordered) {
+    float value;
+    ordered = in_order(ordered);
+    memcpy(&value, &ordered, sizeof value);
+    return value;
+}
+
+/* The least and the largest number: compilers make vectors of integers, of floats one slow chain. */
+FOR_EACH_PROCESSOR
+static void find_ends(const float *values, int64_t size, int32_t *ends) {
+    int32_t least = ends[0], largest = ends[1];
     for (int64_t i = 0; i < size; i++) {
-        float value = values[i];
-        least = value < least ? value : least;
-        largest = value > largest ? value : largest;
-        sum += value;
-        squares += (double)value * value;
+        int32_t bits;
+        memcpy(&bits, values + i, sizeof bits);
+        bits = in_order(bits);
+        least = bits < least ? bits : least;
+        largest = bits > largest ? bits : largest;
     }
-    sums[0] = least;
-    sums[1] = largest;
-    sums[2] = sum;
-    sums[3] = squares;
+    ends[0] = least;
+    ends[1] = largest;
 }
 
-/* Numbers counted in several rows, so that one just increased does not have to wait. */
-static void count_many(const Histogram *all, int64_t first, int64_t last) {
-    const uint32_t *table = all->places->table;
-    int64_t places = all->places->places, i = first;
-    uint32_t lanes[LANES][places];
-    memset(lanes, 0, sizeof lanes);
-    for (; i + LANES <= last; i += LANES) {
-        uint64_t pairs[LANES / 2];
-        memcpy(pairs, all->values + i, sizeof pairs);
-        for (int lane = 0; lane < LANES; lane++) {
-            uint32_t bits = (uint32_t)(pairs[lane / 2] >> (lane % 2 * 32));
-            lanes[lane][(table[bits >> 16] + bits) >> 16]++;
-        }
-    }
-    for (; i < last; i++) {
+static inline void take(const float *value, const uint32_t *table, uint32_t *lane, double *sums) {
+    if (lane) {
         uint32_t bits;
-        memcpy(&bits, all->values + i, sizeof bits);
-        lanes[0][(table[bits >> 16] + bits) >> 16]++;
+        memcpy(&bits, value, sizeof bits);
+        lane[(table[bits >> 16] + bits) >> 16]++;
     }
-    for (int64_t place = 0; place < places; place++) {
-        int64_t found = 0;
-        for (int lane = 0; lane < LANES; lane++) found += lanes[lane][place];
-        if (found) __atomic_fetch_add(all->counts + place, found, __ATOMIC_RELAXED);
-    }
-}
-
-static void count_few(const Histogram *all) {
-    for (int64_t i = 0; i < all->size; i++) {
-        uint32_t bits;
-        memcpy(&bits, all->values + i, sizeof bits);
-        all->counts[(all->places->table[bits >> 16] + bits) >> 16]++;
+    if (sums) {
+        double number = *value;
+        sums[0] += number;
+        sums[1] += number * number;
     }
 }
 
-static void measure(void *data, int64_t number) {
-    const Task *task = (const Task *)data + number;
-    Histogram *all = task->histogram;
-    int64_t last = task->first + CHUNK;
-    if (task->first < 0)
-        add_up(all->values, all->size, all->sums);
-    else if (all->size < MANY)
-        count_few(all);
-    else
-        count_many(all, task->first, last < all->size ? last : all->size);
+/* Counts numbers, if there are `lanes`, and adds them up, if there are `sums`.
+
+   row: how far one lane is from the next; 0 if there is only one.
+   They are added in float64, one after the other as in TensorFlow: any other order rounds
+   otherwise. Each addition waits for the one before, so to count meanwhile costs little. */
+static inline void go_through(const float *values, int64_t size, const uint32_t *table,
+                              uint32_t *lanes, int64_t row, double *sums) {
+    int64_t i = 0;
+    double near[2] = {sums ? sums[0] : 0, sums ? sums[1] : 0};
+    for (; i + LANES <= size; i += LANES)
+        for (int lane = 0; lane < LANES; lane++)
+            take(values + i + lane, table, lanes ? lanes + lane * row : NULL, sums ? near : NULL);
+    for (; i < size; i++) take(values + i, table, lanes, sums ? near : NULL);
+    if (sums) memcpy(sums, near, sizeof near);
+}
+
+static int is_free(Histogram *all, int64_t chunk) {
+    return !__atomic_exchange_n(all->taken + chunk, 1, __ATOMIC_RELAXED);
+}
+
+static int64_t least_of(int64_t left, int64_t right) { return left < right ? left : right; }
+
+static int64_t lanes_for(const Histogram *all) { return all->shown->size < MANY ? 1 : LANES; }
+
+/* How far one lane is from the next. */
+static int64_t row_of(const Histogram *all) {
+    return lanes_for(all) == 1 ? 0 : all->places->places;
+}
+
+/* Adds what was counted in lanes to the counts of a histogram. */
+static void join_lanes(Histogram *all, uint32_t *lanes) {
+    int64_t places = all->places->places;
+    for (int64_t lane = 1; lane < lanes_for(all); lane++)
+        for (int64_t place = 0; place < places; place++)
+            lanes[place] += lanes[lane * places + place];
+    for (int64_t place = 0; place < places; place++)
+        if (lanes[place]) __atomic_fetch_add(all->counts + place, lanes[place], __ATOMIC_RELAXED);
 }
 
 static uint8_t *put_double(uint8_t *out, double value) {
     memcpy(out, &value, sizeof value);
     return out + sizeof value;
+}
+
+static uint8_t *put_header(uint8_t *out, int field, int64_t size) {
+    *out++ = (uint8_t)(field << 3 | 2);
+    return put_varint(out, (uint64_t)size);
+}
+
+/* Writes before a histogram what makes a `Summary` of it; returns where that begins. */
+static uint8_t *put_before(uint8_t *content, int64_t size, const Shown *shown) {
+    uint8_t before[12], tag[12], after[12];
+    int64_t after_size = put_header(after, 5, size) - after;
+    int64_t tag_size = shown->tag_size ? put_header(tag, 1, shown->tag_size) - tag : 0;
+    int64_t inside = tag_size + shown->tag_size + after_size;
+    int64_t before_size = put_header(before, 1, inside + size) - before;
+    uint8_t *start = content - inside - before_size;
+    memcpy(start, before, (size_t)before_size);
+    memcpy(start + before_size, tag, (size_t)tag_size);
+    memcpy(start + before_size + tag_size, shown->tag, (size_t)shown->tag_size);
+    memcpy(content - after_size, after, (size_t)after_size);
+    return start;
 }
 
 /* Whether eight counters, one after the other in either direction, are all 0. */
@@ -133,65 +180,131 @@ static uint8_t *put_buckets(uint8_t *out, const Places *places, int64_t *counts)
     }
     const double *columns[] = {limits, found};
     for (int column = 0; column < 2; column++) {
-        *out++ = (uint8_t)((6 + column) << 3 | 2);
-        out = put_varint(out, (uint64_t)kept * sizeof(double));
+        out = put_header(out, 6 + column, kept * (int64_t)sizeof(double));
         memcpy(out, columns[column], (size_t)kept * sizeof(double));
         out += kept * sizeof(double);
     }
     return out;
 }
 
-static void put_histogram(void *data, int64_t number) {
-    Histogram *all = (Histogram *)data + number;
+/* Writes the summary into the room for it, from where the tag and the headers fit before. */
+static void put_summary(Histogram *all) {
     const Places *places = all->places;
-    if (all->counts[places->minus_zero - 1] || all->counts[places->places - 1]) {
-        all->written = 0;
-        return;
-    }
-    const double *sums = all->sums;
-    const double numbers[] = {sums[0], sums[1], (double)all->size, sums[2], sums[3]};
-    uint8_t *end = all->out;
+    const Shown *shown = all->shown;
+    if (all->counts[places->minus_zero - 1] || all->counts[places->places - 1]) return;
+    uint8_t *content = all->summary + HEADERS + shown->tag_size, *end = content;
+    double least = shown->size ? number_of(all->ends[0]) : DBL_MAX;
+    double largest = shown->size ? number_of(all->ends[1]) : -DBL_MAX;
+    const double numbers[] = {least, largest, (double)shown->size, all->sums[0], all->sums[1]};
     for (int i = 0; i < 5; i++)
         if (numbers[i] != 0) {
             *end++ = (uint8_t)((i + 1) << 3 | 1);
             end = put_double(end, numbers[i]);
         }
-    all->written = put_buckets(end, places, all->counts) - all->out;
+    end = put_buckets(end, places, all->counts);
+    all->summary = put_before(content, end - content, shown);
+    all->written = end - all->summary;
 }
 
-/* Counts float32, adds them up and writes what is found as serialized messages.
+/* Notes that some parts of a histogram are done, and writes it if they were the last. */
+static void finish(Histogram *all, int64_t parts) {
+    if (!__atomic_sub_fetch(&all->unfinished, parts, __ATOMIC_ACQ_REL)) put_summary(all);
+}
 
-   values, sizes: of `number` vectors, the longest first; none is empty.
-   out: has room for 64 bytes and 16 per place, for each vector.
-   written: receives how many bytes each message has; 0 if a number is not finite.
+/* Adds up all numbers, and counts those that nobody counts yet. */
+static void add_up(Histogram *all, uint32_t *lanes) {
+    const Shown *shown = all->shown;
+    int64_t counted = 0;
+    for (int64_t first = 0, chunk = 0; first < shown->size; first += CHUNK, chunk++) {
+        int64_t last = least_of(first + CHUNK, shown->size);
+        int mine = is_free(all, chunk);
+        for (int64_t i = first; i < last; i += BLOCK) {
+            int64_t size = least_of(BLOCK, last - i);
+            const float *values = shown->values + i;
+            if (mine)
+                go_through(values, size, all->places->table, lanes, row_of(all), all->sums);
+            else
+                go_through(values, size, NULL, NULL, 0, all->sums);
+            find_ends(values, size, all->ends); /* now that they are near */
+        }
+        counted += mine;
+    }
+    if (counted) join_lanes(all, lanes);
+    finish(all, counted + 1);
+}
+
+static void count(Histogram *all, int64_t chunk, uint32_t *lanes) {
+    if (!is_free(all, chunk)) return;
+    int64_t first = chunk * CHUNK, size = least_of(CHUNK, all->shown->size - first);
+    go_through(all->shown->values + first, size, all->places->table, lanes, row_of(all), NULL);
+    join_lanes(all, lanes);
+    finish(all, 1);
+}
+
+static void run(void *data, int64_t number) {
+    const Task *task = (const Task *)data + number;
+    uint32_t lanes[lanes_for(task->histogram) * task->histogram->places->places];
+    memset(lanes, 0, sizeof lanes);
+    if (task->chunk < 0)
+        add_up(task->histogram, lanes);
+    else
+        count(task->histogram, task->chunk, lanes);
+}
+
+static int by_size(const void *left, const void *right) {
+    int64_t one = ((const Task *)left)->histogram->shown->size;
+    int64_t other = ((const Task *)right)->histogram->shown->size;
+    return (one < other) - (one > other);
+}
+
+static int64_t chunks_of(const Shown *shown) { return (shown->size + CHUNK - 1) / CHUNK; }
+
+/* What there is to do: first all sums, the longest first; chunks from the end, as sums begin. */
+static int64_t list_tasks(Histogram *all, int64_t number, Task *tasks) {
+    Task *next = tasks;
+    for (int64_t i = 0; i < number; i++) *next++ = (Task){all + i, -1};
+    qsort(tasks, (size_t)number, sizeof *tasks, by_size);
+    for (int64_t i = 0; i < number; i++)
+        for (int64_t chunk = chunks_of(all[i].shown) - 1; chunk > 0; chunk--)
+            *next++ = (Task){all + i, chunk};
+    return next - tasks;
+}
+
+/* Serialized summaries of histograms of float32, one after the other.
+
+   shown: `number` vectors.
+   out: has room for 128 bytes, 16 per place and the tag, for each vector.
+   ends: receives where each summary ends; one with a number that is not finite is left out.
    Returns 0, or 1 if there is no memory. */
-PUBLIC int64_t histograms_float32(const float *const *values, const int64_t *sizes, int64_t number,
-                                  const Places *places, uint8_t *out, int64_t *written,
-                                  int64_t threads) {
-    int64_t tasks = number, total = 0, room = 64 + 16 * places->places;
+PUBLIC int64_t histogram_summaries(const Shown *shown, int64_t number, const Places *places,
+                                   uint8_t *out, int64_t *ends, int64_t threads) {
+    int64_t chunks = 0, total = 0;
     for (int64_t i = 0; i < number; i++) {
-        tasks += (sizes[i] + CHUNK - 1) / CHUNK;
-        total += sizes[i];
+        chunks += chunks_of(shown + i);
+        total += shown[i].size;
     }
     int64_t *counts = calloc((size_t)(number * places->places), sizeof *counts);
+    uint8_t *taken = calloc((size_t)chunks + 1, 1), *free_chunk = taken, *room = out;
     Histogram *all = malloc((size_t)number * sizeof *all);
-    Task *task = malloc((size_t)tasks * sizeof *task), *next = task + number;
-    int64_t failed = !counts || !all || !task;
+    Task *tasks = malloc((size_t)(number + chunks) * sizeof *tasks);
+    int64_t failed = !counts || !taken || !all || !tasks;
     if (!failed) {
         for (int64_t i = 0; i < number; i++) {
-            all[i] = (Histogram){values[i], sizes[i], places, counts + i * places->places, {0},
-                                 out + i * room, 0};
-            task[i] = (Task){all + i, -1};
-            for (int64_t first = 0; first < sizes[i]; first += CHUNK)
-                *next++ = (Task){all + i, first};
+            all[i] = (Histogram){shown + i, places, counts + i * places->places, free_chunk,
+                                 chunks_of(shown + i) + 1, {0}, {INT32_MAX, INT32_MIN}, room, 0};
+            free_chunk += chunks_of(shown + i);
+            room += ROOM + 2 * (int64_t)sizeof(double) * places->places + shown[i].tag_size;
         }
-        if (total < FEW) threads = 1;
-        in_parallel(measure, task, tasks, threads);
-        in_parallel(put_histogram, all, number, threads);
-        for (int64_t i = 0; i < number; i++) written[i] = all[i].written;
+        in_parallel(run, tasks, list_tasks(all, number, tasks), total < FEW ? 1 : threads);
+        for (int64_t i = 0; i < number; i++) {
+            memmove(out, all[i].summary, (size_t)all[i].written);
+            out += all[i].written;
+            ends[i] = (i ? ends[i - 1] : 0) + all[i].written;
+        }
     }
     free(counts);
+    free(taken);
     free(all);
-    free(task);
+    free(tasks);
     return failed;
 }

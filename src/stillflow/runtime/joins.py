@@ -1,7 +1,7 @@
 """Steps that are cheaper together.
 
 Updates of many variables, both gradients of a convolution, a pool and its gradient, reading many
-values and assigning them, histograms.
+values and assigning them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import Any
 
 from stillflow.ops.nn import convolution, pool_kernels
 from stillflow.ops.training.cards import GroupedUpdate
-from stillflow.runtime.histograms import join_histograms
 from stillflow.runtime.restores import join_restores
 from stillflow.runtime.steps import Guard, Name, Step, one_step
 
@@ -19,7 +18,7 @@ from stillflow.runtime.steps import Guard, Name, Step, one_step
 def join(steps: list[Step]) -> list[Step]:
     """Applies all rules of this module."""
     _share_maxima(steps)
-    return join_histograms(join_restores(_join_gradients(_join_updates(steps))))
+    return join_restores(_join_gradients(_join_updates(steps)))
 
 
 class _Updates:

@@ -29,6 +29,7 @@ from stillflow.runtime.prune import needed_ops
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.reuse import reuse
 from stillflow.runtime.steps import Step, Value
+from stillflow.runtime.summaries import join_summaries
 from stillflow.runtime.threads import alone
 from stillflow.runtime.tokens import token_plan
 from stillflow.runtime.trace import Tracer
@@ -94,7 +95,8 @@ def make_plan(
     names_out += [name for value in values for name, _ in value.guard or ()]
     used = drop_unused(tracer.steps, names_out, targets)
     work = ops if any(step.kind == "loop" for step in used) else [step.op for step in used]
-    joined = join(merge_averages(used, tracer.constants, names_out))
+    joined = join_summaries(used, tracer.constants, names_out)
+    joined = join(merge_averages(joined, tracer.constants, names_out))
     joined = join_activations(join_normalizations(joined, names_out), names_out)
     joined = resize_integers(joined, tracer.values.values(), names_out)
     if emitter.beside:

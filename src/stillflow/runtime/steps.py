@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,6 +66,19 @@ def one_step(
 def count_uses(steps: Iterable[Step], kept: Iterable[str] = ()) -> Counter[str]:
     """How often steps take each name, and the plan gives it back."""
     return Counter([*kept, *(name for step in steps for name in step.inputs)])
+
+
+def stays(name: Any, makers: Mapping[str, Step]) -> bool:
+    """Whether a value is the same however late it is taken; that of a variable may change.
+
+    Args:
+      name: of the value.
+      makers: the steps that make values; what none of them makes is fed or constant.
+    """
+    step = makers.get(str(name))
+    if step is None:
+        return True
+    return step.kind == "call" and step.op is not None and not (step.writes or step.op.card.view)
 
 
 class Memory:

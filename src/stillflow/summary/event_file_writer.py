@@ -67,8 +67,12 @@ class EventFileWriter:
 
     def add_event(self, event: Any) -> None:
         """Adds an `Event`; does nothing if closed."""
+        self.add_serialized(event.SerializeToString())
+
+    def add_serialized(self, event: bytes) -> None:
+        """Adds an event that is serialized already; does nothing if closed."""
         if not self._closed:
-            self._pile.add(event.SerializeToString(), self._worker)
+            self._pile.add(event, self._worker)
 
     def flush(self) -> None:
         """Waits until all events are with the operating system.

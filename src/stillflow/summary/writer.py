@@ -13,6 +13,7 @@ from stillflow._export import export
 from stillflow.files import gfile
 from stillflow.files.events import read_events
 from stillflow.graph.graph import Graph, get_default_graph
+from stillflow.ops.summary.encoding import SUMMARY, TaggedSummary, event
 from stillflow.platform import tf_logging as logging
 from stillflow.protos import Event, GraphDef, MetaGraphDef, TaggedRunMetadata
 from stillflow.summary.event_file_writer import EventFileWriter
@@ -191,6 +192,17 @@ class FileWriter(SummaryToEventTransformer):
     def get_logdir(self) -> str:
         """Returns the directory."""
         return str(self.event_writer.get_logdir())
+
+    def add_summary(self, summary: Any, global_step: Any = None) -> None:
+        """Adds a summary, as `SummaryToEventTransformer.add_summary` says."""
+        writer = self.event_writer
+        if not isinstance(summary, TaggedSummary) or not isinstance(writer, EventFileWriter):
+            super().add_summary(summary, global_step)
+            return
+        self._warn_if_closed()
+        self._seen_summary_tags.update(summary.tags)
+        step = 0 if global_step is None else int(global_step)
+        writer.add_serialized(event(time.time(), step, SUMMARY, summary))
 
     def _warn_if_closed(self) -> None:
         if self._closed:

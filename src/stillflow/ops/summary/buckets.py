@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from stillflow import errors, native
 from stillflow.graph.lazy import torch
 from stillflow.ops.summary.encoding import doubles, packed
 
@@ -40,14 +37,7 @@ def _float32_limits() -> Array:
         return np.where(near < limits, np.nextafter(near, np.float32(np.inf)), near)
 
 
-class _NativePlaces(ctypes.Structure):
-    """`Places` of native/histogram.c."""
-
-    _fields_ = [("table", ctypes.c_void_p), ("limits", ctypes.c_void_p),
-                ("places", ctypes.c_int64), ("minus_zero", ctypes.c_int64)]
-
-
-class _Places:
+class Places:
     """Where numbers of type float32 belong, found from their bits.
 
     Bits without the sign grow with the magnitude. The upper 16 of them leave an interval in which
@@ -60,16 +50,13 @@ class _Places:
 
     def __init__(self) -> None:
         limits = _float32_limits()
-        self._positive = len(limits) // 2  # so many limits are above zero, as many below
-        up = limits[self._positive + 1 :].view(np.uint32)
-        down = np.abs(limits[self._positive :: -1]).view(np.uint32) + 1  # not at the limit, below
+        self.positive = len(limits) // 2  # so many limits are above zero, as many below
+        up = limits[self.positive + 1 :].view(np.uint32)
+        down = np.abs(limits[self.positive :: -1]).view(np.uint32) + 1  # not at the limit, below
         entries = [self._entries(up, 0), self._entries(down, len(up) + 1)]
         table = (np.concatenate(entries) - (np.arange(1 << 16) << 16)) & 0xFFFFFFFF
-        self._table = table.astype(np.uint32)
-        self._count = len(up) + len(down) + 2
-        self._limits = bucket_limits()
-        self._for_library = ctypes.byref(_NativePlaces(
-            self._table.ctypes.data, self._limits.ctypes.data, self._count, self._positive + 1))
+        self.table = table.astype(np.uint32)
+        self.count = len(up) + len(down) + 2
 
     @staticmethod
     def _entries(limits: Array, first: int) -> Array:
@@ -79,35 +66,16 @@ class _Places:
         following = np.append(limits.astype(np.int64), 1 << 32)[place]
         return (first + place << 16) + np.maximum(starts + (1 << 16) - following, 0)
 
-    def messages(self, vectors: Sequence[Array], library: Any) -> list[bytes]:
-        """Histograms, serialized, of some float32; of what is not finite nothing.
-
-        Args:
-          vectors: none of them empty; the work is shared best if the longest comes first.
-          library: `native.library()`.
-        """
-        number, room = len(vectors), 64 + 16 * self._count
-        pointers = [vector.ctypes.data for vector in vectors]
-        shown = np.array([pointers, [vector.size for vector in vectors], pointers], np.int64)
-        start = shown.ctypes.data
-        out = np.empty(number * room, np.uint8)
-        if library.histograms_float32(
-            start, start + 8 * number, number, self._for_library, out.ctypes.data,
-            start + 16 * number, torch.get_num_threads(),
-        ):
-            raise MemoryError("no memory to count histograms")
-        return [row[:size].tobytes() for row, size in zip(out.reshape(number, -1), shown[2])]
-
     def counts(self, values: Array) -> Array | None:
         """How many of some float32 are in each bucket; None if one of them is not finite."""
         bits = values.view(np.uint32)
         upper = torch.from_numpy((bits >> 16).view(np.int32))
-        table = torch.from_numpy(self._table.view(np.int32))
+        table = torch.from_numpy(self.table.view(np.int32))
         keys = table.index_select(0, upper).numpy().view(np.uint32)
         keys += bits
         keys >>= 16
-        found = torch.bincount(torch.from_numpy(keys.view(np.int32)), minlength=self._count).numpy()
-        zero = self._positive + 1
+        found = torch.bincount(torch.from_numpy(keys.view(np.int32)), minlength=self.count).numpy()
+        zero = self.positive + 1
         if found[zero - 1] or found[-1]:
             return None
         result = np.concatenate([found[:zero:-1], found[: zero - 1]])
@@ -115,49 +83,16 @@ class _Places:
         return result
 
 
-_places = functools.cache(_Places)
+places = functools.cache(Places)
 
 
-def histogram(values: Array, name: str) -> bytes:
-    """Counts numbers into buckets.
+def histogram(values: Array) -> bytes | None:
+    """Counts numbers into buckets; None if one of them is not finite.
 
     Args:
       values: real numbers, a vector.
-      name: what the operation is called, for errors.
-
-    Raises:
-      InvalidArgumentError: if one of them is not finite.
     """
-    if not values.size:
-        return _empty()
-    if counts_fast(values.dtype):
-        return histograms([values], [name])[0]
-    content = _counted(values)
-    if content is None:
-        raise _not_finite(values, name)
-    return content
-
-
-def histograms(vectors: Sequence[Array], names: Sequence[str]) -> list[bytes]:
-    """Counts numbers of types that are counted fast; `histogram` for several vectors."""
-    order = sorted((i for i, vector in enumerate(vectors) if vector.size),
-                   key=lambda i: -vectors[i].size)
-    single = [np.ascontiguousarray(vectors[i], np.float32) for i in order]
-    contents = dict(zip(order, _places().messages(single, native.library()))) if order else {}
-    result = []
-    for number, (values, name) in enumerate(zip(vectors, names)):
-        content = contents[number] if values.size else _empty()
-        if not content:
-            raise _not_finite(values, name)
-        result.append(content)
-    return result
-
-
-def _not_finite(values: Array, name: str) -> Exception:
-    """The error for a vector in which some number is not finite."""
-    first = values[np.isfinite(values).argmin()]
-    what = "Nan" if np.isnan(first) else "Infinity"
-    return errors.InvalidArgumentError(None, None, f"{what} in summary histogram for: {name}")
+    return _counted(values) if values.size else _empty()
 
 
 def _empty() -> bytes:
@@ -165,19 +100,14 @@ def _empty() -> bytes:
     return doubles(biggest, -biggest) + _encoded(np.zeros(bucket_limits().size, np.int64))
 
 
-def counts_fast(dtype: Any) -> bool:
-    """Whether there is a loop for numbers of this type: it takes little more than reading them."""
-    return dtype in (np.float32, np.float16) and native.library() is not None
-
-
 def _counted(values: Array) -> bytes | None:
-    """A histogram of some numbers; None if one of them is not finite."""
+    """A histogram of at least one number; None if one of them is not finite."""
     if values.dtype not in (np.float32, np.float16):
         counts = _counts(values.astype(np.float64, copy=False), bucket_limits())
     elif values.size < _MANY:
         counts = _counts(values.astype(np.float32, copy=False), _float32_limits())
     else:
-        counts = _places().counts(np.ascontiguousarray(values, np.float32))
+        counts = places().counts(np.ascontiguousarray(values, np.float32))
     if counts is None:
         return None
     sums = (float(values.min()), float(values.max()), float(values.size), *_sums(values))

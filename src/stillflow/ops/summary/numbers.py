@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,8 @@ from stillflow.graph.export import export
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.samples import Bad, Sample
-from stillflow.ops.summary import buckets
-from stillflow.ops.summary.encoding import HISTOGRAM, message, simple_value, value
+from stillflow.ops.summary.encoding import simple_value, value
+from stillflow.ops.summary.histograms import counts_fast, histogram_summary
 from stillflow.ops.summary.kernels import in_numpy, one_string, shape_text, shown, string
 from stillflow.ops.summary.names import collect, summary_scope
 
@@ -87,18 +86,13 @@ def scalar(
 # ---- HistogramSummary
 
 
-def is_fast(node: Any) -> bool:
-    """Whether an operation counts numbers for which there is a loop."""
-    return buckets.counts_fast(node.inputs[1].dtype.as_numpy_dtype)
-
-
 histogram_summary_op = op(
     f"""
     HistogramSummary(tag: string, values: T) -> summary: string
     T: {_NUMBERS} = float
 """,
     differentiable=False,
-    beside=lambda node: not is_fast(node),
+    beside=lambda node: not counts_fast(node.inputs[1].dtype.as_numpy_dtype),
 )
 
 
@@ -109,23 +103,11 @@ def histogram_summary_shape(node: Node) -> Any:
 
 @histogram_summary_op.kernel
 def histogram_summary_kernel(node: Node) -> Any:
-    return partial(summarize_histogram, node.name)
+    def summarize(tag: Any, values: Any) -> Any:
+        label = one_string(tag, "tags must be scalar")
+        return string(histogram_summary(label, values, node.name))
 
-
-def summarize_histogram(name: str, tag: Any, values: Any) -> Any:
-    """What HistogramSummary runs; `name` is the operation's."""
-    label = one_string(tag, "tags must be scalar")
-    content = buckets.histogram(in_numpy(values).reshape(-1), name)
-    return string(value(label, message(HISTOGRAM, content)))
-
-
-def summarize_histograms(names: Sequence[str], *arguments: Any) -> list[Any]:
-    """`summarize_histogram` for several: a tag and values of each, all counted fast."""
-    labels = [one_string(tag, "tags must be scalar") for tag in arguments[::2]]
-    vectors = [in_numpy(values).reshape(-1) for values in arguments[1::2]]
-    contents = buckets.histograms(vectors, names)
-    return [string(value(label, message(HISTOGRAM, content)))
-            for label, content in zip(labels, contents)]
+    return summarize
 
 
 @histogram_summary_op.samples

@@ -11,16 +11,15 @@ from google.protobuf.message import DecodeError
 from stillflow import errors
 from stillflow.graph.card import Card, op
 from stillflow.graph.node import Node
-from stillflow.ops.summary import buckets, media
+from stillflow.ops.summary import media
 from stillflow.ops.summary.encoding import (
     GRAPH_DEF,
-    HISTOGRAM,
     SUMMARY,
-    message,
     simple_value,
     value,
 )
 from stillflow.ops.summary.file_writer import WriterResource
+from stillflow.ops.summary.histograms import histogram_summary
 from stillflow.ops.summary.kernels import in_numpy, one_string, shape_text
 from stillflow.ops.summary.tensors import tensor_value
 from stillflow.protos import Event, GraphDef, Summary
@@ -178,8 +177,7 @@ def write_histogram_summary_op(node: Node) -> Any:
     def summarize(tag: Any, values: Any) -> bytes:
         label = _first(tag)
         name = label.decode(errors="replace")
-        content = buckets.histogram(in_numpy(values).reshape(-1), name)
-        return value(label, message(HISTOGRAM, content))
+        return histogram_summary(label, values, name)
 
     return summarize
 

@@ -6,12 +6,21 @@ import bisect
 
 import numpy as np
 import pytest
+import torch
 
 import stillflow as tf
 from stillflow.ops.summary import buckets
-from stillflow.protos import HistogramProto
+from stillflow.ops.summary.histograms import TaggedHistograms, histogram_summary
+from stillflow.protos import HistogramProto, Summary
 
 pytestmark = pytest.mark.usefixtures("either_way")
+
+
+def histogram(values):
+    """The histogram in a summary, serialized again."""
+    (value,) = Summary.FromString(histogram_summary(b"tag", values, "h")).value
+    assert value.tag == "tag"
+    return value.histo.SerializeToString()
 
 
 def one_by_one(values):
@@ -40,7 +49,7 @@ def numbers(dtype, seed=0):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
 def test_every_number_falls_into_its_bucket(dtype, count):
     values = numbers(dtype)[:count]
-    found = HistogramProto.FromString(buckets.histogram(values, "h"))
+    found = HistogramProto.FromString(histogram(values))
     total, squares, counts = one_by_one(values)
     assert (found.num, found.min, found.max) == (values.size, values.min(), values.max())
     assert (found.sum, found.sum_squares) == (total, squares)
@@ -51,28 +60,48 @@ def test_every_number_falls_into_its_bucket(dtype, count):
 
 def test_many_numbers_are_counted_and_added_one_after_the_other():
     values = numbers(np.float32)[np.arange(3 * buckets._CACHED) % 4000]
-    found = HistogramProto.FromString(buckets.histogram(values, "h"))
+    found = HistogramProto.FromString(histogram(values))
     total, squares, counts = one_by_one(values)
     assert (found.sum, found.sum_squares) == (total, squares)
     assert [count for count in found.bucket if count] == [count for count in counts if count]
 
 
-def test_the_fields_that_are_zero_are_left_out():
-    found = buckets.histogram(np.zeros(3, np.float32), "h")
-    assert found == HistogramProto.FromString(found).SerializeToString()
-    assert HistogramProto.FromString(found).num == 3
+@pytest.mark.parametrize("tag", [b"", b"a", b"long" * 100])
+@pytest.mark.parametrize("count", [0, 3])
+def test_fields_that_are_zero_are_left_out(tag, count):
+    found = histogram_summary(tag, np.zeros(count, np.float32), "h")
+    (value,) = Summary.FromString(found).value
+    assert found == Summary.FromString(found).SerializeToString()
+    assert (value.tag.encode(), value.histo.num) == (tag, count)
+
+
+def test_several_at_once_are_as_each_alone(either_way):
+    if either_way == "plain":
+        pytest.skip("only the loop in C takes several")
+    sizes = [3, 0, 70000, 5000, 1, 40000, 32768]  # less and more than one thread counts at a time
+    rng = np.random.RandomState(0)
+    vectors = [rng.randn(size).astype("f") * 10.0 ** rng.randint(-6, 6) for size in sizes]
+    vectors[3] = vectors[3].astype(np.float16)
+    tags = [b"t" * number for number in range(len(sizes))]
+    alone = [histogram_summary(tag, vector, "h") for tag, vector in zip(tags, vectors)]
+    together = TaggedHistograms(tags)
+    assert together(vectors) == alone
+    vectors[2][60000] = np.nan
+    assert together([torch.from_numpy(vector) for vector in vectors]) == [
+        b"" if number == 2 else each for number, each in enumerate(alone)
+    ]
 
 
 @pytest.mark.parametrize("count", [2, 2000])
 def test_the_last_bucket_takes_the_largest_number_there_is(count):
-    found = HistogramProto.FromString(buckets.histogram(np.full(count, np.finfo("d").max), "h"))
+    found = HistogramProto.FromString(histogram(np.full(count, np.finfo("d").max)))
     assert (found.bucket[-1], found.sum, found.sum_squares) == (count, np.inf, np.inf)
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint64, np.int64])
 def test_integers_are_counted_as_doubles(dtype):
     values = np.array([0, 1, 7, np.iinfo(dtype).max, np.iinfo(dtype).min], dtype)
-    found = HistogramProto.FromString(buckets.histogram(values, "h"))
+    found = HistogramProto.FromString(histogram(values))
     assert found.max == float(np.iinfo(dtype).max)
     assert sum(found.bucket) == found.num == 5
 
@@ -84,4 +113,4 @@ def test_the_first_that_is_not_finite_is_named(bad, what):
     values = np.array([1.0, bad, np.nan, np.inf], np.float32)
     message = f"^{what} in summary histogram for: h"
     with pytest.raises(tf.errors.InvalidArgumentError, match=message):
-        buckets.histogram(values, "h")
+        histogram(values)

@@ -1,0 +1,118 @@
+"""Summaries of histograms: counted in C where that is there and knows the type, else in buckets."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from stillflow import errors, native
+from stillflow.graph.lazy import torch
+from stillflow.ops.summary import buckets
+from stillflow.ops.summary.encoding import HISTOGRAM, message, value
+from stillflow.ops.summary.kernels import in_numpy
+
+_ROOM = 128  # as in native/histogram.c
+
+
+def counts_fast(dtype: Any) -> bool:
+    """Whether there is a loop for numbers of this type: it takes little more than reading them."""
+    return dtype in (np.float32, np.float16) and native.library() is not None
+
+
+def histogram_summary(tag: bytes, values: Any, name: str) -> bytes:
+    """A serialized `Summary` of how numbers are spread.
+
+    Args:
+      tag: any bytes.
+      values: real numbers, a run-time value of any shape.
+      name: what the operation is called, for errors.
+
+    Raises:
+      InvalidArgumentError: if one of them is not finite.
+    """
+    vector = in_numpy(values).reshape(-1)
+    if counts_fast(vector.dtype):
+        (content,) = TaggedHistograms([tag])([values])
+    else:
+        counted = buckets.histogram(vector)
+        content = b"" if counted is None else value(tag, message(HISTOGRAM, counted))
+    if not content:
+        first = vector[np.isfinite(vector).argmin()]
+        what = "Nan" if np.isnan(first) else "Infinity"
+        raise errors.InvalidArgumentError(None, None, f"{what} in summary histogram for: {name}")
+    return content
+
+
+class _Places(ctypes.Structure):
+    """`Places` of native/histogram.c."""
+
+    _fields_ = [("table", ctypes.c_void_p), ("limits", ctypes.c_void_p),
+                ("places", ctypes.c_int64), ("minus_zero", ctypes.c_int64)]
+
+
+@functools.cache
+def _places() -> Any:
+    places, limits = buckets.places(), buckets.bucket_limits()
+    return ctypes.byref(_Places(
+        places.table.ctypes.data, limits.ctypes.data, places.count, places.positive + 1))
+
+
+class _Shown(ctypes.Structure):
+    """`Shown` of native/histogram.c."""
+
+    _fields_ = [("values", ctypes.c_void_p), ("size", ctypes.c_int64),
+                ("tag", ctypes.c_char_p), ("tag_size", ctypes.c_int64)]
+
+
+class TaggedHistograms:
+    """Histograms that one call counts, on several threads, under tags that stay the same.
+
+    What the call needs is there from the beginning: after a step that has gone through much memory
+    every allocation takes longer than to count a hundred numbers.
+
+    Args:
+      tags: any bytes.
+    """
+
+    def __init__(self, tags: Sequence[bytes]) -> None:
+        room = sum(_ROOM + 16 * buckets.places().count + len(tag) for tag in tags)
+        self._shown = (_Shown * len(tags))(*((None, 0, tag, len(tag)) for tag in tags))
+        self._each = list(self._shown)
+        self._out = ctypes.create_string_buffer(room)
+        self._ends = (ctypes.c_int64 * len(tags))()
+        self._lock = threading.Lock()
+
+    def __call__(self, values: Sequence[Any]) -> list[bytes]:
+        """Serialized `Summary` messages; empty where a number is not finite.
+
+        Args:
+          values: for each tag a run-time value, float32 or float16.
+
+        Raises:
+          MemoryError: if there is not enough.
+        """
+        library = native.library()
+        assert library is not None
+        vectors = [_as_float32(each) for each in values]
+        with self._lock:
+            for shown, vector in zip(self._each, vectors):
+                shown.values, shown.size = vector.data_ptr(), vector.numel()
+            if library.histogram_summaries(
+                self._shown, len(vectors), _places(), self._out, self._ends,
+                torch.get_num_threads(),
+            ):
+                raise MemoryError("no memory to count histograms")
+            ends = self._ends[:]
+            content = ctypes.string_at(self._out, ends[-1])
+        return [content[start:end] for start, end in zip([0, *ends], ends)]
+
+
+def _as_float32(value: Any) -> Any:
+    if type(value) is torch.Tensor and value.dtype is torch.float32 and value.is_cpu:
+        return value if value.is_contiguous() else value.contiguous()
+    return torch.as_tensor(value, dtype=torch.float32, device="cpu").contiguous()

@@ -1,0 +1,208 @@
+"""Summaries that are merged, made with less work where their tags are known beforehand.
+
+Histograms of variables, all there when a step begins, are counted by one call that shares the work
+out among the processors. What is merged is put together as it is; a merge that does not know the
+tags takes its inputs apart, as none may come twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from google.protobuf.message import DecodeError
+
+from stillflow.graph.operation import Operation
+from stillflow.ops.summary.encoding import simple_value, tagged, value
+from stillflow.ops.summary.histograms import TaggedHistograms, counts_fast, histogram_summary
+from stillflow.ops.summary.kernels import in_numpy, string
+from stillflow.protos import Summary
+from stillflow.runtime.failures import as_op_error
+from stillflow.runtime.steps import Step, count_uses, one_step, stays
+
+_OF_ONE_TAG = frozenset(("ScalarSummary", "HistogramSummary"))
+
+
+def join_summaries(
+    steps: Sequence[Step], constants: Mapping[str, Any], kept: Sequence[str]
+) -> list[Step]:
+    """Joins scalars with the merge that takes them, and histograms with each other.
+
+    Args:
+      steps: in the order in which they run.
+      constants: the plan's, by name; some of them are tags.
+      kept: names that the plan gives back.
+    """
+    merges = [step for step in steps if _is_call(step, "MergeSummary")]
+    if not merges:
+        return list(steps)
+    uses = count_uses(steps, kept)
+    makers = {name: step for step in steps for name in step.outputs}
+    left: dict[int, Step] = {id(step): step for step in steps}
+    histograms: dict[int, bytes] = {}
+    for step in merges:
+        inputs = [_input(each, step, makers, uses, constants) for each in step.arguments]
+        left[id(step)] = _merged(step, inputs)
+        for each in inputs:
+            if each.scalar is not None:
+                del left[id(each.scalar)]
+            if each.histogram is not None:
+                histograms[id(each.histogram)] = each.tags[0]
+    return _join_histograms(list(left.values()), histograms)
+
+
+def _is_call(step: Step, kind: str) -> bool:
+    return step.kind == "call" and step.op is not None and step.op.type == kind
+
+
+# ---- merges
+
+
+@dataclass
+class _Input:
+    """What a merge takes."""
+
+    argument: Any
+    tags: Sequence[bytes] = ()
+    part: Callable[[Any], bytes] | None = None  # makes a message of the argument's value
+    scalar: Step | None = None  # that is not needed any more
+    histogram: Step | None = None  # that is to give a message, not a string tensor
+
+
+def _input(
+    argument: Any,
+    merge: Step,
+    makers: Mapping[str, Step],
+    uses: Mapping[str, int],
+    constants: Mapping[str, Any],
+) -> _Input:
+    if str(argument) in constants:
+        return _known_summary(argument, constants[str(argument)])
+    step = makers.get(str(argument))
+    if step is None or step.op is None or step.op.type not in _OF_ONE_TAG:
+        return _Input(argument)
+    name, shown = step.arguments
+    tag = constants.get(str(name))
+    if not isinstance(tag, np.ndarray) or tag.ndim:
+        return _Input(argument)
+    tags, tensor = [bytes(tag[()])], step.op._inputs[1]
+    if uses[str(argument)] == 1 and step.guard == merge.guard:
+        if _is_call(step, "HistogramSummary") and counts_fast(tensor.dtype.as_numpy_dtype):
+            return _Input(argument, tags, histogram=step)
+        if _is_call(step, "ScalarSummary") and tensor._dims == () and stays(shown, makers):
+            return _Input(shown, tags, _scalar_of(tags[0]), scalar=step)
+    return _Input(argument, tags, _content)
+
+
+def _known_summary(argument: Any, content: Any) -> _Input:
+    """A summary of constants."""
+    try:
+        summary = Summary.FromString(content.item())
+    except (DecodeError, ValueError):  # more than one, or none
+        return _Input(argument)
+    if any(each.HasField("metadata") for each in summary.value):
+        return _Input(argument)
+    encoded = summary.SerializeToString()
+    return _Input(argument, [each.tag.encode() for each in summary.value], lambda _: encoded)
+
+
+def _content(summary: Any) -> bytes:
+    return bytes(summary[()])
+
+
+def _scalar_of(tag: bytes) -> Callable[[Any], bytes]:
+    before = value(tag, simple_value(0))[: -len(simple_value(0))]
+
+    def summarize(number: Any) -> bytes:
+        if number.dtype is not torch.float32:
+            with np.errstate(over="ignore"):
+                number = in_numpy(number).astype(np.float32)
+        return before + simple_value(number.item())
+
+    return summarize
+
+
+def _merged(step: Step, inputs: Sequence[_Input]) -> Step:
+    parts = [(place, each.part) for place, each in enumerate(inputs) if each.part is not None]
+    known = all(each.part or each.histogram for each in inputs)
+    tags = _texts([tag for each in inputs for tag in each.tags]) if known else None
+    plain = step.function
+    assert plain is not None
+
+    def merge(*values: Any) -> Any:
+        made = list(values)
+        for place, part in parts:
+            made[place] = part(made[place])
+        if tags is not None:
+            return string(tagged(b"".join(made), tags))
+        return plain(*[string(each) if isinstance(each, bytes) else each for each in made])
+
+    scalars = [each.scalar for each in inputs if each.scalar is not None]
+    return one_step([step, *scalars], step.outputs, merge, [each.argument for each in inputs])
+
+
+def _texts(tags: Sequence[bytes]) -> list[str] | None:
+    """Tags that a merge has no reason to complain of: texts, none of them twice."""
+    try:
+        texts = [tag.decode() for tag in tags]
+    except UnicodeDecodeError:
+        return None
+    there = [text for text in texts if text]
+    return texts if len(set(there)) == len(there) else None
+
+
+# ---- histograms
+
+
+def _join_histograms(steps: Sequence[Step], tags: Mapping[int, bytes]) -> list[Step]:
+    """Joins those between which no variable changes and that nobody needs before the last.
+
+    Args:
+      steps: in the order in which they run.
+      tags: of the histograms to be joined, by `id` of the step.
+    """
+    result: list[Step] = []
+    waiting: list[Step] = []
+    for step in steps:
+        waits = id(step) in tags
+        ends = waiting[0].guard != step.guard if waits and waiting else _ends(step, waiting)
+        if waiting and ends:
+            result.append(_joined(waiting, tags))
+            waiting = []
+        (waiting if waits else result).append(step)
+    return [*result, _joined(waiting, tags)] if waiting else result
+
+
+def _ends(step: Step, waiting: Sequence[Step]) -> bool:
+    """Whether a step changes what histograms may show, or takes one of them."""
+    if step.writes or (step.op is not None and step.op.card.keeps):
+        return True
+    taken = {*step.inputs, *(name for name, _ in step.guard or ())}
+    return any(name in taken for other in waiting for name in other.outputs)
+
+
+def _joined(waiting: Sequence[Step], tags: Mapping[int, bytes]) -> Step:
+    ops = [step.op for step in waiting if step.op is not None]
+    outputs = [name for step in waiting for name in step.outputs]
+    shown = [step.arguments[1] for step in waiting]
+    function = _summarize([tags[id(step)] for step in waiting], ops)
+    return one_step(waiting, outputs, function, shown)
+
+
+def _summarize(tags: Sequence[bytes], ops: Sequence[Operation]) -> Callable[..., Any]:
+    histograms = TaggedHistograms(tags)
+
+    def summarize(*values: Any) -> Any:
+        messages = histograms(values)
+        for message, tag, op, shown in zip(messages, tags, ops, values):
+            if not message:
+                try:
+                    histogram_summary(tag, shown, op.name)
+                except Exception as error:
+                    raise as_op_error(error, op) from None
+        return messages if len(messages) > 1 else messages[0]
+
+    return summarize
