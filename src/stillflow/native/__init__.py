@@ -50,6 +50,8 @@ _SHORT: _Types = {
     "use_threads_of": (None, (_POINTER,)),
     "dense_cross_entropy": (None, (_POINTER, _POINTER, _INT, _INT, _POINTER, _POINTER)),
     "sparse_cross_entropy": (_INT, (_POINTER, _POINTER, *3 * (_INT,), _POINTER, _POINTER)),
+    "find_extremes": (None, (_POINTER, *3 * (_INT,), _POINTER)),
+    "count_hits": (_INT, (_POINTER, _INT, _INT, _POINTER, _INT)),
     "find_features": (
         _INT,
         (*2 * (_POINTER,), _INT, *2 * (_POINTER,), _INT, _POINTER, _INT, *2 * (_POINTER,)),

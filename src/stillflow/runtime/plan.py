@@ -9,6 +9,7 @@ from stillflow import errors
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.exits import at_work
+from stillflow.runtime.accuracies import join_accuracies
 from stillflow.runtime.activations import join_activations
 from stillflow.runtime.beside import as_soon_as_ready, put_beside
 from stillflow.runtime.clusters import join_pure
@@ -95,7 +96,7 @@ def make_plan(
     names_out += [name for value in values for name, _ in value.guard or ()]
     used = drop_unused(tracer.steps, names_out, targets)
     work = ops if any(step.kind == "loop" for step in used) else [step.op for step in used]
-    joined = join_summaries(used, tracer.constants, names_out)
+    joined = join_accuracies(join_summaries(used, tracer.constants, names_out), names_out)
     joined = join(merge_averages(joined, tracer.constants, names_out))
     joined = join_activations(join_normalizations(joined, names_out), names_out)
     joined = resize_integers(joined, tracer.values.values(), names_out)

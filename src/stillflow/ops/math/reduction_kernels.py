@@ -12,6 +12,7 @@ from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.kernels import torch_type
+from stillflow.ops.math import hits
 from stillflow.ops.math.kernels import NUMPY_TYPES, invalid, is_finite, through_numpy
 
 # A reduction along at least one axis: f(tensor, sorted axes, keep_dims).
@@ -214,7 +215,6 @@ def euclidean_norm_of(dtype: DType) -> tuple[Reduce, Callable[..., Any] | None]:
 
     return euclidean, None
 
-
 def arg_extreme(node: Node, largest: bool) -> Any:
     """The kernel of ArgMax and ArgMin: the first index of the largest or smallest element."""
     kind, dtype = torch_type(node.output_type), node.T
@@ -244,6 +244,8 @@ def arg_extreme(node: Node, largest: bool) -> Any:
 def _positions(x: Any, axis: int, largest: bool) -> Any:
     if not x.is_floating_point():
         return (torch.argmax if largest else torch.argmin)(x, axis)
+    if axis in (-1, x.dim() - 1) and hits.takes(x):
+        return hits.places(x, largest)
     function = torch.max if largest else torch.min
     values, positions = function(x, axis)
     if x.is_cpu and not is_finite(values) and torch.isnan(values).any():  # TF passes over NaNs

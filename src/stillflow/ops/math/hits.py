@@ -1,0 +1,53 @@
+"""Largest and smallest numbers of short rows, and how often these are where labels say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow import native
+from stillflow.graph.lazy import torch
+from stillflow.ops import native_loops
+
+_FEW = 1 << 15  # numbers that one thread goes through while several would still wake up
+
+
+def takes(rows: Any) -> bool:
+    """Whether there is a loop for a tensor: it has few numbers, and at least one in each row."""
+    return 0 < rows.numel() <= _FEW and native_loops.take(rows)
+
+
+def places(rows: Any, largest: bool) -> Any:
+    """Where the last dimension of what the loop `takes` has its largest or smallest numbers.
+
+    Returns:
+      int64: the first such places; NaNs are passed over.
+    """
+    library, result = native.library(), torch.empty(rows.shape[:-1], dtype=torch.int64)
+    assert library is not None
+    library.find_extremes(
+        rows.data_ptr(), result.numel(), rows.shape[-1], int(not largest), result.data_ptr())
+    return result
+
+
+def share(rows: Any, labels: Any) -> Any:
+    """The share of rows whose largest number is where a label says.
+
+    Args:
+      rows: [number, classes], which the loop `takes`.
+      labels: int64 [number]; or as `rows`, and largest at the place.
+
+    Returns:
+      A float32 without dimensions; None if there is no loop for such labels.
+    """
+    are_rows = labels.dtype is torch.float32
+    number, classes = rows.shape
+    if are_rows:
+        fits = labels.shape == rows.shape and native_loops.take(labels)
+    else:
+        fits = labels.dtype is torch.int64 and labels.shape == (number,) and labels.is_contiguous()
+    if not fits:
+        return None
+    library = native.library()
+    assert library is not None
+    hits = library.count_hits(rows.data_ptr(), number, classes, labels.data_ptr(), are_rows)
+    return torch.scalar_tensor(hits / number)
