@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 
@@ -79,12 +77,6 @@ def test_a_merge_is_what_its_parts_are():
     assert is_their_merge(tf.summary.merge(others), others, feeds)
     nested = tf.summary.merge([tf.summary.merge(mixed), image])
     assert is_their_merge(nested, [*mixed, image], feeds)
-
-
-def test_a_merge_that_is_known_beforehand_is_plain_bytes_elsewhere():
-    merged = run(tf.summary.merge([tf.summary.scalar("a", tf.random_uniform([]))]))
-    assert isinstance(merged, bytes)
-    assert type(pickle.loads(pickle.dumps(merged))) is bytes
 
 
 @pytest.mark.parametrize("second", ["scalar", "histogram", "constant"])

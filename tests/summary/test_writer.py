@@ -11,6 +11,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from google.protobuf.message import DecodeError
 
 import stillflow as tf
 from stillflow import errors
@@ -74,23 +75,31 @@ def test_metadata_are_written_with_the_first_value_of_a_tag(tmp_path):
         True, False]
 
 
-def test_what_a_run_merged_is_written_as_if_it_came_from_elsewhere(tmp_path, monkeypatch):
+def test_what_a_run_merged_is_written_like_a_message(tmp_path, monkeypatch):
     monkeypatch.setattr(time, "time", lambda: 1234.5)
     x = tf.placeholder(tf.float32, [None])
     parts = [tf.summary.histogram("h", x), tf.summary.scalar("s", tf.reduce_sum(x))]
     with tf.Session() as session:
         merged = session.run(tf.summary.merge(parts), {x: [1, 2, 3]})
     with_metadata = tf.Summary(value=[{"tag": "s", "metadata": {"display_name": "shown"}}])
-    for folder, content in (("run", merged), ("elsewhere", bytes(memoryview(merged)))):
+    for folder, content in (("bytes", merged), ("message", tf.Summary.FromString(merged))):
         with tf.summary.FileWriter(str(tmp_path / folder)) as writer:
             for step in (None, 0, 7, -1, 1 << 40):
                 writer.add_summary(content, step)
             writer.add_summary(with_metadata)  # of a tag that was seen before
         with pytest.warns(UserWarning, match="closed FileWriter"):
             writer.add_summary(content)
-    assert events(tmp_path / "run") == events(tmp_path / "elsewhere")
-    steps = [event.step for event in events(tmp_path / "run") if event.summary.value]
+    assert events(tmp_path / "bytes") == events(tmp_path / "message")
+    steps = [event.step for event in events(tmp_path / "bytes") if event.summary.value]
     assert steps == [0, 0, 7, -1, 1 << 40, 0]
+
+
+def test_what_is_no_summary_is_refused(tmp_path):
+    with tf.summary.FileWriter(str(tmp_path)) as writer:
+        for content in (b"\x0a", b"\x0a\x03\x0a\x01\xff", b"\x0a\x05\x2a\x03\x32\x01a"):
+            with pytest.raises(DecodeError):
+                writer.add_summary(content)
+    assert not events(tmp_path)
 
 
 def test_events_are_written_as_they_were_when_they_were_added(tmp_path):

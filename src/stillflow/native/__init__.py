@@ -58,6 +58,7 @@ _SHORT: _Types = {
     ),
     "count_values": (None, (*3 * (_POINTER,), *2 * (_INT,), _POINTER)),
     "read_values": (_INT, (*3 * (_POINTER,), *2 * (_INT,), *2 * (_POINTER,))),
+    "find_tags": (_INT, (_POINTER, _INT, _POINTER, _INT)),
     "sparse_indices": (None, (_POINTER, _INT, _INT, _POINTER)),
     "next_marker": (_INT, (_POINTER, _INT, _INT)),
     "find_records": (_INT, (_POINTER, _INT, _POINTER, _INT, _POINTER)),

@@ -1,41 +1,13 @@
 /* Features of serialized Examples: feature_finder.py, spans.py and columns.py of ops/parsing.
 
-   An Example is a map: entries of a name and a feature, which is a list of values of one type. Only
-   the way in which protobuf libraries write is read here; whoever calls reads any other by itself. */
-#include "native.h"
+   An Example is a map: entries of a name and a feature, which is a list of values of one type. */
+#include "messages.h"
 
 #include <stddef.h>
 
 enum { MAP = 0x0A, ENTRY = 0x0A, NAME = 0x0A, FEATURE = 0x12 };
 enum { FLOATS = 0x12, INTEGERS = 0x1A, LIST = 0x0A };
-enum { LENGTH_BYTES = 5, INTEGER_BYTES = 10 };
-
-/* What is left to read of something. */
-typedef struct {
-    const uint8_t *at, *end;
-} Bytes;
-
-/* Takes a field with this tag, whose content has a length; 0 if there is no such one. */
-static inline int take(Bytes *from, uint8_t tag, Bytes *taken) {
-    const uint8_t *at = from->at;
-    if (at == from->end || *at++ != tag) return 0;
-    uint64_t length = 0;
-    for (int i = 0; i < LENGTH_BYTES && at < from->end; i++) {
-        uint8_t byte = *at++;
-        length |= (uint64_t)(byte & 127) << 7 * i;
-        if (byte > 127) continue;
-        if (length > (uint64_t)(from->end - at)) return 0;
-        *taken = (Bytes){at, at + length};
-        from->at = at + length;
-        return 1;
-    }
-    return 0;
-}
-
-/* Takes the only field that there is. */
-static inline int take_all(Bytes from, uint8_t tag, Bytes *taken) {
-    return take(&from, tag, taken) && from.at == from.end;
-}
+enum { INTEGER_BYTES = 10 };
 
 /* ---- Names */
 

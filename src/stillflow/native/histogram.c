@@ -35,6 +35,7 @@ typedef struct {
     const Places *places;
     int64_t *counts;
     uint8_t *taken;     /* chunks that somebody counts */
+    int64_t helpers;    /* threads that count while another adds up */
     int64_t unfinished; /* chunks to be counted, and the sums */
     double sums[2];     /* of the numbers and of their squares */
     int32_t ends[2];    /* the least and the largest, as `in_order` gives them */
@@ -101,7 +102,8 @@ static inline void go_through(const float *values, int64_t size, const uint32_t 
     if (sums) memcpy(sums, near, sizeof near);
 }
 
-static int is_free(Histogram *all, int64_t chunk) {
+/* Whether a chunk was not taken until now. */
+static int take_chunk(Histogram *all, int64_t chunk) {
     return !__atomic_exchange_n(all->taken + chunk, 1, __ATOMIC_RELAXED);
 }
 
@@ -211,13 +213,14 @@ static void finish(Histogram *all, int64_t parts) {
     if (!__atomic_sub_fetch(&all->unfinished, parts, __ATOMIC_ACQ_REL)) put_summary(all);
 }
 
-/* Adds up all numbers, and counts those that nobody counts yet. */
+/* Adds up all numbers, which takes longest, and counts them as long as nobody else does. */
 static void add_up(Histogram *all, uint32_t *lanes) {
     const Shown *shown = all->shown;
     int64_t counted = 0;
     for (int64_t first = 0, chunk = 0; first < shown->size; first += CHUNK, chunk++) {
         int64_t last = least_of(first + CHUNK, shown->size);
-        int mine = is_free(all, chunk);
+        int alone = !__atomic_load_n(&all->helpers, __ATOMIC_RELAXED);
+        int mine = alone && take_chunk(all, chunk);
         for (int64_t i = first; i < last; i += BLOCK) {
             int64_t size = least_of(BLOCK, last - i);
             const float *values = shown->values + i;
@@ -234,7 +237,8 @@ static void add_up(Histogram *all, uint32_t *lanes) {
 }
 
 static void count(Histogram *all, int64_t chunk, uint32_t *lanes) {
-    if (!is_free(all, chunk)) return;
+    if (!take_chunk(all, chunk)) return;
+    __atomic_add_fetch(&all->helpers, 1, __ATOMIC_RELAXED);
     int64_t first = chunk * CHUNK, size = least_of(CHUNK, all->shown->size - first);
     go_through(all->shown->values + first, size, all->places->table, lanes, row_of(all), NULL);
     join_lanes(all, lanes);
@@ -259,13 +263,13 @@ static int by_size(const void *left, const void *right) {
 
 static int64_t chunks_of(const Shown *shown) { return (shown->size + CHUNK - 1) / CHUNK; }
 
-/* What there is to do: first all sums, the longest first; chunks from the end, as sums begin. */
+/* What there is to do: first all sums, the longest first; then to count what is left of each. */
 static int64_t list_tasks(Histogram *all, int64_t number, Task *tasks) {
     Task *next = tasks;
     for (int64_t i = 0; i < number; i++) *next++ = (Task){all + i, -1};
     qsort(tasks, (size_t)number, sizeof *tasks, by_size);
     for (int64_t i = 0; i < number; i++)
-        for (int64_t chunk = chunks_of(all[i].shown) - 1; chunk > 0; chunk--)
+        for (int64_t chunk = chunks_of(all[i].shown) - 1; chunk >= 0; chunk--)
             *next++ = (Task){all + i, chunk};
     return next - tasks;
 }
@@ -291,7 +295,7 @@ PUBLIC int64_t histogram_summaries(const Shown *shown, int64_t number, const Pla
     if (!failed) {
         for (int64_t i = 0; i < number; i++) {
             all[i] = (Histogram){shown + i, places, counts + i * places->places, free_chunk,
-                                 chunks_of(shown + i) + 1, {0}, {INT32_MAX, INT32_MIN}, room, 0};
+                                 0, chunks_of(shown + i) + 1, {0}, {INT32_MAX, INT32_MIN}, room, 0};
             free_chunk += chunks_of(shown + i);
             room += ROOM + 2 * (int64_t)sizeof(double) * places->places + shown[i].tag_size;
         }

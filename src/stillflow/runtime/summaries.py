@@ -16,7 +16,7 @@ import torch
 from google.protobuf.message import DecodeError
 
 from stillflow.graph.operation import Operation
-from stillflow.ops.summary.encoding import simple_value, tagged, value
+from stillflow.ops.summary.encoding import simple_value, value
 from stillflow.ops.summary.histograms import TaggedHistograms, counts_fast, histogram_summary
 from stillflow.ops.summary.kernels import in_numpy, string
 from stillflow.protos import Summary
@@ -55,7 +55,9 @@ def join_summaries(
 
 
 def _is_call(step: Step, kind: str) -> bool:
-    return step.kind == "call" and step.op is not None and step.op.type == kind
+    # What is bound to fail has no output, and is to fail where it stands.
+    is_call = step.kind == "call" and step.op is not None and bool(step.outputs)
+    return is_call and step.op is not None and step.op.type == kind
 
 
 # ---- merges
@@ -103,8 +105,6 @@ def _known_summary(argument: Any, content: Any) -> _Input:
         summary = Summary.FromString(content.item())
     except (DecodeError, ValueError):  # more than one, or none
         return _Input(argument)
-    if any(each.HasField("metadata") for each in summary.value):
-        return _Input(argument)
     encoded = summary.SerializeToString()
     return _Input(argument, [each.tag.encode() for each in summary.value], lambda _: encoded)
 
@@ -128,7 +128,7 @@ def _scalar_of(tag: bytes) -> Callable[[Any], bytes]:
 def _merged(step: Step, inputs: Sequence[_Input]) -> Step:
     parts = [(place, each.part) for place, each in enumerate(inputs) if each.part is not None]
     known = all(each.part or each.histogram for each in inputs)
-    tags = _texts([tag for each in inputs for tag in each.tags]) if known else None
+    known = known and _are_different([tag for each in inputs for tag in each.tags])
     plain = step.function
     assert plain is not None
 
@@ -136,22 +136,21 @@ def _merged(step: Step, inputs: Sequence[_Input]) -> Step:
         made = list(values)
         for place, part in parts:
             made[place] = part(made[place])
-        if tags is not None:
-            return string(tagged(b"".join(made), tags))
+        if known:
+            return string(b"".join(made))
         return plain(*[string(each) if isinstance(each, bytes) else each for each in made])
 
     scalars = [each.scalar for each in inputs if each.scalar is not None]
     return one_step([step, *scalars], step.outputs, merge, [each.argument for each in inputs])
 
 
-def _texts(tags: Sequence[bytes]) -> list[str] | None:
-    """Tags that a merge has no reason to complain of: texts, none of them twice."""
+def _are_different(tags: Sequence[bytes]) -> bool:
+    """Whether a merge has no reason to complain: tags are texts, and none of them comes twice."""
     try:
-        texts = [tag.decode() for tag in tags]
+        texts = [tag.decode() for tag in tags if tag]
     except UnicodeDecodeError:
-        return None
-    there = [text for text in texts if text]
-    return texts if len(set(there)) == len(there) else None
+        return False
+    return len(set(texts)) == len(texts)
 
 
 # ---- histograms

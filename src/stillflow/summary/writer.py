@@ -13,11 +13,12 @@ from stillflow._export import export
 from stillflow.files import gfile
 from stillflow.files.events import read_events
 from stillflow.graph.graph import Graph, get_default_graph
-from stillflow.ops.summary.encoding import SUMMARY, TaggedSummary, event
+from stillflow.ops.summary.encoding import SUMMARY, event
 from stillflow.platform import tf_logging as logging
 from stillflow.protos import Event, GraphDef, MetaGraphDef, TaggedRunMetadata
 from stillflow.summary.event_file_writer import EventFileWriter
 from stillflow.summary.plugin_asset import get_all_plugin_assets
+from stillflow.summary.tags import tags_of
 
 PLUGINS = "plugins"
 
@@ -196,11 +197,12 @@ class FileWriter(SummaryToEventTransformer):
     def add_summary(self, summary: Any, global_step: Any = None) -> None:
         """Adds a summary, as `SummaryToEventTransformer.add_summary` says."""
         writer = self.event_writer
-        if not isinstance(summary, TaggedSummary) or not isinstance(writer, EventFileWriter):
+        tags = tags_of(summary) if type(summary) is bytes else None
+        if tags is None or not isinstance(writer, EventFileWriter):
             super().add_summary(summary, global_step)
             return
         self._warn_if_closed()
-        self._seen_summary_tags.update(summary.tags)
+        self._seen_summary_tags.update(tags)
         step = 0 if global_step is None else int(global_step)
         writer.add_serialized(event(time.time(), step, SUMMARY, summary))
 

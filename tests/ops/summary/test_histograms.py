@@ -84,12 +84,10 @@ def test_several_at_once_are_as_each_alone(either_way):
     vectors[3] = vectors[3].astype(np.float16)
     tags = [b"t" * number for number in range(len(sizes))]
     alone = [histogram_summary(tag, vector, "h") for tag, vector in zip(tags, vectors)]
-    together = TaggedHistograms(tags)
-    assert together(vectors) == alone
-    vectors[2][60000] = np.nan
-    assert together([torch.from_numpy(vector) for vector in vectors]) == [
-        b"" if number == 2 else each for number, each in enumerate(alone)
-    ]
+    together, tensors = TaggedHistograms(tags), [torch.from_numpy(each) for each in vectors]
+    assert together(tensors) == alone
+    tensors[2][60000] = np.nan
+    assert together(tensors) == [b"" if i == 2 else each for i, each in enumerate(alone)]
 
 
 @pytest.mark.parametrize("count", [2, 2000])

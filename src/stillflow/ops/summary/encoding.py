@@ -7,7 +7,6 @@ messages of the protobuf library refuse.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from typing import Any
 
 from stillflow.files import varint, wire
@@ -18,27 +17,6 @@ GRAPH_DEF, SUMMARY = 4, 5
 
 _float = struct.Struct("<f").pack
 _double = struct.Struct("<d").pack
-
-
-class TaggedSummary(bytes):
-    """A serialized `Summary` without metadata, of which its writer need not ask for the tags."""
-
-    tags: Sequence[str]
-
-    def __reduce__(self) -> Any:
-        return bytes, (bytes(self),)  # for a program without this package too
-
-
-def tagged(content: bytes, tags: Sequence[str]) -> TaggedSummary:
-    """A `TaggedSummary`.
-
-    Args:
-      content: what is serialized.
-      tags: of its values.
-    """
-    result = TaggedSummary(content)
-    result.tags = tags
-    return result
 
 
 def value(tag: bytes, *content: bytes) -> bytes:
@@ -89,4 +67,4 @@ def event(time: float, step: int, number: int, content: bytes) -> bytes:
       number: which field `content` is.
     """
     encoded = b"\x10" + varint.encode(step % (1 << 64)) if step else b""
-    return doubles(time) + encoded + message(number, content)
+    return b"".join((doubles(time), encoded, wire.header(number, len(content)), content))

@@ -37,7 +37,7 @@ def histogram_summary(tag: bytes, values: Any, name: str) -> bytes:
     """
     vector = in_numpy(values).reshape(-1)
     if counts_fast(vector.dtype):
-        (content,) = TaggedHistograms([tag])([values])
+        (content,) = TaggedHistograms([tag])([torch.from_numpy(vector)])
     else:
         counted = buckets.histogram(vector)
         content = b"" if counted is None else value(tag, message(HISTOGRAM, counted))
@@ -91,14 +91,14 @@ class TaggedHistograms:
         """Serialized `Summary` messages; empty where a number is not finite.
 
         Args:
-          values: for each tag a run-time value, float32 or float16.
+          values: for each tag a tensor of torch, float32 or float16, in the memory of the host.
 
         Raises:
           MemoryError: if there is not enough.
         """
         library = native.library()
         assert library is not None
-        vectors = [_as_float32(each) for each in values]
+        vectors = [each.float().contiguous() for each in values]
         with self._lock:
             for shown, vector in zip(self._each, vectors):
                 shown.values, shown.size = vector.data_ptr(), vector.numel()
@@ -110,9 +110,3 @@ class TaggedHistograms:
             ends = self._ends[:]
             content = ctypes.string_at(self._out, ends[-1])
         return [content[start:end] for start, end in zip([0, *ends], ends)]
-
-
-def _as_float32(value: Any) -> Any:
-    if type(value) is torch.Tensor and value.dtype is torch.float32 and value.is_cpu:
-        return value if value.is_contiguous() else value.contiguous()
-    return torch.as_tensor(value, dtype=torch.float32, device="cpu").contiguous()

@@ -1,0 +1,28 @@
+"""The tags of a serialized summary, without taking it apart."""
+
+from __future__ import annotations
+
+import ctypes
+
+from stillflow import native
+
+_MOST = 256  # values of a summary
+_Bounds = ctypes.c_int64 * (2 * _MOST)
+
+
+def tags_of(summary: bytes) -> list[str] | None:
+    """The tags of a serialized `Summary`; None if it is not one of scalars and histograms alone.
+
+    These have no metadata and are often written at every step, with hundreds of numbers each.
+    """
+    library = native.library()
+    if library is None:
+        return None
+    bounds = _Bounds()
+    found = library.find_tags(summary, len(summary), bounds, _MOST)
+    limits = bounds[: 2 * max(found, 0)]
+    try:
+        tags = [summary[begin:end].decode() for begin, end in zip(limits[::2], limits[1::2])]
+    except UnicodeDecodeError:
+        return None
+    return None if found < 0 else tags
