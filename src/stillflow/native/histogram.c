@@ -73,17 +73,8 @@ static void find_ends(const float *values, int64_t size, int32_t *ends) {
     ends[1] = largest;
 }
 
-static inline void take(const float *value, const uint32_t *table, uint32_t *lane, double *sums) {
-    if (lane) {
-        uint32_t bits;
-        memcpy(&bits, value, sizeof bits);
-        lane[(table[bits >> 16] + bits) >> 16]++;
-    }
-    if (sums) {
-        double number = *value;
-        sums[0] += number;
-        sums[1] += number * number;
-    }
+static inline void count_one(uint32_t bits, const uint32_t *table, uint32_t *lane) {
+    lane[(table[bits >> 16] + bits) >> 16]++;
 }
 
 /* Counts numbers, if there are `lanes`, and adds them up, if there are `sums`.
@@ -94,12 +85,48 @@ static inline void take(const float *value, const uint32_t *table, uint32_t *lan
 static inline void go_through(const float *values, int64_t size, const uint32_t *table,
                               uint32_t *lanes, int64_t row, double *sums) {
     int64_t i = 0;
-    double near[2] = {sums ? sums[0] : 0, sums ? sums[1] : 0};
-    for (; i + LANES <= size; i += LANES)
-        for (int lane = 0; lane < LANES; lane++)
-            take(values + i + lane, table, lanes ? lanes + lane * row : NULL, sums ? near : NULL);
-    for (; i < size; i++) take(values + i, table, lanes, sums ? near : NULL);
-    if (sums) memcpy(sums, near, sizeof near);
+    uint32_t *lane_at[LANES];
+    for (int lane = 0; lane < LANES; lane++) lane_at[lane] = lanes ? lanes + lane * row : NULL;
+    double sum = sums ? sums[0] : 0, squares = sums ? sums[1] : 0;
+    for (; i + LANES <= size; i += LANES) {
+        uint64_t pairs[LANES / 2]; /* half as many loads */
+        memcpy(pairs, values + i, sizeof pairs);
+        for (int lane = 0; lanes && lane < LANES; lane++)
+            count_one((uint32_t)(pairs[lane / 2] >> lane % 2 * 32), table, lane_at[lane]);
+        for (int lane = 0; sums && lane < LANES; lane++) {
+            double value = values[i + lane];
+            sum += value;
+            squares += value * value;
+        }
+    }
+    for (; i < size; i++) {
+        uint32_t bits;
+        memcpy(&bits, values + i, sizeof bits);
+        if (lanes) count_one(bits, table, lanes);
+        double value = values[i];
+        sum += value;
+        squares += value * value;
+    }
+    if (!sums) return;
+    sums[0] = sum;
+    sums[1] = squares;
+}
+
+FOR_EACH_PROCESSOR
+static void count_and_add(const float *values, int64_t size, const uint32_t *table,
+                          uint32_t *lanes, int64_t row, double *sums) {
+    go_through(values, size, table, lanes, row, sums);
+}
+
+FOR_EACH_PROCESSOR
+static void count_only(const float *values, int64_t size, const uint32_t *table, uint32_t *lanes,
+                       int64_t row) {
+    go_through(values, size, table, lanes, row, NULL);
+}
+
+FOR_EACH_PROCESSOR
+static void add_only(const float *values, int64_t size, double *sums) {
+    go_through(values, size, NULL, NULL, 0, sums);
 }
 
 /* Whether a chunk was not taken until now. */
@@ -225,9 +252,9 @@ static void add_up(Histogram *all, uint32_t *lanes) {
             int64_t size = least_of(BLOCK, last - i);
             const float *values = shown->values + i;
             if (mine)
-                go_through(values, size, all->places->table, lanes, row_of(all), all->sums);
+                count_and_add(values, size, all->places->table, lanes, row_of(all), all->sums);
             else
-                go_through(values, size, NULL, NULL, 0, all->sums);
+                add_only(values, size, all->sums);
             find_ends(values, size, all->ends); /* now that they are near */
         }
         counted += mine;
@@ -240,7 +267,7 @@ static void count(Histogram *all, int64_t chunk, uint32_t *lanes) {
     if (!take_chunk(all, chunk)) return;
     __atomic_add_fetch(&all->helpers, 1, __ATOMIC_RELAXED);
     int64_t first = chunk * CHUNK, size = least_of(CHUNK, all->shown->size - first);
-    go_through(all->shown->values + first, size, all->places->table, lanes, row_of(all), NULL);
+    count_only(all->shown->values + first, size, all->places->table, lanes, row_of(all));
     join_lanes(all, lanes);
     finish(all, 1);
 }

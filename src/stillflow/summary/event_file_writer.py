@@ -8,6 +8,7 @@ import os
 import threading
 import time
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 from stillflow.files import gfile
@@ -69,10 +70,10 @@ class EventFileWriter:
         """Adds an `Event`; does nothing if closed."""
         self.add_serialized(event.SerializeToString())
 
-    def add_serialized(self, event: bytes) -> None:
-        """Adds an event that is serialized already; does nothing if closed."""
+    def add_serialized(self, *parts: bytes) -> None:
+        """Adds an event that is serialized already, in parts; does nothing if closed."""
         if not self._closed:
-            self._pile.add(event, self._worker)
+            self._pile.add(parts, self._worker)
 
     def flush(self) -> None:
         """Waits until all events are with the operating system.
@@ -113,19 +114,19 @@ def _close_all() -> None:
 
 
 class _Pile:
-    """Serialized events that wait to be written."""
+    """Serialized events, in parts, that wait to be written."""
 
     def __init__(self, max_queue: int) -> None:
         self._max_queue = max_queue
         self._changed = threading.Condition()
-        self._events: collections.deque[bytes] = collections.deque()
+        self._events: collections.deque[Sequence[bytes]] = collections.deque()
         self._size = 0
         self._unwritten = 0
         self._ended = False
         self._hurry = False  # somebody waits for what is in the pile
         self._error: Exception | None = None
 
-    def add(self, event: bytes, worker: threading.Thread) -> None:
+    def add(self, event: Sequence[bytes], worker: threading.Thread) -> None:
         with self._changed:
             while self._size > _PILE and len(self._events) >= self._max_queue > 0:
                 if not worker.is_alive():  # in a child process
@@ -133,7 +134,7 @@ class _Pile:
                 self._changed.notify_all()
                 self._changed.wait(1)
             self._events.append(event)
-            self._size += len(event)
+            self._size += sum(map(len, event))
             self._unwritten += 1
             if len(self._events) == 1:
                 self._changed.notify_all()
@@ -159,7 +160,7 @@ class _Pile:
         if error is not None:
             raise error
 
-    def take(self, timeout: float) -> list[bytes] | None:
+    def take(self, timeout: float) -> list[Sequence[bytes]] | None:
         """Returns the events that wait, after `timeout` seconds none; None after the end."""
         with self._changed:
             if not self._events and not self._ended:
@@ -195,7 +196,7 @@ def _write(pile: _Pile, writer: EventsWriter, flush_secs: float) -> None:
         error: Exception | None = None
         try:
             for event in events:
-                writer.write_serialized(event)
+                writer.write_serialized(b"".join(event))
             waiting = waiting or bool(events)
             if waiting and time.monotonic() >= next_flush:
                 waiting = False

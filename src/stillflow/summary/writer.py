@@ -13,7 +13,7 @@ from stillflow._export import export
 from stillflow.files import gfile
 from stillflow.files.events import read_events
 from stillflow.graph.graph import Graph, get_default_graph
-from stillflow.ops.summary.encoding import SUMMARY, event
+from stillflow.ops.summary.encoding import SUMMARY, event_header
 from stillflow.platform import tf_logging as logging
 from stillflow.protos import Event, GraphDef, MetaGraphDef, TaggedRunMetadata
 from stillflow.summary.event_file_writer import EventFileWriter
@@ -204,7 +204,8 @@ class FileWriter(SummaryToEventTransformer):
         self._warn_if_closed()
         self._seen_summary_tags.update(tags)
         step = 0 if global_step is None else int(global_step)
-        writer.add_serialized(event(time.time(), step, SUMMARY, summary))
+        header = event_header(time.time(), step, SUMMARY, len(summary))
+        writer.add_serialized(header, summary)
 
     def _warn_if_closed(self) -> None:
         if self._closed:
