@@ -1,0 +1,212 @@
+"""Canned estimators: the graph of each mode, and what they learn, measure, predict and serve."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+
+import numpy as np
+
+from ..registry import Run, program, raised
+from .saver import fixed_uuid
+
+X = np.sin(np.arange(48.0)).reshape(16, 3).astype("float32")
+AGE = (20 + 40 * np.abs(np.cos(np.arange(16.0)))).astype("float32")
+JOB = np.array(["cook", "smith", "clerk", "cook"] * 4)
+WEIGHT = (0.5 + np.arange(16) % 3).astype("float32")
+BINARY = (np.arange(16) % 3 == 0).astype("int64")
+SPECIES = (np.arange(16) % 3).astype("int64")
+WORDS = np.array(["setosa", "versicolor", "virginica"])[SPECIES]
+NUMBERS = (2 * X[:, :1] - X[:, 1:2] + 0.5).astype("float32")
+PAIRS = np.concatenate([NUMBERS, -NUMBERS], 1)
+
+FEATURES = {"x": X}
+MODES = ("train", "eval", "infer")
+
+
+class Losses:
+    """A hook that keeps the loss of each step."""
+
+    def __new__(cls, tf):
+        class Hook(tf.train.SessionRunHook):
+            def __init__(self):
+                self.values = []
+
+            def before_run(self, context):
+                graph = context.session.graph
+                return tf.train.SessionRunArgs(graph.get_collection("losses")[-1])
+
+            def after_run(self, context, values):
+                self.values.append(values.results)
+
+        return Hook()
+
+
+def config(tf, folder):
+    return tf.estimator.RunConfig(folder, tf_random_seed=7, log_step_count_steps=None)
+
+
+def input_fn(tf, features, labels, steps=1):
+    def batches():
+        data = tf.data.Dataset.from_tensor_slices((features, labels))
+        return data.repeat(steps).batch(8)
+
+    return batches
+
+
+def serving(tf, features):
+    """Examples or raw features as they are served."""
+
+    def receiver():
+        values = {
+            key: tf.placeholder(tf.as_dtype(np.asarray(value).dtype), (None,) + value.shape[1:])
+            for key, value in features.items()
+        }
+        examples = tf.placeholder(tf.string, [None], name="examples")
+        return tf.estimator.export.ServingInputReceiver(values, {"examples": examples})
+
+    return receiver
+
+
+def signatures(tf, path):
+    """{signature: inputs, outputs, method} of a SavedModel, names without ports."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        loaded = tf.saved_model.loader.load(session, ["serve"], path)
+        return {
+            key: {
+                "method": signature.method_name,
+                "inputs": sorted(signature.inputs),
+                "outputs": {name: info.name for name, info in signature.outputs.items()},
+            }
+            for key, signature in loaded.signature_def.items()
+        }
+
+
+def learned(tf, make, features, labels, steps=3, export=True):
+    """Trains, evaluates, predicts and exports; everything that came out."""
+    folder = tempfile.mkdtemp()
+    try:
+        estimator = make(config(tf, folder))
+        losses = Losses(tf)
+        estimator.train(input_fn(tf, features, labels, steps), hooks=[losses])
+        found = {
+            "losses": np.array(losses.values, "float32"),
+            "variables": {
+                name: estimator.get_variable_value(name) for name in estimator.get_variable_names()
+            },
+            "metrics": estimator.evaluate(input_fn(tf, features, labels)),
+        }
+        served = {key: value for key, value in features.items() if key != "weight"}
+        predicted = list(estimator.predict(input_fn(tf, served, labels)))
+        found["predictions"] = {
+            key: np.stack([each[key] for each in predicted]) for key in predicted[0]
+        }
+        if export:
+            path = estimator.export_saved_model(
+                os.path.join(folder, "served"), serving(tf, features)
+            )
+            found["signatures"] = signatures(tf, path.decode())
+        return found
+    finally:
+        shutil.rmtree(folder)
+
+
+def built(tf, make, features, labels, mode):
+    """The graph of a mode, from placeholders."""
+    tf.set_random_seed(7)
+    if mode != "infer":
+        tf.train.create_global_step()
+    inputs = {
+        key: tf.placeholder(tf.as_dtype(value.dtype.type), (None,) + value.shape[1:], key)
+        for key, value in features.items()
+    }
+    targets = tf.placeholder(tf.as_dtype(labels.dtype.type), (None,) + labels.shape[1:], "labels")
+    estimator = make(tf.estimator.RunConfig(tempfile.gettempdir(), tf_random_seed=7))
+    targets = None if mode == "infer" else targets
+    with fixed_uuid():
+        spec = estimator.model_fn(inputs, targets, mode, estimator.config)
+    facts = {
+        "predictions": {key: value.name for key, value in spec.predictions.items()},
+        "metrics": {key: value.name for key, (value, _) in spec.eval_metric_ops.items()},
+        "summaries": [op.name for op in tf.get_collection(tf.GraphKeys.SUMMARIES)],
+        "losses": [op.name for op in tf.get_collection(tf.GraphKeys.LOSSES)],
+        "loss": "" if spec.loss is None else spec.loss.name,
+        "train_op": "" if spec.train_op is None else spec.train_op.name,
+        "outputs": sorted(spec.export_outputs or {}),
+    }
+    return Run({}, facts=facts)
+
+
+def golden(name, make, features, labels, modes=MODES, learn=True, **options):
+    """Registers a program for each mode's graph, and one that trains.
+
+    `make(tf, config)` gives the estimator.
+    """
+
+    def register(suffix, build):
+        build.__name__ = name + suffix
+        program(build, **options)
+
+    for mode in modes:
+        register(
+            "_" + mode,
+            lambda tf, mode=mode: built(tf, lambda c: make(tf, c), features, labels, mode),
+        )
+    if learn:
+        register(
+            "",
+            lambda tf: Run({}, facts=learned(tf, lambda c: make(tf, c), features, labels)),
+        )
+
+
+golden(
+    "baseline_classifier",
+    lambda tf, config: tf.estimator.BaselineClassifier(config=config),
+    FEATURES, BINARY,
+)  # fmt: skip
+golden(
+    "baseline_of_words",
+    lambda tf, config: tf.estimator.BaselineClassifier(
+        n_classes=3, label_vocabulary=["setosa", "versicolor", "virginica"], config=config,
+        optimizer=tf.train.GradientDescentOptimizer(0.1),
+        loss_reduction=tf.losses.Reduction.SUM_OVER_BATCH_SIZE,
+    ),
+    FEATURES, WORDS,
+)  # fmt: skip
+golden(
+    "baseline_regressor",
+    lambda tf, config: tf.estimator.BaselineRegressor(
+        label_dimension=2, optimizer="Adam", config=config
+    ),
+    {"x": X, "age": AGE}, PAIRS,
+)  # fmt: skip
+
+
+@program
+def baseline_refusals(tf):
+    make = tf.estimator.BaselineClassifier
+    return Run(
+        {},
+        facts={
+            "classes": raised(make, n_classes=1),
+            "vocabulary": raised(make, label_vocabulary="ab"),
+            "vocabulary_of_three": raised(make, n_classes=3, label_vocabulary="abc"),
+            "reduction": raised(make, loss_reduction="none"),
+            "dimension": raised(tf.estimator.BaselineRegressor, label_dimension=0),
+        },
+    )
+
+golden(
+    "baseline_with_weights",
+    lambda tf, config: tf.estimator.BaselineClassifier(weight_column="weight", config=config),
+    dict(FEATURES, weight=WEIGHT), BINARY.reshape(16, 1), modes=("train",),
+)  # fmt: skip
+golden(
+    "baseline_with_weights_of_regression",
+    lambda tf, config: tf.estimator.BaselineRegressor(
+        weight_column=tf.feature_column.numeric_column("weight", normalizer_fn=lambda x: x * 2),
+        config=config,
+    ),
+    dict(FEATURES, weight=WEIGHT.reshape(16, 1)), NUMBERS, modes=("eval",), learn=False,
+)  # fmt: skip
