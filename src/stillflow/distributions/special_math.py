@@ -90,27 +90,28 @@ def _polynomial(x: Any, coefficients: list[float]) -> Any:
     return result
 
 
-def _ratio(x: Any, coefficients: tuple[list[float], list[float]]) -> Any:
-    numerator, denominator = coefficients
-    return _polynomial(x, numerator) / _polynomial(x, denominator)
-
-
 def _ndtri(p: Any) -> Any:
     # By symmetry only the lower half is approximated.
     mirrored = tf.where_v2(p > -np.expm1(-2.0), 1.0 - p, p)
-    half = tf.fill(tf.shape(p), np.array(0.5, p.dtype.as_numpy_dtype))
-    safe = tf.where_v2(mirrored <= 0.0, half, mirrored)
+    half = np.array(0.5, p.dtype.as_numpy_dtype)
+    safe = tf.where_v2(mirrored <= 0.0, tf.fill(tf.shape(p), half), mirrored)
     w = safe - 0.5
     squared = w**2
-    central = w + w * squared * _ratio(squared, _CENTRAL)
+    top, bottom = _CENTRAL
+    central = w + w * squared * (_polynomial(squared, top) / _polynomial(squared, bottom))
     central *= -np.sqrt(2.0 * np.pi)
     z = tf.sqrt(-2.0 * tf.log(safe))
     leading = z - tf.log(z) / z
-    far = leading - _ratio(1.0 / z, _FAR_TAIL) / z
-    tail = leading - _ratio(1.0 / z, _TAIL) / z
+    corrections = [
+        # One reciprocal for each polynomial, as the original graph has it.
+        _polynomial(1.0 / z, top) / _polynomial(1.0 / z, bottom) / z
+        for top, bottom in (_FAR_TAIL, _TAIL)
+    ]
+    far, tail = (leading - correction for correction in corrections)
     x = tf.where_v2(safe > np.exp(-2.0), central, tf.where_v2(z >= 8.0, far, tail))
     x = tf.where_v2(p > 1.0 - np.exp(-2.0), x, -x)
-    infinity = tf.fill(tf.shape(p), tf.constant(np.inf, dtype=p.dtype))
+    infinite = tf.constant(np.inf, dtype=p.dtype)
+    infinity = tf.fill(tf.shape(p), infinite)
     return tf.where_v2(p <= 0.0, -infinity, tf.where_v2(p >= 1.0, infinity, x))
 
 

@@ -43,6 +43,7 @@ def confusion_matrix_at_thresholds(
     thresholds: Sequence[float],
     weights: Any = None,
     includes: Sequence[str] | None = None,
+    in_range: bool = True,
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """How often predictions above each threshold, and the others, are right and wrong.
 
@@ -52,6 +53,7 @@ def confusion_matrix_at_thresholds(
       thresholds: numbers from 0 to 1.
       weights: broadcast to `labels`; 1 by default.
       includes: which counts to make, of "tp", "fn", "tn", "fp"; all by default.
+      in_range: whether predictions have to be from 0 to 1, and are cast to float32.
 
     Returns:
       The variables by count, float32 of the length of `thresholds`, and what adds to them.
@@ -64,7 +66,8 @@ def confusion_matrix_at_thresholds(
     for count in wanted:
         if count not in _COUNTS:
             raise ValueError(f"Invalid key: {count}.")
-    predictions, labels, weights = _checked(predictions, labels, weights)
+    aligned = _checked if in_range else align
+    predictions, labels, weights = aligned(predictions, labels, weights)
     sides = {count: _COUNTS[count] for count in _COUNTS if count in wanted}
     above, truth, tiled = _tables(predictions, labels, thresholds, list(sides.values()))
     if weights is not None:

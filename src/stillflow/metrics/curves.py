@@ -94,7 +94,7 @@ def _area(
             "Trapezoidal rule is known to produce incorrect PR-AUCs; "
             'please switch to "careful_interpolation" instead.'
         )
-    x, y = _rates(curve, tp, fn, tn, fp)
+    x, y = rates(curve, tp, fn, tn, fp)
     height = _HEIGHTS.get(method)
     if height is None:
         raise ValueError(f"Invalid summation_method: {method}")
@@ -102,7 +102,7 @@ def _area(
     return reduce_sum(multiply(width, height(y[:strips], y[1:])), name=name)
 
 
-def _rates(curve: str, tp: Any, fn: Any, tn: Any, fp: Any) -> tuple[Any, Any]:
+def rates(curve: str, tp: Any, fn: Any, tn: Any, fp: Any) -> tuple[Any, Any]:
     """The curve's two coordinates at each threshold."""
     recall = div(tp + _SMOOTHING, tp + fn + _SMOOTHING)
     if curve == "ROC":

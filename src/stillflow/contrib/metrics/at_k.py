@@ -1,0 +1,160 @@
+"""Metrics of the best k predictions, of scores or of the numbers of classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow.contrib.metrics.renamed import streaming_mean
+from stillflow.graph.export import export
+from stillflow.metrics.average_precision import streaming_average_precision
+from stillflow.metrics.class_sets import at_k_name
+from stillflow.metrics.ranking import precision_at_top_k, recall_at_top_k
+from stillflow.metrics.variables import Pair
+from stillflow.util.deprecation import deprecated
+
+
+@export("contrib.metrics.streaming_recall_at_k", "contrib.slim.metrics.streaming_recall_at_k")
+@deprecated(
+    "2016-11-08",
+    "Please use `streaming_sparse_recall_at_k`, and reshape labels from [batch_size] to "
+    "[batch_size, 1].",
+)
+def streaming_recall_at_k(
+    predictions: Any,
+    labels: Any,
+    k: int,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Any:
+    """How often the label is among the best `k` predictions, 0 to 1.
+
+    Args:
+      predictions: scores of classes, float32 `[batch, number of classes]`.
+      labels: numbers of classes, integers `[batch]`.
+      k: how many predictions count.
+      weights: broadcast to `labels`; 1 by default.
+      metrics_collections, updates_collections: where the results are added.
+      name: of the variables' scope.
+
+    Returns:
+      The share, a float32 scalar, and the operation that updates it.
+    """
+    in_top_k = tf.cast(tf.nn.in_top_k(predictions, labels, k), tf.float32)
+    name = name or at_k_name("recall", k)
+    return streaming_mean(in_top_k, weights, metrics_collections, updates_collections, name)
+
+
+@export(
+    "contrib.metrics.streaming_sparse_precision_at_top_k",
+    "contrib.slim.metrics.streaming_sparse_precision_at_top_k",
+)
+def streaming_sparse_precision_at_top_k(
+    top_k_predictions: Any,
+    labels: Any,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Pair:
+    """How many of the best predictions are labels, 0 to 1.
+
+    Args:
+      top_k_predictions: numbers of the best classes, integers, `[..., k]`.
+      labels: numbers of classes, int64, `[..., number of labels]`, dense or sparse; or `[...]`.
+      class_id: the one class to look at; all by default.
+      weights: broadcast to `[...]`; 1 by default.
+      metrics_collections, updates_collections: where the results are added.
+      name: of the scope.
+
+    Returns:
+      The share, a float64 scalar, and the operation that updates it.
+
+    Raises:
+      ValueError: if the shapes do not fit.
+    """
+    default_name = at_k_name("precision", class_id=class_id)
+    with tf.name_scope(name, default_name, (top_k_predictions, labels, weights)) as scope:
+        return precision_at_top_k(
+            labels=labels,
+            predictions_idx=top_k_predictions,
+            class_id=class_id,
+            weights=weights,
+            metrics_collections=metrics_collections,
+            updates_collections=updates_collections,
+            name=scope,
+        )
+
+
+@export("contrib.metrics.sparse_recall_at_top_k", "contrib.slim.metrics.sparse_recall_at_top_k")
+def sparse_recall_at_top_k(
+    labels: Any,
+    top_k_predictions: Any,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Pair:
+    """How many of the labels are among the best predictions, 0 to 1.
+
+    Args:
+      labels: numbers of classes, int64, `[..., number of labels]`, dense or sparse; or `[...]`.
+      top_k_predictions: numbers of the best classes, integers, `[..., k]`.
+      class_id: the one class to look at; all by default.
+      weights: broadcast to `[...]`; 1 by default.
+      metrics_collections, updates_collections: where the results are added.
+      name: of the scope.
+
+    Returns:
+      The share, a float64 scalar, and the operation that updates it.
+
+    Raises:
+      ValueError: if the shapes do not fit.
+    """
+    default_name = at_k_name("recall", class_id=class_id)
+    with tf.name_scope(name, default_name, (top_k_predictions, labels, weights)) as scope:
+        return recall_at_top_k(
+            labels=labels,
+            predictions_idx=top_k_predictions,
+            class_id=class_id,
+            weights=weights,
+            metrics_collections=metrics_collections,
+            updates_collections=updates_collections,
+            name=scope,
+        )
+
+
+@export(
+    "contrib.metrics.streaming_sparse_average_precision_at_top_k",
+    "contrib.slim.metrics.streaming_sparse_average_precision_at_top_k",
+)
+def streaming_sparse_average_precision_at_top_k(
+    top_k_predictions: Any,
+    labels: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Pair:
+    """The mean, over the relevant ones of the best predictions, of the precision up to them.
+
+    Args:
+      top_k_predictions: numbers of the best classes, integers, `[..., k]`.
+      labels: numbers of classes, int64, `[..., number of labels]`, dense or sparse; or `[...]`.
+      weights: broadcast to `[...]`; 1 by default.
+      metrics_collections, updates_collections: where the results are added.
+      name: of the scope.
+
+    Returns:
+      The mean, a float64 scalar, and the operation that updates it.
+
+    Raises:
+      ValueError: if the shapes do not fit.
+    """
+    return streaming_average_precision(
+        labels, top_k_predictions, weights, metrics_collections, updates_collections, name
+    )

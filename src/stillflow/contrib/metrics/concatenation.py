@@ -1,0 +1,116 @@
+"""All values of several batches, one behind the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow.graph.export import export
+from stillflow.metrics.variables import collect, metric_variable
+from stillflow.ops.arrays.shape import shape_internal
+
+# By how much the array grows at least where it has become too small.
+_GROWTH = 1.5
+
+
+def next_array_size(required_size: Any, growth_factor: float = _GROWTH) -> Any:
+    """The least power of `growth_factor` that is at least `required_size`, int32."""
+    size = tf.log(tf.cast(required_size, tf.float32))
+    exponent = tf.ceil(size / tf.log(tf.cast(growth_factor, tf.float32)))
+    return tf.cast(tf.ceil(growth_factor**exponent), tf.int32)
+
+
+def _checked_axis(values: Any, axis: int) -> tuple[int, list[int]]:
+    """The axis, not negative, and the sizes along the others.
+
+    Raises:
+      ValueError: if there is no such axis, or one of the sizes is not known.
+    """
+    shape = values.shape
+    if shape.dims is None:
+        raise ValueError("`values` must have known statically known rank")
+    ndim = len(shape)
+    if axis < 0:
+        axis += ndim
+    if not 0 <= axis < ndim:
+        raise ValueError(f"axis = {axis!r} not in [0, {ndim!r})")
+    others = [dim.value for n, dim in enumerate(shape) if n != axis]
+    if None in others:
+        raise ValueError(
+            "all dimensions of `values` other than the dimension to concatenate along must have "
+            "statically known size"
+        )
+    return axis, others
+
+
+def _reallocate(array: Any, size: Any, new_size: Any, others: list[int]) -> Any:
+    """Gives the array room for `new_size` rows, and its old rows back."""
+    new_shape = tf.stack([next_array_size(new_size), *others])
+    empty = tf.zeros(new_shape, dtype=array.dtype.base_dtype)
+    old = array.value()
+    with tf.control_dependencies([old]):
+        emptied = tf.assign(array, empty, validate_shape=False)
+    with tf.control_dependencies([emptied]):
+        copied = array[:size].assign(old[:size])
+    with tf.control_dependencies([copied]):
+        return tf.no_op()
+
+
+def _append(array: Any, size: Any, rows: Any, row_count: Any, others: list[int]) -> Any:
+    """Writes rows behind the first `size` of the array, which grows where it has to."""
+    new_size = size + row_count
+    capacity: Any = shape_internal(array, optimize=False)[0]
+    ready = tf.cond(
+        new_size > capacity,
+        lambda: _reallocate(array, size, new_size, others),
+        tf.no_op,
+    )
+    with tf.control_dependencies([ready]):
+        written = array[size:new_size].assign(rows)
+    with tf.control_dependencies([written]):
+        return size.assign(new_size)
+
+
+@export("contrib.metrics.streaming_concat", "contrib.slim.metrics.streaming_concat")
+def streaming_concat(
+    values: Any,
+    axis: int = 0,
+    max_size: int | None = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> tuple[Any, Any]:
+    """Joins the values of all batches along an axis.
+
+    Args:
+      values: of known rank, and of known sizes along all axes but one.
+      axis: that one.
+      max_size: how many values along the axis are kept at most; all by default.
+      metrics_collections, updates_collections: where the results are added.
+      name: of the variables' scope.
+
+    Returns:
+      The values so far, and the operation that appends the batch's.
+
+    Raises:
+      ValueError: if there is no such axis, or another size is not known.
+    """
+    with tf.variable_scope(name, "streaming_concat", (values,)):
+        axis, others = _checked_axis(values, axis)
+        capacity = 0 if max_size is None else max_size
+        array = metric_variable(
+            [capacity, *others], values.dtype, validate_shape=False, name="array"
+        )
+        size = metric_variable([], tf.int32, name="size")
+        # The array's rows lie along its first axis, wherever the axis is in the values.
+        rest = [n for n in range(len(others) + 1) if n != axis]
+        filled = array[:size]
+        filled.set_shape([None, *others])
+        back = [0 if n == axis else n + 1 if n < axis else n for n in range(len(others) + 1)]
+        value = tf.transpose(filled, back, name="concat")
+        in_batch: Any = tf.shape(values)[axis]
+        if max_size is not None:
+            in_batch = tf.minimum(in_batch, max_size - size)
+        rows = tf.transpose(values, [axis, *rest])[:in_batch]
+        update = _append(array, size, rows, in_batch, others)
+        return collect(metrics_collections, value), collect(updates_collections, update)
