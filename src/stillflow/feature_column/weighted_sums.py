@@ -1,0 +1,39 @@
+"""The share of one column in a linear model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+
+
+def dense_weighted_sum(tensor: Any, width: int, weights: Any) -> Any:
+    """The product of a dense column's tensor and its weights.
+
+    Args:
+      tensor: [batch, ...] of `width` numbers an example.
+      weights: [width, units].
+    """
+    matrix = tf.reshape(tensor, (tf.shape(tensor)[0], width))
+    return tf.matmul(matrix, weights, name="weighted_sum")
+
+
+def categorical_weighted_sum(sparse_tensors: Any, weights: Any, combiner: str) -> Any:
+    """The weights of a categorical column's ids, combined for each example.
+
+    Args:
+      sparse_tensors: the ids and their weights or None.
+      weights: [ids, units].
+      combiner: "sum", "mean" or "sqrtn".
+    """
+    ids = _as_matrix(sparse_tensors.id_tensor)
+    factors = sparse_tensors.weight_tensor
+    if factors is not None:
+        factors = _as_matrix(factors)
+    return tf.nn.safe_embedding_lookup_sparse(
+        weights, ids, sparse_weights=factors, combiner=combiner, name="weighted_sum"
+    )
+
+
+def _as_matrix(tensor: Any) -> Any:
+    return tf.sparse.reshape(tensor, [tf.shape(tensor)[0], -1])
