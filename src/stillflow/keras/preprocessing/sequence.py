@@ -1,14 +1,29 @@
-"""Lists of different lengths as one array."""
+"""Sequences as batches.
+
+What `keras_preprocessing` has is handed on as it is, as by TensorFlow 1.15; its own `pad_sequences`
+asks for a type that NumPy 2 has no more.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import keras_preprocessing.sequence as library
 import numpy as np
+from keras_preprocessing.sequence import make_sampling_table, skipgrams
 from numpy.typing import NDArray
 
-from stillflow.graph.export import export
+from stillflow._export import export
+from stillflow.keras.utils import sequences as batches
+
+export("keras.preprocessing.sequence.make_sampling_table")(make_sampling_table)
+export("keras.preprocessing.sequence.skipgrams")(skipgrams)
+
+
+@export("keras.preprocessing.sequence.TimeseriesGenerator")
+class TimeseriesGenerator(library.TimeseriesGenerator, batches.Sequence):
+    """Windows of a series, each with what follows it, in batches."""
 
 
 @export("keras.preprocessing.sequence.pad_sequences")

@@ -1,0 +1,34 @@
+"""Functions of `keras_applications`, which TensorFlow 1.15 hands on as well, with this Keras."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+
+def function(module: str, name: str) -> Callable[..., Any]:
+    """What `keras_applications` has under a name; it is asked for with the first call.
+
+    Returns:
+      A function of the same arguments: of a network these are `include_top`, `weights` ("imagenet",
+      None or a file), `input_tensor`, `input_shape`, `pooling` and `classes`. Where the library is
+      not installed, it raises an `ImportError` that says so.
+    """
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            library = importlib.import_module(f"keras_applications.{module}")
+        except ImportError as error:
+            raise ImportError(
+                f"tf.keras.applications.{module}.{name} needs keras-applications: "
+                "pip install stillflow[keras]"
+            ) from error
+        import stillflow as tf
+
+        given = {part: getattr(tf.keras, part) for part in ("backend", "layers", "models", "utils")}
+        return getattr(library, name)(*args, **{**given, **kwargs})
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"`keras_applications.{module}.{name}`."
+    return call
