@@ -71,6 +71,12 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.contrib.learn.python.learn.preprocessing.text": {
         "*": "stillflow.contrib.learn.preprocessing.text",
     },
+    "tensorflow.contrib.metrics.python.ops.histogram_ops": {
+        "_strict_1d_cumsum": "stillflow.contrib.metrics.histograms:sums_so_far",
+    },
+    "tensorflow.contrib.metrics.python.ops.metric_ops": {
+        "_next_array_size": "stillflow.contrib.metrics.concatenation:next_array_size",
+    },
     "tensorflow.contrib.rnn.python.ops.core_rnn_cell": {
         "_BIAS_VARIABLE_NAME": "stillflow.nn.rnn_cell.base:BIAS",
         "_Linear": "stillflow.contrib.rnn.linear:Linear",

@@ -109,13 +109,13 @@ def _area(true: Any, false: Any, nbins: int) -> Any:
     rise = tf.reverse(shares[0], [0], name="delta_y_t")
     run = tf.reverse(shares[1], [0], name="delta_x_t")
     rise, run = tf.cast(rise, tf.float32), tf.cast(run, tf.float32)
-    height: Any = _sums_so_far(rise, nbins)
+    height: Any = sums_so_far(rise, nbins)
     first = run[0] * height[0] / 2.0
     others = run[1:] * (height[1:] + height[: nbins - 1]) / 2.0
     return tf.add(first, tf.reduce_sum(others), name="auc")
 
 
-def _sums_so_far(steps: Any, length: int) -> Any:
+def sums_so_far(steps: Any, length: int) -> Any:
     """The sums of the first elements: a convolution with ones, as the original graph has it."""
     with tf.name_scope("strict_1d_cumsum", values=[steps]):
         if length == 0:
