@@ -168,9 +168,9 @@ class IdentityCategoricalColumn(
             values = self._checked(values, limit, zero)
         else:
             outside = tf.logical_or(values < zero, values >= limit, name="out_of_range")
-            default = tf.cast(self.default_value, tf.int64)
-            default = tf.fill(tf.shape(values), default, name="default_values")
-            values = tf.where(outside, default, values)
+            shape, default = tf.shape(values), tf.cast(self.default_value, tf.int64)
+            default = tf.fill(shape, default, name="default_values")
+            values = tf.where_v2(outside, default, values)
         return tf.SparseTensor(input_tensor.indices, values, input_tensor.dense_shape)
 
     def _checked(self, values: Any, limit: Any, zero: Any) -> Any:

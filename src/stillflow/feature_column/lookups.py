@@ -1,0 +1,117 @@
+"""Dense vectors of categorical columns: what embedding columns of all kinds share."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import stillflow as tf
+from stillflow.feature_column.base import TensorSequenceLengthPair
+from stillflow.variables.partitioned import PartitionedVariable
+
+
+def check_embedding(
+    dimension: Any, ckpt_to_load_from: Any, tensor_name_in_ckpt: Any, initializer: Any, of: str = ""
+) -> Any:
+    """Checks the arguments of an embedding column and returns its initializer.
+
+    Args:
+      dimension: of the vectors.
+      ckpt_to_load_from, tensor_name_in_ckpt: a checkpoint and a name in it, or neither.
+      initializer: a function, or None for a normal distribution.
+      of: what the message about an initializer ends in.
+
+    Raises:
+      ValueError: for other arguments.
+    """
+    if dimension is None or dimension < 1:
+        raise ValueError(f"Invalid dimension {dimension}.")
+    if (ckpt_to_load_from is None) != (tensor_name_in_ckpt is None):
+        raise ValueError(
+            "Must specify both `ckpt_to_load_from` and `tensor_name_in_ckpt` or none of them."
+        )
+    if initializer is None:
+        return tf.truncated_normal_initializer(mean=0.0, stddev=dimension**-0.5)
+    if not callable(initializer):
+        raise ValueError(f"initializer must be callable if specified.{of}")
+    return initializer
+
+
+def restore(weights: Any, checkpoint: str | None, name: str | None) -> None:
+    """Makes a variable start with a value from a checkpoint, if one is given."""
+    if checkpoint is not None:
+        parts = list(weights) if isinstance(weights, PartitionedVariable) else weights
+        tf.train.init_from_checkpoint(checkpoint, {name: parts})
+
+
+def look_up(column: Any, sparse_tensors: Any, weights: Any) -> Any:
+    """The vectors of each example's ids, combined.
+
+    Args:
+      column: an embedding column.
+      sparse_tensors: the ids and their weights or None.
+      weights: the vectors, [ids, dimension].
+    """
+    return tf.nn.safe_embedding_lookup_sparse(
+        weights,
+        sparse_tensors.id_tensor,
+        sparse_weights=sparse_tensors.weight_tensor,
+        combiner=column.combiner,
+        name=f"{column.name}_weights",
+        max_norm=column.max_norm,
+    )
+
+
+def with_lengths(dense_tensor: Any, sparse_tensors: Any) -> TensorSequenceLengthPair:
+    """The vectors of steps, with the lengths of the sequences of their ids."""
+    return TensorSequenceLengthPair(dense_tensor, sequence_lengths(sparse_tensors.id_tensor))
+
+
+def sequence_lengths(sparse: Any, num_elements: int = 1) -> Any:
+    """How many steps each row of a SparseTensor has.
+
+    Args:
+      sparse: [batch, numbers, ...].
+      num_elements: how many numbers a step has.
+    """
+    with tf.name_scope(None, "sequence_length") as name:
+        rows, columns = sparse.indices[:, 0], sparse.indices[:, 1]
+        columns += tf.ones_like(columns)
+        lengths = tf.math.segment_max(columns, segment_ids=rows)
+        lengths = tf.cast(tf.ceil(lengths / num_elements), tf.int64)
+        missing = tf.shape(sparse)[:1] - tf.shape(lengths)[:1]
+        padding = tf.zeros(missing, dtype=lengths.dtype)
+        return tf.concat([lengths, padding], axis=0, name=name)
+
+
+def refuse_sequence(column: Any, kind: str, older: bool) -> NoReturn:
+    """Says that a column of sequences was given to a layer without steps.
+
+    Args:
+      column: the dense column.
+      kind: the function that makes columns like it.
+      older: whether the layer is of the older generation.
+    """
+    categorical = column.categorical_column
+    raise ValueError(
+        f"In {kind}: {column.name}. categorical_column must not be of type "
+        f"{'_' * older}SequenceCategoricalColumn. Suggested fix A: If you wish to use "
+        "DenseFeatures, use a non-sequence categorical_column_with_*. Suggested fix B: If you wish "
+        "to create sequence input, use SequenceFeatures instead of DenseFeatures. "
+        f"Given (type {type(categorical)}): {categorical}"
+    )
+
+
+def refuse_no_sequence(column: Any, kind: str, older: bool = False) -> NoReturn:
+    """Says that a column without steps was given to a layer of sequences.
+
+    Args:
+      column: the dense column.
+      kind: the function that makes columns like it.
+      older: whether the layer is of the older generation.
+    """
+    categorical = column.categorical_column
+    raise ValueError(
+        f"In {kind}: {column.name}. categorical_column must be of type "
+        f"{'_' * older}SequenceCategoricalColumn to use SequenceFeatures. Suggested fix: Use one "
+        f"of sequence_categorical_column_with_*. Given (type {type(categorical)}): {categorical}"
+    )
