@@ -20,11 +20,11 @@ def _values(structure: Any) -> Iterator[Any]:
     yield from _yield_value(structure)
 
 
-def flatten(structure: Any) -> list[Any]:
+def flatten(nested: Any) -> list[Any]:
     """The leaves of a structure; dicts in the order of their sorted keys."""
-    if not is_sequence(structure):
-        return [structure]
-    return [leaf for value in _values(structure) for leaf in flatten(value)]
+    if not is_sequence(nested):
+        return [nested]
+    return [leaf for value in _values(nested) for leaf in flatten(value)]
 
 
 def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> None:

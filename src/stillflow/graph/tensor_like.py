@@ -28,9 +28,9 @@ def register_dense_tensor_like_type(kind: type) -> None:
     _dense_types = (*_dense_types, kind)
 
 
-def is_dense_tensor_like(x: Any) -> bool:
-    """Whether `x` is a tensor or a variable."""
-    return isinstance(x, _dense_types) or getattr(type(x), "is_tensor_like", False) is True
+def is_dense_tensor_like(t: Any) -> bool:
+    """Whether `t` is a tensor or a variable."""
+    return isinstance(t, _dense_types) or getattr(type(t), "is_tensor_like", False) is True
 
 
 def is_tensor_like(x: Any) -> bool:

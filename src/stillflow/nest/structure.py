@@ -64,9 +64,9 @@ def _limit(expand_composites: bool) -> int:
 
 
 @export("contrib.framework.nest.is_sequence")
-def is_sequence(value: Any) -> bool:
-    """Whether `value` is a structure rather than a leaf."""
-    return 0 < _kind(value) < _PLAIN_LIMIT
+def is_sequence(o: Any) -> bool:
+    """Whether `o` is a structure rather than a leaf."""
+    return 0 < _kind(o) < _PLAIN_LIMIT
 
 
 @export("nest.is_nested", "contrib.framework.nest.is_nested")

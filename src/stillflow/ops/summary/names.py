@@ -15,12 +15,14 @@ _ILLEGAL = re.compile(r"[^-/\w\.]")
 
 
 def collect(
-    summary: Any, collections: Sequence[str] | None, default: Sequence[str] = (GraphKeys.SUMMARIES,)
+    val: Any,
+    collections: Sequence[str] | None,
+    default_collections: Sequence[str] = (GraphKeys.SUMMARIES,),
 ) -> Any:
     """Adds a summary to collections, by default to that of all summaries, and returns it."""
-    for key in default if collections is None else collections:
-        add_to_collection(key, summary)
-    return summary
+    for key in default_collections if collections is None else collections:
+        add_to_collection(key, val)
+    return val
 
 
 def clean_tag(name: str | None) -> str | None:
