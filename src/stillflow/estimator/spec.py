@@ -158,26 +158,36 @@ def _checked_metrics(metrics: Any) -> dict[str, Any]:
     metrics = {} if metrics is None else metrics
     if not isinstance(metrics, dict):
         raise TypeError(f"eval_metric_ops must be a dict, given: {metrics}")
-    variables: list[Any] = []
     for key, value in metrics.items():
-        if hasattr(value, "update_state"):  # a Keras metric
+        if _is_metric(value):
             if not value.updates:
                 raise ValueError(f'Please call update_state(...) on the "{value.name}" metric')
-            variables.extend(value.variables)
-            metrics[key] = (value.result(), value.updates[0])
         elif not isinstance(value, tuple) or len(value) != 2:
             raise TypeError(
                 "Values of eval_metric_ops must be (metric_value, update_op) tuples, given: "
                 f"{value} for key: {key}"
             )
-        for part in flatten(metrics[key]):
+    for key, value in metrics.items():
+        # Like TF's, a graph has the result of a metric twice: this one is only looked at.
+        for part in [*value.updates, value.result()] if _is_metric(value) else flatten(value):
             _check_graph(part, "eval_metric_ops", f"{key}: {part.name}")
+    variables: list[Any] = []
+    for key, value in metrics.items():
+        if _is_metric(value):
+            variables.extend(value.variables)
+            metrics[key] = (value.result(), value.updates[0])
     for collection in (GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES):
         known = {id(variable) for variable in get_collection(collection)}
         for variable in variables:
             if id(variable) not in known:
+                known.add(id(variable))  # metrics may share one
                 add_to_collection(collection, variable)
     return metrics
+
+
+def _is_metric(value: Any) -> bool:
+    """Whether this is a metric of Keras."""
+    return hasattr(value, "update_state")
 
 
 def _check_tensor(value: Any, name: str) -> None:

@@ -126,6 +126,9 @@ def built(tf, make, features, labels, mode):
     targets = None if mode == "infer" else targets
     with fixed_uuid():
         spec = estimator.model_fn(inputs, targets, mode, estimator.config)
+    for collection in (tf.GraphKeys.LOCAL_VARIABLES, tf.GraphKeys.METRIC_VARIABLES):
+        # Those of Keras' metrics come out of a set: TF gives them another order each time.
+        tf.get_default_graph().get_collection_ref(collection).sort(key=lambda v: v.name)
     facts = {
         "predictions": {key: value.name for key, value in spec.predictions.items()},
         "metrics": {key: value.name for key, (value, _) in spec.eval_metric_ops.items()},
@@ -197,6 +200,7 @@ def baseline_refusals(tf):
         },
     )
 
+
 golden(
     "baseline_with_weights",
     lambda tf, config: tf.estimator.BaselineClassifier(weight_column="weight", config=config),
@@ -210,3 +214,77 @@ golden(
     ),
     dict(FEATURES, weight=WEIGHT.reshape(16, 1)), NUMBERS, modes=("eval",), learn=False,
 )  # fmt: skip
+
+
+def numbers(tf):
+    return [
+        tf.feature_column.numeric_column("x", shape=(3,)),
+        tf.feature_column.numeric_column("age"),
+    ]
+
+
+NUMERIC = {"x": X, "age": AGE / 40}
+
+golden(
+    "dnn_classifier",
+    lambda tf, config: tf.estimator.DNNClassifier([4, 3], numbers(tf), n_classes=3, config=config),
+    NUMERIC, SPECIES, modes=(),
+)  # fmt: skip
+golden(
+    "dnn_of_two_words",
+    lambda tf, config: tf.estimator.DNNClassifier(
+        [5], numbers(tf), weight_column="weight", label_vocabulary=["no", "yes"],
+        optimizer=lambda: tf.train.AdamOptimizer(0.01), activation_fn=tf.nn.tanh, config=config,
+        loss_reduction=tf.losses.Reduction.SUM_OVER_BATCH_SIZE,
+    ),
+    dict(NUMERIC, weight=WEIGHT), np.array(["no", "yes"])[BINARY], modes=(),
+)  # fmt: skip
+golden(
+    "dnn_regressor",
+    lambda tf, config: tf.estimator.DNNRegressor(
+        [4, 4], numbers(tf), label_dimension=2, dropout=0.3, batch_norm=True, config=config
+    ),
+    NUMERIC, PAIRS, modes=(),
+)  # fmt: skip
+
+
+def with_head(head, labels, features=None, name=None, modes=MODES, learn=True):
+    """A baseline estimator with a head of the given function of `tf`."""
+    golden(
+        "head_of_" + (name or head.__name__),
+        lambda tf, config: tf.estimator.BaselineEstimator(
+            head(tf), optimizer=tf.train.GradientDescentOptimizer(0.1), config=config
+        ),
+        features or FEATURES, labels, modes=modes, learn=learn,
+    )  # fmt: skip
+
+
+def binary(tf):
+    return tf.estimator.BinaryClassHead(
+        thresholds=[0.25, 0.75], label_vocabulary=["no", "yes"], name="two"
+    )
+
+
+def several(tf):
+    return tf.estimator.MultiClassHead(3)
+
+
+def regression(tf):
+    return tf.estimator.RegressionHead(2, loss_reduction="sum", name="pairs")
+
+
+def poisson(tf):
+    return tf.estimator.PoissonRegressionHead()
+
+
+def logistic(tf):
+    return tf.estimator.LogisticRegressionHead(weight_column="weight")
+
+
+with_head(binary, np.array(["no", "yes"])[BINARY])
+with_head(several, SPECIES.reshape(16, 1))
+with_head(regression, PAIRS)
+with_head(poisson, SPECIES.reshape(16, 1).astype("float32"), modes=("train",))
+with_head(
+    logistic, (np.abs(X[:, :1])), dict(FEATURES, weight=WEIGHT.reshape(16, 1)), modes=("train",)
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from stillflow.graph import dtypes
 from stillflow.lookup.vocabularies import (
     index_table_from_tensor,
     index_to_string_table_from_tensor,
@@ -18,6 +19,23 @@ from stillflow.saved_model.export_outputs import ClassificationOutput
 def ids_of_words(words: Any, vocabulary: Any) -> Any:
     """The ids of words: their places in the vocabulary."""
     return index_table_from_tensor(tuple(vocabulary), name="class_id_lookup").lookup(words)
+
+
+def ids_of_labels(labels: Any, vocabulary: Any) -> Any:
+    """The ids of labels, which are words if there is a vocabulary, and ids if there is none.
+
+    Raises:
+      ValueError: if they are something else.
+    """
+    if vocabulary is None:
+        if not labels.dtype.is_integer:
+            raise ValueError(f"Labels dtype should be integer. Instead got {labels.dtype}.")
+        return labels
+    if labels.dtype != dtypes.string:
+        raise ValueError(
+            f"Labels dtype should be string if there is a vocabulary. Instead got {labels.dtype}"
+        )
+    return ids_of_words(labels, vocabulary)
 
 
 def words_of_ids(ids: Any, vocabulary: Any) -> Any:

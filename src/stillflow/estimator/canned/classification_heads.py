@@ -9,6 +9,7 @@ from stillflow.estimator.canned.classes import (
     all_class_ids,
     all_classes,
     classification_output,
+    ids_of_labels,
     ids_of_words,
     words_of_ids,
 )
@@ -17,6 +18,7 @@ from stillflow.estimator.canned.head_inputs import (
     called_loss_fn,
     check_loss_fn,
     check_reduction,
+    check_vocabulary,
     checked_class_count,
     checked_logits,
     checked_thresholds,
@@ -31,7 +33,6 @@ from stillflow.estimator.canned.metrics import (
     baseline_accuracy,
     mean_of,
 )
-from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.losses.classification import sparse_softmax_cross_entropy
@@ -60,16 +61,6 @@ def classification_head(
     return MultiClassHead(n_classes, weight_column, label_vocabulary, loss_reduction)
 
 
-def check_vocabulary(vocabulary: Any, error: type[Exception], listed: str) -> None:
-    """Refuses a vocabulary that is no list.
-
-    Raises:
-      error: if it is none; `listed` tells what it should be.
-    """
-    if vocabulary is not None and not isinstance(vocabulary, (list, tuple)):
-        raise error(f"label_vocabulary should be {listed}. Given type: {type(vocabulary)}")
-
-
 class MultiClassHead(Head):
     """Classes by the softmax cross entropy.
 
@@ -96,7 +87,8 @@ class MultiClassHead(Head):
 
     def create_loss(self, features: Any, mode: Any, logits: Any, labels: Any) -> LossSpec:
         logits = convert_to_tensor(logits)
-        ids = self._label_ids(dense_labels(labels, logits, 1))
+        ids = ids_of_labels(dense_labels(labels, logits, 1), self._label_vocabulary)
+        ids = labels_in_range(ids, self._logits_dimension)
         if self._loss_fn:
             unreduced = called_loss_fn(self._loss_fn, ids, logits, features)
         else:
@@ -105,19 +97,6 @@ class MultiClassHead(Head):
             )
             unreduced = expand_dims(unreduced, axis=-1)
         return self._reduced(unreduced, example_weights(features, self._weight_column, logits), ids)
-
-    def _label_ids(self, labels: Any) -> Any:
-        if self._label_vocabulary is None:
-            if not labels.dtype.is_integer:
-                raise ValueError(f"Labels dtype should be integer. Instead got {labels.dtype}.")
-        elif labels.dtype != dtypes.string:
-            raise ValueError(
-                "Labels dtype should be string if there is a vocabulary. Instead got "
-                f"{labels.dtype}"
-            )
-        else:
-            labels = ids_of_words(labels, self._label_vocabulary)
-        return labels_in_range(labels, self._logits_dimension)
 
     def _predict(self, logits: Any) -> tuple[Any, dict[str, Any]]:
         logits = checked_logits(logits, self._logits_dimension)

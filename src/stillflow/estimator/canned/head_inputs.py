@@ -134,15 +134,22 @@ def _one_less(tensor: Any, logits: Any) -> bool:
 
 
 def labels_in_range(
-    labels: Any, n_classes: Any, message: str | None = None, scope: str = "assert_range"
-) -> Any:
-    """The labels, which must lie in [0, n_classes) when they are computed."""
+    labels: Any, n_classes: Any, message: str | None = None, scope: str = "assert_range",
+    must: str = "Labels must",
+) -> Any:  # fmt: skip
+    """The labels, which must lie in [0, n_classes) when they are computed.
+
+    Args:
+      labels: numbers.
+      n_classes: above all of them.
+      message: of the error.
+      scope: the name of the scope.
+      must: how messages begin, if none is given.
+    """
     with name_scope(None, scope, (labels,)):
         most = convert_to_tensor(n_classes - 1, dtype=labels.dtype)
-        low_enough = assert_less_equal(
-            labels, most, message=message or "Labels must <= n_classes - 1"
-        )
-        not_negative = assert_non_negative(labels, message=message or "Labels must >= 0")
+        low_enough = assert_less_equal(labels, most, message=message or f"{must} <= n_classes - 1")
+        not_negative = assert_non_negative(labels, message=message or f"{must} >= 0")
         with control_dependencies((low_enough, not_negative)):
             return identity(labels)
 
@@ -307,3 +314,13 @@ def checked_thresholds(thresholds: Any) -> tuple[float, ...]:
     if any(threshold <= 0.0 or threshold >= 1.0 for threshold in thresholds):
         raise ValueError(f"thresholds not in (0, 1): {(thresholds,)}.")
     return thresholds
+
+
+def check_vocabulary(vocabulary: Any, error: type[Exception], listed: str) -> None:
+    """Refuses a vocabulary that is no list.
+
+    Raises:
+      error: if it is none; `listed` tells what it should be.
+    """
+    if vocabulary is not None and not isinstance(vocabulary, (list, tuple)):
+        raise error(f"label_vocabulary should be {listed}. Given type: {type(vocabulary)}")

@@ -16,7 +16,8 @@ from stillflow.ops.math.cast import to_float
 from stillflow.ops.math.comparison import greater_equal
 
 
-def _weights_like(values: Any, weights: Any) -> Any:
+def weights_like(values: Any, weights: Any) -> Any:
+    """The weights in the shape of the values; None for none."""
     return None if weights is None else broadcast_weights(weights, values)
 
 
@@ -24,7 +25,7 @@ def mean_of(values: Any, weights: Any, name: str, part: str) -> Any:
     """The weighted mean of `values`, whose float form is named `part`."""
     with name_scope(name, f"{part}_mean", (values, weights)) as scope:
         values = to_float(values, name=part)
-        return mean(values, weights=_weights_like(values, weights), name=scope)
+        return mean(values, weights=weights_like(values, weights), name=scope)
 
 
 def baseline_accuracy(label_mean: Any) -> Any:
@@ -43,7 +44,7 @@ def area_under_curve(
     """The area under the ROC or precision-recall curve."""
     with name_scope(name, "auc", (predictions, labels, weights)) as scope:
         predictions = to_float(predictions, name="predictions")
-        weights = _weights_like(predictions, weights)
+        weights = weights_like(predictions, weights)
         return auc(labels=labels, predictions=predictions, weights=weights, curve=curve, name=scope)
 
 

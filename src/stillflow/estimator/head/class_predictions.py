@@ -1,0 +1,39 @@
+"""What heads of classes predict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stillflow as tf
+from stillflow.estimator.canned.classes import all_class_ids, all_classes, words_of_ids
+from stillflow.estimator.canned.keys import PredictionKeys as Keys
+
+CLASS_KEYS = [
+    Keys.PROBABILITIES, Keys.CLASS_IDS, Keys.CLASSES, Keys.ALL_CLASS_IDS, Keys.ALL_CLASSES,
+]  # fmt: skip
+
+
+def class_predictions(scores: Any, logits: Any, keys: list[str], vocabulary: Any) -> dict[str, Any]:
+    """Probabilities, the likeliest class, and all classes, as far as `keys` ask for them.
+
+    Args:
+      scores: [..., n_classes], a logit for each class.
+      logits: what the head was given; tells how many examples there are.
+      keys: names of predictions.
+      vocabulary: the words of classes; their numbers if None.
+    """
+    found = {}
+    n_classes = scores.shape.as_list()[-1]
+    if Keys.PROBABILITIES in keys:
+        found[Keys.PROBABILITIES] = tf.nn.softmax(scores, name=Keys.PROBABILITIES)
+    if Keys.CLASS_IDS in keys or Keys.CLASSES in keys:
+        ids = tf.expand_dims(tf.argmax(scores, axis=-1, name=Keys.CLASS_IDS), axis=-1)
+        if Keys.CLASS_IDS in keys:
+            found[Keys.CLASS_IDS] = ids
+        if Keys.CLASSES in keys:
+            found[Keys.CLASSES] = words_of_ids(ids, vocabulary)
+    if Keys.ALL_CLASS_IDS in keys:
+        found[Keys.ALL_CLASS_IDS] = all_class_ids(logits, n_classes)
+    if Keys.ALL_CLASSES in keys:
+        found[Keys.ALL_CLASSES] = all_classes(logits, n_classes, vocabulary)
+    return found
