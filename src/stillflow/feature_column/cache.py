@@ -20,7 +20,7 @@ class FeatureTransformationCache:
     _kind: tuple[Any, str] = (FeatureColumn, "FeatureColumn")
 
     def __init__(self, features: dict[Any, Any]) -> None:
-        self._features = features.copy()
+        self.features = features.copy()
         self._made: dict[Any, Any] = {}
 
     def get(self, key: Any, state_manager: Any = None) -> Any:
@@ -35,7 +35,7 @@ class FeatureTransformationCache:
           TypeError: if the key is neither.
         """
         if key not in self._made:
-            given = key in self._features
+            given = key in self.features
             make = self._as_tensor if given else self._transformed
             self._made[key] = make(key, state_manager)
         return self._made[key]
@@ -57,7 +57,7 @@ class FeatureTransformationCache:
 
     def _as_tensor(self, key: Any, _: Any) -> Any:
         """A feature as a tensor of at least two axes."""
-        tensor = convert_to_tensor_or_sparse_tensor(self._features[key])
+        tensor = convert_to_tensor_or_sparse_tensor(self.features[key])
         rank = tensor.get_shape().ndims
         message = f"Feature (key: {key}) cannot have rank 0. Given: {tensor}"
         if rank == 0:

@@ -69,6 +69,8 @@ class Categorical(Column, base.CategoricalColumn, base._CategoricalColumn):
 class SequenceDense(Column, base.SequenceDenseColumn, base._SequenceDenseColumn):
     """A column of dense steps in both interfaces."""
 
+    _variable_shape = Dense._variable_shape
+
     def _get_sequence_dense_tensor(
         self, inputs: Any, weight_collections: Any = None, trainable: Any = None
     ) -> Any:

@@ -9,13 +9,12 @@ import stillflow as tf
 from stillflow.feature_column import categorical
 from stillflow.feature_column.base import (
     IdWeightPair,
-    SequenceDenseColumn,
     TensorSequenceLengthPair,
 )
 from stillflow.feature_column.checks import check_numeric, check_shape
 from stillflow.feature_column.columns import (
     Categorical,
-    Column,
+    SequenceDense,
     num_buckets_of,
     parse_spec_of,
     sparse_tensors_of,
@@ -65,18 +64,12 @@ class SequenceCategoricalColumn(
 
 
 class SequenceNumericColumn(
-    SequenceDenseColumn,
+    SequenceDense,
     namedtuple(
         "SequenceNumericColumn", ("key", "shape", "default_value", "dtype", "normalizer_fn")
     ),
 ):
     """A column of numbers for each step."""
-
-    _get_config, _from_config = Column._get_config, Column.__dict__["_from_config"]
-
-    @property
-    def _is_v2_column(self) -> bool:
-        return True
 
     @property
     def name(self) -> str:
