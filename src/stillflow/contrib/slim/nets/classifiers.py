@@ -1,0 +1,65 @@
+"""What networks that end in fully connected layers share; convolutions stand for those layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import stillflow as tf
+from stillflow.contrib.framework.argument_scope import arg_scope
+from stillflow.contrib.layers.utils import convert_collection_to_dict
+
+layers = tf.contrib.layers
+
+
+def trunc_normal(stddev: float) -> Any:
+    """An initializer of truncated normal numbers around 0."""
+    return tf.truncated_normal_initializer(0.0, stddev)
+
+
+@contextmanager
+def collecting_outputs(collection: str) -> Iterator[None]:
+    """Collects the outputs of layers, by the names of their scopes."""
+    collected = [layers.conv2d, layers.fully_connected, layers.max_pool2d]
+    with arg_scope(collected, outputs_collections=collection):
+        yield
+
+
+def fully_connected_layers(
+    net: Any,
+    depth: int,
+    kernel_size: list[int],
+    num_classes: int,
+    is_training: Any,
+    dropout_keep_prob: float,
+    **last: Any,
+) -> Any:
+    """Layers `fc6`, `fc7` and `fc8`, with dropout between them.
+
+    Args:
+      net: the picture of features, `[batch, height, width, channels]`.
+      depth, kernel_size: of `fc6`; `fc7` has 4096 channels.
+      num_classes: the channels of `fc8`.
+      is_training: whether anything is dropped.
+      dropout_keep_prob: the share that is kept then.
+      **last: more arguments of `fc8`.
+    """
+    net = layers.conv2d(net, depth, kernel_size, padding="VALID", scope="fc6")
+    net = layers.dropout(net, dropout_keep_prob, is_training=is_training, scope="dropout6")
+    net = layers.conv2d(net, 4096, [1, 1], scope="fc7")
+    net = layers.dropout(net, dropout_keep_prob, is_training=is_training, scope="dropout7")
+    return layers.conv2d(
+        net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope="fc8", **last
+    )
+
+
+def with_end_points(
+    net: Any, collection: str, scope: Any, spatial_squeeze: bool
+) -> tuple[Any, dict[str, Any]]:
+    """The logits, without height and width if wanted, and the layers' outputs by name."""
+    end_points = convert_collection_to_dict(collection)
+    if spatial_squeeze:
+        net = tf.squeeze(net, [1, 2], name="fc8/squeezed")
+        end_points[f"{scope.name}/fc8"] = net
+    return net, end_points
