@@ -18,8 +18,9 @@ _MODULES = (
     "keras.engine.sequential", "keras.engine.op_layer", "keras.layers.core",
     "keras.layers.activations", "keras.layers.attention", "keras.layers.depthwise",
     "keras.layers.embeddings", "keras.layers.functions", "keras.layers.global_pooling",
-    "keras.layers.layer_normalization", "keras.layers.merge", "keras.layers.resizing",
-    "keras.layers.wrappers", "keras.layers.recurrent.cells", "keras.layers.recurrent.rnn",
+    "keras.layers.layer_normalization", "keras.layers.locally_connected", "keras.layers.merge",
+    "keras.layers.resizing", "keras.layers.wrappers", "keras.layers.recurrent.cells",
+    "keras.layers.recurrent.convolutional", "keras.layers.recurrent.rnn",
     "keras.layers.recurrent.standard", "keras.layers.recurrent.standard_layers",
 )  # fmt: skip
 # Other names of layers, in old configurations too.

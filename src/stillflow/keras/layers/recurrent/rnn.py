@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -157,11 +158,15 @@ class RNN(Layer):
             self._check_state_spec(sizes)
         else:
             self.state_spec = nest.map_structure(
-                lambda size: InputSpec(shape=[None, *sizes_of(size)]), sizes
+                lambda size: InputSpec(shape=[None, *self._state_shape(size)]), sizes
             )
         if self.stateful:
             self.reset_states()
         self.built = True
+
+    def _state_shape(self, size: Any) -> Any:
+        """The shape of a state of this size, without the batch."""
+        return sizes_of(size)
 
     def _spec_of(self, shape: Any) -> InputSpec:
         sizes = as_shape(shape).as_list()
@@ -254,6 +259,7 @@ class RNN(Layer):
             self._step(training, bool(constants)), inputs, initial_state, constants=constants,
             go_backwards=self.go_backwards, mask=mask, unroll=self.unroll,
             time_major=self.time_major, zero_output_for_mask=self.zero_output_for_mask,
+            input_length=self._most_steps(shape),
         )  # fmt: skip
         if self.stateful:
             pairs = zip(nest.flatten(self.states), nest.flatten(states), strict=True)
@@ -263,6 +269,10 @@ class RNN(Layer):
             return output
         front = output if isinstance(output, list) else [output]
         return front + (list(states) if isinstance(states, (list, tuple)) else [states])
+
+    def _most_steps(self, shape: Any) -> Any:
+        """A bound of the loop besides the length of inputs of this shape."""
+        return None
 
     def _step(self, training: Any, has_constants: bool) -> Any:
         cell, count = self.cell, self._num_constants
@@ -320,27 +330,30 @@ class RNN(Layer):
         """
         if not self.stateful:
             raise AttributeError("Layer must be stateful.")
-        batch = self._known_batch_size()
-        sizes = nest.flatten(self.cell.state_size)
+        shape_of = self._kept_shapes()
         if nest.flatten(self.states)[0] is None:
-            made = nest.map_structure(
-                lambda size: zeros([batch, *sizes_of(size)]), self.cell.state_size
-            )
+            made = nest.map_structure(lambda size: zeros(shape_of(size)), self.cell.state_size)
             self.states = made if nest.is_sequence(made) else [made]
         elif states is None:
+            sizes = nest.flatten(self.cell.state_size)
             for state, size in zip(nest.flatten(self.states), sizes, strict=True):
-                set_value(state, np.zeros([batch, *sizes_of(size)]))
+                set_value(state, np.zeros(shape_of(size)))
         else:
-            self._set_states(nest.flatten(states), batch, states)
+            self._set_states(nest.flatten(states), states)
 
-    def _known_batch_size(self) -> Any:
+    def _kept_shapes(self) -> Callable[[Any], list[Any]]:
+        """Gives the shape of what is kept of a state, for its size."""
         shape = None if self.input_spec is None else nest.flatten(self.input_spec[0])[0].shape
         batch = None if shape is None else shape[1 if self.time_major else 0]
         if not batch:
             raise ValueError(_UNKNOWN_BATCH)
-        return batch
+        return lambda size: [batch, *sizes_of(size)]
 
-    def _set_states(self, values: list[Any], batch: Any, given: Any) -> None:
+    def _expected(self, state: Any) -> Any:
+        """What a message says that a value of a state should be like."""
+        return state.shape.as_list()[0], state
+
+    def _set_states(self, values: list[Any], given: Any) -> None:
         kept = nest.flatten(self.states)
         if len(values) != len(kept):
             raise ValueError(
@@ -351,7 +364,7 @@ class RNN(Layer):
             if value.shape != tuple(state.shape.as_list()):
                 raise ValueError(
                     f"State {i} is incompatible with layer {self.name}: expected "
-                    f"shape={(batch, state)}, found shape={value.shape}"
+                    f"shape={self._expected(state)}, found shape={value.shape}"
                 )
         batch_set_value(list(zip(kept, values, strict=True)))
 

@@ -65,7 +65,7 @@ class SimpleRNNCell(StandardCell):
         return output, [output]
 
 
-def _masked(x: Any, masks: Any, count: int) -> list[Any]:
+def masked(x: Any, masks: Any, count: int) -> list[Any]:
     """`x` for each gate, with a mask of its own if there are some."""
     return [x] * count if masks is None else [x * mask for mask in masks]
 
@@ -142,12 +142,12 @@ class GRUCell(StandardCell):
     def _by_gates(
         self, inputs: Any, before: Any, masks: Any, recurrent_masks: Any, biases: Any
     ) -> tuple[Any, Any]:
-        parts = _masked(inputs, masks if 0.0 < self.dropout < 1.0 else None, 3)
+        parts = masked(inputs, masks if 0.0 < self.dropout < 1.0 else None, 3)
         xs = [dot(x, self._gate(self.kernel, i)) for i, x in enumerate(parts)]
         if self.use_bias:
             xs = [bias_add(x, self._gate(biases[0], i)) for i, x in enumerate(xs)]
         used = recurrent_masks if 0.0 < self.recurrent_dropout < 1.0 else None
-        hs = _masked(before, used, 3)
+        hs = masked(before, used, 3)
         kernel = self.recurrent_kernel
         products = [dot(hs[i], self._gate(kernel, i)) for i in range(2)]
         has_bias = self.reset_after and self.use_bias
@@ -189,8 +189,36 @@ class GRUCell(StandardCell):
         return z, self.activation(xs[2] + new), before
 
 
+class MemoryCell(StandardCell):
+    """A cell with a memory behind gates: input, forget, new, output."""
+
+    unit_forget_bias: bool
+    recurrent_activation: Any
+
+    def _add_bias(self) -> None:
+        self.bias = None
+        if self.use_bias:
+            initializer = self._bias_with_ones if self.unit_forget_bias else None
+            self.bias = self._add("bias", (self.units * 4,), initializer)
+
+    def _bias_with_ones(self, _: Any, *args: Any, **kwargs: Any) -> Any:
+        parts = (
+            (self.bias_initializer, self.units),
+            (tf.ones_initializer(), self.units),
+            (self.bias_initializer, self.units * 2),
+        )
+        return concatenate([make((size,), *args, **kwargs) for make, size in parts])
+
+    def _carry_and_output(self, gate: Any, c: Any) -> tuple[Any, Any]:
+        """The new memory and the output gate, of what `gate(i)` gives for each gate."""
+        i = self.recurrent_activation(gate(0))
+        f = self.recurrent_activation(gate(1))
+        c = f * c + i * self.activation(gate(2))
+        return c, self.recurrent_activation(gate(3))
+
+
 @export("keras.layers.LSTMCell")
-class LSTMCell(StandardCell):
+class LSTMCell(MemoryCell):
     """A long short-term memory.
 
     Args:
@@ -234,19 +262,8 @@ class LSTMCell(StandardCell):
     def build(self, input_shape: Any) -> None:
         """Makes `kernel`, `recurrent_kernel` and `bias`; gates are input, forget, new, output."""
         self._add_kernels(input_shape, gates=4)
-        self.bias = None
-        if self.use_bias:
-            initializer = self._bias_with_ones if self.unit_forget_bias else None
-            self.bias = self._add("bias", (self.units * 4,), initializer)
+        self._add_bias()
         self.built = True
-
-    def _bias_with_ones(self, _: Any, *args: Any, **kwargs: Any) -> Any:
-        parts = (
-            (self.bias_initializer, self.units),
-            (tf.ones_initializer(), self.units),
-            (self.bias_initializer, self.units * 2),
-        )
-        return concatenate([make((size,), *args, **kwargs) for make, size in parts])
 
     def call(self, inputs: Any, states: Any, training: Any = None) -> Any:  # type: ignore[override]
         """(output, [output, memory])."""
@@ -256,13 +273,13 @@ class LSTMCell(StandardCell):
         masks = masks if 0.0 < self.dropout < 1.0 else None
         recurrent_masks = recurrent_masks if 0.0 < self.recurrent_dropout < 1.0 else None
         if self.implementation == 1:
-            parts = _masked(inputs, masks, 4)
+            parts = masked(inputs, masks, 4)
             kernels = tf.split(self.kernel, num_or_size_splits=4, axis=1)
             xs = [dot(x, kernel) for x, kernel in zip(parts, kernels, strict=True)]
             if self.use_bias:
                 biases = tf.split(self.bias, num_or_size_splits=4, axis=0)
                 xs = [bias_add(x, bias) for x, bias in zip(xs, biases, strict=True)]
-            hs = _masked(h, recurrent_masks, 4)
+            hs = masked(h, recurrent_masks, 4)
             c, o = self._carry_and_output(lambda i: xs[i] + self._recurrent(hs[i], i), c)
         else:
             z = dot(inputs if masks is None else inputs * masks[0], self.kernel)
@@ -279,13 +296,6 @@ class LSTMCell(StandardCell):
         units = self.units
         part = slice(units * i or None, None if i == 3 else units * (i + 1))
         return dot(h, self.recurrent_kernel[:, part])
-
-    def _carry_and_output(self, gate: Any, c: Any) -> tuple[Any, Any]:
-        """The new memory and the output gate, of what `gate(i)` gives for each gate."""
-        i = self.recurrent_activation(gate(0))
-        f = self.recurrent_activation(gate(1))
-        c = f * c + i * self.activation(gate(2))
-        return c, self.recurrent_activation(gate(3))
 
     def get_initial_state(
         self, inputs: Any = None, batch_size: Any = None, dtype: Any = None

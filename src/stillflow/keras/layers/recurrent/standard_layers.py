@@ -15,7 +15,7 @@ from stillflow.platform import tf_logging as logging
 _OF_RNN = ("return_sequences", "return_state", "go_backwards", "stateful", "unroll")
 
 
-def _of_cell(name: str) -> property:
+def of_cell(name: str) -> property:
     return property(lambda self: getattr(self.cell, name), doc=f"The cell's `{name}`.")
 
 
@@ -44,20 +44,20 @@ class StandardRNN(RNN):
         self.cell.reset_recurrent_dropout_mask()
         return super().call(inputs, mask=mask, training=training, initial_state=initial_state)
 
-    units = _of_cell("units")
-    activation = _of_cell("activation")
-    use_bias = _of_cell("use_bias")
-    kernel_initializer = _of_cell("kernel_initializer")
-    recurrent_initializer = _of_cell("recurrent_initializer")
-    bias_initializer = _of_cell("bias_initializer")
-    kernel_regularizer = _of_cell("kernel_regularizer")
-    recurrent_regularizer = _of_cell("recurrent_regularizer")
-    bias_regularizer = _of_cell("bias_regularizer")
-    kernel_constraint = _of_cell("kernel_constraint")
-    recurrent_constraint = _of_cell("recurrent_constraint")
-    bias_constraint = _of_cell("bias_constraint")
-    dropout = _of_cell("dropout")
-    recurrent_dropout = _of_cell("recurrent_dropout")
+    units = of_cell("units")
+    activation = of_cell("activation")
+    use_bias = of_cell("use_bias")
+    kernel_initializer = of_cell("kernel_initializer")
+    recurrent_initializer = of_cell("recurrent_initializer")
+    bias_initializer = of_cell("bias_initializer")
+    kernel_regularizer = of_cell("kernel_regularizer")
+    recurrent_regularizer = of_cell("recurrent_regularizer")
+    bias_regularizer = of_cell("bias_regularizer")
+    kernel_constraint = of_cell("kernel_constraint")
+    recurrent_constraint = of_cell("recurrent_constraint")
+    bias_constraint = of_cell("bias_constraint")
+    dropout = of_cell("dropout")
+    recurrent_dropout = of_cell("recurrent_dropout")
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
@@ -72,7 +72,7 @@ class StandardRNN(RNN):
         return cls(**config)
 
 
-def _given(given: dict[str, Any]) -> dict[str, Any]:
+def given_to(given: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a constructor, those that it does not name in a dictionary of their own."""
     named = arguments({**given, "kwargs": {}})
     return {**named, "kwargs": given["kwargs"]}
@@ -89,8 +89,8 @@ class _GatedRNN(StandardRNN):
             )
         super().__init__(cell_type, given)
 
-    recurrent_activation = _of_cell("recurrent_activation")
-    implementation = _of_cell("implementation")
+    recurrent_activation = of_cell("recurrent_activation")
+    implementation = of_cell("implementation")
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
@@ -137,7 +137,7 @@ class SimpleRNN(StandardRNN):
                 "The `implementation` argument in `SimpleRNN` has been deprecated. Please remove "
                 "it from your layer call."
             )
-        super().__init__(SimpleRNNCell, _given(locals()))
+        super().__init__(SimpleRNNCell, given_to(locals()))
 
 
 @export("keras.layers.GRU")
@@ -175,9 +175,9 @@ class GRU(_GatedRNN):
         reset_after: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(GRUCell, _given(locals()))
+        super().__init__(GRUCell, given_to(locals()))
 
-    reset_after = _of_cell("reset_after")
+    reset_after = of_cell("reset_after")
 
 
 @export("keras.layers.LSTM")
@@ -215,6 +215,6 @@ class LSTM(_GatedRNN):
         unroll: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(LSTMCell, _given(locals()))
+        super().__init__(LSTMCell, given_to(locals()))
 
-    unit_forget_bias = _of_cell("unit_forget_bias")
+    unit_forget_bias = of_cell("unit_forget_bias")
