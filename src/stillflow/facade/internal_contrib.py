@@ -41,6 +41,7 @@ MODULES = {
 
 _CUDNN = "stillflow.contrib.cudnn_rnn"
 _LEARN = "stillflow.contrib.learn"
+_LEARN = "stillflow.contrib.learn"
 
 OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.contrib.cudnn_rnn.python.layers.cudnn_rnn": {
@@ -53,6 +54,9 @@ OBJECTS: dict[str, dict[str, str]] = {
             for name in ("CudnnLSTM", "CudnnGRU", "CudnnRNNRelu", "CudnnRNNTanh")
         },
         "*": f"{_CUDNN}.networks {_CUDNN}.modes {_CUDNN}.converters {_CUDNN}.saveables",
+    },
+    "tensorflow.contrib.framework.python.framework.experimental": {
+        "experimental": "stillflow.contrib.framework.experimental:experimental",
     },
     "tensorflow.contrib.framework.python.framework.experimental": {
         "experimental": "stillflow.contrib.framework.experimental:experimental",
@@ -91,6 +95,11 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.contrib.layers.summaries",
     },
     "tensorflow.contrib.layers.python.layers.utils": {"*": "stillflow.contrib.layers.utils"},
+    "tensorflow.contrib.learn.python.learn.estimators.constants": {"*": f"{_LEARN}.keys"},
+    "tensorflow.contrib.learn.python.learn.estimators.metric_key": {"*": f"{_LEARN}.keys"},
+    "tensorflow.contrib.learn.python.learn.estimators.run_config": {
+        "*": f"{_LEARN}.run_config {_LEARN}.cluster_config",
+    },
     "tensorflow.contrib.learn.python.learn.estimators.constants": {"*": f"{_LEARN}.keys"},
     "tensorflow.contrib.learn.python.learn.estimators.metric_key": {"*": f"{_LEARN}.keys"},
     "tensorflow.contrib.learn.python.learn.estimators.run_config": {

@@ -1,0 +1,52 @@
+"""The names under which models of `tf.contrib.learn` give predictions and metrics."""
+
+from __future__ import annotations
+
+from stillflow.graph.export import export
+
+# The collection of an exported graph that lists the names of features.
+COLLECTION_DEF_KEY_FOR_INPUT_FEATURE_KEYS = "input_feature_keys"
+
+
+@export("contrib.learn.ProblemType")
+class ProblemType:
+    """What a model solves; it decides which signature an export gets."""
+
+    UNSPECIFIED = 0
+    CLASSIFICATION = 1
+    LINEAR_REGRESSION = 2
+    LOGISTIC_REGRESSION = 3
+
+
+@export("contrib.learn.PredictionKey")
+class PredictionKey:
+    """The names of predictions."""
+
+    CLASSES = "classes"
+    PROBABILITIES = "probabilities"
+    LOGITS = "logits"
+    LOGISTIC = "logistic"
+    SCORES = "scores"
+    TOP_K = "top_k"
+    GENERIC = "output"
+
+
+class MetricKey:
+    """The names of metrics; those with a `%` are of one class or threshold."""
+
+    LOSS = "loss"
+    AUC = "auc"
+    AUC_PR = "auc_precision_recall"
+    CLASS_AUC = "auc/class%d"
+    CLASS_AUC_PR = "auc_precision_recall/class%d"
+    PREDICTION_MEAN = "labels/prediction_mean"
+    CLASS_PREDICTION_MEAN = "labels/prediction_mean/class%d"
+    CLASS_LOGITS_MEAN = "labels/logits_mean/class%d"
+    CLASS_PROBABILITY_MEAN = "labels/probability_mean/class%d"
+    LABEL_MEAN = "labels/actual_label_mean"
+    CLASS_LABEL_MEAN = "labels/actual_label_mean/class%d"
+    ACCURACY = "accuracy"
+    ACCURACY_BASELINE = "accuracy/baseline_label_mean"
+    ACCURACY_MEAN = "accuracy/threshold_%f_mean"
+    PRECISION_MEAN = "precision/positive_threshold_%f_mean"
+    RECALL_MEAN = "recall/positive_threshold_%f_mean"
