@@ -7,40 +7,17 @@ _SLIM = "tensorflow.contrib.slim.python.slim"
 # Internal modules that we have whole.
 MODULES = {
     "tensorflow.contrib.opt.python.training.sign_decay": "stillflow.contrib.opt.sign_decay",
-    **{
-        f"{_SLIM}.{name}": f"stillflow.contrib.slim.{name}"
-        for name in ("evaluation", "learning", "model_analyzer", "queues", "summaries")
-    },
-    **{
-        f"{_SLIM}.data.{name}": f"stillflow.contrib.slim.{name}"
-        for name in (
-            "data_decoder",
-            "data_provider",
-            "dataset",
-            "dataset_data_provider",
-            "parallel_reader",
-            "prefetch_queue",
-            "tfexample_decoder",
-        )
-    },
-    **{
-        f"{_SLIM}.nets.{name}": f"stillflow.contrib.slim.nets.{name}"
-        for name in (
-            "alexnet",
-            "inception_v1",
-            "inception_v2",
-            "inception_v3",
-            "overfeat",
-            "resnet_utils",
-            "resnet_v1",
-            "resnet_v2",
-            "vgg",
-        )
-    },
+    **{f"{_SLIM}.{name}": f"stillflow.contrib.slim.{name}"
+       for name in ("evaluation", "learning", "model_analyzer", "queues", "summaries")},
+    **{f"{_SLIM}.data.{name}": f"stillflow.contrib.slim.{name}"
+       for name in ("data_decoder", "data_provider", "dataset", "dataset_data_provider",
+                    "parallel_reader", "prefetch_queue", "tfexample_decoder")},
+    **{f"{_SLIM}.nets.{name}": f"stillflow.contrib.slim.nets.{name}"
+       for name in ("alexnet", "inception_v1", "inception_v2", "inception_v3", "overfeat",
+                    "resnet_utils", "resnet_v1", "resnet_v2", "vgg")},
 }
 
 _CUDNN = "stillflow.contrib.cudnn_rnn"
-_LEARN = "stillflow.contrib.learn"
 _LEARN = "stillflow.contrib.learn"
 
 OBJECTS: dict[str, dict[str, str]] = {
@@ -49,14 +26,9 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.contrib.cudnn_rnn.python.ops.cudnn_rnn_ops": {
         "_cudnn_rnn": f"{_CUDNN}.networks:cudnn_rnn",
-        **{
-            name: f"{_CUDNN}.networks:{name}"  # layers have these names too
-            for name in ("CudnnLSTM", "CudnnGRU", "CudnnRNNRelu", "CudnnRNNTanh")
-        },
+        **{name: f"{_CUDNN}.networks:{name}"  # layers have these names too
+           for name in ("CudnnLSTM", "CudnnGRU", "CudnnRNNRelu", "CudnnRNNTanh")},
         "*": f"{_CUDNN}.networks {_CUDNN}.modes {_CUDNN}.converters {_CUDNN}.saveables",
-    },
-    "tensorflow.contrib.framework.python.framework.experimental": {
-        "experimental": "stillflow.contrib.framework.experimental:experimental",
     },
     "tensorflow.contrib.framework.python.framework.experimental": {
         "experimental": "stillflow.contrib.framework.experimental:experimental",
@@ -77,7 +49,8 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.contrib.image.yiq",
     },
     "tensorflow.contrib.image.python.ops.sparse_image_warp": {
-        "_add_zero_flow_controls_at_boundary": "stillflow.contrib.image.sparse_warp:add_zero_flow_controls_at_boundary",
+        "_add_zero_flow_controls_at_boundary":
+            "stillflow.contrib.image.sparse_warp:add_zero_flow_controls_at_boundary",
         "_get_boundary_locations": "stillflow.contrib.image.sparse_warp:get_boundary_locations",
         "_get_grid_locations": "stillflow.contrib.image.sparse_warp:get_grid_locations",
     },
@@ -100,14 +73,9 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.contrib.learn.python.learn.estimators.run_config": {
         "*": f"{_LEARN}.run_config {_LEARN}.cluster_config",
     },
-    "tensorflow.contrib.learn.python.learn.estimators.constants": {"*": f"{_LEARN}.keys"},
-    "tensorflow.contrib.learn.python.learn.estimators.metric_key": {"*": f"{_LEARN}.keys"},
-    "tensorflow.contrib.learn.python.learn.estimators.run_config": {
-        "*": f"{_LEARN}.run_config {_LEARN}.cluster_config",
-    },
     "tensorflow.contrib.learn.python.learn.preprocessing": {
         "*": "stillflow.contrib.learn.preprocessing.text"
-        " stillflow.contrib.learn.preprocessing.categorical_vocabulary",
+             " stillflow.contrib.learn.preprocessing.categorical_vocabulary",
     },
     "tensorflow.contrib.learn.python.learn.preprocessing.categorical_vocabulary": {
         "*": "stillflow.contrib.learn.preprocessing.categorical_vocabulary",
@@ -135,10 +103,11 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.contrib.rnn.python.ops.rnn_cell": {
         "_Linear": "stillflow.contrib.rnn.linear:Linear",
         "*": "stillflow.contrib.rnn.lstm stillflow.contrib.rnn.minimal"
-        " stillflow.contrib.rnn.ntm stillflow.contrib.rnn.weight_norm",
+             " stillflow.contrib.rnn.ntm stillflow.contrib.rnn.weight_norm",
     },
     "tensorflow.contrib.seq2seq.python.ops.beam_search_decoder": {
-        "BeamSearchDecoderV2": "stillflow.contrib.seq2seq.beam_search_decoder:BeamSearchDecoderV2",
+        "BeamSearchDecoderV2":
+            "stillflow.contrib.seq2seq.beam_search_decoder:BeamSearchDecoderV2",
         "_beam_search_step": "stillflow.contrib.seq2seq.beam_step:beam_search_step",
         "_check_batch_beam": "stillflow.contrib.seq2seq.beams:assert_beams",
         "_check_static_batch_beam_maybe": "stillflow.contrib.seq2seq.beams:has_beams",
@@ -151,8 +120,10 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_repeat_range": "stillflow.contrib.training.resampling:repeat_range",
     },
     "tensorflow.contrib.training.python.training.sampling_ops": {
-        "_calculate_acceptance_probabilities": "stillflow.contrib.training.sampling:calculate_acceptance_probabilities",
-        "_estimate_data_distribution": "stillflow.contrib.training.sampling:estimate_data_distribution",
+        "_calculate_acceptance_probabilities":
+            "stillflow.contrib.training.sampling:calculate_acceptance_probabilities",
+        "_estimate_data_distribution":
+            "stillflow.contrib.training.sampling:estimate_data_distribution",
         "_verify_input": "stillflow.contrib.training.sampling:verify_input",
     },
     "tensorflow.contrib.training.python.training.sequence_queueing_state_saver": {
@@ -161,10 +132,14 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_check_multiple_of": "stillflow.contrib.training.sequence_checks:check_multiple_of",
         "_check_rank": "stillflow.contrib.training.sequence_checks:check_rank",
         "_check_shape": "stillflow.contrib.training.sequence_checks:check_shape",
-        "_deconstruct_sparse_tensor_seq": "stillflow.contrib.training.sequence_batches:deconstruct_sparse_tensor_seq",
-        "_move_sparse_tensor_in_context": "stillflow.contrib.training.sequence_batches:move_sparse_tensor_in_context",
-        "_move_sparse_tensor_out_context": "stillflow.contrib.training.sequence_batches:move_sparse_tensor_out_context",
+        "_deconstruct_sparse_tensor_seq":
+            "stillflow.contrib.training.sequence_batches:deconstruct_sparse_tensor_seq",
+        "_move_sparse_tensor_in_context":
+            "stillflow.contrib.training.sequence_batches:move_sparse_tensor_in_context",
+        "_move_sparse_tensor_out_context":
+            "stillflow.contrib.training.sequence_batches:move_sparse_tensor_out_context",
         "_padding": "stillflow.contrib.training.sequence_batches:padding",
-        "_reconstruct_sparse_tensor_seq": "stillflow.contrib.training.sequence_batches:reconstruct_sparse_tensor_seq",
+        "_reconstruct_sparse_tensor_seq":
+            "stillflow.contrib.training.sequence_batches:reconstruct_sparse_tensor_seq",
     },
 }
