@@ -228,7 +228,7 @@ NUMERIC = {"x": X, "age": AGE / 40}
 golden(
     "dnn_classifier",
     lambda tf, config: tf.estimator.DNNClassifier([4, 3], numbers(tf), n_classes=3, config=config),
-    NUMERIC, SPECIES, modes=(),
+    NUMERIC, SPECIES,
 )  # fmt: skip
 golden(
     "dnn_of_two_words",
@@ -237,14 +237,14 @@ golden(
         optimizer=lambda: tf.train.AdamOptimizer(0.01), activation_fn=tf.nn.tanh, config=config,
         loss_reduction=tf.losses.Reduction.SUM_OVER_BATCH_SIZE,
     ),
-    dict(NUMERIC, weight=WEIGHT), np.array(["no", "yes"])[BINARY], modes=(),
+    dict(NUMERIC, weight=WEIGHT), np.array(["no", "yes"])[BINARY], modes=("train",),
 )  # fmt: skip
 golden(
     "dnn_regressor",
     lambda tf, config: tf.estimator.DNNRegressor(
         [4, 4], numbers(tf), label_dimension=2, dropout=0.3, batch_norm=True, config=config
     ),
-    NUMERIC, PAIRS, modes=(),
+    NUMERIC, PAIRS, modes=("train", "infer"),
 )  # fmt: skip
 
 
@@ -288,3 +288,80 @@ with_head(poisson, SPECIES.reshape(16, 1).astype("float32"), modes=("train",))
 with_head(
     logistic, (np.abs(X[:, :1])), dict(FEATURES, weight=WEIGHT.reshape(16, 1)), modes=("train",)
 )
+
+
+CENSUS = {"age": AGE, "job": JOB}
+
+
+def census(tf):
+    """A number, its intervals, and words, as columns of a wide model."""
+    column = tf.feature_column
+    age = column.numeric_column("age")
+    words = column.categorical_column_with_vocabulary_list("job", ["cook", "smith", "clerk"])
+    return age, column.bucketized_column(age, [25, 35, 50]), words
+
+
+golden(
+    "linear_classifier",
+    lambda tf, config: tf.estimator.LinearClassifier(census(tf), config=config),
+    CENSUS, BINARY, modes=("train", "infer"),
+)  # fmt: skip
+golden(
+    "linear_of_three_classes",
+    lambda tf, config: tf.estimator.LinearClassifier(
+        census(tf)[1:], n_classes=3, optimizer=None, config=config, sparse_combiner="mean"
+    ),
+    CENSUS, SPECIES, modes=("train",),
+)  # fmt: skip
+golden(
+    "linear_regressor",
+    lambda tf, config: tf.estimator.LinearRegressor(
+        numbers(tf), label_dimension=2, weight_column="weight", config=config,
+        optimizer=tf.train.FtrlOptimizer(0.1, l1_regularization_strength=0.01),
+    ),
+    dict(NUMERIC, weight=WEIGHT), PAIRS, modes=("train",),
+)  # fmt: skip
+golden(
+    "linear_in_parts",
+    lambda tf, config: tf.estimator.LinearRegressor(
+        numbers(tf), config=config, partitioner=tf.fixed_size_partitioner(2)
+    ),
+    NUMERIC, NUMBERS, modes=("train",), learn=False,
+)  # fmt: skip
+
+
+def deep(tf):
+    age, _, words = census(tf)
+    column = tf.feature_column
+    hashed = column.categorical_column_with_hash_bucket("job", 5)
+    return [age, column.indicator_column(words), column.embedding_column(hashed, 2)]
+
+
+golden(
+    "wide_and_deep",
+    lambda tf, config: tf.estimator.DNNLinearCombinedClassifier(
+        linear_feature_columns=census(tf)[1:], dnn_feature_columns=deep(tf),
+        dnn_hidden_units=[4, 3], config=config,
+    ),
+    CENSUS, BINARY, modes=("train", "infer"),
+)  # fmt: skip
+golden(
+    "deep_of_words",
+    lambda tf, config: tf.estimator.DNNClassifier([3], deep(tf), n_classes=3, config=config),
+    CENSUS, SPECIES, modes=("train",),
+)  # fmt: skip
+golden(
+    "wide_and_deep_regressor",
+    lambda tf, config: tf.estimator.DNNLinearCombinedRegressor(
+        linear_feature_columns=numbers(tf), dnn_feature_columns=numbers(tf),
+        dnn_hidden_units=[3], dnn_dropout=0.2, batch_norm=True, dnn_optimizer="Adam",
+        linear_optimizer="SGD", config=config,
+    ),
+    NUMERIC, NUMBERS, modes=("train",),
+)  # fmt: skip
+
+
+@program
+def combined_refusals(tf):
+    make = tf.estimator.DNNLinearCombinedClassifier
+    return Run({}, facts={"no_columns": raised(make)})

@@ -12,7 +12,7 @@ from stillflow.estimator.canned.partitions import by_servers, by_servers_if_larg
 from stillflow.estimator.canned.regression_head import RegressionHead
 from stillflow.estimator.estimator import Estimator
 from stillflow.estimator.mode_keys import ModeKeys
-from stillflow.feature_column.input_layer import InputLayer
+from stillflow.feature_column.feature_layers import DenseFeatures
 from stillflow.graph.export import export
 from stillflow.keras.engine.model import Model
 from stillflow.layers.core import Dense, Dropout
@@ -170,10 +170,7 @@ class _DNNModel(Model):
     ) -> None:  # fmt: skip
         super().__init__(name="dnn")
         self._partitioner = input_layer_partitioner
-        # A bound method is no layer, as the model takes the object itself to be one.
-        self._input = InputLayer(
-            feature_columns, name="input_layer", create_scope_now=False
-        ).__call__
+        self._input = DenseFeatures(feature_columns, name="input_layer")
         self._steps: tuple[tuple[str, Any, Any, Any], ...] = ()
         for number, size in enumerate(hidden_units):
             with tf.variable_scope(f"hiddenlayer_{number}") as scope:

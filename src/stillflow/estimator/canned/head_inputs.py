@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from stillflow.feature_column.cache import FeatureTransformationCache
+from stillflow.feature_column.numeric import NumericColumn, numeric_column
 from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
@@ -201,9 +203,6 @@ def example_weights(
 
 
 def _raw_weights(features: dict[str, Any], weight_column: Any) -> Any:
-    from stillflow.feature_column.cache import FeatureTransformationCache
-    from stillflow.feature_column.numeric import NumericColumn, numeric_column
-
     if isinstance(weight_column, str):
         weight_column = numeric_column(weight_column, shape=(1,))
     if not isinstance(weight_column, NumericColumn):
