@@ -101,7 +101,8 @@ def partial_shape(tensor: Tensor, known: Any = Known) -> Dims:
     if length is not None and len(length) > 1:
         raise ValueError(f"Shape must be rank 1 but is rank {len(length)}")
     source = tensor.op
-    kind = "" if tensor in known.fed else source.type
+    # An operation that ran at once has forgotten its inputs, but knows its value.
+    kind = "" if tensor in known.fed or not source._inputs else source.type
     # Parts are read as far as the graph knows them, even where they could be computed: as TF does.
     if kind == "Shape":
         return known.dims(source._inputs[0])

@@ -15,6 +15,7 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.constant_value import Known, constant_value, partial_shape
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.eager_mode import EagerContext
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_like import is_tensor
@@ -43,7 +44,7 @@ def static_value(tensor: Any, partial: bool = False) -> Any:
 
 def _value(tensor: Tensor, partial: bool) -> Any:
     op = tensor.op
-    if op.type in ("Const", "Shape", "Size", "Rank"):
+    if op.type in ("Const", "Shape", "Size", "Rank") or isinstance(op.graph, EagerContext):
         return constant_value(tensor)
     if op.type == "Pack":
         return _packed(op, partial)

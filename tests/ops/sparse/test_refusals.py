@@ -46,3 +46,8 @@ def test_dense_values_are_added_where_the_sparse_tensor_has_any() -> None:
     result = run(lambda: sparse_dense_cwise_add(
         sparse([[0, 1], [1, 0]], [2, 2]), tf.constant([[1.0, 2.0], [3.0, 4.0]])))  # fmt: skip
     np.testing.assert_array_equal(result.values, [3.0, 4.0])
+
+
+def test_indices_outside_of_the_shape_stay_where_nothing_is_reshaped() -> None:
+    value = tf.SparseTensorValue([[0, 5]], [1], [2, 2])
+    assert run(lambda: tf.sparse.reshape(value, [2, -1])).indices.tolist() == [[0, 5]]

@@ -193,6 +193,8 @@ def sparse_reshape_kernel(node: Node) -> Any:
             )
         require_room(size.tolist(), dtypes.bool, touched=False)
         sizes = _resolved(size.tolist(), wanted.tolist())
+        if sizes == size.tolist():  # even indices outside of the shape stay what they are
+            return indices, size
         places = row_numbers(indices, size.tolist())
         columns = []
         for dim in reversed(sizes):
@@ -208,6 +210,7 @@ def sparse_reshape_kernel(node: Node) -> Any:
 def sparse_reshape_samples() -> Iterator[Any]:
     rows = np.array([[0, 1], [1, 2]])
     yield Sample(rows, np.array([2, 3]), np.array([3, -1]))
+    yield Sample(rows, np.array([2, 2]), np.array([2, -1]))  # outside of the shape
     yield Bad(rows, np.array([2, 3]), np.array([4, -1]), match="multiple of 4")
 
 
