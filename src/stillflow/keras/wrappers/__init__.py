@@ -1,0 +1,1 @@
+"""`tf.keras.wrappers`: models for other libraries."""
