@@ -15,6 +15,18 @@ _ALL = _modules(
     "transforming",
 )  # fmt: skip
 
+# What starts with an underscore there and here.
+_UNDERSCORED = {
+    name: f"{_OURS}.{module}:{name}"
+    for module, names in {
+        "base": ("_FeatureColumn", "_DenseColumn", "_CategoricalColumn", "_SequenceDenseColumn"),
+        "cache": ("_LazyBuilder",),
+        "linear_model": ("_LinearModel",),
+        "shared_embedding": ("_SharedEmbeddingColumn",),
+    }.items()
+    for name in names
+}
+
 # The older generation's columns and functions are those of the present one: they serve both.
 _OLDER = {
     f"_{name}": f"{_OURS}.{module}:{name}"
@@ -53,10 +65,11 @@ _SEQUENCES = {
 
 OBJECTS: dict[str, dict[str, str]] = {
     f"{_TF}.feature_column": {
+        **_UNDERSCORED,
         **_OLDER,
         "InputLayer": f"{_OURS}.input_layer:InputLayer",
+        "_normalize_feature_columns": f"{_OURS}.checks:as_columns",
         "_to_sparse_input_and_drop_ignore_values": f"{_OURS}.cache:as_sparse",
-        "*": _modules("base", "cache", "linear_model", "shared_embedding"),
     },
     f"{_TF}.feature_column_v2": _PRESENT,
     f"{_TF}.feature_column_lib": {
@@ -66,7 +79,10 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     f"{_TF}.sequence_feature_column": _SEQUENCES,
     "tensorflow.contrib.feature_column.python.feature_column.sequence_feature_column": _SEQUENCES,
-    f"{_TF}.serialization": {"*": _modules("serialization")},
+    f"{_TF}.serialization": {
+        "_column_name_with_class_name": f"{_OURS}.serialization:name_with_class",
+        "*": _modules("serialization"),
+    },
     f"{_TF}.utils": {
         "sequence_length_from_sparse_tensor": f"{_OURS}.lookups:sequence_lengths",
         "assert_string_or_int": f"{_OURS}.checks:check_string_or_int",

@@ -92,9 +92,7 @@ def num_buckets_of(column: Any) -> int:
 
 
 def sparse_tensors_of(column: Any, cache: Any, state: Any) -> Any:
-    """The ids and weights of a categorical column of either generation."""
-    if isinstance(column, base.CategoricalColumn):
-        return column.get_sparse_tensors(cache, state)
+    """The ids and weights of a categorical column, through the interface of its layer."""
     if isinstance(state, ScopeState):
         return column._get_sparse_tensors(cache, state.weight_collections, state.trainable)
-    return column._get_sparse_tensors(cache)
+    return column.get_sparse_tensors(cache, state)

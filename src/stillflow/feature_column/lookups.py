@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NoReturn
 
 import stillflow as tf
@@ -30,7 +31,7 @@ def check_embedding(
             "Must specify both `ckpt_to_load_from` and `tensor_name_in_ckpt` or none of them."
         )
     if initializer is None:
-        return tf.truncated_normal_initializer(mean=0.0, stddev=dimension**-0.5)
+        return tf.truncated_normal_initializer(mean=0.0, stddev=1 / math.sqrt(dimension))
     if not callable(initializer):
         raise ValueError(f"initializer must be callable if specified.{of}")
     return initializer

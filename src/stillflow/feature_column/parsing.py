@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.feature_column import base
-from stillflow.feature_column.columns import parse_spec_of
 from stillflow.graph.export import export
 
 
-def _merged(feature_columns: Any, kind: type) -> dict[str, Any]:
+def _merged(feature_columns: Any, kind: type, spec_of: str) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for column in feature_columns:
         if not isinstance(column, kind):
             raise ValueError(
                 f"All feature_columns must be {kind.__name__} instances. Given: {column}"
             )
-        for key, value in parse_spec_of(column).items():
+        for key, value in getattr(column, spec_of).items():
             if value != merged.setdefault(key, value):
                 raise ValueError(
                     f"feature_columns contain different parse_spec for key {key}. "
@@ -35,10 +34,10 @@ def make_parse_example_spec(feature_columns: Any) -> dict[str, Any]:
     Raises:
       ValueError: if one is no column, or two want the same feature in different ways.
     """
-    return _merged(feature_columns, base._FeatureColumn)
+    return _merged(feature_columns, base._FeatureColumn, "_parse_example_spec")
 
 
 @export("compat.v2.feature_column.make_parse_example_spec")
 def make_parse_example_spec_v2(feature_columns: Any) -> dict[str, Any]:
     """The features that columns need; see `tf.feature_column.make_parse_example_spec`."""
-    return _merged(feature_columns, base.FeatureColumn)
+    return _merged(feature_columns, base.FeatureColumn, "parse_example_spec")

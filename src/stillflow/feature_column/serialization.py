@@ -118,7 +118,12 @@ def deserialize_feature_column(
     made: Any = kind._from_config(
         config["config"], custom_objects=custom_objects, columns_by_name=known
     )
-    return known.setdefault(f"{type(made).__name__}:{made.name}", made)
+    return known.setdefault(name_with_class(made), made)
+
+
+def name_with_class(column: Any) -> str:
+    """What tells a column from the others of a layer."""
+    return f"{type(column).__name__}:{column.name}"
 
 
 def _class_of(config: Any, custom_objects: dict[str, Any]) -> Any:
