@@ -282,6 +282,24 @@ def dense_features_in_a_model(tf):
 
 
 @program
+def dense_features_trained_by_keras(tf):
+    layers, fc = tf.keras.layers, tf.feature_column
+    features = {"age": np.arange(4.0).reshape(4, 1), "word": np.array([["a"], ["b"], ["c"], ["a"]])}
+    columns = [
+        fc.numeric_column("age"),
+        fc.embedding_column(fc.categorical_column_with_hash_bucket("word", 5), 2),
+    ]
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.keras.backend.set_session(session)
+        tf.set_random_seed(1)
+        model = tf.keras.Sequential([layers.DenseFeatures(columns), layers.Dense(1)])
+        model.compile("sgd", "mse")
+        found = model.fit(features, np.ones((4, 1)), epochs=3, verbose=0, shuffle=False)
+        facts = {"loss": np.array(found.history["loss"], np.float32)}
+    return Run(facts=facts)
+
+
+@program
 def linear_model_of_keras(tf):
     columns = internal_module(
         tf, "feature_column.linear_layer", "python.feature_column.feature_column_v2"

@@ -87,7 +87,8 @@ class Model(Compiling, Feeding, Steps, Training, Network):
         if self.inputs:
             raise ValueError("Model inputs are already set.")
         if type(self).__name__ == "Sequential" and not self.built:
-            self._build_input_shape = _shape_of_examples(inputs)
+            takes_features = getattr(self.layers[0], "_is_feature_layer", False)
+            self._build_input_shape = _shape_of_examples(inputs, takes_features)
         given = ModelInputs(inputs)
         inputs = given.symbolic()
         self.inputs = given.symbolic(single_as_list=True)
@@ -105,8 +106,10 @@ class Model(Compiling, Feeding, Steps, Training, Network):
         self.built = True
 
 
-def _shape_of_examples(inputs: Any) -> tuple[Any, ...]:
+def _shape_of_examples(inputs: Any, takes_features: bool) -> tuple[Any, ...]:
     if isinstance(inputs, dict):
+        if takes_features:
+            return (None,)
         raise ValueError(
             "Passing a dictionary input to a Sequential Model which doesn't have FeatureLayer as "
             "the first layer is an error."
