@@ -100,7 +100,7 @@ def learned(tf, make, features, labels, steps=3, export=True):
         served = {key: value for key, value in features.items() if key != "weight"}
         predicted = list(estimator.predict(input_fn(tf, served, labels)))
         found["predictions"] = {
-            key: np.stack([each[key] for each in predicted]) for key in predicted[0]
+            str(key): np.stack([each[key] for each in predicted]) for key in predicted[0]
         }
         if export:
             path = estimator.export_saved_model(
@@ -112,16 +112,20 @@ def learned(tf, make, features, labels, steps=3, export=True):
         shutil.rmtree(folder)
 
 
+def placeholder(tf, value, name):
+    return tf.placeholder(tf.as_dtype(value.dtype.type), (None,) + value.shape[1:], name)
+
+
 def built(tf, make, features, labels, mode):
     """The graph of a mode, from placeholders."""
     tf.set_random_seed(7)
     if mode != "infer":
         tf.train.create_global_step()
-    inputs = {
-        key: tf.placeholder(tf.as_dtype(value.dtype.type), (None,) + value.shape[1:], key)
-        for key, value in features.items()
-    }
-    targets = tf.placeholder(tf.as_dtype(labels.dtype.type), (None,) + labels.shape[1:], "labels")
+    inputs = {key: placeholder(tf, value, key) for key, value in features.items()}
+    if isinstance(labels, dict):
+        targets = {key: placeholder(tf, value, key) for key, value in labels.items()}
+    else:
+        targets = placeholder(tf, labels, "labels")
     estimator = make(tf.estimator.RunConfig(tempfile.gettempdir(), tf_random_seed=7))
     targets = None if mode == "infer" else targets
     with fixed_uuid():
@@ -130,7 +134,7 @@ def built(tf, make, features, labels, mode):
         # Those of Keras' metrics come out of a set: TF gives them another order each time.
         tf.get_default_graph().get_collection_ref(collection).sort(key=lambda v: v.name)
     facts = {
-        "predictions": {key: value.name for key, value in spec.predictions.items()},
+        "predictions": {str(key): value.name for key, value in spec.predictions.items()},
         "metrics": {key: value.name for key, (value, _) in spec.eval_metric_ops.items()},
         "summaries": [op.name for op in tf.get_collection(tf.GraphKeys.SUMMARIES)],
         "losses": [op.name for op in tf.get_collection(tf.GraphKeys.LOSSES)],
@@ -365,3 +369,94 @@ golden(
 def combined_refusals(tf):
     make = tf.estimator.DNNLinearCombinedClassifier
     return Run({}, facts={"no_columns": raised(make)})
+
+
+LABELS = np.stack([BINARY, 1 - BINARY, SPECIES % 2], 1)
+
+
+def multi_label(tf):
+    return tf.estimator.MultiLabelHead(
+        3, thresholds=[0.5], label_vocabulary=["a", "b", "c"],
+        classes_for_class_based_metrics=["b", "c"], name="many",
+    )  # fmt: skip
+
+
+def two_heads(tf):
+    heads = [tf.estimator.MultiLabelHead(3, name="many"), tf.estimator.RegressionHead(name="one")]
+    return tf.estimator.MultiHead(heads, head_weights=[1.0, 0.5])
+
+
+with_head(multi_label, LABELS, modes=("train", "eval"))
+with_head(two_heads, {"many": LABELS, "one": NUMBERS}, modes=("train", "infer"))
+
+
+@program
+def multi_label_of_sparse_labels(tf):
+    head = tf.estimator.MultiLabelHead(3)
+    labels = tf.SparseTensor([[0, 0], [1, 0], [1, 1]], tf.constant([2, 0, 1], tf.int64), [2, 2])
+    loss = head.loss(labels, tf.constant([[0.5, -1.0, 2.0], [1.0, 0.0, -2.0]]), {})
+    return Run({"loss": loss, "labels": head._processed_labels(tf.zeros([2, 3]), labels)})
+
+
+def without_object(error):
+    """What was raised, without the object that the message shows."""
+    return error["class"], error["message"].partition(" Given: ")[0]
+
+
+@program
+def heads_refused(tf):
+    heads = tf.estimator
+    deep = heads.DNNEstimator(heads.BinaryClassHead(), [2], numbers(tf))
+    features = {"x": tf.constant(X), "age": tf.constant(AGE)}
+    return Run(
+        {},
+        facts={
+            "classes": raised(heads.MultiLabelHead, 1),
+            "threshold": raised(heads.MultiLabelHead, 2, thresholds=[1.0]),
+            "vocabulary": raised(heads.MultiLabelHead, 2, label_vocabulary=["a"]),
+            "class": raised(heads.MultiLabelHead, 2, classes_for_class_based_metrics=[2]),
+            "word": raised(heads.MultiLabelHead, 2, classes_for_class_based_metrics=["a"]),
+            "words": raised(heads.MultiClassHead, 3, label_vocabulary=["a"]),
+            "no_heads": raised(heads.MultiHead, []),
+            "no_name": without_object(raised(heads.MultiHead, [heads.RegressionHead()])),
+            "head_weights": raised(heads.MultiHead, [heads.RegressionHead(name="a")], [1, 2]),
+            "reduction": raised(heads.RegressionHead, loss_reduction="none"),
+            "loss_fn": raised(heads.RegressionHead, loss_fn=lambda labels: labels),
+            "optimizer": without_object(
+                raised(deep.model_fn, features, tf.constant(BINARY), "train", deep.config)
+            ),
+        },
+    )
+
+
+@program
+def parse_example_specs(tf):
+    specs = {
+        "classifier": tf.estimator.classifier_parse_example_spec(
+            census(tf)[1:], "label", weight_column="weight"
+        ),
+        "regressor": tf.estimator.regressor_parse_example_spec(
+            numbers(tf), "label", label_default=[0.0, 1.0], label_dimension=2
+        ),
+    }
+    facts = {
+        name: {key: repr(value) for key, value in spec.items()} for name, spec in specs.items()
+    }
+    make = tf.estimator.classifier_parse_example_spec
+    facts["refused"] = [
+        raised(make, numbers(tf), "label", weight_column=1),
+    ]
+    return Run({}, facts=facts)
+
+
+golden(
+    "more_metrics",
+    lambda tf, config: tf.estimator.add_metrics(
+        tf.estimator.LinearRegressor(numbers(tf), config=config),
+        lambda labels, predictions, features: {
+            "error": tf.metrics.mean_absolute_error(labels, predictions["predictions"]),
+            "age": tf.metrics.mean(features["age"]),
+        },
+    ),
+    NUMERIC, NUMBERS, modes=("eval",),
+)  # fmt: skip
