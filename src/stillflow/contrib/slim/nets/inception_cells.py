@@ -79,9 +79,9 @@ def _output(net: Any, stage: Stage, end_point: str, depth: Depth) -> Any:
         return _cell(net, stage, depth)
 
 
-def stages_named(*stages: Stage) -> dict[str, Stage]:
+def stages_named(*texts: str) -> dict[str, Stage]:
     """Layers by their names, which are the names of their end points."""
-    return {re.split("[@=/!~]", stage)[0]: stage for stage in stages if isinstance(stage, str)}
+    return {re.split("[@=/!~]", text)[0]: text for text in texts}
 
 
 def features(
