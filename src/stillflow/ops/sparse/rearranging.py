@@ -194,7 +194,7 @@ def sparse_reshape_kernel(node: Node) -> Any:
         require_room(size.tolist(), dtypes.bool, touched=False)
         sizes = _resolved(size.tolist(), wanted.tolist())
         if sizes == size.tolist():  # even indices outside of the shape stay what they are
-            return indices, size
+            return indices.clone(), size.clone()
         places = row_numbers(indices, size.tolist())
         columns = []
         for dim in reversed(sizes):
