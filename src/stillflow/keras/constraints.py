@@ -5,9 +5,12 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.keras.backend.config import epsilon, floatx
+from stillflow.keras.backend.control import map_fn, switch
 from stillflow.keras.backend.elementwise import clip, sqrt
+from stillflow.keras.backend.variables import constant, zeros
 from stillflow.keras.utils.objects import deserialize_keras_object, serialize_keras_object
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import greater_equal
@@ -81,9 +84,59 @@ class MinMaxNorm(Constraint):
         return w * (desired / (epsilon() + norms))
 
 
+@export("keras.constraints.RadialConstraint", "keras.constraints.radial_constraint")
+class RadialConstraint(Constraint):
+    """Makes kernels of convolutions the same along each square around their middle.
+
+    An element of the diagonal, from the upper left corner to the middle, stands for its square.
+    """
+
+    def __call__(self, w: Any) -> Any:
+        """The kernels, [height, width, channels, filters].
+
+        Raises:
+          ValueError: if `w` has another number of dimensions.
+        """
+        if w.shape.ndims != 4:
+            raise ValueError(f"The weight tensor must be of rank 4, but is of shape: {w.shape}")
+        height, width, channels, filters = w.shape.as_list()
+        kernels = tf.reshape(w, (height, width, channels * filters))
+        kernels = map_fn(_radial, tf.stack(tf.unstack(kernels, axis=-1), axis=0))
+        kernels = tf.stack(tf.unstack(kernels, axis=0), axis=-1)
+        return tf.reshape(kernels, (height, width, channels, filters))
+
+
+def _radial(kernel: Any) -> Any:
+    """One kernel, [size, size], built up from the middle."""
+    padding = constant([[1, 1], [1, 1]], dtype="int32")
+    size = tf.shape(kernel)[0]
+    start = tf.cast(size / 2, "int32")
+    middle = switch(
+        tf.cast(tf.floormod(size, 2), "bool"),
+        lambda: kernel[start - 1 : start, start - 1 : start],
+        lambda: kernel[start - 1 : start, start - 1 : start] + zeros((2, 2), dtype=kernel.dtype),
+    )
+    index = switch(
+        tf.cast(tf.floormod(size, 2), "bool"),
+        lambda: constant(0, dtype="int32"),
+        lambda: constant(1, dtype="int32"),
+    )
+    _, grown = tf.while_loop(
+        lambda i, _: tf.less(i, start),
+        lambda i, inner: (
+            i + 1,
+            tf.pad(inner, padding, constant_values=kernel[start + i, start + i]),
+        ),
+        [index, middle],
+        shape_invariants=[index.shape, tf.TensorShape([None, None])],
+    )
+    return grown
+
+
 _KNOWN = {
     "Constraint": Constraint, "MaxNorm": MaxNorm, "NonNeg": NonNeg, "UnitNorm": UnitNorm,
     "MinMaxNorm": MinMaxNorm, "max_norm": MaxNorm, "non_neg": NonNeg, "unit_norm": UnitNorm,
+    "RadialConstraint": RadialConstraint, "radial_constraint": RadialConstraint,
     "min_max_norm": MinMaxNorm, "maxnorm": MaxNorm, "nonneg": NonNeg, "unitnorm": UnitNorm,
 }  # fmt: skip
 

@@ -2,4 +2,6 @@
 
 from __future__ import annotations
 
-VERSION = "2.2.4-tf"
+from stillflow._export import export_value
+
+VERSION = export_value("keras.__version__", "2.2.4-tf")

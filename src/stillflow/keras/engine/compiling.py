@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
@@ -289,11 +290,16 @@ class Compiling:
         metrics = self._all_metrics()
         return [self.total_loss] + [m._call_result for m in metrics if hasattr(m, "_call_result")]
 
+    def _optimizers_and_weights(self) -> list[tuple[Any, Callable[[], Any]]]:
+        """The optimizers, each with what gives the variables that it trains."""
+        if isinstance(self.optimizer, list):
+            raise ValueError("The `optimizer` in `compile` should be a single optimizer.")
+        return [(self.optimizer, lambda: self._collected_trainable_weights)]
+
     def _make_train_function(self) -> None:
         recompiled = self._recompiled()
         self._check_trainable_weights()
-        if isinstance(self.optimizer, list):
-            raise ValueError("The `optimizer` in `compile` should be a single optimizer.")
+        trained = self._optimizers_and_weights()
         if self.train_function is not None and not recompiled:
             return
         current = self._get_trainable_state()
@@ -302,9 +308,9 @@ class Compiling:
         if not isinstance(symbolic_learning_phase(), int):
             inputs = [*inputs, symbolic_learning_phase()]
         with name_scope("training"):
-            updates = self.optimizer.get_updates(
-                params=self._collected_trainable_weights, loss=self.total_loss
-            )
+            updates: list[Any] = []
+            for optimizer, weights in trained:
+                updates = updates + optimizer.get_updates(params=weights(), loss=self.total_loss)
             updates = updates + self.get_updates_for(None) + self.get_updates_for(self.inputs)
         results = self._results()
         with name_scope("training"):

@@ -22,6 +22,7 @@ _MODULES = (
     "keras.layers.resizing", "keras.layers.wrappers", "keras.layers.recurrent.cells",
     "keras.layers.recurrent.convolutional", "keras.layers.recurrent.rnn",
     "keras.layers.recurrent.standard", "keras.layers.recurrent.standard_layers",
+    "keras.premade.linear", "keras.premade.wide_deep",
     "feature_column.feature_layers",
 )  # fmt: skip
 # Other names of layers, in old configurations too.

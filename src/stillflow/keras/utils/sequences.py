@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph.export import export
+from stillflow.keras.utils.processes import pools
 
 
 @export("keras.utils.Sequence")
@@ -100,9 +101,11 @@ class SequenceEnqueuer:
 
     def _pool(self) -> Any:
         if self.use_multiprocessing:
-            return multiprocessing.Pool(
+            pool = multiprocessing.Pool(
                 self.workers, _begin_process, (self.sequence, self._random_seed)
             )
+            pools.add(pool)
+            return pool
         return multiprocessing.pool.ThreadPool(self.workers)
 
     def _run(self) -> None:

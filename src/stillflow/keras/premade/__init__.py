@@ -1,0 +1,1 @@
+"""Models of `tf.keras.experimental` that are made already."""

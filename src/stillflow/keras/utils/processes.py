@@ -1,0 +1,54 @@
+"""The processes that make batches, and how they are ended."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import signal
+import time
+from typing import Any
+from weakref import WeakSet
+
+from stillflow.graph.export import export
+
+pools: WeakSet[Any] = WeakSet()  # those of processes that still exist
+
+
+@export("keras.experimental.terminate_keras_multiprocessing_pools")
+def terminate_keras_multiprocessing_pools(
+    grace_period: float = 0.1, use_sigkill: bool = False
+) -> list[str]:
+    """Ends all processes that make batches.
+
+    Args:
+      grace_period: how long the processes have, in seconds.
+      use_sigkill: whether processes that do not end then are killed.
+
+    Returns:
+      What did not end, in words.
+    """
+    gc.collect()
+    workers = {worker for pool in pools for worker in pool._pool}
+    for pool in pools:
+        pool.close()
+        pool.terminate()
+    if workers:
+        time.sleep(grace_period)
+    for number in (signal.SIGTERM, signal.SIGTERM, *([signal.SIGKILL] if use_sigkill else [])):
+        _signal([worker for worker in workers if worker.is_alive()], number, grace_period)
+    gc.collect()
+    left = [
+        f"worker still alive: {worker.name}, pid={worker.pid}, hash={hash(worker)}"
+        for worker in workers
+        if worker.is_alive()
+    ]
+    return left + [f"pool still exists: {pool}, hash={hash(pool)}" for pool in pools]
+
+
+def _signal(workers: list[Any], number: int, grace_period: float) -> None:
+    for worker in workers:
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            os.kill(worker.pid, number)
+    for worker in workers:
+        worker.join(timeout=grace_period)
