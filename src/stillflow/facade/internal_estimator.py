@@ -1,0 +1,24 @@
+"""Internal names of `tensorflow.python.estimator` that have an equivalent of our own."""
+
+from __future__ import annotations
+
+_TF, _OURS = "tensorflow.python.estimator.canned", "stillflow.estimator.canned"
+_CLASSIFIERS = f"{_OURS}.classification_heads"
+
+OBJECTS: dict[str, dict[str, str]] = {
+    f"{_TF}.head": {
+        "LossSpec": f"{_OURS}.head:LossSpec",
+        "_Head": f"{_OURS}.head:Head",
+        "_binary_logistic_head_with_sigmoid_cross_entropy_loss": (
+            f"{_CLASSIFIERS}:BinaryLogisticHead"
+        ),
+        "_binary_logistic_or_multi_class_head": f"{_CLASSIFIERS}:classification_head",
+        "_multi_class_head_with_softmax_cross_entropy_loss": f"{_CLASSIFIERS}:MultiClassHead",
+        "_regression_head": f"{_OURS}.regression_head:RegressionHead",
+    },
+    f"{_TF}.metric_keys": {"MetricKeys": f"{_OURS}.keys:MetricKeys"},
+    f"{_TF}.optimizers": {
+        "get_optimizer_instance": f"{_OURS}.optimizers:get_optimizer_instance",
+    },
+    f"{_TF}.prediction_keys": {"PredictionKeys": f"{_OURS}.keys:PredictionKeys"},
+}
