@@ -51,7 +51,7 @@ class BaselineEstimator(Estimator):
     """As `BaselineClassifier`, with any head.
 
     Args:
-      head: of `tf.estimator` or `tf.contrib.estimator`.
+      head: one of `tf.estimator`, such as `BinaryClassHead`.
       model_dir, optimizer, config: as of `BaselineClassifier`.
     """
 

@@ -65,7 +65,8 @@ class DNNEstimator(Estimator):
     """As `DNNClassifier`, with any head.
 
     Args:
-      head: of `tf.contrib.estimator`.
+      head: has a `logits_dimension`, and makes the spec with `create_estimator_spec`, which is
+        given an `Optimizer` of `tf.train`.
       hidden_units, feature_columns, ...: as of `DNNClassifier`.
     """
 
@@ -185,7 +186,8 @@ class _DNNModel(Model):
         with tf.variable_scope("logits") as scope:
             self._add(scope.name, self._dense(scope, units, None), None, None)
 
-    def _dense(self, scope: Any, units: int, activation: Any) -> Any:
+    @staticmethod
+    def _dense(scope: Any, units: int, activation: Any) -> Any:
         return Dense(
             units, activation=activation, kernel_initializer=tf.glorot_uniform_initializer(),
             name=scope, _scope=scope,

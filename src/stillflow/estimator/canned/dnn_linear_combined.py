@@ -75,7 +75,7 @@ class DNNLinearCombinedEstimator(Estimator):
     """As `DNNLinearCombinedClassifier`, with any head.
 
     Args:
-      head: of `tf.estimator` or `tf.contrib.estimator`.
+      head: one of `tf.estimator`, such as `BinaryClassHead`.
       model_dir, linear_feature_columns, ...: as of `DNNLinearCombinedClassifier`.
     """
 

@@ -56,7 +56,8 @@ class LinearEstimator(Estimator):
     """As `LinearClassifier`, with any head.
 
     Args:
-      head: of `tf.contrib.estimator`.
+      head: has a `logits_dimension`, and makes the spec with `create_estimator_spec`, which is
+        given an `Optimizer` of `tf.train`.
       feature_columns, model_dir, ...: as of `LinearClassifier`.
     """
 
