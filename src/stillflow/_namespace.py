@@ -31,8 +31,15 @@ _ROOT = "stillflow"
 # Modules that answer for a whole namespace by function: lookup(name) and names().
 _DYNAMIC = {"raw_ops": "stillflow.ops.raw"}
 
+# What tf.contrib.keras shows of tf.keras; its optimizers are others.
+_CONTRIB_KERAS = (
+    "activations", "applications", "backend", "callbacks", "constraints", "datasets",
+    "initializers", "layers", "losses", "metrics", "models", "preprocessing", "regularizers",
+    "utils", "wrappers",
+)  # fmt: skip
+
 # tf.compat.v1 is the whole API once more, tf.compat.v2 shows modules of its Keras a second time;
-# tf.contrib.slim shows modules of tf.contrib.layers.
+# tf.contrib.slim shows modules of tf.contrib.layers, tf.contrib.keras those of tf.keras.
 _ALIASES = {
     "compat.v1": "",
     "compat.v2.compat": "compat",
@@ -43,6 +50,11 @@ _ALIASES = {
     **{
         f"contrib.slim.{name}": f"contrib.layers.{name}"
         for name in ("initializers", "regularizers", "utils")
+    },
+    **{
+        f"{space}.{name}": f"keras.{name}"
+        for space in ("contrib.keras", "contrib.keras.api.keras")
+        for name in _CONTRIB_KERAS
     },
     "contrib.slim.layers": "contrib.layers",
     "contrib.slim.init_ops": "",

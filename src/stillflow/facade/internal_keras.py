@@ -12,6 +12,7 @@ _BACKEND = " ".join(
 OBJECTS: dict[str, dict[str, str]] = {
     f"{_KERAS}.backend": {
         "_initialize_variables": f"{_OURS}.backend.initialization:initialize_variables",
+        "get_graph": "stillflow.graph.graph:get_default_graph",
         "unique_object_name": "stillflow.layers.names:unique_object_name",
         "symbolic_learning_phase": "stillflow.layers.learning_phase:symbolic_learning_phase",
         "*": _BACKEND,
@@ -40,10 +41,13 @@ OBJECTS: dict[str, dict[str, str]] = {
         "DropoutRNNCellMixin": f"{_OURS}.layers.recurrent.cells:DropoutRNNCellMixin",
         "PeepholeLSTMCell": f"{_OURS}.layers.recurrent.standard:PeepholeLSTMCell",
     },
+    f"{_KERAS}.layers.convolutional_recurrent": {"*": f"{_OURS}.layers.recurrent.convolutional"},
     f"{_KERAS}.mixed_precision.experimental.test_util": {
         "*": "stillflow.testing.gradient_checks",
     },
     f"{_KERAS}.models": {"Network": f"{_OURS}.engine.network:Network"},
+    f"{_KERAS}.premade.linear": {"*": f"{_OURS}.premade.linear"},
+    f"{_KERAS}.premade.wide_deep": {"*": f"{_OURS}.premade.wide_deep"},
     f"{_KERAS}.optimizer_v2.optimizer_v2": {
         "OptimizerV2": f"{_OURS}.optimizers.base:OptimizerV2",
     },
@@ -52,6 +56,9 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.testing.random_classes",
     },
     f"{_KERAS}.utils.tf_utils": {"*": f"{_OURS}.utils.symbolic"},
+    f"{_KERAS}.utils.layer_utils": {"*": f"{_OURS}.utils.kernels"},
+    f"{_KERAS}.utils.multi_gpu_utils": {"*": f"{_OURS}.utils.towers"},
+    f"{_KERAS}.utils.vis_utils": {"*": f"{_OURS}.utils.drawing"},
     f"{_KERAS}.utils.losses_utils": {
         "ReductionV2": f"{_OURS}.losses.base:Reduction",
         "*": f"{_OURS}.losses.base",
