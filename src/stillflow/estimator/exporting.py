@@ -55,7 +55,7 @@ def export_all_saved_models(
     if not modes:
         raise ValueError(f"No valid modes for exporting found. Got {receivers.keys()}.")
     path = timestamped_directory(base)
-    unfinished = os.path.join(os.path.dirname(path), b"temp-" + os.path.basename(path))
+    unfinished = unfinished_directory(path)
     builder = SavedModelBuilder(unfinished)
     for mode in modes:
         _add_graph(
@@ -63,10 +63,7 @@ def export_all_saved_models(
             with_variables=mode == modes[0],
         )  # fmt: skip
     builder.save(as_text)
-    for name, source in (assets_extra or {}).items():
-        target = os.path.join(unfinished, b"assets.extra", os.fsencode(name))
-        gfile.recursive_create_dir(os.path.dirname(target))
-        gfile.copy(source, target)
+    copy_extra_assets(unfinished, assets_extra)
     gfile.rename(unfinished, path)
     return path
 
@@ -86,6 +83,19 @@ def timestamped_directory(base: Any) -> bytes:
     raise RuntimeError(
         f"Failed to obtain a unique export directory name after {_ATTEMPTS} attempts."
     )
+
+
+def unfinished_directory(path: bytes) -> bytes:
+    """Where a SavedModel is written before it is whole and gets its name."""
+    return os.path.join(os.path.dirname(path), b"temp-" + os.path.basename(path))
+
+
+def copy_extra_assets(folder: bytes, assets_extra: Any) -> None:
+    """Copies files, {path below `assets.extra`: file}, into the folder of a SavedModel."""
+    for name, source in (assets_extra or {}).items():
+        target = os.path.join(folder, b"assets.extra", os.fsencode(name))
+        gfile.recursive_create_dir(os.path.dirname(target))
+        gfile.copy(source, target)
 
 
 def _add_graph(

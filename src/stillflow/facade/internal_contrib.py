@@ -69,9 +69,16 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.contrib.layers.python.layers.utils": {"*": "stillflow.contrib.layers.utils"},
     "tensorflow.contrib.learn.python.learn.estimators.constants": {"*": f"{_LEARN}.keys"},
+    "tensorflow.contrib.learn.python.learn.estimators.estimator": {
+        "_get_replica_device_setter": f"{_LEARN}.estimator:_parameter_server_devices",
+        "*": f"{_LEARN}.estimator",
+    },
     "tensorflow.contrib.learn.python.learn.estimators.metric_key": {"*": f"{_LEARN}.keys"},
     "tensorflow.contrib.learn.python.learn.estimators.run_config": {
         "*": f"{_LEARN}.run_config {_LEARN}.cluster_config",
+    },
+    "tensorflow.contrib.learn.python.learn.estimators.tensor_signature": {
+        "*": f"{_LEARN}.tensor_signature",
     },
     "tensorflow.contrib.learn.python.learn.preprocessing": {
         "*": "stillflow.contrib.learn.preprocessing.text"

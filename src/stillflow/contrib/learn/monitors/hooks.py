@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.export import export
-from stillflow.graph.graph import get_default_graph
 from stillflow.train.global_step import get_global_step
+from stillflow.train.logging_hooks import _as_graph_element
 from stillflow.train.session_run_hook import SessionRunArgs, SessionRunHook
 from stillflow.util import tf_inspect
 
@@ -39,7 +39,7 @@ class RunHookAdapterForMonitors(SessionRunHook):
                 raise ValueError("Monitor.step_begin should return a list.")
             requests.extend(wanted or [])
         if requests:
-            fetches["monitors"] = {request: _element(request) for request in requests}
+            fetches["monitors"] = {request: _as_graph_element(request) for request in requests}
         return SessionRunArgs(fetches)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
@@ -81,23 +81,3 @@ def replace_monitors_with_hooks(monitors_or_hooks: Any, estimator: Any) -> list[
     if monitors:
         hooks.append(RunHookAdapterForMonitors(monitors))
     return hooks
-
-
-def _element(request: Any) -> Any:
-    """What a monitor fetches: an element of the graph, or the only output of a named operation."""
-    graph = get_default_graph()
-    if not isinstance(request, str):
-        if getattr(request, "graph", None) is not graph:
-            raise ValueError(
-                f"Passed {request} should have graph attribute that is equal to current graph "
-                f"{graph}."
-            )
-        return request
-    if ":" in request:
-        return graph.as_graph_element(request)
-    element: Any = graph.as_graph_element(f"{request}:0")
-    if len(element.op.outputs) > 1:
-        raise ValueError(
-            f"Name {request} is ambiguous, as this `Operation` has multiple outputs (at least 2)."
-        )
-    return element

@@ -1,0 +1,77 @@
+"""What features and labels are like, so that later ones can be checked."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from stillflow.graph.dtypes import DType
+from stillflow.graph.sparse_tensor import SparseTensor
+from stillflow.graph.tensor_shape import TensorShape, as_shape
+from stillflow.ops.arrays.placeholders import sparse_placeholder
+from stillflow.ops.constants import placeholder
+
+
+class _Fields(NamedTuple):
+    dtype: DType
+    shape: TensorShape | None
+    is_sparse: bool
+
+
+class TensorSignature(_Fields):
+    """The type and shape of a tensor, dense or sparse.
+
+    Args:
+      tensor: a tensor or `SparseTensor`.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, tensor: Any) -> TensorSignature:
+        if isinstance(tensor, SparseTensor):
+            return super().__new__(cls, tensor.values.dtype, None, is_sparse=True)
+        return super().__new__(cls, tensor.dtype, tensor.get_shape(), is_sparse=False)
+
+    def is_compatible_with(self, other: TensorSignature) -> bool:
+        """Whether tensors of the two may stand for each other; batches may differ in length."""
+        if self.is_sparse != other.is_sparse or not self.dtype.is_compatible_with(other.dtype):
+            return False
+        if self.is_sparse:
+            return True
+        mine, others = as_shape(self.shape), as_shape(other.shape)
+        if mine.ndims is None or others.ndims is None:
+            return True
+        return mine.ndims == others.ndims and bool(mine[1:].is_compatible_with(others[1:]))
+
+    def get_placeholder(self) -> Any:
+        """A placeholder for batches of any length."""
+        if self.is_sparse:
+            return sparse_placeholder(dtype=self.dtype)
+        return placeholder(dtype=self.dtype, shape=[None, *as_shape(self.shape)[1:]])
+
+
+def create_signatures(tensors: Any) -> Any:
+    """The signature of a tensor, or of tensors by name; None of None."""
+    if isinstance(tensors, dict):
+        return {name: TensorSignature(tensor) for name, tensor in tensors.items()}
+    return None if tensors is None else TensorSignature(tensors)
+
+
+def tensors_compatible(tensors: Any, signatures: Any) -> bool:
+    """Whether a tensor, or each of those by name, fits its signature."""
+    if tensors is None or signatures is None:
+        return tensors is signatures
+    if isinstance(tensors, dict) != isinstance(signatures, dict):
+        return False
+    if not isinstance(tensors, dict):
+        return TensorSignature(tensors).is_compatible_with(signatures)
+    return all(
+        name in tensors and TensorSignature(tensors[name]).is_compatible_with(signature)
+        for name, signature in signatures.items()
+    )
+
+
+def create_placeholders_from_signatures(signatures: Any) -> Any:
+    """A placeholder, or placeholders by name; None of None."""
+    if isinstance(signatures, dict):
+        return {name: signature.get_placeholder() for name, signature in signatures.items()}
+    return None if signatures is None else signatures.get_placeholder()
