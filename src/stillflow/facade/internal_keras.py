@@ -57,7 +57,11 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     f"{_KERAS}.utils.tf_utils": {"*": f"{_OURS}.utils.symbolic"},
     f"{_KERAS}.utils.layer_utils": {"*": f"{_OURS}.utils.kernels"},
-    f"{_KERAS}.utils.multi_gpu_utils": {"*": f"{_OURS}.utils.towers"},
+    f"{_KERAS}.utils.multi_gpu_utils": {
+        "_get_available_devices": f"{_OURS}.utils.towers:device_names",
+        "_normalize_device_name": f"{_OURS}.utils.towers:short_name",
+        "*": f"{_OURS}.utils.towers",
+    },
     f"{_KERAS}.utils.vis_utils": {"*": f"{_OURS}.utils.drawing"},
     f"{_KERAS}.utils.losses_utils": {
         "ReductionV2": f"{_OURS}.losses.base:Reduction",

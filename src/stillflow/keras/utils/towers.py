@@ -62,10 +62,19 @@ def _ids(gpus: Any) -> list[int]:
     return list(gpus) if is_list else list(range(gpus))
 
 
+def device_names() -> list[str]:
+    """The full names of the devices of Keras' session."""
+    return [device.name for device in get_session().list_devices()]
+
+
+def short_name(name: str) -> str:
+    """ "/gpu:0" for the full name of that device."""
+    return "/" + name.lower().split("device:")[1]
+
+
 def _check_devices(gpus: Any, ids: list[int]) -> None:
     wanted = ["/cpu:0", *(f"/gpu:{gpu}" for gpu in ids)]
-    names = [device.name.lower() for device in get_session().list_devices()]
-    there = ["/" + name.split("device:")[1] for name in names]
+    there = [short_name(name) for name in device_names()]
     if not set(wanted) <= set(there):
         raise ValueError(
             f"To call `multi_gpu_model` with `gpus={gpus}`, we expect the following devices to be "
