@@ -911,6 +911,8 @@ TABLE = {
     "contrib.learn.preprocessing.text.VocabularyProcessor": "contrib.learn.preprocessing.text:VocabularyProcessor",
     "contrib.learn.preprocessing.text.tokenizer": "contrib.learn.preprocessing.text:tokenizer",
     "contrib.learn.preprocessing.tokenizer": "contrib.learn.preprocessing.text:tokenizer",
+    "contrib.learn.run_feeds": "contrib.learn.graph_actions:run_feeds",
+    "contrib.learn.run_n": "contrib.learn.graph_actions:run_n",
     "contrib.learn.utils.InputFnOps": "contrib.learn.input_fn_utils:InputFnOps",
     "contrib.learn.utils.build_default_serving_input_fn": "contrib.learn.input_fn_utils:build_default_serving_input_fn",
     "contrib.learn.utils.build_parsing_serving_input_fn": "contrib.learn.input_fn_utils:build_parsing_serving_input_fn",

@@ -1,0 +1,75 @@
+"""tf.contrib.learn.run_n and run_feeds: values of a graph, in a session of their own."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+from stillflow.contrib.framework.elsewhere import get_graph_from_inputs
+from stillflow.graph.export import export
+from stillflow.platform import tf_logging as logging
+from stillflow.runtime.session import Session
+from stillflow.train.coordinator import Coordinator
+from stillflow.train.queue_runner import start_queue_runners
+from stillflow.train.saver import Saver
+from stillflow.train.scaffold import Scaffold
+from stillflow.util.deprecation import deprecated
+from stillflow.variables.collections import global_variables_initializer
+from stillflow.variables.resources import initialize_resources, shared_resources
+
+_DEPRECATED = deprecated(
+    "2017-02-15",
+    "graph_actions.py will be deleted. Use tf.train.* utilities instead. You can use "
+    "learn/estimators/estimator.py as an example.",
+)
+
+
+@export("contrib.learn.run_feeds")
+@_DEPRECATED
+def run_feeds(
+    output_dict: dict[str, Any], feed_dicts: Iterable[Any], restore_checkpoint_path: Any = None
+) -> list[dict[str, Any]]:
+    """Runs tensors once for each of some feeds.
+
+    Args:
+      output_dict: {name: tensor}.
+      feed_dicts: what to feed; None for nothing.
+      restore_checkpoint_path: the values of variables; they are initialized if None.
+
+    Returns:
+      A list of {name: value}.
+
+    Raises:
+      ValueError: if there is nothing to run.
+    """
+    if not output_dict:
+        raise ValueError(f"output_dict is invalid: {output_dict}.")
+    graph = get_graph_from_inputs(list(output_dict.values()))
+    with graph.as_default(), Session("") as session:
+        session.run(initialize_resources(shared_resources()))
+        if restore_checkpoint_path:
+            logging.info("Loading model from checkpoint: %s.", restore_checkpoint_path)
+            Saver(sharded=True).restore(session, restore_checkpoint_path)
+        else:
+            session.run(global_variables_initializer())
+        session.run(Scaffold.default_local_init_op())
+        coord = Coordinator()
+        threads = start_queue_runners(session, coord=coord)
+        try:
+            return [session.run(output_dict, feeds) for feeds in feed_dicts]
+        finally:
+            coord.request_stop()
+            coord.join(threads, stop_grace_period_secs=120)
+
+
+@export("contrib.learn.run_n")
+@_DEPRECATED
+def run_n(
+    output_dict: dict[str, Any], feed_dict: Any = None, restore_checkpoint_path: Any = None,
+    n: int = 1,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """As `run_feeds`, `n` times with the same feed."""
+    return run_feeds(  # type: ignore[no-any-return]
+        output_dict, itertools.repeat(feed_dict, n), restore_checkpoint_path
+    )
