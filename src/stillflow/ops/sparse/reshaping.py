@@ -72,6 +72,16 @@ def sparse_fill_empty_rows_shape(node: Node) -> Any:
     ]
 
 
+def _are_full(rows: Any, count: int) -> bool:
+    """Whether rows are in order and none below `count` lacks: the usual case, which is cheap."""
+    if not rows.is_cpu:
+        return False
+    numbers = rows.numpy()
+    steps = np.diff(numbers)
+    ends = numbers[0] == 0 and numbers[-1] == count - 1
+    return bool(ends and (not steps.size or (steps.min() >= 0 and steps.max() <= 1)))
+
+
 @sparse_fill_empty_rows_op.kernel
 def sparse_fill_empty_rows_kernel(node: Node) -> Any:
     def run(indices: Any, values: Any, size: Any, default: Any) -> Any:
@@ -87,6 +97,10 @@ def sparse_fill_empty_rows_kernel(node: Node) -> Any:
             raise ValueError(
                 f"Received SparseTensor with dense_shape[0] = 0 but indices.shape[0] = {given}"
             )
+        if given and _are_full(rows, count):
+            empty = torch.zeros(count, dtype=torch.bool)
+            copied = values.copy() if isinstance(values, np.ndarray) else values.clone()
+            return indices.clone(), copied, empty, torch.arange(given)
         outside = (rows < 0) | (rows >= count)
         if bool(outside.any()):
             row = int(outside.int().argmax())
