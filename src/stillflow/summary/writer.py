@@ -197,8 +197,9 @@ class FileWriter(SummaryToEventTransformer):
     def add_summary(self, summary: Any, global_step: Any = None) -> None:
         """Adds a summary, as `SummaryToEventTransformer.add_summary` says."""
         writer = self.event_writer
-        tags = tags_of(summary) if type(summary) is bytes else None
-        if tags is None or not isinstance(writer, EventFileWriter):
+        takes_bytes = isinstance(writer, EventFileWriter) and type(summary) is bytes
+        tags = tags_of(summary) if takes_bytes else None
+        if tags is None:
             super().add_summary(summary, global_step)
             return
         self._warn_if_closed()

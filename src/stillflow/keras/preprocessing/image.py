@@ -5,7 +5,6 @@ Like TensorFlow 1.15, it needs Pillow for files and SciPy for rotations, shifts,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from collections.abc import Sequence as Items
 from typing import Any
 
@@ -26,6 +25,7 @@ from keras_preprocessing.image import (
 from stillflow._export import export
 from stillflow.keras.backend.config import floatx, image_data_format
 from stillflow.keras.utils.sequences import Sequence
+from stillflow.layers.functional import arguments
 
 export("keras.preprocessing.image.apply_affine_transform")(apply_affine_transform)
 export("keras.preprocessing.image.apply_brightness_shift")(apply_brightness_shift)
@@ -39,9 +39,9 @@ export("keras.preprocessing.image.random_shift")(random_shift)
 export("keras.preprocessing.image.random_zoom")(random_zoom)
 
 
-def _with_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of a method, those that are the backend's to choose filled in."""
-    chosen = {key: value for key, value in settings.items() if key not in ("self", "__class__")}
+def _with_defaults(given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a constructor, those that are the backend's to choose filled in."""
+    chosen = arguments(given)
     chosen["data_format"] = chosen["data_format"] or image_data_format()
     chosen["dtype"] = chosen["dtype"] or floatx()
     return chosen

@@ -18,6 +18,25 @@ def trunc_normal(stddev: float) -> Any:
     return tf.truncated_normal_initializer(0.0, stddev)
 
 
+def trained_arg_scope(weight_decay: float, biases_initializer: Any) -> Any:
+    """The arguments of layers that these networks were trained with.
+
+    Args:
+      weight_decay: of the L2 regularizer.
+      biases_initializer: of all biases.
+    """
+    with (
+        arg_scope(
+            [layers.conv2d, layers.fully_connected],
+            activation_fn=tf.nn.relu,
+            weights_regularizer=layers.l2_regularizer(weight_decay),
+            biases_initializer=biases_initializer,
+        ),
+        arg_scope([layers.conv2d], padding="SAME") as scope,
+    ):
+        return scope
+
+
 @contextmanager
 def collecting_outputs(collection: str) -> Iterator[None]:
     """Collects the outputs of layers, by the names of their scopes."""

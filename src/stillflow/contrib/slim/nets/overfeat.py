@@ -9,6 +9,7 @@ from stillflow.contrib.framework.argument_scope import arg_scope
 from stillflow.contrib.slim.nets.classifiers import (
     collecting_outputs,
     fully_connected_layers,
+    trained_arg_scope,
     trunc_normal,
     with_end_points,
 )
@@ -21,13 +22,7 @@ layers = tf.contrib.layers
 def overfeat_arg_scope(weight_decay: float = 0.0005) -> Any:
     """The arguments of layers that `overfeat` was trained with; `weight_decay` is that of L2."""
     with (
-        arg_scope(
-            [layers.conv2d, layers.fully_connected],
-            activation_fn=tf.nn.relu,
-            weights_regularizer=layers.l2_regularizer(weight_decay),
-            biases_initializer=tf.zeros_initializer(),
-        ),
-        arg_scope([layers.conv2d], padding="SAME"),
+        arg_scope(trained_arg_scope(weight_decay, tf.zeros_initializer())),
         arg_scope([layers.max_pool2d], padding="VALID") as scope,
     ):
         return scope

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.framework.argument_scope import arg_scope
+from stillflow.contrib.framework.argument_scope import arg_scope  # noqa: F401
 from stillflow.contrib.slim.nets.classifiers import (
     collecting_outputs,
     fully_connected_layers,
+    trained_arg_scope,
     with_end_points,
 )
 from stillflow.graph.export import export
@@ -22,16 +23,7 @@ _DEPTHS = (64, 128, 256, 512, 512)
 @export("contrib.slim.nets.vgg.vgg_arg_scope")
 def vgg_arg_scope(weight_decay: float = 0.0005) -> Any:
     """The arguments of layers that these were trained with; `weight_decay` is that of L2."""
-    with (
-        arg_scope(
-            [layers.conv2d, layers.fully_connected],
-            activation_fn=tf.nn.relu,
-            weights_regularizer=layers.l2_regularizer(weight_decay),
-            biases_initializer=tf.zeros_initializer(),
-        ),
-        arg_scope([layers.conv2d], padding="SAME") as scope,
-    ):
-        return scope
+    return trained_arg_scope(weight_decay, tf.zeros_initializer())
 
 
 def _network(
