@@ -14,6 +14,7 @@ from stillflow.facade import (
     internal_estimator,
     internal_features,
     internal_keras,
+    internal_learn,
     internal_ops,
     internal_ragged,
     internal_training,
@@ -89,6 +90,7 @@ MODULES = {
 OBJECTS: dict[str, dict[str, str]] = {
     **internal_contrib.OBJECTS,
     **internal_keras.OBJECTS,
+    **internal_learn.OBJECTS,
     **internal_data.OBJECTS,
     **internal_debug.OBJECTS,
     **internal_estimator.OBJECTS,

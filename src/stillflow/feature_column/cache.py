@@ -98,13 +98,18 @@ def as_sparse(tensor: Any, ignore_value: Any = None) -> tf.SparseTensor:
     with tf.name_scope(None, "to_sparse_input", (tensor, ignore_value)):
         if ignore_value is None:
             ignore_value = _nothing(tensor.dtype)
-        ignored = tf.cast(ignore_value, tensor.dtype, name="ignore_value")
-        indices = tf.where(tf.not_equal(tensor, ignored), name="indices")
-        return tf.SparseTensor(
-            indices,
-            tf.gather_nd(tensor, indices, name="values"),
-            tf.shape(tensor, out_type=tf.int64, name="dense_shape"),
-        )
+        return values_without(tensor, ignore_value)
+
+
+def values_without(tensor: Any, ignore_value: Any) -> tf.SparseTensor:
+    """A dense tensor's values that are not `ignore_value`, in their places."""
+    ignored = tf.cast(ignore_value, tensor.dtype, name="ignore_value")
+    indices = tf.where(tf.not_equal(tensor, ignored), name="indices")
+    return tf.SparseTensor(
+        indices,
+        tf.gather_nd(tensor, indices, name="values"),
+        tf.shape(tensor, out_type=tf.int64, name="dense_shape"),
+    )
 
 
 def _nothing(dtype: Any) -> Any:

@@ -17,6 +17,14 @@ def check_key(key: Any) -> None:
         raise ValueError(f"key must be a string. Got: type {type(key)}. Given key: {key}.")
 
 
+def check_checkpoint(ckpt_to_load_from: Any, tensor_name_in_ckpt: Any) -> None:
+    """Refuses a checkpoint without the name of a tensor in it, and the other way round."""
+    if (ckpt_to_load_from is None) != (tensor_name_in_ckpt is None):
+        raise ValueError(
+            "Must specify both `ckpt_to_load_from` and `tensor_name_in_ckpt` or none of them."
+        )
+
+
 def check_string_or_int(dtype: Any, prefix: str) -> None:
     """Refuses other types; the message starts with `prefix`."""
     if dtype != dtypes.string and not dtype.is_integer:

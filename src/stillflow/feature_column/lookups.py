@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import stillflow as tf
 from stillflow.feature_column.base import TensorSequenceLengthPair
+from stillflow.feature_column.checks import check_checkpoint
 from stillflow.variables.partitioned import PartitionedVariable
 
 
@@ -26,10 +27,7 @@ def check_embedding(
     """
     if dimension is None or dimension < 1:
         raise ValueError(f"Invalid dimension {dimension}.")
-    if (ckpt_to_load_from is None) != (tensor_name_in_ckpt is None):
-        raise ValueError(
-            "Must specify both `ckpt_to_load_from` and `tensor_name_in_ckpt` or none of them."
-        )
+    check_checkpoint(ckpt_to_load_from, tensor_name_in_ckpt)
     if initializer is None:
         return tf.truncated_normal_initializer(mean=0.0, stddev=1 / math.sqrt(dimension))
     if not callable(initializer):

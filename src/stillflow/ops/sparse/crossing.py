@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,8 +59,19 @@ def sparse_cross_shape(node: Node) -> Any:
 
 @sparse_cross_op.kernel
 def sparse_cross_kernel(node: Node) -> Any:
+    return crossing(node, node.hash_key, fingerprint_cat)
+
+
+def crossing(node: Node, hash_key: int, combine: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """The kernel of a cross.
+
+    Args:
+      node: the node of a cross.
+      hash_key: what hashes start from.
+      combine: adds the fingerprint of one more feature to hashes.
+    """
     count, hashed, buckets = node.N, node.out_type == dtypes.int64, node.num_buckets
-    key = np.uint64(node.hash_key % _WORD)
+    key = np.uint64(hash_key % _WORD)
 
     def cross(*inputs: Any) -> Any:
         arrays = [x if isinstance(x, np.ndarray) else x.cpu().numpy() for x in inputs]
@@ -73,7 +84,10 @@ def sparse_cross_kernel(node: Node) -> Any:
         columns += [_dense_column(matrix) for matrix in dense]
         sizes, places = _places(columns, rows)
         picked = [column.values[place] for column, place in zip(columns, _picks(columns, places))]
-        made = _hashed(picked, len(places), key, buckets) if hashed else _joined(picked)
+        if hashed:
+            made = _hashed(picked, np.full(len(places), key), buckets, combine)
+        else:
+            made = _joined(picked)
         shape = torch.tensor([rows, int(sizes.max(initial=0))])
         return torch.from_numpy(places), made, shape
 
@@ -188,11 +202,15 @@ def _joined(picked: Sequence[np.ndarray]) -> np.ndarray:
     return strings_of(crosses, (len(crosses),))
 
 
-def _hashed(picked: Sequence[np.ndarray], count: int, key: np.uint64, buckets: int) -> Any:
-    hashes = np.full(count, key, np.uint64)
+def _hashed(
+    picked: Sequence[np.ndarray],
+    hashes: np.ndarray,
+    buckets: int,
+    combine: Callable[[Any, Any], Any],
+) -> Any:
     for values in picked:
         words = fingerprints(values) if values.dtype == object else values.astype(np.uint64)
-        hashes = fingerprint_cat(hashes, words)
+        hashes = combine(hashes, words)
     limit = buckets if buckets > 0 else np.iinfo(np.int64).max
     return torch.from_numpy((hashes % np.uint64(limit)).astype(np.int64))
 
@@ -213,9 +231,18 @@ def sparse_cross_samples() -> Iterator[Any]:
     yield Bad([rows], [words], [size], [dense[:1]], match="Expected batch size 2", **text)
 
 
-def _cross(
-    inputs: list[Any], hashed: bool, num_buckets: int, hash_key: int | None, name: str | None
-) -> SparseTensor:
+def cross_features(make: Any, inputs: list[Any], hashed: bool, **attrs: Any) -> SparseTensor:
+    """Calls a card that crosses features.
+
+    Args:
+      make: the card.
+      inputs: tensors and sparse tensors [batch, features] of strings or whole numbers.
+      hashed: whether crosses are hashes, or strings.
+      attrs: the card's other attributes, and the name.
+
+    Raises:
+      TypeError: `inputs` is not a list of tensors and sparse tensors.
+    """
     if not isinstance(inputs, list):
         raise TypeError("Inputs must be a list")
     if not all(isinstance(item, SparseTensor) or is_tensor(item) for item in inputs):
@@ -224,17 +251,15 @@ def _cross(
     values = [_as_feature(item.values) for item in sparse]
     dense = [_as_feature(item) for item in inputs if not isinstance(item, SparseTensor)]
     texts = all(item.dtype == dtypes.string for item in [*values, *dense])
-    return SparseTensor(*sparse_cross_op(
+    return SparseTensor(*make(
         [item.indices for item in sparse],
         values,
         [item.dense_shape for item in sparse],
         dense,
         hashed_output=hashed,
-        num_buckets=num_buckets,
-        hash_key=hash_key or DEFAULT_HASH_KEY,
         out_type=dtypes.int64 if hashed else dtypes.string,
         internal_type=dtypes.string if texts else dtypes.int64,
-        name=name,
+        **attrs,
     ))  # fmt: skip
 
 
@@ -257,7 +282,9 @@ def sparse_cross(inputs: list[Any], name: str | None = None) -> SparseTensor:
     Raises:
       TypeError: `inputs` is not a list of tensors and sparse tensors.
     """
-    return _cross(inputs, False, 0, None, name)
+    return cross_features(
+        sparse_cross_op, inputs, False, num_buckets=0, hash_key=DEFAULT_HASH_KEY, name=name
+    )
 
 
 @export("sparse.cross_hashed")
@@ -278,4 +305,7 @@ def sparse_cross_hashed(
     Raises:
       TypeError: `inputs` is not a list of tensors and sparse tensors.
     """
-    return _cross(inputs, True, num_buckets, hash_key, name)
+    return cross_features(
+        sparse_cross_op, inputs, True, num_buckets=num_buckets,
+        hash_key=hash_key or DEFAULT_HASH_KEY, name=name,
+    )  # fmt: skip

@@ -1,0 +1,56 @@
+"""Internal names of `tensorflow.contrib` for learning: feature columns."""
+
+from __future__ import annotations
+
+_LAYERS = "tensorflow.contrib.layers.python"
+_OURS = "stillflow.contrib.layers"
+
+
+def _columns(*names: str) -> str:
+    return " ".join(f"{_OURS}.feature_columns.{name}" for name in names)
+
+
+# What starts with an underscore there and here: the classes of columns, and what they are made of.
+_COLUMNS = {
+    name: f"{_OURS}.feature_columns.{module}:{name}"
+    for module, names in {
+        "base": ("_FeatureColumn", "_LinearEmbeddingLookupArguments",
+                 "_DeepEmbeddingLookupArguments"),
+        "sparse": ("_SparseIdLookupConfig", "_SparseColumn", "_SparseColumnIntegerized",
+                   "_SparseColumnHashed", "_SparseColumnKeys", "_SparseColumnVocabulary"),
+        "weighted": ("_WeightedSparseColumn",),
+        "one_hot": ("_OneHotColumn",),
+        "embedding": ("_EmbeddingColumn", "_ScatteredEmbeddingColumn"),
+        "real_valued": ("_RealValuedColumn", "_RealValuedVarLenColumn",
+                        "_real_valued_var_len_column"),
+        "bucketized": ("_BucketizedColumn",),
+        "crossed": ("_CrossedColumn",),
+    }.items()
+    for name in names
+}
+
+OBJECTS: dict[str, dict[str, str]] = {
+    f"{_LAYERS}.layers.embedding_ops": {
+        "_sampled_scattered_embedding_lookup":
+            f"{_OURS}.scattered_embeddings:sampled_scattered_embedding_lookup",
+        "_sampled_scattered_embedding_lookup_sparse":
+            f"{_OURS}.scattered_embeddings:sampled_scattered_embedding_lookup_sparse",
+        "*": f"{_OURS}.embedding_lookups {_OURS}.scattered_embeddings {_OURS}.embeddings",
+    },
+    f"{_LAYERS}.layers.feature_column": {
+        **_COLUMNS,
+        "InputLayer": "stillflow.feature_column.input_layer:InputLayer",
+        "_embeddings_from_arguments": f"{_OURS}.feature_columns.vectors:embed",
+        "_create_sequence_feature_spec_for_parsing":
+            f"{_OURS}.feature_columns.parsing:sequence_feature_spec",
+        "*": _columns("base", "sparse", "weighted", "one_hot", "embedding", "real_valued",
+                      "bucketized", "crossed", "parsing"),
+    },
+    f"{_LAYERS}.layers.feature_column_ops": {
+        "_Transformer": f"{_OURS}.feature_columns.transforming:_Transformer",
+        "*": _columns("input_layers", "weighted_sums", "transforming"),
+    },
+    f"{_LAYERS}.ops.bucketization_op": {"bucketize": "stillflow.ops.math.counting:bucketize"},
+    f"{_LAYERS}.ops.sparse_feature_cross_op": {"*": "stillflow.ops.sparse.feature_crossing"},
+    f"{_LAYERS}.ops.sparse_ops": {"*": f"{_OURS}.sparse_conversion"},
+}
