@@ -64,6 +64,18 @@ _SHORT: _Types = {
     "find_records": (_INT, (_POINTER, _INT, _POINTER, _INT, _POINTER)),
     "frame_records": (None, (_POINTER, _POINTER, _INT, _POINTER)),
     "build_block": (_INT, (*4 * (_POINTER,), *3 * (_INT,), *3 * (_POINTER,))),
+    "find_distinct": (_INT, (_POINTER, _INT, _INT, *2 * (_POINTER,), _INT)),
+    "take_tuples": (_INT, (_POINTER, _INT, _POINTER, _INT, _POINTER, _INT, _INT, _POINTER)),
+    "add_rows": (_INT, (_POINTER, _INT, _INT, _POINTER, _INT, _POINTER, _INT)),
+    "reduce_picked": (
+        _INT, (_POINTER, *2 * (_INT,), *2 * (_POINTER, _INT), *2 * (_INT,), _POINTER, _INT),
+    ),
+    "spread_picked": (
+        _INT, (_POINTER, *2 * (_INT,), *2 * (_POINTER, _INT), *2 * (_INT,), _POINTER, _INT),
+    ),
+    "reshape_indices": (None, (_POINTER, _INT, *2 * (_POINTER, _INT), _POINTER)),
+    "find_empty_rows": (_INT, (_POINTER, *3 * (_INT,), *2 * (_POINTER,))),
+    "fill_empty_rows": (None, (*2 * (_POINTER,), *4 * (_INT,), *6 * (_POINTER,))),
     "encode_entries": (None, (*2 * (_POINTER,), *2 * (_INT,), *4 * (_POINTER,))),
 }
 _FUNCTIONS = {**_LONG, **_SHORT}

@@ -19,6 +19,7 @@ from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
+from stillflow.ops import sparse_loops
 from stillflow.ops.arrays.fill import ones
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.packing import stack
@@ -94,6 +95,10 @@ def take_tuples(params: Any, indices: Any) -> Any:
             "Requested more than 0 entries, but params is empty.  Params shape: "
             f"{shape_text(params.shape)}",
         )
+    if not isinstance(params, np.ndarray):
+        found = sparse_loops.take_tuples(params, indices)
+        if found is not None:
+            return found
     message = f"does not index into param shape {shape_text(params.shape)}"
     rows = flat_rows(indices, tuple(sizes), message)
     table = params.reshape(prod(sizes), prod(inner))

@@ -27,6 +27,7 @@ from stillflow.ops.arrays.strides import (
     Resolved,
     check_vectors,
     resolve,
+    resolve_again,
     sliced_dims,
 )
 from stillflow.ops.constants import constant
@@ -297,8 +298,8 @@ def strided_slice_kernel(node: Node) -> Any:
 
     def take_at_run_time(x: Any, begin: Any, end: Any, strides: Any) -> Any:
         check_vectors([begin.shape, end.shape, strides.shape])
-        bounds = (ints(begin), ints(end), ints(strides))
-        return take(x, resolve(x.shape, *bounds, masks))
+        bounds = (tuple(ints(part)) for part in (begin, end, strides))
+        return take(x, resolve_again(tuple(x.shape), *bounds, masks))
 
     return take_at_run_time
 
@@ -401,7 +402,8 @@ def strided_slice_grad_kernel(node: Node) -> Any:
 
     def spread_at_run_time(sizes: Any, begin: Any, end: Any, strides: Any, dy: Any) -> Any:
         target = ints(sizes)
-        found = resolve(target, ints(begin), ints(end), ints(strides), masks)
+        bounds = (tuple(ints(part)) for part in (begin, end, strides))
+        found = resolve_again(tuple(target), *bounds, masks)
         _check_dy(found, tuple(dy.shape))
         return _spread(dy, found, target)
 

@@ -6,6 +6,7 @@ say which entries are open ranges, single indices, new axes or the ellipsis.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +15,7 @@ from stillflow.graph.dims import Dims, to_string
 from stillflow.graph.node import Node
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Masks:
     """The bit masks of a strided slice op; bit i is about entry i of begin, end and strides."""
 
@@ -232,6 +233,10 @@ def resolve(
     return Resolved(
         tuple(sizes), tuple(index), tuple(flips), parts, drops, _NEW_AXIS not in layout
     )
+
+
+# While a plan runs, most slices are taken again and again of tensors of a few shapes.
+resolve_again = functools.lru_cache(256)(resolve)
 
 
 def _size(part: Range | None, dim: int) -> int:

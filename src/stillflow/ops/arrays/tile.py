@@ -85,7 +85,9 @@ def tile_kernel(node: Node) -> Any:
 
     def tile_at_run_time(x: Any, multiples: Any) -> Any:
         wanted = ints(multiples)
-        tiled_dims(x.shape, wanted)
+        dims = tiled_dims(x.shape, wanted)
+        if repeat is torch.tile and _only_ones(x.shape, wanted):
+            return spread(x, dims)
         return repeat(x, tuple(wanted))
 
     return tile_at_run_time

@@ -15,6 +15,7 @@ from stillflow.graph.constant_value import MAX_ELEMENTS
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.ops import sparse_loops
 from stillflow.ops.kernels import as_signed, ints, torch_type
 from stillflow.ops.samples import Bad, Sample
 
@@ -107,7 +108,9 @@ def unique_kernel(node: Node) -> Any:
         def unique_of_vector(x: Any) -> Any:
             if x.ndim != 1:
                 raise ValueError("unique expects a 1D vector.")
-            return _unique(x, 0, dtype, counts)
+            plain = counts or isinstance(x, np.ndarray)
+            found = None if plain else sparse_loops.distinct(x, dtype)
+            return found or _unique(x, 0, dtype, counts)
 
         return unique_of_vector
 

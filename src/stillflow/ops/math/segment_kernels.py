@@ -10,6 +10,7 @@ import numpy as np
 from stillflow.graph.dims import to_string
 from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
+from stillflow.ops import sparse_loops
 from stillflow.ops.kernels import torch_type, type_of
 from stillflow.ops.math.kernels import NUMPY_TYPES, invalid, through_numpy
 from stillflow.ops.memory import require_room
@@ -20,6 +21,9 @@ Combine = Callable[[Any, Any, int], Any]
 
 def scatter_sum(data: Any, ids: Any, rows: int) -> Any:
     """Sums of the rows that have the same id."""
+    found = sparse_loops.add_rows(data, ids, rows)
+    if found is not None:
+        return found
     out = torch.zeros((rows, *data.shape[1:]), dtype=data.dtype, device=data.device)
     return out.index_add_(0, ids, data)
 
@@ -172,6 +176,10 @@ def unsorted_segments(combine: Combine) -> Callable[[Any, Any, Any], Any]:
         flat = ids.reshape(-1)
         require_room((rows, *suffix), type_of(data))
         data = data.reshape(-1, *suffix) if ids.dim() != 1 else data
+        if combine is scatter_sum:
+            found = sparse_loops.add_rows(data, flat, rows)
+            if found is not None:
+                return found
         if flat.numel():
             low, high = torch.aminmax(flat)
             if high >= rows:
@@ -225,6 +233,12 @@ def picked_segments(mode: str, dtype: DType) -> Callable[..., Any]:
         rows = None if count is None else int(count)
         if rows is not None and rows < 0:
             raise invalid("segment ids must be >= 0")
+        if ids.numel():
+            segments = int(ids[-1]) + 1 if rows is None else rows
+            require_room((max(segments, 0), *table.shape[1:]), dtype)
+            found = sparse_loops.reduce_picked(table, indices, ids, mode, segments)
+            if found is not None:
+                return found
         rows = check_sorted(ids, rows)
         _check_indices(indices, table.shape[0])
         if dtype.is_floating and table.dim() == 2 and table.numel():
@@ -260,6 +274,11 @@ def picked_gradient(mode: str, dtype: DType) -> Callable[..., Any]:
     def run(grad: Any, indices: Any, ids: Any, size: Any) -> Any:
         _check_picked(indices, ids)
         rows, segments = int(size), grad.shape[0]
+        if ids.numel() and rows > 0:
+            require_room((rows, *grad.shape[1:]), dtype)
+            found = sparse_loops.spread_picked(grad, indices, ids, mode, rows)
+            if found is not None:
+                return found
         if rows == 0 or ids.numel() == 0:
             return torch.zeros((rows, *grad.shape[1:]), dtype=kind, device=grad.device)
         if int(ids[-1]) >= segments:

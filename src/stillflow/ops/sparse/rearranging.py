@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.static_value import constant_value_as_shape, static_value
+from stillflow.ops import sparse_loops
 from stillflow.ops.arrays.gather import gather
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.select import where_v2
@@ -142,7 +144,7 @@ def sparse_reshape_shape(node: Node) -> Any:
 
 def _resolved(size: list[int], wanted: list[int]) -> list[int]:
     """A new shape with its one unknown dimension found."""
-    total = int(np.prod(size))
+    total = prod(size)
     unknown = [axis for axis, dim in enumerate(wanted) if dim == -1]
     if len(unknown) > 1:
         raise ValueError(
@@ -151,7 +153,7 @@ def _resolved(size: list[int], wanted: list[int]) -> list[int]:
     for axis, dim in enumerate(wanted):
         if dim < -1:
             raise ValueError(f"size {axis} must be non-negative, not {dim}")
-    known = int(np.prod([dim for dim in wanted if dim != -1]))
+    known = prod(dim for dim in wanted if dim != -1)
     if unknown:
         if known == 0:
             raise ValueError(
@@ -195,6 +197,9 @@ def sparse_reshape_kernel(node: Node) -> Any:
         sizes = _resolved(size.tolist(), wanted.tolist())
         if sizes == size.tolist():  # even indices outside of the shape stay what they are
             return indices.clone(), size.clone()
+        rows = sparse_loops.reshape_indices(indices, size.tolist(), sizes)
+        if rows is not None:
+            return rows, torch.from_numpy(np.array(sizes, np.int64))
         places = row_numbers(indices, size.tolist())
         columns = []
         for dim in reversed(sizes):

@@ -18,6 +18,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor, is_sparse
 from stillflow.graph.static_value import static_value
+from stillflow.ops import sparse_loops
 from stillflow.ops.arrays.fill import fill, ones, ones_like, zeros
 from stillflow.ops.arrays.gather import in_range
 from stillflow.ops.arrays.join import concat
@@ -72,16 +73,6 @@ def sparse_fill_empty_rows_shape(node: Node) -> Any:
     ]
 
 
-def _are_full(rows: Any, count: int) -> bool:
-    """Whether rows are in order and none below `count` lacks: the usual case, which is cheap."""
-    if not rows.is_cpu:
-        return False
-    numbers = rows.numpy()
-    steps = np.diff(numbers)
-    ends = numbers[0] == 0 and numbers[-1] == count - 1
-    return bool(ends and (not steps.size or (steps.min() >= 0 and steps.max() <= 1)))
-
-
 @sparse_fill_empty_rows_op.kernel
 def sparse_fill_empty_rows_kernel(node: Node) -> Any:
     def run(indices: Any, values: Any, size: Any, default: Any) -> Any:
@@ -91,16 +82,15 @@ def sparse_fill_empty_rows_kernel(node: Node) -> Any:
         if not len(size):
             raise ValueError("Dense shape cannot be empty.")
         count, given = int(size[0]), len(indices)
-        rows = indices[:, 0]
         require_room([count], dtypes.int64)
         if count == 0 and given:
             raise ValueError(
                 f"Received SparseTensor with dense_shape[0] = 0 but indices.shape[0] = {given}"
             )
-        if given and _are_full(rows, count):
-            empty = torch.zeros(count, dtype=torch.bool)
-            copied = values.copy() if isinstance(values, np.ndarray) else values.clone()
-            return indices.clone(), copied, empty, torch.arange(given)
+        found = sparse_loops.fill_empty_rows(indices, values, count, default)
+        if found is not None:
+            return found
+        rows = indices[:, 0]
         outside = (rows < 0) | (rows >= count)
         if bool(outside.any()):
             row = int(outside.int().argmax())

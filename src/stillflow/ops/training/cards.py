@@ -14,6 +14,8 @@ from stillflow.graph import dims, dtypes
 from stillflow.graph.card import Card, find, op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.ops import sparse_loops
+from stillflow.ops.arrays.gather import in_range
 from stillflow.ops.training import rules
 from stillflow.ops.training.groups import GROUP_RULES
 
@@ -260,8 +262,8 @@ def _check_rows(var: Any, gradient: Any, indices: Any) -> None:
         raise errors.InvalidArgumentError(
             None, None, "grad must be the same size as indices in the first dimension."
         )
-    bad = (indices < 0) | (indices >= var.shape[0])
-    if bool(bad.any()):
+    if not in_range(indices, var.shape[0]):
+        bad = (indices < 0) | (indices >= var.shape[0])
         offset = int(bad.nonzero()[0])
         raise errors.InvalidArgumentError(
             None,
@@ -271,7 +273,9 @@ def _check_rows(var: Any, gradient: Any, indices: Any) -> None:
 
 
 def _distinct(indices: Any) -> bool:
-    return bool(torch.unique(indices).numel() == indices.numel())
+    found = sparse_loops.distinct(indices, torch.int32)
+    different = torch.unique(indices) if found is None else found[0]
+    return bool(len(different) == len(indices))
 
 
 def _rounds(indices: Any) -> list[Any]:

@@ -1,0 +1,227 @@
+/* Loops over sparse tensors and rows picked from tables: src/stillflow/ops/sparse_loops.py.
+
+   A model with feature columns makes hundreds of such calls at every step, each for about as many
+   numbers as there are examples: to run any of them takes less time than one call of torch, of
+   which each would need many. Where something is wrong with the numbers, who calls finds out what. */
+#include "native.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { SUM, MEAN, SQRT_N };
+
+/* Integers of 4 or 8 bytes. */
+typedef struct {
+    const void *items;
+    int64_t bytes;
+} Integers;
+
+static inline int64_t at(Integers numbers, int64_t i) {
+    return numbers.bytes == 4 ? ((const int32_t *)numbers.items)[i]
+                              : ((const int64_t *)numbers.items)[i];
+}
+
+static inline void put(void *items, int64_t bytes, int64_t i, int64_t number) {
+    if (bytes == 4)
+        ((int32_t *)items)[i] = (int32_t)number;
+    else
+        ((int64_t *)items)[i] = number;
+}
+
+static inline void copy_item(uint8_t *to, const uint8_t *from, int64_t size) {
+    if (size == 4) /* one instruction instead of a call */
+        memcpy(to, from, 4);
+    else if (size == 8)
+        memcpy(to, from, 8);
+    else
+        memcpy(to, from, (size_t)size);
+}
+
+static inline void add_row(float *sum, const float *row, int64_t width, float weight) {
+    for (int64_t j = 0; j < width; j++) sum[j] += row[j] * weight;
+}
+
+/* ---- distinct integers */
+
+/* The different ones among integers, in the order in which they come first.
+
+   distinct: receives them; has room for all.
+   places: receives for each integer which of these it is; integers of `place_bytes`.
+   Returns how many there are, or -1 if there is no memory. */
+PUBLIC int64_t find_distinct(const void *items, int64_t bytes, int64_t size, void *distinct,
+                             void *places, int64_t place_bytes) {
+    Integers numbers = {items, bytes}, found = {distinct, bytes};
+    int shift = 60;
+    while (shift && (int64_t)1 << (64 - shift) < 2 * size) shift--;
+    int64_t slots = (int64_t)1 << (64 - shift), count = 0;
+    int64_t *table = calloc((size_t)slots, sizeof *table); /* which distinct one, from 1 */
+    if (!table) return -1;
+    for (int64_t i = 0; i < size; i++) {
+        int64_t number = at(numbers, i);
+        uint64_t slot = (uint64_t)number * 0x9e3779b97f4a7c15u >> shift; /* golden ratio */
+        while (table[slot] && at(found, table[slot] - 1) != number)
+            slot = (slot + 1) & (uint64_t)(slots - 1);
+        if (!table[slot]) {
+            put(distinct, bytes, count, number);
+            table[slot] = ++count;
+        }
+        put(places, place_bytes, i, table[slot] - 1);
+    }
+    free(table);
+    return count;
+}
+
+/* ---- rows */
+
+/* Copies the items of a table that tuples of indices name.
+
+   item: bytes of each.
+   sizes: of the dimensions that the tuples index.
+   Returns 0, or 1 if an index is out of range. */
+PUBLIC int64_t take_tuples(const uint8_t *table, int64_t item, const int64_t *sizes, int64_t depth,
+                           const void *indices, int64_t bytes, int64_t number, uint8_t *out) {
+    Integers tuples = {indices, bytes};
+    for (int64_t i = 0; i < number; i++, out += item) {
+        int64_t row = 0;
+        for (int64_t j = 0; j < depth; j++) {
+            int64_t index = at(tuples, i * depth + j);
+            if (index < 0 || index >= sizes[j]) return 1;
+            row = row * sizes[j] + index;
+        }
+        copy_item(out, table + row * item, item);
+    }
+    return 0;
+}
+
+/* Adds rows to those of `out` that `ids` name; a negative one names none.
+
+   Returns 0, or 1 if there is no such row. */
+PUBLIC int64_t add_rows(const float *data, int64_t number, int64_t width, const void *ids,
+                        int64_t bytes, float *out, int64_t rows) {
+    Integers names = {ids, bytes};
+    memset(out, 0, (size_t)(rows * width) * sizeof *out);
+    for (int64_t i = 0; i < number; i++) {
+        int64_t row = at(names, i);
+        if (row >= rows) return 1;
+        if (row >= 0) add_row(out + row * width, data + i * width, width, 1);
+    }
+    return 0;
+}
+
+/* Reduces rows picked from a table to one for each segment.
+
+   ids: for each of `number` indices its segment, in ascending order.
+   Returns 0, or 1 if ids are not in order or anything is out of range. */
+PUBLIC int64_t reduce_picked(const float *table, int64_t rows, int64_t width, const void *indices,
+                             int64_t bytes, const void *ids, int64_t id_bytes, int64_t number,
+                             int64_t mode, float *out, int64_t segments) {
+    Integers picked = {indices, bytes}, names = {ids, id_bytes};
+    int64_t before = 0;
+    memset(out, 0, (size_t)(segments * width) * sizeof *out);
+    for (int64_t i = 0, first = 0; i < number; i++) {
+        int64_t index = at(picked, i), id = at(names, i);
+        if (index < 0 || index >= rows || id < before || id >= segments) return 1;
+        if (id != before) first = i;
+        before = id;
+        float *sum = out + id * width;
+        add_row(sum, table + index * width, width, 1);
+        if (mode == SUM || (i + 1 < number && at(names, i + 1) == id)) continue;
+        double count = (double)(i + 1 - first);
+        float weight = (float)(1 / sqrt(count));
+        for (int64_t j = 0; j < width; j++)
+            sum[j] = mode == MEAN ? sum[j] / (float)count : sum[j] * weight;
+    }
+    return 0;
+}
+
+/* Adds the gradient of each segment, divided among its rows, to those that were picked.
+
+   Returns 0, 1 if anything is out of range, or -1 if there is no memory. */
+PUBLIC int64_t spread_picked(const float *grad, int64_t segments, int64_t width,
+                             const void *indices, int64_t bytes, const void *ids, int64_t id_bytes,
+                             int64_t number, int64_t mode, float *out, int64_t rows) {
+    Integers picked = {indices, bytes}, names = {ids, id_bytes};
+    int64_t *counts = calloc((size_t)segments + 1, sizeof *counts), wrong = 0;
+    if (!counts) return -1;
+    for (int64_t i = 0; i < number && !wrong; i++) {
+        int64_t index = at(picked, i), id = at(names, i);
+        wrong = index < 0 || index >= rows || id < 0 || id >= segments;
+        if (!wrong) counts[id]++;
+    }
+    memset(out, 0, (size_t)(rows * width) * sizeof *out);
+    for (int64_t i = 0; i < number && !wrong; i++) {
+        int64_t id = at(names, i);
+        double count = (double)counts[id];
+        float weight = (float)(1 / (mode == MEAN ? count : sqrt(count)));
+        add_row(out + at(picked, i) * width, grad + id * width, width, weight);
+    }
+    free(counts);
+    return wrong;
+}
+
+/* ---- indices of sparse tensors */
+
+/* The indices of the same elements in another shape of as many.
+
+   Remainders are never negative, as for indices inside the shape; others lead somewhere. */
+PUBLIC void reshape_indices(const int64_t *indices, int64_t number, const int64_t *shape,
+                            int64_t rank, const int64_t *new_shape, int64_t new_rank,
+                            int64_t *out) {
+    for (int64_t i = 0; i < number; i++) {
+        uint64_t place = 0; /* overflows without harm */
+        for (int64_t j = 0; j < rank; j++)
+            place = place * (uint64_t)shape[j] + (uint64_t)indices[i * rank + j];
+        int64_t left = (int64_t)place;
+        for (int64_t j = new_rank - 1; j >= 0; j--) {
+            int64_t size = new_shape[j] > 1 ? new_shape[j] : 1, rest = left % size;
+            left = left / size - (rest < 0);
+            out[i * new_rank + j] = rest < 0 ? rest + size : rest;
+        }
+    }
+}
+
+/* Finds the rows of a sparse tensor without elements.
+
+   ends: receives for each row how many elements stand in it and those before, an empty one
+     counting as one.
+   Returns the number of empty rows, or -1 if an element is outside of the rows. */
+PUBLIC int64_t find_empty_rows(const int64_t *indices, int64_t number, int64_t rank, int64_t rows,
+                               int64_t *ends, uint8_t *empty) {
+    int64_t found = 0;
+    memset(ends, 0, (size_t)rows * sizeof *ends);
+    for (int64_t i = 0; i < number; i++) {
+        int64_t row = indices[i * rank];
+        if (row < 0 || row >= rows) return -1;
+        ends[row]++;
+    }
+    for (int64_t row = 0; row < rows; row++) {
+        empty[row] = !ends[row];
+        found += empty[row];
+        ends[row] += empty[row] + (row ? ends[row - 1] : 0);
+    }
+    return found;
+}
+
+/* Puts elements in the order of their rows, and a value into each empty one.
+
+   item: bytes of a value.
+   ends, empty: what `find_empty_rows` found; `ends` is used up.
+   map: receives where each element went. */
+PUBLIC void fill_empty_rows(const int64_t *indices, const uint8_t *values, int64_t item,
+                            int64_t number, int64_t rank, int64_t rows, const uint8_t *value,
+                            int64_t *ends, const uint8_t *empty, int64_t *out_indices,
+                            uint8_t *out_values, int64_t *map) {
+    for (int64_t i = number - 1; i >= 0; i--) {
+        int64_t place = --ends[indices[i * rank]];
+        memcpy(out_indices + place * rank, indices + i * rank, (size_t)rank * sizeof *indices);
+        copy_item(out_values + place * item, values + i * item, item);
+        map[i] = place;
+    }
+    for (int64_t row = 0; row < rows; row++) {
+        if (!empty[row]) continue;
+        int64_t place = ends[row] - 1;
+        memset(out_indices + place * rank, 0, (size_t)rank * sizeof *indices);
+        out_indices[place * rank] = row;
+        copy_item(out_values + place * item, value, item);
+    }
+}

@@ -1,0 +1,173 @@
+"""Loops in C over sparse tensors and rows picked from tables.
+
+Each function answers None where there is no loop for what it is given, or where that is wrong:
+whoever calls it has another way, with the same result, that says what is wrong.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from stillflow import native
+from stillflow.graph.lazy import torch
+
+_MODES = {"sum": 0, "mean": 1, "sqrtn": 2}
+
+
+def _library(*tensors: Any) -> Any:
+    """The loops, if they are there and all tensors are contiguous in the memory of the host."""
+    if torch.compiler.is_compiling():  # there is no memory yet
+        return None
+    for tensor in tensors:
+        if not (tensor.is_cpu and tensor.is_contiguous()):
+            return None
+    return native.library()
+
+
+def _are_integers(*tensors: Any) -> bool:
+    return all(tensor.dtype in (torch.int64, torch.int32) for tensor in tensors)
+
+
+def distinct(numbers: Any, place_type: Any) -> tuple[Any, Any] | None:
+    """The different ones among integers, as they come, and for each integer which of these it is.
+
+    Args:
+      numbers: a vector of int32 or int64.
+      place_type: of the second result, one of these two.
+    """
+    if not _are_integers(numbers) or (library := _library(numbers)) is None:
+        return None
+    found, places = torch.empty_like(numbers), torch.empty_like(numbers, dtype=place_type)
+    count = library.find_distinct(
+        numbers.data_ptr(), numbers.itemsize, len(numbers), found.data_ptr(), places.data_ptr(),
+        places.itemsize)
+    return (found[:count], places) if count >= 0 else None
+
+
+def take_tuples(params: Any, indices: Any) -> Any:
+    """Elements or slices at the tuples of indices in the last dimension.
+
+    Args:
+      params: of any type.
+      indices: int32 or int64 [..., no more than the dimensions of `params`].
+    """
+    if not _are_integers(indices) or (library := _library(params)) is None:
+        return None
+    indices = indices.contiguous()  # those of torch.nonzero are not
+    depth, shape = indices.shape[-1], params.shape
+    inner = shape[depth:]
+    result = torch.empty((*indices.shape[:-1], *inner), dtype=params.dtype)
+    wrong = library.take_tuples(
+        params.data_ptr(), prod(inner) * params.itemsize, _numbers(shape[:depth]), depth,
+        indices.data_ptr(), indices.itemsize, prod(indices.shape[:-1]), result.data_ptr())
+    return None if wrong else result
+
+
+def _numbers(items: Sequence[int]) -> Any:
+    return (ctypes.c_int64 * len(items))(*items)
+
+
+def add_rows(data: Any, ids: Any, rows: int) -> Any:
+    """Sums of the rows that have the same id; rows with a negative id are left out.
+
+    Args:
+      data: float32 [number, ...].
+      ids: int32 or int64 [number].
+      rows: of the result.
+    """
+    if data.dtype is not torch.float32 or not _are_integers(ids):
+        return None
+    if (library := _library(data, ids)) is None:
+        return None
+    inner = data.shape[1:]
+    result = torch.empty((rows, *inner))
+    wrong = library.add_rows(
+        data.data_ptr(), len(ids), prod(inner), ids.data_ptr(), ids.itemsize, result.data_ptr(),
+        rows)
+    return None if wrong else result
+
+
+def reduce_picked(table: Any, indices: Any, ids: Any, mode: str, segments: int) -> Any:
+    """Reduces rows picked from a table to one for each segment.
+
+    Args:
+      table: float32 [rows, ...].
+      indices: int32 or int64 [number], rows of the table.
+      ids: int32 or int64 [number], for each index its segment, in ascending order.
+      mode: "sum", "mean" or "sqrtn".
+      segments: how many there are.
+    """
+    return _on_picked("reduce_picked", table, indices, ids, mode, segments)
+
+
+def spread_picked(grad: Any, indices: Any, ids: Any, mode: str, rows: int) -> Any:
+    """The gradient of `reduce_picked`: as that, with `grad` in place of the table."""
+    return _on_picked("spread_picked", grad, indices, ids, mode, rows)
+
+
+def _on_picked(loop: str, given: Any, indices: Any, ids: Any, mode: str, rows: int) -> Any:
+    if given.dtype is not torch.float32 or rows < 0 or not _are_integers(indices, ids):
+        return None
+    if (library := _library(given, indices, ids)) is None:
+        return None
+    inner = given.shape[1:]
+    result = torch.empty((rows, *inner))
+    wrong = getattr(library, loop)(
+        given.data_ptr(), len(given), prod(inner), indices.data_ptr(), indices.itemsize,
+        ids.data_ptr(), ids.itemsize, len(ids), _MODES[mode], result.data_ptr(), rows)
+    return None if wrong else result
+
+
+def reshape_indices(indices: Any, shape: Sequence[int], new_shape: Sequence[int]) -> Any:
+    """The indices of the same elements in another shape of as many.
+
+    Args:
+      indices: int64 [number, dimensions].
+      shape, new_shape: before and after.
+    """
+    if (library := _library()) is None or not indices.is_cpu:
+        return None
+    indices = indices.contiguous()
+    result = torch.empty((len(indices), len(new_shape)), dtype=torch.int64)
+    library.reshape_indices(
+        indices.data_ptr(), len(indices), _numbers(shape), len(shape), _numbers(new_shape),
+        len(new_shape), result.data_ptr())
+    return result
+
+
+def fill_empty_rows(
+    indices: Any, values: Any, rows: int, default: Any
+) -> tuple[Any, Any, Any, Any] | None:
+    """Puts a value into the empty rows of a sparse tensor.
+
+    Args:
+      indices: int64 [number, dimensions], at least one.
+      values: [number], of any type that torch has.
+      rows: of the sparse tensor.
+      default: as one of the values, without dimensions.
+
+    Returns:
+      The indices, by rows; the values; whether each row was empty; where each value went.
+    """
+    if not isinstance(values, torch.Tensor):
+        return None
+    if (library := _library(values, default)) is None:
+        return None
+    indices = indices.contiguous()
+    number, rank = indices.shape
+    ends, empty = torch.empty(rows, dtype=torch.int64), torch.empty(rows, dtype=torch.bool)
+    more = library.find_empty_rows(
+        indices.data_ptr(), number, rank, rows, ends.data_ptr(), empty.data_ptr())
+    if more < 0:
+        return None
+    new_indices = torch.empty((number + more, rank), dtype=torch.int64)
+    new_values = torch.empty(number + more, dtype=values.dtype)
+    places = torch.empty(number, dtype=torch.int64)
+    library.fill_empty_rows(
+        indices.data_ptr(), values.data_ptr(), values.itemsize, number, rank, rows,
+        default.data_ptr(), ends.data_ptr(), empty.data_ptr(), new_indices.data_ptr(),
+        new_values.data_ptr(), places.data_ptr())
+    return new_indices, new_values, empty, places

@@ -1,0 +1,160 @@
+"""Kernels over sparse tensors and picked rows: the same with loops in C as without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stillflow as tf
+from stillflow import native
+from stillflow.graph.lazy import torch
+from stillflow.ops import sparse_loops
+
+_TYPES = (np.int32, np.int64)
+
+
+def _run(build: Callable[[], Any]) -> list[Any]:
+    with tf.Graph().as_default(), tf.Session() as session:
+        fetches = build()
+        return session.run(list(fetches) if isinstance(fetches, tuple) else [fetches])
+
+
+def _fed(value: Any) -> Any:
+    """A tensor whose value no plan knows beforehand."""
+    value = np.asarray(value)
+    return tf.placeholder_with_default(value, [None] * value.ndim)
+
+
+@pytest.fixture
+def same(monkeypatch) -> Callable[[Callable[[], Any]], list[Any]]:
+    """Runs a graph with the loops and without, and compares; skips where they were not built."""
+    if native.library() is None:
+        pytest.skip("the loops in C were not built")
+
+    def compare(build: Callable[[], Any]) -> list[Any]:
+        fast = _run(build)
+        with monkeypatch.context() as patch:
+            patch.setattr(native, "library", lambda: None)
+            plain = _run(build)
+        for one, other in zip(fast, plain, strict=True):
+            assert one.dtype == other.dtype
+            np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-6)
+        return fast
+
+    return compare
+
+
+@pytest.mark.parametrize("kind", _TYPES)
+@pytest.mark.parametrize("size", [0, 1, 7, 1000])
+def test_unique(same, kind, size):
+    numbers = np.random.RandomState(size).randint(-20, 20, size).astype(kind)
+    for out in (tf.int32, tf.int64):
+        different, places = same(lambda out=out: tuple(tf.unique(_fed(numbers), out)))
+        np.testing.assert_array_equal(different[places], numbers)
+
+
+def test_unique_of_numbers_that_share_a_slot(same):
+    numbers = np.arange(300, dtype=np.int64) << 56
+    different, _ = same(lambda: tuple(tf.unique(_fed(np.concatenate([numbers, numbers])))))
+    np.testing.assert_array_equal(different, np.unique(numbers.view(np.uint64)).view(np.int64))
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int8, np.complex128, np.bool_])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_gather_nd(same, kind, depth):
+    rng = np.random.RandomState(depth)
+    params = rng.randint(0, 2, (4, 3, 5)).astype(kind)
+    tuples = np.stack([rng.randint(0, size, (2, 6)) for size in (4, 3, 5)[:depth]], -1)
+    same(lambda: tf.gather_nd(_fed(params), _fed(tuples)))
+
+
+@pytest.mark.parametrize("wrong", [-1, 3, 1 << 40])
+def test_gather_nd_of_a_row_that_is_not_there(wrong):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[1\] = \["):
+        _run(lambda: tf.gather_nd(_fed(np.zeros((3, 2), np.float32)), _fed([[0, 0], [wrong, 1]])))
+
+
+@pytest.mark.parametrize("kind", _TYPES)
+@pytest.mark.parametrize("inner", [(), (1,), (8,), (3, 5)])
+def test_unsorted_segment_sum(same, kind, inner):
+    rng = np.random.RandomState(1)
+    data = rng.randn(40, *inner).astype(np.float32)
+    ids = rng.randint(-2, 9, 40).astype(kind)
+    same(lambda: tf.unsorted_segment_sum(_fed(data), _fed(ids), _fed(np.int32(9))))
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean", "sqrt_n"])
+@pytest.mark.parametrize("kind", _TYPES)
+@pytest.mark.parametrize("inner", [(1,), (7,), (2, 3)])
+def test_sparse_segments_and_their_gradients(same, reduce, kind, inner):
+    rng = np.random.RandomState(2)
+    data = rng.randn(10, *inner).astype(np.float32)
+    indices = rng.randint(0, 10, 25).astype(kind)
+    ids = np.sort(rng.randint(1, 12, 25)).astype(np.int32)
+    call = getattr(tf, f"sparse_segment_{reduce}")
+
+    def build() -> Any:
+        table = _fed(data)
+        result = call(table, _fed(indices), _fed(ids))
+        counted = call(table, _fed(indices), _fed(ids), num_segments=20)
+        return result, counted, tf.gradients(tf.square(result), table)[0]
+
+    same(build)
+
+
+@pytest.mark.parametrize(
+    ("indices", "ids", "message"),
+    [
+        ([0, 9], [0, 0], "out of range"),
+        ([0, -1], [0, 0], "out of range"),
+        ([0, 1, 2], [0, 2, 1], "not increasing"),
+        ([0, 1], [-1, 0], "out of range|>= 0"),
+    ],
+)
+def test_sparse_segments_that_are_wrong(indices, ids, message):
+    table = np.zeros((3, 2), np.float32)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        _run(lambda: tf.sparse_segment_mean(_fed(table), _fed(indices), _fed(np.int32(ids))))
+
+
+@pytest.mark.parametrize("shape", [[6, 4], [2, 12], [24], [3, 2, 2, 2], [-1, 8]])
+def test_sparse_reshape(same, shape):
+    rows = np.array([[0, 0], [1, 5], [3, 2], [9, -4]])  # the last is outside of the shape
+    same(lambda: _parts(tf.sparse_reshape(_sparse(rows, np.arange(4), [4, 6]), _fed(shape))))
+
+
+def _sparse(rows: Any, values: Any, shape: Any) -> Any:
+    return tf.SparseTensor(_fed(np.int64(rows)), _fed(values), _fed(np.int64(shape)))
+
+
+def _parts(sparse: Any) -> Any:
+    return sparse.indices, sparse.values, sparse.dense_shape
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int64, np.bool_, np.complex64])
+@pytest.mark.parametrize("rows", [[0, 1, 2, 3], [1, 1, 3], [3, 0, 3, 1, 0], [2], []])
+def test_sparse_fill_empty_rows(same, kind, rows):
+    indices = np.stack([np.int64(rows), np.arange(len(rows))[::-1]], 1)
+    values = (np.arange(len(rows)) % 2).astype(kind)
+
+    def build() -> Any:
+        sparse = _sparse(indices, values, [4, 6])
+        filled, empty = tf.sparse_fill_empty_rows(sparse, _fed(kind(1)))
+        return (*_parts(filled), *empty.op.outputs)
+
+    same(build)
+
+
+def test_sparse_fill_empty_rows_of_an_element_outside():
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\(1, 0\) is invalid: 4 >= 4"):
+        _run(lambda: tf.sparse_fill_empty_rows(
+            _sparse([[0, 0], [4, 0]], np.float32([1, 2]), [4, 6]), 0.0)[0].values)  # fmt: skip
+
+
+def test_there_is_no_loop_for_what_is_not_contiguous():
+    numbers = torch.arange(10)[::2]
+    assert sparse_loops.distinct(numbers, torch.int64) is None
+    assert sparse_loops.add_rows(torch.ones(3, 4).T, torch.arange(4), 4) is None
