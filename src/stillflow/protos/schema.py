@@ -1,6 +1,7 @@
-"""The table of messages, ``schema.txt``, as protobuf file descriptors.
+"""The tables of messages as protobuf file descriptors.
 
-Lines of the table, words separated by blanks::
+``schema.txt`` holds TensorFlow's, ``cluster.txt`` what our own tasks say to each other.  Lines of a
+table, words separated by blanks::
 
     file PATH PACKAGE [IMPORTED PATH ...]
     message NAME FIELD ...            FIELD is  name:TYPE=number     one value
@@ -27,21 +28,24 @@ from google.protobuf.descriptor_pb2 import (
 _SINGLE = FieldDescriptorProto.LABEL_OPTIONAL
 _REPEATED = FieldDescriptorProto.LABEL_REPEATED
 _SCALARS = {
-    name[len("TYPE_"):].lower(): number
+    name[len("TYPE_") :].lower(): number
     for name, number in FieldDescriptorProto.Type.items()
     if name not in ("TYPE_MESSAGE", "TYPE_ENUM", "TYPE_GROUP")
 }
 
 
+_TABLES = ("schema.txt", "cluster.txt")
+
+
 class Table:
-    """The text of the table cut into files, with an index of top-level names."""
+    """The text of the tables cut into files, with an index of top-level names."""
 
     def __init__(self) -> None:
-        text = Path(__file__).with_name("schema.txt").read_text(encoding="utf-8")
+        texts = [Path(__file__).with_name(name).read_text(encoding="utf-8") for name in _TABLES]
         self.sections: dict[str, list[str]] = {}
         self.packages: dict[str, str] = {}
         self.imports: dict[str, list[str]] = {}
-        for section in text.split("\nfile ")[1:]:
+        for section in [part for text in texts for part in text.split("\nfile ")[1:]]:
             head, *lines = section.splitlines()
             path, package, *imports = head.split()
             self.sections[path] = lines
@@ -118,9 +122,7 @@ def _fill_message(message: DescriptorProto, words: list[str], scope: str, path: 
             _set_type(field, kind, scope)
 
 
-def _add_map_entry(
-    message: DescriptorProto, name: str, kind: str, scope: str, path: str
-) -> str:
+def _add_map_entry(message: DescriptorProto, name: str, kind: str, scope: str, path: str) -> str:
     """Add the hidden message that a map field repeats; return its type as the table has it."""
     entry = message.nested_type.add(name=name.title().replace("_", "") + "Entry")
     entry.options.map_entry = True

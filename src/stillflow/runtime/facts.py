@@ -79,8 +79,11 @@ _UNSEEN: Any = _Unseen()
 
 
 def own_states(graph: Any) -> str:
-    """What the names of the states begin with that belong to the operations of a graph."""
-    return f"{id(graph)} "
+    """What the names of the states begin with that belong to the operations of a graph.
+
+    A part of a graph has those of the whole: its random streams go on wherever they are drawn from.
+    """
+    return f"{getattr(graph, 'states_of', id(graph))} "
 
 
 class PlanNode(Node):

@@ -98,6 +98,17 @@ def current_interrupt() -> Interrupt:
 
 
 @contextmanager
+def interrupted_by(interrupt: Interrupt) -> Iterator[None]:
+    """What runs in this thread inside of the context ends when `interrupt` says so."""
+    before = current_interrupt()
+    _of_thread.interrupt = interrupt
+    try:
+        yield
+    finally:
+        _of_thread.interrupt = before
+
+
+@contextmanager
 def time_limit(milliseconds: int) -> Iterator[None]:
     """Ends what runs in this thread after a while; 0 is no limit.
 
@@ -107,7 +118,7 @@ def time_limit(milliseconds: int) -> Iterator[None]:
     if milliseconds <= 0:
         yield
         return
-    interrupt, before = Interrupt(), current_interrupt()
+    interrupt = Interrupt()
 
     def stop() -> None:
         error = errors.DeadlineExceededError(None, None, "Timed out waiting for notification")
@@ -115,10 +126,9 @@ def time_limit(milliseconds: int) -> Iterator[None]:
 
     timer = threading.Timer(milliseconds / 1000, stop)
     timer.daemon = True
-    _of_thread.interrupt = interrupt
     timer.start()
     try:
-        yield
+        with interrupted_by(interrupt):
+            yield
     finally:
         timer.cancel()
-        _of_thread.interrupt = before

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from stillflow.ops.crossings import CROSSINGS
 from stillflow.ops.nn import convolution, pool_kernels
 from stillflow.ops.training.cards import GroupedUpdate
 from stillflow.runtime.restores import join_restores
@@ -82,7 +83,9 @@ def _join_updates(steps: list[Step]) -> list[Step]:
 
 
 def _changes_variables(step: Step) -> bool:
-    return bool(step.writes) or (step.op is not None and bool(step.op.card.keeps))
+    """Whether updates must not move past a step; other tasks see what was done before a message."""
+    op = step.op
+    return bool(step.writes) or (op is not None and (bool(op.card.keeps) or op.type in CROSSINGS))
 
 
 def _join_gradients(steps: list[Step]) -> list[Step]:

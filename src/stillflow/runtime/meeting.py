@@ -14,7 +14,8 @@ from typing import Any
 from stillflow.graph.operation import Operation
 from stillflow.ops.queues.attempts import Begun
 
-_TAKES = ("QueueDequeue",)  # what their types begin with
+# What their types begin with; what comes from another task may depend on what is taken here.
+_TAKES = ("QueueDequeue", "_Recv")
 _PUTS = ("QueueEnqueue",)
 
 

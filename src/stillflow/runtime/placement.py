@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime import native_log
 from stillflow.runtime.devices import DeviceAttributes
 from stillflow.runtime.placer import Placer
 from stillflow.runtime.prune import needed_ops
@@ -120,13 +120,11 @@ class Placement:
 
 
 def _announce(devices: Sequence[DeviceAttributes]) -> None:
-    """Says which GPUs a session has, as TensorFlow does; TF_CPP_MIN_LOG_LEVEL silences it."""
-    if os.environ.get("TF_CPP_MIN_LOG_LEVEL", "0") not in ("", "0"):
-        return
+    """Says which GPUs a session has, as TensorFlow does."""
     for device in devices:
         if device.device_type == "GPU":
             megabytes = device.memory_limit_bytes >> 20
-            print(
+            native_log.info(
                 f"Created TensorFlow device ({device.name} with {megabytes} MB memory) -> physical "
-                f"GPU ({device.description})", file=sys.stderr, flush=True,
-            )  # fmt: skip
+                f"GPU ({device.description})"
+            )

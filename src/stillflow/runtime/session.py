@@ -17,9 +17,10 @@ from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.rewiring import check as check_rewired
 from stillflow.platform import tf_logging
-from stillflow.runtime import local_servers, mixed_precision_state, remedies
+from stillflow.runtime import mixed_precision_state, remedies
 from stillflow.runtime.allocation import keep_freed_memory
 from stillflow.runtime.devices import DeviceAttributes, session_devices
+from stillflow.runtime.distributed import targets
 from stillflow.runtime.feeds import feed_array
 from stillflow.runtime.fetches import Fetches, expand_feed, expand_feed_keys, structure_key
 from stillflow.runtime.interrupts import time_limit
@@ -35,7 +36,7 @@ class BaseSession:
     """What `Session` and `InteractiveSession` share.
 
     Args:
-      target: empty, or that of a `tf.train.Server` of this process, which then keeps the state.
+      target: empty, or that of a `tf.train.Server`, whose cluster then keeps the state.
       graph: what to run; the default graph if None.
       config: a `ConfigProto`.
     """
@@ -45,7 +46,7 @@ class BaseSession:
             raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
         self._graph = get_default_graph() if graph is None else graph
         self._target = _check_target(target)
-        self._server = local_servers.find(self._target)
+        self._server = targets.find(self._target)
         if config is not None and type(config).__name__ != "ConfigProto":
             raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
         self._config = mixed_precision_state.session_config(
@@ -53,6 +54,8 @@ class BaseSession:
         )
         self._closed = False
         self._aborted = False
+        # What runs on the tasks of a cluster; None for a session by itself.
+        self._master = targets.master(self._server, self._graph, self._config, self._check_alive)
         self._lock = threading.RLock()
         self._resources: Resources | None = None
         self._fetches: dict[Any, Fetches] = {}
@@ -97,6 +100,8 @@ class BaseSession:
             self._closed = True
             if self._resources is not None:
                 self._resources.close()
+            if self._master is not None:
+                self._master.close()
             self._plans.clear()
             self._fetches.clear()
 
@@ -190,9 +195,7 @@ class BaseSession:
 
     def list_devices(self) -> list[DeviceAttributes]:
         """The devices this session can place operations on."""
-        if self._server is None:
-            return session_devices(self._config)
-        return self._server.devices(self._config)
+        return session_devices(self._config) if self._master is None else self._master.devices()
 
     def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
         """Declares what the steps of a partial run will fetch and feed; gives its handle.
@@ -310,6 +313,8 @@ class BaseSession:
         """Drops plans of the graph as it was, checks what was added to it."""
         edition = self._graph._edition
         self._plans.clear()
+        if self._master is not None:
+            self._master.forget_plans()
         if self._traced is not None:
             self._traced.forget()
         check_rewired(self._graph)
@@ -339,22 +344,34 @@ class BaseSession:
             key = (handler, *dims.items())
             if key not in self._plans:
                 self._placement.place_pruned(handler.tensors, handler.targets, feeds)
-                self._plans[key] = make_plan(
+                plan = self._shared_plan(handler, feeds)
+                self._plans[key] = plan or make_plan(
                     self._get_resources(), handler.tensors, handler.targets, dims
                 )
             return self._plans[key]
 
-    def _get_resources(self) -> Resources:
+    def _shared_plan(self, handler: Fetches, feeds: dict[Tensor, np.ndarray]) -> Any:
+        """A plan for the tasks of a cluster; None if this process does all of it."""
+        if self._master is None:
+            return None
+        resources, fed = self._get_resources(), list(feeds)
+        plan = self._master.plan(handler.tensors, handler.targets, fed, self._placement.device_of)
+        return None if plan is None else functools.partial(plan, resources)
+
+    def _check_alive(self) -> None:
         if self._closed:  # while another thread was about to run
             raise errors.CancelledError(None, None, "Session has been closed.")
         if self._aborted:
             raise errors.AbortedError(None, None, f"Session {id(self):x} is not found.")
+
+    def _get_resources(self) -> Resources:
+        self._check_alive()
         if self._resources is None:
             keep_freed_memory()
-            if self._server is None:
-                self._resources = _no_resources()
-            else:
-                self._resources = self._server.resources(_no_resources, self._config, self._abort)
+            there = None if self._master is None else self._master.resources()
+            self._resources = there or _no_resources()
+            if self._server is not None:
+                self._server.watch_resets(self._abort)
             if self._config is not None:
                 options = self._config.graph_options.optimizer_options
                 self._resources.compiles = options.global_jit_level > 0
@@ -457,16 +474,16 @@ class Session(BaseSession):
         """Forgets what a server keeps in some containers, or all of it.
 
         Raises:
-          tf.errors.NotFoundError: if there is no server of that target in this process.
+          tf.errors.NotFoundError: if the target is no address of a server.
           tf.errors.UnimplementedError: for the empty target, which is no server.
         """
         del config
-        server = local_servers.find(_check_target(target))
+        server = targets.find(_check_target(target))
         if server is None:
             raise errors.UnimplementedError(
                 None, None, "Session.reset of sessions without a server is not supported yet"
             )
-        server.reset(containers)
+        targets.reset(server, containers)
 
 
 @export("InteractiveSession")

@@ -10,6 +10,7 @@ from stillflow import errors
 from stillflow.graph.node import Call, Handle
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime import containers
+from stillflow.runtime.distributed import crossings
 from stillflow.runtime.facts import Facts, PlanNode
 from stillflow.runtime.failures import as_op_error, fed_for_a_reference, no_kernel
 from stillflow.runtime.frames import Frame
@@ -458,4 +459,5 @@ _SPECIAL: dict[str, Any] = {
     "ReadVariableOp": _read_variable, "ControlTrigger": _control_trigger,
     **containers.TRACED,
     "Switch": _switch, "RefSwitch": _switch, "Merge": _merge, "RefMerge": _merge,
+    "_Send": crossings.send, "_Recv": crossings.receive,
 }  # fmt: skip

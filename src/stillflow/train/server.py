@@ -1,7 +1,9 @@
-"""`tf.train.Server`: a target for sessions, in this process."""
+"""`tf.train.Server`: a task of a cluster, which other tasks and sessions reach by its port."""
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
 import threading
 import weakref
@@ -10,7 +12,9 @@ from typing import Any
 from stillflow import errors
 from stillflow.graph.export import export
 from stillflow.protos import ServerDef
-from stillflow.runtime import local_servers
+from stillflow.runtime import native_log
+from stillflow.runtime.distributed import tasks
+from stillflow.runtime.distributed.service import serve
 from stillflow.train.cluster_spec import ClusterSpec
 
 _started: list[Server] = []
@@ -18,10 +22,10 @@ _started: list[Server] = []
 
 @export("train.Server", "distribute.Server")
 class Server:
-    """Keeps the state of sessions that have its target.
+    """Runs what sessions place on its task, and keeps their state.
 
-    It serves the sessions of its own process: nothing is listening on its port, and sessions are
-    refused where a task of the cluster has no started server in this process.
+    It listens on the address that the cluster gives its task. Who reaches that can run graphs in
+    this process: as with TensorFlow's servers, the network of a cluster has to be private.
 
     Args:
       server_or_cluster_def: a `ServerDef`, `ClusterDef` or `ClusterSpec`.
@@ -50,33 +54,34 @@ class Server:
         self._server_def = _server_def(
             server_or_cluster_def, job_name, task_index, protocol, config
         )
-        bound = _bound_socket(self._server_def)
+        self._socket = _bound_socket(self._server_def)
         # A server that was started is there until the process ends, and so is its port.
-        self._give_port_back = weakref.finalize(self, bound.close)
-        port = bound.getsockname()[1]
+        self._give_port_back = weakref.finalize(self, self._socket.close)
+        port = self._socket.getsockname()[1]
         server = self._server_def
-        self._server = local_servers.LocalServer(
+        self._task = tasks.LocalTask(
             f"{server.protocol}://localhost:{port}",
-            server.job_name,
-            server.task_index,
+            (server.job_name, server.task_index),
             server.default_session_config if server.HasField("default_session_config") else None,
-            local_servers.cluster_of(server.cluster),
+            server.cluster,
         )
         if start:
             self.start()
 
     def start(self) -> None:
-        """Lets sessions use it."""
-        local_servers.add(self._server)
+        """Begins to serve; again, it does nothing."""
+        if self in _started:
+            return
         _started.append(self)
+        tasks.add(self._task)
+        serve(self._task, self._socket)
+        for job in self._server_def.cluster.job:
+            there = ", ".join(f"{index} -> {job.tasks[index]}" for index in sorted(job.tasks))
+            native_log.info(f"Initialize GrpcChannelCache for job {job.name} -> {{{there}}}")
+        native_log.info(f"Started server with target: {self.target}")
 
     def join(self) -> None:
-        """Waits for ever: a server does not stop.
-
-        Raises:
-          tf.errors.UnimplementedError: if it would wait for tasks of other processes.
-        """
-        self._server.tasks(None)
+        """Waits for ever: a server does not stop."""
         threading.Event().wait()
 
     @property
@@ -87,7 +92,7 @@ class Server:
     @property
     def target(self) -> str:
         """What sessions name it by."""
-        return self._server.target
+        return self._task.target
 
     @staticmethod
     def create_local_server(config: Any = None, start: bool = True) -> Server:
@@ -137,18 +142,26 @@ def _only(there: Any, given: Any, name: str) -> Any:
 
 
 def _bound_socket(server: Any) -> socket.socket:
-    """A socket on the server's port, which nobody else can take; a free one for port 0."""
-    port = _port(server)
+    """A socket at the server's address, which nobody else can take; a free port for port 0."""
+    host, port = _address(server)
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    if os.name == "posix":  # not to wait for the last connections of a server that was restarted
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        bound.bind(("localhost", port))
+        try:
+            bound.bind((host, port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise
+            bound.bind(("", port))  # a name of this machine that only others know, as behind NAT
     except OSError as error:
         bound.close()
         raise errors.UnknownError(None, None, f"Could not start gRPC server: {error}") from None
     return bound
 
 
-def _port(server: Any) -> int:
+def _address(server: Any) -> tuple[str, int]:
+    """The host and port that the cluster gives a server."""
     name, index = server.job_name, server.task_index
     job = next((job for job in server.cluster.job if job.name == name), None)
     if job is None:
@@ -157,9 +170,9 @@ def _port(server: Any) -> int:
         raise errors.InvalidArgumentError(
             None, None, f'Task {index} was not defined in job "{name}"'
         )
-    port = job.tasks[index].rpartition(":")[2]
-    if ":" not in job.tasks[index] or not port.isdecimal():
+    host, colon, port = job.tasks[index].rpartition(":")
+    if not colon or not port.isdecimal():
         raise errors.InvalidArgumentError(
             None, None, f'Could not parse port for local server from "{job.tasks[index]}".'
         )
-    return int(port)
+    return host, int(port)

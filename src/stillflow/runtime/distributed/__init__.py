@@ -1,0 +1,20 @@
+"""Clusters of several processes: one graph whose parts run in the tasks their devices name.
+
+What happens to a `Session.run` whose session has a server as its target:
+
+* `master` asks which tasks there are, cuts what the run needs into one `GraphDef` for each task
+  (`partition`), and hands these to the tasks once. Values and orders that go from one task to
+  another become TensorFlow's own `_Send` and `_Recv` nodes.
+* At each run all tasks begin at once (`guests`). A value goes straight from the task that made it
+  to the one that takes it (`crossings`), and waits there in the step's box (`task_steps`).
+* Variables, queues and so on belong to the `tasks`; they outlive sessions.
+* `service` listens, `links` connect, `wire` says what goes over a connection.
+
+The master is the process that made the session, so fed and fetched values take no detour, and a
+step of a worker needs nobody but the tasks that its graph names.
+
+Why not TensorFlow's gRPC services: they would need grpcio, a compiled dependency as large as all
+that Stillflow needs besides torch, and their gain, a cluster with tasks of TensorFlow 1.15 in it,
+needs the same kernels on both sides to be of use. What is said is in `protos/cluster.txt`. As with
+TensorFlow's servers, who can reach a port can run graphs there: networks of clusters are private.
+"""
