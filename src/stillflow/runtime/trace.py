@@ -144,10 +144,12 @@ class Tracer:
             return False
         if card.value_part is not None and op.type != "Const":
             known = card.value_part(node)
-            outputs: Sequence[Any] = known if isinstance(known, (list, tuple)) else [known]
-            if all(array is not None for array in outputs):
-                self.settle(op, [facts.resources.from_array(a) for a in outputs], guard)
-                return True
+            arrays: Sequence[Any] = known if isinstance(known, (list, tuple)) else [known]
+            if any(array is not None for array in arrays):
+                from_array = facts.resources.from_array
+                self.settle(op, [None if a is None else from_array(a) for a in arrays], guard)
+                if all(array is not None for array in arrays):
+                    return True
         if op.type == "Const":
             self.settle(op, [facts.resources.from_array(op._values[0])], guard)  # type: ignore[index]
             return True
@@ -180,9 +182,9 @@ class Tracer:
         return [result] if len(op._outputs) == 1 else result
 
     def settle(self, op: Operation, outputs: Sequence[Any], guard: Guard) -> None:
-        """Records outputs that are known now as constants of the plan."""
+        """Records outputs that are known now, those that are not None, as constants of the plan."""
         for tensor, value in zip(op._outputs, outputs, strict=True):
-            if tensor in self.values:
+            if value is None or tensor in self.values:
                 continue
             name = self.name("c")
             self.constants[name] = value

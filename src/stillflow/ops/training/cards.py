@@ -12,12 +12,10 @@ from typing import Any
 from stillflow import errors
 from stillflow.graph import dims, dtypes
 from stillflow.graph.card import Card, find, op
-from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
-from stillflow.ops import sparse_loops
-from stillflow.ops.arrays.gather import in_range
 from stillflow.ops.training import rules
 from stillflow.ops.training.groups import GROUP_RULES
+from stillflow.ops.training.rows import update_rows
 
 _NUMBERS = (
     "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, "
@@ -169,7 +167,7 @@ def _kernel(rule: Rule, others: Sequence[str], sparse: bool) -> Callable[[Node],
                 for name, value in zip(others, inputs[count:], strict=True)
             }
             if sparse:
-                _update_rows(update, states, named, flags)
+                update_rows(update, states, named, flags)
             else:
                 _check_shapes(states, named)
                 update(*states, **named, **flags)
@@ -236,59 +234,6 @@ def _check_shapes(states: Sequence[Any], named: dict[str, Any]) -> None:
             raise errors.InvalidArgumentError(
                 None, None, f"var and grad do not have the same shape{left} {right}"
             )
-
-
-def _update_rows(
-    update: Callable[..., None], states: Sequence[Any], named: dict[str, Any], flags: Any
-) -> None:
-    """Applies a rule to the rows that `indices` name; a repeated row once after the other."""
-    indices = named.pop("indices").to(torch.int64)
-    key = "grad" if "grad" in named else "delta"
-    gradient = named.pop(key)
-    _check_rows(states[0], gradient, indices)
-    if indices.numel() == 0:
-        return
-    rounds = [slice(None)] if _distinct(indices) else _rounds(indices)
-    for chosen in rounds:
-        rows = indices[chosen]
-        parts = [state.index_select(0, rows) for state in states]
-        update(*parts, **{key: gradient[chosen]}, **named, **flags)
-        for state, part in zip(states, parts, strict=True):
-            state.index_copy_(0, rows, part)
-
-
-def _check_rows(var: Any, gradient: Any, indices: Any) -> None:
-    if gradient.shape[0] != indices.shape[0]:
-        raise errors.InvalidArgumentError(
-            None, None, "grad must be the same size as indices in the first dimension."
-        )
-    if not in_range(indices, var.shape[0]):
-        bad = (indices < 0) | (indices >= var.shape[0])
-        offset = int(bad.nonzero()[0])
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"Index {int(indices[offset])} at offset {offset} in indices is out of range",
-        )
-
-
-def _distinct(indices: Any) -> bool:
-    found = sparse_loops.distinct(indices, torch.int32)
-    different = torch.unique(indices) if found is None else found[0]
-    return bool(len(different) == len(indices))
-
-
-def _rounds(indices: Any) -> list[Any]:
-    """Splits positions so that no row occurs twice in one part, keeping the order per row."""
-    seen: dict[int, int] = {}
-    parts: list[list[int]] = []
-    for position, row in enumerate(indices.tolist()):
-        turn = seen.get(row, 0)
-        seen[row] = turn + 1
-        if turn == len(parts):
-            parts.append([])
-        parts[turn].append(position)
-    return [torch.tensor(part) for part in parts]
 
 
 def _make(rule: Rule, kind: str, sparse: bool) -> Card:

@@ -1,0 +1,139 @@
+"""Optimizers' rules for the rows of variables that have gradients."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+from stillflow import errors, native
+from stillflow.graph.lazy import torch
+from stillflow.ops import native_loops, sparse_loops
+from stillflow.ops.arrays.gather import in_range
+from stillflow.ops.training import rules
+
+
+def update_rows(
+    update: Callable[..., None],
+    states: Sequence[Any],
+    named: Mapping[str, Any],
+    flags: Mapping[str, bool],
+) -> None:
+    """Applies a rule to the rows that `indices` name; a repeated row once after the other.
+
+    Args:
+      update: the function of `rules.py`.
+      states: the variable and its slots.
+      named: the rule's other arguments and `indices`, by name.
+      flags: its flags.
+
+    Raises:
+      InvalidArgumentError: if gradients and indices differ in number, or an index is out of range.
+    """
+    others = dict(named)
+    indices = others.pop("indices")
+    key = "grad" if "grad" in others else "delta"
+    gradient = others.pop(key)
+    if gradient.shape[0] != indices.shape[0]:
+        raise errors.InvalidArgumentError(
+            None, None, "grad must be the same size as indices in the first dimension."
+        )
+    if not indices.numel() or _update_in_loop(update, states, gradient, indices, others, flags):
+        return
+    indices = indices.to(torch.int64)
+    _check_indices(states[0], indices)
+    rounds = [slice(None)] if _are_different(indices) else _rounds(indices)
+    for chosen in rounds:
+        rows = indices[chosen]
+        parts = [state.index_select(0, rows) for state in states]
+        update(*parts, **{key: gradient[chosen]}, **others, **flags)
+        for state, part in zip(states, parts, strict=True):
+            state.index_copy_(0, rows, part)
+
+
+def _check_indices(var: Any, indices: Any) -> None:
+    if not in_range(indices, var.shape[0]):
+        offset = int(((indices < 0) | (indices >= var.shape[0])).nonzero()[0])
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Index {int(indices[offset])} at offset {offset} in indices is out of range",
+        )
+
+
+def _are_different(indices: Any) -> bool:
+    found = sparse_loops.distinct(indices, torch.int32)
+    different = torch.unique(indices) if found is None else found[0]
+    return len(different) == len(indices)
+
+
+def _rounds(indices: Any) -> list[Any]:
+    """Splits positions so that no row occurs twice in one part, keeping the order per row."""
+    seen: dict[int, int] = {}
+    parts: list[list[int]] = []
+    for position, row in enumerate(indices.tolist()):
+        turn = seen.get(row, 0)
+        seen[row] = turn + 1
+        if turn == len(parts):
+            parts.append([])
+        parts[turn].append(position)
+    return [torch.tensor(part) for part in parts]
+
+
+# ---- loops in C
+
+
+class _Gradients(ctypes.Structure):
+    """`Gradients` of native/row_updates.c."""
+
+    _fields_ = [
+        ("grad", ctypes.c_void_p), ("indices", ctypes.c_void_p), ("bytes", ctypes.c_int64),
+        ("number", ctypes.c_int64), ("width", ctypes.c_int64), ("rows", ctypes.c_int64),
+    ]  # fmt: skip
+
+
+def _update_in_loop(
+    update: Callable[..., None],
+    states: Sequence[Any],
+    gradient: Any,
+    indices: Any,
+    others: Mapping[str, Any],
+    flags: Mapping[str, bool],
+) -> bool:
+    """Whether there is a loop for a rule, which then has run."""
+    loop = _LOOPS.get(update)
+    if loop is None or not native_loops.take(gradient, *states):
+        return False
+    if not (indices.is_cpu and indices.is_contiguous()):
+        return False
+    width = prod(gradient.shape[1:])
+    if any(state.shape != states[0].shape for state in states) or width != prod(
+        states[0].shape[1:]
+    ):
+        return False
+    gradients = _Gradients(
+        gradient.data_ptr(), indices.data_ptr(), indices.itemsize, len(indices), width,
+        len(states[0]),
+    )  # fmt: skip
+    scalars = {name: value.item() for name, value in others.items()}
+    pointers = [state.data_ptr() for state in states]
+    return loop(ctypes.byref(gradients), *pointers, **scalars, **flags)
+
+
+def _adagrad(
+    gradients: Any, var: int, accum: int, *, lr: float, update_slots: bool = True
+) -> bool:
+    library: Any = native.library()
+    return not library.adagrad_rows(gradients, var, accum, lr, update_slots)
+
+
+def _ftrl(
+    gradients: Any, var: int, accum: int, linear: int, *, lr: float, l1: float, l2: float,
+    lr_power: float,
+) -> bool:  # fmt: skip
+    library: Any = native.library()
+    return lr_power == -0.5 and not library.ftrl_rows(gradients, var, accum, linear, lr, l1, l2)
+
+
+_LOOPS: dict[Any, Callable[..., bool]] = {rules.adagrad: _adagrad, rules.ftrl: _ftrl}

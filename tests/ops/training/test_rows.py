@@ -1,0 +1,70 @@
+"""Rules applied to the rows that have gradients: with loops in C and without."""
+
+import numpy as np
+import pytest
+import torch
+
+from stillflow import errors
+from stillflow.ops.training import rules
+from stillflow.ops.training.rows import update_rows
+
+pytestmark = pytest.mark.usefixtures("either_way")
+
+CASES = [
+    (rules.adagrad, 1, {"lr": 0.1}, {}),
+    (rules.adagrad, 1, {"lr": 0.1}, {"update_slots": False}),
+    (rules.ftrl, 2, {"lr": 0.1, "l1": 0.3, "l2": 0.2, "lr_power": -0.5}, {}),
+    (rules.ftrl, 2, {"lr": 0.1, "l1": 0.0, "l2": 0.0, "lr_power": -0.5}, {}),
+    (rules.ftrl, 2, {"lr": 0.1, "l1": 0.3, "l2": 0.2, "lr_power": -0.3}, {}),
+    (rules.momentum, 1, {"lr": 0.1, "momentum": 0.9}, {"use_nesterov": True}),
+]
+
+
+def _states(slots: int, *shape: int) -> list[torch.Tensor]:
+    random = np.random.default_rng(1)
+    return [
+        torch.tensor(random.uniform(0.1, 1, shape), dtype=torch.float32) for _ in range(slots + 1)
+    ]
+
+
+def _named(scalars: dict[str, float], **tensors: torch.Tensor) -> dict[str, torch.Tensor]:
+    return {**{name: torch.tensor(value) for name, value in scalars.items()}, **tensors}
+
+
+@pytest.mark.parametrize("kind", [torch.int32, torch.int64])
+@pytest.mark.parametrize("inner", [(), (1,), (7,), (2, 3)])
+@pytest.mark.parametrize(("rule", "slots", "scalars", "flags"), CASES)
+def test_a_row_is_updated_as_often_as_it_is_named(rule, slots, scalars, flags, inner, kind):
+    states = _states(slots, 6, *inner)
+    rows = [4, 1, 4, 0, 4, 1]
+    grad = torch.randn((len(rows), *inner), generator=torch.Generator().manual_seed(2))
+    expected = [state.clone() for state in states]
+    for row, part in zip(rows, grad):
+        rule(*[state[row : row + 1] for state in expected], grad=part[None],
+             **_named(scalars), **flags)  # fmt: skip
+    update_rows(
+        rule, states, _named(scalars, grad=grad, indices=torch.tensor(rows, dtype=kind)), flags
+    )
+    for state, wanted in zip(states, expected, strict=True):
+        torch.testing.assert_close(state, wanted, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize(("rule", "slots", "scalars", "flags"), CASES)
+def test_an_index_out_of_range_changes_nothing(rule, slots, scalars, flags):
+    states = _states(slots, 6, 2)
+    before = [state.clone() for state in states]
+    for wrong in (-1, 6):
+        named = _named(scalars, grad=torch.ones(3, 2), indices=torch.tensor([0, wrong, 1]))
+        with pytest.raises(
+            errors.InvalidArgumentError,
+            match=f"Index {wrong} at offset 1 in indices is out of range",
+        ):
+            update_rows(rule, states, named, flags)
+    for state, wanted in zip(states, before, strict=True):
+        assert torch.equal(state, wanted)
+
+
+def test_there_is_a_gradient_for_each_index():
+    named = _named({"lr": 0.1}, grad=torch.ones(3, 2), indices=torch.tensor([0, 1]))
+    with pytest.raises(errors.InvalidArgumentError, match="same size as indices"):
+        update_rows(rules.adagrad, _states(1, 6, 2), named, {})
