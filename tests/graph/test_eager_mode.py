@@ -1,4 +1,4 @@
-"""Asking for eager execution: graphs go on working, anything else is refused by name."""
+"""Asking for eager execution: operations run at once, and graphs go on working."""
 
 from __future__ import annotations
 
@@ -23,9 +23,14 @@ def test_explicit_graphs_work_where_eager_execution_was_enabled(eager):
     assert tf.executing_eagerly()
 
 
-def test_operations_outside_graphs_are_refused_by_name(eager):
-    with pytest.raises(tf.errors.UnimplementedError, match="Const would run eagerly"):
-        tf.constant(1)
+def test_operations_outside_graphs_run_at_once(eager):
+    assert (tf.constant(1) + 1).numpy() == 2
+
+
+def test_graphs_are_the_default_again_after_eager_execution(eager):
+    tf.disable_eager_execution()
+    assert not tf.executing_eagerly()
+    assert tf.constant(1).op.type == "Const"
 
 
 def test_enabling_eager_execution_twice_is_no_error(eager):

@@ -41,7 +41,7 @@ def dataset_factory(dataset: Any) -> LibraryFunction:
             if graph_seed is not None and op_seed is not None:
                 body.seed = (graph_seed + 87654321 * op_seed) % (2**63 - 1)
             body.outputs = [dataset._apply_options()._variant_tensor]
-            body.outputs = [t if t.graph is body else body.capture(t) for t in body.outputs]
+            body.outputs = [t if t.home is body else body.capture(t) for t in body.outputs]
     except ValueError as error:
         if "Cannot capture a stateful node" not in str(error):
             raise

@@ -6,7 +6,9 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from stillflow.autograph.hooks import tf_convert
 from stillflow.data import nest, structure
+from stillflow.graph.autograph_status import ControlStatusCtx, Status, control_status_ctx
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.functions import LibraryFunction, define, uid
@@ -100,7 +102,7 @@ class StructuredFunctionWrapper:
     ) -> None:
         legacy = (input_classes, input_shapes, input_types)
         self._input_structure = _input_structure(dataset, legacy, input_structure)
-        self._func = func
+        self._func = tf_convert(func, control_status_ctx())
         self._transformation_name = transformation_name
         self._output_structure: Any = None
         readable = transformation_name.replace(".", "_")[:-2]
@@ -110,7 +112,9 @@ class StructuredFunctionWrapper:
         body.seed = body.outer_graph.seed
         _share_collections(body)
         tables = len(body.get_collection_ref(GraphKeys.TABLE_INITIALIZERS))
-        with body.as_default():
+        # What is traced as a function is not converted unless it says so; `tf_convert` does.
+        status = control_status_ctx() if use_legacy_function else ControlStatusCtx(Status.DISABLED)
+        with body.as_default(), status:
             self._trace(body, ordered=not use_legacy_function)
         if len(body.get_collection_ref(GraphKeys.TABLE_INITIALIZERS)) != tables:
             warnings.warn(
@@ -152,7 +156,7 @@ class StructuredFunctionWrapper:
             body.outputs = (
                 [identity(t) for t in results]
                 if ordered
-                else [t if t.graph is body else body.capture(t) for t in results]
+                else [t if t.home is body else body.capture(t) for t in results]
             )
         finally:
             scope.set_use_resource(before)

@@ -2,70 +2,203 @@
 
 from __future__ import annotations
 
+import copy
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
+from stillflow.graph import dtypes
+from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape, shape_from_dims
+from stillflow.runtime.facts import to_array
+
+_numbers = itertools.count()
+HANDLES = (dtypes.resource, dtypes.variant)
+
+
+def _meaningless(what: str) -> Any:
+    def refuse(self: Any) -> Any:
+        raise AttributeError(f"Tensor.{what} is meaningless when eager execution is enabled.")
+
+    return property(refuse)
 
 
 class EagerTensor(Tensor):
-    """A tensor with a value."""
+    """A tensor with a value.
 
-    _held: Any  # the run-time value
+    Args:
+      held: the run-time value: a torch tensor, an array of bytes, or a handle.
+      dtype: the type of its elements.
+    """
+
+    holds_value = True
+
+    op = _meaningless("op")
+    graph = _meaningless("graph")
+    name = _meaningless("name")
+    value_index = _meaningless("value_index")
+    _op, _value_index = op, value_index
+    home = None  # type: ignore[assignment]
+
+    def __init__(self, held: Any, dtype: DType) -> None:
+        self._held = held
+        self.dtype = dtype
+        self._id = next(_numbers)
+
+    @property
+    def _dims(self) -> Any:
+        held = self._held
+        return () if self.dtype in HANDLES else tuple(held.shape)
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape, all of it known."""
+        return shape_from_dims(self._dims)
+
+    def set_shape(self, shape: Any) -> None:
+        """Checks what the caller knows about the shape.
+
+        Raises:
+          ValueError: if the tensor has another one.
+        """
+        if not self.shape.is_compatible_with(shape):
+            raise ValueError(f"Tensor's shape {self.shape} is not compatible with supplied shape "
+                             f"{shape}")  # fmt: skip
+
+    def consumers(self) -> Any:
+        """Refused: nothing is waiting for the value.
+
+        Raises:
+          NotImplementedError: always.
+        """
+        raise NotImplementedError(
+            "Tensor.consumers is meaningless when eager execution is enabled."
+        )
+
+    # ---- the value
 
     def _array(self) -> Any:
-        return self.op._values[self.value_index]  # type: ignore[index]
+        """The value as an array that may share the tensor's memory; None for handles."""
+        return None if self.dtype in HANDLES else to_array(self._held)
+
+    def _numpy(self) -> Any:
+        array = self._array()
+        if array is None:
+            raise TypeError(f"{self.dtype.name} tensors have no value to show in NumPy")
+        return array[()]
 
     def numpy(self) -> Any:
-        """The value, an array or a scalar of numpy; it may share the tensor's memory."""
-        return self._array()[()]
+        """A copy of the value, an array or a scalar of numpy."""
+        value = self._numpy()
+        return value.copy() if isinstance(value, np.ndarray) else value
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        del copy
         array = self._array()
-        return array.astype(dtype) if dtype is not None else array.copy() if copy else array
+        return array.copy() if dtype is None else array.astype(dtype)
 
     def __bool__(self) -> bool:
-        return bool(self.numpy())
+        return bool(self._numpy())
+
+    __nonzero__ = __bool__
 
     def __int__(self) -> int:
-        return int(self.numpy())
+        return int(self._numpy())
 
     def __float__(self) -> float:
-        return float(self.numpy())
+        return float(self._numpy())
+
+    def __complex__(self) -> complex:
+        return complex(self._numpy())
 
     def __index__(self) -> int:
-        return int(self.numpy().__index__())
+        return int(self._numpy().__index__())
+
+    def __round__(self, digits: int = 0) -> Any:
+        return round(float(self), digits) if digits else round(float(self))
 
     def __len__(self) -> int:
-        if not self.shape.ndims:
+        dims = self._dims
+        if not dims:
             raise TypeError("Scalar tensor has no `len()`")
-        return int(self.shape[0])
+        return int(dims[0])
 
     def __iter__(self) -> Iterator[Tensor]:
-        if not self.shape.ndims:
+        if not self._dims:
             raise TypeError("Cannot iterate over a scalar tensor.")
         return (self[i] for i in range(len(self)))  # type: ignore[index]
 
     def __format__(self, spec: str) -> str:
-        return format(self.numpy(), spec)
+        return format(np.asarray(self._array()), spec) if self._dims else format(
+            self._array().item(), spec
+        )  # fmt: skip
+
+    def __reduce__(self) -> Any:
+        return _unpickled, (self.numpy(), self.dtype.name)
+
+    def __copy__(self) -> EagerTensor:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> EagerTensor:
+        held = self._held
+        clone = held.clone() if hasattr(held, "clone") else copy.deepcopy(held, memo)
+        return EagerTensor(clone, self.dtype)
+
+    # ---- what is shown
+
+    def _text(self, show: Any) -> str:
+        if self.dtype in HANDLES:
+            return "<unprintable>"
+        with np.printoptions(legacy="1.25"):
+            text: str = show(self._numpy())
+        return f"\n{text}" if "\n" in text and show is repr else text
 
     def __str__(self) -> str:
-        return f"tf.Tensor({self.numpy()}, shape={self.shape}, dtype={self.dtype.name})"
+        return f"tf.Tensor({self._text(str)}, shape={self.shape}, dtype={self.dtype.name})"
 
     def __repr__(self) -> str:
         return (
-            f"<tf.Tensor: id={self.op._id}, shape={self.shape}, dtype={self.dtype.name}, "
-            f"numpy={self.numpy()!r}>"
+            f"<tf.Tensor: id={self._id}, shape={self.shape}, dtype={self.dtype.name}, "
+            f"numpy={self._text(repr)}>"
         )
 
     @property
     def ndim(self) -> int:
         """How many dimensions it has."""
-        return len(self.shape)
+        return len(self._dims)
 
     @property
     def device(self) -> str:
-        return "/job:localhost/replica:0/task:0/device:CPU:0"
+        """The name of the device that holds the value."""
+        kind = getattr(getattr(self._held, "device", None), "type", "cpu")
+        index = getattr(getattr(self._held, "device", None), "index", None) or 0
+        return f"/job:localhost/replica:0/task:0/device:{_KINDS.get(kind, 'GPU')}:{index}"
+
+    backing_device = device
+
+    def cpu(self) -> EagerTensor:
+        """The same value in the memory of the host."""
+        held = self._held
+        return EagerTensor(held.cpu() if hasattr(held, "cpu") else held, self.dtype)
+
+    def gpu(self, gpu_index: int = 0) -> EagerTensor:
+        """The same value in the memory of a GPU.
+
+        Raises:
+          RuntimeError: if there is none.
+        """
+        import torch
+
+        if gpu_index >= torch.cuda.device_count():
+            raise RuntimeError(
+                f"Error copying tensor to device: /job:localhost/replica:0/task:0/device:GPU:"
+                f"{gpu_index}. /job:localhost/replica:0/task:0/device:GPU:{gpu_index} unknown "
+                "device."
+            )
+        return EagerTensor(self._held.to(f"cuda:{gpu_index}"), self.dtype)
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
         """Refused: there is no session.
@@ -77,3 +210,12 @@ class EagerTensor(Tensor):
             "eval is not supported when eager execution is enabled, is .numpy() what you're "
             "looking for?"
         )
+
+
+_KINDS = {"cpu": "CPU"}
+
+
+def _unpickled(value: Any, dtype: str) -> Any:
+    from stillflow.graph.conversion import convert_to_tensor
+
+    return convert_to_tensor(value, dtype=dtypes.as_dtype(dtype))

@@ -1,108 +1,225 @@
-"""Operations that run when they are called, as in the functions of `tf.py_function`.
+"""Operations that run when they are called.
 
-While an `ImmediateGraph` is the default graph, each operation is added to it as to any graph, with
-the same checks and conversions, and runs at once: its outputs are `EagerTensor`s, which hold their
-values. The graph forgets it then, so that values last as long as their tensors. Tapes record as
-they always do: what ran can be differentiated.
+While the `ImmediateGraph` is the default graph, calling an op's card converts the arguments, finds
+the kernel for their types and shapes (`eager/calls.py`) and runs it; its results are `EagerTensor`s,
+which hold their values. Nothing is kept but kernels: values last as long as their tensors, and
+variables as long as their handles. Tapes record what they watch: it can be differentiated.
 """
 
 from __future__ import annotations
 
 import contextlib
+import random
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 
-from stillflow import errors
+from stillflow.eager.arguments import converted, resolve
+from stillflow.eager.calls import Call, as_eager_error, frozen
 from stillflow.eager.eager_tensor import EagerTensor
-from stillflow.graph import dtypes, tapes
-from stillflow.graph.card import Card, get
+from stillflow.graph import tapes
+from stillflow.graph.build import result_structure
+from stillflow.graph.card import Card
+from stillflow.graph.dtypes import DType
 from stillflow.graph.eager_mode import EagerContext
-from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.exits import at_work
-from stillflow.runtime.facts import Facts, to_array
-from stillflow.runtime.failures import as_op_error
-from stillflow.runtime.inline import is_call
-from stillflow.runtime.plan import make_plan
+from stillflow.runtime.denormals import flushed
 from stillflow.runtime.resources import Resources
-from stillflow.runtime.tokens import argument, kernel_function, read_state
 from stillflow.runtime.values import from_array
 
-_HANDLES = (dtypes.resource, dtypes.variant)
+_MAXINT32 = 2**31 - 1
+_InferenceMode = torch._C._InferenceMode
+
+
+class EagerOperation(Operation):
+    """What ran, for the gradient of it and for those that look at its attributes."""
+
+    _control_inputs: Any = ()
+    _values = None
+    _varies = False
+    _control_flow_context = None
+    _original_op = None
+    _device = ""
+    _frames: Any = ()
+    _id = 0
+
+    def __init__(
+        self,
+        card: Card,
+        graph: Any,
+        attrs: dict[str, Any],
+        inputs: Sequence[Tensor],
+        outputs: Sequence[Tensor],
+    ) -> None:
+        self.card, self.graph, self.attrs = card, graph, attrs
+        self.type = self.name = card.name
+        self._inputs, self._outputs = list(inputs), list(outputs)
 
 
 class ImmediateGraph(EagerContext):
-    """Runs each operation that is added to it, and keeps nothing but the state of variables."""
+    """Runs each operation that is called, and keeps nothing but kernels."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._state = Resources(lambda op: "cpu", from_array)
+        self.switch_to_thread_local()
+        self.state = Resources(lambda op: "cpu", from_array)
+        self._calls: dict[Any, Call] = {}
+        self._drawn = random.Random()
 
-    def tensor(self, value: Any, dtype: Any) -> Tensor:
+    # ---- seeds
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of operations that have none of their own."""
+        return self._seed
+
+    @seed.setter
+    def seed(self, seed: int | None) -> None:
+        self._seed = seed
+        self._drawn = random.Random(seed)
+        self._calls.clear()  # and with them the streams of random operations
+        self.state.forget("op state", "")
+
+    def next_op_seed(self) -> int:
+        """The seed of an operation that has none: the next number of the context's own."""
+        return self._drawn.randint(0, _MAXINT32)
+
+    # ---- values
+
+    def constant(self, array: Any, dtype: DType) -> EagerTensor:
+        """A tensor of an array, which nobody else changes."""
+        if not isinstance(array, torch.Tensor) and 0 in array.strides:
+            array = array.copy()
+        return EagerTensor(from_array(array), dtype)
+
+    def tensor(self, value: Any, dtype: DType) -> EagerTensor:
         """A tensor for a run-time value."""
-        card = get("Placeholder")
-        attrs = {"dtype": dtype, "shape": TensorShape(None)}
-        op = Graph.add_op(self, card, [], attrs, [dtype], self.unique_name("input"))
-        self._settle(op, [value])
-        return op._outputs[0]
+        return EagerTensor(value, dtype)
 
     def control_dependencies(self, control_inputs: Any) -> Any:
         """Nothing to wait for: whatever was called has run."""
-        del control_inputs
+        for item in control_inputs or ():
+            if callable(item) and not isinstance(item, Tensor):
+                item()
         return contextlib.nullcontext()
 
-    def add_op(self, card: Card, *args: Any, **kwargs: Any) -> Operation:
-        """Adds an operation, runs it, and takes it out again.
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Any:
+        """Nothing to place: values are where they are."""
+        del op, ignore_existing
+        return contextlib.nullcontext()
+
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        """`name` under the current scope; names need not be unique here."""
+        del mark_as_used
+        return f"{self._name_stack}/{name}" if self._name_stack else name
+
+    # ---- operations
+
+    def call(
+        self, card: Card, inputs: Sequence[Any], attrs: dict[str, Any], name: str | None
+    ) -> Any:
+        """Runs an op.
+
+        Args:
+          card: the op.
+          inputs: one value per input argument of the signature; a list for list arguments.
+          attrs: attributes by name.
+          name: what an error calls the operation.
 
         Raises:
           tf.errors.OpError: if it is refused or fails.
         """
+        lengths: Any = None
+        for value in inputs:
+            if type(value) is not EagerTensor:
+                inputs, lengths = converted(card, inputs, attrs)
+                break
         try:
-            op = Graph.add_op(self, card, *args, **kwargs)
-        except ValueError as error:
-            raise errors.InvalidArgumentError(None, None, f"{error} [Op:{card.name}]") from error
-        with at_work, torch.inference_mode():
-            self._settle(op, self._run(op))
-        return op
+            key = (card, lengths, *attrs.items(), *[tensor.dtype for tensor in inputs])
+            call = self._calls.get(key)
+        except TypeError:  # a list, say
+            key = (card, lengths, frozen(list(attrs.items())), *[t.dtype for t in inputs])
+            call = self._calls.get(key)
+        if call is None:
+            call = self._calls[key] = resolve(card, inputs, lengths, attrs)
+        outputs = self.run(call, inputs, name)
+        if len(outputs) == 1 and card.gives_one:
+            return outputs[0]
+        return result_structure(card, call.attrs, outputs, None)
 
-    def _run(self, op: Operation) -> list[Any]:
-        inputs = [held_by(tensor) for tensor in op._inputs]
-        if is_call(op):
-            feeds = {tensor: tensor._dims for tensor in op._inputs}
-            return make_plan(self._state, [], [op], feeds, raw=op._outputs, own=True)(*inputs)
-        if op.type == "ReadVariableOp":
-            return [read_state(op, inputs[0])]
-        facts = Facts(self._state, {})
-        for tensor, value in zip(op._inputs, inputs, strict=True):
-            (facts.handles if _is_handle(tensor) else facts.values)[tensor] = value
-        try:
-            given = [argument(op, index, value) for index, value in enumerate(inputs)]
-            result = kernel_function(op, facts)(*given)
-        except Exception as error:
-            raised = as_op_error(error, op)
-            if raised is error:
-                raise
-            raise raised from error
-        if len(op._outputs) == 1:
-            return [result]
-        return list(result) if op._outputs else []
+    def run(self, call: Call, tensors: Sequence[Any], name: str | None = None) -> list[EagerTensor]:
+        """Runs a call on tensors; gives its outputs, and shows them to the tapes.
 
-    def _settle(self, op: Operation, values: list[Any]) -> None:
-        """Gives the outputs of an operation that ran their values, and forgets it."""
-        op._values = []
-        for tensor, value in zip(op._outputs, values, strict=True):
-            tensor.__class__ = EagerTensor
-            tensor._held = value  # type: ignore[attr-defined]
-            if _is_handle(tensor):
-                op._values.append(None)
-            else:
-                tensor._dims = tuple(value.shape)
-                op._values.append(to_array(value))
-        self._remove([op])
-        if not tapes.active.tapes and not any(_is_handle(tensor) for tensor in op._inputs):
-            op._inputs = []  # nobody asks how the value came about
+        Raises:
+          tf.errors.OpError: if it is refused or fails.
+        """
+        with at_work, flushed, _InferenceMode(True):
+            try:
+                values, data = self._compute(call, tensors)
+            except Exception as error:
+                raise as_eager_error(error, call.card.name, name) from None
+        types = call.output_types
+        if len(types) == 1:
+            outputs = [EagerTensor(values, types[0])]
+        else:
+            made = values if types else ()
+            outputs = [EagerTensor(v, t) for v, t in zip(made, types, strict=True)]
+        if data is not None:
+            for tensor, (dims, dtype) in zip(outputs, data, strict=True):
+                tensor._handle_dims, tensor._handle_dtype = dims, dtype
+        for tape in tapes.active.tapes:
+            if tape.should_record(tensors):
+                op = EagerOperation(call.card, self, call.attrs, tensors, outputs)
+                tapes.record_operation(op)
+                break
+        return outputs
+
+    def _compute(self, call: Call, tensors: Sequence[EagerTensor]) -> Any:
+        held = [tensor._held for tensor in tensors]
+        function, data = call.kernel(self, self.state, tensors, held)
+        card = call.card
+        for index in card.writes:
+            unshare(held[index])
+        for index in card.keeps:
+            held[index] = _alias(held[index])
+        return function(*held), data
+
+    def add_op(
+        self,
+        card: Card,
+        inputs: list[Any],
+        attrs: dict[str, Any],
+        output_types: list[DType],
+        name: str,
+        device: bool = True,
+    ) -> Operation:
+        """Runs an operation whose attributes are already checked."""
+        del device
+        for tensor in inputs:
+            held_by(tensor)
+        call = Call(card, attrs, output_types)
+        outputs = self.run(call, inputs, name)
+        return EagerOperation(card, self, attrs, inputs, outputs)
+
+
+def _alias(value: Any) -> Any:
+    return value.detach() if isinstance(value, torch.Tensor) else value
+
+
+# What counts the owners of memory while one tensor of Python's has it.
+_OWNERS = 2
+
+
+def unshare(handle: Any) -> None:
+    """Gives a variable that is about to change memory of its own, if others have it too."""
+    value = getattr(handle, "value", None)
+    if not isinstance(value, torch.Tensor):
+        return
+    owners = torch._C._storage_Use_Count(value.untyped_storage()._cdata)
+    if owners > _OWNERS or not value.is_contiguous():
+        handle.value = value.clone(memory_format=torch.contiguous_format)
 
 
 def held_by(tensor: Any) -> Any:
@@ -118,5 +235,26 @@ def held_by(tensor: Any) -> Any:
     return tensor._held
 
 
-def _is_handle(tensor: Tensor) -> bool:
-    return tensor.dtype in _HANDLES or tensor.dtype._is_ref_dtype
+_the_context: ImmediateGraph | None = None
+
+
+def context() -> ImmediateGraph:
+    """The one context of operations that run when they are called."""
+    global _the_context
+    if _the_context is None:
+        _the_context = ImmediateGraph()
+    return _the_context
+
+
+def forget_context() -> None:
+    """Lets the next use of eager execution begin anew, with its seeds and its state."""
+    global _the_context
+    _the_context = None
+
+
+@contextlib.contextmanager
+def at_once() -> Iterator[ImmediateGraph]:
+    """A context in which operations run when they are called."""
+    graph = context()
+    with graph.as_default():
+        yield graph

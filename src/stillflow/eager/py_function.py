@@ -43,9 +43,9 @@ class _EagerFunction:
 
     def run(self, inputs: Sequence[Any], types: Sequence[DType]) -> tuple[list[Any], list[Any]]:
         """Calls it on run-time values of these types; gives the results and their types."""
-        from stillflow.eager.immediate import ImmediateGraph, held_by
+        from stillflow.eager.immediate import context, held_by
 
-        graph = ImmediateGraph()
+        graph = context()
         outputs = call_python(self._call, (graph, [_owned(value) for value in inputs], types))
         return [_owned(held_by(t)) for t in outputs], [t.dtype for t in outputs]
 

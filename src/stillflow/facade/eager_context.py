@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from typing import Any
 
 from stillflow.graph.eager_mode import (
@@ -13,6 +11,7 @@ from stillflow.graph.eager_mode import (
     DEVICE_PLACEMENT_SILENT_FOR_INT32,
     DEVICE_PLACEMENT_WARN,
     SYNC,
+    eager_mode,
     executing_eagerly,
     graph_mode,
 )
@@ -24,17 +23,6 @@ __all__ = [
 ]  # fmt: skip
 
 GRAPH_MODE, EAGER_MODE = 0, 1
-
-
-@contextlib.contextmanager
-def eager_mode() -> Iterator[None]:
-    """Run operations when they are called, within the context."""
-    from stillflow.eager.immediate import ImmediateGraph
-    from stillflow.graph.graph import get_default_graph
-
-    now = get_default_graph()
-    with (now if isinstance(now, ImmediateGraph) else ImmediateGraph()).as_default():
-        yield
 
 
 in_eager_mode = executing_eagerly

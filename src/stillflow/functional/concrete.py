@@ -100,8 +100,9 @@ class ConcreteFunction:
             self.library_function.definition.attr[key].CopyFrom(value)
         self._gradient_name = f"PartitionedCall-{uid()}"
         _register(self._gradient_name, self._gradient)
+        self._immediate: Any = None  # what runs it where operations run when they are called
         # By how many results a call has when it is differentiated.
-        self._backward: dict[int, _Backward] = {}
+        self._backward: dict[int, Backward] = {}
 
     @property
     def name(self) -> str:
@@ -141,6 +142,8 @@ class ConcreteFunction:
     @property
     def variables(self) -> list[Any]:
         """The variables of the graph outside that the body uses."""
+        if self.graph.outer_graph.runs_at_once:
+            return list(self.graph.watched_variables)
         handles = set(self.captured_inputs)
         every = [
             item
@@ -200,12 +203,31 @@ class ConcreteFunction:
 
     def call_flat(self, values: Sequence[Any]) -> Any:
         """Adds a call with the flat list of the arguments that are tensors."""
-        graph = get_default_graph()
         inputs = [
             convert_to_tensor(value, dtype=inner.dtype)
             for value, inner in zip(values, self.graph.arguments, strict=True)
         ]
-        return self._structured(self.add_call(graph, [*inputs, *self.captured_inputs]))
+        inputs += self.captured_inputs
+        graph = get_default_graph()
+        if graph.runs_at_once:
+            return self._structured(self._run(inputs), None)
+        op = self.add_call(graph, inputs)
+        return self._structured(op._outputs, op)
+
+    def outputs_for(self, inputs: Sequence[Tensor]) -> list[Tensor]:
+        """The results of a call that is given all that the body takes."""
+        graph = get_default_graph()
+        if graph.runs_at_once:
+            return self._run(inputs)
+        return self.add_call(graph, inputs)._outputs
+
+    def _run(self, inputs: Sequence[Tensor]) -> list[Tensor]:
+        """Runs it where operations run when they are called."""
+        if self._immediate is None:
+            from stillflow.functional.immediate_calls import ImmediateCalls
+
+            self._immediate = ImmediateCalls(self.name, self.graph)
+        return self._immediate(inputs)
 
     def add_call(self, graph: Graph, inputs: Sequence[Tensor]) -> Operation:
         """Adds the operation, which takes all that the body takes."""
@@ -226,10 +248,10 @@ class ConcreteFunction:
             copy_handle_data(inner, outer)
         return op
 
-    def _structured(self, op: Operation) -> Any:
+    def _structured(self, results: Sequence[Tensor], op: Operation | None) -> Any:
         if self.structured_outputs is None:
             return op
-        outputs = iter(op._outputs)
+        outputs = iter(results)
         flat = nest.flatten(self.structured_outputs, expand_composites=True)
         values = [None if item is None else next(outputs) for item in flat]
         return nest.pack_sequence_as(self.structured_outputs, values, expand_composites=True)
@@ -244,7 +266,7 @@ class ConcreteFunction:
             return symbolic(op, self.name, grads)
         count = len(op._outputs)
         if count not in self._backward:
-            self._backward[count] = _Backward(self.graph, self._results(count))
+            self._backward[count] = Backward(self.graph, self._results(count))
         return self._backward[count].apply(op, grads)
 
     def _results(self, count: int) -> list[Tensor]:
@@ -255,7 +277,7 @@ class ConcreteFunction:
         return found
 
 
-class _Backward:
+class Backward:
     """The function that computes a function's gradient from its intermediate values."""
 
     def __init__(self, body: TracedGraph, results: list[Tensor]) -> None:
@@ -281,7 +303,7 @@ class _Backward:
         graph.structured_outputs = graph.outputs
         self.backward = ConcreteFunction(graph)
         self.passed = graph.captured_inputs
-        forward = _Extended(body, [*results, *self.passed])
+        forward = Extended(body, [*results, *self.passed])
         self.forward = define(forward, f"__forward_{name}_{uid()}")  # type: ignore[arg-type]
         self._name_each_other()
 
@@ -299,11 +321,11 @@ class _Backward:
             add_outputs(op, self.passed)
         given = [grads[i] for i in self.trainable]
         passed = op._outputs[self.count : self.count + len(self.passed)]
-        results = iter(self.backward.add_call(get_default_graph(), [*given, *passed])._outputs)
+        results = iter(self.backward.outputs_for([*given, *passed]))
         return [next(results) if wanted else None for wanted in self.wanted]
 
 
-class _Extended:
+class Extended:
     """A body that gives its intermediate values too."""
 
     def __init__(self, body: FuncGraph, outputs: list[Tensor]) -> None:

@@ -13,7 +13,7 @@ from stillflow import nest
 from stillflow.functional.concrete import ConcreteFunction, trace_function
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
-from stillflow.graph.graph import get_default_graph
+from stillflow.graph.graph import get_default_graph, initial_graph
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.util import tf_inspect
@@ -149,7 +149,8 @@ class Function:
     # ---- tracing
 
     def _function_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction:
-        graph = get_default_graph()
+        outside = initial_graph()
+        graph = outside if outside.runs_at_once else get_default_graph()
         known = self._concrete.setdefault(graph, {})
         traced = args if self.input_signature is None else self.input_signature
         key = (_key(traced), _key(_ordered(kwargs)))

@@ -31,7 +31,7 @@ def graph_from_inputs(op_inputs: Any, graph: Graph | None = None) -> Graph:
     first: Any = None
     for item in op_inputs:
         item = item._as_graph_element() if hasattr(item, "_as_graph_element") else item
-        if not isinstance(item, (Tensor, Operation)):
+        if not isinstance(item, (Tensor, Operation)) or getattr(item, "holds_value", False):
             continue
         if found is None:
             found, first = item.graph, item
@@ -65,6 +65,7 @@ class name_scope:  # noqa: N801 - the public name
         self._name = default_name if name is None else name
         self._given, self._default_name, self._values = name, default_name, values
         self._stack = contextlib.ExitStack()
+        self._left: Any = None  # the eager context and its scope before
 
     @property
     def name(self) -> Any:
@@ -79,6 +80,10 @@ class name_scope:  # noqa: N801 - the public name
         graph = get_default_graph()
         if self._values:
             graph = graph_from_inputs(self._values)
+        if graph.runs_at_once:
+            self._left = graph, graph._name_stack
+            graph._name_stack, scope = graph._enter_name_scope(self._name)
+            return scope
         try:
             if graph is not get_default_graph():
                 self._stack.enter_context(graph.as_default())
@@ -88,6 +93,9 @@ class name_scope:  # noqa: N801 - the public name
             raise
 
     def __exit__(self, *details: Any) -> None:
+        if self._left is not None:
+            graph, graph._name_stack = self._left
+            return
         self._stack.__exit__(*details)
 
 

@@ -35,6 +35,8 @@ def apply(card: Card, inputs: Sequence[Any], attrs: dict[str, Any], name: str | 
       ValueError: if shapes or attribute values are refused.
     """
     graph = graph_of(inputs)
+    if graph.runs_at_once:
+        return graph.call(card, inputs, attrs, name)  # type: ignore[attr-defined]
     signature = card.signature
     if len(inputs) != len(signature.inputs):
         raise TypeError(
@@ -56,7 +58,7 @@ def apply(card: Card, inputs: Sequence[Any], attrs: dict[str, Any], name: str | 
         tensors: list[Tensor] = []
         for arg, value in zip(signature.inputs, inputs, strict=True):
             tensors.extend(_convert(card, arg, value, known))
-        _check_attrs(card, known)
+        check_attrs(card, known)
         types = output_types(card, known)
         with _with_references(graph, signature, tensors):
             op = graph.add_op(card, tensors, known, types, scope[:-1])
@@ -125,7 +127,7 @@ def _check_same_graph(values: Sequence[Any], first: Tensor) -> Graph:
     """Inputs from a graph that is not the default one: all right if all come from it."""
     for value in values:
         for item in value if isinstance(value, (list, tuple)) else (value,):
-            if isinstance(item, Tensor) and item.graph is not first.graph:
+            if isinstance(item, Tensor) and item.home not in (None, first.graph):
                 raise ValueError(f"{item} must be from the same graph as {first}.")
     return first.graph
 
@@ -137,7 +139,7 @@ def _convert(card: Card, arg: Arg, value: Any, known: dict[str, Any]) -> list[Te
             tensor = value
         else:
             tensor = _convert_one(card, arg, value, known)
-        _record_type(card, arg, tensor, known)
+        record_type(card, arg, tensor, known)
         return [tensor]
     if not isinstance(value, (list, tuple)):
         raise TypeError(
@@ -147,7 +149,7 @@ def _convert(card: Card, arg: Arg, value: Any, known: dict[str, Any]) -> list[Te
     if arg.number_attr is not None:
         _record_number(card, arg, len(tensors), known)
         for tensor in tensors:
-            _record_type(card, arg, tensor, known)
+            record_type(card, arg, tensor, known)
         return tensors
     assert arg.type_list_attr is not None
     types = [tensor.dtype.base_dtype for tensor in tensors]
@@ -247,7 +249,7 @@ def _list_mismatch(card: Card, arg: Arg, values: list[Any], known: dict[str, Any
     return f"{prefix} [{types}] that don't all match."
 
 
-def _record_type(card: Card, arg: Arg, tensor: Tensor, known: dict[str, Any]) -> None:
+def record_type(card: Card, arg: Arg, tensor: Tensor, known: dict[str, Any]) -> None:
     dtype = tensor.dtype
     base = dtype.base_dtype
     if arg.is_ref and not dtype._is_ref_dtype:
@@ -294,7 +296,7 @@ def _record_number(card: Card, arg: Arg, number: int, known: dict[str, Any]) -> 
         )
 
 
-def _check_attrs(card: Card, known: dict[str, Any]) -> None:
+def check_attrs(card: Card, known: dict[str, Any]) -> None:
     """Fills in defaults and refuses what is missing, unknown or not allowed."""
     declared = card.signature.attrs
     for name, attr in declared.items():
@@ -337,11 +339,11 @@ def complete_attrs(card: Card, attrs: dict[str, Any], inputs: Sequence[Tensor]) 
             )
         for tensor in inputs[position : position + count]:
             if arg.type_list_attr is None:
-                _record_type(card, arg, tensor, attrs)
+                record_type(card, arg, tensor, attrs)
         position += count
     if position != len(inputs):
         raise ValueError(f"op {card.name} takes {position} inputs, not {len(inputs)}")
-    _check_attrs(card, attrs)
+    check_attrs(card, attrs)
 
 
 def output_types(card: Card, attrs: dict[str, Any]) -> list[DType]:
@@ -374,24 +376,29 @@ def _result_type(name: str, fields: tuple[str, ...]) -> Any:
 
 def results(op: Operation) -> Any:
     """What calling a card gives: a tensor, a list, a named tuple of those, or the operation."""
-    args = op.card.signature.outputs
+    return result_structure(op.card, op.attrs, op._outputs, op)
+
+
+def result_structure(card: Card, attrs: dict[str, Any], outputs: list[Any], nothing: Any) -> Any:
+    """An op's outputs as calling its card gives them; `nothing` where there are none."""
+    args = card.signature.outputs
     if not args:
-        return op
-    if len(args) == 1 and not args[0].is_list:
-        return op._outputs[0]
+        return nothing
+    if card.gives_one:
+        return outputs[0]
     parts: list[Any] = []
     position = 0
     for arg in args:
         if not arg.is_list:
-            parts.append(op._outputs[position])
+            parts.append(outputs[position])
             position += 1
             continue
-        count = arg_length(op.card.signature, arg, op.attrs)
-        parts.append(op._outputs[position : position + count])
+        count = arg_length(card.signature, arg, attrs)
+        parts.append(outputs[position : position + count])
         position += count
     if len(args) == 1:
-        return parts[0] if parts[0] else op
-    return _result_type(op.type, tuple(arg.name for arg in args))(*parts)
+        return parts[0] if parts[0] else nothing
+    return _result_type(card.name, tuple(arg.name for arg in args))(*parts)
 
 
 def arg_length(signature: Signature, arg: Arg, attrs: dict[str, Any]) -> int:

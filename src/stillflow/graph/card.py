@@ -100,6 +100,12 @@ class Card:
         args = (*self.signature.inputs, *self.signature.outputs)
         return self.effect == "pure" and not any(arg.is_ref for arg in args)
 
+    @cached_property
+    def gives_one(self) -> bool:
+        """Whether calling it gives a single tensor."""
+        outputs = self.signature.outputs
+        return len(outputs) == 1 and not outputs[0].is_list
+
     def _attach(self, slot: str, part: Part) -> Part:
         if getattr(self, slot) is not None:
             raise ValueError(f"op {self.name} already has a {slot.removesuffix('_part')}")

@@ -24,6 +24,9 @@ MAX_ELEMENTS = 4096
 
 def constant_value(tensor: Tensor) -> np.ndarray | None:
     """The value of `tensor` if constants and static shapes determine it, else None."""
+    if tensor.holds_value:
+        found: np.ndarray | None = tensor._array()  # type: ignore[attr-defined]
+        return found
     values = tensor.op._values
     return None if values is None else values[tensor.value_index]
 
@@ -79,7 +82,7 @@ class KnownOutside(Known):
 
 def _outside(tensor: Tensor) -> Tensor:
     """What a tensor is outside of the functions that captured it."""
-    while getattr(tensor.graph, "is_legacy", True) is False:
+    while not tensor.holds_value and getattr(tensor.graph, "is_legacy", True) is False:
         source: Tensor = tensor.graph.source_of(tensor)  # type: ignore[attr-defined]
         if source is tensor:
             break
@@ -100,9 +103,10 @@ def partial_shape(tensor: Tensor, known: Any = Known) -> Dims:
     length = known.dims(tensor)
     if length is not None and len(length) > 1:
         raise ValueError(f"Shape must be rank 1 but is rank {len(length)}")
+    if tensor.holds_value:
+        return as_dims(constant_value(tensor))
     source = tensor.op
-    # An operation that ran at once has forgotten its inputs, but knows its value.
-    kind = "" if tensor in known.fed or not source._inputs else source.type
+    kind = "" if tensor in known.fed else source.type
     # Parts are read as far as the graph knows them, even where they could be computed: as TF does.
     if kind == "Shape":
         return known.dims(source._inputs[0])

@@ -190,6 +190,8 @@ def constant_from_array(graph: Graph, array: Any, dtype: Any, name: str) -> Tens
     if dtype is None:
         dtype = dtypes.string if array.dtype == object else dtypes.as_dtype(array.dtype)
     dtype = dtypes.as_dtype(dtype).base_dtype
+    if graph.runs_at_once:
+        return graph.constant(array, dtype)  # type: ignore[attr-defined, no-any-return]
     if isinstance(name, bytes):
         name = name.decode()
     full = name[:-1] if name.endswith("/") else graph.unique_name(name)

@@ -1,17 +1,16 @@
 """The switch between graphs and eager execution.
 
-Stillflow has no eager execution but in the functions of `tf.py_function` (`eager/immediate.py`). A
-program may nevertheless ask for it and then build its graphs explicitly, as TF programs do; only an
-operation called where it would run at once is refused.
+`EagerContext` stands among the default graphs where operations run when they are called; what runs
+them is above this layer (`eager/immediate.py`).
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 from collections.abc import Iterator
 from typing import Any
 
-from stillflow import errors
 from stillflow.graph import graph as graphs
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph
@@ -22,39 +21,32 @@ SYNC, ASYNC = 0, 1
 
 
 class EagerContext(Graph):
-    """Stands among the default graphs where operations would run at once."""
+    """Stands among the default graphs where operations run at once."""
 
-    def add_op(self, card: Any, *args: Any, **kwargs: Any) -> Any:
-        """Refuses the operation.
+    runs_at_once = True
 
-        Raises:
-          UnimplementedError: always.
-        """
-        raise errors.UnimplementedError(
-            None,
-            None,
-            f"The operation {card.name} would run eagerly: Stillflow builds graphs and runs them "
-            "in sessions; it has no eager execution. Build it inside `with tf.Graph().as_default()`"
-            ", or leave out tf.enable_eager_execution().",
-        )
+
+def _context() -> Any:
+    """The one context in which operations run when they are called."""
+    return importlib.import_module("stillflow.eager.immediate").context()
 
 
 @export("executing_eagerly")
 def executing_eagerly() -> bool:
     """Whether operations called now would run at once, outside of any graph."""
-    return isinstance(graphs.get_default_graph(), EagerContext)
+    return graphs.get_default_graph().runs_at_once
 
 
 def executing_eagerly_outside_functions() -> bool:
     """Whether operations called outside of the functions being built would run at once."""
-    return isinstance(graphs.initial_graph(), EagerContext)
+    return graphs.initial_graph().runs_at_once
 
 
-@export("enable_eager_execution")
+@export("enable_eager_execution", "contrib.eager.enable_eager_execution")
 def enable_eager_execution(
     config: Any = None, device_policy: Any = None, execution_mode: Any = None
 ) -> None:
-    """Makes graphs something to be asked for; operations outside of them are then refused.
+    """Makes operations outside of graphs and functions run when they are called.
 
     Args:
       config: a `ConfigProto`.
@@ -71,25 +63,26 @@ def enable_eager_execution(
         raise ValueError(
             "execution_mode must be one of None, tf.contrib.eager.SYNC, tf.contrib.eager.ASYNC"
         )
-    if graphs.make_global_graph is EagerContext:
+    if graphs.make_global_graph is _context:
         return
     if graphs.has_global_graph():
         raise ValueError("tf.enable_eager_execution must be called at program startup.")
-    graphs.make_global_graph = EagerContext
+    graphs.make_global_graph = _context
 
 
 @export("disable_eager_execution")
 def disable_eager_execution() -> None:
     """Makes a graph the default again, as it is from the start."""
-    if graphs.make_global_graph is EagerContext:
+    if graphs.make_global_graph is _context:
         graphs.make_global_graph = Graph
+        importlib.import_module("stillflow.eager.immediate").forget_context()
         graphs.forget_global_graph()
 
 
 @contextlib.contextmanager
 def eager_mode() -> Iterator[None]:
-    """A context in which operations would run at once, and are refused."""
-    with EagerContext().as_default():
+    """A context in which operations run when they are called."""
+    with _context().as_default():
         yield
 
 

@@ -30,6 +30,8 @@ _OF_SHAPES = frozenset(("Shape", "ShapeN", "Size", "Rank"))
 
 def evaluated(tensor: Tensor) -> np.ndarray | None:
     """The value of `tensor` if it depends on constants and static shapes alone, else None."""
+    if tensor.holds_value:
+        return constant_value(tensor)
     op = tensor.op
     if op.type in _ENTERS:  # TF reads what enters a loop, but nothing computed from it inside
         return evaluated(op._inputs[0])
@@ -109,6 +111,8 @@ def _unsettled_inputs(op: Operation, visited: set[Operation]) -> list[Operation]
     """The inputs that have to be looked at first; None if one of them is not known."""
     waiting = []
     for tensor in op._inputs:
+        if tensor.holds_value:
+            continue
         source = tensor.op
         if source._varies:
             op._varies = op.type not in _OF_SHAPES  # a static shape may become known

@@ -18,7 +18,8 @@ from typing import Any
 from stillflow import nest
 from stillflow.errors import InaccessibleTensorError
 from stillflow.graph.card import Card, find
-from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.constant_value import constant_value
+from stillflow.graph.conversion import constant_from_array, convert_to_tensor
 from stillflow.graph.dtypes import DType, as_dtype
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.operation import Operation, Tensor
@@ -138,7 +139,7 @@ class FuncGraph(Graph):
         return inner
 
     def _check_accessible(self, tensor: Tensor) -> None:
-        inner: Graph | None = tensor.graph
+        inner = tensor.home
         while isinstance(inner, FuncGraph):
             if inner is self:
                 raise InaccessibleTensorError(
@@ -166,7 +167,7 @@ class FuncGraph(Graph):
         device: bool = True,
     ) -> Operation:
         """Adds an operation; inputs from other graphs are captured."""
-        inputs = [t if t.op.graph is self else self.capture(t) for t in inputs]
+        inputs = [t if t.home is self else self.capture(t) for t in inputs]
         return super().add_op(card, inputs, attrs, output_types, name, device)
 
     def _placeholder(self, dtype: DType, shape: TensorShape, name: str | None) -> Tensor:
@@ -184,6 +185,9 @@ class FuncGraph(Graph):
         Raises:
           ValueError: if it depends on a stateful operation or a placeholder.
         """
+        if tensor.holds_value:
+            with self.control_dependencies(None):
+                return constant_from_array(self, constant_value(tensor), tensor.dtype, "Const")
         op = tensor.op
         for stateful, kind in ((True, "stateful node"), (False, "placeholder")):
             refused = op._is_stateful and op not in self._stateful_allowed
@@ -236,7 +240,7 @@ def set_outputs(graph: FuncGraph, results: Any) -> None:
 
     def convert(value: Any) -> Any:
         tensor = convert_to_tensor(value)
-        return tensor if tensor.graph is graph else graph.capture(tensor)
+        return tensor if tensor.home is graph else graph.capture(tensor)
 
     if results is None:
         graph.structured_outputs, graph.outputs = None, []

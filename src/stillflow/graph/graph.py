@@ -30,6 +30,9 @@ PRODUCER, FUNCTION_CONSUMER = 134, 12
 class Graph(Scopes, Collections):
     """A TF1 program as data: what `Session` runs and `as_graph_def` writes."""
 
+    # Whether operations run when they are called, rather than being added.
+    runs_at_once = False
+
     def __init__(self) -> None:
         Scopes.__init__(self)
         Collections.__init__(self)
@@ -61,6 +64,10 @@ class Graph(Scopes, Collections):
 
     @property
     def _last_id(self) -> int:
+        return self._version
+
+    def next_op_seed(self) -> int:
+        """The seed of an operation that has none of its own, where the graph has one."""
         return self._version
 
     @property

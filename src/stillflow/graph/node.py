@@ -104,7 +104,7 @@ class Node:
         if index not in self.asked_shapes:
             self.asked_shapes.append(index)
         tensor = self.op._inputs[index]
-        if tensor.op.type not in _READ_IN_PARTS:
+        if tensor.holds_value or tensor.op.type not in _READ_IN_PARTS:
             value = self.value_now(tensor)
             if value is not None and value.ndim == 1:
                 return from_values(value.tolist())

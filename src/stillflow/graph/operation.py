@@ -67,6 +67,8 @@ class Tensor:
     __array_priority__ = 100
     OVERLOADABLE_OPERATORS: set[str] = set()
     _USE_EQUALITY = False  # looked at by programs; tensors of graphs are equal as objects
+    # Whether it holds its value, as do the tensors of operations that ran when they were called.
+    holds_value = False
     # What a resource handle points to: the variable's static shape and type.
     _handle_dims: tuple[int | None, ...] | None = None
     _handle_dtype: DType | None = None
@@ -97,6 +99,11 @@ class Tensor:
 
     @property
     def graph(self) -> Graph:
+        return self.op.graph
+
+    @property
+    def home(self) -> Graph | None:
+        """The graph that it is in; None for what holds its value, and is in none."""
         return self.op.graph
 
     @property

@@ -36,7 +36,7 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
         if op_seed is None:
             if hasattr(graph, "_seed_used"):
                 graph._seed_used = True
-            op_seed = graph._last_id
+            op_seed = graph.next_op_seed()
     seeds = graph_seed, op_seed % _MAXINT32
     return (0, _MAXINT32) if seeds == (0, 0) else seeds
 

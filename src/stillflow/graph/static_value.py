@@ -15,7 +15,6 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.constant_value import Known, constant_value, partial_shape
 from stillflow.graph.conversion import convert_to_tensor
-from stillflow.graph.eager_mode import EagerContext
 from stillflow.graph.export import export
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_like import is_tensor
@@ -37,14 +36,16 @@ def static_value(tensor: Any, partial: bool = False) -> Any:
     if not isinstance(tensor, Tensor):
         return None
     value = _value(tensor, partial)
-    if value is not None:
+    if value is not None and not tensor.holds_value:
         tensor.graph.prevent_feeding(tensor)
     return value
 
 
 def _value(tensor: Tensor, partial: bool) -> Any:
+    if tensor.holds_value:
+        return constant_value(tensor)
     op = tensor.op
-    if op.type in ("Const", "Shape", "Size", "Rank") or isinstance(op.graph, EagerContext):
+    if op.type in ("Const", "Shape", "Size", "Rank"):
         return constant_value(tensor)
     if op.type == "Pack":
         return _packed(op, partial)

@@ -98,7 +98,7 @@ class Tape:
 
 
 def _age(tensor: Tensor) -> int:
-    return tensor.op._id
+    return tensor._id if tensor.holds_value else tensor.op._id  # type: ignore[attr-defined]
 
 
 class _Active(threading.local):

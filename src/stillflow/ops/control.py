@@ -223,8 +223,8 @@ def _group_on(device: str, dependencies: Sequence[Any], name: str | None = None)
 
 
 @export("group")
-def group(*inputs: Any, **kwargs: Any) -> Operation:
-    """An operation that is done when all `inputs` are.
+def group(*inputs: Any, **kwargs: Any) -> Any:
+    """An operation that is done when all `inputs` are; None where these ran already.
 
     Args:
       *inputs: tensors and operations, or structures of such.
@@ -237,6 +237,8 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
     name = kwargs.pop("name", None)
     if kwargs:
         raise ValueError("Unknown keyword arguments: " + ", ".join(kwargs))
+    if executing_eagerly():
+        return None  # whatever was called has run
     with name_scope(name, "group_deps", inputs) as scope:
         if not inputs:
             return no_op(name=scope)  # type: ignore[no-any-return]

@@ -226,8 +226,8 @@ class Paths:
         return [self._source(tensor) for tensor in op._inputs]
 
     def _source(self, tensor: Tensor) -> Tensor:
-        while tensor not in self._ends and isinstance(tensor.graph, FuncGraph):
-            outside = tensor.graph.source_of(tensor)
+        while tensor not in self._ends and isinstance(tensor.home, FuncGraph):
+            outside = tensor.home.source_of(tensor)
             if outside is tensor:
                 break
             tensor = outside

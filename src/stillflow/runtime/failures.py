@@ -20,16 +20,22 @@ def as_op_error(error: BaseException, op: Operation | None) -> BaseException:
             return error
         kind_of_error: Any = type(error)
         return kind_of_error(op.node_def, op, error.message + where)
-    message = str(error).strip("\n") or type(error).__name__
-    kind: Any = errors.InvalidArgumentError
-    if isinstance(error, MemoryError) or "allocate" in message or "out of memory" in message:
-        kind = errors.ResourceExhaustedError
-        message = f"OOM when allocating a tensor: {message}"
-    elif isinstance(error, NotImplementedError) or "not implemented for" in message:
-        kind = errors.UnimplementedError
-    elif not isinstance(error, (RuntimeError, ValueError, IndexError, ArithmeticError)):
-        kind = errors.InternalError
+    kind, message = kind_and_message(error)
     return kind(op.node_def, op, message + where)
+
+
+def kind_and_message(error: BaseException) -> tuple[Any, str]:
+    """The class of `tf.errors` for what a kernel raised, and what it says."""
+    if isinstance(error, errors.OpError):
+        return type(error), error.message
+    message = str(error).strip("\n") or type(error).__name__
+    if isinstance(error, MemoryError) or "allocate" in message or "out of memory" in message:
+        return errors.ResourceExhaustedError, f"OOM when allocating a tensor: {message}"
+    if isinstance(error, NotImplementedError) or "not implemented for" in message:
+        return errors.UnimplementedError, message
+    if isinstance(error, (RuntimeError, ValueError, IndexError, ArithmeticError)):
+        return errors.InvalidArgumentError, message
+    return errors.InternalError, message
 
 
 def named_error(error: BaseException, ops: Mapping[int, Operation], filename: str) -> BaseException:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -87,14 +88,16 @@ def _users(ops: Sequence[Operation]) -> dict[Any, list[Any]]:
     return users
 
 
-def kernel_function(op: Operation, facts: Facts) -> Callable[..., Any]:
-    """An operation's kernel as a function of its inputs."""
+def kernel_function(
+    op: Operation, facts: Facts, node: PlanNode | None = None
+) -> Callable[..., Any]:
+    """An operation's kernel as a function of its inputs; `node` is what the card sees of it."""
     if op.type == "Const":
         value = facts.resources.from_array(op._values[0])  # type: ignore[index]
         return lambda: value
     if op.card.kernel_part is None:
         raise no_kernel(op)
-    made = op.card.kernel_part(PlanNode(op, facts))
+    made = op.card.kernel_part(PlanNode(op, facts) if node is None else node)
     if isinstance(made, Handle):
         return lambda: made.state
     function: Callable[..., Any]
@@ -111,6 +114,9 @@ def kernel_function(op: Operation, facts: Facts) -> Callable[..., Any]:
 
 
 def _bound(op: Operation, call: Call) -> Callable[..., Any]:
+    if call.function is not None and list(call.args) == op._inputs:
+        return partial(call.function, **call.kwargs) if call.kwargs else call.function
+
     def run(*inputs: Any) -> Any:
         given = dict(zip(op._inputs, inputs, strict=True))
         args = [given[a] if isinstance(a, Tensor) else a for a in call.args]

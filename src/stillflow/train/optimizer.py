@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow import nest
+from stillflow.eager.backprop import GradientTape
 from stillflow.graph import dtypes
 from stillflow.graph.api import get_collection, get_collection_ref, init_scope, name_scope
 from stillflow.graph.conversion import convert_to_tensor
@@ -21,6 +22,7 @@ from stillflow.ops.gradients import gradients
 from stillflow.ops.math.segment import unsorted_segment_sum
 from stillflow.ops.variables.resource import assign_add_variable_op
 from stillflow.train.processors import get_processor
+from stillflow.train.slot_creator import name_of
 from stillflow.train.slots import Slots
 from stillflow.variables.collections import trainable_variables
 from stillflow.variables.resource_variable import BaseResourceVariable
@@ -121,6 +123,11 @@ class Optimizer(Slots):
         """
         if callable(loss):
             return _gradients_of_function(loss, var_list, grad_loss)
+        if get_default_graph().runs_at_once:
+            raise RuntimeError(
+                "`loss` passed to Optimizer.compute_gradients should be a function when eager "
+                "execution is enabled."
+            )
         if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
             raise ValueError(
                 "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, "
@@ -187,13 +194,15 @@ class Optimizer(Slots):
             for grad, var, processor in processed:
                 if grad is None:
                     continue
-                with name_scope("update_" + var.op.name), graph.colocate_with(var):
+                with name_scope("update_" + name_of(var)), graph.colocate_with(var):
                     update_ops.append(processor.update_op(self, grad))
             if global_step is None:
                 apply_updates = self._finish(update_ops, scope)
             else:
                 with graph.control_dependencies([self._finish(update_ops, "update")]):
                     apply_updates = _increment(global_step, scope)
+        if graph.runs_at_once:
+            return apply_updates
         if isinstance(apply_updates, Tensor):
             apply_updates = apply_updates.op
         train_ops = get_collection_ref(GraphKeys.TRAIN_OP)
@@ -290,19 +299,12 @@ def _gradients_of_function(
     loss: Callable[[], Any], var_list: Any, grad_loss: Any
 ) -> list[tuple[Any, Any]]:
     """Gradients of what `loss()` gives; by default by the trainable variables that it reads."""
-    graph = get_default_graph()
-    before = len(graph.get_operations())
-    value = loss()
+    with GradientTape() as tape:
+        if var_list is not None:
+            tape.watch(var_list)
+        value = loss()
     if var_list is None:
-        read = {
-            tensor.op
-            for op in graph.get_operations()[before:]
-            for tensor in op._inputs
-            if tensor.dtype == dtypes.resource or tensor.dtype._is_ref_dtype
-        }
-        var_list = [v for v in trainable_variables() if v.op in read]
-    else:
-        var_list = nest.flatten(var_list)
-    with graph.control_dependencies([value]):
-        grads = gradients(value, var_list, grad_ys=grad_loss)
+        var_list = tape.watched_variables()
+    with get_default_graph().control_dependencies([value]):
+        grads = tape.gradient(value, var_list, grad_loss)
     return list(zip(grads, var_list, strict=True))

@@ -8,6 +8,7 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Tensor
 from stillflow.variables.base import Variable
+from stillflow.variables.resource_variable import is_resource_variable
 
 
 class _OptimizableVariable:
@@ -78,7 +79,9 @@ def get_processor(v: Any) -> _OptimizableVariable:
     Raises:
       NotImplementedError: if `v` is neither.
     """
-    if v.op.type == "VarHandleOp":
+    if isinstance(v, Tensor) and v.holds_value:
+        return _TensorProcessor(v)
+    if (is_resource_variable(v) and v.handle.holds_value) or v.op.type == "VarHandleOp":
         return _DenseResourceVariableProcessor(v)
     if isinstance(v, Variable):
         return _RefVariableProcessor(v)

@@ -52,9 +52,16 @@ def create_zeros_slot(
     return create_slot(primary, zeros(shape_of(value), dtype=dtype), name, colocate_with_primary)
 
 
+def name_of(primary: Any) -> str:
+    """The name of a variable or tensor, without the number of an output."""
+    if is_resource_variable(primary) and primary.handle.holds_value:
+        return str(primary._shared_name)
+    return str(primary.op.name)
+
+
 @contextlib.contextmanager
 def _scope(primary: Any, name: str, colocate: bool) -> Iterator[None]:
-    with variable_scope(None, f"{primary.op.name}/{name}"):
+    with variable_scope(None, f"{name_of(primary)}/{name}"):
         if not colocate:
             yield
             return
@@ -89,7 +96,7 @@ def _create(primary: Any, val: Any, validate_shape: bool, shape: Any, dtype: Any
 
 def _copy_slice_info(primary: Any, slot: Any) -> None:
     """Lets checkpoints join the slots of a partitioned variable as they join the variable."""
-    name = slot.name[len(primary.op.name + "/") : -2]
+    name = slot.name[len(name_of(primary) + "/") : -2]
     info = primary._save_slice_info
     slot._set_save_slice_info(
         SaveSliceInfo(

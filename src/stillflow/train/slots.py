@@ -12,8 +12,24 @@ from stillflow.variables.base import Variable
 from stillflow.variables.resource_variable import is_resource_variable
 
 
-def var_key(var: Any) -> tuple[Graph, str]:
+def graph_of(var: Any) -> Graph | None:
+    """The graph of a variable; None for one that was made where operations run when called."""
+    if is_resource_variable(var) and var.handle.holds_value:
+        return None
+    graph: Graph = var.op.graph
+    return graph
+
+
+def current_graph() -> Graph | None:
+    """The default graph; None where operations run when they are called."""
+    graph = get_default_graph()
+    return None if graph.runs_at_once else graph
+
+
+def var_key(var: Any) -> Any:
     """What identifies a variable, also if it is reached through another object."""
+    if graph_of(var) is None:
+        return var._unique_id
     return (var.op.graph, var.op.name)
 
 
@@ -43,12 +59,12 @@ class Slots:
         own = [*self._non_slot_variables()]
         for named_slots in self._slots.values():
             own.extend(named_slots.values())
-        graph = get_default_graph()
-        return sorted((v for v in own if v.op.graph is graph), key=lambda v: v.name)
+        graph = current_graph()
+        return sorted((v for v in own if graph_of(v) is graph), key=lambda v: v.name)
 
     def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
         """Makes a variable that belongs to the optimizer as a whole, once in each graph."""
-        key = (name, colocate_with.graph)
+        key = (name, graph_of(colocate_with))
         variable = self._non_slot_dict.get(key)
         if variable is None:
             with get_default_graph().colocate_with(colocate_with):
@@ -62,7 +78,8 @@ class Slots:
         return variable
 
     def _get_non_slot_variable(self, name: str, graph: Graph | None = None) -> Any:
-        return self._non_slot_dict.get((name, graph))
+        eagerly = graph is not None and graph.runs_at_once
+        return self._non_slot_dict.get((name, None if eagerly else graph))
 
     def _non_slot_variables(self) -> Iterable[Any]:
         return self._non_slot_dict.values()

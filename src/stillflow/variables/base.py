@@ -257,9 +257,12 @@ class VariableV2(metaclass=_VariableMeta):
     def initialized_value(self) -> Tensor:
         """The value if there is one when the graph runs, else the initial value."""
         from stillflow.graph.api import init_scope
+        from stillflow.graph.graph import get_default_graph
         from stillflow.ops.control_flow.cond import cond
         from stillflow.variables.state_ops import is_variable_initialized
 
+        if get_default_graph().runs_at_once:
+            return self.read_value()
         with init_scope():
             result: Tensor = cond(
                 is_variable_initialized(self), self.read_value, lambda: self.initial_value

@@ -11,6 +11,7 @@ from stillflow.graph.api import init_scope, name_scope
 from stillflow.graph.conversion import convert_to_tensor, register_tensor_conversion_function
 from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
+from stillflow.graph.functions import uid
 from stillflow.graph.graph import get_default_graph, has_default_graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Operation, Tensor
@@ -46,7 +47,9 @@ def variable_shape(handle: Tensor, out_type: Any = dtypes.int32) -> Tensor:
 
 def _graph_of(handle: Tensor) -> Any:
     """A context in the graph of a variable, where no other graph was made the default one."""
-    return contextlib.nullcontext() if has_default_graph() else handle.graph.as_default()
+    if handle.holds_value or has_default_graph():
+        return contextlib.nullcontext()
+    return handle.graph.as_default()
 
 
 class BaseResourceVariable(ResourceScatterMethods, Variable):
@@ -59,7 +62,7 @@ class BaseResourceVariable(ResourceScatterMethods, Variable):
     _handle_name: str
     _dtype: DType
     _shape: TensorShape
-    _graph_element: Tensor
+    _graph_element: Any
     _cached_value: Tensor | None = None
     _is_initialized_op: Any = None
 
@@ -97,6 +100,29 @@ class BaseResourceVariable(ResourceScatterMethods, Variable):
         """The initializer."""
         return self.initializer
 
+    @property
+    def _shared_name(self) -> str:
+        return self._handle_name[: self._handle_name.index(":")]
+
+    @property
+    def initializer(self) -> Any:
+        """The operation that gives the variable its initial value; None if it has it already."""
+        return self._initializer_op
+
+    @property
+    def initial_value(self) -> Any:
+        """The tensor that the initializer assigns.
+
+        Raises:
+          RuntimeError: if the variable was made where operations run when they are called.
+        """
+        self._refuse_eager("initial_value not supported in EAGER mode.")
+        return self._initial_value
+
+    def _refuse_eager(self, message: str) -> None:
+        if self._handle.holds_value:
+            raise RuntimeError(message)
+
     def is_initialized(self, name: str | None = None) -> Tensor:
         """Whether there is a value when the graph runs."""
         result: Tensor = ops.var_is_initialized_op(self._handle, name=name)
@@ -104,8 +130,12 @@ class BaseResourceVariable(ResourceScatterMethods, Variable):
 
     def _read_variable_op(self) -> Tensor:
         tapes.variable_accessed(self)
+        graph = get_default_graph()
+        if graph.building_function and hasattr(graph, "watch_variable"):
+            graph.watch_variable(self)
         result: Tensor = ops.read_variable_op(self._handle, dtype=self._dtype)
-        if result.op._inputs[0] is not self._handle:  # within a loop, what the loop took in
+        if not result.holds_value and result.op._inputs[0] is not self._handle:
+            # Within a loop it is what the loop took in.
             tapes.record("ReadVariableOp", [result], [self._handle], lambda grad: [grad])
         return result
 
@@ -114,11 +144,15 @@ class BaseResourceVariable(ResourceScatterMethods, Variable):
         if self._cached_value is not None:
             return self._cached_value
         graph = get_default_graph()
+        if graph.runs_at_once:
+            return self._read_variable_op()
         with graph.colocate_with(None, ignore_existing=True), graph.device(self._handle.device):
             return self._read_variable_op()
 
     def read_value(self) -> Tensor:
         """The value at the place in the graph where this is called."""
+        if get_default_graph().runs_at_once:
+            return identity(self._read_variable_op())
         with name_scope("Read"), get_default_graph().device(self._handle.device):
             value = self._read_variable_op()
         return identity(value)
@@ -128,9 +162,17 @@ class BaseResourceVariable(ResourceScatterMethods, Variable):
 
     def eval(self, session: Any = None) -> Any:
         """The variable's value in `session` (or the default one)."""
+        self._refuse_eager("Trying to eval in EAGER mode")
         return self._graph_element.eval(session=session)
 
     def numpy(self) -> Any:
+        """The value as an array, where operations run when they are called.
+
+        Raises:
+          NotImplementedError: elsewhere.
+        """
+        if get_default_graph().runs_at_once:
+            return self.read_value().numpy()  # type: ignore[attr-defined]
         raise NotImplementedError("numpy() is only available when eager execution is enabled.")
 
     def set_shape(self, shape: Any) -> None:
@@ -216,6 +258,7 @@ class BaseResourceVariable(ResourceScatterMethods, Variable):
 
     def to_proto(self, export_scope: str | None = None) -> Any:
         """This as a `VariableDef`; None if it is outside `export_scope`."""
+        self._refuse_eager("to_proto not supported in EAGER mode.")
         if export_scope is not None and not self._handle.name.startswith(export_scope):
             return None
         message = self._to_proto(export_scope)
@@ -233,10 +276,35 @@ class BaseResourceVariable(ResourceScatterMethods, Variable):
     def __bool__(self) -> bool:
         return bool(self.read_value())
 
+    def __int__(self) -> int:
+        return int(self.value())  # type: ignore[call-overload, no-any-return]
+
+    def __float__(self) -> float:
+        return float(self.value())  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        if not get_default_graph().runs_at_once or not self._handle.holds_value:
+            return super().__repr__()
+        text = self.read_value()._text(repr)  # type: ignore[attr-defined]
+        head = f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}"
+        return f"{head}, numpy={text}>"
+
     def __copy__(self) -> Any:
         return self
 
     def __deepcopy__(self, memo: Any) -> Any:
+        if self._handle.holds_value and get_default_graph().runs_at_once:
+            other = ResourceVariable(
+                initial_value=self.read_value(),
+                trainable=self._trainable,
+                constraint=self._constraint,
+                dtype=self._dtype,
+                name=self._shared_name + "_copy",
+                synchronization=self.synchronization,
+                aggregation=self.aggregation,
+            )
+            memo[id(self)] = other
+            return other
         raise NotImplementedError(
             "__deepcopy__() is only available when eager execution is enabled."
         )
@@ -278,10 +346,43 @@ class ResourceVariable(BaseResourceVariable):
         collections = check_arguments(collections, constraint, self._trainable)
         self._constraint = constraint
         with init_scope():
+            if get_default_graph().runs_at_once:
+                self._create_now(name, initial_value, dtype, caching_device, shape)
+                if GraphKeys.GLOBAL_STEP in collections:
+                    get_default_graph().add_to_collection(GraphKeys.GLOBAL_STEP, self)
+                return
             values = [] if callable(initial_value) else [initial_value]
             with name_scope(name, "Variable", values) as scope:
                 self._create(scope, initial_value, dtype, caching_device, shape)
             get_default_graph().add_to_collections(collections, self)
+
+    def _create_now(
+        self, name: str | None, initial_value: Any, dtype: Any, caching_device: Any, shape: Any
+    ) -> None:
+        """Makes the variable and gives it its value, where operations run when they are called."""
+        with name_scope(name, "Variable") as scope:
+            self._handle_name = scope[:-1] + ":0"
+            self._unique_id = f"{scope[:-1]}_{uid()}"
+            with name_scope("Initializer"):
+                made = initial_value() if callable(initial_value) else initial_value
+                value = convert_to_tensor(made, name="initial_value", dtype=dtype)
+            self._set_shape_and_type(value, shape)
+            self._handle = ops.var_handle_op(shape=self._shape, dtype=self._dtype)
+            self._handle._held.name = scope[:-1]  # type: ignore[attr-defined]
+        ops.assign_variable_op(self._handle, value)
+        self._in_graph_mode = False
+        self._initial_value = self._initializer_op = self._graph_element = None
+        if caching_device is not None:
+            self._cached_value = self._read_variable_op()
+
+    def _set_shape_and_type(self, value: Tensor, shape: Any) -> None:
+        self._shape = value.shape if shape is None else as_shape(shape)
+        if not value.shape.is_compatible_with(self._shape):
+            raise ValueError(
+                f"The initial value's shape ({value.shape}) is not compatible with the "
+                f"explicitly supplied `shape` argument ({shape})."
+            )
+        self._dtype = value.dtype.base_dtype
 
     def _create(
         self, scope: str, initial_value: Any, dtype: Any, caching_device: Any, shape: Any
@@ -293,13 +394,7 @@ class ResourceVariable(BaseResourceVariable):
             with name_scope("Initializer"), graph.device(None):
                 made = initial_value() if callable(initial_value) else initial_value
                 value = convert_to_tensor(made, name="initial_value", dtype=dtype)
-            self._shape = value.shape if shape is None else as_shape(shape)
-            if not value.shape.is_compatible_with(self._shape):
-                raise ValueError(
-                    f"The initial value's shape ({value.shape}) is not compatible with the "
-                    f"explicitly supplied `shape` argument ({shape})."
-                )
-            self._dtype = value.dtype.base_dtype
+            self._set_shape_and_type(value, shape)
             self._handle = ops.var_handle_op(
                 shape=self._shape, dtype=self._dtype, shared_name=name, name=scope
             )
@@ -431,8 +526,11 @@ class UnreadVariable(BaseResourceVariable):
         self._initial_value = None
         self._initializer_op = None
         self._handle, self._dtype, self._shape = handle, dtype, shape
-        self._handle_name = handle.name
         self._parent_op = parent_op
+        if parent_op is None:  # it ran
+            self._handle_name, self._graph_element = "UnreadVariable", None
+            return
+        self._handle_name = "UnreadVariable" if handle.holds_value else handle.name
         # Sessions run what stands in a graph; in functions it is read only when it is used.
         building = get_default_graph().building_function
         self._graph_element = None if building else self._read_variable_op()
@@ -440,13 +538,15 @@ class UnreadVariable(BaseResourceVariable):
     @property
     def op(self) -> Operation:
         """The assignment."""
-        return self._parent_op
+        return self._handle.op if self._parent_op is None else self._parent_op
 
     @property
     def name(self) -> str:
-        return self._parent_op.name
+        return self._handle_name if self._parent_op is None else self._parent_op.name
 
     def _read_variable_op(self) -> Tensor:
+        if self._parent_op is None:
+            return super()._read_variable_op()
         with get_default_graph().control_dependencies([self._parent_op]):
             return super()._read_variable_op()
 

@@ -25,9 +25,15 @@ from stillflow.variables.partitioned import PartitionedVariable, partition
 
 
 class VariableStore:
-    """The variables and partitioned variables of one graph, by full name."""
+    """The variables and partitioned variables of one graph, by full name.
 
-    def __init__(self) -> None:
+    Args:
+      keeps_eager: whether it also keeps what is made where operations run when they are called,
+        and gives it again to those that ask for it by name.
+    """
+
+    def __init__(self, keeps_eager: bool = False) -> None:
+        self.keeps_eager = keeps_eager
         self._vars: dict[str, Any] = {}
         self._partitioned_vars: dict[str, PartitionedVariable] = {}
 
@@ -57,6 +63,14 @@ class VariableStore:
         """
         if custom_getter is not None and not callable(custom_getter):
             raise ValueError(f"Passed a custom_getter which is not callable: {custom_getter}")
+        if get_default_graph().runs_at_once:
+            if reuse and not self.keeps_eager:
+                raise RuntimeError(
+                    "When eager execution is enabled variable reuse is only supported when an "
+                    "EagerVariableStore is active. See the documentation on EagerVariableStore for "
+                    "example usage."
+                )
+            reuse = None if self.keeps_eager else False
         dtype = getattr(dtype, "base_dtype", dtype)
         synchronization, aggregation, trainable = check_distribution(
             synchronization, aggregation, trainable, name
@@ -203,7 +217,8 @@ class VariableStore:
             else:
                 value, value_dtype = _initial_value(initializer, shape, dtype, partition_info)
         variable = Variable(initial_value=value, name=name, dtype=value_dtype, **options)
-        self._vars[name] = variable
+        if self.keeps_eager or not get_default_graph().runs_at_once:
+            self._vars[name] = variable
         if regularizer:
             _regularize(variable, name, regularizer)
         return variable

@@ -10,9 +10,12 @@ import numpy as np
 from stillflow import errors
 from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
+from stillflow.ops.checks.at_once import check_now
+from stillflow.ops.checks.names import described
 from stillflow.ops.control import no_op
 from stillflow.ops.control_flow.asserts import Assert
 from stillflow.ops.math import comparison
@@ -42,10 +45,12 @@ def _binary(
         with name_scope(name, op_name, [x, y, data]):
             x = convert_to_tensor(x, name="x")
             y = convert_to_tensor(y, name="y")
+            if executing_eagerly():
+                return check_now(symbol, x, y, function(x, y), data, summarize, message)
             if data is None:
                 data = [
                     f"Condition x {symbol} y did not hold element-wise:",
-                    f"x ({x.name}) = ", x, f"y ({y.name}) = ", y,
+                    f"x ({described(x)}) = ", x, f"y ({described(y)}) = ", y,
                 ]  # fmt: skip
             if message is not None:
                 data = [message, *data]
@@ -103,7 +108,7 @@ def assert_equal(
     """An operation that fails unless x == y everywhere; see `assert_less`."""
     with name_scope(name, "assert_equal", [x, y, data]):
         if x is y:
-            return no_op()
+            return None if executing_eagerly() else no_op()
     return _assert_equal(x, y, data, summarize, message, name)
 
 
@@ -124,7 +129,7 @@ def _signed(
             x = convert_to_tensor(x, name="x")
             if data is None:
                 text = f"Condition x {symbol} 0 did not hold element-wise:"
-                source = f"x ({x.name}) = "
+                source = f"x ({described(x)}) = "
                 # One string where TF's own list lacks a comma.
                 parts = [text + source] if symbol == "<=" else [text, source]
                 data = [message or "", *parts, x]
@@ -189,7 +194,7 @@ def assert_near(
             data = [
                 message or "",
                 f"x and y not equal to tolerance rtol = {rtol}, atol = {atol}",
-                f"x ({x.name}) = ", x, f"y ({y.name}) = ", y,
+                f"x ({described(x)}) = ", x, f"y ({described(y)}) = ", y,
             ]  # fmt: skip
         tolerance: Any = atol + rtol * abs_(y)  # type: ignore[operator]
         difference = abs_(x - y)  # type: ignore[operator]

@@ -12,6 +12,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.ops.arrays.shape import rank as rank_of
 from stillflow.ops.arrays.shape import shape
+from stillflow.ops.checks.names import described, named
 from stillflow.ops.constants import constant
 from stillflow.ops.control import group, no_op, with_dependencies
 from stillflow.ops.control_flow.asserts import Assert
@@ -84,9 +85,7 @@ def assert_rank_at_least(
       ValueError: at once, if the rank is known to be smaller.
     """
     compare = comparison.greater_equal
-    return _one(
-        x, rank, "at least", compare, lambda a, b: a >= b, data, summarize, message, name
-    )
+    return _one(x, rank, "at least", compare, lambda a, b: a >= b, data, summarize, message, name)
 
 
 def _one(
@@ -106,7 +105,7 @@ def _one(
         x = convert_to_tensor(x, name="x")
         rank = convert_to_tensor(rank, name="rank")
         if data is None:
-            text = f"Tensor {x.name} must have rank{words}"
+            text = f"Tensor {named(x, '')} must have rank{words}"
             data = [message or "", text, rank, "Received shape: ", shape(x)]
         value = constant_value(rank)
         try:
@@ -116,7 +115,7 @@ def _one(
             )  # fmt: skip
         except _Refused as refused:
             raise ValueError(
-                f"{message or ''}.  Tensor {x.name} must have rank{words} {value}.  Received rank "
+                f"{message or ''}.  Tensor {named(x, '')} must have rank{words} {value}.  Received rank "
                 f"{refused.args[0]}, shape {x.shape}"
             ) from None
 
@@ -139,7 +138,7 @@ def assert_rank_in(
         x = convert_to_tensor(x, name="x")
         ranks = [convert_to_tensor(rank, name="rank") for rank in ranks]
         if data is None:
-            text = f"Tensor {x.name} must have rank in"
+            text = f"Tensor {named(x, '')} must have rank in"
             data = [message or "", text, *ranks, "Received shape: ", shape(x)]
         values = tuple(constant_value(rank) for rank in ranks)
         try:
@@ -149,7 +148,7 @@ def assert_rank_in(
             )  # fmt: skip
         except _Refused as refused:
             raise ValueError(
-                f"{message or ''}.  Tensor {x.name} must have rank in {values}.  Received rank "
+                f"{message or ''}.  Tensor {named(x, '')} must have rank in {values}.  Received rank "
                 f"{refused.args[0]}, shape {x.shape}"
             ) from None
 
@@ -173,9 +172,9 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
     with name_scope(name, "assert_scalar", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name=scope)
         if tensor._dims != ():
+            where = "" if tensor.holds_value else f" for {tensor.name}"
             raise ValueError(
-                f"{message or ''}Expected scalar shape for {tensor.name}, saw shape: "
-                f"{tensor.shape}."
+                f"{message or ''}Expected scalar shape{where}, saw shape: {tensor.shape}."
             )
         return tensor
 
@@ -216,14 +215,14 @@ def _entry(x: Any, sizes: Any, message: str) -> tuple[Any, bool, Any, tuple[Any,
     """(tensor, whether leading dimensions are free, its actual sizes, the symbols)."""
     if not (hasattr(sizes, "__iter__") or hasattr(sizes, "__getitem__")):
         raise ValueError(
-            f"{message}.  Tensor {x.name}.  Specified shape must be an iterable.  An iterable has "
+            f"{message}.  Tensor {described(x)}.  Specified shape must be an iterable.  An iterable has "
             f"the attribute `__iter__` or `__getitem__`.  Received specified shape: {sizes}"
         )
     symbols = tuple(sizes)
     for i, symbol in enumerate(symbols):
         if (symbol is Ellipsis or symbol == "*") and i:
             raise ValueError(
-                f"{message}.  Tensor {x.name} specified shape index {i}.  Symbol `...` or `*` for "
+                f"{message}.  Tensor {described(x)} specified shape index {i}.  Symbol `...` or `*` for "
                 "a variable number of unspecified dimensions is only allowed as the first entry"
             )
     free = bool(symbols) and (symbols[0] is Ellipsis or symbols[0] == "*")
@@ -272,20 +271,20 @@ def _size_checks(entries: Any, data: Any, summarize: Any, message: str) -> list[
                 size, source = int(symbol), "Specified explicitly"
             elif symbol in seen:
                 size, owner, owner_dim = seen[symbol]
-                source = f"Specified by tensor {owner.name} dimension {owner_dim}"
+                source = f"Specified by tensor {described(owner)} dimension {owner_dim}"
             else:
                 seen[symbol] = (actual, x, dim)
                 continue
             if _known(actual) and _known(size):
                 if int(actual) != int(size):
                     raise ValueError(
-                        f"{message}.  {source}.  Tensor {x.name} dimension {dim} must have size "
+                        f"{message}.  {source}.  Tensor {described(x)} dimension {dim} must have size "
                         f"{size}.  Received size {actual}, shape {x.shape}"
                     )
                 continue
             condition = comparison.equal(convert_to_tensor(actual), convert_to_tensor(size))
             text = data if data is not None else [
-                message, source, f"Tensor {x.name} dimension", dim, "must have size", size,
+                message, source, f"Tensor {described(x)} dimension", dim, "must have size", size,
                 "Received shape: ", shape(x),
             ]  # fmt: skip
             checks.append(Assert(condition, text, summarize=summarize))

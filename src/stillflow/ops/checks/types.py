@@ -16,6 +16,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.ops.arrays.shape import reshape, shape, size
 from stillflow.ops.arrays.slicing import strided_slice
+from stillflow.ops.checks.names import named
 from stillflow.ops.control import no_op
 from stillflow.ops.control_flow.cond import cond
 from stillflow.ops.math import comparison
@@ -55,8 +56,8 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
         x = convert_to_tensor(x, name="x")
         if not x.dtype.is_integer:
             raise TypeError(
-                f'{message or ""}  Expected "x" to be integer type.  Found: {x.name} of dtype '
-                f"{x.dtype}"
+                f'{message or ""}  Expected "x" to be integer type.  Found: '
+                f"{named(x, 'tensor')} of dtype {x.dtype}"
             )
         return no_op("statically_determined_was_integer")
 
@@ -73,7 +74,9 @@ def assert_type(
     with name_scope(name, "assert_type", [tensor]):
         tensor = convert_to_tensor(tensor, name="tensor")
         if tensor.dtype != tf_type:
-            raise TypeError(f"{message or ''}  {tensor.name} must be of type {tf_type}")
+            subject = named(tensor, "tensor")
+            gap = " " if tensor.holds_value else "  "
+            raise TypeError(f"{message or ''}{gap}{subject} must be of type {tf_type}")
         return no_op("statically_determined_correct_type")
 
 
@@ -105,9 +108,7 @@ def is_non_decreasing(x: Any, name: str | None = None) -> Any:
         return _monotonic(x, comparison.less_equal)
 
 
-@export(
-    "math.is_strictly_increasing", "debugging.is_strictly_increasing", "is_strictly_increasing"
-)
+@export("math.is_strictly_increasing", "debugging.is_strictly_increasing", "is_strictly_increasing")
 def is_strictly_increasing(x: Any, name: str | None = None) -> Any:
     """Whether each element of x, read in order, is larger than the one before."""
     with name_scope(name, "is_strictly_increasing", [x]):

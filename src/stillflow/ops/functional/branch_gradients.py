@@ -62,7 +62,7 @@ class _GradientBranch(CondBranchFuncGraph):
         self.rewrites = False
 
     def capture(self, tensor: Tensor, name: str | None = None) -> Tensor:
-        if tensor.graph is not self._branch or any(tensor is own for own in self._own):
+        if tensor.home is not self._branch or any(tensor is own for own in self._own):
             return super().capture(tensor, name)
         if in_xla_graph(get_default_graph()):
             if self.captured(tensor) is None:
@@ -196,7 +196,7 @@ def _inputs(op: Operation, branch: TracedGraph, gradient: TracedGraph) -> list[T
     """What the gradient of a branch takes; the node's own results stand for those of the branch."""
     found = []
     for tensor in gradient.captured_inputs:
-        if tensor.graph is branch:
+        if tensor.home is branch:
             outputs, inputs = branch.outputs, branch.inputs
             place = next((i for i, output in enumerate(outputs) if output is tensor), None)
             if place is not None:

@@ -132,7 +132,7 @@ def _check_captures(bodies: Sequence[TracedGraph], labels: Sequence[str]) -> Non
     of_body: dict[Any, str] = dict(zip(bodies, labels, strict=True))
     for body, label in zip(bodies, labels, strict=True):
         for tensor in body.captured_inputs:
-            if tensor.graph in of_body:
+            if tensor.home in of_body:
                 raise ValueError(
                     f"Tensor {tensor.name} in {of_body[tensor.graph]} is accessed from {label}."
                 )

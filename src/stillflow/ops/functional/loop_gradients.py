@@ -88,9 +88,9 @@ class _GradientBody(WhileBodyFuncGraph):
 
     def capture(self, tensor: Tensor, name: str | None = None, whitelisted: bool = False) -> Tensor:
         forward = self._forward.body
-        if tensor.graph is not forward:
+        if tensor.home is not forward:
             if not whitelisted:
-                where = tensor.graph.name if isinstance(tensor.graph, FuncGraph) else "Base"
+                where = tensor.home.name if isinstance(tensor.home, FuncGraph) else "Base"
                 raise ValueError(
                     f"Attempting to capture tensor {tensor} which is not in the forward graph but "
                     f"in {where}."
@@ -228,7 +228,7 @@ def _captured(forward: _Forward, body: _GradientBody) -> list[Tensor]:
     """What the gradient's loop takes: the node's own results stand for those of its body."""
     places = positions(forward.body.outputs)
     return [
-        forward.op._outputs[places[tensor]] if tensor.graph is forward.body else tensor
+        forward.op._outputs[places[tensor]] if tensor.home is forward.body else tensor
         for tensor in body.captured_inputs
     ]
 

@@ -25,6 +25,7 @@ class TracedGraph(FuncGraph):
     Attributes:
       control_captures: operations outside that calls have to wait for.
       structured_input_signature: what it was traced for.
+      watched_variables: those that it reads, or that functions read that it calls.
     """
 
     def __init__(self, name: str, collections: dict[Any, list[Any]] | None = None) -> None:
@@ -33,6 +34,7 @@ class TracedGraph(FuncGraph):
         self.seed = outer.seed
         self.control_captures: list[Any] = []
         self.structured_input_signature: Any = None
+        self.watched_variables: list[Any] = []
         self._colocation_stack = list(outer._colocation_stack)
         if collections is not None:
             self._collections = collections
@@ -44,7 +46,14 @@ class TracedGraph(FuncGraph):
             self._collections[key] = outer.get_collection_ref(key)
 
     def capture_name(self, tensor: Tensor) -> str | None:
-        return tensor.op.name
+        return None if tensor.holds_value else tensor.op.name
+
+    def watch_variable(self, variable: Any) -> None:
+        """Keeps a variable that the body reads."""
+        if all(variable is not known for known in self.watched_variables):
+            self.watched_variables.append(variable)
+        if isinstance(self.outer_graph, TracedGraph):
+            self.outer_graph.watch_variable(variable)
 
     def control_dependencies(self, control_inputs: Any) -> Any:
         """As that of a graph; what is outside is left to the calls."""

@@ -66,7 +66,7 @@ def trace_body(
 
 def within(graph: TracedGraph, tensor: Tensor) -> Tensor:
     """A tensor of the body, or what stands in it for one outside."""
-    return tensor if tensor.graph is graph else graph.capture(tensor)
+    return tensor if tensor.home is graph else graph.capture(tensor)
 
 
 def _as_tensor(value: Any, function: Any) -> Tensor:

@@ -92,7 +92,7 @@ def set_static_shape(tensor: Tensor, shape: Any, suffix: Any = ()) -> None:
       shape: the argument it was drawn for; constants outside the function count, too.
       suffix: the static shape that follows.
     """
-    if not tensor.graph.building_function or tensor.shape.is_fully_defined():
+    if tensor.shape.is_fully_defined() or not tensor.graph.building_function:
         return
     known = partial_shape(shape_tensor(shape), KnownOutside)
     tensor.set_shape(TensorShape(known).concatenate(suffix))

@@ -223,7 +223,8 @@ def variable_shape(handle: Tensor, out_type: Any = dtypes.int32) -> Tensor:
     from stillflow.ops.constants import constant
 
     known = handle._handle_dims
-    if known is None or None in known or handle.op.type != "VarHandleOp":
+    behind = handle.holds_value or handle.op.type == "VarHandleOp"
+    if known is None or None in known or not behind:
         result: Tensor = variable_shape_op(handle, out_type=out_type)
         return result
     return constant(list(known), dtype=out_type)

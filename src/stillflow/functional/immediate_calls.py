@@ -1,0 +1,111 @@
+"""Calls of traced functions where operations run when they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stillflow.eager.eager_tensor import EagerTensor
+from stillflow.eager.immediate import context, held_by, unshare
+from stillflow.functional.concrete import Backward, Extended
+from stillflow.graph import tapes
+from stillflow.graph.operation import Tensor
+from stillflow.ops.functional.nodes import copy_handle_data
+from stillflow.ops.functional.traced_graph import TracedGraph
+from stillflow.runtime.functions import CompiledFunction
+
+
+class _Body:
+    """A body that runs on tensors with values.
+
+    Args:
+      body: the graph of the function.
+      outputs: tensors of it that a run gives.
+    """
+
+    def __init__(self, body: TracedGraph, outputs: Sequence[Tensor]) -> None:
+        self._outputs = list(outputs)
+        self._extended: Any = Extended(body, self._outputs)
+        self._compiled: CompiledFunction | None = None
+        self._changes = any(op.card.writes or op.card.calls for op in body._operations)
+
+    def __call__(self, inputs: Sequence[Any]) -> list[Tensor]:
+        """Runs it on its arguments and what it captured.
+
+        Raises:
+          tf.errors.OpError: if an operation fails.
+        """
+        if self._compiled is None:
+            self._compiled = CompiledFunction(context().state, self._extended)
+        held = [held_by(tensor) for tensor in inputs]
+        if self._changes:
+            for value in held:
+                unshare(value)
+        outputs: list[Tensor] = []
+        for inner, value in zip(self._outputs, self._compiled(*held), strict=True):
+            outputs.append(EagerTensor(value, inner.dtype))
+            copy_handle_data(inner, outputs[-1])
+        return outputs
+
+
+class _Recorded:
+    """Runs of a body that also give what its gradient needs.
+
+    Args:
+      body: the graph of the function.
+      again: whether the gradient is to be differentiated as well: then all that it needs counts
+        among the results.
+    """
+
+    def __init__(self, body: TracedGraph, again: bool) -> None:
+        self._inputs = body.inputs
+        results = list(body.outputs)
+        self._backward = Backward(body, results)
+        while again and self._missing(results):
+            results = [*results, *self._missing(results)]
+            self._backward = Backward(body, results)
+        self._results = results
+        self._body = _Body(body, [*results, *self._missing(results)])
+
+    def _missing(self, results: Sequence[Tensor]) -> list[Tensor]:
+        """What the gradient needs beside the results and the arguments."""
+        known = {*results, *self._inputs}
+        return [tensor for tensor in self._backward.passed if tensor not in known]
+
+    def __call__(self, name: str, inputs: Sequence[Any]) -> list[Tensor]:
+        outputs = self._body(inputs)
+        backward = self._backward
+        values = dict(zip(self._inputs, inputs, strict=True))
+        values.update(zip(self._body._outputs, outputs, strict=True))
+        passed = [values[tensor] for tensor in backward.passed]
+
+        def gradient(*grads: Any) -> list[Any]:
+            given = [grads[index] for index in backward.trainable]
+            found = iter(backward.backward.outputs_for([*given, *passed]))
+            return [next(found) if wanted else None for wanted in backward.wanted]
+
+        recorded = outputs[: len(self._results)]
+        tapes.record(name, recorded, inputs, gradient)
+        return recorded
+
+
+class ImmediateCalls:
+    """The calls of one traced function; tapes that watch its arguments can differentiate them."""
+
+    def __init__(self, name: str, body: TracedGraph) -> None:
+        self._name, self._graph = name, body
+        self._plain = _Body(body, body.outputs)
+        self._recorded: dict[bool, _Recorded] = {}
+
+    def __call__(self, inputs: Sequence[Any]) -> list[Tensor]:
+        """The results for these arguments and captured tensors."""
+        for variable in self._graph.watched_variables:
+            tapes.variable_accessed(variable)
+        recording = [tape for tape in tapes.active.tapes if tape.should_record(inputs)]
+        if not recording:
+            return self._plain(inputs)
+        again = len(recording) > 1 or recording[0].persistent
+        if again not in self._recorded:
+            with tapes.stopped():
+                self._recorded[again] = _Recorded(self._graph, again)
+        return self._recorded[again](self._name, inputs)[: len(self._graph.outputs)]
