@@ -76,6 +76,8 @@ _SHORT: _Types = {
     "reshape_indices": (None, (_POINTER, _INT, *2 * (_POINTER, _INT), _POINTER)),
     "find_empty_rows": (_INT, (_POINTER, *3 * (_INT,), *2 * (_POINTER,))),
     "fill_empty_rows": (None, (*2 * (_POINTER,), *4 * (_INT,), *6 * (_POINTER,))),
+    "find_elements": (_INT, (_POINTER, *2 * (_INT,), _POINTER, _INT, *2 * (_POINTER,))),
+    "find_lookups": (_INT, (_POINTER, _INT, _POINTER, *3 * (_INT,), *6 * (_POINTER,))),
     "adagrad_rows": (_INT, (*3 * (_POINTER,), _DOUBLE, _INT)),
     "ftrl_rows": (_INT, (*4 * (_POINTER,), *3 * (_DOUBLE,))),
     "encode_entries": (None, (*2 * (_POINTER,), *2 * (_INT,), *4 * (_POINTER,))),

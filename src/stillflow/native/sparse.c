@@ -225,3 +225,62 @@ PUBLIC void fill_empty_rows(const int64_t *indices, const uint8_t *values, int64
         copy_item(out_values + place * item, value, item);
     }
 }
+
+/* ---- from examples to ids */
+
+/* The elements of a dense tensor that are not `ignored`.
+
+   items: integers of `bytes`, of a tensor with these sizes; out: such integers.
+   indices: receives `rank` numbers for each.
+   Returns how many there are. */
+PUBLIC int64_t find_elements(const void *items, int64_t bytes, int64_t ignored,
+                             const int64_t *sizes, int64_t rank, int64_t *indices, void *out) {
+    Integers elements = {items, bytes};
+    int64_t total = 1, found = 0;
+    for (int64_t j = 0; j < rank; j++) total *= sizes[j];
+    for (int64_t i = 0; i < total; i++) {
+        int64_t element = at(elements, i);
+        if (element == ignored) continue;
+        for (int64_t j = rank - 1, left = i; j >= 0; left /= sizes[j--])
+            indices[found * rank + j] = left % sizes[j];
+        put(out, bytes, found++, element);
+    }
+    return found;
+}
+
+/* What an embedding lookup takes of sparse ids: negative ones are left out, rows without any get
+   one id.
+
+   indices: int64, `rank` for each of `number` ids, the first of them the row.
+   empty: receives for each row whether it had no id.
+   segments: receives for each id, in the order of rows, its row.
+   distinct, places: receive what `find_distinct` finds among the ids.
+   room: for as many numbers of int64 as there are ids and rows, twice.
+   counts: receives how many ids there are, and how many different ones.
+   Returns 0, 1 if an id is outside of the rows, or -1 if there is no memory. */
+PUBLIC int64_t find_lookups(const int64_t *indices, int64_t rank, const int64_t *ids,
+                            int64_t number, int64_t rows, int64_t id_of_empty, uint8_t *empty,
+                            int32_t *segments, int64_t *distinct, int32_t *places, int64_t *room,
+                            int64_t *counts) {
+    int64_t *all = room, *ends = room + number + rows, total = 0;
+    memset(ends, 0, (size_t)rows * sizeof *ends);
+    for (int64_t i = 0; i < number; i++) {
+        int64_t row = indices[i * rank];
+        if (ids[i] < 0) continue;
+        if (row < 0 || row >= rows) return 1;
+        ends[row]++;
+    }
+    for (int64_t row = 0; row < rows; row++) {
+        empty[row] = !ends[row];
+        int64_t first = total;
+        total += ends[row] + empty[row];
+        for (int64_t i = first; i < total; i++) segments[i] = (int32_t)row;
+        all[first] = id_of_empty;
+        ends[row] = first;
+    }
+    for (int64_t i = 0; i < number; i++)
+        if (ids[i] >= 0) all[ends[indices[i * rank]]++] = ids[i];
+    counts[0] = total;
+    counts[1] = find_distinct(all, sizeof *all, total, distinct, places, sizeof *places);
+    return counts[1] < 0 ? -1 : 0;
+}

@@ -15,6 +15,7 @@ from stillflow import native
 from stillflow.graph.lazy import torch
 
 _MODES = {"sum": 0, "mean": 1, "sqrtn": 2}
+_MOST_ROWS = 1 << 24  # of more, whether there is room has to be asked first
 
 
 def _library(*tensors: Any) -> Any:
@@ -88,6 +89,25 @@ def add_rows(data: Any, ids: Any, rows: int) -> Any:
         data.data_ptr(), len(ids), prod(inner), ids.data_ptr(), ids.itemsize, result.data_ptr(),
         rows)
     return None if wrong else result
+
+
+def add_up(rows: Any, data: Any) -> tuple[Any, Any] | None:
+    """The different ones among numbers of rows, as they come, and the sum of the data of each.
+
+    Args:
+      rows: int32 or int64 [number].
+      data: float32 [number, ...].
+    """
+    if data.dtype is not torch.float32 or data.shape[:1] != rows.shape or _library(data) is None:
+        return None
+    found = distinct(rows, torch.int32)
+    if found is None:
+        return None
+    different, places = found
+    if len(different) == len(rows):
+        return different, data.clone()
+    total = add_rows(data, places, len(different))
+    return None if total is None else (different, total)
 
 
 def reduce_picked(table: Any, indices: Any, ids: Any, mode: str, segments: int) -> Any:
@@ -171,3 +191,55 @@ def fill_empty_rows(
         default.data_ptr(), ends.data_ptr(), empty.data_ptr(), new_indices.data_ptr(),
         new_values.data_ptr(), places.data_ptr())
     return new_indices, new_values, empty, places
+
+
+def elements_unlike(tensor: Any, ignored: int) -> tuple[Any, Any] | None:
+    """The indices and values of the elements that differ from one number.
+
+    Args:
+      tensor: int32 or int64, of any shape.
+      ignored: the number.
+    """
+    if not _are_integers(tensor) or (library := _library(tensor)) is None:
+        return None
+    rank = tensor.ndim
+    indices = torch.empty((tensor.numel(), rank), dtype=torch.int64)
+    values = torch.empty(tensor.numel(), dtype=tensor.dtype)
+    found = library.find_elements(
+        tensor.data_ptr(), tensor.itemsize, ignored, _numbers(tensor.shape), rank,
+        indices.data_ptr(), values.data_ptr())
+    return indices[:found], values[:found]
+
+
+def lookups(indices: Any, ids: Any, rows: int, default: int) -> tuple[Any, Any, Any, Any] | None:
+    """What an embedding lookup takes of sparse ids, of which the negative ones are left out.
+
+    Args:
+      indices: int64 [number, dimensions]: the first is the row.
+      ids: int64 [number].
+      rows: how many there are.
+      default: the id of rows without any.
+
+    Returns:
+      Whether each row had no id; of all ids, by rows, int32, the row; the different ids; and,
+      int32, which of these each id is.
+    """
+    fits = ids.dtype is torch.int64 and indices.shape[:1] == ids.shape and indices.ndim == 2
+    if not (fits and indices.shape[1] and 0 <= rows <= _MOST_ROWS):
+        return None
+    if (library := _library(ids)) is None:
+        return None
+    indices = indices.contiguous()
+    number = len(ids)
+    most = number + rows
+    empty, places = torch.empty(rows, dtype=torch.bool), torch.empty(most, dtype=torch.int32)
+    segments, different = torch.empty_like(places), torch.empty(most, dtype=torch.int64)
+    room, counts = torch.empty(2 * most, dtype=torch.int64), _numbers((0, 0))
+    wrong = library.find_lookups(
+        indices.data_ptr(), indices.shape[1], ids.data_ptr(), number, rows, default,
+        empty.data_ptr(), segments.data_ptr(), different.data_ptr(), places.data_ptr(),
+        room.data_ptr(), counts)
+    if wrong:
+        return None
+    total, found = counts
+    return empty, segments[:total], different[:found], places[:total]

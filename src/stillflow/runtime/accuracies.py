@@ -11,15 +11,17 @@ from typing import Any
 
 from stillflow.graph import dtypes
 from stillflow.ops.math import hits
-from stillflow.runtime.failures import as_op_error
-from stillflow.runtime.steps import Name, Step, count_uses, one_step, stays
+from stillflow.runtime.steps import Step, count_uses, in_turn, one_step, stays
 
 
-def join_accuracies(steps: Sequence[Step], kept: Sequence[str]) -> list[Step]:
+def join_accuracies(
+    steps: Sequence[Step], constants: Mapping[str, Any], kept: Sequence[str]
+) -> list[Step]:
     """Makes one step of those that compute in how many rows the largest number is as labeled.
 
     Args:
       steps: in the order in which they run.
+      constants: the plan's, by name.
       kept: names that the plan gives back.
     """
     uses = count_uses(steps, kept)
@@ -30,7 +32,7 @@ def join_accuracies(steps: Sequence[Step], kept: Sequence[str]) -> list[Step]:
         parts = _parts(step, alone)
         if not parts:
             continue
-        joined = _joined(parts)
+        joined = _joined(parts, constants)
         if all(stays(name, makers) for name in joined.inputs):
             left[id(step)] = joined
             for part in parts[1:]:
@@ -74,7 +76,7 @@ def _is_of_rows(step: Step) -> bool:
     return is_matrix and step.arguments[1:] in ([1], [-1])
 
 
-def _joined(parts: Sequence[Step]) -> Step:
+def _joined(parts: Sequence[Step], constants: Mapping[str, Any]) -> Step:
     mean, cast, equal, *places = parts
     rows, labels = places[0].arguments[0], equal.arguments[1]
     if len(places) == 2:
@@ -82,23 +84,11 @@ def _joined(parts: Sequence[Step]) -> Step:
     elif labels == places[0].outputs[0]:
         labels = equal.arguments[0]
 
+    arguments = [rows, labels]
+    plain = in_turn([*places, equal, cast, mean], arguments, mean.outputs, constants)
+
     def accuracy(rows: Any, labels: Any) -> Any:
         found = hits.share(rows, labels) if hits.takes(rows) else None
-        if found is not None:
-            return found
-        values = {str(name): value for name, value in zip(arguments, (rows, labels))}
-        for step in (*places, equal, cast, mean):
-            values[step.outputs[0]] = _run(step, values)
-        return values[mean.outputs[0]]
+        return plain(rows, labels)[0] if found is None else found
 
-    arguments = [rows, labels]
     return one_step(parts, mean.outputs, accuracy, arguments)
-
-
-def _run(step: Step, values: Mapping[str, Any]) -> Any:
-    assert step.function is not None
-    given = [values[each] if isinstance(each, Name) else each for each in step.arguments]
-    try:
-        return step.function(*given)
-    except Exception as error:
-        raise as_op_error(error, step.op) from error

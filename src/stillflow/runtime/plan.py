@@ -21,6 +21,7 @@ from stillflow.runtime.frames import find_frames, has_loops
 from stillflow.runtime.inline import inline, is_call
 from stillflow.runtime.joins import join
 from stillflow.runtime.late_casts import resize_integers
+from stillflow.runtime.lookups import join_lookups
 from stillflow.runtime.loop_wiring import Unstructured
 from stillflow.runtime.meeting import takes_last, waiting_at_the_end
 from stillflow.runtime.moving_averages import merge_averages
@@ -96,7 +97,9 @@ def make_plan(
     names_out += [name for value in values for name, _ in value.guard or ()]
     used = drop_unused(tracer.steps, names_out, targets)
     work = ops if any(step.kind == "loop" for step in used) else [step.op for step in used]
-    joined = join_accuracies(join_summaries(used, tracer.constants, names_out), names_out)
+    joined = join_summaries(used, tracer.constants, names_out)
+    joined = join_accuracies(joined, tracer.constants, names_out)
+    joined = join_lookups(joined, tracer.constants, names_out)
     joined = join(merge_averages(joined, tracer.constants, names_out))
     joined = join_activations(join_normalizations(joined, names_out), names_out)
     joined = resize_integers(joined, tracer.values.values(), names_out)

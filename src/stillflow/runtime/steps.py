@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stillflow.graph.operation import Operation
+from stillflow.runtime.failures import as_op_error
 
 # Conditions under which a value exists: (name of a Python bool, its value), outermost first.
 # None: it never exists (a branch that folding has shown not to be taken).
@@ -63,6 +64,35 @@ def one_step(
     return result
 
 
+def in_turn(
+    parts: Sequence[Step], arguments: Sequence[Any], outputs: Sequence[str],
+    constants: Mapping[str, Any],
+) -> Callable[..., list[Any]]:  # fmt: skip
+    """A function that takes steps one after the other: calls that change no variable.
+
+    Args:
+      parts: the steps.
+      arguments: names of what the function takes.
+      outputs: names of what it gives.
+      constants: the plan's, by name.
+    """
+    known = {name: constants[name] for step in parts for name in step.inputs if name in constants}
+
+    def run(*given: Any) -> list[Any]:
+        values = {**known, **dict(zip(map(str, arguments), given, strict=True))}
+        for step in parts:
+            assert step.function is not None
+            taken = [values[each] if isinstance(each, Name) else each for each in step.arguments]
+            try:
+                made = step.function(*taken)
+            except Exception as error:
+                raise as_op_error(error, step.op) from error
+            values.update(zip(step.outputs, [made] if len(step.outputs) == 1 else made))
+        return [values[name] for name in outputs]
+
+    return run
+
+
 def count_uses(steps: Iterable[Step], kept: Iterable[str] = ()) -> Counter[str]:
     """How often steps take each name, and the plan gives it back."""
     return Counter([*kept, *(name for step in steps for name in step.inputs)])
@@ -78,7 +108,9 @@ def stays(name: Any, makers: Mapping[str, Step]) -> bool:
     step = makers.get(str(name))
     if step is None:
         return True
-    return step.kind == "call" and step.op is not None and not (step.writes or step.op.card.view)
+    if step.kind != "call" or step.op is None or step.writes:
+        return False
+    return not step.op.card.view or all(stays(each, makers) for each in step.inputs)
 
 
 class Memory:

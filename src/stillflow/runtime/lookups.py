@@ -1,0 +1,240 @@
+"""Ids on their way into an embedding lookup, and gradients on their way out, in one step each.
+
+`safe_embedding_lookup_sparse`, and with it every categorical feature column, leaves out negative
+ids, gives rows without any an id, and finds the different ones: nine operations on as many numbers
+as there are examples, each of which takes longer to call than to run. So do the three that make a
+dense tensor of ids sparse, and the four by which optimizers add up the gradients of a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dtypes
+from stillflow.ops import sparse_loops
+from stillflow.runtime.steps import Step, count_uses, in_turn, one_step, stays
+
+
+def join_lookups(
+    steps: Sequence[Step], constants: Mapping[str, Any], kept: Sequence[str]
+) -> list[Step]:
+    """Makes one step of those that prepare ids for a lookup, and one of those that find them.
+
+    Args:
+      steps: in the order in which they run.
+      constants: the plan's, by name.
+      kept: names that the plan gives back.
+    """
+    plan = _Plan(steps, constants, kept)
+    for step in steps:
+        if _is_call(step, "SparseFillEmptyRows"):
+            plan.replace(_prepared(plan, step))
+        elif _is_call(step, "GatherNd"):
+            plan.replace(_found(plan, step))
+        elif _is_call(step, "UnsortedSegmentSum"):
+            plan.replace(_added_up(plan, step))
+    return plan.steps()
+
+
+def _is_call(step: Step | None, kind: str) -> bool:
+    return (
+        step is not None
+        and step.kind == "call"
+        and step.op is not None
+        and step.op.type == kind
+        and bool(step.outputs)  # what is bound to fail has none
+        and not step.keywords
+    )
+
+
+@dataclass
+class _Joined:
+    """A step, what it does the work of, and at whose place it stands."""
+
+    step: Step
+    parts: list[Step]
+    place: Step
+
+
+class _Plan:
+    """The steps of a plan, and how they depend on each other."""
+
+    def __init__(
+        self, steps: Sequence[Step], constants: Mapping[str, Any], kept: Sequence[str]
+    ) -> None:
+        self.constants, self.uses = constants, count_uses(steps, kept)
+        self.makers = {name: step for step in steps for name in step.outputs}
+        self._places = {id(step): place for place, step in enumerate(steps)}
+        self._takers: dict[str, list[Step]] = {}
+        for step in steps:
+            for name in step.inputs:
+                self._takers.setdefault(name, []).append(step)
+        self._left = {id(step): step for step in steps}
+
+    def steps(self) -> list[Step]:
+        return list(self._left.values())
+
+    def replace(self, joined: _Joined | None) -> None:
+        if joined is None or len({id(part) for part in joined.parts} & self._left.keys()) < len(
+            joined.parts
+        ):
+            return
+        for part in joined.parts:
+            if part is not joined.place:
+                del self._left[id(part)]
+        self._left[id(joined.place)] = joined.step
+
+    def maker(self, step: Step, argument: int, kind: str) -> Step | None:
+        """The step that makes an argument for `step` alone, under the same condition."""
+        name = str(step.arguments[argument])
+        maker = self.makers.get(name)
+        if not _is_call(maker, kind) or self.uses[name] != 1:
+            return None
+        return maker if maker is not None and maker.guard == step.guard else None
+
+    def taker(self, step: Step, output: int, kind: str) -> Step | None:
+        """The only step that takes an output of `step`, under the same condition."""
+        name = step.outputs[output]
+        takers = self._takers.get(name, ())
+        if self.uses[name] != 1 or not takers or not _is_call(takers[0], kind):
+            return None
+        return takers[0] if takers[0].guard == step.guard else None
+
+    def can_wait(self, name: str, step: Step, besides: Step) -> bool:
+        """Whether nobody but `besides` takes a value before `step` runs."""
+        place = self._places[id(step)]
+        takers = [taker for taker in self._takers.get(name, ()) if taker is not besides]
+        return all(self._places[id(taker)] > place for taker in takers)
+
+    def constant(self, step: Step, argument: int) -> list[int] | int | None:
+        """An argument that is a constant of integers."""
+        value = self.constants.get(str(step.arguments[argument]))
+        if value is None or isinstance(value, np.ndarray) or value.is_floating_point():
+            return None
+        found: list[int] | int = value.tolist()
+        return found
+
+
+# ---- a dense tensor made sparse
+
+
+def _found(plan: _Plan, gather: Step) -> _Joined | None:
+    """`x[x != ignored]` and where that stands, for integers."""
+    dense, indices = gather.arguments
+    where = plan.makers.get(str(indices))
+    if not _is_call(where, "Where") or where is None or where.guard != gather.guard:
+        return None
+    unlike = plan.maker(where, 0, "NotEqual")
+    if unlike is None or unlike.arguments[0] != dense or not stays(dense, plan.makers):
+        return None
+    ignored = plan.constant(unlike, 1)
+    if not isinstance(ignored, int):
+        return None
+    parts = [unlike, where, gather]
+    outputs = [*where.outputs, *gather.outputs]
+    plain = in_turn(parts, [dense], outputs, plan.constants)
+
+    def find(values: Any) -> Any:
+        return sparse_loops.elements_unlike(values, ignored) or plain(values)
+
+    return _Joined(one_step(parts, outputs, find, [dense]), parts, where)
+
+
+# ---- ids that are looked up
+
+
+def _prepared(plan: _Plan, fill: Step) -> _Joined | None:
+    """From ids to different ids, each row's segment and whether a row was empty."""
+    rows, default = plan.constant(fill, 2), plan.constant(fill, 3)
+    column, unique = plan.taker(fill, 0, "StridedSlice"), plan.taker(fill, 1, "Unique")
+    if not isinstance(rows, list) or not isinstance(default, int) or not (column and unique):
+        return None
+    segments = plan.taker(column, 0, "Cast")
+    gathered = [plan.maker(fill, argument, "GatherV2") for argument in (0, 1)]
+    chosen = _not_negative(plan, gathered)
+    if segments is None or chosen is None or plan.uses[fill.outputs[3]]:
+        return None
+    if not (_is_first_column(plan, column) and _are_int32(segments, 0) and _are_int32(unique, 1)):
+        return None
+    indices, ids = (each.arguments[0] for each in gathered if each is not None)
+    if not (stays(indices, plan.makers) and stays(ids, plan.makers)):
+        return None
+    parts = [*chosen, *(each for each in gathered if each), fill, column, segments, unique]
+    outputs = [fill.outputs[2], *segments.outputs, *unique.outputs]
+    plain = in_turn(parts, [indices, ids], outputs, plan.constants)
+
+    def prepare(indices: Any, ids: Any) -> Any:
+        return sparse_loops.lookups(indices, ids, rows[0], default) or plain(indices, ids)
+
+    return _Joined(one_step(parts, outputs, prepare, [indices, ids]), parts, fill)
+
+
+def _not_negative(plan: _Plan, gathered: Sequence[Step | None]) -> list[Step] | None:
+    """The steps that find which ids are not negative, if rows are taken by what they find."""
+    first, second = gathered
+    if first is None or second is None or first.arguments[1:] != second.arguments[1:]:
+        return None
+    name, *axis = first.arguments[1:]
+    flat = plan.makers.get(str(name))
+    if axis != [0] or plan.uses[str(name)] != 2 or not _is_call(flat, "Reshape") or flat is None:
+        return None
+    where = plan.maker(flat, 0, "Where")
+    compared = None if where is None else plan.maker(where, 0, "GreaterEqual")
+    if where is None or compared is None or flat.guard != first.guard:
+        return None
+    is_vector = flat.op is not None and flat.op._outputs[0]._rank == 1
+    are_ids = compared.arguments[0] == second.arguments[0] and plan.constant(compared, 1) == 0
+    return [compared, where, flat] if is_vector and are_ids else None
+
+
+def _is_first_column(plan: _Plan, column: Step) -> bool:
+    """Whether a slice is `[:, 0]`."""
+    if column.op is None or len(column.arguments) != 4:
+        return False
+    masks = [column.op.attrs[f"{name}_mask"] for name in ("begin", "end", "shrink_axis")]
+    others = [column.op.attrs[f"{name}_mask"] for name in ("ellipsis", "new_axis")]
+    bounds = [plan.constant(column, argument) for argument in (1, 2, 3)]
+    begins = isinstance(bounds[0], list) and bounds[0][1:] == [0]
+    return masks == [1, 1, 2] and others == [0, 0] and begins and bounds[2] == [1, 1]
+
+
+def _are_int32(step: Step, output: int) -> bool:
+    return step.op is not None and step.op._outputs[output].dtype == dtypes.int32
+
+
+# ---- gradients of rows
+
+
+def _added_up(plan: _Plan, total: Step) -> _Joined | None:
+    """The gradients of rows, of which some come several times, and the numbers of the rows."""
+    values, places, _ = total.arguments
+    unique = plan.makers.get(str(places))
+    size = plan.maker(total, 2, "StridedSlice")
+    shape = None if size is None else plan.maker(size, 0, "Shape")
+    if unique is None or size is None or shape is None or not _is_call(unique, "Unique"):
+        return None
+    different, numbered = unique.outputs
+    rows = unique.arguments[0]
+    if shape.arguments[0] != different or numbered != places or plan.uses[numbered] != 1:
+        return None
+    is_first = size.arguments[1:] == [0]
+    if (
+        not is_first
+        or not plan.can_wait(different, total, besides=shape)
+        or any(step.guard != total.guard for step in (unique, shape, size))
+    ):
+        return None
+    if not (stays(values, plan.makers) and stays(rows, plan.makers)):
+        return None
+    parts = [unique, shape, size, total]
+    outputs = [different, *total.outputs]
+    plain = in_turn(parts, [rows, values], outputs, plan.constants)
+
+    def add_up(rows: Any, values: Any) -> Any:
+        return sparse_loops.add_up(rows, values) or plain(rows, values)
+
+    return _Joined(one_step(parts, outputs, add_up, [rows, values]), parts, total)
