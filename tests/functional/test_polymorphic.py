@@ -117,8 +117,8 @@ def test_methods_and_nested_functions():
     assert run(Model().four(tf.constant(3.0))) == 12.0
 
 
-def test_a_tensor_is_no_python_condition():
-    @function
+def test_a_tensor_is_no_python_condition_without_autograph():
+    @tf.function(autograph=False)
     def f(x):
         return x if x > 0 else -x
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from stillflow import nest
+from stillflow.autograph.hooks import converted_for_tracing
 from stillflow.functional.concrete import ConcreteFunction, trace_function
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
@@ -36,6 +37,7 @@ class Function:
         attributes: dict[str, Any] | None = None,
         experimental_relax_shapes: bool = False,
         bound: Any = None,
+        autograph: tuple[bool, Any] = (True, None),
     ) -> None:
         self.python_function = self._python_function = python_function
         self._name = name or get_func_name(python_function)
@@ -43,6 +45,7 @@ class Function:
         self._attributes = attributes or {}
         self._relax = experimental_relax_shapes
         self._bound = bound
+        self._autograph = autograph  # whether it is converted, and with which features
         self._concrete: weakref.WeakKeyDictionary[Any, dict[Any, ConcreteFunction]]
         self._concrete = weakref.WeakKeyDictionary()
         self._of_instances: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
@@ -56,7 +59,7 @@ class Function:
         if instance not in self._of_instances:
             self._of_instances[instance] = Function(
                 self._python_function, self._name, self.input_signature, self._attributes,
-                self._relax, weakref.ref(instance),
+                self._relax, weakref.ref(instance), self._autograph,
             )  # fmt: skip
         return self._of_instances[instance]
 
@@ -162,6 +165,7 @@ class Function:
         function = self._python_function
         if self._bound is not None:
             function = functools.partial(function, self._bound())
+        function = converted_for_tracing(function, *self._autograph)
         names = self._names()
         if self._spec.varargs:
             names += [f"{self._spec.varargs}_{i}" for i in range(len(args))]
@@ -232,22 +236,23 @@ def function(
 ) -> Any:
     """Makes a function of the graph's library of a Python function.
 
-    A call adds one operation to the default graph. Python's `if` and `while` are not converted:
-    using a tensor as a condition raises an error; use `tf.cond` and `tf.while_loop`.
+    A call adds one operation to the default graph.
 
     Args:
       func: the function; without it, a decorator is given back.
       input_signature: the shapes and types of the arguments, a sequence of `tf.TensorSpec`.
-      autograph, experimental_autograph_options, experimental_compile: have no effect.
-      experimental_relax_shapes: has no effect.
+      autograph: whether Python's `if`, `while` and `for` over tensors are converted.
+      experimental_autograph_options: features of `tf.autograph.experimental.Feature`.
+      experimental_relax_shapes, experimental_compile: have no effect.
     """
-    del autograph, experimental_autograph_options, experimental_compile
+    del experimental_compile
 
     def decorate(inner: Any) -> Any:
         return Function(
             inner,
             input_signature=input_signature,
             experimental_relax_shapes=experimental_relax_shapes,
+            autograph=(autograph, experimental_autograph_options),
         )
 
     return decorate if func is None else decorate(func)
@@ -262,10 +267,10 @@ def defun(
     experimental_relax_shapes: bool = False,
 ) -> Any:
     """The older name of `tf.function`; takes the same arguments."""
-    del autograph, experimental_autograph_options
     return defun_with_attributes(
-        func, input_signature, None, experimental_relax_shapes=experimental_relax_shapes
-    )
+        func, input_signature, None, autograph, experimental_autograph_options,
+        experimental_relax_shapes,
+    )  # fmt: skip
 
 
 def defun_with_attributes(
@@ -277,13 +282,15 @@ def defun_with_attributes(
     experimental_relax_shapes: bool = False,
 ) -> Any:
     """`defun` with attributes for the definition, as `AttrValue` messages or plain values."""
-    del autograph, experimental_autograph_options
     from stillflow.functional.defun import attr_value
 
     values = {key: attr_value(key, value) for key, value in (attributes or {}).items()}
 
     def decorate(inner: Any) -> Any:
-        return Function(inner, None, input_signature, values, experimental_relax_shapes)
+        return Function(
+            inner, None, input_signature, values, experimental_relax_shapes,
+            autograph=(autograph, experimental_autograph_options),
+        )  # fmt: skip
 
     return decorate if func is None else decorate(func)
 

@@ -1,0 +1,119 @@
+"""Converted functions: compiled once for a piece of code, bound to each function that has it."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import threading
+import weakref
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+from stillflow.autograph import operators
+from stillflow.autograph.build import statements
+from stillflow.autograph.functions import convert_tree
+from stillflow.autograph.options import ConversionOptions
+from stillflow.autograph.source import FunctionNode, function_node, future_flags
+from stillflow.autograph.verbosity import log
+
+_lock = threading.RLock()
+_converted: weakref.WeakKeyDictionary[CodeType, dict[Any, CodeType]] = weakref.WeakKeyDictionary()
+_results: weakref.WeakSet[CodeType] = weakref.WeakSet()
+_ag = CellType(operators)
+_HELPERS = "ag__"  # begins the names of functions that conversion adds
+
+
+def is_converted(function: FunctionType) -> bool:
+    """Whether a function is the result of a conversion, or part of one."""
+    return function.__code__ in _results
+
+
+def convert_function(function: FunctionType, options: ConversionOptions) -> FunctionType:
+    """A function that does what another one does, on tensors too.
+
+    Raises:
+      ValueError: if its source cannot be had.
+      NotImplementedError: if it uses something that cannot be converted.
+    """
+    code = converted_code(function, options)
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    closure = tuple(_ag if name == "ag__" else cells[name] for name in code.co_freevars)
+    made = FunctionType(
+        code, function.__globals__, function.__name__, function.__defaults__, closure
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__dict__.update(function.__dict__)
+    made.__doc__, made.__module__ = function.__doc__, function.__module__
+    made.__qualname__, made.__annotations__ = function.__qualname__, function.__annotations__
+    return made
+
+
+def converted_code(function: FunctionType, options: ConversionOptions) -> CodeType:
+    """The code of a converted function."""
+    code = function.__code__
+    with _lock:
+        known = _converted.setdefault(code, {})
+        key = (code.co_filename, options)
+        if key not in known:
+            log(1, "Converting %s", function)
+            known[key] = made = _compile(converted_tree(function, options), function)
+            _results.update(_codes(made))
+        return known[key]
+
+
+def converted_tree(function: FunctionType, options: ConversionOptions) -> FunctionNode:
+    """The syntax tree of a converted function."""
+    if "ag__" in function.__code__.co_freevars:
+        raise ValueError(f'entity {function} uses the reserved symbol "ag__"')
+    around = {*function.__code__.co_freevars, *function.__globals__}
+    node = function_node(function)
+    convert_tree(node, options, lambda name: hasattr(builtins, name) and name not in around)
+    if isinstance(node, ast.FunctionDef):
+        node.decorator_list, node.returns = [], None
+    # Defaults are those of the function; annotations would be looked up again.
+    node.args.defaults, node.args.kw_defaults = [], [None] * len(node.args.kwonlyargs)
+    for arg in ast.walk(node.args):
+        if isinstance(arg, ast.arg):
+            arg.annotation = None
+    log(2, "Converted code of %s:\n\n%s\n", function, _Text(node))
+    return node
+
+
+def _compile(node: FunctionNode, function: FunctionType) -> CodeType:
+    code = function.__code__
+    # A function around it makes its free variables free.
+    names = ", ".join(("ag__", *code.co_freevars))
+    (around,) = statements(f"def ag__outer({names}): pass")
+    body = [node] if isinstance(node, ast.FunctionDef) else [ast.Expr(node)]
+    around.body = [ast.copy_location(new, node) for new in body]  # type: ignore[attr-defined]
+    module = ast.Module([ast.copy_location(around, node)], [])
+    compiled = compile(module, code.co_filename, "exec", future_flags(code), dont_inherit=True)
+    outer = next(_inner(compiled))
+    return _named(next(_inner(outer)), code.co_name)
+
+
+def _inner(code: CodeType) -> Any:
+    return (const for const in code.co_consts if isinstance(const, CodeType))
+
+
+def _codes(code: CodeType) -> list[CodeType]:
+    return [code, *(inner for const in _inner(code) for inner in _codes(const))]
+
+
+def _named(code: CodeType, name: str) -> CodeType:
+    """Calls the functions that conversion has added what the function around them is called."""
+    name = name if code.co_name.startswith(_HELPERS) else code.co_name
+    consts = tuple(
+        _named(const, name) if isinstance(const, CodeType) else const for const in code.co_consts
+    )
+    return code.replace(co_name=name, co_consts=consts)
+
+
+class _Text:
+    """A tree that is made text if it is printed."""
+
+    def __init__(self, node: ast.AST) -> None:
+        self.node = node
+
+    def __str__(self) -> str:
+        return ast.unparse(self.node)

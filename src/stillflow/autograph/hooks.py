@@ -1,0 +1,46 @@
+"""What the library does with functions that programs give it; loads nothing before a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from stillflow.graph.autograph_status import ControlStatusCtx, Status
+
+
+def converted_for_tracing(
+    function: Callable[..., Any], autograph: bool, features: Any = None
+) -> Callable[..., Any]:
+    """The function that `tf.function` calls to trace one of a program.
+
+    Args:
+      function: of the program.
+      autograph: whether it is converted.
+      features: of `tf.autograph.experimental.Feature`, one or several.
+    """
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with ControlStatusCtx(Status.ENABLED if autograph else Status.DISABLED):
+            if not autograph:
+                return function(*args, **kwargs)
+            from stillflow.autograph.calls import convert
+
+            return convert(recursive=True, optional_features=features)(function)(*args, **kwargs)
+
+    return run
+
+
+def tf_convert(function: Callable[..., Any], ctx: ControlStatusCtx) -> Callable[..., Any]:
+    """A function of a program that is given to one of the library, which calls it in a graph.
+
+    Args:
+      function: of the program.
+      ctx: where it is given: what is said there about conversion holds for it.
+    """
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        from stillflow.autograph import calls
+
+        return calls.tf_convert(function, ctx)(*args, **kwargs)
+
+    return run

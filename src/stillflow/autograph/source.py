@@ -1,0 +1,124 @@
+"""Where a function stands in its source file: its syntax tree, with true line numbers."""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import copy
+import linecache
+from collections.abc import Iterator
+from types import CodeType, FunctionType
+
+FunctionNode = ast.FunctionDef | ast.Lambda
+_FUTURES = 0
+for _name in __future__.all_feature_names:
+    _FUTURES |= getattr(__future__, _name).compiler_flag
+
+# Of each file the lines that were parsed, and its functions by first line and name.
+_files: dict[str, tuple[list[str], dict[tuple[int, str], list[FunctionNode]]]] = {}
+
+
+def future_flags(code: CodeType) -> int:
+    """The flags of the `from __future__ import ...` under which code was compiled."""
+    return code.co_flags & _FUTURES
+
+
+def function_node(function: FunctionType) -> FunctionNode:
+    """The syntax tree of a function, a copy that may be changed.
+
+    Raises:
+      ValueError: if the source cannot be had, or does not say which of several functions it is.
+    """
+    code = function.__code__
+    found = _functions(code, function.__globals__).get((code.co_firstlineno, code.co_name), [])
+    found = [node for node in found if _arguments(node) == _argument_names(code)]
+    if len(found) > 1:
+        found = _narrowest(found, code)
+    if len(found) != 1:
+        raise ValueError(_unidentified(function, len(found)))
+    return copy.deepcopy(found[0])
+
+
+def _functions(code: CodeType, namespace: dict) -> dict[tuple[int, str], list[FunctionNode]]:
+    filename = code.co_filename
+    lines = linecache.getlines(filename, namespace)
+    if not lines:
+        raise ValueError(f"the source code of {code.co_name} in {filename} is not available")
+    known = _files.get(filename)
+    if known is None or known[0] is not lines:
+        try:
+            tree = compile(
+                "".join(lines), filename, "exec", ast.PyCF_ONLY_AST | future_flags(code),
+                dont_inherit=True,
+            )  # fmt: skip
+        except SyntaxError as error:
+            raise ValueError(
+                f"the source code in {filename} is not that of today's Python: {error}"
+            ) from None
+        known = _files[filename] = (lines, _index(tree))
+    return known[1]
+
+
+def _index(tree: ast.AST) -> dict[tuple[int, str], list[FunctionNode]]:
+    found: dict[tuple[int, str], list[FunctionNode]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Lambda):
+            found.setdefault((node.lineno, "<lambda>"), []).append(node)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            found.setdefault((first, node.name), []).append(node)  # type: ignore[arg-type]
+    return found
+
+
+def _arguments(node: FunctionNode) -> tuple[str, ...]:
+    args = node.args
+    every = [*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg]
+    return tuple(arg.arg for arg in every if arg is not None)
+
+
+def _argument_names(code: CodeType) -> tuple[str, ...]:
+    count = code.co_argcount + code.co_kwonlyargcount
+    count += bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)  # *args, **kwargs
+    return code.co_varnames[:count]
+
+
+def _narrowest(candidates: list[FunctionNode], code: CodeType) -> list[FunctionNode]:
+    """Those of several functions in a line whose body just holds the code's instructions."""
+    places = list(_places(code))
+    if not places:
+        return candidates
+    start, end = min(p[0] for p in places), max(p[1] for p in places)
+    spans = [(_span(node), node) for node in candidates]
+    around = [(span, node) for span, node in spans if span[0] <= start and end <= span[1]]
+    if not around:
+        return []
+    latest = max(span[0] for span, _ in around)
+    return [node for span, node in around if span[0] == latest]
+
+
+def _span(node: FunctionNode) -> tuple[tuple[int, int], tuple[int, int]]:
+    first, last = (
+        (node.body,) * 2 if isinstance(node, ast.Lambda) else (node.body[0], node.body[-1])
+    )
+    assert last.end_lineno is not None and last.end_col_offset is not None
+    return (first.lineno, first.col_offset), (last.end_lineno, last.end_col_offset)
+
+
+def _places(code: CodeType) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """Where the instructions stand; nothing before Python 3.11, which keeps lines only."""
+    for line, end_line, column, end_column in getattr(code, "co_positions", tuple)():
+        if None not in (line, end_line, column, end_column) and end_column > 0:
+            yield (line, column), (end_line, end_column)
+
+
+def _unidentified(function: FunctionType, count: int) -> str:
+    code = function.__code__
+    where = f"{code.co_filename}:{code.co_firstlineno}"
+    if not count:
+        return f"the source code at {where} is not that of {function.__qualname__}"
+    line = linecache.getline(code.co_filename, code.co_firstlineno)
+    return (
+        f"Unable to identify source code of lambda function {function}. It was defined on this "
+        f"line: {line}, which must contain a single lambda with matching signature. To avoid "
+        "ambiguity, define each lambda in a separate expression."
+    )
