@@ -88,7 +88,11 @@ class Accumulator:
 
 
 class SparseAccumulator(Accumulator):
-    """A sum of slices of gradients; slices that came in several times count as often."""
+    """A sum of slices of gradients; slices of several gradients count as often.
+
+    As TensorFlow has it, gradients are taken to have their slices in order, each of them once: a
+    slice that comes twice in one gradient stays two slices.
+    """
 
     def check(self, indices: Any, values: Any, shape: Any, known: bool = True) -> None:
         if indices.ndim != 1:
@@ -146,15 +150,17 @@ class SparseAccumulator(Accumulator):
                 )
 
     def add(self, indices: Any, values: Any, shape: Any, known: bool = True) -> None:
-        ones = torch.ones_like(indices)
-        if self.total is not None:
-            indices = torch.cat([self.total[0], indices])
-            values = torch.cat([self.total[1], values])
-            ones = torch.cat([self.total[2], ones])
-        rows, place = torch.unique(indices, return_inverse=True)
-        sums = values.new_zeros((len(rows), *values.shape[1:])).index_add_(0, place, values)
-        counts = ones.new_zeros(len(rows)).index_add_(0, place, ones)
-        self.total = rows, sums, counts
+        if self.total is None:
+            self.total = indices.clone(), values.clone(), torch.ones_like(indices)
+            return
+        rows, sums, counts = self.total
+        old, new, length = _merged(rows.tolist(), indices.tolist())
+        merged_rows = rows.new_empty(length).index_copy_(0, old, rows).index_copy_(0, new, indices)
+        merged = values.new_zeros((length, *values.shape[1:]))
+        merged.index_copy_(0, old, sums).index_add_(0, new, values)
+        counted = counts.new_zeros(length).index_copy_(0, old, counts)
+        counted.index_add_(0, new, torch.ones_like(indices))
+        self.total = merged_rows, merged, counted
 
     def result(self) -> Any:
         rows, sums, counts = self.total
@@ -170,6 +176,24 @@ class SparseAccumulator(Accumulator):
         else:
             sizes[0] = -1
         return rows, sums, torch.tensor(sizes, dtype=torch.int64)
+
+
+def _merged(old: Sequence[int], new: Sequence[int]) -> tuple[Any, Any, int]:
+    """Where the entries of two ordered lists go in one that has equal ones once; its length."""
+    places: tuple[list[int], list[int]] = ([], [])
+    i = j = length = 0
+    while i < len(old) or j < len(new):
+        before = j == len(new) or (i < len(old) and old[i] <= new[j])
+        behind = i == len(old) or (j < len(new) and new[j] <= old[i])
+        if before:
+            places[0].append(length)
+            i += 1
+        if behind:
+            places[1].append(length)
+            j += 1
+        length += 1
+    first, second = (torch.tensor(each, dtype=torch.int64) for each in places)
+    return first, second, length
 
 
 class _Take(Attempt):
