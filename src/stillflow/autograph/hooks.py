@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from stillflow.graph.autograph_status import ControlStatusCtx, Status
+from stillflow.graph.autograph_status import ControlStatusCtx, Status, control_status_ctx
+from stillflow.graph.eager_mode import executing_eagerly
 
 
 def converted_for_tracing(
@@ -44,3 +45,11 @@ def tf_convert(function: Callable[..., Any], ctx: ControlStatusCtx) -> Callable[
         return calls.tf_convert(function, ctx)(*args, **kwargs)
 
     return run
+
+
+def converted_method(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that a program may have overridden, where it builds a graph."""
+    ours = getattr(method, "__module__", None) or ""
+    if ours.startswith("stillflow.") or executing_eagerly():
+        return method
+    return tf_convert(method, control_status_ctx())

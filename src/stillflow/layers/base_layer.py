@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from stillflow import nest
+from stillflow.autograph.hooks import converted_method
 from stillflow.errors import OperatorNotAllowedInGraphError
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
@@ -316,7 +317,7 @@ class Layer(Attributes, Weights, Contributions, Connections):
                 "it has no eager execution"
             )
         try:
-            return self.call(inputs, *args, **kwargs)
+            return converted_method(self.call)(inputs, *args, **kwargs)
         except OperatorNotAllowedInGraphError as error:
             raise TypeError(f'{_PYTHON_CONTROL_FLOW}"""\n{error}\n"""') from error
 

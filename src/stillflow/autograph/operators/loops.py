@@ -168,12 +168,15 @@ def _scanned(
     dataset: Any, extra_test: Any, body: Block, get_state: Block, set_state: Block,
     init_vars: Values, names: BothNames,
 ) -> Values:  # fmt: skip
-    """With an extra test: a scan gives all states up to the first for which it does not hold."""
+    """With an extra test: a scan gives all states up to the first for which it does not hold.
+
+    The library's functions are called after the functions here, as in TensorFlow.
+    """
     from stillflow.data.experimental import scan, take_while
 
     every = None if names[0] is None else (*names[0], *(names[1] or ()))
 
-    def step(both: Any, item: Any) -> Any:
+    def scan_body(both: Any, item: Any) -> Any:
         values, state = both
 
         def run() -> Any:
@@ -186,9 +189,16 @@ def _scanned(
         new, new_state = cond(goes_on, run, lambda: (values, state))
         return (new, new_state), (new, new_state, goes_on)
 
+    def take_while_predicate(values: Values, state: Values, goes_on: Any) -> Any:
+        return goes_on
+
+    def reduce_body(old: Any, new: Any) -> Any:
+        values, state, _ = new
+        return values, state
+
     start = init_vars, get_state()
-    states = dataset.apply(scan(start, step)).apply(take_while(lambda v, s, goes_on: goes_on))
-    final, final_state = states.reduce(start, lambda old, new: (new[0], new[1]))
+    states = dataset.apply(scan(start, scan_body)).apply(take_while(take_while_predicate))
+    final, final_state = states.reduce(start, reduce_body)
     set_state(final_state)
     return final  # type: ignore[no-any-return]
 
@@ -207,7 +217,7 @@ def _reduced(
     if no_state:
         constant(0)  # TensorFlow leaves this node in the graph
 
-    def step(both: Any, item: Any) -> Any:
+    def reduce_body(both: Any, item: Any) -> Any:
         values, state = both
         if not no_state:
             set_state(state)
@@ -220,7 +230,7 @@ def _reduced(
         check_iteration(values + state, new + new_state, every, shapes=False)
         return new, new_state
 
-    final, final_state = dataset.reduce((init_vars, get_state()), step)
+    final, final_state = dataset.reduce((init_vars, get_state()), reduce_body)
     set_state(final_state)
     return () if no_vars else final
 
