@@ -113,7 +113,8 @@ class DatasetV2(Trackable, CompositeTensor):
     def __iter__(self) -> Any:
         from stillflow.data.iterator import IteratorV2
 
-        if not get_default_graph()._building_function:
+        graph = get_default_graph()
+        if not graph._building_function and not graph.runs_at_once:
             raise RuntimeError(
                 "__iter__() is only supported inside of tf.function or when eager execution is "
                 "enabled."

@@ -12,6 +12,7 @@ from stillflow.data import dataset as base
 from stillflow.data import structure
 from stillflow.data.dataset import DatasetV2
 from stillflow.graph.api import colocate_with
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.platform import tf_logging as logging
@@ -63,10 +64,12 @@ class DatasetV1(DatasetV2):
         return self._make_one_shot_iterator()
 
     def _make_one_shot_iterator(self) -> Any:
-        from stillflow.data.iterator import Iterator
+        from stillflow.data.iterator import Iterator, IteratorV2
         from stillflow.data.one_shot import dataset_factory
         from stillflow.ops.data.iterators import one_shot_iterator_op
 
+        if executing_eagerly():
+            return IteratorV2(self)
         _ensure_same_dataset_graph(self)
         factory = dataset_factory(self)
         resource = one_shot_iterator_op(dataset_factory=factory, **self._flat_structure)
@@ -85,6 +88,11 @@ class DatasetV1(DatasetV2):
         from stillflow.data.iterator import Iterator
         from stillflow.ops.data.iterators import iterator_v2_op, make_iterator_op
 
+        if executing_eagerly():
+            raise RuntimeError(
+                "dataset.make_initializable_iterator is not supported when eager execution is "
+                "enabled."
+            )
         _ensure_same_dataset_graph(self)
         dataset = self._apply_options()
         resource = iterator_v2_op(

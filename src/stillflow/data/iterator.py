@@ -8,6 +8,7 @@ from typing import Any
 
 from stillflow.data import nest, structure
 from stillflow.data.dataset import _legacy
+from stillflow.errors import OutOfRangeError
 from stillflow.graph import dtypes
 from stillflow.graph.api import add_to_collection, colocate_with, device, name_scope
 from stillflow.graph.conversion import convert_to_tensor
@@ -238,11 +239,71 @@ def _check(mine: Any, theirs: Any, fits: Any, message: str) -> None:
             raise TypeError("Expected output " + message.format(mine, theirs))
 
 
-class IteratorV2:
-    """Walks a dataset with Python's `next`, which Stillflow does in graphs only by functions."""
+class IteratorV2(Trackable):
+    """Walks a dataset with Python's `next`, where operations run when they are called.
 
-    def __init__(self, dataset: Any = None, components: Any = None, element_spec: Any = None):
-        raise NotImplementedError("Stillflow does not walk datasets inside tf.function yet")
+    Args:
+      dataset: what to walk.
+
+    Raises:
+      NotImplementedError: inside of functions, which Stillflow cannot let walk datasets yet.
+    """
+
+    def __init__(self, dataset: Any = None) -> None:
+        if not get_default_graph().runs_at_once:
+            raise NotImplementedError("Stillflow does not walk datasets inside tf.function yet")
+        dataset = dataset._apply_options()
+        self._element_spec = dataset.element_spec
+        self._attrs = _attrs(self._element_spec)
+        self._iterator_resource = cards.anonymous_iterator_op(**self._attrs)
+        cards.make_iterator_op(dataset._variant_tensor, self._iterator_resource)
+
+    def __iter__(self) -> IteratorV2:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            return self.get_next()
+        except OutOfRangeError:
+            raise StopIteration from None
+
+    next = __next__
+
+    def get_next(self, name: str | None = None) -> Any:
+        """The next element.
+
+        Raises:
+          OutOfRangeError: after the last one.
+        """
+        del name
+        flat = cards.iterator_get_next_sync_op(self._iterator_resource, **self._attrs)
+        return structure.from_tensor_list(self._element_spec, flat)
+
+    output_classes = Iterator.output_classes
+    output_shapes = Iterator.output_shapes
+    output_types = Iterator.output_types
+    element_spec = Iterator.element_spec
+
+    def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
+        return {"ITERATOR": lambda name: IteratorSaveable(self._iterator_resource, name, "")}
+
+
+@export("contrib.eager.Iterator")
+class EagerIterator(IteratorV2):
+    """The older name of what `iter(dataset)` gives.
+
+    Raises:
+      RuntimeError: where operations do not run when they are called.
+    """
+
+    def __init__(self, dataset: Any) -> None:
+        if not get_default_graph().runs_at_once:
+            raise RuntimeError(
+                f"{type(self)} objects can only be used when eager execution is enabled, use "
+                "tf.data.Dataset.make_initializable_iterator or "
+                "tf.data.Dataset.make_one_shot_iterator for graph construction"
+            )
+        super().__init__(dataset)
 
 
 @export("data.experimental.get_next_as_optional", "contrib.data.get_next_as_optional")

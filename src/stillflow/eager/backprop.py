@@ -31,7 +31,7 @@ _INSIDE = (
 )
 
 
-@export("GradientTape", "compat.v2.GradientTape")
+@export("GradientTape", "compat.v2.GradientTape", "contrib.eager.GradientTape")
 class GradientTape:
     """Records operations, to differentiate them.
 

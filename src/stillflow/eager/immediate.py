@@ -1,9 +1,10 @@
 """Operations that run when they are called.
 
 While the `ImmediateGraph` is the default graph, calling an op's card converts the arguments, finds
-the kernel for their types and shapes (`eager/calls.py`) and runs it; its results are `EagerTensor`s,
-which hold their values. Nothing is kept but kernels: values last as long as their tensors, and
-variables as long as their handles. Tapes record what they watch: it can be differentiated.
+the kernel for their types and shapes (`eager/calls.py`) and runs it; the results are
+`EagerTensor`s, which hold their values. Nothing is kept but kernels: values last as long as their
+tensors, and variables as long as their handles. Tapes record what they watch: it can be
+differentiated.
 """
 
 from __future__ import annotations
@@ -159,7 +160,7 @@ class ImmediateGraph(EagerContext):
             try:
                 values, data = self._compute(call, tensors)
             except Exception as error:
-                raise as_eager_error(error, call.card.name, name) from None
+                raise as_eager_error(error, call.card.name, name) from error
         types = call.output_types
         if len(types) == 1:
             outputs = [EagerTensor(values, types[0])]
@@ -182,7 +183,7 @@ class ImmediateGraph(EagerContext):
         card = call.card
         for index in card.writes:
             unshare(held[index])
-        for index in card.keeps:
+        for index in card.keeps[: len(held)]:  # cards of any number of inputs name many
             held[index] = _alias(held[index])
         return function(*held), data
 

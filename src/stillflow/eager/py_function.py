@@ -94,7 +94,7 @@ def _owned(value: Any) -> Any:
     return value.clone() if isinstance(value, torch.Tensor) else value
 
 
-@export("py_function")
+@export("py_function", "contrib.eager.py_func")
 def py_function(func: Callable[..., Any], inp: Any, Tout: Any, name: str | None = None) -> Any:
     """An operation that calls a Python function on tensors with values in every step.
 

@@ -12,12 +12,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from stillflow.graph import graph as graphs
-from stillflow.graph.export import export
+from stillflow.graph.export import export, export_value
 from stillflow.graph.graph import Graph
 
-DEVICE_PLACEMENT_EXPLICIT, DEVICE_PLACEMENT_WARN = 0, 1
-DEVICE_PLACEMENT_SILENT, DEVICE_PLACEMENT_SILENT_FOR_INT32 = 2, 3
-SYNC, ASYNC = 0, 1
+DEVICE_PLACEMENT_EXPLICIT = export_value("contrib.eager.DEVICE_PLACEMENT_EXPLICIT", 0)
+DEVICE_PLACEMENT_WARN = export_value("contrib.eager.DEVICE_PLACEMENT_WARN", 1)
+DEVICE_PLACEMENT_SILENT = export_value("contrib.eager.DEVICE_PLACEMENT_SILENT", 2)
+DEVICE_PLACEMENT_SILENT_FOR_INT32 = 3
+SYNC = export_value("contrib.eager.SYNC", 0)
+ASYNC = export_value("contrib.eager.ASYNC", 1)
 
 
 class EagerContext(Graph):
@@ -31,7 +34,7 @@ def _context() -> Any:
     return importlib.import_module("stillflow.eager.immediate").context()
 
 
-@export("executing_eagerly")
+@export("executing_eagerly", "contrib.eager.executing_eagerly", "contrib.eager.in_eager_mode")
 def executing_eagerly() -> bool:
     """Whether operations called now would run at once, outside of any graph."""
     return graphs.get_default_graph().runs_at_once

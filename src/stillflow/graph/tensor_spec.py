@@ -16,7 +16,7 @@ from stillflow.graph.type_spec import (
 )
 
 
-@export("TensorSpec", "contrib.framework.TensorSpec")
+@export("TensorSpec", "contrib.framework.TensorSpec", "contrib.eager.TensorSpec")
 class TensorSpec(BatchableTypeSpec):
     """The type of a tensor.
 

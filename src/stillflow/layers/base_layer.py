@@ -16,7 +16,9 @@ from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
+from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.graph.tensor_spec import TensorSpec
@@ -28,11 +30,11 @@ from stillflow.layers.history import create_history, has_history, needs_history
 from stillflow.layers.input_spec import InputSpec, check_inputs
 from stillflow.layers.names import to_snake_case, unique_object_name
 from stillflow.layers.policy import Policy, with_input_dtype
+from stillflow.layers.symbolic_graph import is_symbolic, symbolic_graph
 from stillflow.layers.weights import Weights
 from stillflow.ops.math.cast import cast
 from stillflow.train.tracking.base import no_automatic_dependency_tracking
 from stillflow.util import deprecation, tf_inspect
-from stillflow.variables.base import VariableV2
 
 _Build = TypeVar("_Build", bound=Callable[..., Any])
 _OPTIONS = {
@@ -92,6 +94,7 @@ class Layer(Attributes, Weights, Contributions, Connections):
             if not hasattr(self, attribute):
                 setattr(self, attribute, [])
         self._updates, self._losses, self._callable_losses = [], [], []
+        self._eager_losses = []
         self._metrics: list[Any] = []
         self._inbound_nodes, self._outbound_nodes = [], []
         self._dtype_policy = _policy(dtype)
@@ -280,14 +283,17 @@ class Layer(Attributes, Weights, Contributions, Connections):
           ValueError: if the layer does not take these inputs, or gives nothing.
           TypeError: if `call` asks for the truth of a tensor.
         """
-        symbolic = all(_is_symbolic(x) for x in nest.flatten(inputs))
+        symbolic = all(is_symbolic(x) for x in nest.flatten(inputs))
         inputs = nest.map_structure(_to_tensor, inputs)
         given = set(kwargs)
         masks = self._input_masks(inputs, args, kwargs)
         training = self._pass_training(args, kwargs)
         if symbolic and not call_context.in_call and needs_history(inputs):
             create_history(inputs)
-        with call_context.enter(self, inputs, training):
+        if not call_context.in_call:
+            self._clear_losses()
+        graph = symbolic_graph() if symbolic else get_default_graph()
+        with call_context.enter(self, inputs, training), graph.as_default():
             if symbolic:
                 check_inputs(self.input_spec, inputs, self.name)
             with name_scope(self._name_scope()):
@@ -311,7 +317,7 @@ class Layer(Attributes, Weights, Contributions, Connections):
         """What a subclass does after a call on tensors."""
 
     def _call(self, inputs: Any, args: Any, kwargs: Any) -> Any:
-        if self.dynamic:
+        if self.dynamic and not executing_eagerly():
             raise NotImplementedError(
                 f"Layer {self.name} is dynamic: Stillflow builds graphs and runs them in sessions; "
                 "it has no eager execution"
@@ -432,10 +438,6 @@ def _arguments(call: Any) -> tuple[list[str], bool]:
     """The names of a method's arguments, and whether it takes any others by keyword."""
     call = getattr(call, "python_function", call)  # of a `tf.function`
     return _arguments_of(call.__func__ if inspect.ismethod(call) else call)
-
-
-def _is_symbolic(x: Any) -> bool:
-    return isinstance(x, (Tensor, VariableV2, CompositeTensor))
 
 
 def _to_tensor(x: Any) -> Any:

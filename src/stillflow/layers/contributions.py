@@ -8,9 +8,11 @@ from typing import Any
 from stillflow import nest
 from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.operation import Operation
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.keras.backend.config import floatx
+from stillflow.layers.attributes import layers_in
 from stillflow.layers.call_context import call_context
 from stillflow.layers.reachability import reachable_from
 from stillflow.ops.arrays.shape import shape
@@ -33,6 +35,7 @@ class Contributions:
     trainable: Any
     stateful: bool
     _losses: list[Any]
+    _eager_losses: list[Any]  # of the last call, where operations run when they are called
     _callable_losses: list[Any]
     _updates: list[Any]
     _metrics: list[Any]
@@ -52,8 +55,16 @@ class Contributions:
     def losses(self) -> list[Any]:
         """The losses, those of regularizers among them, which are made at every access."""
         made = [loss() for loss in self._callable_losses]
-        own = self._losses + [loss for loss in made if loss is not None]
+        kept = self._eager_losses if executing_eagerly() else self._losses
+        own = kept + [loss for loss in made if loss is not None]
         return own + self._of_children("losses")
+
+    def _clear_losses(self) -> None:
+        """Forgets what the last call added, where operations run when they are called."""
+        if executing_eagerly():
+            self._eager_losses = []
+            for layer in layers_in(self._layers):  # type: ignore[attr-defined]
+                layer._clear_losses()
 
     def add_loss(self, losses: Any, inputs: Any = None) -> None:
         """Adds losses: tensors, or functions without arguments that give one.
@@ -64,6 +75,8 @@ class Contributions:
         for loss in nest.flatten(losses):
             if callable(loss):
                 self._callable_losses.append(functools.partial(_tagged, loss, inputs))
+            elif loss is not None and executing_eagerly():
+                self._eager_losses.append(_tagged(loss, inputs))
             elif loss is not None:
                 self._losses.append(_tagged(loss, inputs))
 
@@ -74,6 +87,12 @@ class Contributions:
         Args:
           inputs: ignored; whether they depend on the layer's inputs is found out.
         """
+        if executing_eagerly():
+            if not call_context.frozen:
+                for update in updates if isinstance(updates, list) else [updates]:
+                    if callable(update):
+                        update()
+            return
         if call_context.in_call:
             relevant = call_context.inputs
         else:

@@ -18,6 +18,8 @@ phases: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 @export("keras.backend.learning_phase")
 def learning_phase() -> Any:
     """0 or 1 if it was set; else the graph's placeholder, False if it is not fed."""
+    if not get_default_graph().runs_at_once and get_default_graph() in phases:
+        return phases[get_default_graph()]
     with init_scope():
         return symbolic_learning_phase()
 
@@ -25,6 +27,8 @@ def learning_phase() -> Any:
 def symbolic_learning_phase() -> Any:
     """The same, of the default graph even while a function is being made."""
     graph = get_default_graph()
+    if graph.runs_at_once:
+        return phases.get(graph, 0)
     if graph not in phases:
         with name_scope(""):
             phases[graph] = placeholder_with_default(False, shape=(), name="keras_learning_phase")

@@ -7,6 +7,7 @@ from typing import Any
 from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.constant_value import constant_value
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.fill import ones_like
 from stillflow.ops.arrays.join import concat
@@ -80,7 +81,7 @@ def assert_broadcastable(weights: Any, values: Any) -> Any:
         values, values_shape, values_rank = _described(values, "values")
         if weights.shape.ndims is not None and values.shape.ndims is not None:
             known = _check_known(weights, values, (weights_shape, values_shape))
-            if known is not None:
+            if known is not None or executing_eagerly():  # where all shapes are known
                 return known
         is_scalar = equal(0, weights_rank, name="is_scalar")
         data = [

@@ -126,10 +126,12 @@ def differentiate(
         xs = convert_n_to_tensor_or_indexed_slices(xs, name="x", as_ref=True)
         starts = _initial_gradients(given, ys, colocate)
         source = get_default_graph() if source is None else source
-        backprop = Backprop(Paths(source, xs), ys, stops, colocate, gate, aggregation_method)
+        paths = Paths(source, xs)
+        stops = [paths.stand_in(tensor) for tensor in stops]
+        backprop = Backprop(paths, ys, stops, colocate, gate, aggregation_method)
         backprop.run(ys, starts)
     backprop.finish()
-    return [backprop.result(x, unconnected) for x in xs]
+    return [backprop.result(x, unconnected) for x in paths.xs]
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -176,9 +178,7 @@ def _check_initial(y: Any, grad_y: Any) -> None:
                 f"{name} must be real"
             )
     elif kind.base_dtype not in (dtypes.variant, dtypes.resource):
-        raise TypeError(
-            f"Tensor {y} with type {name} must be numeric to obtain a default gradient"
-        )
+        raise TypeError(f"Tensor {y} with type {name} must be numeric to obtain a default gradient")
 
 
 def _named_gradient(grad_y: Any, i: int) -> Any:
@@ -211,13 +211,27 @@ class Paths:
     """
 
     def __init__(self, source: Graph, xs: Sequence[Tensor]) -> None:
-        self.xs = xs
-        self._ends = set(xs)
         self._functions: list[FuncGraph] = []
+        # Placeholders that stand for what holds its value, which is in no graph.
+        self._stand_ins: dict[Tensor, Tensor] = {}
+        self._valued: dict[Tensor, Tensor] = {}
         graph: Graph | None = source
         while isinstance(graph, FuncGraph):
             self._functions.append(graph)
             graph = graph._outer_graph
+        self.xs = [self.stand_in(x) for x in xs]
+        self._ends = set(self.xs)
+
+    def stand_in(self, tensor: Tensor) -> Tensor:
+        """What stands in the functions for a tensor with a value; any other tensor as it is."""
+        if not tensor.holds_value:
+            return tensor
+        if tensor not in self._stand_ins:
+            known = (f for f in self._functions if f.captured(tensor) is not None)
+            inside = next(known, self._functions[0])
+            made = self._stand_ins[tensor] = inside.capture(tensor)
+            self._valued[made] = tensor
+        return self._stand_ins[tensor]
 
     def inputs(self, op: Operation) -> list[Tensor]:
         """The inputs of `op`, as they are outside of the functions that took them."""
@@ -230,6 +244,8 @@ class Paths:
             outside = tensor.home.source_of(tensor)
             if outside is tensor:
                 break
+            if outside.holds_value:
+                return self.stand_in(outside)
             tensor = outside
         return tensor
 
@@ -237,7 +253,7 @@ class Paths:
         """The operations that take a tensor, in this graph or in functions."""
         found = tensor.consumers()
         for function in self._functions:
-            inside = function.captured(tensor)
+            inside = function.captured(self._valued.get(tensor, tensor))
             if inside is not None and inside is not tensor:
                 found += self.consumers(inside)
         return found

@@ -179,7 +179,7 @@ def _limited(gpu: Gpu, config: Any) -> int:
     return int(gpu.memory * fraction)
 
 
-@export("config.experimental_list_devices")
+@export("config.experimental_list_devices", "contrib.eager.list_devices")
 def list_devices() -> list[str]:
     """The names of the devices that a session without a `ConfigProto` has."""
     from stillflow.runtime.settings import session_config

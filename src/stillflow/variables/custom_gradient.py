@@ -12,6 +12,7 @@ from stillflow import nest
 from stillflow.graph import tapes
 from stillflow.graph.api import control_dependencies
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.gradient_registry import RegisterGradient, gradient_function
 from stillflow.graph.graph import get_default_graph
@@ -25,7 +26,14 @@ _VARIABLES = ("VariableV2", "VarHandleOp")
 _numbers = itertools.count()
 
 
-@export("custom_gradient")
+_NO_VARIABLES = (
+    "If using @custom_gradient with a function that uses variables, then grad_fn must accept a "
+    "keyword argument 'variables'."
+)
+_NOT_FOR_EACH = "Must return gradient for each variable from @custom_gradient grad_fn."
+
+
+@export("custom_gradient", "contrib.eager.custom_gradient")
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     """Makes a function use a gradient of its own.
 
@@ -44,6 +52,8 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(f)
     def decorated(*args: Any, **kwargs: Any) -> Any:
+        if executing_eagerly():
+            return _call_now(f, args, kwargs)
         if kwargs:
             raise ValueError(
                 "The custom_gradient decorator currently supports keywords "
@@ -77,9 +87,7 @@ def _call(f: Callable[..., Any], args: list[Tensor]) -> Any:
             return [None] * len(flat) + nest.flatten(grad_fn(*outer))
         of_args, of_variables = grad_fn(*outer, variables=variables)
         if len(of_variables) != len(variables):
-            raise ValueError(
-                "Must return gradient for each variable from @custom_gradient grad_fn."
-            )
+            raise ValueError(_NOT_FOR_EACH)
         return [None] * len(flat) + nest.flatten(of_args) + list(of_variables)
 
     RegisterGradient(name)(lambda _, *grads: of_inputs(*grads))
@@ -88,6 +96,30 @@ def _call(f: Callable[..., Any], args: list[Tensor]) -> Any:
     originals = [convert_to_tensor(item) for item in (*flat, *args, *variables)]
     tapes.record(f.__name__, tensors, originals, of_inputs)
     return nest.pack_sequence_as(result, tensors[: len(flat)])
+
+
+def _call_now(f: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+    """The call where operations run when they are called: tapes alone know of the gradient."""
+    with tapes.recording(tapes.Tape()) as tape:
+        result, grad_fn = f(*args, **kwargs)
+    given = [*args, *kwargs.values()]
+    variables = [v for v in tape.watched_variables() if not _among(v, given)]
+    spec = inspect.getfullargspec(grad_fn)
+    if variables and "variables" not in spec.args and not spec.varkw:
+        raise TypeError(_NO_VARIABLES)
+    results = [identity(x) for x in nest.flatten(result)]
+
+    def of_inputs(*grads: Any) -> list[Any]:
+        if not variables:
+            return nest.flatten(grad_fn(*grads))
+        of_args, of_variables = grad_fn(*grads, variables=variables)
+        if len(of_variables) != len(variables):
+            raise ValueError(_NOT_FOR_EACH)
+        return nest.flatten(of_args) + list(of_variables)
+
+    inputs = [convert_to_tensor(x) for x in (*args, *variables)]
+    tapes.record(f.__name__, results, inputs, of_inputs)
+    return nest.pack_sequence_as(result, results)
 
 
 def _among(variable: Any, values: list[Any]) -> bool:
@@ -103,10 +135,7 @@ def _check_signature(grad_fn: Callable[..., Any], variables: list[Any]) -> None:
     spec = inspect.getfullargspec(grad_fn)
     takes = "variables" in spec.args or "variables" in spec.kwonlyargs or bool(spec.varkw)
     if variables and not takes:
-        raise TypeError(
-            "If using @custom_gradient with a function that uses variables, then grad_fn must "
-            "accept a keyword argument 'variables'."
-        )
+        raise TypeError(_NO_VARIABLES)
     if takes and not variables:
         if not get_variable_scope().use_resource:
             raise TypeError(

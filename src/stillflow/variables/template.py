@@ -8,18 +8,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow.graph.api import get_collection, get_collection_ref
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.platform import tf_logging as logging
+from stillflow.variables.store import VariableStore
 from stillflow.variables.variable_scope import (
     PureVariableScope,
     VariableScope,
     get_variable_scope_store,
     variable_scope,
+    with_variable_store,
 )
 
 
-@export("make_template")
+@export("make_template", "contrib.eager.make_template")
 def make_template(
     name_: str,
     func_: Callable[..., Any],
@@ -72,14 +75,23 @@ class Template:
         self._variable_scope: VariableScope | None = None
         self._variables_created = False
         self._first_call = True
+        # Where operations run when they are called, nothing else keeps its variables.
+        self._store = VariableStore(keeps_eager=True) if executing_eagerly() else None
         if create_scope_now:
             scope_name = unique_name or get_variable_scope_store().unique(name)
             with PureVariableScope(scope_name, custom_getter=custom_getter) as scope:
                 self._variable_scope = scope
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._store is None:
+            return self._call_in_scope(args, kwargs)
+        with with_variable_store(self._store):
+            return self._call_in_scope(args, kwargs)
+
+    def _call_in_scope(self, args: Any, kwargs: Any) -> Any:
         if self._variable_scope is not None:
-            with variable_scope(self._variable_scope, reuse=not self._first_call):
+            reuse = not self._first_call and self._store is None
+            with variable_scope(self._variable_scope, reuse=reuse):
                 return self._call_func(args, kwargs)
         with variable_scope(
             self._unique_name, self._name, custom_getter=self._custom_getter
@@ -156,6 +168,12 @@ class Template:
         return name if not name or name.endswith("/") else name + "/"
 
     def _collected(self, key: str) -> list[Any]:
+        if self._store is not None:
+            kept = sorted(self._store._vars.values(), key=lambda variable: str(variable.name))
+            if key == GraphKeys.LOCAL_VARIABLES:
+                return []
+            every = key == GraphKeys.GLOBAL_VARIABLES
+            return [variable for variable in kept if every or variable.trainable]
         return get_collection(key, self.variable_scope_name) if self._variables_created else []
 
     @property

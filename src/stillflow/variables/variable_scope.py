@@ -245,6 +245,18 @@ def default_variable_store() -> VariableStore:
     return store
 
 
+@contextlib.contextmanager
+def with_variable_store(store: VariableStore) -> Iterator[None]:
+    """A context in which `tf.get_variable` finds and keeps variables in a store."""
+    stores = get_collection_ref(_STORE_KEY)
+    before = list(stores)
+    stores[:] = [store]
+    try:
+        yield
+    finally:
+        stores[:] = before
+
+
 @export("get_variable_scope")
 def get_variable_scope() -> VariableScope:
     """The variable scope that is open now."""

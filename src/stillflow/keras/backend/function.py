@@ -10,6 +10,7 @@ import stillflow as tf
 from stillflow import nest
 from stillflow.graph.api import control_dependencies
 from stillflow.graph.export import export
+from stillflow.graph.graph import initial_graph
 from stillflow.keras.backend.session import get_session
 from stillflow.variables.base import VariableV2
 
@@ -103,6 +104,16 @@ def function(
             raise ValueError(
                 f'Invalid argument "{key}" passed to K.function with TensorFlow backend'
             )
+    if initial_graph().runs_at_once:
+        if kwargs:
+            raise ValueError(
+                "Session keyword arguments are not support during eager execution. You passed: "
+                f"{kwargs}"
+            )
+        from stillflow.keras.backend.immediate_function import ImmediateFunction
+
+        with tf.init_scope():
+            return ImmediateFunction(inputs, outputs, updates=updates, name=name)
     return GraphExecutionFunction(inputs, outputs, updates=updates, name=name, **kwargs)
 
 

@@ -11,8 +11,10 @@ import stillflow as tf
 from stillflow.graph.api import graph_from_inputs
 from stillflow.graph.default_session import get_default_session
 from stillflow.graph.export import export
+from stillflow.graph.graph import initial_graph
 from stillflow.keras.backend import initialization
 from stillflow.layers import learning_phase, names
+from stillflow.layers.symbolic_graph import forget_symbolic_graph, is_symbolic
 
 
 class _Own(threading.local):
@@ -52,6 +54,7 @@ def set_session(session: Any) -> None:
 def clear_session() -> None:
     """Begins anew: another default graph, no session, names that count from the start."""
     initialization.forget_graph(tf.get_default_graph())
+    forget_symbolic_graph()
     tf.reset_default_graph()
     names.reset_counts()
     _own.session = None
@@ -62,7 +65,19 @@ def clear_session() -> None:
 @export("keras.backend.get_value")
 def get_value(x: Any) -> Any:
     """The value of a tensor or variable; anything else as it is."""
+    if initial_graph().runs_at_once:
+        return _value_now(x)
     return x.eval(session=get_session((x,))) if tf.is_tensor(x) else x
+
+
+def _value_now(x: Any) -> Any:
+    """The value of a tensor or variable where operations run when they are called."""
+    if is_symbolic(x) and isinstance(x, tf.Tensor):
+        from stillflow.keras.backend.function import function
+
+        return function([], x)([])
+    with tf.init_scope():
+        return x.numpy() if hasattr(x, "numpy") else x
 
 
 @export("keras.backend.eval")
@@ -88,6 +103,8 @@ def batch_get_value(tensors: Any) -> list[Any]:
     """The values of several tensors or variables."""
     if not tensors:
         return []
+    if initial_graph().runs_at_once:
+        return [_value_now(x) for x in tensors]
     values: list[Any] = get_session(tensors).run(tensors)
     return values
 
@@ -102,6 +119,11 @@ def set_value(x: Any, value: Any) -> None:
 def batch_set_value(tuples: Any) -> None:
     """Sets variables, given as pairs (variable, value)."""
     if not tuples:
+        return
+    if initial_graph().runs_at_once:
+        with tf.init_scope():
+            for x, value in tuples:
+                x.assign(np.asarray(value, dtype=x.dtype.base_dtype.as_numpy_dtype))
         return
     feed = {}
     for x, value in tuples:

@@ -14,6 +14,7 @@ from stillflow.keras.backend.config import floatx
 from stillflow.keras.backend.initialization import track_variable
 from stillflow.layers.names import default_counts, reset_counts
 from stillflow.layers.node import int_shape as _int_shape
+from stillflow.layers.symbolic_graph import symbolic_graph
 from stillflow.variables.base import VariableV2
 
 
@@ -99,7 +100,8 @@ def placeholder(
     if not shape and ndim:
         shape = (None,) * ndim
     make = tf.sparse_placeholder if sparse else tf.placeholder
-    return make(dtype or floatx(), shape=shape, name=name)
+    with symbolic_graph().as_default():
+        return make(dtype or floatx(), shape=shape, name=name)
 
 
 def is_placeholder(x: Any) -> bool:

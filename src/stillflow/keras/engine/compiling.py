@@ -19,6 +19,7 @@ from stillflow.keras.metrics.base import Mean
 from stillflow.keras.optimizers import registry as optimizers
 from stillflow.layers.attributes import all_layers, layers_in
 from stillflow.layers.learning_phase import symbolic_learning_phase
+from stillflow.layers.symbolic_graph import symbolic_graph
 from stillflow.platform import tf_logging as logging
 from stillflow.train.tracking.base import Trackable, no_automatic_dependency_tracking
 
@@ -92,6 +93,14 @@ class Compiling:
             return  # compiled again with the first data
         self._is_compiled = True
         self.loss_functions = loss_functions(self.loss, self.output_names)
+        with symbolic_graph().as_default():
+            self._build_endpoints(metrics, weighted_metrics, target_tensors)
+        self._function_kwargs = kwargs
+        self.train_function = self.test_function = self.predict_function = None
+        self._collected_trainable_weights = self._unique_trainable_weights
+
+    def _build_endpoints(self, metrics: Any, weighted_metrics: Any, target_tensors: Any) -> None:
+        """Adds targets, metrics and the loss to the graph."""
         targets = self._given_targets(target_tensors)
         self._training_endpoints = [
             TrainingEndpoint(*parts)
@@ -99,14 +108,11 @@ class Compiling:
                 self.outputs, self.output_names, self.loss_functions, targets, strict=True
             )
         ]
-        set_loss_weights(self._training_endpoints, loss_weights)
+        set_loss_weights(self._training_endpoints, self.loss_weights)
         self._name_metrics(metrics, weighted_metrics)
         self._call_metrics(weighted=False)
-        set_sample_weight_modes(self._training_endpoints, sample_weight_mode)
+        set_sample_weight_modes(self._training_endpoints, self.sample_weight_mode)
         self._compile_weights_and_loss()
-        self._function_kwargs = kwargs
-        self.train_function = self.test_function = self.predict_function = None
-        self._collected_trainable_weights = self._unique_trainable_weights
 
     def _set_optimizer(self, optimizer: Any) -> None:
         if isinstance(optimizer, (list, tuple)):
@@ -339,7 +345,8 @@ class Compiling:
                 )  # fmt: skip
 
     def _make_execution_function(self, mode: str) -> Any:
-        getattr(self, f"_make_{mode}_function")()
+        with symbolic_graph().as_default():
+            getattr(self, f"_make_{mode}_function")()
         return getattr(self, f"{mode}_function")
 
 

@@ -21,6 +21,7 @@ from stillflow.layers.history import create_history
 from stillflow.layers.learning_phase import phases
 from stillflow.layers.node import Node
 from stillflow.layers.policy import Policy
+from stillflow.layers.symbolic_graph import symbolic_graph
 from stillflow.platform import tf_logging as logging
 from stillflow.train.tracking.base import is_trackable, no_automatic_dependency_tracking
 from stillflow.util import tf_inspect
@@ -72,6 +73,7 @@ class Network(NetworkConfig, NetworkWeights, Layer):
             if not hasattr(self, attribute):
                 setattr(self, attribute, [])
         self._updates, self._losses, self._callable_losses, self._metrics = [], [], [], []
+        self._eager_losses = []
         self._inbound_nodes, self._outbound_nodes = [], []
         self._initial_weights = None
         self._graph = get_default_graph()
@@ -303,9 +305,11 @@ class Network(NetworkConfig, NetworkWeights, Layer):
     def _call_on_placeholders(self, input_shape: Any) -> None:
         is_list = isinstance(input_shape, list)
         shapes = input_shape if is_list else [input_shape]
-        made = [tf.placeholder(shape=shape, dtype=floatx()) for shape in shapes]
+        graph = symbolic_graph()
         try:
-            self.call(made if is_list else made[0], **_needed_arguments(self.call))
+            with graph.as_default():
+                made = [tf.placeholder(shape=shape, dtype=floatx()) for shape in shapes]
+                self.call(made if is_list else made[0], **_needed_arguments(self.call))
         except (tf.errors.InvalidArgumentError, TypeError):
             raise ValueError(
                 "You cannot build your model by calling `build` if your layers do not support "

@@ -325,7 +325,7 @@ class OptimizerV2(Trackable):
         """
         if slot_name not in self._slot_names:
             self._slot_names.append(slot_name)
-        slots = self._slots.setdefault(var._shared_name, {})
+        slots = self._slots.setdefault(_key(var), {})
         if slot_name not in slots:
             initial: Any = initializer
             if isinstance(initializer, str) or callable(initializer):
@@ -352,7 +352,7 @@ class OptimizerV2(Trackable):
         Raises:
           KeyError: if there is none.
         """
-        return self._slots[var._shared_name][slot_name]
+        return self._slots[_key(var)][slot_name]
 
     def variables(self) -> list[Any]:
         """The variables: the count of steps, then what is kept."""
@@ -449,3 +449,9 @@ def _with_gradients(grads_and_vars: Any) -> list[Any]:
             "Gradients do not exist for variables %s when minimizing the loss.", missing
         )
     return found
+
+
+def _key(var: Any) -> str:
+    """What tells a variable from others: its name, unless others may have the same."""
+    key: str = getattr(var, "_unique_id", None) or var._shared_name
+    return key

@@ -115,8 +115,8 @@ def _one(
             )  # fmt: skip
         except _Refused as refused:
             raise ValueError(
-                f"{message or ''}.  Tensor {named(x, '')} must have rank{words} {value}.  Received rank "
-                f"{refused.args[0]}, shape {x.shape}"
+                f"{message or ''}.  Tensor {named(x, '')} must have rank{words} {value}.  "
+                f"Received rank {refused.args[0]}, shape {x.shape}"
             ) from None
 
 
@@ -148,8 +148,8 @@ def assert_rank_in(
             )  # fmt: skip
         except _Refused as refused:
             raise ValueError(
-                f"{message or ''}.  Tensor {named(x, '')} must have rank in {values}.  Received rank "
-                f"{refused.args[0]}, shape {x.shape}"
+                f"{message or ''}.  Tensor {named(x, '')} must have rank in {values}.  "
+                f"Received rank {refused.args[0]}, shape {x.shape}"
             ) from None
 
 
@@ -215,15 +215,17 @@ def _entry(x: Any, sizes: Any, message: str) -> tuple[Any, bool, Any, tuple[Any,
     """(tensor, whether leading dimensions are free, its actual sizes, the symbols)."""
     if not (hasattr(sizes, "__iter__") or hasattr(sizes, "__getitem__")):
         raise ValueError(
-            f"{message}.  Tensor {described(x)}.  Specified shape must be an iterable.  An iterable has "
-            f"the attribute `__iter__` or `__getitem__`.  Received specified shape: {sizes}"
+            f"{message}.  Tensor {described(x)}.  Specified shape must be an iterable.  An "
+            "iterable has the attribute `__iter__` or `__getitem__`.  Received specified shape: "
+            f"{sizes}"
         )
     symbols = tuple(sizes)
     for i, symbol in enumerate(symbols):
         if (symbol is Ellipsis or symbol == "*") and i:
             raise ValueError(
-                f"{message}.  Tensor {described(x)} specified shape index {i}.  Symbol `...` or `*` for "
-                "a variable number of unspecified dimensions is only allowed as the first entry"
+                f"{message}.  Tensor {described(x)} specified shape index {i}.  Symbol `...` or "
+                "`*` for a variable number of unspecified dimensions is only allowed as the first "
+                "entry"
             )
     free = bool(symbols) and (symbols[0] is Ellipsis or symbols[0] == "*")
     symbols = symbols[1:] if free else symbols
@@ -278,8 +280,8 @@ def _size_checks(entries: Any, data: Any, summarize: Any, message: str) -> list[
             if _known(actual) and _known(size):
                 if int(actual) != int(size):
                     raise ValueError(
-                        f"{message}.  {source}.  Tensor {described(x)} dimension {dim} must have size "
-                        f"{size}.  Received size {actual}, shape {x.shape}"
+                        f"{message}.  {source}.  Tensor {described(x)} dimension {dim} must have "
+                        f"size {size}.  Received size {actual}, shape {x.shape}"
                     )
                 continue
             condition = comparison.equal(convert_to_tensor(actual), convert_to_tensor(size))

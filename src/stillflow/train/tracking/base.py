@@ -90,7 +90,7 @@ class Trackable:
         return {}
 
 
-@export("contrib.checkpoint.Checkpointable")
+@export("contrib.checkpoint.Checkpointable", "contrib.eager.Checkpointable")
 class AutoTrackable(Trackable):
     """An object whose attributes are its parts, as far as they can be saved."""
 

@@ -1,0 +1,1 @@
+"""`tf.contrib.eager`: what programs with eager execution used before TensorFlow 2."""

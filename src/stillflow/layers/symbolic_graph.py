@@ -1,0 +1,47 @@
+"""The graph of symbolic tensors where operations run when they are called: Keras' own."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from stillflow.graph.composite_tensor import CompositeTensor
+from stillflow.graph.func_graph import FuncGraph
+from stillflow.graph.graph import Graph, get_default_graph
+from stillflow.graph.operation import Tensor
+from stillflow.nest import flatten
+from stillflow.variables.base import VariableV2
+
+_own: weakref.WeakKeyDictionary[Graph, FuncGraph] = weakref.WeakKeyDictionary()
+
+
+def symbolic_graph() -> Graph:
+    """The graph in which models are built of placeholders.
+
+    It is the default graph; where operations run when they are called it is one that Keras has
+    for itself, which captures the variables.
+    """
+    graph = get_default_graph()
+    if not graph.runs_at_once:
+        return graph
+    if graph not in _own:
+        _own[graph] = FuncGraph("keras_graph")
+    return _own[graph]
+
+
+def forget_symbolic_graph() -> None:
+    """Lets Keras begin another graph of its own."""
+    _own.pop(get_default_graph(), None)
+
+
+def is_symbolic(x: Any) -> bool:
+    """Whether something is a tensor of a graph, or a variable or composite made of such."""
+    if isinstance(x, Tensor):
+        return not x.holds_value
+    if isinstance(x, VariableV2):
+        return not get_default_graph().runs_at_once
+    if isinstance(x, CompositeTensor):
+        return not all(
+            getattr(part, "holds_value", False) for part in flatten(x, expand_composites=True)
+        )
+    return False
