@@ -4,6 +4,8 @@ from __future__ import annotations
 
 _LAYERS = "tensorflow.contrib.layers.python"
 _OURS = "stillflow.contrib.layers"
+_ESTIMATORS = "tensorflow.contrib.learn.python.learn.estimators"
+_LEARN = "stillflow.contrib.learn"
 
 
 def _columns(*names: str) -> str:
@@ -29,6 +31,27 @@ _COLUMNS = {
     for name in names
 }
 
+# Heads have public names and older ones with an underscore.
+_HEADS = {
+    **{f"_{name}": f"{_LEARN}.heads.{module}:{name}"
+       for module, names in {
+           "base": ("Head",),
+           "classification": ("multi_class_head", "multi_label_head", "binary_svm_head"),
+           "combined": ("multi_head",),
+           "regression": ("regression_head", "poisson_regression_head"),
+       }.items()
+       for name in names},
+    **{name: f"{_LEARN}.heads.{module}:{name}"
+       for module, names in {
+           "base": ("_SingleHead",),
+           "classification": ("_BinaryLogisticHead", "_BinarySvmHead", "_MultiClassHead",
+                              "_MultiLabelHead"),
+           "combined": ("_LossOnlyHead", "_MultiHead"),
+           "regression": ("_RegressionHead",),
+       }.items()
+       for name in names},
+}
+
 OBJECTS: dict[str, dict[str, str]] = {
     f"{_LAYERS}.layers.embedding_ops": {
         "_sampled_scattered_embedding_lookup":
@@ -49,6 +72,24 @@ OBJECTS: dict[str, dict[str, str]] = {
     f"{_LAYERS}.layers.feature_column_ops": {
         "_Transformer": f"{_OURS}.feature_columns.transforming:_Transformer",
         "*": _columns("input_layers", "weighted_sums", "transforming"),
+    },
+    f"{_ESTIMATORS}.dnn": {
+        "_dnn_model_fn": f"{_LEARN}.canned.deep:_dnn_model_fn",
+        "*": f"{_LEARN}.canned.deep",
+    },
+    f"{_ESTIMATORS}.dnn_linear_combined": {
+        "_dnn_linear_combined_model_fn":
+            f"{_LEARN}.canned.wide_and_deep:_dnn_linear_combined_model_fn",
+        "*": f"{_LEARN}.canned.wide_and_deep",
+    },
+    f"{_ESTIMATORS}.head": {
+        **_HEADS,
+        "*": f"{_LEARN}.heads.base {_LEARN}.heads.regression {_LEARN}.heads.classification"
+             f" {_LEARN}.heads.combined",
+    },
+    f"{_ESTIMATORS}.linear": {
+        "_linear_model_fn": f"{_LEARN}.canned.wide:_linear_model_fn",
+        "*": f"{_LEARN}.canned.wide",
     },
     f"{_LAYERS}.ops.bucketization_op": {"bucketize": "stillflow.ops.math.counting:bucketize"},
     f"{_LAYERS}.ops.sparse_feature_cross_op": {"*": "stillflow.ops.sparse.feature_crossing"},

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.contrib.learn.io.arrays import extract_pandas_data, extract_pandas_labels
 from stillflow.graph import dtypes
 from stillflow.ops.constants import placeholder
 from stillflow.platform import tf_logging as logging
@@ -57,7 +58,8 @@ class DataFeeder:
         self, x: Any, y: Any, batch_size: int | None = None, shuffle: bool = True,
         epochs: int | None = None,
     ) -> None:  # fmt: skip
-        self._x, self._y = _arrays(x), _arrays(y)
+        self._x = _arrays(extract_pandas_data(x))
+        self._y = _arrays(extract_pandas_labels(y))
         self._length = len(next(iter(self._x.values())) if isinstance(x, dict) else self._x)
         if batch_size is not None and batch_size <= 0:
             raise ValueError(f"Invalid batch_size {batch_size}.")

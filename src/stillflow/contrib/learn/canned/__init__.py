@@ -1,0 +1,1 @@
+"""Ready-made estimators of `tf.contrib.learn`."""

@@ -1,0 +1,1 @@
+"""Heads of `tf.contrib.learn`: losses, predictions and metrics of a kind of problem."""

@@ -1,0 +1,1 @@
+"""The input of `tf.contrib.learn`: files through queues, arrays, and data frames."""
