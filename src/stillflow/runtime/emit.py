@@ -17,6 +17,7 @@ import torch
 from stillflow.errors import ResourceExhaustedError
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.exits import at_work
+from stillflow.runtime import python_stack
 from stillflow.runtime.beside import waits
 from stillflow.runtime.denormals import flushed
 from stillflow.runtime.failures import dead_fetch, named_error, uninitialized
@@ -65,8 +66,9 @@ class Emitter:
     def build(self, name: str) -> Callable[..., Any]:
         """Compiles what was written: the function of that name."""
         exec(compile("\n".join(self.lines), self.filename, "exec"), self.globals)
-        function: Callable[..., Any] = self.globals[name]
-        return function
+        function = self.globals[name]
+        is_long = len(self.steps) >= python_stack.LONG
+        return python_stack.with_own_chunk(function) if is_long else function
 
     def last_uses(self, kept: Sequence[str]) -> dict[str, int]:
         last: dict[str, int] = {}
