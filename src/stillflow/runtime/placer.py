@@ -15,7 +15,7 @@ from typing import Any
 from stillflow import errors
 from stillflow.graph.device import DeviceSpecV2, canonical_name
 from stillflow.graph.graph import Graph
-from stillflow.graph.operation import Operation
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.device_kinds import kinds_of
 
 _Name = tuple[Graph, str]
@@ -94,8 +94,9 @@ class Placer:
             self._place([op for op in ops if op not in self._assigned])
 
     def _place(self, new: list[Operation]) -> None:
-        for op in new:
-            self._enter(op)
+        left = dict.fromkeys(new)
+        while left:
+            self._enter_with_handles(next(iter(left)), left)
         waiting = []
         for op in new:
             group = self._group((op.graph, op.name))
@@ -150,6 +151,15 @@ class Placer:
             self._groups[root] = _Group()
         return self._groups[root]
 
+    def _enter_with_handles(self, op: Operation, left: dict[Operation, None]) -> None:
+        """Enters an operation after those that make its handles: inside `tf.cond` they may be
+        younger than it is."""
+        del left[op]
+        for tensor in op._inputs:
+            if _is_handle(tensor) and tensor.op in left:
+                self._enter_with_handles(tensor.op, left)
+        self._enter(op)
+
     def _enter(self, op: Operation) -> None:
         """Adds an operation to its group, and joins groups that it brings together."""
         group = self._group((op.graph, op.name))
@@ -160,7 +170,7 @@ class Placer:
             group.spec = self._merged(group.spec, wanted, op, group, self._soft)
             group.named = group.named or op
         for tensor in op._inputs:
-            if tensor.dtype._is_ref_dtype or tensor.dtype.name == "resource":
+            if _is_handle(tensor):
                 self._join(tensor.op.name, op, forced=True)
         for name in op.attrs.get("_class", ()):
             if name.startswith(b"loc:@"):
@@ -263,6 +273,10 @@ def fits(wanted: DeviceSpecV2, device: DeviceSpecV2, exact: bool) -> bool:
         parts.append((_OF_XLA.get(kind, kind) if kind else None, device.device_type))
         parts.append((wanted.device_index, device.device_index))
     return all(asked is None or asked == there for asked, there in parts)
+
+
+def _is_handle(tensor: Tensor) -> bool:
+    return tensor.dtype._is_ref_dtype or tensor.dtype.name == "resource"
 
 
 def _is_generator(op: Operation) -> bool:

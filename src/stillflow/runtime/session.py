@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -137,6 +137,12 @@ class BaseSession:
             execute = functools.partial(self._execute_watched, options.debug_options)
             options = _untraced(options)
         with time_limit(limit or self._time_limit):
+            shared = self._shared(handler, feeds)
+            if shared is not None:
+                interrupt = self._get_resources().interrupt
+                return handler.build(
+                    shared.traced(interrupt, feeds.values(), options, run_metadata)
+                )
             values = self._traced_runs().run(
                 lambda: execute(handler, feeds), handler, feeds, options, run_metadata
             )
@@ -335,8 +341,6 @@ class BaseSession:
 
     def _plan_for(self, handler: Fetches, feeds: dict[Tensor, np.ndarray]) -> Any:
         """The plan for these feed shapes, or one for any of those that were fed so far."""
-        from stillflow.runtime.plan import make_plan
-
         with self._lock:
             seen = self._seen_shapes.setdefault((handler, *feeds), SeenShapes())
             relied = seen.rely_on(tuple(array.shape for array in feeds.values()))
@@ -344,19 +348,28 @@ class BaseSession:
             key = (handler, *dims.items())
             if key not in self._plans:
                 self._placement.place_pruned(handler.tensors, handler.targets, feeds)
-                plan = self._shared_plan(handler, feeds)
-                self._plans[key] = plan or make_plan(
-                    self._get_resources(), handler.tensors, handler.targets, dims
-                )
+                self._plans[key] = self._make_plan(handler, feeds, dims)
             return self._plans[key]
 
-    def _shared_plan(self, handler: Fetches, feeds: dict[Tensor, np.ndarray]) -> Any:
-        """A plan for the tasks of a cluster; None if this process does all of it."""
+    def _make_plan(self, handler: Fetches, feeds: Iterable[Tensor], dims: Any) -> Any:
+        from stillflow.runtime.plan import make_plan
+
+        resources = self._get_resources()
+        shared = self._shared(handler, feeds)
+        if shared is not None:
+            return functools.partial(shared.run, resources.interrupt)
+        plan = make_plan(resources, handler.tensors, handler.targets, dims)
+        return plan if self._master is None else self._master.at_home(plan, resources.interrupt)
+
+    def _shared(self, handler: Fetches, feeds: Iterable[Tensor]) -> Any:
+        """How several tasks of a cluster do a run; None if this process does it by itself."""
         if self._master is None:
             return None
-        resources, fed = self._get_resources(), list(feeds)
-        plan = self._master.plan(handler.tensors, handler.targets, fed, self._placement.device_of)
-        return None if plan is None else functools.partial(plan, resources)
+        if self._edition != self._graph._edition:
+            self._take_changes()
+        return self._master.plan(
+            handler.tensors, handler.targets, list(feeds), self._placement.device_of
+        )
 
     def _check_alive(self) -> None:
         if self._closed:  # while another thread was about to run
@@ -477,13 +490,12 @@ class Session(BaseSession):
           tf.errors.NotFoundError: if the target is no address of a server.
           tf.errors.UnimplementedError: for the empty target, which is no server.
         """
-        del config
         server = targets.find(_check_target(target))
         if server is None:
             raise errors.UnimplementedError(
                 None, None, "Session.reset of sessions without a server is not supported yet"
             )
-        targets.reset(server, containers)
+        targets.reset(server, containers, config.operation_timeout_in_ms if config else 0)
 
 
 @export("InteractiveSession")

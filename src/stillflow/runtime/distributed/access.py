@@ -87,6 +87,7 @@ class Remote:
         step: int,
         arrays: Sequence[np.ndarray],
         fed: Sequence[Tensor],
+        options: Any,
         settled: Callable[[Answer], None],
     ) -> Answer:
         """Lets the task begin its part of a step.
@@ -96,10 +97,11 @@ class Remote:
           step: the number of the step.
           arrays: what is fed.
           fed: the tensors that it is fed for.
+          options: a `RunOptions` if it is to be traced, else None.
           settled: called when it is done.
         """
         given = pack_all(arrays, [tensor.dtype for tensor in fed])
-        run = {"session": self._handle, "part": part, "step": step}
+        run = {"session": self._handle, "part": part, "step": step, "options": options}
         return self._link.ask(given, settled, run=run)
 
     def abort(self, step: int) -> None:

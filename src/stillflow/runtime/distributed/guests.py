@@ -75,6 +75,7 @@ class GuestPart:
       fetches: names of the tensors that are given back, in order.
       targets: names of the operations that run.
       states_of: says whose random streams it draws from.
+      placement: on the devices of the task.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class GuestPart:
         fetches: Sequence[str],
         targets: Sequence[str],
         states_of: Any,
+        placement: Placement,
     ) -> None:
         self._resources = resources
         self._graph = _PartOfGraph(states_of)
@@ -97,19 +99,34 @@ class GuestPart:
         self._seen = SeenShapes()
         self._plans: dict[Any, Callable[..., list[Any]]] = {}
         self._lock = threading.Lock()
+        self._placement = placement
+        self._traced: Any = None
 
     @property
     def types(self) -> list[DType]:
         """What the fetched tensors are of."""
         return [tensor.dtype for tensor in self._tensors]
 
-    def __call__(self, arrays: Sequence[np.ndarray]) -> list[Any]:
+    def run(self, arrays: Sequence[np.ndarray]) -> list[Any]:
         """Runs; gives fetched values."""
         key = tuple(array.shape for array in arrays)
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plan_for(key)
         return self._fetches.build(plan(*arrays))[: len(self._tensors)]  # type: ignore[no-any-return]
+
+    def traced(self, arrays: Sequence[np.ndarray], options: Any) -> tuple[list[Any], Any]:
+        """Runs as a `RunOptions` message says; gives fetched values, and a `RunMetadata`."""
+        from stillflow.protos import RunMetadata
+        from stillflow.runtime.run_metadata import TracedRuns
+
+        with self._lock:
+            if self._traced is None:
+                self._traced = TracedRuns(self._resources, self._placement, None)
+        feeds = dict(zip(self._feeds, arrays, strict=True))
+        metadata = RunMetadata()
+        values = self._traced.run(lambda: self.run(arrays), self._fetches, feeds, options, metadata)
+        return self._fetches.build(values)[: len(self._tensors)], metadata
 
     def _plan_for(self, shapes: tuple[Any, ...]) -> Callable[..., list[Any]]:
         from stillflow.runtime.plan import make_plan
@@ -150,9 +167,9 @@ class Guest:
         self._addresses = addresses
         self._parts: dict[int, GuestPart] = {}
         self._numbers = itertools.count(1)
-        placement = Placement(Graph(), None, lambda: devices)
-        if not placement.is_on_host():
-            resources.device_of, resources.several = placement.torch_device, True
+        self._placement = Placement(Graph(), None, lambda: devices)
+        if not self._placement.is_on_host():
+            resources.device_of, resources.several = self._placement.torch_device, True
 
     def register(
         self, graph_def: Any, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]
@@ -163,7 +180,9 @@ class Guest:
           tf.errors.InvalidArgumentError: if it is not well formed.
         """
         try:
-            part = GuestPart(self.resources, graph_def, feeds, fetches, targets, self.states_of)
+            part = GuestPart(
+                self.resources, graph_def, feeds, fetches, targets, self.states_of, self._placement
+            )
         except (ValueError, KeyError, TypeError) as error:
             raise errors.InvalidArgumentError(None, None, f"{error}") from error
         number = next(self._numbers)
@@ -184,15 +203,26 @@ class Guest:
             )  # fmt: skip
         return part
 
-    def run(self, part: int, step: int, arrays: Sequence[np.ndarray]) -> list[Any]:
-        """Takes part in a step, in this thread; gives fetched values.
+    def run(
+        self, part: int, step: int, arrays: Sequence[np.ndarray], options: Any = None
+    ) -> tuple[list[Any], Any]:
+        """Takes part in a step, in this thread.
+
+        Args:
+          part: the number of the part.
+          step: the number of the step.
+          arrays: what is fed.
+          options: a `RunOptions` if it is to be traced.
+
+        Returns:
+          Fetched values; and the `RunMetadata` of a traced run, else None.
 
         Raises:
           tf.errors.OpError: if an operation fails, or the step is ended early.
         """
         found = self.part(part)
         with self.steps.taking_part(step):
-            return found(arrays)
+            return (found.run(arrays), None) if options is None else found.traced(arrays, options)
 
     def arrive(self, step: int, key: str, value: Any) -> None:
         """Takes in what another task sends for a step."""

@@ -14,6 +14,7 @@ from stillflow import errors
 from stillflow.ops.exits import Resting
 from stillflow.runtime import native_log
 from stillflow.runtime.distributed.wire import Broken, Packed, Wire
+from stillflow.runtime.interrupts import current_interrupt
 
 _CONNECTING = 20.0  # seconds after which a host counts as not there
 _PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5)  # seconds between attempts to connect; the last stays
@@ -28,27 +29,39 @@ class Answer:
         self.tensors: list[Any] = []
         self.error: errors.OpError | None = None
         self._settled = settled
+        self._once = threading.Lock()
         self._open = threading.Lock()
         self._open.acquire()
 
     def settle(self, content: Any, tensors: list[Any], error: errors.OpError | None = None) -> None:
-        """Gives it; called once."""
+        """Gives it, unless the wait for it has ended."""
+        if not self._once.acquire(blocking=False):
+            return
         self.content, self.tensors, self.error = content, tensors, error
         if self._settled is not None:
             self._settled(self)
         self._open.release()
 
     def wait(self) -> Any:
-        """Waits for it; gives its content.
+        """Waits for it, as long as the run in this thread may take; gives its content.
 
         Raises:
-          tf.errors.OpError: what the task failed with, UnavailableError if it is gone.
+          tf.errors.OpError: what the task failed with, UnavailableError if it is gone,
+            DeadlineExceededError if the time is over.
         """
-        with Resting(), self._open:
-            pass
+        limit = current_interrupt()
+        limit.watch(self._give_up)
+        try:
+            with Resting(), self._open:
+                pass
+        finally:
+            limit.forget(self._give_up)
         if self.error is not None:
             raise self.error
         return self.content
+
+    def _give_up(self, error: errors.OpError) -> None:
+        self.settle(None, [], error)
 
 
 class Link:
@@ -192,13 +205,19 @@ def wait_for(address: str, task: str, check: Callable[[], None]) -> Link:
       address: of the task.
       task: its name, for the log.
       check: called now and then; raises what ends the waiting.
+
+    Raises:
+      tf.errors.DeadlineExceededError: if the run in this thread may take no longer.
     """
+    limit = current_interrupt()
     told = time.monotonic()
     for attempt in itertools.count():
         try:
             return link_to(address)
         except errors.UnavailableError:
             check()
+            if limit.error is not None:
+                raise errors.DeadlineExceededError(None, None, "Deadline Exceeded") from None
         if time.monotonic() - told >= _TOLD_EVERY:
             told = time.monotonic()
             native_log.info(f"CreateSession still waiting for response from worker: {task}")

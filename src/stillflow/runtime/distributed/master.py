@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,16 @@ from stillflow import errors
 from stillflow.graph.device import DeviceSpecV2
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.protos import RunOptions
 from stillflow.runtime.devices import DeviceAttributes
 from stillflow.runtime.distributed import tasks
 from stillflow.runtime.distributed.access import Access, Direct, Remote, RemoteTask
 from stillflow.runtime.distributed.guests import Task, task_name
 from stillflow.runtime.distributed.links import wait_for
 from stillflow.runtime.distributed.partition import Part, Partition
-from stillflow.runtime.distributed.runs import PartOfRun, Run
+from stillflow.runtime.distributed.runs import PartOfRun, Run, by_itself
 from stillflow.runtime.distributed.tasks import Cluster, LocalTask
+from stillflow.runtime.interrupts import Interrupt
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.values import fetch_fed
 
@@ -161,7 +163,11 @@ class Master:
         if number is None:
             number = self._registered[part.task, text] = access.register(*wanted)
         places = [fed.index(tensor) for tensor in part.feeds]
-        return PartOfRun(access, number, places, list(part.feeds), part.fetches)
+        return PartOfRun(access, number, part.graph, places, list(part.feeds), part.fetches)
+
+    def at_home(self, plan: Callable[..., list[Any]], session: Interrupt) -> Any:
+        """A plan of this process that fails as one of the cluster does; see `by_itself`."""
+        return by_itself(plan, next(iter(self._open())), session, self._graph)
 
 
 class ClusterPlan:
@@ -184,15 +190,42 @@ class ClusterPlan:
         self._parts, self._tensors, self._graph = parts, tensors, graph
         self._fed = {tensor: place for place, tensor in enumerate(fed)}
 
-    def __call__(self, resources: Resources, *arrays: np.ndarray) -> list[Any]:
+    def run(self, session: Interrupt, *arrays: np.ndarray) -> list[Any]:
         """Runs.
 
         Args:
-          resources: the session's, whose end is the end of the run.
+          session: what ends all runs of the session.
           *arrays: what is fed.
         """
-        found = Run(self._parts, arrays).values(resources.interrupt, self._graph)
-        fed = self._fed
+        return self._values(Run(self._parts, arrays), session)
+
+    def traced(
+        self, session: Interrupt, arrays: Iterable[np.ndarray], options: Any, metadata: Any
+    ) -> list[Any]:
+        """Runs as a `RunOptions` message (or None) says; fills in a `RunMetadata`, if there is one.
+
+        Raises:
+          tf.errors.UnimplementedError: if tensors are to be watched.
+        """
+        if options is not None and options.debug_options.debug_tensor_watch_opts:
+            raise errors.UnimplementedError(
+                None, None, "Stillflow cannot watch tensors of a run by several tasks yet"
+            )
+        wants_trace = metadata is not None and options is not None and options.trace_level > 0
+        level = RunOptions(trace_level=options.trace_level) if wants_trace else None
+        run = Run(self._parts, tuple(arrays), level)
+        values = self._values(run, session)
+        if metadata is not None:
+            metadata.Clear()
+            for part in run.metadata:
+                metadata.MergeFrom(part)
+            if options is not None and options.output_partition_graphs:
+                metadata.partition_graphs.extend(part.graph for part in self._parts)
+        return values
+
+    def _values(self, run: Run, session: Interrupt) -> list[Any]:
+        found = run.values(session, self._graph)
+        arrays, fed = run.arrays, self._fed
         return [
             fetch_fed(arrays[fed[tensor]]) if tensor in fed else found[tensor]
             for tensor in self._tensors

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from stillflow import errors
 from stillflow.graph.graph import Graph
-from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.operation import Tensor
 from stillflow.runtime.distributed.access import Access, Direct, Remote, fetched
 from stillflow.runtime.distributed.links import Answer
 from stillflow.runtime.interrupts import Interrupt, current_interrupt
@@ -23,6 +23,7 @@ class PartOfRun(NamedTuple):
     Attributes:
       access: how to reach it.
       number: of the part, in that task.
+      graph: the part, a `GraphDef`.
       places: where what it is fed stands among all that is fed.
       fed: the tensors that it is fed for.
       fetches: what it gives back.
@@ -30,6 +31,7 @@ class PartOfRun(NamedTuple):
 
     access: Access
     number: int
+    graph: Any
     places: list[int]
     fed: list[Tensor]
     fetches: list[Tensor]
@@ -41,10 +43,18 @@ class Run:
     Args:
       parts: what each task does.
       arrays: what is fed.
+      options: a `RunOptions` if it is to be traced.
+
+    Attributes:
+      metadata: what tasks tell of a traced run, `RunMetadata` messages.
     """
 
-    def __init__(self, parts: Sequence[PartOfRun], arrays: Sequence[np.ndarray]) -> None:
-        self._parts, self._arrays = parts, arrays
+    def __init__(
+        self, parts: Sequence[PartOfRun], arrays: Sequence[np.ndarray], options: Any = None
+    ) -> None:
+        self.arrays = arrays
+        self.metadata: list[Any] = []
+        self._parts, self._options = parts, options
         self._step = secrets.randbits(63)
         self._lock = threading.Lock()
         self._failed: tuple[Access | None, BaseException] | None = None
@@ -71,7 +81,8 @@ class Run:
             for interrupt in watched:
                 interrupt.forget(self._stop)
         if self._failed is not None:
-            raise _as_raised(*self._failed, graph)
+            access, cause = self._failed
+            raise _as_raised(None if access is None else access.name, cause, graph)
         return found
 
     def _run(self) -> dict[Tensor, Any]:
@@ -89,6 +100,8 @@ class Run:
                 answer.wait()
             except errors.OpError:
                 continue  # `_fail` knows it
+            if self._options is not None:
+                self.metadata.append(answer.content.metadata)
             for tensor, array in zip(part.fetches, answer.tensors, strict=True):
                 found[tensor] = fetched(tensor, array)
         return found
@@ -98,21 +111,21 @@ class Run:
             if answer.error is not None:
                 self._fail(access, answer.error)
 
-        arrays = [self._arrays[place] for place in part.places]
-        return access.begin(part.number, self._step, arrays, part.fed, settled)
+        arrays = [self.arrays[place] for place in part.places]
+        return access.begin(part.number, self._step, arrays, part.fed, self._options, settled)
 
     def _do(self, part: PartOfRun, access: Direct) -> dict[Tensor, Any]:
-        arrays = [self._arrays[place] for place in part.places]
+        arrays = [self.arrays[place] for place in part.places]
         try:
-            values = access.guest.run(part.number, self._step, arrays)
+            values, metadata = access.guest.run(part.number, self._step, arrays, self._options)
         except errors.OpError as error:
             self._fail(access, error)
             return {}
+        if metadata is not None:
+            self.metadata.append(metadata)
         return dict(zip(part.fetches, values, strict=True))
 
     def _stop(self, error: errors.OpError) -> None:
-        if isinstance(error, errors.DeadlineExceededError):
-            error = errors.DeadlineExceededError(None, None, "Operation timed out.")
         self._fail(None, error)
 
     def _fail(self, access: Access | None, error: BaseException) -> None:
@@ -126,14 +139,45 @@ class Run:
                 part.access.abort(self._step)
 
 
-def _as_raised(access: Access | None, error: BaseException, graph: Graph) -> BaseException:
+def by_itself(
+    plan: Callable[..., list[Any]], task: str, session: Interrupt, graph: Graph
+) -> Callable[..., list[Any]]:
+    """A plan that needs no other task, which fails as a run of several tasks does.
+
+    Args:
+      plan: a plan of the session's own process.
+      task: the name of its task.
+      session: what ends all runs of the session.
+      graph: the session's.
+    """
+
+    def run(*arrays: np.ndarray) -> list[Any]:
+        try:
+            return plan(*arrays)
+        except errors.OpError as error:
+            ended = session.error or current_interrupt().error
+            raise _as_raised(None if ended else task, ended or error, graph) from error
+
+    return run
+
+
+# What errors say that come from no task.
+_ENDED: dict[type[errors.OpError], str] = {
+    errors.CancelledError: "Step was cancelled by an explicit call to `Session::Close()`.",
+    errors.DeadlineExceededError: "Operation timed out.",
+}
+
+
+def _as_raised(task: str | None, error: BaseException, graph: Graph) -> BaseException:
     """An error with the operation of the session's graph, and the task that it is from."""
     if not isinstance(error, errors.OpError):
         return error
+    if task is None:
+        message = _ENDED.get(type(error), error.message)
+    else:
+        message = f"From {task}:\n{error.message}"
     name = getattr(error.op, "name", error.op)
     op = graph._by_name.get(name) if name else None
-    node_def = op.node_def if isinstance(op, Operation) else None
-    where = "" if access is None else f"From {access.name}:\n"
     kind: Any = type(error)
-    raised: BaseException = kind(node_def, op, where + error.message)
+    raised: BaseException = kind(None if op is None else op.node_def, op, message)
     return raised.with_traceback(error.__traceback__)

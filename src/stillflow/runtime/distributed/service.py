@@ -143,8 +143,9 @@ class Caller:
 
     def _run(self, run: Any, tensors: list[Any]) -> Any:
         guest = self._task.guest(run.session)
-        values = guest.run(run.part, run.step, tensors)
-        return "ran", {}, pack_all(values, guest.part(run.part).types)
+        options = run.options if run.HasField("options") else None
+        values, metadata = guest.run(run.part, run.step, tensors, options)
+        return "ran", {"metadata": metadata}, pack_all(values, guest.part(run.part).types)
 
     def _close(self, close: Any, tensors: list[Any]) -> Any:
         del tensors

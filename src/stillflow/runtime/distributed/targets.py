@@ -9,6 +9,7 @@ from stillflow import errors
 from stillflow.graph.graph import Graph
 from stillflow.runtime.distributed import tasks
 from stillflow.runtime.distributed.tasks import LocalTask
+from stillflow.runtime.interrupts import time_limit
 
 if TYPE_CHECKING:
     from stillflow.runtime.distributed.access import RemoteTask
@@ -22,6 +23,7 @@ def find(target: bytes) -> LocalTask | RemoteTask | None:
 
     Raises:
       tf.errors.NotFoundError: if it is no address of a server.
+      tf.errors.InvalidArgumentError: if its address names no port.
     """
     if not target:
         return None
@@ -29,12 +31,17 @@ def find(target: bytes) -> LocalTask | RemoteTask | None:
     local = tasks.find(name)
     if local is not None:
         return local
-    if not name.startswith(_SCHEME) or ":" not in name[len(_SCHEME) :]:
+    address = name.removeprefix(_SCHEME)
+    if address == name:
         raise errors.NotFoundError(
             None,
             None,
             f'No session factory registered for the given session options: {{target: "{name}" '
             "config: } Registered factories are {DIRECT_SESSION, GRPC_SESSION}.",
+        )
+    if not address.rpartition(":")[2].isdecimal() or ":" not in address:
+        raise errors.InvalidArgumentError(
+            None, None, f'Could not interpret "{address}" as a host-port pair.'
         )
     from stillflow.runtime.distributed.access import RemoteTask
 
@@ -52,15 +59,27 @@ def master(
     return Master(target, graph, config, check)
 
 
-def reset(target: LocalTask | RemoteTask, containers: list[str] | None) -> None:
-    """Forgets what the tasks of a target's cluster keep, and ends the sessions on the target."""
-    from stillflow.runtime.distributed.links import link_to
+def reset(target: LocalTask | RemoteTask, containers: list[str] | None, milliseconds: int) -> None:
+    """Forgets what the tasks of a target's cluster keep, and ends the sessions on the target.
 
-    for task, address in tasks.cluster_of(target.cluster_def).items():
-        if task == target.task and isinstance(target, LocalTask):
-            target.clear(containers)
-        else:
+    Args:
+      target: the server.
+      containers: what is forgotten; all if there are none.
+      milliseconds: how long that may take; 0 is no limit.
+
+    Raises:
+      tf.errors.DeadlineExceededError: if a task cannot be reached for so long.
+    """
+    from stillflow.runtime.distributed.guests import task_name
+    from stillflow.runtime.distributed.links import wait_for
+
+    with time_limit(milliseconds):
+        for task, address in tasks.cluster_of(target.cluster_def).items():
+            if task == target.task and isinstance(target, LocalTask):
+                target.clear(containers)
+                continue
             own = task == target.task and target.target.partition("://")[2]
-            link_to(own or address).ask(reset={"containers": containers or ()}).wait()
+            link = wait_for(own or address, task_name(task), lambda: None)
+            link.ask(reset={"containers": containers or ()}).wait()
     if isinstance(target, LocalTask):
         target.end_sessions()
