@@ -173,6 +173,24 @@ class GradientTape:
         with self:
             return convert_to_tensor(target)
 
+    @contextlib.contextmanager
+    def _lasting(self) -> Iterator[None]:
+        """Lets `gradient` be called more than once within the context."""
+        before, tape = self._persistent, self._tape
+        if tape is None:
+            raise RuntimeError(
+                "GradientTape.gradient can only be called once on non-persistent tapes."
+            )
+        if self._recording and not before:
+            self._pop_tape()
+        self._persistent = tape.persistent = True
+        try:
+            yield
+        finally:
+            self._persistent = tape.persistent = before
+            if not before:
+                self._tape = None
+
     def jacobian(
         self,
         target: Any,
@@ -195,7 +213,8 @@ class GradientTape:
           A tensor of the target's and the source's shape, or None, for each source.
         """
         del experimental_use_pfor
-        return jacobian(self, target, sources, unconnected_gradients, parallel_iterations)
+        with self._lasting():
+            return jacobian(self, target, sources, unconnected_gradients, parallel_iterations)
 
     def batch_jacobian(
         self,
@@ -221,4 +240,5 @@ class GradientTape:
           ValueError: if the batch sizes differ, or there are fewer than two dimensions.
         """
         del experimental_use_pfor
-        return batch_jacobian(self, target, source, unconnected_gradients, parallel_iterations)
+        with self._lasting():
+            return batch_jacobian(self, target, source, unconnected_gradients, parallel_iterations)

@@ -154,7 +154,7 @@ class EagerTensor(Tensor):
             return "<unprintable>"
         with np.printoptions(legacy="1.25"):
             text: str = show(self._numpy())
-        return f"\n{text}" if "\n" in text and show is repr else text
+        return f"\n{text}" if "\n" in text else text
 
     def __str__(self) -> str:
         return f"tf.Tensor({self._text(str)}, shape={self.shape}, dtype={self.dtype.name})"

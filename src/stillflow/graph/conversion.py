@@ -109,6 +109,8 @@ def convert_to_tensor(
                 f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype "
                 f"{value.dtype.name}: {value!r}"
             )
+        if value.holds_value:
+            return _taken_in(value, name)
         return value
     preferred = dtype_hint if dtype_hint is not None else preferred_dtype
     if preferred is not None:
@@ -142,6 +144,17 @@ def convert_to_tensor(
         f"{_prefix(name)}Cannot convert {value!r} with type {kind} to Tensor: no conversion "
         "function registered."
     )
+
+
+def _taken_in(value: Tensor, name: str | None) -> Tensor:
+    """What stands for a tensor with a value where operations are added to functions."""
+    graph = get_default_graph()
+    if graph.runs_at_once:
+        return value
+    if not graph.building_function:
+        raise RuntimeError("Attempting to capture an EagerTensor without building a function.")
+    taken: Tensor = graph.capture(value, name)  # type: ignore[attr-defined]
+    return taken
 
 
 def _prefix(name: str | None) -> str:

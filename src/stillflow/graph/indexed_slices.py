@@ -37,7 +37,6 @@ class IndexedSlices(TensorLike, CompositeTensor):
       dense_shape: the shape of the tensor they are part of, or None.
     """
 
-
     def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
         graph_from_inputs([values, indices, dense_shape])  # all must be of one graph
         self._values = values
@@ -98,8 +97,8 @@ class IndexedSlices(TensorLike, CompositeTensor):
         return IndexedSlices(-self.values, self.indices, self.dense_shape)  # type: ignore[operator]
 
     def __str__(self) -> str:
-        shape = "" if self._dense_shape is None else f", dense_shape={self._dense_shape}"
-        return f"IndexedSlices(indices={self._indices}, values={self._values}{shape})"
+        shape = "" if self._dense_shape is None else f", dense_shape={self._dense_shape!s}"
+        return f"IndexedSlices(indices={self._indices!s}, values={self._values!s}{shape})"
 
 
 @export("convert_to_tensor_or_indexed_slices")

@@ -38,7 +38,6 @@ class SparseTensor(TensorLike, CompositeTensor):
       ValueError: if the three do not fit together.
     """
 
-
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         with name_scope(None, "SparseTensor", [indices, values, dense_shape]):
             self._indices = convert_to_tensor(indices, name="indices", dtype=dtypes.int64)
@@ -56,9 +55,7 @@ class SparseTensor(TensorLike, CompositeTensor):
     def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
         """The sparse tensor with the parts of another one or of a `SparseTensorValue`."""
         if not is_sparse(sparse_tensor_value):
-            raise TypeError(
-                f"Neither a SparseTensor nor SparseTensorValue: {sparse_tensor_value}."
-            )
+            raise TypeError(f"Neither a SparseTensor nor SparseTensorValue: {sparse_tensor_value}.")
         return SparseTensor(
             indices=sparse_tensor_value.indices,
             values=sparse_tensor_value.values,
@@ -127,8 +124,8 @@ class SparseTensor(TensorLike, CompositeTensor):
 
     def __str__(self) -> str:
         return (
-            f"SparseTensor(indices={self._indices}, values={self._values}, "
-            f"dense_shape={self._dense_shape})"
+            f"SparseTensor(indices={self._indices!s}, values={self._values!s}, "
+            f"dense_shape={self._dense_shape!s})"
         )
 
 
@@ -153,9 +150,7 @@ def convert_to_tensor_or_sparse_tensor(
     if not isinstance(value, SparseTensor):
         return convert_to_tensor(value, dtype=dtype, name=name)
     if dtype is not None and not dtype.is_compatible_with(value.dtype):
-        raise RuntimeError(
-            f"Sparse dtype: requested = {dtype.name}, actual = {value.dtype.name}"
-        )
+        raise RuntimeError(f"Sparse dtype: requested = {dtype.name}, actual = {value.dtype.name}")
     return value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable
@@ -13,10 +14,10 @@ from stillflow import nest
 from stillflow.autograph.hooks import converted_method
 from stillflow.errors import OperatorNotAllowedInGraphError
 from stillflow.graph import dtypes
-from stillflow.graph.api import name_scope
+from stillflow.graph.api import init_scope, name_scope
 from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.conversion import convert_to_tensor
-from stillflow.graph.eager_mode import executing_eagerly
+from stillflow.graph.eager_mode import executing_eagerly, executing_eagerly_outside_functions
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Tensor
@@ -251,6 +252,9 @@ class Layer(Attributes, Weights, Contributions, Connections):
 
     # ---- calling
 
+    # Whether variables are made and named as Keras does, rather than by variable scopes.
+    _keras_style = True
+
     @functools.cached_property
     def _call_fn_args(self) -> list[str]:
         return _arguments(self.call)[0]
@@ -352,7 +356,9 @@ class Layer(Attributes, Weights, Contributions, Connections):
             if all(hasattr(x, "shape") for x in flat):
                 shapes = nest.map_structure(lambda x: x.shape, inputs)
             if not getattr(self.build, "only_for_users", False):
-                self.build(shapes)
+                lifted = self._keras_style and executing_eagerly_outside_functions()
+                with init_scope() if lifted else contextlib.nullcontext():
+                    self.build(shapes)
             self.built = True
         if self._initial_weights is not None:
             self.set_weights(self._initial_weights)

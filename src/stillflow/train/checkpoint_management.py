@@ -444,11 +444,14 @@ class CheckpointManager:
         session = session_or_default(None)
         new = self._checkpoint._save_counter is None
         counter = self._checkpoint.save_counter
-        if new:
-            session.run(counter.initializer)
-        if self._save_counter_assign is None:
-            self._save_counter_assign = counter.assign_add(1, read_value=False)
-        session.run(self._save_counter_assign)
+        if session is None:
+            counter.assign_add(1)
+        else:
+            if new:
+                session.run(counter.initializer)
+            if self._save_counter_assign is None:
+                self._save_counter_assign = counter.assign_add(1, read_value=False)
+            session.run(self._save_counter_assign)
         if checkpoint_number is None:
             checkpoint_number = counter
         if not isinstance(checkpoint_number, compat.integral_types):

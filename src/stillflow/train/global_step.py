@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dtypes
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
@@ -24,6 +25,8 @@ GLOBAL_STEP_READ_KEY = "global_step_read_op_cache"
 @export("train.global_step")
 def global_step(sess: Any, global_step_tensor: Any) -> int:
     """The number of steps so far, by running `global_step_tensor` in `sess`."""
+    if executing_eagerly():
+        return int(global_step_tensor)
     return int(np.asarray(sess.run(global_step_tensor)).item())
 
 

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_n_to_tensor, convert_to_tensor
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.unary import exp, negative
 from stillflow.train import schedules
+
+
+def _at(schedule: Callable[[Any], Tensor], step: Any) -> Any:
+    """The rate at a step; where operations run when they are called, a function that gives it."""
+    return partial(schedule, step) if executing_eagerly() else schedule(step)
 
 
 @export("train.exponential_decay")
@@ -35,9 +43,10 @@ def exponential_decay(
     Returns:
       A scalar tensor of the type of `learning_rate`.
     """
-    return schedules.ExponentialDecay(
+    schedule = schedules.ExponentialDecay(
         learning_rate, decay_steps, decay_rate, staircase=staircase, name=name
-    )(global_step)
+    )
+    return _at(schedule, global_step)
 
 
 @export("train.piecewise_constant_decay", "train.piecewise_constant")
@@ -71,7 +80,8 @@ def piecewise_constant(x: Any, boundaries: Any, values: Any, name: str | None = 
                 "Values must have elements all with the same dtype "
                 f"({values[0].dtype.base_dtype} vs {value.dtype.base_dtype})."
             )
-    return schedules.PiecewiseConstantDecay(boundaries, values, name=name)(x)
+    schedule = schedules.PiecewiseConstantDecay(boundaries, values, name=name)
+    return _at(schedule, x)
 
 
 @export("train.polynomial_decay")
@@ -95,14 +105,15 @@ def polynomial_decay(
       cycle: whether it begins anew, each time from the next multiple of `decay_steps`.
       name: of the operations.
     """
-    return schedules.PolynomialDecay(
+    schedule = schedules.PolynomialDecay(
         learning_rate,
         decay_steps,
         end_learning_rate=end_learning_rate,
         power=power,
         cycle=cycle,
         name=name,
-    )(global_step)
+    )
+    return _at(schedule, global_step)
 
 
 @export("train.natural_exp_decay")
@@ -119,9 +130,10 @@ def natural_exp_decay(
     Arguments are those of `exponential_decay`.
     """
     rate = exp(negative(decay_rate))
-    return schedules.ExponentialDecay(
+    schedule = schedules.ExponentialDecay(
         learning_rate, decay_steps, rate, staircase=staircase, name=name
-    )(global_step)
+    )
+    return _at(schedule, global_step)
 
 
 @export("train.inverse_time_decay")
@@ -137,9 +149,10 @@ def inverse_time_decay(
 
     Arguments are those of `exponential_decay`.
     """
-    return schedules.InverseTimeDecay(
+    schedule = schedules.InverseTimeDecay(
         learning_rate, decay_steps, decay_rate, staircase=staircase, name=name
-    )(global_step)
+    )
+    return _at(schedule, global_step)
 
 
 @export("train.cosine_decay")
@@ -151,7 +164,8 @@ def cosine_decay(
     name: str | None = None,
 ) -> Tensor:
     """Half a cosine wave from `learning_rate` to `alpha * learning_rate` in `decay_steps`."""
-    return schedules.CosineDecay(learning_rate, decay_steps, alpha=alpha, name=name)(global_step)
+    schedule = schedules.CosineDecay(learning_rate, decay_steps, alpha=alpha, name=name)
+    return _at(schedule, global_step)
 
 
 @export("train.cosine_decay_restarts")
@@ -175,9 +189,10 @@ def cosine_decay_restarts(
       alpha: the lowest rate, as a fraction of `learning_rate`.
       name: of the operations.
     """
-    return schedules.CosineDecayRestarts(
+    schedule = schedules.CosineDecayRestarts(
         learning_rate, first_decay_steps, t_mul=t_mul, m_mul=m_mul, alpha=alpha, name=name
-    )(global_step)
+    )
+    return _at(schedule, global_step)
 
 
 @export("train.linear_cosine_decay")
@@ -201,9 +216,10 @@ def linear_cosine_decay(
       beta: added to the product.
       name: of the operations.
     """
-    return schedules.LinearCosineDecay(
+    schedule = schedules.LinearCosineDecay(
         learning_rate, decay_steps, num_periods=num_periods, alpha=alpha, beta=beta, name=name
-    )(global_step)
+    )
+    return _at(schedule, global_step)
 
 
 @export("train.noisy_linear_cosine_decay")
@@ -222,7 +238,7 @@ def noisy_linear_cosine_decay(
 
     The noise has the variance `initial_variance / (1 + global_step) ** variance_decay`.
     """
-    return schedules.NoisyLinearCosineDecay(
+    schedule = schedules.NoisyLinearCosineDecay(
         learning_rate,
         decay_steps,
         initial_variance=initial_variance,
@@ -231,4 +247,5 @@ def noisy_linear_cosine_decay(
         alpha=alpha,
         beta=beta,
         name=name,
-    )(global_step)
+    )
+    return _at(schedule, global_step)

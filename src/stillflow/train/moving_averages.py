@@ -209,9 +209,11 @@ class ExponentialMovingAverage:
         """The name that the average of `var` has, or would get."""
         average = self.average(var)
         if average is not None:
-            name: str = average.op.name
+            name: str = slot_creator.name_of(average)
             return name
-        return get_default_graph().unique_name(f"{var.op.name}/{self.name}", mark_as_used=False)
+        return get_default_graph().unique_name(
+            f"{slot_creator.name_of(var)}/{self.name}", mark_as_used=False
+        )
 
     def variables_to_restore(
         self, moving_avg_variables: Sequence[Any] | None = None

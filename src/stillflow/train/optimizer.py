@@ -299,12 +299,37 @@ def _gradients_of_function(
     loss: Callable[[], Any], var_list: Any, grad_loss: Any
 ) -> list[tuple[Any, Any]]:
     """Gradients of what `loss()` gives; by default by the trainable variables that it reads."""
+    graph = get_default_graph()
+    if not graph.runs_at_once and not graph.building_function:
+        return _gradients_in_graph(loss, var_list, grad_loss)
     with GradientTape() as tape:
         if var_list is not None:
             tape.watch(var_list)
         value = loss()
     if var_list is None:
         var_list = tape.watched_variables()
-    with get_default_graph().control_dependencies([value]):
+    with graph.control_dependencies([value]):
         grads = tape.gradient(value, var_list, grad_loss)
+    return list(zip(grads, var_list, strict=True))
+
+
+def _gradients_in_graph(
+    loss: Callable[[], Any], var_list: Any, grad_loss: Any
+) -> list[tuple[Any, Any]]:
+    """The same in a graph, where tapes know nothing of reference variables."""
+    graph = get_default_graph()
+    before = len(graph.get_operations())
+    value = loss()
+    if var_list is None:
+        read = {
+            tensor.op
+            for op in graph.get_operations()[before:]
+            for tensor in op._inputs
+            if tensor.dtype == dtypes.resource or tensor.dtype._is_ref_dtype
+        }
+        var_list = [v for v in trainable_variables() if v.op in read]
+    else:
+        var_list = nest.flatten(var_list)
+    with graph.control_dependencies([value]):
+        grads = gradients(value, var_list, grad_ys=grad_loss)
     return list(zip(grads, var_list, strict=True))

@@ -190,7 +190,8 @@ def saveable_objects_for_op(op: Any, name: str) -> Iterator[SaveableObject]:
             made = factory(full) if callable(factory) else factory
             yield from saveable_objects_for_op(made, made.name)
     elif isinstance(op, BaseResourceVariable):
-        yield ResourceVariableSaveable(op._graph_element, "", name)
+        source = op if op.handle.holds_value else op._graph_element
+        yield ResourceVariableSaveable(source, "", name)
     else:
         variable = convert_to_tensor(op, as_ref=True)
         if not _is_of_variable(variable):
@@ -250,6 +251,8 @@ def op_list_to_dict(op_list: Any, convert_variable_to_tensor: bool = True) -> di
     for var in sorted(op_list, key=lambda item: item.name):
         if isinstance(var, SaveableObject):
             result[var.name] = var
+        elif isinstance(var, BaseResourceVariable) and var.handle.holds_value:
+            _add_shared(result, var)
         elif isinstance(var, PartitionedVariable):
             _add_named(result, var.name, var)
         elif isinstance(var, VariableV2) and var._save_slice_info:
@@ -280,6 +283,17 @@ def _add_named(result: dict[str, Any], name: str, var: Any) -> None:
     if name in result:
         raise ValueError(f"At least two variables have the same name: {name}")
     result[name] = var
+
+
+def _add_shared(result: dict[str, Any], var: Any) -> None:
+    """Adds a variable that was made where operations run when they are called."""
+    name = var._shared_name
+    if result.setdefault(name, var) is not var:
+        raise ValueError(
+            f"Two different ResourceVariable objects with the same shared_name '{name}' were "
+            "passed to the Saver. This likely means that they were created in different Graphs or "
+            "isolation contexts, and may not be checkpointed together."
+        )
 
 
 def _add_part(result: dict[str, Any], var: Any) -> None:

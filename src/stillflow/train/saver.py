@@ -33,6 +33,7 @@ from stillflow.train.checkpoint_management import (
     update_checkpoint_state,
 )
 from stillflow.train.global_step import global_step as value_of_step
+from stillflow.train.immediate_saves import restore_now, save_now
 from stillflow.train.meta_graph import (
     export_meta_graph,
     import_meta_graph,
@@ -42,6 +43,7 @@ from stillflow.train.object_names import (
     object_graph_key_mapping,
     saver_from_object_based_checkpoint,
 )
+from stillflow.train.saveables import SaveableObject, validate_and_slice_inputs
 from stillflow.train.saver_builder import BaseSaverBuilder, BulkSaverBuilder
 from stillflow.variables.collections import all_saveable_objects
 
@@ -129,9 +131,18 @@ class Saver:
         self._last_checkpoints: list[tuple[str, float]] = []
         self._checkpoints_to_be_deleted: list[tuple[str, float]] = []
         self._next_checkpoint_time = 0.0
-        if not defer_build:
+        self._is_immediate = executing_eagerly()
+        if self._is_immediate:
+            self._is_built = True
+            self.saver_def = SaverDef(
+                max_to_keep=max_to_keep or 0,
+                keep_checkpoint_every_n_hours=keep_checkpoint_every_n_hours,
+                version=write_version,
+            )
+            self._next_checkpoint_time = time.time() + keep_checkpoint_every_n_hours * 3600
+        elif not defer_build:
             self.build()
-        if self.saver_def:
+        if self.saver_def and not self._is_immediate:
             self._check_saver_def()
             self._write_version = self.saver_def.version
         self._save_relative_paths = save_relative_paths
@@ -316,7 +327,7 @@ class Saver:
         if os.path.split(latest_filename)[0]:
             raise ValueError("'latest_filename' must not contain path components")
         checkpoint_file = self._checkpoint_file(sess, save_path, global_step, latest_filename)
-        if not isinstance(sess, SessionInterface):
+        if not self._is_immediate and not isinstance(sess, SessionInterface):
             raise TypeError(f"'sess' must be a Session; {sess}")
         saved = None
         if not self._is_empty:
@@ -324,7 +335,7 @@ class Saver:
             if write_state:
                 self._write_state(os.path.dirname(save_path), saved, latest_filename)
                 self._MaybeDeleteOldCheckpoints(meta_graph_suffix=meta_graph_suffix)
-        if write_meta_graph:
+        if write_meta_graph and not self._is_immediate:
             with sess.graph.as_default():
                 self.export_meta_graph(
                     checkpoint_management.meta_graph_filename(checkpoint_file, meta_graph_suffix),
@@ -350,6 +361,8 @@ class Saver:
 
     def _run_save(self, sess: Any, save_path: str, checkpoint_file: str) -> str:
         try:
+            if self._is_immediate:
+                return save_now(self._saveables(), checkpoint_file, self._write_version)
             saved = sess.run(
                 self.saver_def.save_tensor_name,
                 {self.saver_def.filename_tensor_name: checkpoint_file},
@@ -362,6 +375,9 @@ class Saver:
                 ) from None
             raise
         return compat.as_str(saved)
+
+    def _saveables(self) -> list[SaveableObject]:
+        return validate_and_slice_inputs(self._var_list)
 
     def _write_state(self, directory: str, saved: str, latest_filename: str) -> None:
         self._RecordLastCheckpoint(saved)
@@ -419,6 +435,9 @@ class Saver:
         if not checkpoint_management.checkpoint_exists_internal(prefix):
             raise ValueError("The passed save_path is not a valid checkpoint: " + prefix)
         logging.info("Restoring parameters from %s", prefix)
+        if self._is_immediate:
+            restore_now(self._saveables(), prefix)
+            return
         try:
             sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: prefix})
         except errors.NotFoundError as error:

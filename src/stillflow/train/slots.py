@@ -39,6 +39,9 @@ class Slots:
     def __init__(self) -> None:
         self._slots: dict[str, dict[Any, Any]] = {}
         self._non_slot_dict: dict[tuple[str, Graph | None], Any] = {}
+        # Checkpoints that were read before the variables were made that get their values.
+        self._slot_restorations: list[Any] = []
+        self._deferred: dict[str, list[tuple[Any, int]]] = {}
 
     def get_slot(self, var: Any, name: str) -> Any:
         """The slot variable `name` of `var`; None if there is none.
@@ -75,6 +78,8 @@ class Slots:
                     use_resource=is_resource_variable(colocate_with),
                 )
             self._non_slot_dict[key] = variable
+            for restoration, node in self._deferred.pop(name, ()):
+                restoration.bind(variable, node)
         return variable
 
     def _get_non_slot_variable(self, name: str, graph: Graph | None = None) -> Any:
@@ -91,6 +96,8 @@ class Slots:
         named_slots, key = self._slot_dict(slot_name), var_key(var)
         if key not in named_slots:
             named_slots[key] = make(var, *args)
+            for restoration in self._slot_restorations:
+                restoration.bind_slots()
         return named_slots[key]
 
     def _get_or_make_slot(self, var: Any, val: Any, slot_name: str, op_name: str) -> Any:

@@ -9,7 +9,8 @@ import numpy as np
 from stillflow.data.dataset import DatasetV2
 from stillflow.data.dataset_v1 import make_initializable_iterator
 from stillflow.data.experimental import INFINITE, cardinality
-from stillflow.data.iterator import Iterator
+from stillflow.data.iterator import Iterator, IteratorV2
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.keras.backend.session import get_session, get_value
 
 
@@ -20,7 +21,7 @@ def is_dataset(x: Any) -> bool:
 
 def is_iterator(x: Any) -> bool:
     """Whether data are an iterator of a dataset."""
-    return isinstance(x, Iterator)
+    return isinstance(x, (Iterator, IteratorV2))
 
 
 def refuse_other_data(x: Any, y: Any, sample_weight: Any, validation_split: float = 0.0) -> None:
@@ -51,6 +52,8 @@ def refuse_other_data(x: Any, y: Any, sample_weight: Any, validation_split: floa
 
 def iterator_of(dataset: Any) -> Any:
     """An iterator that is initialized."""
+    if executing_eagerly():
+        return iter(dataset)
     iterator = make_initializable_iterator(dataset)
     restart(iterator)
     return iterator
@@ -58,7 +61,30 @@ def iterator_of(dataset: Any) -> Any:
 
 def restart(iterator: Any) -> None:
     """Lets an iterator begin anew."""
+    if isinstance(iterator, Walk):
+        iterator.restart()
+        return
     get_session((iterator.initializer,)).run(iterator.initializer)
+
+
+class Walk:
+    """A dataset that Python walks, from its beginning at each `restart`."""
+
+    def __init__(self, dataset: Any) -> None:
+        self._dataset = dataset
+        self.restart()
+
+    def restart(self) -> None:
+        """Begins anew."""
+        self._iterator = iter(self._dataset)
+
+    def next(self) -> tuple[Any, Any, Any]:
+        """(inputs, targets, weights) of the next batch.
+
+        Raises:
+          OutOfRangeError: after the last one.
+        """
+        return next_tensors(self._iterator)
 
 
 def next_tensors(iterator: Any) -> tuple[Any, Any, Any]:

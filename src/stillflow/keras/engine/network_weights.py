@@ -106,7 +106,7 @@ class NetworkWeights:
 
             hdf5.save_weights(filepath, self.layers)
             return
-        self._saver.save(filepath, get_session())
+        self._saver.save(filepath, _session())
         update_checkpoint_state_internal(
             save_dir=os.path.dirname(filepath),
             model_checkpoint_path=filepath,
@@ -146,9 +146,14 @@ class NetworkWeights:
                 "Weights may only be loaded based on topology into Models when loading "
                 "TensorFlow-formatted weights (got by_name=True to load_weights)."
             )
-        status.streaming_restore(get_session())
+        status.streaming_restore(_session())
         status.assert_nontrivial_match()
         return status
+
+
+def _session() -> Any:
+    """The session to save from and restore into; None where operations run when called."""
+    return None if tf.executing_eagerly() else get_session()
 
 
 def _is_hdf5(filepath: str) -> bool:

@@ -237,7 +237,7 @@ class Training:
         if datasets.is_dataset(x):
             by_itself = steps is None
             steps = datasets.steps_of(x, steps, epochs, steps_name)
-            iterator = datasets.iterator_of(x)
+            dataset, iterator = x, datasets.iterator_of(x)
             x, y, weights = self._standardize_user_data(iterator)
         feeds = list(x) + list(y or []) + list(weights or [])
         if mode == TRAIN and not isinstance(symbolic_learning_phase(), int):
@@ -245,10 +245,22 @@ class Training:
         if mode != PREDICT:
             self._set_weight_modes(weights)
         run = self._make_execution_function(mode)
+        if iterator is not None and tf.executing_eagerly():
+            iterator = datasets.Walk(dataset)
+            run = self._on_next_batch(iterator, run, feeds[-1:] if feeds[-1] is True else [])
         if iterator is not None or steps is not None or not feeds or tf.is_tensor(feeds[0]):
             return TensorSource(feeds, steps, run, iterator, by_itself)
         assert batch_size is not None
         return ArraySource(feeds, batch_size, shuffle, run)
+
+    def _on_next_batch(self, walk: datasets.Walk, run: Any, more: list[Any]) -> Any:
+        """What runs a step with the next batch of a dataset; `more` is fed after the batch."""
+
+        def run_next(_: Any) -> Any:
+            x, y, weights = self._standardize_user_data(*walk.next())
+            return run(list(x) + list(y or []) + list(weights or []) + more)
+
+        return run_next
 
     def _generator_source(
         self, data: Any, steps: int | None, mode: str, class_weight: Any = None, **reading: Any

@@ -288,7 +288,7 @@ class Nadam(_Moments):
         v_corrected = v_t / numbers["v_denominator"]
         mean = numbers["one_minus_m_t"] * corrected + numbers["m_t_1"] * m_corrected
         step = numbers["lr_t"] * mean / (tf.sqrt(v_corrected) + numbers["epsilon"])
-        return tf.assign(variable, variable - step, use_locking=self._use_locking).op
+        return tf.assign(variable, variable - step, use_locking=self._use_locking)
 
     def _apply_sparse(self, grad: Any, variable: Any, indices: Any, numbers: dict[str, Any]) -> Any:
         m, v = (self.get_slot(variable, slot) for slot in self._slot_order)

@@ -19,6 +19,7 @@ from stillflow.layers.identifiers import initializer_of
 from stillflow.layers.names import to_snake_case, unique_object_name
 from stillflow.layers.weights import check_synchronization, make_variable
 from stillflow.platform import tf_logging as logging
+from stillflow.train.slot_creator import name_of
 from stillflow.train.tracking.base import Trackable
 from stillflow.variables.base import (
     VariableAggregation,
@@ -155,11 +156,12 @@ class OptimizerV2(Trackable):
             with name_scope(name or self._name):
                 updates = []
                 for grad, variable in grads_and_vars:
-                    scope = f"update_{variable.op.name}"
+                    scope = f"update_{name_of(variable)}"
                     with name_scope(scope), colocate_with(variable):
                         updates.append(self._update(grad, variable, state))
                 with control_dependencies(updates):
-                    return self._iterations.assign_add(1).op
+                    counted = self._iterations.assign_add(1)
+                    return counted if tf.executing_eagerly() else counted.op
 
     def _update(self, grad: Any, variable: Any, state: dict[Any, Any]) -> Any:
         if not isinstance(variable, VariableV2):

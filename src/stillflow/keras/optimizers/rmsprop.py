@@ -92,7 +92,7 @@ class RMSprop(CountedLater):
             mean = tf.assign(mg, rho * mg + rest * grad, use_locking=self._use_locking)
             size = mean_square - tf.square(mean)
         step = numbers["lr_t"] * grad / (tf.sqrt(size) + numbers["epsilon"])
-        return tf.assign(variable, variable - step, use_locking=self._use_locking).op
+        return tf.assign(variable, variable - step, use_locking=self._use_locking)
 
     def _apply_sparse(self, grad: Any, variable: Any, indices: Any, numbers: dict[str, Any]) -> Any:
         if self._momentum:

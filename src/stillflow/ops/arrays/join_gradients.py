@@ -49,7 +49,11 @@ def _output_context(op: Operation) -> Any:
 
 
 def _dense(grad: Tensor, values: Sequence[Tensor], axis: Tensor) -> list[Tensor]:
-    if axis.op.type == "Const" and _output_context(axis.op) is not _output_context(grad.op):
+    if (
+        not axis.holds_value
+        and axis.op.type == "Const"
+        and _output_context(axis.op) is not _output_context(grad.op)
+    ):
         # A constant of another loop is made again here instead of being carried in.
         axis = constant(constant_value(axis), dtype=axis.dtype)
     positive: Any = axis % rank(values[0])  # type: ignore[operator]
@@ -66,7 +70,7 @@ def _shapes(values: Sequence[Tensor]) -> list[Tensor]:
     sizes = []
     for value in values:
         size = shape(value)
-        if size.op.type != "Const":
+        if size.holds_value or size.op.type != "Const":
             return shape_n(values)
         sizes.append(size)
     return sizes
@@ -92,16 +96,12 @@ def _sparse(grad: IndexedSlices, values: Sequence[Tensor], axis: Tensor) -> list
     return _sparse_rows(grad, sizes, positive)
 
 
-def _sparse_columns(
-    grad: IndexedSlices, sizes: Sequence[Tensor], axis: Any
-) -> list[IndexedSlices]:
+def _sparse_columns(grad: IndexedSlices, sizes: Sequence[Tensor], axis: Any) -> list[IndexedSlices]:
     """Joined beside each other: every part has all the rows, and its own columns of them."""
     from stillflow.ops.math.binary import add
 
     shape_of_shape: Any = shape(sizes[0])
-    mask = concat(
-        [fill(expand_dims(axis, 0), 0), [1], fill(shape_of_shape - axis - 1, 0)], 0
-    )
+    mask = concat([fill(expand_dims(axis, 0), 0), [1], fill(shape_of_shape - axis - 1, 0)], 0)
     begin = fill(shape_of_shape, 0)
     grads = []
     for size in sizes:

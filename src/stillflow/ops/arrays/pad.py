@@ -38,7 +38,7 @@ pad_v2_op = op("""
     T: type
     Tpaddings: {int32, int64} = int32
 """)
-_MIRROR = "T: type; Tpaddings: {int32, int64} = int32; mode: {\"REFLECT\", \"SYMMETRIC\"}"
+_MIRROR = 'T: type; Tpaddings: {int32, int64} = int32; mode: {"REFLECT", "SYMMETRIC"}'
 mirror_pad_op = op("MirrorPad(input: T, paddings: Tpaddings) -> output: T\n" + _MIRROR)
 mirror_pad_grad_op = op("MirrorPadGrad(input: T, paddings: Tpaddings) -> output: T\n" + _MIRROR)
 
@@ -315,9 +315,11 @@ def pad(
         result = mirror_pad_op(tensor, paddings, mode=mode, name=name)
     else:
         raise ValueError(f"Unknown padding mode: {mode}")
+    if result.shape.is_fully_defined():
+        return result
     dims = result.op._inputs[0]._dims
     known = static_value(result.op._inputs[1], partial=True)
-    if dims is not None and not result.shape.is_fully_defined() and known is not None:
+    if dims is not None and known is not None:
         result.set_shape(shape_from_dims(_partly_padded(known, dims)))
     return result
 

@@ -243,9 +243,8 @@ def transpose(
         else:
             order = len(a._dims) - 1 - np.arange(len(a._dims))
         result: Tensor = card(a, order, name=scope)
-        dims = result.op._inputs[0]._dims
-        if dims is not None:
-            result.set_shape(shape_from_dims(dims[::-1]))
+        if a._dims is not None:
+            result.set_shape(shape_from_dims(a._dims[::-1]))
         return result
 
 

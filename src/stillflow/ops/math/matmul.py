@@ -147,15 +147,17 @@ def _gradient_of_second(node: Node, grad: Tensor, a: Tensor) -> Any:
 @sparse_mat_mul_op.gradient
 def sparse_mat_mul_gradient(node: Node, grad: Tensor) -> Any:
     a, b = node.inputs
-    sparse = {a: node.a_is_sparse, b: node.b_is_sparse, grad: grad.op.type == "ReluGrad"}
+    sparse = {
+        a: node.a_is_sparse,
+        b: node.b_is_sparse,
+        grad: not grad.holds_value and grad.op.type == "ReluGrad",
+    }
 
     def product(x: Tensor, y: Tensor, like: Tensor, ta: bool = False, tb: bool = False) -> Tensor:
         is_sparse = sparse[x], sparse[y]
         if tb:
             y = transposes.transpose(y)
-        result = matmul(
-            x, y, transpose_a=ta, a_is_sparse=is_sparse[0], b_is_sparse=is_sparse[1]
-        )
+        result = matmul(x, y, transpose_a=ta, a_is_sparse=is_sparse[0], b_is_sparse=is_sparse[1])
         return result if result.dtype == like.dtype else cast(result, like.dtype)
 
     if node.transpose_a and node.transpose_b:

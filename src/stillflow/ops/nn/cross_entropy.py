@@ -58,7 +58,8 @@ def _small_cross_entropy(features: Any, labels: Any) -> tuple[Any, Any]:
     results = loss.data_ptr(), backprop.data_ptr()
     if labels.ndim == 2:
         library.dense_cross_entropy(
-            features.data_ptr(), labels.data_ptr(), *features.shape, *results)
+            features.data_ptr(), labels.data_ptr(), *features.shape, *results
+        )
     elif library.sparse_cross_entropy(
         features.data_ptr(), labels.data_ptr(), labels.dtype is torch.int64, *features.shape,
         *results,
@@ -111,6 +112,8 @@ def softmax_cross_entropy_with_logits_kernel(node: Node) -> Any:
 
 def _is_zero(grad: Tensor) -> bool:
     """Whether a gradient is zero for sure."""
+    if grad.holds_value:
+        return False
     if grad.op.type in ("ZerosLike", "Zeros"):
         return True
     value = constant_value(grad)
@@ -178,8 +181,9 @@ def _sparse_cross_entropy(features: Any, labels: Any) -> tuple[Any, Any]:
     classes = features.shape[1]
     if classes == 0:
         raise InvalidArgumentError(
-            None, None, "Must have at least one class, but got logits shape "
-            f"[{features.shape[0]},0]"
+            None,
+            None,
+            f"Must have at least one class, but got logits shape [{features.shape[0]},0]",
         )
     if labels.numel() == 0:
         return features.new_empty(0), torch.empty_like(features)
@@ -334,9 +338,7 @@ def softmax_cross_entropy_with_logits(
     require_names("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     with name_scope(name, "softmax_cross_entropy_with_logits_sg", [logits, labels]) as scope:
         labels = stop_gradient(labels, name="labels_stop_gradient")
-    return softmax_cross_entropy_with_logits_v2(
-        labels=labels, logits=logits, axis=axis, name=scope
-    )
+    return softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits, axis=axis, name=scope)
 
 
 def _check_sparse_shapes(labels: Tensor, logits: Tensor) -> bool:

@@ -17,7 +17,6 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.ops.arrays.sequences import range as sequence
 from stillflow.ops.arrays.shape import shape as shape_of
-from stillflow.ops.constants import constant
 from stillflow.ops.control import identity
 from stillflow.ops.control_flow.toggles import calls_functions
 from stillflow.ops.math.cast import cast
@@ -43,8 +42,14 @@ class TensorArray:
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """A list of its own where branches and loops are functions, or if `flow` is one."""
-        if cls is TensorArray and not executing_eagerly():
+        """One that holds its values, or a list where branches and loops are functions, or if
+        `flow` is one.
+        """
+        if cls is TensorArray and executing_eagerly():
+            from stillflow.ops.tensor_array.eager_array import EagerTensorArray
+
+            return super().__new__(EagerTensorArray)
+        if cls is TensorArray:
             flow = kwargs.get("flow", args[_FLOW] if len(args) > _FLOW else None)
             is_list = flow is not None and flow.dtype == dtypes.variant
             if is_list or calls_functions(get_default_graph()):
@@ -130,7 +135,7 @@ class TensorArray:
         Raises:
           NotImplementedError: if it is taken into a function.
         """
-        functions = calls_functions(get_default_graph()) and not executing_eagerly()
+        functions = calls_functions(get_default_graph())
         if self._handle is not None and functions:
             raise NotImplementedError(
                 "Attempting to build a graph-mode TF2-style TensorArray from either an eager-mode "
@@ -161,9 +166,7 @@ class TensorArray:
         if lengths is None or not lengths.ndim or lengths.max() != lengths.min():
             return
         if value.shape.dims is not None:
-            self._check_element_shape(
-                TensorShape([int(lengths[0])]).concatenate(value.shape[1:])
-            )
+            self._check_element_shape(TensorShape([int(lengths[0])]).concatenate(value.shape[1:]))
 
     @contextmanager
     def _maybe_colocate_with(self, value: Any) -> Iterator[None]:
@@ -236,9 +239,6 @@ class TensorArray:
 
     def stack(self, name: str | None = None) -> Tensor:
         """All elements, stacked along a new first dimension."""
-        if executing_eagerly() and not int(self.size()):
-            dims = self.element_shape.as_list() if self.element_shape.is_fully_defined() else []
-            return constant([], dtype=self._dtype, shape=[0, *dims], name=name or "Const")
         with colocate_with(self._handle), name_scope(name, "TensorArrayStack", [self._handle]):
             return self.gather(sequence(0, self.size()), name=name)
 

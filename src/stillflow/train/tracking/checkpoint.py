@@ -91,20 +91,26 @@ class Checkpoint(AutoTrackable):
           The checkpoint, for `restore`.
         """
         session = status_lib.session_or_default(session)
-        if self._save_counter is None:
-            session.run(self.save_counter.initializer)
-        if self._save_assign_op is None:
-            counted = self.save_counter.assign_add(1, read_value=True)
-            self._save_assign_op = NoDependency(counted)
-        number = session.run(self._save_assign_op)
+        number = self._count(session)
         file_prefix = os.fspath(file_prefix)
-        path = self._write(f"{file_prefix}-{int(number)}", session)
+        path = self._write(f"{file_prefix}-{number}", session)
         update_checkpoint_state_internal(
             save_dir=os.path.dirname(file_prefix),
             model_checkpoint_path=path,
             all_model_checkpoint_paths=[path],
         )
         return path
+
+    def _count(self, session: Any) -> int:
+        """Adds one to how often was saved."""
+        if session is None:
+            return int(self.save_counter.assign_add(1))
+        if self._save_counter is None:
+            session.run(self.save_counter.initializer)
+        if self._save_assign_op is None:
+            counted = self.save_counter.assign_add(1, read_value=True)
+            self._save_assign_op = NoDependency(counted)
+        return int(session.run(self._save_assign_op))
 
     def restore(self, save_path: Any) -> Any:
         """Prepares reading a checkpoint; objects that come later get their values too.

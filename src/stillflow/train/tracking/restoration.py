@@ -84,7 +84,7 @@ class Restoration:
             for child in self.graph.nodes[node].children:
                 if child.local_name in parts:
                     waiting.append((parts[child.local_name], child.node_id))
-                elif isinstance(thing, Trackable):
+                elif hasattr(thing, "_deferred") or isinstance(thing, Trackable):
                     later = thing._deferred.setdefault(child.local_name, [])
                     later.append((self, child.node_id))
         if self._started:
@@ -135,6 +135,8 @@ class Restoration:
 
     def initialize(self, variable: Any, node: int) -> None:
         """Lets a variable that is made now start with what the checkpoint holds for it."""
+        if variable.handle.holds_value:
+            return  # it has its value as soon as it is known whose part it is
         for attribute in self.graph.nodes[node].attributes:
             if attribute.name == VARIABLE_VALUE_KEY:
                 set_checkpoint_initializer(variable, self.path, attribute.checkpoint_key, "")

@@ -5,16 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.default_session import get_default_session
+from stillflow.graph.eager_mode import executing_eagerly
+from stillflow.train.slot_creator import name_of
 from stillflow.train.tracking.object_graph import ObjectGraph
 from stillflow.train.tracking.restoration import Restoration
 
 
 def session_or_default(session: Any) -> Any:
-    """The session, or the default one.
+    """The session, or the default one; None where operations run when they are called.
 
     Raises:
       ValueError: If there is none.
     """
+    if executing_eagerly():
+        return None
     session = session or get_default_session()
     if session is None:
         raise ValueError(
@@ -109,10 +113,14 @@ class CheckpointLoadStatus(LoadStatus):
     def run_restore_ops(self, session: Any = None) -> None:
         """Reads the values of all objects that were found."""
         self._restoration.bind_slots()
-        session_or_default(session).run(self._restoration.restore_ops, feed_dict=self._feeds)
+        session = session_or_default(session)
+        if session is not None:
+            session.run(self._restoration.restore_ops, feed_dict=self._feeds)
 
     def streaming_restore(self, session: Any) -> None:
         """Reads the values of all objects that were found, and of later ones when they come."""
+        if session is None:
+            return
         if self._restoration.restore_ops:
             self.run_restore_ops(session)
         self._restoration.on_new_ops = lambda ops: session.run(ops, feed_dict=self._feeds)
@@ -121,7 +129,8 @@ class CheckpointLoadStatus(LoadStatus):
         """Reads them, and initializes the variables that the checkpoint lacks."""
         session = session_or_default(session)
         self.run_restore_ops(session=session)
-        session.run([v.initializer for v in self._unmatched() if hasattr(v, "initializer")])
+        if session is not None:
+            session.run([v.initializer for v in self._unmatched() if hasattr(v, "initializer")])
 
 
 class InitializationOnlyStatus(LoadStatus):
@@ -143,6 +152,8 @@ class InitializationOnlyStatus(LoadStatus):
     def initialize_or_restore(self, session: Any = None) -> None:
         """Initializes all variables."""
         session = session_or_default(session)
+        if session is None:
+            return
         things = ObjectGraph(self._root).objects
         session.run([v.initializer for v in things if hasattr(v, "initializer")])
 
@@ -165,7 +176,7 @@ class NameBasedSaverStatus(LoadStatus):
         return [thing for thing in things if hasattr(thing, "initializer")]
 
     def _found(self) -> list[Any]:
-        return [variable for variable in self._variables() if variable.op.name in self._names]
+        return [variable for variable in self._variables() if name_of(variable) in self._names]
 
     def assert_existing_objects_matched(self) -> NameBasedSaverStatus:
         """AssertionError unless every variable is in the checkpoint."""
@@ -178,7 +189,7 @@ class NameBasedSaverStatus(LoadStatus):
     def assert_consumed(self) -> NameBasedSaverStatus:
         """AssertionError unless every variable is in the checkpoint and nothing else."""
         self.assert_existing_objects_matched()
-        unused = self._names - {variable.op.name for variable in self._variables()}
+        unused = self._names - {name_of(variable) for variable in self._variables()}
         if unused:
             raise AssertionError(
                 "Some values in the checkpoint were not loaded into the model. Values with these "

@@ -8,10 +8,12 @@ from typing import Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import device
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.ops.constants import constant, placeholder_with_default
 from stillflow.ops.control import with_dependencies
 from stillflow.platform import compat
 from stillflow.train import saver_builder
+from stillflow.train.immediate_saves import save_now
 from stillflow.train.saveables import SaveableObject, SaveSpec
 from stillflow.train.tracking import status as status_lib
 from stillflow.train.tracking.base import OBJECT_GRAPH_PROTO_KEY, TrackableReference
@@ -52,6 +54,10 @@ class TrackableSaver:
 
     def save(self, file_prefix: Any, session: Any) -> str:
         """Writes a checkpoint under exactly this prefix; gives it as a string."""
+        if session is None:
+            saveables, message = ObjectGraph(self._root, self._more).serialize()
+            content = message.SerializeToString(deterministic=True)
+            return save_now([*saveables, SavedGraph(content)], os.fspath(file_prefix))
         prefix = self._file_prefix()
         saveables, message = ObjectGraph(self._root, self._more).serialize()
         content = message.SerializeToString(deterministic=True)
@@ -77,10 +83,18 @@ class TrackableSaver:
         reader, graph = open_checkpoint(save_path)
         if graph is None:
             names = set(reader.get_variable_to_shape_map())
-            return status_lib.NameBasedSaverStatus(self._root, save_path, names)
-        prefix = self._file_prefix()
-        restoration = Restoration(save_path, graph, prefix, self._restore_cache)
+            status = status_lib.NameBasedSaverStatus(self._root, save_path, names)
+            if executing_eagerly():
+                status.run_restore_ops()
+            return status
+        if executing_eagerly():  # what is read is read at once, and anew
+            prefix: Any = constant(save_path)
+            restoration, feeds = Restoration(save_path, graph, prefix, {}), {}
+        else:
+            prefix = self._file_prefix()
+            restoration = Restoration(save_path, graph, prefix, self._restore_cache)
+            feeds = {prefix: save_path}
         if prepare is not None:
             prepare()
         restoration.start(self._root)
-        return status_lib.CheckpointLoadStatus(self._root, restoration, {prefix: save_path})
+        return status_lib.CheckpointLoadStatus(self._root, restoration, feeds)
