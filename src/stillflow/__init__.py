@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import os
+
 from stillflow._namespace import attach
 
 TYPE_CHECKING = False
@@ -19,6 +21,12 @@ __version__ = "1.15.5"
 __stillflow_version__ = "0.1.0"
 
 attach(__name__)
+
+# A thread of GNU's OpenMP, which torch brings along, keeps its processor for a dozen milliseconds
+# while it waits for the others: as long as another process wants it, so long may every kernel take.
+# It reads this when torch is imported; half a millisecond outlasts what is between two kernels.
+if "OMP_WAIT_POLICY" not in os.environ:
+    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
 
 def install(shadow: bool = True, revive: bool = True) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -63,3 +67,21 @@ def test_the_setting_is_restored_after_a_failure(two_threads):
         with pytest.raises(tf.errors.InvalidArgumentError):
             session.run(checked, {x: np.ones([2, 3])})
     assert torch.get_num_threads() == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, "10000"),
+        ({"GOMP_SPINCOUNT": "7"}, "7"),
+        ({"OMP_WAIT_POLICY": "ACTIVE"}, "None"),
+    ],
+)
+def test_waiting_threads_give_their_processor_away_soon(given, expected):
+    plain = {name: value for name, value in os.environ.items() if name[:4] not in ("GOMP", "OMP_")}
+    program = (
+        "import os, sys, stillflow; assert 'torch' not in sys.modules; "
+        "print(os.environ.get('GOMP_SPINCOUNT'))"
+    )
+    printed = subprocess.check_output([sys.executable, "-c", program], env=plain | given, text=True)
+    assert printed.strip() == expected
