@@ -91,13 +91,13 @@ def exceptions(n):
 
 
 def expressions(n):
-    a = n and n + 1 or 7
+    a = (n and n + 1) or 7
     b = not a
     c = 1 if n > 2 else 2 if n else 3
     evens = [i for i in range(n) if not i % 2 and i]
     if (half := n // 2) and half > 1:
         c += half
-    d = {k: v for k, v in zip("abc", evens)}
+    d = {k: v if v else k for k, v in zip("abc", evens)}
     return a, b, c, evens, d, max(*evens, 1, *[2], key=lambda v: -v if v > 1 else v)
 
 
@@ -129,6 +129,20 @@ def state(n):
     return h.x, d
 
 
+def heads(n):
+    with contextlib.nullcontext(n) as x:
+        if n:
+            x += n
+    try:
+        [][n]
+    except IndexError as error:
+        kind = type(error)
+        if n > 1:
+            error = n
+        x = (x, kind, str(error))
+    return x
+
+
 def patterns(n):
     match (n, [1, 2, 3]):
         case (0, _):
@@ -141,7 +155,8 @@ def patterns(n):
 
 
 FUNCTIONS = [
-    branches, loops, early, closures, exceptions, expressions, branch_variables, state, patterns,
+    branches, loops, early, closures, exceptions, expressions, branch_variables, state,
+    heads, patterns,
 ]  # fmt: skip
 
 

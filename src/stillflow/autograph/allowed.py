@@ -38,8 +38,8 @@ def is_allowed(entity: Any, may_be_instance: bool = True) -> bool:
         return _method_allowed(entity)
     called = getattr(entity, "__call__", None)  # noqa: B004
     if may_be_instance and inspect.ismethod(called) and not inspect.isclass(entity):
-        return is_allowed(called) or _is_named_tuple(type(entity))
-    return inspect.isclass(entity) and _is_named_tuple(entity)
+        return is_allowed(called) or is_named_tuple(type(entity))
+    return inspect.isclass(entity) and is_named_tuple(entity)
 
 
 def _of_library(entity: Any) -> bool:
@@ -70,6 +70,6 @@ def _method_allowed(method: Any) -> bool:
     return False
 
 
-def _is_named_tuple(kind: type) -> bool:
+def is_named_tuple(kind: type) -> bool:
     """Whether a class is a named tuple, and not one that adds methods to it."""
     return issubclass(kind, tuple) and hasattr(kind, "_fields") and tuple in kind.__bases__

@@ -26,6 +26,31 @@ class StagingError(AutoGraphError):
     """Converted code failed; errors keep their own classes, so it is never raised."""
 
 
+@export("contrib.autograph.StackTraceMapper")
+class StackTraceMapper:
+    """A context in which lines of converted code are the program's own, as they always are.
+
+    Args:
+      converted_fn: a converted function.
+    """
+
+    def __init__(self, converted_fn: Any) -> None:
+        self.converted_fn = converted_fn
+
+    def __enter__(self) -> StackTraceMapper:
+        return self
+
+    def __exit__(self, *details: Any) -> None:
+        pass
+
+    def reset(self) -> None:
+        """Has no effect."""
+
+    def get_effective_source_map(self) -> dict[Any, Any]:
+        """What lines stand for that are not the program's own: none are."""
+        return {}
+
+
 @export("contrib.autograph.to_graph")
 def to_graph(
     entity: Any, recursive: bool = True, experimental_optional_features: Any = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Block = list[ast.stmt]
 _Node = TypeVar("_Node", bound=ast.AST)
@@ -39,7 +39,7 @@ def thunk(value: ast.expr) -> ast.Lambda:
 
 def locate(node: _Node, at: ast.AST) -> _Node:
     """Lets new code stand where `at` stands; what is of the program keeps its place."""
-    place = {name: getattr(at, name) for name in _PLACE}
+    place = _start_of(at)
     pending: list[ast.AST] = [node]
     while pending:
         new = pending.pop()
@@ -53,7 +53,11 @@ def locate(node: _Node, at: ast.AST) -> _Node:
     return node
 
 
-_PLACE = ("lineno", "col_offset", "end_lineno", "end_col_offset")
+def _start_of(node: Any) -> dict[str, int]:
+    """Where code begins, and where it ends if that is in its first line: tracebacks show one."""
+    line, column, end = node.lineno, node.col_offset, node.end_col_offset
+    end = end if node.end_lineno == line else column + 1
+    return {"lineno": line, "col_offset": column, "end_lineno": line, "end_col_offset": end}
 
 
 def mark_located(tree: ast.AST) -> None:

@@ -30,9 +30,11 @@ def resolve(f: Any, options: ConversionOptions) -> Any:
         return OVERLOADS.get(f, f)
     if inspect.isclass(f) or _stays(f, options):
         return f
-    if isinstance(f, functools.partial):
-        return functools.partial(resolve(f.func, options), *f.args, **f.keywords)
     try:
+        if isinstance(f, functools.partial):
+            # A class is made as it is, unless a metaclass says what calling it means.
+            inside = _converted if inspect.isclass(f.func) else resolve
+            return functools.partial(inside(f.func, options), *f.args, **f.keywords)
         return _converted(f, options)
     except Exception as error:
         if int(os.environ.get("AUTOGRAPH_STRICT_CONVERSION", 0)) > 0:

@@ -222,4 +222,6 @@ class _Returns(_Jumps):
                 new = _unset(self.flag) if extra is None else _both(_unset(self.flag), extra)
                 node.extra_test = locate(new, node)  # type: ignore[attr-defined]
         node.orelse, more = self.block(node.orelse)
+        if jumps and node.orelse:
+            node.orelse = [_guard(self.flag, node.orelse)]
         return [node], jumps or more

@@ -77,6 +77,7 @@ class Statements:
     def _plain(self, node: ast.stmt) -> Block:
         """A statement that stays as it is, but for what is inside."""
         names = Names(node)
+        self.bound.update(_bound_by_head(node))
         for name, value in ast.iter_fields(node):
             if isinstance(value, ast.expr):
                 setattr(node, name, self.expressions.visit(value))
@@ -224,6 +225,13 @@ class _State:
 
     def arguments(self) -> str:
         return f"ag__get, ag__set, {tuple(self.variables)}, {tuple(self.composites)}"
+
+
+def _bound_by_head(node: ast.stmt) -> list[str]:
+    """What a statement with blocks binds before they run."""
+    targets = [*getattr(node, "items", ()), *(case.pattern for case in getattr(node, "cases", ()))]
+    caught = [handler.name for handler in getattr(node, "handlers", ()) if handler.name]
+    return [*Names(targets).bound, *caught]
 
 
 def _call(text: str, *arguments: ast.expr) -> Block:

@@ -11,7 +11,7 @@ from stillflow.platform import tf_logging
 
 _VARIABLE = "AUTOGRAPH_VERBOSITY"
 _level: int | None = None
-_to_stdout = hasattr(sys, "ps1") or hasattr(sys, "ps2")
+echo_log_to_stdout = hasattr(sys, "ps1") or hasattr(sys, "ps2")
 
 
 @export("autograph.set_verbosity")
@@ -22,8 +22,8 @@ def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
       level: 0 for nothing; a larger number for more.
       alsologtostdout: whether it is printed too.
     """
-    global _level, _to_stdout
-    _level, _to_stdout = level, alsologtostdout
+    global _level, echo_log_to_stdout
+    _level, echo_log_to_stdout = level, alsologtostdout
 
 
 @export("autograph.trace")
@@ -46,5 +46,5 @@ def warn(message: str, *args: Any) -> None:
 
 def _say(logger: Any, prefix: str, message: str, args: tuple[Any, ...]) -> None:
     logger(message, *args)
-    if _to_stdout:
+    if echo_log_to_stdout:
         print(prefix + message % args)

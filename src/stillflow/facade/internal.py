@@ -8,6 +8,7 @@ separated by blanks, that are asked for every other name.
 from __future__ import annotations
 
 from stillflow.facade import (
+    internal_autograph,
     internal_contrib,
     internal_data,
     internal_debug,
@@ -29,6 +30,7 @@ PACKAGES = {
 
 # Internal modules that we have whole: the very module, so that patching it has an effect.
 MODULES = {
+    **internal_autograph.MODULES,
     **internal_contrib.MODULES,
     "tensorflow.examples.saved_model.integration_tests.mnist_util":
         "stillflow.contrib.learn.datasets.mnist_util",
@@ -88,6 +90,7 @@ MODULES = {
 
 # Single names of the others, and the modules of ours to ask for all other names.
 OBJECTS: dict[str, dict[str, str]] = {
+    **internal_autograph.OBJECTS,
     **internal_contrib.OBJECTS,
     **internal_keras.OBJECTS,
     **internal_learn.OBJECTS,
@@ -98,7 +101,6 @@ OBJECTS: dict[str, dict[str, str]] = {
     **internal_ops.OBJECTS,
     **internal_ragged.OBJECTS,
     **internal_training.OBJECTS,
-    "tensorflow.python.autograph.core.ag_ctx": {"*": "stillflow.graph.autograph_status"},
     "tensorflow.lite.python.convert": {
         "*": "stillflow.lite.settings stillflow.lite.toco",
     },

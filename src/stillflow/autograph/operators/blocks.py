@@ -11,7 +11,6 @@ from typing import Any
 
 from stillflow.autograph.operators import control_flow
 from stillflow.autograph.operators.tensors import is_dense_tensor, match_staging_level
-from stillflow.autograph.operators.unrolling import LoopWatch
 
 Block = Callable[..., Any]
 Values = tuple[Any, ...]
@@ -108,7 +107,7 @@ def while_(
     if not first:
         return
     body()
-    watch = LoopWatch()
+    watch = control_flow.LoopWatch()
     while test():
         with watch:
             body()

@@ -1,0 +1,45 @@
+"""Internal names of AutoGraph."""
+
+from __future__ import annotations
+
+_AT = "tensorflow.python.autograph."
+_OURS = "stillflow.autograph."
+
+MODULES = {
+    f"{_AT}operators.control_flow": f"{_OURS}operators.control_flow",
+    f"{_AT}operators.data_structures": f"{_OURS}operators.data_structures",
+    f"{_AT}operators.exceptions": f"{_OURS}operators.exceptions",
+    f"{_AT}operators.logical": f"{_OURS}operators.logical",
+    f"{_AT}operators.py_builtins": f"{_OURS}operators.builtin_functions",
+    f"{_AT}operators.slices": f"{_OURS}operators.slices",
+    f"{_AT}operators.special_values": f"{_OURS}operators.special_values",
+    f"{_AT}utils.ag_logging": f"{_OURS}verbosity",
+}
+
+OBJECTS = {
+    _AT.rstrip("."): {"*": f"{_OURS}api {_OURS}calls"},
+    f"{_AT}core.ag_ctx": {"*": "stillflow.graph.autograph_status"},
+    f"{_AT}core.converter": {
+        "STANDARD_OPTIONS": f"{_OURS}options:STANDARD",
+        "*": f"{_OURS}options",
+    },
+    f"{_AT}core.function_wrappers": {"*": f"{_OURS}scope"},
+    f"{_AT}impl.api": {
+        # Their names without a suffix are those of TensorFlow 2.
+        "to_code": f"{_OURS}api:to_code",
+        "to_graph": f"{_OURS}api:to_graph",
+        "*": f"{_OURS}api {_OURS}calls",
+    },
+    f"{_AT}impl.conversion": {"is_whitelisted_for_graph": f"{_OURS}allowed:is_allowed"},
+    f"{_AT}lang.directives": {"*": f"{_OURS}lang"},
+    f"{_AT}lang.special_functions": {"*": f"{_OURS}lang"},
+    f"{_AT}operators": {"*": f"{_OURS}operators"},
+    f"{_AT}pyct.inspect_utils": {"isnamedtuple": f"{_OURS}allowed:is_named_tuple"},
+    f"{_AT}pyct.parser": {"parse_str": "ast:parse"},
+    f"{_AT}utils": {"fake_tf": "stillflow.testing.fake_tf:fake_tf"},
+    f"{_AT}utils.py_func": {
+        "MatchDType": f"{_OURS}operators.python_calls:MatchDType",
+        "wrap_py_func": f"{_OURS}operators.python_calls:call_python",
+    },
+    f"{_AT}utils.tensors": {"*": f"{_OURS}operators.tensors"},
+}
