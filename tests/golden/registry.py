@@ -126,3 +126,11 @@ def internal_module(tf: Any, ours: str, theirs: str) -> Any:
     """A module outside of the public API: `stillflow.<ours>`, or `tensorflow.<theirs>`."""
     path = ours if tf.__name__ == "stillflow" else theirs
     return importlib.import_module(f"{tf.__name__}.{path}")
+
+
+def eagerly(tf: Any, compute: Callable[[Any], dict[str, Any]], seed: int = 1) -> Run:
+    """A run of what `compute(tf)` finds out while operations run when they are called."""
+    context = internal_module(tf, "graph.eager_mode", "python.eager.context")
+    with tf.Graph().as_default(), context.eager_mode():
+        tf.set_random_seed(seed)
+        return Run(facts=compute(tf))

@@ -9,6 +9,7 @@ from typing import Any
 from stillflow import nest
 from stillflow.graph import dtypes
 from stillflow.graph.api import get_collection_ref, name_scope
+from stillflow.graph.eager_mode import executing_eagerly, executing_eagerly_outside_functions
 from stillflow.graph.export import export
 from stillflow.graph.graph import initial_graph
 from stillflow.graph.graph_keys import GraphKeys
@@ -206,7 +207,12 @@ class Layer(base_layer.Layer):
 
     def _move_frozen(self, variable: Any, count: int) -> None:
         """Keeps a variable with the non-trainable ones if a getter has made it one of them."""
-        if not any(variable is other for other in _in_initial_graph(trainable_variables)):
+        if executing_eagerly_outside_functions():  # where no collection has it
+            frozen = not variable.trainable
+        else:
+            trainable = _in_initial_graph(trainable_variables)
+            frozen = not any(variable is other for other in trainable)
+        if frozen:
             self._non_trainable_weights += self._trainable_weights[count:]
             del self._trainable_weights[count:]
 
@@ -269,7 +275,12 @@ def _is_new(variable: Any, existing: set[Any]) -> bool:
 
 
 def _collect(items: list[Any], key: str) -> None:
-    """Adds what is not there yet to a collection, which exists afterwards."""
+    """Adds what is not there yet to a collection, which exists afterwards.
+
+    Nothing is collected where operations run when they are called.
+    """
+    if executing_eagerly():
+        return
     collection = get_collection_ref(key)
     seen = {id(item) for item in collection}
     for item in nest.flatten(items):
