@@ -6,6 +6,7 @@ _LAYERS = "tensorflow.contrib.layers.python"
 _OURS = "stillflow.contrib.layers"
 _ESTIMATORS = "tensorflow.contrib.learn.python.learn.estimators"
 _LEARN = "stillflow.contrib.learn"
+_FACTORIZATION = "tensorflow.contrib.factorization.python.ops"
 
 
 def _columns(*names: str) -> str:
@@ -86,6 +87,14 @@ OBJECTS: dict[str, dict[str, str]] = {
         **_HEADS,
         "*": f"{_LEARN}.heads.base {_LEARN}.heads.regression {_LEARN}.heads.classification"
              f" {_LEARN}.heads.combined",
+    },
+    f"{_FACTORIZATION}.clustering_ops": {
+        "*": "stillflow.contrib.factorization.clustering stillflow.ops.clustering",
+    },
+    f"{_FACTORIZATION}.kmeans": {
+        "_parse_features_if_necessary": "stillflow.contrib.factorization.kmeans:_points",
+        "clustering_ops": "stillflow.contrib.factorization.clustering",
+        "*": "stillflow.contrib.factorization.kmeans",
     },
     f"{_ESTIMATORS}.linear": {
         "_linear_model_fn": f"{_LEARN}.canned.wide:_linear_model_fn",

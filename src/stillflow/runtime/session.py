@@ -21,6 +21,7 @@ from stillflow.runtime import mixed_precision_state, remedies
 from stillflow.runtime.allocation import keep_freed_memory
 from stillflow.runtime.devices import DeviceAttributes, session_devices
 from stillflow.runtime.distributed import targets
+from stillflow.runtime.end_of_input import counters_left
 from stillflow.runtime.feeds import feed_array
 from stillflow.runtime.fetches import Fetches, expand_feed, expand_feed_keys, structure_key
 from stillflow.runtime.interrupts import time_limit
@@ -281,7 +282,22 @@ class BaseSession:
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plan_for(handler, feeds)
-        return plan(*feeds.values())
+        try:
+            return plan(*feeds.values())
+        except errors.OutOfRangeError as error:
+            self._finish_without_input(handler, feeds, error)
+            raise
+
+    def _finish_without_input(
+        self, handler: Fetches, feeds: dict[Tensor, np.ndarray], error: errors.OutOfRangeError
+    ) -> None:
+        """Runs what does not need the input that has ended."""
+        failed = error.op
+        if not isinstance(failed, Operation) or failed.graph is not self._graph:
+            return
+        left = counters_left(handler.tensors, handler.targets, feeds, failed)
+        if left:
+            self._execute(self._handler(left), {})
 
     def _execute_watched(
         self, watches: Any, handler: Fetches, feeds: dict[Tensor, np.ndarray]

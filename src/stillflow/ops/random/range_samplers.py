@@ -39,6 +39,18 @@ class Words:
             if word >= _skewed(limit, MASK32):
                 return word % limit
 
+    def below64(self, limit: int) -> int:
+        """Two words taken as a number below `limit`, in the same way."""
+        while True:
+            low, high = self.take(2).tolist()
+            if (word := low | high << 32) >= _skewed(limit, MASK64):
+                return word % limit
+
+    def unit(self) -> np.float32:
+        """A word taken as a number from 0 up to 1."""
+        mantissa = self.take(1) & np.uint32(0x7FFFFF) | np.uint32(127 << 23)
+        return mantissa.view(np.float32)[0] - np.float32(1)
+
 
 def _skewed(limit: int, largest: int) -> int:
     """How many of the smallest words are passed over, so that every remainder is as frequent."""
