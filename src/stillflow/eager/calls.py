@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from stillflow import errors
 from stillflow.eager.eager_tensor import HANDLES, EagerTensor
@@ -103,6 +104,8 @@ class _ByValue:
 
 
 def _value_key(value: Any) -> Any:
+    if type(value) is torch.Tensor and not value.is_cuda:
+        return value.numpy().tobytes()
     array = to_array(value)
     return tuple(array.ravel().tolist()) if array.dtype.hasobject else array.tobytes()
 
@@ -179,9 +182,12 @@ def _put(kernels: dict[Any, Any], key: Any, value: Any) -> None:
 
 
 def _shape(tensor: EagerTensor) -> Any:
+    held = tensor._held
+    if type(held) is torch.Tensor:
+        return held.shape
     if tensor.dtype in HANDLES:
         return tensor._handle_dims, tensor._handle_dtype
-    return tensor._held.shape
+    return held.shape
 
 
 def check(node: CallNode) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import torch
 
 from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
@@ -35,6 +36,7 @@ class EagerTensor(Tensor):
     """
 
     holds_value = True
+    __hash__ = object.__hash__  # by identity, without a call of Python's
 
     op = _meaningless("op")
     graph = _meaningless("graph")
@@ -51,6 +53,8 @@ class EagerTensor(Tensor):
     @property
     def _dims(self) -> Any:
         held = self._held
+        if type(held) is torch.Tensor:
+            return tuple(held.shape)
         return () if self.dtype in HANDLES else tuple(held.shape)
 
     @property
@@ -190,8 +194,6 @@ class EagerTensor(Tensor):
         Raises:
           RuntimeError: if there is none.
         """
-        import torch
-
         if gpu_index >= torch.cuda.device_count():
             raise RuntimeError(
                 f"Error copying tensor to device: /job:localhost/replica:0/task:0/device:GPU:"

@@ -10,6 +10,7 @@ differentiated.
 from __future__ import annotations
 
 import contextlib
+import math
 import random
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -20,9 +21,10 @@ from stillflow.eager.arguments import converted, resolve
 from stillflow.eager.calls import Call, as_eager_error, frozen
 from stillflow.eager.eager_tensor import EagerTensor
 from stillflow.graph import tapes
+from stillflow.graph.arrays import as_array
 from stillflow.graph.build import result_structure
 from stillflow.graph.card import Card
-from stillflow.graph.dtypes import DType
+from stillflow.graph.dtypes import DType, as_dtype
 from stillflow.graph.eager_mode import EagerContext
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.exits import at_work
@@ -31,6 +33,7 @@ from stillflow.runtime.resources import Resources
 from stillflow.runtime.values import from_array
 
 _MAXINT32 = 2**31 - 1
+_MOST_NUMBERS = 4096  # that are kept as run-time values
 _InferenceMode = torch._C._InferenceMode
 
 
@@ -67,6 +70,7 @@ class ImmediateGraph(EagerContext):
         self.switch_to_thread_local()
         self.state = Resources(lambda op: "cpu", from_array)
         self._calls: dict[Any, Call] = {}
+        self._numbers: dict[Any, tuple[Any, DType]] = {}
         self._drawn = random.Random()
 
     # ---- seeds
@@ -94,6 +98,18 @@ class ImmediateGraph(EagerContext):
         if not isinstance(array, torch.Tensor) and 0 in array.strides:
             array = array.copy()
         return EagerTensor(from_array(array), dtype)
+
+    def number(self, value: bool | int | float, dtype: DType | None) -> EagerTensor:
+        """A tensor of a number, whose run-time value is made once."""
+        key = (value, type(value), dtype, value == 0 and math.copysign(1, value))
+        found = self._numbers.get(key)
+        if found is None:
+            array = as_array(value, dtype)
+            kind = as_dtype(array.dtype) if dtype is None else dtype.base_dtype
+            if len(self._numbers) >= _MOST_NUMBERS:
+                self._numbers.clear()
+            found = self._numbers[key] = from_array(array), kind
+        return EagerTensor(*found)
 
     def tensor(self, value: Any, dtype: DType) -> EagerTensor:
         """A tensor for a run-time value."""

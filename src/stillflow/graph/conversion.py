@@ -21,6 +21,7 @@ ConversionFunction = Callable[..., Any]
 _registry: dict[int, list[tuple[Any, ConversionFunction]]] = collections.defaultdict(list)
 _for_type: dict[type, list[tuple[Any, ConversionFunction]]] = {}
 
+_NUMBERS = frozenset((bool, int, float))
 _PLAIN = (bool, int, float, str, bytes, complex, np.ndarray, np.generic)
 
 
@@ -190,16 +191,17 @@ def constant_op(
     """Adds a Const node to the default graph; the arguments are those of `as_array`."""
     from stillflow.graph.arrays import as_array
 
+    graph = get_default_graph()
+    if graph.runs_at_once and shape is None and type(value) in _NUMBERS:
+        return graph.number(value, dtype)  # type: ignore[attr-defined, no-any-return]
     if type(value).__name__ == "TensorProto":  # says all there is to say
-        return constant_from_array(get_default_graph(), value, value.dtype, name)
+        return constant_from_array(graph, value, value.dtype, name)
     array = as_array(value, dtype, shape, verify_shape, allow_broadcast)
-    return constant_from_array(get_default_graph(), array, dtype, name)
+    return constant_from_array(graph, array, dtype, name)
 
 
 def constant_from_array(graph: Graph, array: Any, dtype: Any, name: str) -> Tensor:
     """Adds a Const node holding `array` (or a message), which must not be changed afterwards."""
-    # Not `find`, which would import every family of ops for the sake of this one.
-    card = importlib.import_module("stillflow.ops.constants").const_op
     if dtype is None:
         dtype = dtypes.string if array.dtype == object else dtypes.as_dtype(array.dtype)
     dtype = dtypes.as_dtype(dtype).base_dtype
@@ -207,6 +209,8 @@ def constant_from_array(graph: Graph, array: Any, dtype: Any, name: str) -> Tens
         return graph.constant(array, dtype)  # type: ignore[attr-defined, no-any-return]
     if isinstance(name, bytes):
         name = name.decode()
+    # Not `find`, which would import every family of ops for the sake of this one.
+    card = importlib.import_module("stillflow.ops.constants").const_op
     full = name[:-1] if name.endswith("/") else graph.unique_name(name)
     op = graph.add_op(card, [], {"value": array, "dtype": dtype}, [dtype], full)
     return op._outputs[0]

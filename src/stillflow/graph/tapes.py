@@ -82,9 +82,10 @@ class Tape:
     def should_record(self, tensors: Sequence[Tensor]) -> bool:
         """Whether a gradient may flow to any of these tensors."""
         producers = self._producers
-        return any(
-            tensor in producers and tensor.dtype.base_dtype in _TRAINABLE for tensor in tensors
-        )
+        for tensor in tensors:
+            if tensor in producers and tensor.dtype.base_dtype in _TRAINABLE:
+                return True
+        return False
 
     def record(self, entry: Entry) -> None:
         """Adds an entry if anything that it takes is watched."""

@@ -117,10 +117,13 @@ def _bound(op: Operation, call: Call) -> Callable[..., Any]:
     if call.function is not None and list(call.args) == op._inputs:
         return partial(call.function, **call.kwargs) if call.kwargs else call.function
 
+    places = {tensor: place for place, tensor in enumerate(op._inputs)}
+    parts = [(places[a], None) if isinstance(a, Tensor) else (None, a) for a in call.args]
+    function, options = call.function, call.kwargs
+
     def run(*inputs: Any) -> Any:
-        given = dict(zip(op._inputs, inputs, strict=True))
-        args = [given[a] if isinstance(a, Tensor) else a for a in call.args]
-        return args[0] if call.function is None else call.function(*args, **call.kwargs)
+        args = [constant if place is None else inputs[place] for place, constant in parts]
+        return args[0] if function is None else function(*args, **options)
 
     return run
 

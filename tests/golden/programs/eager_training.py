@@ -154,7 +154,7 @@ def recurrent_model(tf):
 
         class Model(tf.keras.Model):
             def __init__(self):
-                super(Model, self).__init__()
+                super().__init__()
                 self.embedding = layers.Embedding(7, 4)
                 self.gru = layers.GRU(5, return_sequences=True, recurrent_activation="sigmoid")
                 self.norm = layers.BatchNormalization()
