@@ -170,3 +170,13 @@ def test_globals_are_the_function_s_own():
 
 
 _counter = 0
+
+
+def factorial(n):
+    return 1 if n < 2 else n * factorial(n - 1)
+
+
+def test_a_function_that_calls_itself():
+    made = convert_function(factorial, STANDARD)
+    assert made(5) == 120
+    assert made.__code__.co_name == "factorial" and not made.__code__.co_freevars[1:]

@@ -84,12 +84,14 @@ def _compile(node: FunctionNode, function: FunctionType) -> CodeType:
     # A function around it makes its free variables free.
     names = ", ".join(("ag__", *code.co_freevars))
     (around,) = statements(f"def ag__outer({names}): pass")
+    if isinstance(node, ast.FunctionDef):
+        node.name = _HELPERS  # its own name is that of what a call of itself finds outside
     body = [node] if isinstance(node, ast.FunctionDef) else [ast.Expr(node)]
     around.body = [ast.copy_location(new, node) for new in body]  # type: ignore[attr-defined]
     module = ast.Module([ast.copy_location(around, node)], [])
     compiled = compile(module, code.co_filename, "exec", future_flags(code), dont_inherit=True)
     outer = next(_inner(compiled))
-    return _named(next(_inner(outer)), code.co_name)
+    return _named(next(_inner(outer)), code.co_name, function.__qualname__)
 
 
 def _inner(code: CodeType) -> Any:
@@ -100,13 +102,19 @@ def _codes(code: CodeType) -> list[CodeType]:
     return [code, *(inner for const in _inner(code) for inner in _codes(const))]
 
 
-def _named(code: CodeType, name: str) -> CodeType:
-    """Calls the functions that conversion has added what the function around them is called."""
-    name = name if code.co_name.startswith(_HELPERS) else code.co_name
-    consts = tuple(
-        _named(const, name) if isinstance(const, CodeType) else const for const in code.co_consts
-    )
-    return code.replace(co_name=name, co_consts=consts)
+def _named(code: CodeType, name: str, qualname: str) -> CodeType:
+    """Gives code a name; functions that conversion has added are called as what is around them."""
+
+    def inside(const: Any) -> Any:
+        if not isinstance(const, CodeType):
+            return const
+        if const.co_name.startswith(_HELPERS):
+            return _named(const, name, qualname)
+        return _named(const, const.co_name, f"{qualname}.<locals>.{const.co_name}")
+
+    names = {"co_name": name, "co_qualname": qualname}
+    known = {key: value for key, value in names.items() if hasattr(code, key)}  # Python 3.10
+    return code.replace(co_consts=tuple(map(inside, code.co_consts)), **known)  # type: ignore[arg-type]
 
 
 class _Text:

@@ -341,6 +341,76 @@ def lists(tf):
     return Run({"y": y}, {x: 4})
 
 
+@program
+def ordered_effects(tf):
+    v = tf.get_variable("v", [], tf.int32, tf.zeros_initializer(), use_resource=True)
+
+    def f(n):
+        v.assign_add(n)
+        if n > 1:
+            v.assign(v * 2)
+        v.assign_add(1)
+        for i in tf.range(n):
+            v.assign_add(i)
+        return v.read_value()
+
+    asked = tf.autograph.experimental.Feature.AUTO_CONTROL_DEPS
+    x = tf.placeholder(tf.int32, [], name="x")
+    y = tf.autograph.to_graph(f, experimental_optional_features=asked)(x)
+    return Run({"y": y}, [{x: 3}, {x: 1}], setup=[v.initializer], steps=2)
+
+
+@program
+def primes(tf):
+    ag = tf.contrib.autograph
+
+    def all_primes(n):
+        assert n > 0, "none"
+        primes = []
+        ag.set_element_type(primes, tf.int32)
+        for i in range(2, n):
+            is_prime = True
+            for k in range(2, i):
+                if i % k == 0:
+                    is_prime = False
+                    break
+            if not is_prime:
+                continue
+            primes.append(i)
+        return ag.stack(primes)
+
+    return _converted(tf, all_primes, 50, experimental_optional_features=ag.Feature.ALL)
+
+
+@program
+def lists_of_python(tf):
+    ag = tf.contrib.autograph
+
+    def f(n):
+        numbers = [n, n + 1]
+        last = numbers.pop()
+        pair = [1, 2]
+        pair[1] = n
+        return last + numbers[0] * pair[1] + len(numbers)
+
+    return _converted(tf, f, 3, experimental_optional_features=ag.Feature.LISTS)
+
+
+@program
+def tensor_array_as_a_list(tf):
+    ag = tf.contrib.autograph
+
+    def f(rows):
+        sums = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+        for row in rows:
+            sums.append(tf.reduce_sum(row))
+        return ag.stack(sums)
+
+    x = tf.placeholder(tf.float32, [None, 2], name="x")
+    y = ag.to_graph(f, experimental_optional_features=ag.Feature.LISTS)(x)
+    return Run({"y": y}, {x: [[1.0, 2.0], [3.0, 4.0]]})
+
+
 def _refused(tf, function, *args):
     try:
         tf.autograph.to_graph(function)(*args)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stillflow.graph import dtypes
-from stillflow.graph.graph import Graph
+from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.operation import Operation, Tensor
 
 # Stateful by declaration, but in no order with others.
@@ -19,20 +19,15 @@ _UNORDERED = frozenset({
 })  # fmt: skip
 
 
-def order_effects(graph: Graph, returned: Sequence[Tensor], start: int = 0) -> list[Operation]:
+def order_effects(graph: FuncGraph, returned: Sequence[Tensor]) -> list[Operation]:
     """Adds control inputs; gives the operations that run whenever the function does.
-
-    Args:
-      graph: the body, or a graph that holds more.
-      returned: what the function gives.
-      start: how many operations the graph had before the function's.
 
     Each operation on a resource waits for the one before on the same resource, each stateful one
     without a resource for the one before of that kind, and what is returned for all of them.
     """
     last: dict[Any, Operation] = {}
     must_run: list[Operation] = []
-    for op in graph._operations[start:]:
+    for op in graph._operations:
         if _in_loop(op):
             continue
         stateful = op._is_stateful and op.type not in _UNORDERED and op.type != "Placeholder"
