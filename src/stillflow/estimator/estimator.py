@@ -20,7 +20,7 @@ from stillflow.estimator.training import train_with_spec
 from stillflow.estimator.warm_start import warm_start_settings
 from stillflow.graph.api import device, get_collection
 from stillflow.graph.export import export
-from stillflow.graph.graph import Graph
+from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Tensor
 from stillflow.graph.random_seed import set_random_seed
@@ -235,20 +235,34 @@ class Estimator:
                 raise ValueError(f"Must specify steps > 0, given: {steps}")
             hooks.append(StopAfterNEvalsHook(steps))
         checkpoint_path = checkpoint_path or self._latest_or_none("evaluate")
-        with Graph().as_default() as graph:
-            step = self._begin(graph)
-            features, labels, input_hooks = features_and_labels(
-                self._call_input_fn(input_fn, ModeKeys.EVAL)
-            )
-            spec = self._call_model_fn(features, labels, ModeKeys.EVAL, self.config)
-            update, values = metric_operations(spec, step)
-            self._warm_start_unless(checkpoint_path)
-            results: dict[str, Any] = evaluate_once(
-                checkpoint_path, self._config.evaluation_master,
-                evaluation_scaffold(spec.scaffold), update, final_ops=values,
-                hooks=[*input_hooks, *hooks, *spec.evaluation_hooks], config=self._session_config,
-            )  # fmt: skip
-            write_results(self.eval_dir(name), results, checkpoint_path)
+        with Graph().as_default():
+            built = self._evaluate_build_graph(input_fn, hooks, checkpoint_path)
+            return self._evaluate_run(checkpoint_path, *built, self.eval_dir(name))
+
+    def _evaluate_build_graph(
+        self, input_fn: Callable[..., Any], hooks: list[Any], checkpoint_path: Any
+    ) -> tuple[Any, Any, dict[str, Any], list[Any]]:
+        """Builds the scaffold, the update and the values of metrics, and all hooks."""
+        step = self._begin(get_default_graph())
+        features, labels, input_hooks = features_and_labels(
+            self._call_input_fn(input_fn, ModeKeys.EVAL)
+        )
+        spec = self._call_model_fn(features, labels, ModeKeys.EVAL, self.config)
+        update, values = metric_operations(spec, step)
+        self._warm_start_unless(checkpoint_path)
+        hooks = [*input_hooks, *hooks, *spec.evaluation_hooks]
+        return evaluation_scaffold(spec.scaffold), update, values, hooks
+
+    def _evaluate_run(
+        self, checkpoint_path: Any, scaffold: Any, update_op: Any, eval_dict: dict[str, Any],
+        all_hooks: list[Any], output_dir: str,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Runs what is built, and writes the results."""
+        results: dict[str, Any] = evaluate_once(
+            checkpoint_path, self._config.evaluation_master, scaffold, update_op,
+            final_ops=eval_dict, hooks=all_hooks, config=self._session_config,
+        )  # fmt: skip
+        write_results(output_dir, results, checkpoint_path)
         return results
 
     def _latest_or_none(self, purpose: str) -> str | None:
