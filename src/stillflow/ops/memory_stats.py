@@ -1,0 +1,81 @@
+"""The memory of the device that an operation is on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from stillflow.errors import InvalidArgumentError
+from stillflow.graph.card import op
+from stillflow.graph.export import export
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.graph.operation import Tensor
+from stillflow.ops.samples import Sample
+
+# What TensorFlow says of the processor's memory.
+_NO_LIMIT = -1
+
+bytes_in_use_op, max_bytes_in_use_op, bytes_limit_op = (
+    op(f"{name}() -> out: int64; flags: stateful", differentiable=False)
+    for name in ("BytesInUse", "MaxBytesInUse", "BytesLimit")
+)
+
+
+@bytes_in_use_op.shape
+@max_bytes_in_use_op.shape
+@bytes_limit_op.shape
+def bytes_shape(node: Node) -> Any:
+    return ()
+
+
+@bytes_in_use_op.kernel
+def bytes_in_use_kernel(node: Node) -> Any:
+    return _measured(node, torch.cuda.memory_allocated)
+
+
+@max_bytes_in_use_op.kernel
+def max_bytes_in_use_kernel(node: Node) -> Any:
+    return _measured(node, torch.cuda.max_memory_allocated)
+
+
+def _measured(node: Node, measure: Any) -> Any:
+    if not node.device.startswith("cuda"):
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"No OpKernel was registered to support Op '{node.op.type}' used by "
+            f"{{{{node {node.name}}}}}with these attrs: []",
+        )
+    return lambda: torch.tensor(measure(node.device))
+
+
+@bytes_limit_op.kernel
+def bytes_limit_kernel(node: Node) -> Any:
+    limit = _NO_LIMIT
+    if node.device.startswith("cuda"):
+        limit = torch.cuda.get_device_properties(node.device).total_memory
+    return lambda: torch.tensor(limit)
+
+
+@bytes_limit_op.samples
+def bytes_limit_samples() -> Iterator[Any]:
+    yield Sample()
+
+
+@export("contrib.memory_stats.BytesInUse")
+def BytesInUse() -> Tensor:
+    """The bytes that are in use on a GPU."""
+    return bytes_in_use_op()  # type: ignore[no-any-return]
+
+
+@export("contrib.memory_stats.MaxBytesInUse")
+def MaxBytesInUse() -> Tensor:
+    """The most bytes that have been in use on a GPU."""
+    return max_bytes_in_use_op()  # type: ignore[no-any-return]
+
+
+@export("contrib.memory_stats.BytesLimit")
+def BytesLimit() -> Tensor:
+    """The bytes that a device has; -1 for a processor."""
+    return bytes_limit_op()  # type: ignore[no-any-return]
