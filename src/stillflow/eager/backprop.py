@@ -11,10 +11,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from stillflow import nest
+from stillflow.eager.gradient_functions import gradients_function as gradients_function
+from stillflow.eager.gradient_functions import implicit_grad as implicit_grad
+from stillflow.eager.gradient_functions import implicit_val_and_grad as implicit_val_and_grad
+from stillflow.eager.gradient_functions import make_vjp as make_vjp
+from stillflow.eager.gradient_functions import val_and_grad_function as val_and_grad_function
 from stillflow.eager.jacobians import batch_jacobian, jacobian
 from stillflow.eager.tape_gradients import tape_gradients
 from stillflow.graph import tapes
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.ops.gradients import UnconnectedGradients
@@ -174,9 +180,19 @@ class GradientTape:
             return convert_to_tensor(target)
 
     @contextlib.contextmanager
-    def _lasting(self) -> Iterator[None]:
-        """Lets `gradient` be called more than once within the context."""
+    def _lasting(self, what: str, vectorized: bool) -> Iterator[None]:
+        """Lets `gradient` be called more than once within the context.
+
+        Raises:
+          RuntimeError: if the tape is used up, or TF would call it as often as there are elements.
+        """
         before, tape = self._persistent, self._tape
+        if not vectorized and not before and executing_eagerly():
+            ending = "with  experimental" if what == "jacobian" else " with experimental"
+            raise RuntimeError(
+                f"GradientTape must be created with persistent=True to compute the {what} with "
+                f"eager execution enabled and {ending}_use_pfor set to False."
+            )
         if tape is None:
             raise RuntimeError(
                 "GradientTape.gradient can only be called once on non-persistent tapes."
@@ -206,14 +222,12 @@ class GradientTape:
           sources: a tensor or variable, or a structure of them.
           unconnected_gradients: what to give for sources that the target does not depend on.
           parallel_iterations: of the loop over the target's elements.
-          experimental_use_pfor: makes no difference to the result; the loop is always one of the
-            graph.
+          experimental_use_pfor: makes no difference to the result; there is always a loop.
 
         Returns:
           A tensor of the target's and the source's shape, or None, for each source.
         """
-        del experimental_use_pfor
-        with self._lasting():
+        with self._lasting("jacobian", experimental_use_pfor):
             return jacobian(self, target, sources, unconnected_gradients, parallel_iterations)
 
     def batch_jacobian(
@@ -239,6 +253,5 @@ class GradientTape:
         Raises:
           ValueError: if the batch sizes differ, or there are fewer than two dimensions.
         """
-        del experimental_use_pfor
-        with self._lasting():
+        with self._lasting("batch_jacobian", experimental_use_pfor):
             return batch_jacobian(self, target, source, unconnected_gradients, parallel_iterations)

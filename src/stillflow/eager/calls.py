@@ -74,7 +74,7 @@ class CallNode(PlanNode):
     ) -> Any:
         """A new object at every call, unless it is shared under a name."""
         self.reusable = False
-        if name is None and not self.op.attrs.get("shared_name"):
+        if not self.op.attrs.get("shared_name"):
             return create()
         return super().resource(create, kind, name, private)
 

@@ -91,7 +91,9 @@ class EagerTensor(Tensor):
     def _numpy(self) -> Any:
         array = self._array()
         if array is None:
-            raise TypeError(f"{self.dtype.name} tensors have no value to show in NumPy")
+            raise ValueError(
+                f"Cannot convert a Tensor of dtype {self.dtype.name} to a NumPy array."
+            )
         return array[()]
 
     def numpy(self) -> Any:

@@ -122,15 +122,16 @@ def make_vjp(f: Function, params: Any = None, persistent: bool = True) -> Functi
 
     def decorated(*args: Any) -> Any:
         positions = _positions(f, params, args)
+        given = list(args)
+        sources: list[Any] = []
+        for i in positions:
+            given[i] = convert_to_tensor(given[i])
+            if any(given[i] is source for source in sources):
+                given[i] = identity(given[i])
+            sources.append(given[i])
         with tapes.recording(tapes.Tape(persistent)) as tape:
-            given = list(args)
-            sources: list[Any] = []
-            for i in positions:
-                given[i] = convert_to_tensor(given[i])
-                if any(given[i] is source for source in sources):
-                    given[i] = identity(given[i])
-                tape.watch(given[i])
-                sources.append(given[i])
+            for source in sources:
+                tape.watch(source)
             result = f(*given)
             _refuse_nothing(result, f)
             result = nest.map_structure(identity, result)

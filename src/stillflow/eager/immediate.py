@@ -99,13 +99,13 @@ class ImmediateGraph(EagerContext):
             array = array.copy()
         return EagerTensor(from_array(array), dtype)
 
-    def number(self, value: bool | int | float, dtype: DType | None) -> EagerTensor:
+    def number(self, value: bool | int | float, dtype: Any) -> EagerTensor:
         """A tensor of a number, whose run-time value is made once."""
         key = (value, type(value), dtype, value == 0 and math.copysign(1, value))
         found = self._numbers.get(key)
         if found is None:
             array = as_array(value, dtype)
-            kind = as_dtype(array.dtype) if dtype is None else dtype.base_dtype
+            kind = as_dtype(array.dtype if dtype is None else dtype).base_dtype
             if len(self._numbers) >= _MOST_NUMBERS:
                 self._numbers.clear()
             found = self._numbers[key] = from_array(array), kind

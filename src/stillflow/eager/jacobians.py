@@ -39,7 +39,7 @@ def for_loop(
       ValueError: if the body gives another number of results.
     """
     flat_types = nest.flatten(types)
-    absent: list[bool] = []
+    absent = [True] * len(flat_types)  # where there is not a single iteration
 
     def step(i: Any, *arrays: Any) -> Any:
         made = nest.flatten(body(i))

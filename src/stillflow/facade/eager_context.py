@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from stillflow.graph.eager_mode import (
@@ -26,6 +28,51 @@ GRAPH_MODE, EAGER_MODE = 0, 1
 
 
 in_eager_mode = executing_eagerly
+
+
+def ensure_initialized() -> None:
+    """Do nothing: there is nothing to wait for."""
+
+
+def global_seed() -> int | None:
+    """Return the seed of operations that run when they are called."""
+    seed: int | None = _eager_graph().seed
+    return seed
+
+
+def internal_operation_seed() -> int:
+    """Return the next seed for an operation that has none."""
+    seed: int = _eager_graph().next_op_seed()
+    return seed
+
+
+def _eager_graph() -> Any:
+    from stillflow.eager.immediate import context
+
+    return context()
+
+
+@contextlib.contextmanager
+def execution_mode(mode: Any) -> Iterator[None]:
+    """Do nothing: each operation is done when its call returns."""
+    yield
+
+
+def set_execution_mode(mode: Any) -> None:
+    """Do nothing: each operation is done when its call returns."""
+
+
+def async_wait() -> None:
+    """Do nothing: each operation is done when its call returns."""
+
+
+def async_clear_error() -> None:
+    """Do nothing: each operation is done when its call returns."""
+
+
+def shared_name(name: Any = None) -> Any:
+    """Return the name by which a resource is shared: as given, but nothing is shared eagerly."""
+    return "" if executing_eagerly() else name
 
 
 def in_graph_mode() -> bool:
@@ -58,10 +105,18 @@ class Context:
     in_eager_mode = staticmethod(in_eager_mode)
     in_graph_mode = staticmethod(in_graph_mode)
     num_gpus = staticmethod(num_gpus)
+    ensure_initialized = staticmethod(ensure_initialized)
+    summary_writer: Any = None
+    device_policy = DEVICE_PLACEMENT_SILENT
+    execution_mode = SYNC
 
     @property
-    def device_name(self) -> None:
-        """The device of eager execution: none."""
+    def device_name(self) -> str | None:
+        """The device that scopes ask for, of operations that run when they are called."""
+        from stillflow.graph.graph import get_default_graph
+
+        asked = [s for s in get_default_graph()._device_functions_outer_to_inner if s]
+        return str(asked[-1]) if asked else None
 
     @property
     def scope_name(self) -> str:

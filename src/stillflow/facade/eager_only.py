@@ -35,6 +35,15 @@ def seterr(inf_or_nan: Any = None) -> dict[str, Any]:
     return {"inf_or_nan": None}
 
 
+def test_main(argv: Any = None) -> None:
+    """Run the tests of a program with operations that run when they are called."""
+    from stillflow.graph.eager_mode import enable_eager_execution
+    from stillflow.testing.environment import main
+
+    enable_eager_execution()
+    main(argv)
+
+
 def _refusing(what: str) -> Callable[..., Any]:
     """Return a decorator of functions, with or without arguments of its own."""
 

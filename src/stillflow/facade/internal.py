@@ -32,11 +32,9 @@ PACKAGES = {
 MODULES = {
     **internal_autograph.MODULES,
     **internal_contrib.MODULES,
-    "tensorflow.examples.saved_model.integration_tests.mnist_util":
-        "stillflow.contrib.learn.datasets.mnist_util",
+    "tensorflow.examples.saved_model.integration_tests.mnist_util": "stillflow.contrib.learn.datasets.mnist_util",
     "tensorflow.examples.tutorials.mnist.input_data": "stillflow.contrib.learn.datasets.mnist",
-    "tensorflow.lite.experimental.microfrontend.python.ops.audio_microfrontend_op":
-        "stillflow.lite.audio_microfrontend",
+    "tensorflow.lite.experimental.microfrontend.python.ops.audio_microfrontend_op": "stillflow.lite.audio_microfrontend",
     "tensorflow.lite.python.interpreter": "stillflow.lite.interpreter",
     "tensorflow.python.compat.compat": "stillflow.platform.compat",
     "tensorflow.python.data.util.convert": "stillflow.data.convert",
@@ -67,13 +65,11 @@ MODULES = {
     "tensorflow.python.tools.inspect_checkpoint": "stillflow.tools.inspect_checkpoint",
     "tensorflow.python.tools.saved_model_cli": "stillflow.tools.saved_model_cli",
     "tensorflow.python.tools.optimize_for_inference": "stillflow.tools.optimize_for_inference",
-    "tensorflow.python.tools.optimize_for_inference_lib":
-        "stillflow.tools.optimize_for_inference_lib",
+    "tensorflow.python.tools.optimize_for_inference_lib": "stillflow.tools.optimize_for_inference_lib",
     "tensorflow.python.tools.saved_model_utils": "stillflow.tools.saved_model_utils",
     "tensorflow.python.tools.strip_unused": "stillflow.tools.strip_unused",
     "tensorflow.python.tools.strip_unused_lib": "stillflow.tools.strip_unused_lib",
-    "tensorflow.python.training.experimental.mixed_precision_global_state":
-        "stillflow.runtime.mixed_precision_state",
+    "tensorflow.python.training.experimental.mixed_precision_global_state": "stillflow.runtime.mixed_precision_state",
     "tensorflow.python.util.all_util": "stillflow.util.all_util",
     "tensorflow.python.util.compat": "stillflow.platform.compat",
     "tensorflow.python.util.decorator_utils": "stillflow.util.decorator_utils",
@@ -134,6 +130,10 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.eager.function": {
         "defun": "stillflow.functional.polymorphic:defun",
         "defun_with_attributes": "stillflow.functional.polymorphic:defun_with_attributes",
+    },
+    "tensorflow.python.eager.test": {
+        "main": "stillflow.facade.eager_only:test_main",
+        "*": "stillflow.testing.environment stillflow.testing.test_case",
     },
     "tensorflow.python.estimator.inputs.queues.feeding_functions": {
         "_enqueue_data": "stillflow.facade.feeding_functions:enqueue_data",

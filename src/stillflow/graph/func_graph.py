@@ -17,6 +17,7 @@ from typing import Any
 
 from stillflow import nest
 from stillflow.errors import InaccessibleTensorError
+from stillflow.graph import tapes
 from stillflow.graph.card import Card, find
 from stillflow.graph.constant_value import constant_value
 from stillflow.graph.conversion import constant_from_array, convert_to_tensor
@@ -136,6 +137,8 @@ class FuncGraph(Graph):
         self.inputs.append(inner)
         self._captured[tensor] = self._passed[tensor] = inner
         self._sources[inner] = tensor
+        if tapes.active.tapes:
+            tapes.record("captured_value", [inner], [tensor], lambda grad: [grad])
         return inner
 
     def _check_accessible(self, tensor: Tensor) -> None:

@@ -236,6 +236,8 @@ class Scopes:
             return ControlScope(self, None)
         ops: list[Operation] = []
         for item in control_inputs:
+            if getattr(item, "holds_value", False):
+                continue  # what has its value is not waited for
             found = self.as_graph_element(control_element(item))
             op = found.op if isinstance(found, Tensor) else found
             if op not in ops:

@@ -24,6 +24,7 @@ from stillflow.platform.googletest import get_temp_dir
 from stillflow.protos import ConfigProto
 from stillflow.runtime.session import Session
 from stillflow.testing.comparisons import Comparisons
+from stillflow.testing.eager_values import value_now
 from stillflow.testing.environment import gpu_device_name
 
 DEFAULT_GRAPH_SEED = 87654321
@@ -83,8 +84,9 @@ class TestCase(Comparisons, absltest.TestCase):
         self._clear_cached_session()
         random.seed(DEFAULT_GRAPH_SEED)
         np.random.seed(DEFAULT_GRAPH_SEED)
-        graphs._default.stack.clear()
-        graphs.reset_default_graph()
+        if not executing_eagerly():
+            graphs._default.stack.clear()
+            graphs.reset_default_graph()
         set_random_seed(DEFAULT_GRAPH_SEED)
         if self.id().endswith(".test_session"):
             self.skipTest("Not a test.")
@@ -109,9 +111,9 @@ class TestCase(Comparisons, absltest.TestCase):
     def evaluate(self, tensors: Any) -> Any:
         """The values of tensors: their own, or in the default session or the cached one."""
         if executing_eagerly():
-            return nest.map_structure(
-                lambda item: item.numpy() if isinstance(item, EagerTensor) else item, tensors
-            )
+            return nest.map_structure(value_now, tensors)
+        if isinstance(tensors, EagerTensor):
+            return tensors.numpy()
         session = get_default_session()
         if session is not None:
             return session.run(tensors)

@@ -1,7 +1,7 @@
 """What tests import as ``tensorflow.python.framework.test_util``.
 
-There is one way to run here, building a graph and running it in a session: of decorators that run
-a test in several ways, that one is left.
+Decorators that run a test in several ways run it in a session, and with operations that run when
+they are called; functions that TensorFlow compiles in a way of its own are left as they are.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from stillflow.graph.api import device as device_scope
+from stillflow.graph.eager_mode import eager_mode, graph_mode
+from stillflow.graph.export import export
 from stillflow.graph.graph import Graph
 from stillflow.ops.control_flow import toggles
 from stillflow.ops.functional import intermediates
@@ -101,7 +103,8 @@ run_without_tensor_float_32 = run_all_without_tensor_float_32 = _described
 run_v2_only = _optional(_needing(lambda: False, "Test is only compatible with v2"))
 run_gpu_only = _optional(_needing(is_gpu_available, "Test requires GPU"))
 run_cuda_only = _optional(
-    _needing(lambda: is_gpu_available(cuda_only=True), "Test requires CUDA GPU"))
+    _needing(lambda: is_gpu_available(cuda_only=True), "Test requires CUDA GPU")
+)
 
 
 def run_v1_only(reason: str, func: Any = None) -> Any:
@@ -115,17 +118,21 @@ def run_v1_only(reason: str, func: Any = None) -> Any:
     return _as_it_is if func is None else func
 
 
+@export("contrib.eager.run_test_in_graph_and_eager_modes")
 def run_in_graph_and_eager_modes(
-    func: Test | None = None, config: Any = None, use_gpu: bool = True, reset_test: bool = True,
+    func: Test | None = None,
+    config: Any = None,
+    use_gpu: bool = True,
+    reset_test: bool = True,
     assert_no_eager_garbage: bool = False,
 ) -> Any:
-    """Run a test in a session of its own.
+    """Run a test in a session of its own, and again with operations that run when called.
 
     Args:
       func: the test; without it a decorator is returned.
       config: the session's ConfigProto.
       use_gpu: whether operations may go to a GPU.
-      reset_test: nothing here.
+      reset_test: whether it is torn down and set up between both.
       assert_no_eager_garbage: nothing here.
     """
 
@@ -138,8 +145,16 @@ def run_in_graph_and_eager_modes(
 
         @functools.wraps(test)
         def run(self: Any, *args: Any, **kwargs: Any) -> None:
-            with contextlib.suppress(unittest.SkipTest):
+            with contextlib.suppress(unittest.SkipTest), graph_mode():
                 with self.test_session(use_gpu=use_gpu, config=config):
+                    test(self, *args, **kwargs)
+            if reset_test:
+                self.tearDown()
+                self._tempdir = None
+            with Graph().as_default(), eager_mode():
+                if reset_test:
+                    self.setUp()
+                with contextlib.nullcontext() if use_gpu else device_scope("/device:CPU:0"):
                     test(self, *args, **kwargs)
 
         return run
@@ -147,6 +162,7 @@ def run_in_graph_and_eager_modes(
     return decorate if func is None else decorate(func)
 
 
+@export("contrib.eager.run_all_tests_in_graph_and_eager_modes")
 def run_all_in_graph_and_eager_modes(cls: Any) -> Any:
     """Apply `run_in_graph_and_eager_modes` to the tests of a class."""
     for name, value in list(vars(cls).items()):

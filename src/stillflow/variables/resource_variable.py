@@ -175,6 +175,9 @@ class BaseResourceVariable(ResourceScatterMethods, Variable):
             return self.read_value().numpy()  # type: ignore[attr-defined]
         raise NotImplementedError("numpy() is only available when eager execution is enabled.")
 
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.numpy().__array__(dtype)
+
     def set_shape(self, shape: Any) -> None:
         raise NotImplementedError("ResourceVariable does not implement set_shape()")
 

@@ -1,0 +1,72 @@
+"""Tensors that know their values."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import stillflow as tf
+
+pytestmark = pytest.mark.usefixtures("eager")
+
+
+def test_what_programs_get_is_a_copy():
+    x = tf.constant([1.0, 2.0])
+    x.numpy()[0] = 9.0
+    np.asarray(x)[0] = 9.0
+    assert x.numpy().tolist() == [1.0, 2.0]
+
+
+def test_arrays_of_programs_can_change_afterwards():
+    array = np.ones(2)
+    x = tf.constant(array)
+    array[0] = 9.0
+    assert x.numpy().tolist() == [1.0, 1.0]
+
+
+def test_python_takes_scalars_for_numbers():
+    three = tf.constant(3)
+    assert [int(three), float(three), bool(three), [1, 2, 3, 4][three]] == [3, 3.0, True, 4]
+    assert f"{tf.constant(0.25):.1%}" == "25.0%"
+
+
+def test_rows_can_be_walked():
+    assert [row.numpy().tolist() for row in tf.constant([[1, 2], [3, 4]])] == [[1, 2], [3, 4]]
+    with pytest.raises(TypeError, match="Cannot iterate over a scalar tensor"):
+        iter(tf.constant(1))
+
+
+@pytest.mark.parametrize("name", ["op", "graph", "name", "value_index"])
+def test_what_only_nodes_have_is_meaningless(name):
+    with pytest.raises(AttributeError, match=f"Tensor.{name} is meaningless when eager"):
+        getattr(tf.constant(1), name)
+
+
+def test_tensors_are_told_apart_by_identity():
+    one, same = tf.constant(1), tf.constant(1)
+    assert one == one and one != same
+    assert len({one, same}) == 2
+
+
+def test_copies_share_nothing_and_pickles_hold_the_value():
+    x = tf.constant([1.0, 2.0])
+    assert copy.copy(x) is x
+    assert copy.deepcopy(x).numpy().tolist() == [1.0, 2.0]
+    assert pickle.loads(pickle.dumps(x)).numpy().tolist() == [1.0, 2.0]
+
+
+def test_a_shape_that_is_not_the_tensors_is_refused():
+    x = tf.constant([1.0, 2.0])
+    x.set_shape([None])
+    with pytest.raises(ValueError, match="is not compatible with supplied shape"):
+        x.set_shape([3])
+
+
+def test_handles_have_no_value_to_show():
+    variable = tf.Variable(1.0)
+    assert "<unprintable>" in repr(variable.handle)
+    with pytest.raises(ValueError, match="Cannot convert a Tensor of dtype resource"):
+        variable.handle.numpy()
