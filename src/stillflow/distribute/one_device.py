@@ -74,7 +74,7 @@ class MirroredStrategy(Strategy):
 
     def __init__(self, devices: Sequence[str] | None = None, cross_device_ops: Any = None) -> None:
         del cross_device_ops
-        names = _all_devices() if devices is None else list(devices)
+        names = local_devices() if devices is None else list(devices)
         if not names:
             raise ValueError("Got an empty list of devices")
         if len(set(map(full_name, names))) != len(names):
@@ -84,7 +84,8 @@ class MirroredStrategy(Strategy):
         super().__init__(OneDeviceExtended(self, names[0]))
 
 
-def _all_devices() -> list[str]:
+def local_devices(num_gpus: int | None = None) -> list[str]:
+    """The GPUs of this machine, at most so many of them; the CPU if there are none."""
     from stillflow.runtime.devices import gpu_count
 
-    return [f"/gpu:{index}" for index in range(gpu_count())] or ["/cpu:0"]
+    return [f"/gpu:{index}" for index in range(gpu_count())][:num_gpus] or ["/cpu:0"]

@@ -129,6 +129,8 @@ class RemoteTask:
       target: `grpc://host:port`.
     """
 
+    config = None  # sessions that bring none have none
+
     def __init__(self, target: str) -> None:
         self.target = target
         self.address = target.partition("://")[2]
@@ -150,12 +152,6 @@ class RemoteTask:
     def cluster_def(self) -> Any:
         """Its cluster."""
         return self._describe().cluster
-
-    @property
-    def config(self) -> Any:
-        """The `ConfigProto` of sessions that bring none, or None."""
-        description = self._describe()
-        return description.config if description.HasField("config") else None
 
     def watch_resets(self, abort: Callable[[], None]) -> None:
         """Sessions elsewhere learn of a reset when they miss their state."""

@@ -107,16 +107,7 @@ class Caller:
     def _describe(self, describe: Any, tensors: list[Any]) -> Any:
         del describe, tensors
         job, task = self._task.task
-        return (
-            "description",
-            {
-                "cluster": self._task.cluster_def,
-                "job": job,
-                "task": task,
-                "config": self._task.config,
-            },
-            [],
-        )
+        return "description", {"cluster": self._task.cluster_def, "job": job, "task": task}, []
 
     def _open(self, wanted: Any, tensors: list[Any]) -> Any:
         del tensors

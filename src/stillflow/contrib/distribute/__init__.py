@@ -1,0 +1,1 @@
+"""Distribution strategies as `tf.contrib.distribute` has them."""

@@ -1,0 +1,47 @@
+"""The older `MirroredStrategy`, which counts GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stillflow.distribute import one_device
+from stillflow.graph.export import export
+
+
+@export("contrib.distribute.MirroredStrategy")
+class MirroredStrategy(one_device.MirroredStrategy):
+    """Keeps copies of variables on each of its devices; only one device is supported yet.
+
+    Args:
+      devices: names of devices; all GPUs, or else the CPU, if None.
+      num_gpus: how many GPUs to use, where `devices` does not name them.
+      num_gpus_per_worker: the same.
+      cross_device_ops: how values of devices become one, which with one they are.
+      auto_shard_dataset: whether workers share a dataset; there is one.
+      cross_tower_ops: an older name of `cross_device_ops`.
+
+    Raises:
+      ValueError: if two of the arguments say which devices to use.
+      UnimplementedError: if there are several devices.
+    """
+
+    def __init__(
+        self,
+        devices: Sequence[str] | None = None,
+        num_gpus: int | None = None,
+        num_gpus_per_worker: int | None = None,
+        cross_device_ops: Any = None,
+        auto_shard_dataset: bool = False,
+        cross_tower_ops: Any = None,
+    ) -> None:
+        del auto_shard_dataset
+        assert not (cross_device_ops and cross_tower_ops)
+        if num_gpus is not None and num_gpus_per_worker is not None:
+            raise ValueError("You cannot specify both `num_gpus` and `num_gpus_per_worker`.")
+        count = num_gpus_per_worker if num_gpus is None else num_gpus
+        if devices is None:
+            devices = one_device.local_devices(count)
+        elif count is not None:
+            raise ValueError("Must only specify one of `devices` and `num_gpus_per_worker`.")
+        super().__init__(devices, cross_device_ops or cross_tower_ops)
