@@ -7,6 +7,7 @@ import contextlib
 import functools
 import json
 import logging
+import os
 
 import numpy as np
 import pytest
@@ -58,7 +59,17 @@ def test_partial_functions_are_converted_inside():
 
 def test_libraries_and_classes_are_left_alone():
     pair = collections.namedtuple("pair", "a b")
-    for f in (tf.add, np.arange, json.dumps, Model, pair, pair(1, 2)._asdict, "a".join, sorted):
+    for f in (
+        tf.add,
+        np.arange,
+        json.dumps,
+        os.makedirs,
+        Model,
+        pair,
+        pair(1, 2)._asdict,
+        "a".join,
+        sorted,
+    ):
         assert resolve(f) == f
 
 

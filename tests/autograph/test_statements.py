@@ -143,6 +143,17 @@ def heads(n):
     return x
 
 
+def named_expressions(n):
+    left, found = list(range(n)), []
+    while left and (x := left.pop()) != 1:
+        if x % 2:
+            continue
+        found.append(x)
+    while (y := n) > 3:
+        n -= 1
+    return found, y, [z for v in found if (z := v + 1)]
+
+
 def patterns(n):
     match (n, [1, 2, 3]):
         case (0, _):
@@ -156,7 +167,7 @@ def patterns(n):
 
 FUNCTIONS = [
     branches, loops, early, closures, exceptions, expressions, branch_variables, state,
-    heads, patterns,
+    heads, named_expressions, patterns,
 ]  # fmt: skip
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
+import os
 import unittest
 from typing import Any
 
 from stillflow.autograph.verbosity import log, warn
 
-_LIBRARIES = frozenset({
+_LIBRARIES = (
     "collections", "copy", "cProfile", "inspect", "ipdb", "linecache", "mock", "numpy", "pathlib",
-    "pdb", "posixpath", "pstats", "re", "stillflow", "tensorflow", "tensorflow_probability",
-    "threading", "torch",
-}) | sys.stdlib_module_names  # fmt: skip
-_PREFIXES = ("tensorflow_datasets.core",)
+    "pdb", "posixpath", "pstats", "re", "stillflow", "tensorflow", "tensorflow_datasets.core",
+    "tensorflow_probability", "threading", "torch",
+)  # fmt: skip
+_OF_PYTHON = os.path.dirname(os.__file__) + os.sep
+_INSTALLED = tuple(_OF_PYTHON + name + os.sep for name in ("site-packages", "dist-packages"))
 
 
 def is_allowed(entity: Any, may_be_instance: bool = True) -> bool:
@@ -46,16 +47,22 @@ def _of_library(entity: Any) -> bool:
     if isinstance(entity, functools.partial):
         return False
     names = [getattr(entity, "__module__", None)]
-    code_globals = getattr(entity, "__globals__", None)
-    if code_globals is not None:
-        names.append(code_globals.get("__name__"))
+    code = getattr(entity, "__code__", None)
+    if code is not None:
+        if _is_python_s_own(code.co_filename):
+            return True
+        names.append(getattr(entity, "__globals__", {}).get("__name__"))
     return any(isinstance(name, str) and _is_library(name) for name in names)
 
 
 def _is_library(module: str) -> bool:
-    if module == "__main__":
-        return False
-    return module.split(".")[0] in _LIBRARIES or module.startswith(_PREFIXES)
+    return any(module == name or module.startswith(f"{name}.") for name in _LIBRARIES)
+
+
+def _is_python_s_own(filename: str) -> bool:
+    if filename.startswith("<frozen "):
+        return True
+    return filename.startswith(_OF_PYTHON) and not filename.startswith(_INSTALLED)
 
 
 def _method_allowed(method: Any) -> bool:
@@ -63,7 +70,7 @@ def _method_allowed(method: Any) -> bool:
     owner = method.__self__ if inspect.isclass(method.__self__) else type(method.__self__)
     if issubclass(owner, unittest.TestCase):
         return True
-    name = method.__func__.__name__
+    name = getattr(method.__func__, "__name__", None)
     for kind in owner.__mro__:
         if vars(kind).get(name) is not None:
             return is_allowed(kind, may_be_instance=False)

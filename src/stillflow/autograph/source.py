@@ -8,14 +8,23 @@ import copy
 import linecache
 from collections.abc import Iterator
 from types import CodeType, FunctionType
+from typing import Any
 
 FunctionNode = ast.FunctionDef | ast.Lambda
 _FUTURES = 0
 for _name in __future__.all_feature_names:
     _FUTURES |= getattr(__future__, _name).compiler_flag
 
-# Of each file the lines that were parsed, and its functions by first line and name.
-_files: dict[str, tuple[list[str], dict[tuple[int, str], list[FunctionNode]]]] = {}
+_Functions = dict[tuple[int, str], list[FunctionNode]]  # by first line and name
+# Of each file the lines that were parsed, and its functions.
+_files: dict[str, tuple[list[str], _Functions]] = {}
+# The trees of files that are not compiled as they are.
+_trees: dict[str, ast.Module] = {}
+
+
+def remember(filename: str, tree: ast.Module) -> None:
+    """Says that a file's code is compiled from a tree that is not that of its text."""
+    _trees[filename] = tree
 
 
 def future_flags(code: CodeType) -> int:
@@ -39,28 +48,28 @@ def function_node(function: FunctionType) -> FunctionNode:
     return copy.deepcopy(found[0])
 
 
-def _functions(code: CodeType, namespace: dict) -> dict[tuple[int, str], list[FunctionNode]]:
+def _functions(code: CodeType, namespace: dict[str, Any]) -> _Functions:
+    """The functions of a file; it is parsed once, and again if it is another one."""
     filename = code.co_filename
     lines = linecache.getlines(filename, namespace)
-    if not lines:
-        raise ValueError(f"the source code of {code.co_name} in {filename} is not available")
     known = _files.get(filename)
     if known is None or known[0] is not lines:
-        try:
-            tree = compile(
-                "".join(lines), filename, "exec", ast.PyCF_ONLY_AST | future_flags(code),
-                dont_inherit=True,
-            )  # fmt: skip
-        except SyntaxError as error:
-            raise ValueError(
-                f"the source code in {filename} is not that of today's Python: {error}"
-            ) from None
-        known = _files[filename] = (lines, _index(tree))
+        known = _files[filename] = (lines, _index(_trees.get(filename) or _parsed(code, lines)))
     return known[1]
 
 
-def _index(tree: ast.AST) -> dict[tuple[int, str], list[FunctionNode]]:
-    found: dict[tuple[int, str], list[FunctionNode]] = {}
+def _parsed(code: CodeType, lines: list[str]) -> ast.AST:
+    filename, flags = code.co_filename, ast.PyCF_ONLY_AST | future_flags(code)
+    if not lines:
+        raise ValueError(f"the source code of {code.co_name} in {filename} is not available")
+    try:
+        return compile("".join(lines), filename, "exec", flags, dont_inherit=True)
+    except SyntaxError as error:
+        raise ValueError(f"{filename} holds no Python of today: {error}") from None
+
+
+def _index(tree: ast.AST) -> _Functions:
+    found: _Functions = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Lambda):
             found.setdefault((node.lineno, "<lambda>"), []).append(node)

@@ -135,11 +135,16 @@ class Statements:
 
     def _While(self, node: ast.While) -> Block:
         into, out_of = self.liveness.into(node), self.liveness.out_of(node)
-        inside = Names(node.body)
-        state = _State(self, [inside], lambda name: name in into or name in out_of, into)
+        names, inside = Names(node.test), Names(node.body)
+        state = _State(self, [names, inside], lambda name: name in into or name in out_of, into)
         code = state.definitions()
         code += self._function("ag__body", "", state, inside, node.body)
-        test = thunk(self.expressions.visit(node.test))
+        test: ast.expr = thunk(self.expressions.visit(node.test))
+        if names.bound:  # by `:=`, which in a lambda would bind a variable of its own
+            (function,) = statements("def ag__test(): return 0")
+            function.body[0].value = test.body  # type: ignore[attr-defined]
+            function.body[:0] = state.declarations(names)  # type: ignore[attr-defined]
+            code, test = [*code, function], expression("ag__test")
         code += _call(f"ag__.while_(ag__test, ag__body, {state.arguments()})", test)
         return self._done(code, node, state) + self.block(node.orelse)
 

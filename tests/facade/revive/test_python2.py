@@ -116,6 +116,18 @@ def test_latin_1_and_tabs(launcher):  # noqa: F811
     assert out == "a\n\tb\n"
 
 
+def test_functions_are_converted_as_they_were_translated(launcher):  # noqa: F811
+    program = (
+        "import tensorflow as tf\n"
+        "def f(x):\n"
+        "    if x > 2:\n"
+        "        x = x * (7 / 2)\n"
+        "    return x\n"
+        "print tf.Session().run(tf.autograph.to_graph(f)(tf.constant(3)))\n"
+    )
+    assert launcher.program(program)[0] == "9\n"
+
+
 def test_traceback_shows_the_old_line(launcher):  # noqa: F811
     launcher.write("program.py", "print reduce(max, [1])\n\nprint raw_input\n"
                    "def f():\n    return 1 / 0  # here\nf()\n")

@@ -129,8 +129,10 @@ def _indexed(tree: ast.Module, path: str) -> ast.Module:
 
 def _with_names(tree: ast.Module, path: str) -> CodeType:
     """Compile a tree, after imports of Python 2's built-in names that it uses."""
+    from stillflow.autograph.source import remember
     from stillflow.facade.revive import rewrite
 
+    remember(path, tree)
     code: CodeType = compile(tree, path, "exec", dont_inherit=True)
     old = sorted(_missing_names(code))
     if old:
