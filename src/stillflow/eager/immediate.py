@@ -132,6 +132,12 @@ class ImmediateGraph(EagerContext):
         del mark_as_used
         return f"{self._name_stack}/{name}" if self._name_stack else name
 
+    def _enter_name_scope(self, name: str | None) -> tuple[str, str]:
+        if not name:
+            return "", ""
+        stack = name[:-1] if name[-1] == "/" else self.unique_name(name)
+        return stack, stack + "/"
+
     # ---- operations
 
     def call(

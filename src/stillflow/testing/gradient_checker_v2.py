@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.eager.backprop import GradientTape
 from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.default_session import get_default_session
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlicesValue
 from stillflow.graph.operation import Tensor
 from stillflow.ops.constants import placeholder
 from stillflow.ops.gradients import gradients
+from stillflow.testing.eager_values import value_now
 
 _FLOATS = (
     dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.complex64,
@@ -34,7 +37,7 @@ def _dense(value: Any) -> np.ndarray:
 def to_numpy(value: Any) -> Any:
     """What a fetch or a tensor is as an array; anything else as it is."""
     if isinstance(value, Tensor):
-        return get_default_session().run(value)
+        return value_now(value) if executing_eagerly() else get_default_session().run(value)
     return _dense(value) if isinstance(value, IndexedSlicesValue) else value
 
 
@@ -44,31 +47,39 @@ class _Function:
     def __init__(self, f: Callable[..., Any], kinds: Sequence[Any]) -> None:
         self.xs = [placeholder(kind) for kind in kinds]
         self.y = f(*self.xs)
+        self.x_types, self.y_type = [x.dtype for x in self.xs], self.y.dtype
 
     def __call__(self, arrays: Sequence[np.ndarray]) -> np.ndarray:
         feeds = dict(zip(self.xs, arrays, strict=True))
         return _dense(get_default_session().run(self.y, feed_dict=feeds))
 
-    def jacobian(self, param: int, arrays: Sequence[np.ndarray], y: np.ndarray) -> np.ndarray:
-        """One column per element of y, by the gradient graph."""
-        x = arrays[param]
-        dy = placeholder(self.y.dtype)
+    def gradient_by(self, param: int) -> Callable[..., np.ndarray]:
+        """A function from arguments and the gradient of y to that of an argument."""
+        dy = placeholder(self.y_type)
         grad = gradients(self.y, self.xs[param], dy)[0]
-        real_x = self.xs[param].dtype.real_dtype.as_numpy_dtype
-        real_y = self.y.dtype.real_dtype.as_numpy_dtype
-        columns = y.size * (2 if self.y.dtype.is_complex else 1)
+
+        def find(arrays: Sequence[np.ndarray], given: np.ndarray) -> np.ndarray:
+            feeds = dict(zip(self.xs, arrays, strict=True))
+            return _dense(get_default_session().run(grad, feed_dict={**feeds, dy: given}))
+
+        return find
+
+    def jacobian(self, param: int, arrays: Sequence[np.ndarray], y: np.ndarray) -> np.ndarray:
+        """One column per element of y, by the gradient's formula."""
+        x, find = arrays[param], self.gradient_by(param)
+        real_x = self.x_types[param].real_dtype.as_numpy_dtype
+        real_y = self.y_type.real_dtype.as_numpy_dtype
+        columns = y.size * (2 if self.y_type.is_complex else 1)
         result = np.zeros((x.size * (2 if np.iscomplexobj(x) else 1), columns), dtype=real_x)
         dy_data = np.zeros(y.shape, dtype=y.dtype)
         flat = dy_data.reshape(-1).view(real_y)
-        feeds = dict(zip(self.xs, arrays, strict=True))
-        session = get_default_session()
         for column in range(columns):
             flat[column] = 1
-            found = _dense(session.run(grad, feed_dict={**feeds, dy: dy_data}))
+            found = find(arrays, dy_data)
             result[:, column] = np.ascontiguousarray(found, x.dtype).reshape(-1).view(real_x)
             flat[column] = 0
         if not columns:
-            found = _dense(session.run(grad, feed_dict={**feeds, dy: dy_data}))
+            found = find(arrays, dy_data)
             if found.shape != x.shape:
                 raise ValueError(
                     f"Empty gradient has wrong shape: expected {x.shape}, got {found.shape}"
@@ -82,10 +93,10 @@ class _Function:
     ) -> np.ndarray:
         """One row per element of x, by central differences."""
         x = arrays[param]
-        real_x = self.xs[param].dtype.real_dtype.as_numpy_dtype
-        real_y = self.y.dtype.real_dtype.as_numpy_dtype
+        real_x = self.x_types[param].real_dtype.as_numpy_dtype
+        real_y = self.y_type.real_dtype.as_numpy_dtype
         rows = x.size * (2 if np.iscomplexobj(x) else 1)
-        columns = y.size * (2 if self.y.dtype.is_complex else 1)
+        columns = y.size * (2 if self.y_type.is_complex else 1)
         result = np.zeros((rows, columns), dtype=real_x)
         scale = np.asarray(2 * delta, dtype=real_y)[()]
         for row in range(rows):
@@ -96,6 +107,33 @@ class _Function:
                 pair.append(self(moved))
             result[row, :] = ((pair[0] - pair[1]) / scale).reshape(-1).view(real_y)
         return result
+
+
+class _ImmediateFunction(_Function):
+    """`f` where operations run when they are called, and its gradients by a tape."""
+
+    def __init__(self, f: Callable[..., Any], tensors: Sequence[Any]) -> None:
+        self._f = f
+        self.x_types = [tensor.dtype for tensor in tensors]
+        self.y_type = f(*tensors).dtype
+
+    def _tensors(self, arrays: Sequence[np.ndarray]) -> list[Tensor]:
+        return [convert_to_tensor(a, dtype=t) for a, t in zip(arrays, self.x_types, strict=True)]
+
+    def __call__(self, arrays: Sequence[np.ndarray]) -> np.ndarray:
+        return _dense(value_now(self._f(*self._tensors(arrays))))
+
+    def gradient_by(self, param: int) -> Callable[..., np.ndarray]:
+        def find(arrays: Sequence[np.ndarray], given: np.ndarray) -> np.ndarray:
+            xs = self._tensors(arrays)
+            with GradientTape() as tape:
+                tape.watch(xs[param])
+                y = self._f(*xs)
+            dy = convert_to_tensor(given, dtype=self.y_type)
+            grad = tape.gradient(y, xs[param], output_gradients=dy)
+            return np.zeros_like(arrays[param]) if grad is None else _dense(value_now(grad))
+
+        return find
 
 
 @export("compat.v2.test.compute_gradient")
@@ -114,9 +152,7 @@ def compute_gradient(f: Callable[..., Any], x: list[Any], delta: float = 1e-3) -
       ValueError: if `x` is no list.
     """
     if not isinstance(x, list):
-        raise ValueError(
-            f"`x` must be a list of Tensors (arguments to `f`), not a {type(x)}"
-        )
+        raise ValueError(f"`x` must be a list of Tensors (arguments to `f`), not a {type(x)}")
     tensors = [convert_to_tensor(item) for item in x]
     for param, tensor in enumerate(tensors):
         if tensor.dtype.base_dtype not in _FLOATS:
@@ -124,8 +160,13 @@ def compute_gradient(f: Callable[..., Any], x: list[Any], delta: float = 1e-3) -
                 f"Cannot compute gradient for unsupported type {tensor.dtype.name} of argument "
                 f"{param}"
             )
-    arrays = [np.array(value) for value in get_default_session().run(tensors)]
-    function = _Function(f, [tensor.dtype for tensor in tensors])
+    function: _Function
+    if executing_eagerly():
+        arrays = [np.array(value_now(tensor)) for tensor in tensors]
+        function = _ImmediateFunction(f, tensors)
+    else:
+        arrays = [np.array(value) for value in get_default_session().run(tensors)]
+        function = _Function(f, [tensor.dtype for tensor in tensors])
     y = function(arrays)
     formula = [function.jacobian(i, arrays, y) for i in range(len(arrays))]
     numeric = [function.differences(i, arrays, y, delta) for i in range(len(arrays))]
