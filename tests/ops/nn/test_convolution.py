@@ -6,11 +6,14 @@ import itertools
 
 import numpy as np
 import pytest
+import torch
 from tests.ops.nn.reference import slide
 from tests.ops.nn.running import image, with_and_without_loops
 from tests.running import run
 
 import stillflow as tf
+from stillflow.ops.nn import whole_windows
+from stillflow.ops.nn.convolution import Slide
 
 WAYS = list(itertools.product([3, 4, 7], [1, 2, 3], [1, 2, 3], ["SAME", "VALID"]))
 POINTS = list(itertools.product([1, 5, 6], [1, 2, 3], [1, 2]))
@@ -189,3 +192,33 @@ def test_large_filters_are_brought_into_order_by_a_loop_too(filter, groups):
         found, plain = with_and_without_loops(lambda fetches=fetches: run(fetches, feeds))
         for one, other in zip(found, plain, strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("rows", [2, 5, 7])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_window_as_wide_as_the_image_takes_its_rows_as_channels(stride, rows, channels):
+    x = tf.placeholder(tf.float32, [None, 7, 6, channels])
+    w = tf.placeholder(tf.float32, [rows, 6, channels, 4])
+    y = tf.nn.conv2d(x, w, stride, "VALID")
+    dy = tf.placeholder(tf.float32, [None, *y.shape.as_list()[1:]])
+    images, filters = image(2, 7, 6, channels), image(rows, 6, channels, 4, seed=1)
+    expected = convolve(images, filters, stride, "VALID")
+    feeds = {x: images, w: filters, dy: image(*expected.shape, seed=2)}
+    gradients = tf.gradients(y, [x, w], dy)
+    value, for_image, for_filter = run([y, *gradients], feeds)
+    np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-5)
+    total = np.vdot(feeds[dy], value)
+    np.testing.assert_allclose(np.vdot(for_image, images), total, rtol=1e-4)
+    np.testing.assert_allclose(np.vdot(for_filter, filters), total, rtol=1e-4)
+    for together, alone in zip((for_image, for_filter), gradients):
+        np.testing.assert_allclose(run(alone, feeds), together, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("window", "folds"), [((2, 6), 1), ((7, 6), 2), ((7, 5), 0), ((1, 1), 0)])
+def test_what_windows_never_move_along_counts_as_channels(window, folds):
+    slide = Slide((1, 1, 1, 1), (1, 1, 1, 1), b"VALID", (), b"NHWC")
+    geometry = slide.geometry((2, 7, 6, 3), (*window, 3, 4))
+    folded = whole_windows.folded(torch.zeros(()), geometry)
+    sizes = {0: None, 1: ((2, 7, 1, 18), (2, 1, 18, 4)), 2: ((2, 1, 1, 126), (1, 1, 126, 4))}
+    assert (None if folded is None else folded.sizes) == sizes[folds]

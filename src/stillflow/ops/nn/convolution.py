@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from stillflow.graph.lazy import F, aten, torch
-from stillflow.ops.nn import native_filters, pointwise
+from stillflow.ops.nn import native_filters, pointwise, whole_windows
 from stillflow.ops.nn.windows import (
     Pair,
     channel_axis,
@@ -222,6 +222,9 @@ def convolution(image: Any, filter: Any, geometry: Geometry) -> Any:
     """What Conv2D and Conv3D run."""
     if not image.numel():
         return zeros(image, _result_shape(image.shape, filter.shape, geometry))
+    if folded := whole_windows.folded(image, geometry):
+        image_size, filter_size = folded.sizes
+        return convolution(image.reshape(image_size), filter.reshape(filter_size), folded)
     if pointwise.applies(image, geometry):
         return pointwise.convolution(image, filter, geometry)
     weight = filter_in(filter, geometry)
@@ -232,6 +235,10 @@ def input_gradient(filter: Any, grad: Any, shape: Sequence[int], geometry: Geome
     """The gradient for an image of `shape` (in the graph's order)."""
     if not grad.numel():
         return zeros(grad, shape)
+    if folded := whole_windows.folded(grad, geometry):
+        image_size, filter_size = folded.sizes
+        found = input_gradient(filter.reshape(filter_size), grad, image_size, folded)
+        return found.view(tuple(shape))
     if pointwise.applies(grad, geometry):
         return pointwise.input_gradient(filter, grad, shape, geometry)
     shape = sizes_in(shape, geometry)
@@ -245,6 +252,10 @@ def filter_gradient(image: Any, grad: Any, shape: Sequence[int], geometry: Geome
     """The gradient for a filter of `shape` (HWIO)."""
     if not grad.numel():
         return zeros(grad, shape)
+    if folded := whole_windows.folded(grad, geometry):
+        image_size, filter_size = folded.sizes
+        found = filter_gradient(image.reshape(image_size), grad, filter_size, folded)
+        return found.view(tuple(shape))
     if pointwise.applies(grad, geometry):
         return pointwise.filter_gradient(image, grad, shape, geometry)
     image = padded(image_in(image, geometry), geometry)
@@ -257,6 +268,12 @@ def both_gradients(image: Any, filter: Any, grad: Any, geometry: Geometry) -> tu
     """`input_gradient` and `filter_gradient` in one call."""
     if not grad.numel():
         return zeros(grad, image.shape), zeros(grad, filter.shape)
+    if folded := whole_windows.folded(grad, geometry):
+        image_size, filter_size = folded.sizes
+        images, filters = both_gradients(
+            image.reshape(image_size), filter.reshape(filter_size), grad, folded
+        )
+        return images.view(image.shape), filters.view(filter.shape)
     if pointwise.applies(grad, geometry):
         return (
             pointwise.input_gradient(filter, grad, image.shape, geometry),

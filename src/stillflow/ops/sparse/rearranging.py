@@ -193,14 +193,15 @@ def sparse_reshape_kernel(node: Node) -> Any:
                 f"Input shape has {len(size)} dimensions, but indices have "
                 f"{indices.shape[1]} columns"
             )
-        require_room(size.tolist(), dtypes.bool, touched=False)
-        sizes = _resolved(size.tolist(), wanted.tolist())
-        if sizes == size.tolist():  # even indices outside of the shape stay what they are
+        given = size.tolist()
+        require_room(given, dtypes.bool, touched=False)
+        sizes = _resolved(given, wanted.tolist())
+        if sizes == given:  # even indices outside of the shape stay what they are
             return indices.clone(), size.clone()
-        rows = sparse_loops.reshape_indices(indices, size.tolist(), sizes)
+        rows = sparse_loops.reshape_indices(indices, given, sizes)
         if rows is not None:
             return rows, torch.from_numpy(np.array(sizes, np.int64))
-        places = row_numbers(indices, size.tolist())
+        places = row_numbers(indices, given)
         columns = []
         for dim in reversed(sizes):
             columns.append(places % max(dim, 1))
