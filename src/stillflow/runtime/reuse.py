@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from stillflow.ops.math import roots
 from stillflow.ops.nn import batch_norm, native_relu
 from stillflow.runtime.steps import Memory, Name, Step
 
@@ -25,7 +26,8 @@ MIN_ELEMENTS = 1 << 13
 _IN_PLACE: dict[Any, tuple[Any, bool]] = {
     torch.add: ("add_", True), torch.mul: ("mul_", True), torch.sub: ("sub_", False),
     torch.div: ("div_", False), torch.relu: ("relu_", False), torch.neg: ("neg_", False),
-    torch.exp: ("exp_", False), torch.sqrt: ("sqrt_", False), torch.rsqrt: ("rsqrt_", False),
+    torch.exp: ("exp_", False), torch.rsqrt: ("rsqrt_", False),
+    roots.square_roots: (roots.square_roots_, False),
     torch.tanh: ("tanh_", False), torch.sigmoid: ("sigmoid_", False),
     torch.square: ("square_", False),
     aten.threshold_backward.default: ("threshold_backward", False),

@@ -20,6 +20,7 @@ from stillflow.ops.dispatch import dispatchable, map_sparse_values
 from stillflow.ops.math.broadcasting import broadcast_shape
 from stillflow.ops.math.complex import complex_abs_op, conj
 from stillflow.ops.math.kernels import FIELD, NUMBER, REAL, is_finite, no_kernel
+from stillflow.ops.math.roots import square_roots
 from stillflow.ops.samples import Sample
 
 fills: Any = LazyModule("stillflow.ops.arrays.fill")
@@ -32,11 +33,11 @@ POSITIVE = np.array([[0.25, 1.0, 0.3], [0.2, 1.75, 3.5]], np.float32)
 def unary_op(
     name: str,
     kinds: str,
-    torch_name: str,
+    function: str | Callable[..., Any],
     samples: np.ndarray = ANYWHERE,
     in_numpy: Callable[..., Any] | None = None,
 ) -> Card:
-    """The card of an element-wise function of one input that torch has under `torch_name`.
+    """The card of an element-wise function of one input; a name is one of torch's.
 
     Where TF's signature takes integers of which its own kernels make nothing, nor do we.
     """
@@ -49,7 +50,8 @@ def unary_op(
     def kernel(node: Node) -> Any:
         if node.T.is_integer and in_numpy is None:
             raise no_kernel(node)
-        return node.call(getattr(torch, torch_name), *node.inputs)
+        run = getattr(torch, function) if isinstance(function, str) else function
+        return node.call(run, *node.inputs)
 
     card.samples(lambda: iter([Sample(samples)]))
     return card
@@ -115,7 +117,7 @@ def sign_gradient(node: Node, grad: Any) -> Any:
 # ---- powers and roots
 
 square_op = unary_op("Square", NUMBER, "square", in_numpy=np.square)
-sqrt_op = unary_op("Sqrt", FIELD, "sqrt", POSITIVE)
+sqrt_op = unary_op("Sqrt", FIELD, square_roots, POSITIVE)
 rsqrt_op = unary_op("Rsqrt", FIELD, "rsqrt", POSITIVE)
 inv_op = unary_op("Inv", NUMBER, "reciprocal")
 reciprocal_op = unary_op("Reciprocal", NUMBER, "reciprocal")
