@@ -14,7 +14,7 @@ STEP_PROGRAMS = {
     "transformer": ("transformer", 0.7),
 }
 
-# Loops of the graph and models of feature columns; the peers without graphs would write others.
+# Loops of the graph and models of words and columns; peers without graphs would write others.
 LOOP_PROGRAMS: dict[str, tuple[str, float | None]] = {
     "while_counter": ("while_loop, 10,000 turns", 0.5),
     "map_rows": ("map_fn, 1,000 rows", 0.5),
@@ -22,6 +22,8 @@ LOOP_PROGRAMS: dict[str, tuple[str, float | None]] = {
     "seq2seq_attention": ("translation with attention", 0.6),
     "beam_search": ("beam search", 0.7),
     "wide_and_deep": ("wide and deep, 40 feature columns", 1.0),
+    "text_cnn": ("convolutions of text", 1.0),
+    "word2vec": ("word2vec", 1.0),
     "ragged_lengths": ("LSTM, another length every time", None),
     "long_loop": ("gradient of 1,000 turns", None),
 }
