@@ -110,6 +110,28 @@ def test_loops_take_values_of_other_tasks_and_have_gradients(target):
         np.testing.assert_array_equal(session.run(mapped), [2.0, 4.0])
 
 
+def test_loops_read_variables_of_other_tasks(target):
+    v = on(PS, 2.0, name="v", use_resource=True)
+    with tf.device(WORKER):
+        _, result = tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * v), [0, 1.0])
+        (grad,) = tf.gradients(result, [v])
+
+        def turn(i, x):
+            def by_a_loop():
+                return x + tf.map_fn(lambda y: y * v, tf.constant([1.0, 2.0]))[1]
+
+            return i + 1, tf.cond(i < 1, lambda: x + v, by_a_loop)
+
+        _, nested = tf.while_loop(lambda i, x: i < 2, turn, [0, 0.0])
+        changing = tf.while_loop(lambda x: x < 3.0, lambda x: v.assign_add(x), [1.0])
+    with tf.Session(target) as session:
+        session.run(v.initializer)
+        assert session.run([result, grad]) == [8.0, 12.0]
+        assert session.run(nested) == 6.0
+        with pytest.raises(tf.errors.UnimplementedError, match="AssignAddVariableOp"):
+            session.run(changing)
+
+
 def test_orders_reach_over_tasks(target):
     v = on(PS, 1.0, name="v")
     with tf.device(PS):

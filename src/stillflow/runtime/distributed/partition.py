@@ -8,12 +8,13 @@ waits for what cannot come (the first operation not yet done, of all parts, can 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from stillflow.graph.graphdef import fill_library, fill_node
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.distributed.loop_reads import LoopReads
+from stillflow.runtime.distributed.loop_tasks import device_of_loops
 from stillflow.runtime.frames import Frame, find_frames, has_loops
 from stillflow.runtime.prune import needed_ops
 
@@ -72,6 +73,7 @@ class Partition:
         self._ops = needed_ops(tensors, targets, fed)
         self._devices = {op: device_of(op) for op in self._ops}
         self._depths: dict[Operation, int] = {}
+        self._loop_reads = LoopReads()
         self._measure()
         self._fetched, self._targets = tensors, targets
 
@@ -86,21 +88,30 @@ class Partition:
             for op in self._ops:
                 self._depths[op] = self._depth(op)
             return
+        units = find_frames(self._ops, self._fed).units
+        for op, device in device_of_loops(units, self._devices).items():
+            if task_of(self._devices[op]) != task_of(device):
+                self._devices[op] = device
         ordered: list[Operation] = []
-        for unit in find_frames(self._ops, self._fed).units:
+        for unit in units:
             if not isinstance(unit, Frame):
                 self._depths[unit] = self._depth(unit)
                 ordered.append(unit)
                 continue
             inside = set(unit.all_ops())
             depth = max(self._depth(op) for op in unit.enters)
-            (device, _), *_ = Counter(self._devices[op] for op in inside).most_common(1)
-            for op in inside:
-                self._depths[op] = depth
-                if task_of(self._devices[op]) != task_of(device):
-                    self._devices[op] = device
-            ordered += [op for op in self._ops if op in inside]
+            reads = self._loop_reads.find(inside, self._is_elsewhere(unit.enters[0]))
+            self._devices.update((op, self._devices[op._inputs[0].op]) for op in reads)
+            ordered += [*reads, *(op for op in self._ops if op in inside)]
+            self._depths.update(dict.fromkeys((*reads, *inside), depth))
         self._ops = ordered
+
+    def _is_elsewhere(self, near: Operation) -> Callable[[Operation], bool]:
+        task = task_of(self._devices[near])
+        return lambda op: task_of(self._devices[op]) != task
+
+    def _inputs_of(self, op: Operation) -> list[Tensor]:
+        return self._loop_reads.inputs.get(op, op._inputs)
 
     def _depth(self, op: Operation) -> int:
         """In how many branches an operation is: 0 is outside of any."""
@@ -122,6 +133,7 @@ class Partition:
             inputs = list(self._inputs(op, part, received))
             node = part.graph.node.add()
             fill_node(node, op)
+            self._loop_reads.rewrite(op, node)
             del node.input[:]
             node.input.extend(inputs)
             node.device = device
@@ -139,7 +151,7 @@ class Partition:
         taken: set[tuple[Source, str]] = set()
         for op in self._ops:
             task = task_of(self._devices[op])
-            sources: list[Source] = [*op._inputs, *op._control_inputs]
+            sources: list[Source] = [*self._inputs_of(op), *op._control_inputs]
             for source in sources:
                 maker = source.op if isinstance(source, Tensor) else source
                 if source in self._fed or task_of(self._devices[maker]) == task:
@@ -154,7 +166,7 @@ class Partition:
         self, op: Operation, part: Part, received: dict[tuple[str, str], str]
     ) -> Iterator[str]:
         """An operation's inputs as its part names them, made where they come from elsewhere."""
-        for tensor in op._inputs:
+        for tensor in self._inputs_of(op):
             if tensor in self._fed:
                 yield self._placeholder(part, tensor)
             elif task_of(self._devices[tensor.op]) == part.task:

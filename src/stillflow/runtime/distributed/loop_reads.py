@@ -1,0 +1,104 @@
+"""Variables of other tasks that a loop reads: they are read once, before it begins.
+
+A loop runs in one task, and a handle means nothing outside of its own. So what the loop carries
+inside is the value: the `Enter` of the handle, and whatever hands it on, get the value's type, and
+each `ReadVariableOp` becomes an `Identity`. A variable that the loop changes is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from stillflow import errors
+from stillflow.graph.card import get
+from stillflow.graph.dtypes import DType
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.frames import ENTERS
+
+_HAND_ON = frozenset(("Enter", "Switch", "Identity"))
+
+
+class LoopReads:
+    """What is different about the operations of loops that read variables of other tasks.
+
+    Attributes:
+      inputs: of the operations that take the value in.
+      types: of the values that operations hand on or take instead of a handle.
+    """
+
+    def __init__(self) -> None:
+        self.inputs: dict[Operation, list[Tensor]] = {}
+        self.types: dict[Operation, DType] = {}
+
+    def find(
+        self, inside: Collection[Operation], is_elsewhere: Callable[[Operation], bool]
+    ) -> list[Operation]:
+        """Finds what a loop reads; gives the operations that read it before.
+
+        Args:
+          inside: the operations of a loop.
+          is_elsewhere: whether an operation is in another task than the loop.
+
+        Raises:
+          tf.errors.UnimplementedError: if the loop does something else with a handle.
+        """
+        made = []
+        for enter in inside:
+            if enter.type not in ENTERS:
+                continue
+            (handle,) = enter._inputs
+            if handle.dtype.name != "resource" or handle.op in inside:
+                continue
+            if is_elsewhere(handle.op):
+                read = _read_before(enter, handle, self._follow(enter, inside))
+                self.inputs[enter] = read._outputs
+                made.append(read)
+        return made
+
+    def _follow(self, enter: Operation, inside: Collection[Operation]) -> DType:
+        """Marks what a handle goes through; gives the type of the value behind it."""
+        ways = [enter]
+        reads: list[Operation] = []
+        for op in ways:
+            for tensor in op._outputs:
+                users = [user for user in tensor.consumers() if user in inside]
+                reads += [user for user in users if user.type == "ReadVariableOp"]
+                ways += [user for user in users if user.type in _HAND_ON and user not in ways]
+                for user in users:
+                    if user not in reads and user not in ways:
+                        raise _refused(user, enter._inputs[0])
+        dtype: DType = reads[0].attrs["dtype"]
+        self.types.update(dict.fromkeys((*ways, *reads), dtype))
+        return dtype
+
+    def rewrite(self, op: Operation, node: Any) -> None:
+        """Changes a `NodeDef` so that it takes the value where its operation takes the handle."""
+        dtype = self.types.get(op)
+        if dtype is None:
+            return
+        if op.type == "ReadVariableOp":
+            node.op = "Identity"
+            del node.attr["dtype"]
+        node.attr["T"].type = dtype.as_datatype_enum
+
+
+def _read_before(enter: Operation, handle: Tensor, dtype: DType) -> Operation:
+    """An operation that no graph has, which reads a variable when a loop is entered."""
+    read = Operation.__new__(Operation)
+    read.card, read.graph, read.type = get("ReadVariableOp"), enter.graph, "ReadVariableOp"
+    read.name, read.attrs = f"{enter.name}/_read", {"dtype": dtype}
+    inputs: Sequence[Tensor] = [handle]
+    read._inputs, read._control_inputs, read._device = list(inputs), enter._control_inputs, ""
+    read._outputs = [Tensor(read, 0, dtype)]
+    read._outputs[0]._dims = handle._handle_dims
+    return read
+
+
+def _refused(op: Operation, handle: Tensor) -> errors.OpError:
+    return errors.UnimplementedError(
+        op.node_def,
+        op,
+        f"Stillflow runs a loop in one task, where {{{{node {op.name}}}}} ({op.type}) cannot use "
+        f"{handle.op.name}, which is in another one",
+    )
