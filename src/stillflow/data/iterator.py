@@ -240,23 +240,29 @@ def _check(mine: Any, theirs: Any, fits: Any, message: str) -> None:
 
 
 class IteratorV2(Trackable):
-    """Walks a dataset with Python's `next`, where operations run when they are called.
+    """Walks a dataset with Python's `next`.
+
+    Where operations run when they are called, that is what walks it; in the body of a function,
+    each `next` adds an operation that does.
 
     Args:
       dataset: what to walk.
-
-    Raises:
-      NotImplementedError: inside of functions, which Stillflow cannot let walk datasets yet.
     """
 
     def __init__(self, dataset: Any = None) -> None:
-        if not get_default_graph().runs_at_once:
-            raise NotImplementedError("Stillflow does not walk datasets inside tf.function yet")
-        dataset = dataset._apply_options()
-        self._element_spec = dataset.element_spec
-        self._attrs = _attrs(self._element_spec)
-        self._iterator_resource = cards.anonymous_iterator_op(**self._attrs)
-        cards.make_iterator_op(dataset._variant_tensor, self._iterator_resource)
+        self._immediate = get_default_graph().runs_at_once
+        with nullcontext() if self._immediate else device("/cpu:0"):
+            dataset = dataset._apply_options()
+            self._element_spec = dataset.element_spec
+            self._attrs = _attrs(self._element_spec)
+            if self._immediate:
+                self._iterator_resource = cards.anonymous_iterator_op(**self._attrs)
+                cards.make_iterator_op(dataset._variant_tensor, self._iterator_resource)
+                return
+            with colocate_with(dataset._variant_tensor):
+                made = cards.anonymous_iterator_v2_op(**self._attrs)
+                self._iterator_resource, self._deleter = made.handle, _Deleter(made)
+                cards.make_iterator_op(dataset._variant_tensor, self._iterator_resource)
 
     def __iter__(self) -> IteratorV2:
         return self
@@ -276,9 +282,13 @@ class IteratorV2(Trackable):
           OutOfRangeError: after the last one.
         """
         del name
-        flat = cards.iterator_get_next_sync_op(self._iterator_resource, **self._attrs)
+        next_op = cards.iterator_get_next_op
+        if self._immediate:
+            next_op = cards.iterator_get_next_sync_op
+        flat = next_op(self._iterator_resource, **self._attrs)
         return structure.from_tensor_list(self._element_spec, flat)
 
+    _next_internal = get_next
     output_classes = Iterator.output_classes
     output_shapes = Iterator.output_shapes
     output_types = Iterator.output_types
@@ -286,6 +296,22 @@ class IteratorV2(Trackable):
 
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
         return {"ITERATOR": lambda name: IteratorSaveable(self._iterator_resource, name, "")}
+
+
+class _Deleter:
+    """Adds, when the program forgets an iterator of a function, the operation that deletes it.
+
+    Args:
+      resources: the iterator's handle and deleter.
+    """
+
+    def __init__(self, resources: Any) -> None:
+        self.handle, self.deleter = resources
+
+    def __del__(self) -> None:
+        graph = self.handle.graph
+        if graph is get_default_graph():
+            cards.delete_iterator_op(self.handle, self.deleter)
 
 
 @export("contrib.eager.Iterator")

@@ -229,6 +229,42 @@ def dataset_walked_break(tf):
 
 
 @program
+def iterator_walked(tf):
+    @tf.function
+    def f():
+        total = tf.constant(0, tf.int64)
+        for x in iter(tf.data.Dataset.range(5)):
+            total += x * x
+        return total
+
+    return Run({"y": f()}, steps=2)
+
+
+@program
+def iterator_walked_break(tf):
+    @tf.function
+    def f():
+        count = tf.constant(0)
+        for x in iter(tf.data.Dataset.range(9)):
+            if x > 4:
+                break
+            count += 1
+        return count
+
+    return Run({"y": f()}, steps=2)
+
+
+@program
+def iterator_next(tf):
+    @tf.function
+    def f():
+        iterator = iter(tf.data.Dataset.range(5).map(lambda x: x + 1))
+        return next(iterator), iterator.get_next()
+
+    return Run({"y": f()}, steps=2)
+
+
+@program
 def keras_layer(tf):
     class Clip(tf.keras.layers.Layer):
         def call(self, inputs):

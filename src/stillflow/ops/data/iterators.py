@@ -215,6 +215,30 @@ def anonymous_iterator_kernel(node: Any) -> Any:
     return lambda: IteratorResource(private_name("AnonymousIterator"), types, shapes)
 
 
+# In functions, where the iterator lives until `DeleteIterator` has its deleter.
+anonymous_iterator_v2_op = op(
+    f"AnonymousIteratorV2() -> (handle: resource, deleter: variant){TYPED}\nflags: stateful"
+)
+anonymous_iterator_v2_op.shape(lambda node: [(), ()])
+delete_iterator_op = op("DeleteIterator(handle: resource, deleter: variant)\nflags: stateful")
+
+
+@anonymous_iterator_v2_op.kernel
+def anonymous_iterator_v2_kernel(node: Any) -> Any:
+    make = anonymous_iterator_kernel(node)
+
+    def run() -> tuple[IteratorResource, IteratorResource]:
+        made = make()
+        return made, made
+
+    return run
+
+
+@delete_iterator_op.kernel
+def delete_iterator_kernel(node: Any) -> Any:
+    return lambda iterator, deleter: deleter.close_session()
+
+
 # A dataset that a function captures is not to be taken apart by what rewrites pipelines.
 wrap_dataset_variant_op = op("WrapDatasetVariant(input_handle: variant) -> output_handle: variant")
 unwrap_dataset_variant_op = op(
