@@ -100,6 +100,10 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_linear_model_fn": f"{_LEARN}.canned.wide:_linear_model_fn",
         "*": f"{_LEARN}.canned.wide",
     },
+    f"{_LAYERS}.layers.rev_block_lib": {
+        "_force_data_dependency": f"{_OURS}.recomputing:_after",
+        "*": f"{_OURS}.reversible {_OURS}.recomputing",
+    },
     f"{_LAYERS}.ops.bucketization_op": {"bucketize": "stillflow.ops.math.counting:bucketize"},
     f"{_LAYERS}.ops.sparse_feature_cross_op": {"*": "stillflow.ops.sparse.feature_crossing"},
     f"{_LAYERS}.ops.sparse_ops": {"*": f"{_OURS}.sparse_conversion"},

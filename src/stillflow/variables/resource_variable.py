@@ -520,7 +520,7 @@ class UnreadVariable(BaseResourceVariable):
     _graph_element: Any
 
     def __init__(
-        self, handle: Tensor, dtype: DType, shape: TensorShape, parent_op: Operation
+        self, handle: Tensor, dtype: DType, shape: TensorShape, parent_op: Any
     ) -> None:
         self._synchronization, self._aggregation, self._trainable = check_distribution(
             None, None, None, None
@@ -539,9 +539,9 @@ class UnreadVariable(BaseResourceVariable):
         self._graph_element = None if building else self._read_variable_op()
 
     @property
-    def op(self) -> Operation:
-        """The assignment."""
-        return self._handle.op if self._parent_op is None else self._parent_op
+    def op(self) -> Any:
+        """The assignment; None if it ran when it was called."""
+        return self._parent_op
 
     @property
     def name(self) -> str:
@@ -550,8 +550,10 @@ class UnreadVariable(BaseResourceVariable):
     def _read_variable_op(self) -> Tensor:
         if self._parent_op is None:
             return super()._read_variable_op()
+        # Tapes know the variable itself, not what an assignment to it gives.
         with get_default_graph().control_dependencies([self._parent_op]):
-            return super()._read_variable_op()
+            result: Tensor = ops.read_variable_op(self._handle, dtype=self._dtype)
+            return result
 
     def value(self) -> Tensor:
         return self._read_variable_op()

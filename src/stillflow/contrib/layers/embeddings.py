@@ -6,6 +6,8 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.contrib.framework.variables import model_variable
+from stillflow.contrib.layers.embedding_lookups import safe_embedding_lookup_sparse
+from stillflow.contrib.layers.sparse_conversion import dense_to_sparse_tensor
 from stillflow.graph.export import export
 
 
@@ -75,3 +77,45 @@ def embed_sequence(
         if unique:
             return embedding_lookup_unique(embeddings, ids)
         return tf.nn.embedding_lookup(embeddings, ids)
+
+
+@export("contrib.layers.bow_encoder")
+def bow_encoder(
+    ids: Any,
+    vocab_size: int,
+    embed_dim: int,
+    sparse_lookup: bool = True,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+    reuse: Any = None,
+) -> Any:
+    """The mean of each row's embeddings: a bag of words.
+
+    Args:
+      ids: [batch, length], integers, or a SparseTensor of them.
+      vocab_size, embed_dim: the shape of the variable `embeddings`.
+      sparse_lookup: whether ids of zero are left out.
+      initializer, regularizer, trainable: of the variable.
+      scope: the variable scope.
+      reuse: whether to use the variable of a layer of this scope.
+
+    Returns:
+      [batch, embed_dim].
+
+    Raises:
+      TypeError: for sparse ids, if the lookup is dense.
+    """
+    with tf.variable_scope(scope, "bow_encoder", [ids], reuse=reuse):
+        embeddings = model_variable(
+            "embeddings", shape=[vocab_size, embed_dim], initializer=initializer,
+            regularizer=regularizer, trainable=trainable,
+        )  # fmt: skip
+        sparse = isinstance(ids, tf.SparseTensor)
+        if sparse_lookup:
+            ids = ids if sparse else dense_to_sparse_tensor(ids)
+            return safe_embedding_lookup_sparse([embeddings], ids, combiner="mean", default_id=0)
+        if sparse:
+            raise TypeError("ids are expected to be dense Tensor, got: %s", ids)
+        return tf.reduce_mean(tf.nn.embedding_lookup(embeddings, ids), axis=1)
