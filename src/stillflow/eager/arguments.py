@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stillflow import errors
-from stillflow.eager.calls import Call
+from stillflow.eager.calls import Call, as_eager_error
 from stillflow.eager.eager_tensor import EagerTensor
 from stillflow.graph.attrs import normalize
 from stillflow.graph.build import check_attrs, output_types, record_type
@@ -97,7 +97,11 @@ def _check_held(tensor: Any) -> None:
 
 
 def resolve(
-    card: Card, tensors: Sequence[Any], lengths: tuple[int, ...] | None, attrs: dict[str, Any]
+    card: Card,
+    tensors: Sequence[Any],
+    lengths: tuple[int, ...] | None,
+    attrs: dict[str, Any],
+    name: str | None,
 ) -> Call:
     """The call of an op on tensors of these types, its attributes complete.
 
@@ -125,20 +129,21 @@ def resolve(
             known[arg.type_list_attr] = [tensor.dtype for tensor in part]
         else:
             for offset, tensor in enumerate(part):
-                _check_type(card, arg, tensor, known, position + offset)
+                _check_type(card, arg, tensor, known, position + offset, name)
         position += count
     check_attrs(card, known)
     return Call(card, known, output_types(card, known))
 
 
-def _check_type(card: Card, arg: Arg, tensor: Any, known: dict[str, Any], index: int) -> None:
+def _check_type(
+    card: Card, arg: Arg, tensor: Any, known: dict[str, Any], index: int, name: str | None
+) -> None:
     expected = arg.dtype if arg.type_attr is None else known.get(arg.type_attr)
     if expected is not None and expected is not tensor.dtype:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        message = (
             f"cannot compute {card.name} as input #{index}(zero-based) was expected to be a "
-            f"{cpp_name(expected)} tensor but is a {cpp_name(tensor.dtype)} tensor "
-            f"[Op:{card.name}]",
+            f"{cpp_name(expected)} tensor but is a {cpp_name(tensor.dtype)} tensor"
         )
+        refused = errors.InvalidArgumentError(None, None, message)
+        raise as_eager_error(refused, card.name, name)
     record_type(card, arg, tensor, known)

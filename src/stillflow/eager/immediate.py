@@ -166,7 +166,7 @@ class ImmediateGraph(EagerContext):
             key = (card, lengths, frozen(list(attrs.items())), *[t.dtype for t in inputs])
             call = self._calls.get(key)
         if call is None:
-            call = self._calls[key] = resolve(card, inputs, lengths, attrs)
+            call = self._calls[key] = resolve(card, inputs, lengths, attrs, name)
         outputs = self.run(call, inputs, name)
         if len(outputs) == 1 and card.gives_one:
             return outputs[0]

@@ -62,7 +62,7 @@ class Contributions:
     def _clear_losses(self) -> None:
         """Forgets what the last call added, where operations run when they are called."""
         if executing_eagerly():
-            self._eager_losses = []
+            self._eager_losses.clear()
             for layer in layers_in(self._layers):  # type: ignore[attr-defined]
                 layer._clear_losses()
 

@@ -435,10 +435,10 @@ class Saver:
         if not checkpoint_management.checkpoint_exists_internal(prefix):
             raise ValueError("The passed save_path is not a valid checkpoint: " + prefix)
         logging.info("Restoring parameters from %s", prefix)
-        if self._is_immediate:
-            restore_now(self._saveables(), prefix)
-            return
         try:
+            if self._is_immediate:
+                restore_now(self._saveables(), prefix)
+                return
             sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: prefix})
         except errors.NotFoundError as error:
             self._restore_objects(sess, prefix, error)

@@ -53,7 +53,9 @@ def create_zeros_slot(
 
 
 def name_of(primary: Any) -> str:
-    """The name of a variable or tensor, without the number of an output."""
+    """The name of a variable or tensor, without the number of an output; "" if it has none."""
+    if getattr(primary, "holds_value", False):
+        return ""
     if is_resource_variable(primary) and primary.handle.holds_value:
         return str(primary._shared_name)
     return str(primary.op.name)

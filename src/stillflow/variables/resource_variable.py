@@ -519,9 +519,7 @@ class UnreadVariable(BaseResourceVariable):
 
     _graph_element: Any
 
-    def __init__(
-        self, handle: Tensor, dtype: DType, shape: TensorShape, parent_op: Any
-    ) -> None:
+    def __init__(self, handle: Tensor, dtype: DType, shape: TensorShape, parent_op: Any) -> None:
         self._synchronization, self._aggregation, self._trainable = check_distribution(
             None, None, None, None
         )
