@@ -182,3 +182,18 @@ def test_code_can_be_shown(function):
     code = tf.autograph.to_code(function)
     compile(code, "<converted>", "exec")
     assert "FunctionScope" in code
+
+
+def test_what_is_made_and_forgotten_in_a_branch_is_no_state_of_it():
+    class Holder:
+        pass
+
+    def f(x):
+        if x > 0:
+            held = Holder()
+            held.value = x * 2
+            x = held.value
+        return x
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        assert session.run(tf.autograph.to_graph(f)(tf.constant(3))) == 6

@@ -22,10 +22,6 @@ class ConversionError(AutoGraphError):
     """A function could not be converted."""
 
 
-class StagingError(AutoGraphError):
-    """Converted code failed; errors keep their own classes, so it is never raised."""
-
-
 @export("contrib.autograph.StackTraceMapper")
 class StackTraceMapper:
     """A context in which lines of converted code are the program's own, as they always are.

@@ -89,15 +89,12 @@ def _converted(f: Any, options: ConversionOptions) -> Any:
         return MethodType(_converted(f.__func__, options), f.__self__)
     if not isinstance(f, FunctionType):
         called = type(f).__call__
-        return MethodType(_converted(called, options), f) if _has_code(called) else f
+        has_code = isinstance(called, FunctionType)
+        return MethodType(_converted(called, options), f) if has_code else f
     if f.__code__.co_filename == "<string>":
         log(2, "Permanently whitelisted: %s: dynamic code (exec?)", f)
         return _keep(f, options)
     return convert_function(f, options)
-
-
-def _has_code(function: Any) -> bool:
-    return isinstance(function, FunctionType)
 
 
 # ---- what programs call

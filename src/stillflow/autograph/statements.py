@@ -199,9 +199,13 @@ class _State:
         changed = {name for names in inside for name in names.bound}
         # In the order of the alphabet; TensorFlow's own order is a different one in each process.
         self.variables = sorted(n for n in changed & statements.variables if counts(n))
+        # What is made inside and forgotten there has no attributes that anyone else sees.
+        hidden = changed - {*self.variables, *self.declared}
         composites = {text: roots for names in inside for text, roots in names.composites.items()}
         self.composites = sorted(
-            text for text, roots in composites.items() if live is None or roots <= set(live)
+            text
+            for text, roots in composites.items()
+            if not roots & hidden and (live is None or roots <= set(live))
         )
 
     def private(self, names: Names) -> list[str]:

@@ -113,7 +113,7 @@ def for_stmt(
     walk = staged_walk(iter_)
     if walk is not None:
         check_defined_before_loop(init_vars)
-        names = basic_symbol_names, composite_symbol_names
+        names = _joined(basic_symbol_names, composite_symbol_names)
         return walk(iter_, extra_test, body, get_state, set_state, init_vars, names)
     values = init_vars
     for item in iter_:

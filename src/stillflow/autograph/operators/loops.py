@@ -26,7 +26,6 @@ from stillflow.ops.math.comparison import logical_and, logical_or, not_equal
 
 Block = Callable[..., Any]
 Values = tuple[Any, ...]
-BothNames = tuple[Names, Names]
 
 
 def staged(
@@ -64,7 +63,7 @@ def _and_then(main: Any, extra_test: Block | None, values: Values) -> Any:
 
 def over_rows(
     tensor: Any, extra_test: Block | None, body: Block, get_state: Block, set_state: Block,
-    init_vars: Values, names: BothNames,
+    init_vars: Values, names: Names,
 ) -> Values:  # fmt: skip
     """Walks the rows of a tensor."""
     from stillflow.ops.tensor_array.tensor_array import TensorArray
@@ -74,7 +73,7 @@ def over_rows(
 
     def loop_body(index: Any, *values: Any) -> Values:
         new = tuple(body(rows.read(index), *values))
-        check_iteration(values, new, None if names[0] is None else (*names[0], *(names[1] or ())))
+        check_iteration(values, new, names)
         return (index + 1, *new)
 
     def loop_test(index: Any, *values: Any) -> Any:
@@ -87,7 +86,7 @@ def over_rows(
 
 def over_range(
     numbers: Any, extra_test: Block | None, body: Block, get_state: Block, set_state: Block,
-    init_vars: Values, names: BothNames,
+    init_vars: Values, names: Names,
 ) -> Values:  # fmt: skip
     """Walks what `tf.range` gives, without making it."""
     start, limit, delta = numbers.op.inputs
@@ -99,10 +98,9 @@ def over_range(
     def loop_test(number: Any, *values: Any) -> Any:
         return _and_then(_before(number, limit, delta), extra_test, values)
 
-    basic, composite = names
-    every = None if basic is None else (None, *basic, *(composite or ()))
+    names = None if names is None else (None, *names)
     opts = _bounded(lambda: _count(start, limit, delta))
-    final = staged(loop_test, loop_body, get_state, set_state, (start, *init_vars), every, opts)
+    final = staged(loop_test, loop_body, get_state, set_state, (start, *init_vars), names, opts)
     return final[1:]
 
 
@@ -122,12 +120,10 @@ def _bounded(count: Callable[[], Any]) -> dict[str, Any]:
 
 def over_iterator(
     iterator: Any, extra_test: Block | None, body: Block, get_state: Block, set_state: Block,
-    init_vars: Values, names: BothNames,
+    init_vars: Values, names: Names,
 ) -> Values:  # fmt: skip
     """Walks an iterator to its end."""
     from stillflow.data.iterator import get_next_as_optional
-
-    every = None if names[0] is None else (*names[0], *(names[1] or ()))
 
     def loop_body(has_next: Any, values: Values) -> tuple[Any, Values]:
         item = get_next_as_optional(iterator)
@@ -137,7 +133,7 @@ def over_iterator(
 
         def step() -> Values:
             new = tuple(body(item.get_value(), *values))
-            check_iteration(values, new, every)
+            check_iteration(values, new, names)
             return filler + new
 
         new = cond(has_next, step, lambda: filler + values)
@@ -157,7 +153,7 @@ def over_iterator(
 
 def over_dataset(
     dataset: Any, extra_test: Block | None, body: Block, get_state: Block, set_state: Block,
-    init_vars: Values, names: BothNames,
+    init_vars: Values, names: Names,
 ) -> Values:  # fmt: skip
     """Walks a dataset by `reduce`."""
     walk = _reduced if extra_test is None else _scanned
@@ -166,7 +162,7 @@ def over_dataset(
 
 def _scanned(
     dataset: Any, extra_test: Any, body: Block, get_state: Block, set_state: Block,
-    init_vars: Values, names: BothNames,
+    init_vars: Values, names: Names,
 ) -> Values:  # fmt: skip
     """With an extra test: a scan gives all states up to the first for which it does not hold.
 
@@ -174,15 +170,13 @@ def _scanned(
     """
     from stillflow.data.experimental import scan, take_while
 
-    every = None if names[0] is None else (*names[0], *(names[1] or ()))
-
     def scan_body(both: Any, item: Any) -> Any:
         values, state = both
 
         def run() -> Any:
             set_state(state)
             new = body(item, *values)
-            check_iteration(values + state, new + state, every, shapes=False)
+            check_iteration(values + state, new + state, names, shapes=False)
             return new, get_state()
 
         goes_on = extra_test(*values)
@@ -205,15 +199,13 @@ def _scanned(
 
 def _reduced(
     dataset: Any, extra_test: None, body: Block, get_state: Block, set_state: Block,
-    init_vars: Values, names: BothNames,
+    init_vars: Values, names: Names,
 ) -> Values:  # fmt: skip
     """Without an extra test. `reduce` wants a state, so there is one even where nothing changes."""
-    basic, composite = names
-    every = None if basic is None else (*basic, *(composite or ()))
     no_vars, no_state = not init_vars, not get_state()
     if no_vars:
         init_vars = (constant(0),)
-        every = None if every is None else (None, *every)
+        names = None if names is None else (None, *names)
     if no_state:
         constant(0)  # TensorFlow leaves this node in the graph
 
@@ -227,7 +219,7 @@ def _reduced(
         else:
             new = body(item, *values)
         new_state = state if no_state else get_state()
-        check_iteration(values + state, new + new_state, every, shapes=False)
+        check_iteration(values + state, new + new_state, names, shapes=False)
         return new, new_state
 
     final, final_state = dataset.reduce((init_vars, get_state()), reduce_body)
