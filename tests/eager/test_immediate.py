@@ -113,3 +113,15 @@ def test_tensors_with_values_are_taken_into_functions_and_nothing_else(eager):
     assert tf.function(lambda: tf.reduce_sum(x))().numpy() == 3.0
     with tf.Graph().as_default(), pytest.raises(RuntimeError, match="without building a function"):
         tf.reduce_sum(x)
+
+
+def test_models_that_are_fitted_do_not_change_what_was_read_before(eager):
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(1,))])
+    model.compile(tf.train.GradientDescentOptimizer(0.1), "mse")
+    kernel = model.layers[0].kernel
+    before = kernel.read_value()
+    value = before.numpy()
+    model.train_on_batch([[1.0]], [[5.0]])
+    assert (before.numpy() == value).all()
+    assert (kernel.numpy() != value).all()
+    assert tf.constant(0, tf.int64).numpy() == 0

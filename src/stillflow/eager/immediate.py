@@ -206,7 +206,7 @@ class ImmediateGraph(EagerContext):
         for index in card.writes:
             unshare(held[index])
         for index in card.keeps[: len(held)]:  # cards of any number of inputs name many
-            held[index] = _alias(held[index])
+            held[index] = _own(held[index])
         return function(*held), data
 
     def add_op(
@@ -227,8 +227,9 @@ class ImmediateGraph(EagerContext):
         return EagerOperation(card, self, attrs, inputs, outputs)
 
 
-def _alias(value: Any) -> Any:
-    return value.detach() if isinstance(value, torch.Tensor) else value
+def _own(value: Any) -> Any:
+    """A value in memory of its own, for what keeps it and may change it in place."""
+    return value.clone() if isinstance(value, torch.Tensor) else value
 
 
 # What counts the owners of memory while one tensor of Python's has it.

@@ -8,7 +8,7 @@ import numpy as np
 
 import stillflow as tf
 from stillflow import nest
-from stillflow.eager.immediate import context, held_by
+from stillflow.eager.immediate import context, held_by, unshare
 from stillflow.graph.api import control_dependencies
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.func_graph import FuncGraph
@@ -90,8 +90,11 @@ class ImmediateFunction:
                 if not tf.is_tensor(value):
                     value = np.asarray(value, dtype=x.dtype.as_numpy_dtype)
                 held.append(held_by(tf.cast(convert_to_tensor(value), x.dtype)))
+        captured = [held_by(tensor) for tensor in part.captured]
+        for handle in captured:
+            unshare(handle)
         results = []
-        for x, value in zip(self.outputs, run(*held, *map(held_by, part.captured)), strict=True):
+        for x, value in zip(self.outputs, run(*held, *captured), strict=True):
             convert = fetch_converter(x, copy=False)
             results.append(value if convert is None else convert(value))
         return nest.pack_sequence_as(self._outputs_structure, results, expand_composites=True)
