@@ -547,6 +547,7 @@ TABLE = {
     "contrib.distributions.bijectors.Invert": "contrib.distributions.bijectors.elementwise:Invert",
     "contrib.distributions.bijectors.PowerTransform": "contrib.distributions.bijectors.elementwise:PowerTransform",
     "contrib.distributions.bijectors.Sigmoid": "contrib.distributions.bijectors.elementwise:Sigmoid",
+    "contrib.distributions.bijectors.SoftmaxCentered": "contrib.distributions.bijectors.softmax_centered:SoftmaxCentered",
     "contrib.distributions.bijectors.Softplus": "contrib.distributions.bijectors.elementwise:Softplus",
     "contrib.distributions.kl_divergence": "distributions.kullback_leibler:kl_divergence",
     "contrib.eager.ASYNC": "graph.eager_mode:ASYNC",

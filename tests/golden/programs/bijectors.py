@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..registry import Run, program, raised
 
 
@@ -46,3 +48,25 @@ def out_of_range(tf):
     bijectors = tf.contrib.distributions.bijectors
     y = tf.placeholder(tf.float32, [2])
     return Run({"log": bijectors.Exp(validate_args=True).inverse(y)}, {y: [1.0, -1.0]}, fails=True)
+
+
+@program
+def softmax_centered(tf):
+    make = tf.contrib.distributions.bijectors.SoftmaxCentered
+    bijector = make(validate_args=True)
+    x = tf.placeholder(tf.float32, [None, 3])
+    y = bijector.forward(x)
+    given = tf.placeholder(tf.float32, [None, 4])
+    fetches = {
+        "y": y, "back": bijector.inverse(given),
+        "inverse": bijector.inverse_log_det_jacobian(given, event_ndims=1),
+        "forward": make().forward_log_det_jacobian(x, event_ndims=1),
+        "shape": bijector.forward_event_shape_tensor(tf.shape(x)[1:]),
+        "inverse_shape": bijector.inverse_event_shape_tensor(tf.shape(given)[1:]),
+    }
+    facts = {"shapes": [str(bijector.forward_event_shape(tf.TensorShape([3]))),
+                        str(bijector.inverse_event_shape(tf.TensorShape([4])))],
+             "short": raised(bijector.inverse_event_shape, tf.TensorShape([1]))}
+    probabilities = np.float32([[0.1, 0.2, 0.3, 0.4], [0.25, 0.25, 0.25, 0.25]])
+    return Run(fetches, {x: np.float32([[1, 2, 3], [0, -1, 0.5]]), given: probabilities},
+               facts=facts)
