@@ -222,6 +222,7 @@ def test_refusals(make, error, message):
 
 def test_python_control_flow_on_tensors_is_refused_with_a_reason():
     class Deciding(tf.layers.Layer):
+        @tf.autograph.experimental.do_not_convert
         def call(self, inputs):
             return inputs if inputs[0] > 0 else -inputs
 
