@@ -8,6 +8,7 @@ from typing import Any
 from stillflow.graph import dtypes, tensor_shape
 from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.indexed_slices import convert_n_to_tensor_or_indexed_slices
 from stillflow.layers.utils import smart_cond
 from stillflow.ops.arrays.stitch import dynamic_partition
@@ -23,13 +24,23 @@ from stillflow.train.stored_sparse import restore_sparse, store_sparse, store_sp
 # ---- Components as lists
 
 
+NO_QUEUES = (
+    "Input pipelines based on Queues are not supported when eager execution is enabled. Please use "
+    "tf.data to ingest data into your model instead."
+)
+
+
 def as_list(tensors: Any) -> Any:
+    if executing_eagerly():
+        raise ValueError(NO_QUEUES)
     if isinstance(tensors, dict):
         return [tensors[key] for key in sorted(tensors, key=str)]
     return tensors
 
 
 def _as_lists(tensors_list: Any) -> Any:
+    if executing_eagerly():
+        raise ValueError(NO_QUEUES)
     if not tensors_list:
         raise ValueError("Expected at least one set of tensors")
     if not isinstance(tensors_list[0], dict):

@@ -7,6 +7,7 @@ from typing import Any
 from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.indexed_slices import convert_n_to_tensor_or_indexed_slices
@@ -22,6 +23,7 @@ from stillflow.ops.math.comparison import greater
 from stillflow.ops.queues.classes import FIFOQueue
 from stillflow.ops.random.shuffle import random_shuffle
 from stillflow.ops.summary.numbers import scalar
+from stillflow.train.batching import NO_QUEUES
 from stillflow.train.queue_runner import QueueRunner, add_queue_runner
 from stillflow.util.deprecation import deprecated
 from stillflow.variables.base import Variable
@@ -87,7 +89,10 @@ def input_producer(
 
     Raises:
       ValueError: if the shape of a row is not known.
+      RuntimeError: where operations run when they are called.
     """
+    if executing_eagerly():
+        raise RuntimeError(NO_QUEUES)
     with name_scope(name, "input_producer", [input_tensor]):
         rows = convert_to_tensor(input_tensor, name="input_tensor")
         row_shape = rows.shape[1:].merge_with(element_shape)

@@ -10,6 +10,7 @@ from typing import Any
 from stillflow import errors
 from stillflow.graph.api import add_to_collection, get_collection
 from stillflow.graph.default_session import get_default_session
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
@@ -45,6 +46,11 @@ class QueueRunner:
         cancel_op: Any = None, queue_closed_exception_types: Any = None,
         queue_runner_def: Any = None, import_scope: str | None = None,
     ) -> None:  # fmt: skip
+        if executing_eagerly():
+            raise RuntimeError(
+                "QueueRunners are not supported when eager execution is enabled. Instead, please "
+                "use tf.data to get data into your model."
+            )
         if queue_runner_def:
             if queue or enqueue_ops:
                 raise ValueError("queue_runner_def and queue are mutually exclusive.")
@@ -266,7 +272,10 @@ def start_queue_runners(
     Raises:
       ValueError: if there is no session.
       TypeError: if `sess` is none.
+      RuntimeError: where operations run when they are called.
     """
+    if executing_eagerly():
+        raise RuntimeError("Queues are not compatible with eager execution.")
     if sess is None:
         sess = get_default_session()
         if not sess:
