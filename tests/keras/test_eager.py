@@ -1,0 +1,86 @@
+"""Keras where operations run when they are called: models, functions and layers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import stillflow as tf
+from stillflow.eager.immediate import ImmediateGraph
+from stillflow.layers.symbolic_graph import is_symbolic, symbolic_graph
+
+backend, layers = tf.keras.backend, tf.keras.layers
+
+
+@pytest.fixture(autouse=True)
+def eager():
+    with ImmediateGraph().as_default():
+        yield
+
+
+def test_models_of_placeholders_take_values():
+    x = tf.keras.Input((3,))
+    model = tf.keras.Model(x, layers.Lambda(lambda t: t * 2)(layers.Dense(2)(x)))
+    assert is_symbolic(x) and x.graph is symbolic_graph()
+    value = np.ones((1, 3), np.float32)
+    assert not is_symbolic(model(value))
+    np.testing.assert_allclose(model(value).numpy(), model.predict(value), rtol=1e-6)
+
+
+def test_functions_of_the_symbolic_graph_run_at_once():
+    x = backend.placeholder((None, 2))
+    v = backend.variable([1.0, 2.0])
+    run = backend.function([x], [backend.sum(x * v)], updates=[(v, backend.sum(x, axis=0))])
+    assert [run([np.ones((1, 2))])[0] for _ in range(2)] == [3.0, 2.0]
+    assert backend.get_value(v).tolist() == [1.0, 1.0]
+    backend.set_value(v, [0.0, 0.0])
+    assert backend.get_value(v).tolist() == [0.0, 0.0]
+    with pytest.raises(ValueError, match="not support during eager execution"):
+        backend.function([x], [x], feed_dict={})
+
+
+def test_losses_are_those_of_the_last_call():
+    layer = layers.Dense(1, kernel_regularizer="l2", activity_regularizer="l2")
+    for _ in range(2):
+        layer(tf.ones([1, 2]))
+        assert len(layer.losses) == 2
+
+
+def test_updates_run_in_the_call():
+    norm = layers.BatchNormalization(momentum=0.5)
+    norm(tf.constant([[2.0], [4.0]]), training=True)
+    assert norm.moving_mean.numpy().tolist() == [1.5]
+
+
+def test_models_learn_from_datasets_and_by_hand():
+    model = tf.keras.Sequential([layers.Dense(1, use_bias=False, kernel_initializer="zeros")])
+    model.compile(tf.train.GradientDescentOptimizer(0.25), "mse")
+    data = tf.data.Dataset.from_tensors((np.ones((2, 1), "f"), np.ones((2, 1), "f")))
+    assert model.fit(data, epochs=2, verbose=0).history["loss"] == [1.0, 0.25]
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum((model(tf.ones([1, 1])) - 1.0) ** 2)
+    assert tape.gradient(loss, model.variables)[0].numpy() == pytest.approx(-0.5)
+
+
+def test_weights_are_saved_and_found_by_models_that_are_built_later(tmp_path):
+    class Model(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.dense = layers.Dense(1)
+
+        def call(self, x):
+            return self.dense(x)
+
+    first, second = Model(), Model()
+    expected = first(tf.ones([1, 2])).numpy()
+    first.save_weights(str(tmp_path / "weights"))
+    second.load_weights(str(tmp_path / "weights"))
+    assert (second(tf.ones([1, 2])).numpy() == expected).all()
+
+
+def test_slots_of_variables_of_one_name_are_not_mixed_up():
+    optimizer = tf.keras.optimizers.SGD(0.5, momentum=0.5)
+    a, b = tf.Variable(1.0, name="v"), tf.Variable(1.0, name="v")
+    optimizer.apply_gradients([(tf.constant(1.0), a), (tf.constant(0.0), b)])
+    optimizer.apply_gradients([(tf.constant(0.0), a), (tf.constant(0.0), b)])
+    assert (a.numpy(), b.numpy(), optimizer.iterations.numpy()) == (0.25, 1.0, 2)
