@@ -32,7 +32,7 @@ from stillflow.runtime.resources import Resources
 from stillflow.runtime.reuse import reuse
 from stillflow.runtime.steps import Step, Value
 from stillflow.runtime.summaries import join_summaries
-from stillflow.runtime.threads import alone
+from stillflow.runtime.threads import with_few_threads
 from stillflow.runtime.tokens import token_plan
 from stillflow.runtime.trace import Tracer
 from stillflow.runtime.unused import drop_unused
@@ -116,7 +116,7 @@ def make_plan(
         return fetch_fed if tensor in feeds else fetch_converter(tensor, copy)
 
     function = writer.function(names, fetched[:converted], fetched[converted:], convert)
-    function = alone(function, work, facts)
+    function = with_few_threads(function, work, facts)
     return waiting_at_the_end(function) if facts.begun else function
 
 

@@ -2,13 +2,15 @@
 
 Two threads that wait for each other cost more than they bring where a step takes a fraction of a
 millisecond, and as long as a scheduler's time slice where the machine is busy with something else.
-So plans with little to do run in the caller's thread alone.
+So plans with little to do run in the caller's thread alone, and plans of small kernels on as many
+threads as there are processors left by other programs.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from math import inf, prod
 from pathlib import Path
 from typing import Any
@@ -18,12 +20,15 @@ import torch
 from stillflow import native
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.facts import Facts
+from stillflow.runtime.processors import Processors
 
 native.share_threads(Path(torch.__file__).parent)
 
 # Up to this many nanoseconds of one thread, a second one is not worth waiting for.
 _LITTLE = 300_000
 _NANOSECONDS_PER_FLOP = 0.05
+# Up to so many for a single kernel, threads had better not wait for each other on a busy machine.
+_SMALL = 5_000_000
 # From so many elements on, element-wise kernels share their work.
 _SHARED = 32_768
 
@@ -34,34 +39,52 @@ _HEAVY = (
     "Matrix", "Cholesky", "FFT", "IFFT", "RFFT", "IRFFT", "LSTM", "GRU", "Block", "Cudnn",
 )  # fmt: skip
 
+# Those whose cost is known: convolutions, with the places of what windows give and of the filter
+# among inputs and outputs; and what goes through its input a few times.
+_WINDOWS = {"Conv2D": (2, 1), "Conv2DBackpropInput": (2, 1), "Conv2DBackpropFilter": (2, 3)}
+_PASSES = frozenset((
+    "MaxPool", "MaxPoolGrad", "AvgPool", "AvgPoolGrad", "FusedBatchNorm", "FusedBatchNormGrad",
+    "FusedBatchNormV2", "FusedBatchNormGradV2", "FusedBatchNormV3", "FusedBatchNormGradV3",
+))  # fmt: skip
+
 if hasattr(os, "register_at_fork"):
     # A process that was forked has none of the threads that kernels share their work with, and
     # would wait for them for ever.
     os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
 
 
-def alone(
+def with_few_threads(
     function: Callable[..., list[Any]], ops: Iterable[Operation | None], facts: Facts
 ) -> Callable[..., list[Any]]:
-    """The plan's function, kept to one thread if it could use several and has little to do."""
+    """The plan's function, on as many threads as do it good.
+
+    One that has little to do keeps to the caller's. One whose kernels are small leaves processors
+    to other programs, if these run; large kernels gain by a second thread even then.
+    """
     done = {op for op in ops if op is not None}
-    return _alone(function) if _has_little_to_do(done, facts) else function
+    heavy = {op.type for op in done if op.type.startswith(_HEAVY)}
+    costs = [_cost(op, facts) for op in done]
+    shared = [cost for cost, is_shared in costs if is_shared]
+    if not shared or not heavy.issubset(_WINDOWS.keys() | _PASSES):
+        return function
+    if not heavy and sum(cost for cost, _ in costs) <= _LITTLE:
+        return _limited(function, lambda count: 1)
+    if max((cost for cost in shared if cost < inf), default=inf) <= _SMALL:
+        return _limited(function, _left_by_others)
+    return function
 
 
-def _has_little_to_do(ops: Iterable[Operation], facts: Facts) -> bool:
-    spent, shares = 0.0, False
-    for op in ops:
-        if op.type.startswith(_HEAVY):
-            return False
-        count = max((_elements(output, facts) for output in op._outputs), default=0.0)
-        spent += count
-        shares = shares or count >= _SHARED
-        if op.type in _PRODUCTS:
-            spent += 2.0 * count * _inner(op, facts) * _NANOSECONDS_PER_FLOP
-            shares = True
-        if spent > _LITTLE:
-            return False
-    return shares
+def _cost(op: Operation, facts: Facts) -> tuple[float, bool]:
+    """The nanoseconds of one thread that an operation takes, and whether several may share it."""
+    count = max((_elements(output, facts) for output in op._outputs), default=0.0)
+    if op.type in _PRODUCTS:
+        return count + 2.0 * count * _inner(op, facts) * _NANOSECONDS_PER_FLOP, True
+    if op.type in _WINDOWS:
+        tensors = [*op._inputs, *op._outputs]
+        answers, filter = (tensors[place] for place in _WINDOWS[op.type])
+        window = _product((facts.dims(filter) or (None,))[:-1] or (None,))
+        return 2.0 * _elements(answers, facts) * window * _NANOSECONDS_PER_FLOP, True
+    return count, count >= _SHARED or op.type in _PASSES
 
 
 def _elements(tensor: Tensor, facts: Facts) -> float:
@@ -71,6 +94,10 @@ def _elements(tensor: Tensor, facts: Facts) -> float:
     sizes = facts.dims(tensor)
     if sizes is None:
         return inf
+    return _product(sizes)
+
+
+def _product(sizes: Sequence[int | None]) -> float:
     return float(prod(inf if size is None else size for size in sizes))
 
 
@@ -82,16 +109,21 @@ def _inner(op: Operation, facts: Facts) -> float:
     return inf if size is None else float(size)
 
 
+@cache
+def _processors(most: int) -> Processors:
+    return Processors(most)
+
+
+def _left_by_others(count: int) -> int:
+    return min(count, _processors(count).count())
+
+
 def with_room(function: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
     """The plan's function, with one thread less, so that a processor is free for steps beside it.
 
     A thread of a team that has to wait for its processor holds up the others at every kernel.
     """
     return _limited(function, lambda count: max(1, count - 1))
-
-
-def _alone(function: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
-    return _limited(function, lambda count: 1)
 
 
 def _limited(
