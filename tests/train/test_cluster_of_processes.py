@@ -81,30 +81,55 @@ def free_addresses(count):
         return [f"localhost:{each.getsockname()[1]}" for each in sockets]
 
 
+class Task:
+    """A program that runs as a process; one that takes long is ended."""
+
+    def __init__(self, folder, program, arguments):
+        folder.mkdir()
+        (folder / "program.py").write_text(program)
+        self._out, self._err = folder / "out", folder / "err"
+        words = [
+            sys.executable,
+            "-X",
+            "faulthandler",
+            "-m",
+            "stillflow",
+            str(folder / "program.py"),
+        ]
+        with self._out.open("w") as out, self._err.open("w") as err:
+            self.process = subprocess.Popen(
+                [*words, *map(str, arguments)],
+                stdout=out,
+                stderr=err,
+                env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "OMP_NUM_THREADS": "1"},
+            )
+        self._timer = threading.Timer(_LIMIT, self.process.send_signal, [signal.SIGABRT])
+        self._timer.daemon = True
+        self._timer.start()
+
+    def wait(self):
+        """Waits for its end; gives what it has printed, and its last complaints."""
+        self.process.wait()
+        return self._out.read_text(), self._err.read_text()[-4000:]
+
+    def end(self):
+        self._timer.cancel()
+        self.process.kill()
+        self.process.wait()
+
+
 @pytest.fixture
 def start(tmp_path):
-    """Starts programs with arguments as processes; ends them at the end, or when it takes long."""
+    """Starts programs with arguments; ends them at the end."""
     started = []
 
     def start(program, *arguments):
-        path = tmp_path / f"program{len(started)}.py"
-        path.write_text(program)
-        words = [sys.executable, "-m", "stillflow", str(path), *map(str, arguments)]
-        quiet = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "OMP_NUM_THREADS": "1"}
-        process = subprocess.Popen(
-            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=quiet
-        )
-        timer = threading.Timer(_LIMIT, process.kill)
-        timer.daemon = True
-        timer.start()
-        started.append((process, timer))
-        return process
+        started.append(Task(tmp_path / f"{len(started)}", program, arguments))
+        return started[-1]
 
     yield start
-    for process, timer in started:
-        timer.cancel()
-        process.kill()
-        process.communicate()
+    for task in started:
+        task.end()
 
 
 SERVER = """
@@ -119,12 +144,10 @@ def test_replicas_in_step_have_the_losses_that_tensorflow_has(start):
     ps, *workers = free_addresses(3)
     cluster = json.dumps({"ps": [ps], "worker": workers})
     start(PROGRAM, cluster, "ps", 0)
-    processes = [start(PROGRAM, cluster, "worker", index) for index in (0, 1)]
-    losses = []
-    for process in processes:
-        out, err = process.communicate(timeout=_LIMIT)
-        assert out, err[-3000:]
-        losses.append(json.loads(out))
+    tasks = [start(PROGRAM, cluster, "worker", index) for index in (0, 1)]
+    said = [task.wait() for task in tasks]
+    assert all(out for out, _ in said), said
+    losses = [json.loads(out) for out, _ in said]
     assert losses == [pytest.approx(expected, rel=1e-5) for expected in LOSSES]
 
 
@@ -142,11 +165,11 @@ def test_a_session_waits_for_tasks_and_learns_of_their_death(start):
         with tf.Session(server.target, config=limited) as session:
             with pytest.raises(tf.errors.DeadlineExceededError):
                 session.run(v.initializer)  # there is no such task yet
-        process = start(SERVER, json.dumps(cluster), "ps", 0)
+        task = start(SERVER, json.dumps(cluster), "ps", 0)
         with tf.Session(server.target) as session:
             session.run(v.initializer)
             assert session.run(doubled) == 2.0
-            killed = threading.Timer(0.3, process.kill)
+            killed = threading.Timer(0.3, task.process.kill)
             killed.start()
             with pytest.raises(tf.errors.UnavailableError):
                 session.run(waits)
@@ -162,7 +185,7 @@ def test_a_session_waits_for_tasks_and_learns_of_their_death(start):
 
 def test_sessions_of_other_processes_share_what_a_server_keeps(start):
     (address,) = free_addresses(1)
-    process = start(SERVER, json.dumps({"local": [address]}), "local", 0)
+    process = start(SERVER, json.dumps({"local": [address]}), "local", 0).process
     target = f"grpc://{address}"
     with tf.Graph().as_default():
         v = tf.get_variable("v", initializer=[1.0, 2.0])

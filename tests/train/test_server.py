@@ -26,6 +26,19 @@ def test_sessions_of_a_server_share_variables_until_they_are_reset():
                 session.run(v)
 
 
+def test_a_variable_that_is_shared_keeps_its_shape():
+    server = tf.train.Server.create_local_server()
+    for value in ([1, 2, 3], [4, 5, 6]):
+        with tf.Graph().as_default(), tf.Session(server.target) as session:
+            session.run(tf.Variable(value, name="w").initializer)
+    with tf.Graph().as_default(), tf.Session(server.target) as session:
+        other = tf.Variable(7, name="w")
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=r"lhs shape= \[3\] rhs shape= \[\]"
+        ):
+            session.run(other.initializer)
+
+
 def test_containers_are_reset_one_by_one():
     server = tf.train.Server.create_local_server()
     with tf.Graph().as_default(), tf.Session(server.target) as session:

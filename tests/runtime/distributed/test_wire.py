@@ -107,6 +107,17 @@ def test_nobody_at_an_address_is_an_error():
             links.link_to(f"localhost:{free.getsockname()[1]}")
 
 
+def test_a_connection_to_oneself_is_none(monkeypatch):
+    itself = socket.socket()
+    itself.bind(("localhost", 0))
+    itself.connect(
+        itself.getsockname()
+    )  # as happens where the system chooses the port one is after
+    monkeypatch.setattr(socket, "create_connection", lambda *arguments: itself)
+    with pytest.raises(errors.UnavailableError, match="nobody listens"):
+        links.link_to("localhost:1")
+
+
 def test_handles_are_not_sent():
     with pytest.raises(errors.UnimplementedError, match="resource"):
         pack(object(), dtypes.resource)

@@ -163,12 +163,9 @@ class Assignment:
 
     def __call__(self, ref: Any, value: Any) -> Any:
         current = ref.value
-        if self.expected is not None:
-            if tuple(value.shape) != self.expected:
-                raise errors.InvalidArgumentError(
-                    None, None, _mismatch(self.expected, value.shape)
-                )
-        elif self.keeps_shape and current is not None and current.shape != value.shape:
+        if self.expected is not None and tuple(value.shape) != self.expected:
+            raise errors.InvalidArgumentError(None, None, _mismatch(self.expected, value.shape))
+        if self.keeps_shape and current is not None and current.shape != value.shape:
             raise errors.InvalidArgumentError(None, None, _mismatch(current.shape, value.shape))
         set_value(ref, value)
         return ref
@@ -233,9 +230,7 @@ def update(ref: Any, method: str, value: Any) -> None:
     current = ref.read()
     if current.shape != value.shape:
         name = "Shapes of both tensors should match. "
-        raise errors.InvalidArgumentError(
-            None, None, name + _mismatch(current.shape, value.shape)
-        )
+        raise errors.InvalidArgumentError(None, None, name + _mismatch(current.shape, value.shape))
     if current.dtype in (torch.uint16, torch.uint32, torch.uint64):
         wide = getattr(current.to(torch.int64), method)(value.to(torch.int64))
         current.copy_(wide.to(current.dtype))
@@ -309,5 +304,3 @@ def count_up_to(limit: int) -> Any:
         return before
 
     return count
-
-

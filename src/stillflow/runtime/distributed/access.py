@@ -11,7 +11,7 @@ from stillflow import errors
 from stillflow.graph.operation import Tensor
 from stillflow.runtime.devices import DeviceAttributes
 from stillflow.runtime.distributed.guests import Guest, Task, task_name
-from stillflow.runtime.distributed.links import Answer, Link, wait_for
+from stillflow.runtime.distributed.links import Answer, ask_when_there
 from stillflow.runtime.distributed.packed import pack_all
 from stillflow.runtime.distributed.tasks import LocalTask
 from stillflow.runtime.values import fetch_converter
@@ -41,16 +41,27 @@ class Direct:
 class Remote:
     """Another task, which does its part of a step by itself.
 
+    It is waited for until it is there.
+
     Args:
-      link: the connection to it.
+      address: where it is.
       handle: what it is to call the session.
       task: which one it is.
       cluster_def: the session's cluster.
       config: the session's `ConfigProto`, or None.
+      check: called now and then while it is waited for; raises what ends that.
     """
 
-    def __init__(self, link: Link, handle: str, task: Task, cluster_def: Any, config: Any) -> None:
-        self._link, self._handle = link, handle
+    def __init__(
+        self,
+        address: str,
+        handle: str,
+        task: Task,
+        cluster_def: Any,
+        config: Any,
+        check: Callable[[], None],
+    ) -> None:
+        self._handle = handle
         self.name = task_name(task)
         session = {
             "session": handle,
@@ -59,7 +70,7 @@ class Remote:
             "task": task[1],
             "config": config,
         }
-        opened = link.ask(open=session).wait()
+        self._link, opened = ask_when_there(address, self.name, check, open=session)
         self.devices = [
             DeviceAttributes(
                 device.name, device.device_type, device.memory_limit, device.incarnation
@@ -138,8 +149,9 @@ class RemoteTask:
 
     def _describe(self) -> Any:
         if self._description is None:
-            link = wait_for(self.address, self.target, lambda: None)
-            self._description = link.ask(describe={}).wait()
+            _, self._description = ask_when_there(
+                self.address, self.target, lambda: None, describe={}
+            )
         return self._description
 
     @property

@@ -186,6 +186,10 @@ def link_to(address: str) -> Link:
     host, _, port = address.rpartition(":")
     try:
         connection = socket.create_connection((host.strip("[]"), int(port)), _CONNECTING)
+        if connection.getsockname() == connection.getpeername():
+            # The system may choose, as our own port, the one that nobody listens on yet.
+            connection.close()
+            raise ConnectionRefusedError("nobody listens there")
         connection.settimeout(None)
     except (OSError, ValueError) as error:
         raise _unavailable(f"Connect Failed: {address}: {error}") from None
@@ -198,13 +202,19 @@ def link_to(address: str) -> Link:
     return link
 
 
-def wait_for(address: str, task: str, check: Callable[[], None]) -> Link:
-    """`link_to` for a task that may not have been started yet: waits until it is.
+def ask_when_there(
+    address: str, task: str, check: Callable[[], None], **content: Any
+) -> tuple[Link, Any]:
+    """Asks something of a task that may not have been started yet: waits until it is.
 
     Args:
       address: of the task.
       task: its name, for the log.
       check: called now and then; raises what ends the waiting.
+      **content: the request.
+
+    Returns:
+      The connection, and the answer.
 
     Raises:
       tf.errors.DeadlineExceededError: if the run in this thread may take no longer.
@@ -213,7 +223,8 @@ def wait_for(address: str, task: str, check: Callable[[], None]) -> Link:
     told = time.monotonic()
     for attempt in itertools.count():
         try:
-            return link_to(address)
+            link = link_to(address)
+            return link, link.ask(**content).wait()
         except errors.UnavailableError:
             check()
             if limit.error is not None:

@@ -18,7 +18,6 @@ from stillflow.runtime.devices import DeviceAttributes
 from stillflow.runtime.distributed import tasks
 from stillflow.runtime.distributed.access import Access, Direct, Remote, RemoteTask
 from stillflow.runtime.distributed.guests import Task, task_name
-from stillflow.runtime.distributed.links import wait_for
 from stillflow.runtime.distributed.partition import Part, Partition
 from stillflow.runtime.distributed.runs import PartOfRun, Run, by_itself
 from stillflow.runtime.distributed.tasks import Cluster, LocalTask
@@ -99,8 +98,8 @@ class Master:
             guest.states_of = id(self._graph)
             return Direct(self._target, guest)
         address = self._target.address if isinstance(self._target, RemoteTask) and own else ""
-        link = wait_for(address or cluster[task], task_name(task), self._check)
-        return Remote(link, self._handle, task, cluster_def, self._config)
+        address = address or cluster[task]
+        return Remote(address, self._handle, task, cluster_def, self._config, self._check)
 
     def devices(self) -> list[DeviceAttributes]:
         """The devices of all tasks, those of the target first."""

@@ -71,7 +71,7 @@ def reset(target: LocalTask | RemoteTask, containers: list[str] | None, millisec
       tf.errors.DeadlineExceededError: if a task cannot be reached for so long.
     """
     from stillflow.runtime.distributed.guests import task_name
-    from stillflow.runtime.distributed.links import wait_for
+    from stillflow.runtime.distributed.links import ask_when_there
 
     with time_limit(milliseconds):
         for task, address in tasks.cluster_of(target.cluster_def).items():
@@ -79,7 +79,7 @@ def reset(target: LocalTask | RemoteTask, containers: list[str] | None, millisec
                 target.clear(containers)
                 continue
             own = task == target.task and target.target.partition("://")[2]
-            link = wait_for(own or address, task_name(task), lambda: None)
-            link.ask(reset={"containers": containers or ()}).wait()
+            wanted = {"containers": containers or ()}
+            ask_when_there(own or address, task_name(task), lambda: None, reset=wanted)
     if isinstance(target, LocalTask):
         target.end_sessions()
