@@ -28,7 +28,7 @@ native.share_threads(Path(torch.__file__).parent)
 _LITTLE = 300_000
 _NANOSECONDS_PER_FLOP = 0.05
 # Up to so many for a single kernel, threads had better not wait for each other on a busy machine.
-_SMALL = 5_000_000
+_SMALL = 20_000_000
 # From so many elements on, element-wise kernels share their work.
 _SHARED = 32_768
 
