@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
 import stillflow as tf
+from stillflow.runtime import threads
 
 
 @pytest.fixture
@@ -85,3 +87,17 @@ def test_waiting_threads_give_their_processor_away_soon(given, expected):
     )
     printed = subprocess.check_output([sys.executable, "-c", program], env=plain | given, text=True)
     assert printed.strip() == expected
+
+
+@pytest.mark.parametrize(("deterministic", "asked"), [("", [1, 2]), ("1", [])])
+def test_small_kernels_leave_processors_to_others(settings, monkeypatch, deterministic, asked):
+    monkeypatch.setattr(threads, "_processors", lambda most: SimpleNamespace(count=lambda: 1))
+    monkeypatch.setenv("TF_DETERMINISTIC_OPS", deterministic)
+    multiply(200, 200)
+    assert settings == asked
+
+
+def test_large_kernels_leave_none(settings, monkeypatch):
+    monkeypatch.setattr(threads, "_processors", lambda most: SimpleNamespace(count=lambda: 1))
+    multiply(1000, 1000)
+    assert settings == []
