@@ -97,8 +97,8 @@ class BaseSession:
 
     def close(self) -> None:
         """Frees the session's state; it cannot run afterwards."""
+        self._closed = True  # now, since who waits for a task may hold the lock
         with self._lock:
-            self._closed = True
             if self._resources is not None:
                 self._resources.close()
             if self._master is not None:
@@ -210,11 +210,16 @@ class BaseSession:
         Raises:
           RuntimeError: if the session is closed.
           tf.errors.InvalidArgumentError: if nothing is fetched.
+          tf.errors.UnimplementedError: if several tasks of a cluster would run it.
         """
         self._check_open()
         feeds = [] if feeds is None else feeds
         feeds = feeds if isinstance(feeds, (list, tuple)) else [feeds]
         tensors = [self._feed_tensor(e) for feed in feeds for e in expand_feed_keys(feed)]
+        if not self._runs_alone(fetches, tensors):
+            raise errors.UnimplementedError(
+                None, None, "Stillflow cannot do a run of several tasks in steps yet"
+            )
         with self._lock:
             handle = f"partial_run_{len(self._partial_runs)}"
             run = PartialRun(handle, Fetches(self._graph, fetches), tensors)
@@ -386,6 +391,10 @@ class BaseSession:
         return self._master.plan(
             handler.tensors, handler.targets, list(feeds), self._placement.device_of
         )
+
+    def _runs_alone(self, fetches: Any, feeds: Iterable[Tensor] = ()) -> bool:
+        """Whether this process does a run by itself."""
+        return self._shared(self._handler(fetches), feeds) is None
 
     def _check_alive(self) -> None:
         if self._closed:  # while another thread was about to run

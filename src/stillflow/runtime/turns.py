@@ -87,7 +87,8 @@ class _Turns:
         session = self._session
         with session._lock:
             self._edition = session._edition
-            self._parts = _parts(session._get_resources(), self._enqueue)
+            alone = session._runs_alone(self._enqueue)
+            self._parts = _parts(session._get_resources(), self._enqueue) if alone else None
 
     def _several(self, parts: _Parts) -> bool:
         """Takes turns, if it can take more than one."""

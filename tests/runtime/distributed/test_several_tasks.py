@@ -280,6 +280,40 @@ def test_a_session_may_be_on_a_task_that_it_reaches_by_its_port(cluster, target)
         assert session.run([v, v + 1.0]) == [1.0, 2.0]
 
 
+def test_queue_runners_fill_queues_of_other_tasks(target, tmp_path):
+    path = str(tmp_path / "lines")
+    with open(path, "w") as file:
+        file.write("\n".join(map(str, range(50))))
+    with tf.device(PS):
+        queue = tf.FIFOQueue(100, tf.string, shapes=[()], shared_name="lines")
+        taken, size = queue.dequeue(), queue.size()
+    with tf.device(WORKER):
+        names = tf.train.string_input_producer([path], num_epochs=1)
+        _, line = tf.TextLineReader().read(names)
+        tf.train.add_queue_runner(tf.train.QueueRunner(queue, [queue.enqueue(line)]))
+    with tf.Session(target) as session:
+        session.run(tf.local_variables_initializer())
+        coordinator = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(session, coordinator)
+        found = [int(session.run(taken)) for _ in range(50)]
+        coordinator.request_stop()
+        coordinator.join(threads)
+        assert found == list(range(50))
+        assert session.run(size) == 0
+
+
+def test_what_one_process_alone_can_do_is_refused(target):
+    v = on(PS, 1.0, name="v")
+    with tf.device(OTHER):
+        doubled = v * 2
+    with tf.Session(target) as session:
+        with pytest.raises(tf.errors.UnimplementedError, match="in steps"):
+            session.partial_run_setup([doubled])
+        with tf.device(WORKER):
+            handle = session.partial_run_setup([tf.constant(3, name="three")])
+        assert session.partial_run(handle, "three:0") == 3
+
+
 def test_all_tasks_of_a_run_are_traced(target):
     v = on(PS, 1.0, name="v")
     with tf.device(OTHER):

@@ -87,7 +87,7 @@ def test_a_server_outlives_what_is_no_message(ends):
                 pass
     link = links.link_to(f"localhost:{address[1]}")
     assert link.ask(describe={}).wait().job == "local"
-    link.tell(arrival={"session": "nobody's", "step": 1, "key": "x"})
+    link.tell(arrival={"session": "nobody's", "step": 1, "key": "x", "dead": True})
     link.tell(abort={"session": "nobody's", "step": 1})
     for request in ({"run": {"session": "nobody's"}}, {"register": {"session": "nobody's"}}):
         with pytest.raises(errors.AbortedError, match="Session handle is not found"):

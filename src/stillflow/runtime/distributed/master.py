@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -55,9 +56,14 @@ class Master:
                 own, cluster_def = self._own_task()
                 cluster = tasks.cluster_of(cluster_def)
                 others = [task for task in sorted(cluster) if task != own and self._may_use(task)]
-                found = {task_name(own): self._access(own, cluster, cluster_def, True)}
-                for task in others:
-                    found[task_name(task)] = self._access(task, cluster, cluster_def, False)
+                found: dict[str, Access] = {}
+                try:
+                    for task in (own, *others):
+                        found[task_name(task)] = self._access(task, cluster, cluster_def, own)
+                except BaseException:  # Ctrl-C too: nobody else would let them forget the session
+                    for access in found.values():
+                        access.close()
+                    raise
                 self._accesses = found
             return self._accesses
 
@@ -92,13 +98,14 @@ class Master:
             wanted.job in (None, task[0]) and wanted.task in (None, task[1]) for wanted in filters
         )
 
-    def _access(self, task: Task, cluster: Cluster, cluster_def: Any, own: bool) -> Access:
-        if own and isinstance(self._target, LocalTask):
-            guest = self._target.open(self._handle, task, cluster_def, self._config)
-            guest.states_of = id(self._graph)
-            return Direct(self._target, guest)
-        address = self._target.address if isinstance(self._target, RemoteTask) and own else ""
-        address = address or cluster[task]
+    def _access(self, task: Task, cluster: Cluster, cluster_def: Any, own: Task) -> Access:
+        address = cluster[task]
+        if task == own:
+            if isinstance(self._target, LocalTask):
+                guest = self._target.open(self._handle, task, cluster_def, self._config)
+                guest.states_of = id(self._graph)
+                return Direct(self._target, guest)
+            address = self._target.address
         return Remote(address, self._handle, task, cluster_def, self._config, self._check)
 
     def devices(self) -> list[DeviceAttributes]:
@@ -158,9 +165,10 @@ class Master:
         fetches = [tensor.name for tensor in part.fetches]
         wanted = (part.graph, list(part.feeds.values()), fetches, part.targets)
         text = part.graph.SerializeToString(deterministic=True) + repr(wanted[1:]).encode()
-        number = self._registered.get((part.task, text))
+        key = part.task, hashlib.sha256(text).digest()
+        number = self._registered.get(key)
         if number is None:
-            number = self._registered[part.task, text] = access.register(*wanted)
+            number = self._registered[key] = access.register(*wanted)
         places = [fed.index(tensor) for tensor in part.feeds]
         return PartOfRun(access, number, part.graph, places, list(part.feeds), part.fetches)
 

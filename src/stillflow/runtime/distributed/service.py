@@ -59,7 +59,7 @@ class Caller:
 
     def listen(self) -> None:
         """Does what comes in, until the other end is gone; its sessions end with it."""
-        try:
+        with contextlib.suppress(Broken, RuntimeError):  # or there are too many threads
             while True:
                 message, tensors = self._wire.receive()
                 kind = message.WhichOneof("content")
@@ -71,8 +71,7 @@ class Caller:
                 else:
                     raise Broken("it says what no task says")
                 del message, tensors  # not to hold them until the next comes
-        except Broken:
-            self._wire.close()
+        self._wire.close()
         for session in self._sessions:
             self._task.close(session)
 
@@ -90,17 +89,18 @@ class Caller:
     # ---- what is done at once
 
     def _arrival(self, arrival: Any, tensors: list[Any]) -> None:
-        if not self._task.has(arrival.session):
-            return  # the session is over
         if not arrival.dead and len(tensors) != 1:
             raise Broken("an arrival is one tensor")
-        value = DEAD if arrival.dead else tensors[0]
-        self._task.guest(arrival.session).arrive(arrival.step, arrival.key, value)
+        guest = self._task.find(arrival.session)
+        if guest is not None:  # else the session is over
+            value = DEAD if arrival.dead else tensors[0]
+            guest.arrive(arrival.step, arrival.key, value)
 
     def _abort(self, abort: Any, tensors: list[Any]) -> None:
         del tensors
-        if self._task.has(abort.session):
-            self._task.guest(abort.session).steps.abort(abort.step)
+        guest = self._task.find(abort.session)
+        if guest is not None:
+            guest.steps.abort(abort.step)
 
     # ---- what is answered
 

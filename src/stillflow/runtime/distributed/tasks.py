@@ -62,7 +62,7 @@ class LocalTask:
         Raises:
           tf.errors.AbortedError: if there is none.
         """
-        guest = self._guests.get(handle)
+        guest = self.find(handle)
         if guest is None:
             raise errors.AbortedError(
                 None, None, f"Session handle is not found: {handle}. Possibly this worker "
@@ -70,9 +70,9 @@ class LocalTask:
             )  # fmt: skip
         return guest
 
-    def has(self, handle: str) -> bool:
-        """Whether a session was let in and has not left."""
-        return handle in self._guests
+    def find(self, handle: str) -> Guest | None:
+        """A session that was let in and has not left; None if there is none."""
+        return self._guests.get(handle)
 
     def close(self, handle: str) -> None:
         """Lets a session go, and ends what it runs here."""
