@@ -70,6 +70,8 @@ def converted_tree(function: FunctionType, options: ConversionOptions) -> Functi
     convert_tree(node, options, lambda name: hasattr(builtins, name) and name not in around)
     if isinstance(node, ast.FunctionDef):
         node.decorator_list, node.returns = [], None
+        # Those of Python 3.12: what the code reads of them is in its closure.
+        node.type_params = []  # type: ignore[attr-defined]
     # Defaults are those of the function; annotations would be looked up again.
     node.args.defaults, node.args.kw_defaults = [], [None] * len(node.args.kwonlyargs)
     for arg in ast.walk(node.args):
