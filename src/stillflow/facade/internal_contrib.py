@@ -30,6 +30,13 @@ OBJECTS: dict[str, dict[str, str]] = {
            for name in ("CudnnLSTM", "CudnnGRU", "CudnnRNNRelu", "CudnnRNNTanh")},
         "*": f"{_CUDNN}.networks {_CUDNN}.modes {_CUDNN}.converters {_CUDNN}.saveables",
     },
+    "tensorflow.contrib.distributions.python.ops.bijectors": {
+        "Bijector": "stillflow.distributions.bijector:Bijector",
+        "Identity": "stillflow.distributions.bijector:Identity",
+    },
+    "tensorflow.contrib.distributions.python.ops.mvn_linear_operator": {
+        "*": "stillflow.contrib.distributions.multivariate_normal",
+    },
     "tensorflow.contrib.framework.python.framework.experimental": {
         "experimental": "stillflow.contrib.framework.experimental:experimental",
     },

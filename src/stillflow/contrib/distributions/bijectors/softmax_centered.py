@@ -65,4 +65,3 @@ class SoftmaxCentered(Bijector):
     def _forward_log_det_jacobian(self, x: Any) -> Any:
         scale = tf.nn.softplus(tf.reduce_logsumexp(x, axis=-1, keepdims=True))
         return tf.squeeze(-scale + tf.reduce_sum(x - scale, axis=-1, keepdims=True), axis=-1)
-
