@@ -54,6 +54,8 @@ class DatasetV2(Trackable, CompositeTensor):
         """Whether a function uses a variable by reference."""
 
         def by_reference(tensor: Any) -> bool:
+            if tensor.holds_value:
+                return False
             return tensor.dtype._is_ref_dtype or any(by_reference(t) for t in tensor.op.inputs)
 
         for function in self._functions():

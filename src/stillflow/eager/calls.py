@@ -185,7 +185,7 @@ def _shape(tensor: EagerTensor) -> Any:
     held = tensor._held
     if type(held) is torch.Tensor:
         return held.shape
-    if tensor.dtype in HANDLES:
+    if tensor.dtype in HANDLES and not isinstance(held, np.ndarray):
         return tensor._handle_dims, tensor._handle_dtype
     return held.shape
 

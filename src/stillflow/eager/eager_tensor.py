@@ -55,7 +55,8 @@ class EagerTensor(Tensor):
         held = self._held
         if type(held) is torch.Tensor:
             return tuple(held.shape)
-        return () if self.dtype in HANDLES else tuple(held.shape)
+        shaped = self.dtype not in HANDLES or isinstance(held, np.ndarray)
+        return tuple(held.shape) if shaped else ()
 
     @property
     def shape(self) -> TensorShape:

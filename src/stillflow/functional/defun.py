@@ -103,6 +103,8 @@ class DefunGraph(FuncGraph):
 
 def _is_guaranteed(tensor: Tensor) -> bool:
     """Whether a tensor depends on nothing but what `guarantee_const` made."""
+    if tensor.holds_value:
+        return False
     constant: dict[Operation, bool] = {}
     stack = [tensor.op]
     while stack:

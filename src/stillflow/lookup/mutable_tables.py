@@ -58,9 +58,13 @@ class ChangingTable(LookupInterface):
         self, key_dtype: Any, value_dtype: Any, default_value: Any, name: str, checkpoint: bool
     ) -> None:
         self._default_value, self._value_shape = default_value, default_value.get_shape()
-        self._checkpoint, self._name, self._table_name = checkpoint, name, ""
+        self._checkpoint, self._name = checkpoint, name
+        self._table_name: str | None = ""
         super().__init__(key_dtype, value_dtype)
         self._resource_handle = self._create_resource()
+        if self._resource_handle.holds_value:
+            self._table_name = None
+            return
         self._table_name = self._resource_handle.op.name.split("/")[-1]
         if checkpoint:
             add_to_collection(GraphKeys.SAVEABLE_OBJECTS, TableSaveable(self, name))

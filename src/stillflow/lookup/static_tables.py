@@ -114,7 +114,7 @@ class Hashed(FilledTable):
             shared_name=self._shared_name, key_dtype=self._initializer.key_dtype,
             value_dtype=self._initializer.value_dtype, name=self._name,
         )  # fmt: skip
-        self._table_name = table.op.name.split("/")[-1]
+        self._table_name = None if table.holds_value else table.op.name.split("/")[-1]
         return table
 
     @property

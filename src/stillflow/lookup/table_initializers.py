@@ -199,6 +199,8 @@ class TextFileInitializer(TableInitializerBase):
                 vocab_size=-1 if self._vocab_size is None else self._vocab_size,
                 delimiter=self._delimiter,
             )  # fmt: skip
+        if filename.holds_value:
+            return init_op
         add_to_collection(GraphKeys.TABLE_INITIALIZERS, init_op)
         if filename.op.type == "Const":
             add_to_collection(GraphKeys.ASSET_FILEPATHS, filename)

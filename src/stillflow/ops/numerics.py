@@ -12,6 +12,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.lazy import torch
@@ -112,6 +113,12 @@ def add_check_numerics_ops() -> Operation:
     Raises:
       ValueError: if the graph has control flow.
     """
+    if executing_eagerly():
+        raise RuntimeError(
+            "add_check_numerics_ops() is not compatible with eager execution. To check for Inf's "
+            "and NaN's under eager execution, call tfe.seterr(inf_or_nan='raise') once before "
+            "executing the checked operations."
+        )
     kinds = (dtypes.float16, dtypes.float32, dtypes.float64)
     checks: list[Tensor] = []
     graph = get_default_graph()

@@ -99,13 +99,13 @@ def kernel_function(
         raise no_kernel(op)
     made = op.card.kernel_part(PlanNode(op, facts) if node is None else node)
     if isinstance(made, Handle):
-        return lambda: made.state
+        return lambda *_: made.state
     function: Callable[..., Any]
     if not isinstance(made, Call):
         function = made
     elif isinstance(made.function, Handle):
         state = made.function.state
-        return lambda: state
+        return lambda *_: state
     else:
         function = _bound(op, made)
     if facts.resources.several:

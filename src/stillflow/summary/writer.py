@@ -12,6 +12,7 @@ from typing import Any
 from stillflow._export import export
 from stillflow.files import gfile
 from stillflow.files.events import read_events
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.ops.summary.encoding import SUMMARY, event_header
 from stillflow.platform import tf_logging as logging
@@ -170,6 +171,11 @@ class FileWriter(SummaryToEventTransformer):
         filename_suffix: str | None = None,
         session: Any = None,
     ) -> None:
+        if executing_eagerly():
+            raise RuntimeError(
+                "tf.summary.FileWriter is not compatible with eager execution. Use "
+                "tf.contrib.summary instead."
+            )
         self._closed = False
         writer: Any
         if session is None:

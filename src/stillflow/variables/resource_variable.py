@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from stillflow.graph import dtypes, tapes
@@ -29,6 +29,10 @@ from stillflow.variables.base import (
 )
 from stillflow.variables.initial_values import guarded
 from stillflow.variables.scatter import ResourceScatterMethods
+
+
+# Called with every variable that is made where operations run when they are called.
+creation_hooks: list[Callable[[Any], None]] = []
 
 
 def is_resource_variable(var: Any) -> bool:
@@ -377,6 +381,8 @@ class ResourceVariable(BaseResourceVariable):
         self._initial_value = self._initializer_op = self._graph_element = None
         if caching_device is not None:
             self._cached_value = self._read_variable_op()
+        for tell in creation_hooks:
+            tell(self)
 
     def _set_shape_and_type(self, value: Tensor, shape: Any) -> None:
         self._shape = value.shape if shape is None else as_shape(shape)

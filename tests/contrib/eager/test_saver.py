@@ -45,7 +45,7 @@ def test_variables_begin_with_what_was_saved(eager, tmp_path):
 
 
 def test_savers_of_eager_execution_are_for_that():
-    with tf.Graph().as_default(), pytest.raises(RuntimeError, match="tfe.Saver can only be used"):
+    with tf.Graph().as_default(), pytest.raises(RuntimeError, match=r"tfe\.Saver can only be used"):
         tfe.Saver([])
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.graph.export import export
+from stillflow.variables.resource_variable import creation_hooks
 
 
 @export("contrib.eager.Saver")
@@ -86,8 +87,7 @@ def restore_variables_on_create(
     reader = tf.train.load_checkpoint(save_path)
     left = {name: reader.get_tensor(name) for name, _ in tf.train.list_variables(save_path)}
 
-    def restored(next_creator: Any, **kwargs: Any) -> Any:
-        variable = next_creator(**kwargs)
+    def restore(variable: Any) -> None:
         name = variable.name.partition(":")[0]
         name = name if map_func is None else map_func(name)
         if name not in left:
@@ -95,7 +95,9 @@ def restore_variables_on_create(
         if left[name] is not None:  # only the first of a name is restored
             variable.assign(left[name])
             left[name] = None
-        return variable
 
-    with tf.variable_creator_scope(restored):
+    creation_hooks.append(restore)
+    try:
         yield
+    finally:
+        creation_hooks.remove(restore)

@@ -75,7 +75,7 @@ def dynamic_rnn(
         batch_size = best_effort_input_batch_size(flat)
         message = "If there is no initial_state, you must give a dtype."
         state = first_state(cell, initial_state, batch_size, dtype, message)
-        if sequence_length is not None:
+        if sequence_length is not None and not tf.executing_eagerly():
             with tf.control_dependencies([_has_shape(sequence_length, [batch_size])]):
                 sequence_length = tf.identity(sequence_length, name="CheckSeqLen")
         loop = _Loop(cell, nest.pack_sequence_as(inputs, flat), state, sequence_length, dtype)

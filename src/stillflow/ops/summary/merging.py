@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError
 from stillflow import errors
 from stillflow.graph.api import get_collection, name_scope
 from stillflow.graph.card import op
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.node import Node
@@ -80,6 +81,7 @@ def merge(
     Returns:
       A string: a serialized `tf.summary.Summary`.
     """
+    _refuse_eager()
     name = clean_tag(name)
     with name_scope(name, "Merge", inputs):
         return collect(merge_summary_op(inputs, name=name), collections, ())
@@ -99,5 +101,14 @@ def merge_all(
     Returns:
       A string: a serialized `tf.summary.Summary`; None if there are no summaries.
     """
+    _refuse_eager()
     summaries = get_collection(key, scope=scope)
     return merge(summaries, name=name) if summaries else None
+
+
+def _refuse_eager() -> None:
+    if executing_eagerly():
+        raise RuntimeError(
+            "Merging tf.summary.* ops is not compatible with eager execution. Use "
+            "tf.contrib.summary instead."
+        )
