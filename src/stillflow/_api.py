@@ -259,6 +259,8 @@ TABLE = {
     "compat.v2.Variable": "variables.base:VariableV2",
     "compat.v2.argmax": "ops.compat_v2:argmax",
     "compat.v2.argmin": "ops.compat_v2:argmin",
+    "compat.v2.autograph.to_code": "autograph.api:to_code",
+    "compat.v2.autograph.to_graph": "autograph.api:to_graph",
     "compat.v2.batch_to_space": "ops.compat_v2:batch_to_space",
     "compat.v2.boolean_mask": "ops.compat_v2:boolean_mask",
     "compat.v2.constant": "ops.constants:constant_v2",

@@ -47,7 +47,7 @@ class StackTraceMapper:
         return {}
 
 
-@export("contrib.autograph.to_graph")
+@export("contrib.autograph.to_graph", "compat.v2.autograph.to_graph")
 def to_graph(
     entity: Any, recursive: bool = True, experimental_optional_features: Any = None
 ) -> Any:
@@ -130,7 +130,7 @@ def to_graph_v1(
     return to_graph(entity, recursive, experimental_optional_features)
 
 
-@export("contrib.autograph.to_code")
+@export("contrib.autograph.to_code", "compat.v2.autograph.to_code")
 def to_code(entity: Any, recursive: bool = True, experimental_optional_features: Any = None) -> str:
     """The source of what `to_graph` gives. Takes the same arguments."""
     options = _options(recursive, experimental_optional_features)
