@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.learn.keys import MetricKey
+from stillflow.contrib.learn.keys import MetricKey, PredictionKey
 from stillflow.contrib.learn.mode_keys import ModeKeys
 from stillflow.contrib.learn.model_fn_ops import ModelFnOps
 from stillflow.graph.export import export
@@ -202,6 +202,19 @@ class _SingleHead(Head):
         if isinstance(labels, tf.SparseTensor):
             raise ValueError("SparseTensor is not supported.")
         return labels
+
+    def _key(self, key: str) -> str:
+        return summary_key(self.head_name, key)
+
+    def _accuracy(
+        self, eval_loss: Any, predictions: dict[str, Any], labels: Any, weights: Any
+    ) -> dict[str, Any]:
+        """The metrics that all heads of classes have: the loss, and how many are predicted."""
+        classes = predictions[PredictionKey.CLASSES]
+        return {
+            self._key(MetricKey.LOSS): tf.metrics.mean(eval_loss),
+            self._key(MetricKey.ACCURACY): tf.metrics.accuracy(labels, classes, weights),
+        }
 
     def _labels_tensor(self, labels: Any) -> Any:
         labels = labels[self._label_name] if isinstance(labels, dict) else labels

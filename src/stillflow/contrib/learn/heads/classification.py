@@ -8,7 +8,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.contrib.learn.heads import losses, metrics
-from stillflow.contrib.learn.heads.base import Head, _SingleHead, old_head, summary_key
+from stillflow.contrib.learn.heads.base import Head, _SingleHead, old_head
 from stillflow.contrib.learn.keys import MetricKey, PredictionKey, ProblemType
 from stillflow.graph.export import export
 
@@ -32,19 +32,6 @@ class _ClassificationHead(_SingleHead):
         super().__init__(*args, **settings)
         self._thresholds = thresholds or (0.5,)
         self._label_keys = label_keys
-
-    def _key(self, key: str) -> str:
-        return summary_key(self.head_name, key)
-
-    def _first_metrics(
-        self, eval_loss: Any, predictions: dict[str, Any], labels: Any, weights: Any
-    ) -> dict[str, Any]:
-        """The loss, and how many labels are predicted."""
-        classes = predictions[PredictionKey.CLASSES]
-        return {
-            self._key(MetricKey.LOSS): tf.metrics.mean(eval_loss),
-            self._key(MetricKey.ACCURACY): tf.metrics.accuracy(labels, classes, weights),
-        }
 
     def _output_alternatives(self, predictions: dict[str, Any]) -> dict[Any, Any]:
         probabilities = predictions[PredictionKey.PROBABILITIES]
@@ -87,7 +74,7 @@ class _BinaryLogisticHead(_ClassificationHead):
         values = [eval_loss, labels, weights, *predictions.values()]
         with tf.name_scope("metrics", values=values):
             logistic = predictions[PredictionKey.LOGISTIC]
-            made = self._first_metrics(eval_loss, predictions, labels, weights)
+            made = self._accuracy(eval_loss, predictions, labels, weights)
             made[self._key(MetricKey.PREDICTION_MEAN)] = metrics.mean(logistic, weights)
             made[self._key(MetricKey.LABEL_MEAN)] = metrics.mean(labels, weights)
             made[self._key(MetricKey.ACCURACY_BASELINE)] = metrics.mean(labels, weights)
@@ -113,24 +100,20 @@ class _BinarySvmHead(_SingleHead):
 
     _scope = "binary_svm_head"
 
-    def __init__(self, thresholds: Any = None, **settings: Any) -> None:
+    def __init__(self, **settings: Any) -> None:
         super().__init__(ProblemType.LOGISTIC_REGRESSION, 1, losses.hinge_loss, **settings)
-        self._thresholds = thresholds or (0.5,)
 
     def _logits_to_predictions(self, logits: Any) -> dict[str, Any]:
         with tf.name_scope(None, "predictions", (logits,)):
             classes = tf.argmax(_two_class_logits(logits), 1, name=PredictionKey.CLASSES)
             return {PredictionKey.LOGITS: logits, PredictionKey.CLASSES: classes}
 
-    _key = _ClassificationHead._key
-    _first_metrics = _ClassificationHead._first_metrics
-
     def _metrics(
         self, eval_loss: Any, predictions: dict[str, Any], labels: Any, weights: Any
     ) -> dict[str, Any]:
         values = [eval_loss, labels, weights, *predictions.values()]
         with tf.name_scope("metrics", values=values):
-            return self._first_metrics(eval_loss, predictions, labels, weights)
+            return self._accuracy(eval_loss, predictions, labels, weights)
 
 
 class _ManyClassesHead(_ClassificationHead):
@@ -199,7 +182,7 @@ class _MultiClassHead(_ManyClassesHead):
         given, ids = labels["labels"], labels["label_ids"]
         values = (eval_loss, given, ids, weights, *predictions.values())
         with tf.name_scope("metrics", values=values):
-            made = self._first_metrics(eval_loss, predictions, given, weights)
+            made = self._accuracy(eval_loss, predictions, given, weights)
             for class_id in () if self._label_keys else self._metric_class_ids:
                 for key, metric, of in (
                     (MetricKey.CLASS_PREDICTION_MEAN, metrics.share_of_class,
@@ -248,7 +231,7 @@ class _MultiLabelHead(_ManyClassesHead):
         values = [eval_loss, labels, weights, *predictions.values()]
         with tf.name_scope("metrics", values=values):
             probabilities = predictions[PredictionKey.PROBABILITIES]
-            made = self._first_metrics(eval_loss, predictions, labels, weights)
+            made = self._accuracy(eval_loss, predictions, labels, weights)
             made[self._key(MetricKey.AUC)] = metrics.auc(probabilities, labels, weights)
             made[self._key(MetricKey.AUC_PR)] = metrics.auc(
                 probabilities, labels, weights, curve="PR"
@@ -327,11 +310,12 @@ def binary_svm_head(
     """A head that predicts one of two classes, by the hinge loss.
 
     Args:
+      thresholds: nothing.
       label_name, weight_column_name, ...: as of `multi_class_head`.
     """
     return _BinarySvmHead(
         label_name=label_name, weight_column_name=weight_column_name,
-        enable_centered_bias=enable_centered_bias, head_name=head_name, thresholds=thresholds,
+        enable_centered_bias=enable_centered_bias, head_name=head_name,
     )  # fmt: skip
 
 

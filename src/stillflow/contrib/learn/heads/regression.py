@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
-from stillflow.contrib.learn.heads.base import Head, _SingleHead, old_head, summary_key
+from stillflow.contrib.learn.heads.base import Head, _SingleHead, old_head
 from stillflow.contrib.learn.heads.losses import mean_squared_loss, poisson_loss
 from stillflow.contrib.learn.keys import MetricKey, PredictionKey, ProblemType
 from stillflow.graph.export import export
@@ -35,7 +35,7 @@ class _RegressionHead(_SingleHead):
         self, eval_loss: Any, predictions: dict[str, Any], labels: Any, weights: Any
     ) -> dict[str, Any]:
         with tf.name_scope("metrics", values=[eval_loss]):
-            return {summary_key(self.head_name, MetricKey.LOSS): tf.metrics.mean(eval_loss)}
+            return {self._key(MetricKey.LOSS): tf.metrics.mean(eval_loss)}
 
 
 @export("contrib.learn.regression_head")
