@@ -3,8 +3,7 @@
    A row that is named twice is updated twice, one after the other. Every function looks at all
    indices first, and returns 1, having changed nothing, if one is out of range. */
 #include "native.h"
-
-#include <math.h>
+#include "rules.h"
 
 /* What every rule takes: rows of `width` numbers for each index. */
 typedef struct {
@@ -24,7 +23,6 @@ static int are_inside(const Gradients *all) {
     return 1;
 }
 
-/* Duchi, Hazan and Singer (2011). */
 PUBLIC int64_t adagrad_rows(const Gradients *all, float *var, float *accum, double rate,
                             int64_t update_slots) {
     if (!are_inside(all)) return 1;
@@ -33,14 +31,15 @@ PUBLIC int64_t adagrad_rows(const Gradients *all, float *var, float *accum, doub
         const float *grad = all->grad + i * all->width;
         float *v = var + row_of(all, i) * all->width, *a = accum + row_of(all, i) * all->width;
         for (int64_t j = 0; j < all->width; j++) {
-            if (update_slots) a[j] += grad[j] * grad[j];
-            v[j] -= grad[j] * lr * (1 / sqrtf(a[j]));
+            if (update_slots)
+                adagrad(v + j, a + j, grad[j], lr);
+            else
+                v[j] -= lr * (grad[j] / sqrtf(a[j]));
         }
     }
     return 0;
 }
 
-/* Follow the regularized leader (McMahan et al., 2013), with square roots as powers. */
 PUBLIC int64_t ftrl_rows(const Gradients *all, float *var, float *accum, float *linear, double rate,
                          double first_penalty, double second_penalty) {
     if (!are_inside(all)) return 1;
@@ -49,14 +48,7 @@ PUBLIC int64_t ftrl_rows(const Gradients *all, float *var, float *accum, float *
         const float *grad = all->grad + i * all->width;
         int64_t first = row_of(all, i) * all->width;
         float *v = var + first, *a = accum + first, *z = linear + first;
-        for (int64_t j = 0; j < all->width; j++) {
-            float squares = a[j] + grad[j] * grad[j], root = sqrtf(squares);
-            z[j] += grad[j] - (root - sqrtf(a[j])) / lr * v[j];
-            float sign = (float)(z[j] > 0) - (float)(z[j] < 0);
-            float shrunk = (l1 * sign - z[j]) / (root / lr + 2 * l2);
-            v[j] = fabsf(z[j]) > l1 ? shrunk : 0;
-            a[j] = squares;
-        }
+        for (int64_t j = 0; j < all->width; j++) ftrl(v + j, a + j, z + j, grad[j], lr, l1, l2, 0);
     }
     return 0;
 }

@@ -32,6 +32,7 @@ FLAGS = {
 CASES = [(name, flags) for name in SCALARS for flags in FLAGS.get(name, [{}])]
 
 
+@pytest.mark.usefixtures("either_way")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
 @pytest.mark.parametrize(("name", "flags"), CASES)
 def test_a_group_is_updated_as_each_of_it_is(name, flags, dtype, monkeypatch):
@@ -71,3 +72,23 @@ def test_momentum_may_be_zero():
     rule(state, grads, lr=torch.tensor(0.5), momentum=torch.tensor(0.0))
     assert state[0][0].tolist() == [-1.0, -1.0]
     assert state[1][0].tolist() == [4.0, 4.0]
+
+
+@pytest.mark.usefixtures("either_way")
+@pytest.mark.parametrize("name", ["Adagrad", "Ftrl", "RMSProp"])
+def test_large_variables_are_updated_to_their_ends(name):
+    single, slots = SINGLE[name]
+    generator = torch.Generator().manual_seed(1)
+    sizes = [70_001, 5, 32_768, 0, 65_537]
+    states = [
+        [torch.rand(size, generator=generator) + 0.1 for size in sizes] for _ in range(slots + 1)
+    ]
+    grads = [torch.randn(size, generator=generator) for size in sizes]
+    scalars = {key: torch.tensor(value) for key, value in SCALARS[name].items()}
+    expected = [[tensor.clone() for tensor in column] for column in states]
+    for *state, grad in zip(*expected, grads, strict=True):
+        single(*state, grad=grad, **scalars)
+    groups.GROUP_RULES[name][0](states, grads, **scalars)
+    for column, wanted in zip(states, expected, strict=True):
+        for tensor, value in zip(column, wanted, strict=True):
+            torch.testing.assert_close(tensor, value, rtol=1e-5, atol=1e-5)

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from stillflow.graph.lazy import torch
-from stillflow.ops.training import rules
+from stillflow.ops.training import rules, update_loops
 
 # Number of steps after which Adam's bias correction is 1: TF's rule puts it into the rate.
 _MANY_STEPS = 1e9
@@ -55,10 +55,13 @@ def _one_by_one(
         rule(*state, grad=grad, **scalars)
 
 
-def _grouped(update: GroupRule, one: Callable[..., None]) -> GroupRule:
+def _grouped(
+    update: GroupRule, one: Callable[..., None], loop: Callable[..., bool] | None = None
+) -> GroupRule:
     """A rule for many variables, from one over lists of tensors and one for a single variable.
 
-    The first gets scalars as Python numbers, and contiguous tensors in single or double precision.
+    The first gets scalars as Python numbers, and contiguous tensors in single or double precision,
+    as does a loop, which says whether it has run.
     """
 
     def rule(states: Sequence[Sequence[Any]], grads: Sequence[Any], **scalars: Any) -> None:
@@ -72,6 +75,8 @@ def _grouped(update: GroupRule, one: Callable[..., None]) -> GroupRule:
         }
         if grads[0].device.type != "cpu":
             update(*columns, **numbers)
+            return
+        if loop is not None and loop(columns, **numbers):
             return
         for batch in _pieces(columns):
             update(*batch, **numbers)
@@ -266,11 +271,11 @@ GROUP_RULES: dict[str, tuple[GroupRule, str]] = {
     "GradientDescent": (gradient_descent, "delta"),
     "Adam": (adam, "grad"),
     "Momentum": (momentum, "grad"),
-    "Adagrad": (_grouped(_adagrad, rules.adagrad), "grad"),
+    "Adagrad": (_grouped(_adagrad, rules.adagrad, update_loops.adagrad), "grad"),
     "Adadelta": (_grouped(_adadelta, rules.adadelta), "grad"),
-    "RMSProp": (_grouped(_rms_prop, rules.rms_prop), "grad"),
+    "RMSProp": (_grouped(_rms_prop, rules.rms_prop, update_loops.rms_prop), "grad"),
     "CenteredRMSProp": (_grouped(_centered_rms_prop, rules.centered_rms_prop), "grad"),
-    "Ftrl": (_grouped(_ftrl, rules.ftrl), "grad"),
-    "FtrlV2": (_grouped(_ftrl, rules.ftrl_v2), "grad"),
+    "Ftrl": (_grouped(_ftrl, rules.ftrl, update_loops.ftrl), "grad"),
+    "FtrlV2": (_grouped(_ftrl, rules.ftrl_v2, update_loops.ftrl), "grad"),
     "MovingAverage": (moving_average, "value"),
 }
