@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -232,7 +232,8 @@ def _own(value: Any) -> Any:
     return value.clone() if isinstance(value, torch.Tensor) else value
 
 
-# What counts the owners of memory while one tensor of Python's has it.
+# Counts the owners of memory: two while one tensor of Python's has it.
+_owners_of = getattr(torch._C, "_storage_Use_Count", None)
 _OWNERS = 2
 
 
@@ -241,8 +242,10 @@ def unshare(handle: Any) -> None:
     value = getattr(handle, "value", None)
     if not isinstance(value, torch.Tensor):
         return
-    owners = torch._C._storage_Use_Count(value.untyped_storage()._cdata)
-    if owners > _OWNERS or not value.is_contiguous():
+    alone = _owners_of is not None and (
+        _owners_of(value.untyped_storage()._cdata) <= _OWNERS and value.is_contiguous()
+    )
+    if not alone:
         handle.value = value.clone(memory_format=torch.contiguous_format)
 
 
@@ -274,11 +277,3 @@ def forget_context() -> None:
     """Lets the next use of eager execution begin anew, with its seeds and its state."""
     global _the_context
     _the_context = None
-
-
-@contextlib.contextmanager
-def at_once() -> Iterator[ImmediateGraph]:
-    """A context in which operations run when they are called."""
-    graph = context()
-    with graph.as_default():
-        yield graph

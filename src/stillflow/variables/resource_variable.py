@@ -30,7 +30,6 @@ from stillflow.variables.base import (
 from stillflow.variables.initial_values import guarded
 from stillflow.variables.scatter import ResourceScatterMethods
 
-
 # Called with every variable that is made where operations run when they are called.
 creation_hooks: list[Callable[[Any], None]] = []
 
