@@ -1979,6 +1979,7 @@ TABLE = {
     "estimator.add_metrics": "estimator.extenders:add_metrics",
     "estimator.classifier_parse_example_spec": "estimator.canned.parsing:classifier_parse_example_spec",
     "estimator.experimental.InMemoryEvaluatorHook": "estimator.in_memory_evaluation:InMemoryEvaluatorHook",
+    "estimator.experimental.KMeans": "contrib.factorization.kmeans:KMeans",
     "estimator.experimental.build_raw_supervised_input_receiver_fn": "estimator.receivers:build_raw_supervised_input_receiver_fn",
     "estimator.experimental.call_logit_fn": "estimator.logit_fns:call_logit_fn",
     "estimator.experimental.dnn_logit_fn_builder": "estimator.canned.dnn:dnn_logit_fn_builder",

@@ -123,6 +123,27 @@ def the_older_estimator(tf):
     return Run(facts=facts)
 
 
+@program(rtol=1e-4, reason="some steps of training")
+def the_estimator_of_today(tf):
+    folder = tempfile.mkdtemp()
+    try:
+        config = tf.estimator.RunConfig(folder, tf_random_seed=4)
+        estimator = tf.estimator.experimental.KMeans(3, seed=2, use_mini_batch=False,
+                                                     config=config)
+
+        def input_fn():
+            return tf.constant(POINTS)
+
+        estimator.train(input_fn, steps=3)
+        clusters = estimator.predict_cluster_index(input_fn)
+        facts = {"centers": np.round(estimator.cluster_centers(), 3).tolist(),
+                 "clusters": [int(next(clusters)) for _ in range(6)],
+                 "far": np.round(next(iter(estimator.transform(input_fn))), 2).tolist()}
+    finally:
+        shutil.rmtree(folder)
+    return Run(facts=facts)
+
+
 @program
 def refusals(tf):
     factorization = tf.contrib.factorization

@@ -7,6 +7,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.contrib.factorization.initial_clusters import InitialClusters
 from stillflow.graph.export import export, export_value
+from stillflow.graph.random_seed import get_seed
 from stillflow.ops.clustering import nearest_neighbors
 
 SQUARED_EUCLIDEAN_DISTANCE = export_value(
@@ -122,8 +123,11 @@ class KMeans:
             train_op = self._average(inputs, count, clusters, centers)
         return scores, clusters, distances, initialized, init_op, train_op
 
+    def _no_centers(self) -> Any:
+        return tf.constant([], dtype=tf.float32)
+
     def _variables(self, num_clusters: Any) -> tuple[Any, Any, Any, Any, Any]:
-        empty = tf.constant([], dtype=tf.float32)
+        empty = self._no_centers()
         centers = tf.Variable(empty, name=CLUSTERS_VAR_NAME, validate_shape=False)
         initialized = tf.Variable(False, dtype=tf.bool, name="initialized")
         if not self._waits:
@@ -196,6 +200,16 @@ class KMeans:
             if self._keeps_unit_length:
                 new = tf.nn.l2_normalize(new, dim=1)
         return tf.assign(centers, new)
+
+
+class SeededKMeans(KMeans):
+    """The same for `tf.estimator`: the graph's seed is one of the seeds of initial centers."""
+
+    def __init__(self, *args: Any, random_seed: int | None = None, **settings: Any) -> None:
+        super().__init__(*args, random_seed=get_seed(random_seed)[0], **settings)
+
+    def _no_centers(self) -> Any:
+        return tf.placeholder_with_default([], shape=None)
 
 
 def _unit_length(points: Any) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 import stillflow as tf
 from stillflow.contrib.factorization import clustering
 from stillflow.contrib.factorization.hooks import InitializeClustersHook, LossRelativeChangeHook
@@ -48,6 +50,7 @@ class KMeansClustering(Estimator):
     CLUSTER_INDEX = "cluster_index"
     ALL_DISTANCES = "all_distances"
     CLUSTER_CENTERS_VAR_NAME = clustering.CLUSTERS_VAR_NAME
+    _model = clustering.KMeans
 
     def __init__(
         self,
@@ -67,11 +70,16 @@ class KMeansClustering(Estimator):
         clustering.check_settings(initial_clusters, distance_metric, known)
 
         def model_fn(features: Any, mode: str, config: Any) -> EstimatorSpec:
-            graph = clustering.KMeans(
-                _points(features, feature_columns), num_clusters, initial_clusters,
-                distance_metric, use_mini_batch, mini_batch_steps_per_iteration, random_seed,
-                kmeans_plus_plus_num_retries,
-            ).training_graph()  # fmt: skip
+            graph = self._model(
+                _points(features, feature_columns),
+                num_clusters,
+                initial_clusters,
+                distance_metric,
+                use_mini_batch,
+                mini_batch_steps_per_iteration,
+                random_seed=random_seed,
+                kmeans_plus_plus_num_retries=kmeans_plus_plus_num_retries,
+            ).training_graph()
             return _spec(graph, mode, relative_tolerance, config.is_chief)
 
         super().__init__(model_fn=model_fn, model_dir=model_dir, config=config)
@@ -95,6 +103,44 @@ class KMeansClustering(Estimator):
     def cluster_centers(self) -> Any:
         """The centers [clusters, width]."""
         return self.get_variable_value(self.CLUSTER_CENTERS_VAR_NAME)
+
+
+@export("estimator.experimental.KMeans")
+class KMeans(KMeansClustering):
+    """`KMeansClustering` for `tf.estimator`.
+
+    Args:
+      seed: of the initial centers, beside the graph's own.
+      num_clusters, model_dir, ...: as of `KMeansClustering`.
+    """
+
+    _model = clustering.SeededKMeans
+
+    def __init__(
+        self,
+        num_clusters: int,
+        model_dir: str | None = None,
+        initial_clusters: Any = clustering.RANDOM_INIT,
+        distance_metric: str = clustering.SQUARED_EUCLIDEAN_DISTANCE,
+        seed: int | None = None,
+        use_mini_batch: bool = True,
+        mini_batch_steps_per_iteration: int = 1,
+        kmeans_plus_plus_num_retries: int = 2,
+        relative_tolerance: float | None = None,
+        config: Any = None,
+        feature_columns: Any = None,
+    ) -> None:
+        self._squared = distance_metric == clustering.SQUARED_EUCLIDEAN_DISTANCE
+        super().__init__(
+            num_clusters, model_dir, initial_clusters, distance_metric, seed, use_mini_batch,
+            mini_batch_steps_per_iteration, kmeans_plus_plus_num_retries, relative_tolerance,
+            config, feature_columns,
+        )  # fmt: skip
+
+    def transform(self, input_fn: Callable[[], Any]) -> Iterator[Any]:
+        """Gives the distances of each point to all centers; not their squares."""
+        for distances in super().transform(input_fn):
+            yield np.sqrt(distances) if self._squared else distances
 
 
 def _points(features: Any, feature_columns: Any) -> Any:
