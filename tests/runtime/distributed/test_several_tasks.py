@@ -132,6 +132,24 @@ def test_loops_read_variables_of_other_tasks(target):
             session.run(changing)
 
 
+def test_a_loop_runs_where_its_array_is(target):
+    with tf.device(WORKER):
+        array = tf.TensorArray(tf.float32, 2)
+
+    def body(i, written):
+        with tf.device(OTHER):
+            return i + 1, written.write(i, tf.constant(3.0))
+
+    _, written = tf.while_loop(lambda i, _: i < 2, body, [0, array])
+    options, metadata = RunOptions(trace_level=RunOptions.FULL_TRACE), tf.RunMetadata()
+    with tf.Session(target) as session:
+        assert session.run(written.stack(), options=options, run_metadata=metadata).sum() == 6.0
+    seen = {s.device: [n.node_name for n in s.node_stats] for s in metadata.step_stats.dev_stats}
+    assert [device for device, names in seen.items() if "TensorArray" in names] == [
+        "/job:worker/replica:0/task:1/device:CPU:0"
+    ]
+
+
 def test_orders_reach_over_tasks(target):
     v = on(PS, 1.0, name="v")
     with tf.device(PS):

@@ -1,8 +1,8 @@
-"""In which task each loop runs: as a whole, in that of most of its operations.
+"""In which task each loop runs, as a whole: where its arrays are, or most of its operations.
 
 What lives for one step only, stacks and tensor arrays, goes where the loops are that use it, and
 so do other loops that use it, as the backward pass of a loop does with the stacks of the forward
-pass. Operations on handles do not count: the placer puts them where the variable is.
+pass. Other operations on handles do not count: the placer puts them where the variable is.
 """
 
 from __future__ import annotations
@@ -58,8 +58,12 @@ def device_of_loops(units: Sequence[Unit], devices: dict[Operation, str]) -> dic
     for group in groups.values():
         inside = [op for unit in group if isinstance(unit, Frame) for op in unit.all_ops()]
         if inside:
+            outside = [unit for unit in group if isinstance(unit, Operation)]
+            arrays = {devices[op] for op in outside if op.type == "TensorArrayV3"}
             counted = [op for op in inside if not _has_handles(op)] or inside
             ((device, _),) = Counter(devices[op] for op in counted).most_common(1)
+            if len(arrays) == 1:
+                (device,) = arrays
             found.update(dict.fromkeys((op for unit in group for op in _ops(unit)), device))
     return found
 
