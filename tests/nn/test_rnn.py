@@ -122,3 +122,10 @@ def test_lengths_beyond_the_inputs_are_the_inputs_length():
     )
     a = run(outputs)
     np.testing.assert_array_equal(a[0], a[1])
+
+
+@pytest.mark.parametrize("cell", ["GRUCell", "BasicRNNCell", "BasicLSTMCell", "LSTMCell"])
+def test_a_cell_may_be_built_before_it_is_called(cell):
+    cell = getattr(tf.nn.rnn_cell, cell)(4)
+    cell.build([None, 3])
+    assert {variable.dtype.base_dtype for variable in cell.variables} == {tf.float32}

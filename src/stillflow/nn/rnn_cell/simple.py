@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import stillflow as tf
@@ -127,23 +128,19 @@ class GRUCell(UnitsCell):
 
     def build(self, inputs_shape: Any) -> None:
         rows = self._checked_depth(inputs_shape) + self._num_units
-        ones = tf.constant_initializer(1.0, dtype=self.dtype)
+        ones, zeros = partial(tf.constant_initializer, 1.0), tf.zeros_initializer
         self._gate_kernel, self._gate_bias = self._affine("gates", rows, 2, ones)
-        zeros = tf.zeros_initializer(dtype=self.dtype)
         self._candidate_kernel, self._candidate_bias = self._affine("candidate", rows, 1, zeros)
         self.built = True
 
     def _affine(self, name: str, rows: int, gates: int, bias: Any) -> tuple[Any, Any]:
         columns = gates * self._num_units
-        given = self._bias_initializer
-        return (
-            self.add_weight(
-                f"{name}/{KERNEL}", shape=[rows, columns], initializer=self._kernel_initializer
-            ),
-            self.add_weight(
-                f"{name}/{BIAS}", shape=[columns], initializer=bias if given is None else given
-            ),
+        kernel = self.add_weight(
+            f"{name}/{KERNEL}", shape=[rows, columns], initializer=self._kernel_initializer
         )
+        # A cell that was not called has a dtype from its first weight on.
+        initializer = self._bias_initializer or bias(dtype=self.dtype)
+        return kernel, self.add_weight(f"{name}/{BIAS}", shape=[columns], initializer=initializer)
 
     def call(self, inputs: Any, state: Any) -> Any:  # type: ignore[override]
         check_dtypes(inputs, state)
