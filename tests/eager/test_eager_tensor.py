@@ -51,6 +51,17 @@ def test_tensors_are_told_apart_by_identity():
     assert len({one, same}) == 2
 
 
+def test_values_are_compared_where_programs_ask_for_it():
+    x = tf.constant([1, 2])
+    tf.enable_tensor_equality()
+    try:
+        assert (x == [1, 3]).numpy().tolist() == [True, False]
+        assert (x != tf.constant([1, 3])).numpy().tolist() == [False, True]
+        assert (x == None) is False  # noqa: E711
+    finally:
+        tf.disable_tensor_equality()
+
+
 def test_copies_share_nothing_and_pickles_hold_the_value():
     x = tf.constant([1.0, 2.0])
     assert copy.copy(x) is x

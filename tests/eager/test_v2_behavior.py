@@ -56,3 +56,26 @@ def test_the_second_generation_comes_before_any_graph():
     with pytest.raises(ValueError, match="must be called at program startup"):
         tf.enable_v2_behavior()
     assert not tf.control_flow_v2_enabled()
+
+
+def test_programs_of_the_second_generation_run_at_once_and_in_functions():
+    tf.reset_default_graph()
+    tf.compat.v2.enable_v2_behavior()
+    try:
+
+        @tf.function
+        def even_sum(n):
+            total = 0
+            for i in tf.range(n):
+                if i % 2 == 0:
+                    total += i
+            return total
+
+        assert even_sum(tf.constant(6)).numpy() == 6
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+        model.train_on_batch([[1.0, 2.0]], [[1.0]])
+        assert model(tf.ones([3, 2])).shape == (3, 1)
+        assert [int(x) for x in tf.data.Dataset.range(3)] == [0, 1, 2]
+    finally:
+        tf.compat.v1.disable_v2_behavior()

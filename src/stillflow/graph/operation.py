@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Iterator, Sequence
 from types import CodeType
@@ -66,7 +67,7 @@ class Tensor:
 
     __array_priority__ = 100
     OVERLOADABLE_OPERATORS: set[str] = set()
-    _USE_EQUALITY = False  # looked at by programs; tensors of graphs are equal as objects
+    _USE_EQUALITY = False  # whether tensors outside of graphs are compared by value
     # Whether it holds its value, as do the tensors of operations that ran when they were called.
     holds_value = False
     # What a resource handle points to: the variable's static shape and type.
@@ -185,8 +186,26 @@ class Tensor:
     def __hash__(self) -> int:
         return id(self)
 
-    def __eq__(self, other: object) -> bool:
-        return self is other
+    def __eq__(self, other: object) -> Any:
+        if other is None or not self._is_compared_by_value():
+            return self is other
+        return importlib.import_module("stillflow.ops.math.comparison").equal(self, other)
+
+    def __ne__(self, other: object) -> Any:
+        if other is None or not self._is_compared_by_value():
+            return self is not other
+        return importlib.import_module("stillflow.ops.math.comparison").not_equal(self, other)
+
+    def _is_compared_by_value(self) -> bool:
+        """Whether programs asked for it, where operations run at once or a function is built."""
+        if not Tensor._USE_EQUALITY:
+            return False
+        from stillflow.graph.graph import get_default_graph, initial_graph
+
+        graph = get_default_graph()
+        if self.holds_value:
+            return graph.runs_at_once or graph.building_function
+        return self.graph is graph and graph.building_function and initial_graph().runs_at_once
 
     @staticmethod
     def _override_operator(operator: str, func: Any) -> None:

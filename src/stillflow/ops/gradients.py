@@ -326,7 +326,7 @@ class Backprop:
         with _in_loop(loops, op, before=True):
             out_grads = aggregate(self.grads.get(op), op, self.method)
         function = None
-        has_grads = any(grad is not None and grad != [] for grad in out_grads)
+        has_grads = not all(map(_is_absent, out_grads))
         if has_grads and op not in self.stop_ops:
             function = _gradient_function(op)
         with _in_loop(loops, op, before=False):
@@ -372,7 +372,7 @@ class Backprop:
     def _fill_missing(self, op: Operation, out_grads: list[Any]) -> list[Any]:
         """An output that the ys do not depend on has gradient zero."""
         for i, grad in enumerate(out_grads):
-            if (grad is None or grad == []) and is_trainable(op._outputs[i]):
+            if _is_absent(grad) and is_trainable(op._outputs[i]):
                 if self.loops is not None:
                     out_grads[i] = self.loops.zeros_like(op, i)
                 else:
@@ -518,3 +518,8 @@ def _pending_counts(
             if tensor.op in seen:
                 pending[tensor.op] += 1
     return pending, reachable, loops
+
+
+def _is_absent(grad: Any) -> bool:
+    """Whether nothing came back to an output."""
+    return grad is None or (isinstance(grad, list) and not grad)
