@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import stillflow as tf
@@ -74,7 +75,7 @@ def test_programs_of_the_second_generation_run_at_once_and_in_functions():
         assert even_sum(tf.constant(6)).numpy() == 6
         model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
         model.compile("sgd", "mse")
-        model.train_on_batch([[1.0, 2.0]], [[1.0]])
+        model.train_on_batch(np.ones((1, 2)), np.ones((1, 1)))
         assert model(tf.ones([3, 2])).shape == (3, 1)
         assert [int(x) for x in tf.data.Dataset.range(3)] == [0, 1, 2]
     finally:
