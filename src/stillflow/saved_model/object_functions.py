@@ -206,4 +206,4 @@ def call_in_default_graph(
 ) -> Any:
     """Adds a call with other tensors for those that the function has captured."""
     operation = function.add_call(get_default_graph(), [*inputs, *captures])
-    return function._structured(operation)
+    return function._structured(operation._outputs, operation)
