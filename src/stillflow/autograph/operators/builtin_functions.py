@@ -123,13 +123,13 @@ def enumerate_(s: Any, start: Any = 0) -> Any:
     return s.enumerate(start) if _is_dataset(s) else enumerate(s, start)
 
 
-def zip_(*iterables: Any) -> Any:
+def zip_(*iterables: Any, strict: bool = False) -> Any:
     """`zip(*iterables)`, of datasets a dataset."""
     if all(_is_dataset(s) for s in iterables):
         from stillflow.data.dataset import DatasetV2
 
         return DatasetV2.zip(tuple(iterables))
-    return zip(*iterables, strict=False)
+    return zip(*iterables, strict=strict)
 
 
 def _is_dataset(s: Any) -> bool:
