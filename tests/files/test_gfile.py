@@ -282,3 +282,13 @@ def test_atomic_writing_comparing_and_checksums(tmp_path):
 def test_old_names_are_the_new_classes():
     assert tf.gfile.Open is tf.gfile.GFile is tf.io.gfile.GFile
     assert issubclass(tf.gfile.FastGFile, file_io.FileIO)
+
+
+@pytest.mark.parametrize("pattern", ["nowhere/*", "nowhere/x", "nowhere/*/x"])
+def test_a_pattern_in_a_directory_that_is_not_there_is_refused(tmp_path, pattern):
+    with pytest.raises(errors.NotFoundError, match="nowhere; No such file or directory"):
+        tf.gfile.Glob(str(tmp_path / pattern))
+    (tmp_path / "nowhere").touch()
+    with pytest.raises(errors.FailedPreconditionError, match="nowhere; Not a directory"):
+        tf.gfile.Glob(str(tmp_path / pattern))
+    assert tf.gfile.Glob(str(tmp_path / "no*" / "x")) == []

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 
 from stillflow import errors
-from stillflow.files.filesystem import FileSystem, file_system
+from stillflow.files.filesystem import FileSystem, LocalFileSystem, file_system
 
 _SPECIAL = re.compile(r"[*?\[\\]")
 
@@ -19,17 +20,32 @@ def matching(pattern: str) -> list[str]:
         part of a path, hidden files included, and a backslash takes their meaning from them.
 
     A pattern that begins with one of these gives names that begin with "./".
+
+    Raises:
+      NotFoundError, FailedPreconditionError: If the directory that it begins with is not there, or
+        is none; in stores of objects, which have no directories, nothing matches then.
     """
     system = file_system(pattern)
     special = _SPECIAL.search(pattern)
+    fixed = pattern if special is None else pattern[:special.start()]
+    folder = fixed.rpartition("/")[0]
+    if folder and isinstance(system, LocalFileSystem):
+        _check_directory(system, folder)
     if special is None:
         return [pattern] if pattern and not pattern.endswith("/") and system.exists(pattern) else []
-    start, slash, rest = pattern[:special.start()].rpartition("/")
+    start, slash, rest = fixed.rpartition("/")
     *folders, last = (rest + pattern[special.start():]).split("/")
     found = [start + slash or "./"]
     for part in folders:
         found = [name + "/" for folder in found for name in _inside(system, folder, part)]
     return sorted(name for folder in found for name in _inside(system, folder, last))
+
+
+def _check_directory(system: LocalFileSystem, name: str) -> None:
+    if not os.path.isdir(system.path(name)):
+        if os.path.exists(system.path(name)):
+            raise errors.FailedPreconditionError(None, None, f"{name}; Not a directory")
+        raise errors.NotFoundError(None, None, f"{name}; No such file or directory")
 
 
 def _inside(system: FileSystem, folder: str, part: str) -> list[str]:
