@@ -32,9 +32,11 @@ PACKAGES = {
 MODULES = {
     **internal_autograph.MODULES,
     **internal_contrib.MODULES,
-    "tensorflow.examples.saved_model.integration_tests.mnist_util": "stillflow.contrib.learn.datasets.mnist_util",
+    "tensorflow.examples.saved_model.integration_tests.mnist_util":
+        "stillflow.contrib.learn.datasets.mnist_util",
     "tensorflow.examples.tutorials.mnist.input_data": "stillflow.contrib.learn.datasets.mnist",
-    "tensorflow.lite.experimental.microfrontend.python.ops.audio_microfrontend_op": "stillflow.lite.audio_microfrontend",
+    "tensorflow.lite.experimental.microfrontend.python.ops.audio_microfrontend_op":
+        "stillflow.lite.audio_microfrontend",
     "tensorflow.lite.python.interpreter": "stillflow.lite.interpreter",
     "tensorflow.python.compat.compat": "stillflow.platform.compat",
     "tensorflow.python.data.util.convert": "stillflow.data.convert",
@@ -65,11 +67,13 @@ MODULES = {
     "tensorflow.python.tools.inspect_checkpoint": "stillflow.tools.inspect_checkpoint",
     "tensorflow.python.tools.saved_model_cli": "stillflow.tools.saved_model_cli",
     "tensorflow.python.tools.optimize_for_inference": "stillflow.tools.optimize_for_inference",
-    "tensorflow.python.tools.optimize_for_inference_lib": "stillflow.tools.optimize_for_inference_lib",
+    "tensorflow.python.tools.optimize_for_inference_lib":
+        "stillflow.tools.optimize_for_inference_lib",
     "tensorflow.python.tools.saved_model_utils": "stillflow.tools.saved_model_utils",
     "tensorflow.python.tools.strip_unused": "stillflow.tools.strip_unused",
     "tensorflow.python.tools.strip_unused_lib": "stillflow.tools.strip_unused_lib",
-    "tensorflow.python.training.experimental.mixed_precision_global_state": "stillflow.runtime.mixed_precision_state",
+    "tensorflow.python.training.experimental.mixed_precision_global_state":
+        "stillflow.runtime.mixed_precision_state",
     "tensorflow.python.util.all_util": "stillflow.util.all_util",
     "tensorflow.python.util.compat": "stillflow.platform.compat",
     "tensorflow.python.util.decorator_utils": "stillflow.util.decorator_utils",
