@@ -149,7 +149,9 @@ def test_missing_names_are_named(expression, message):
      "tensorflow.python.ops.array_ops.nothing is not supported by Stillflow yet"),
     ("from tensorflow.compat.v1 import nothing", "no attribute 'nothing'"),
     ("from tensorflow.contrib.factorization import WALSModel",
-     "tensorflow.contrib.factorization.WALSModel is not supported by Stillflow yet"),
+     "tf.contrib.factorization.WALSModel is not supported by Stillflow yet"),
+    ("from tensorflow.contrib.tensor_forest import TensorForestEstimator",
+     "tensorflow.contrib.tensor_forest.TensorForestEstimator is not supported by Stillflow yet"),
 ])
 def test_missing_names_are_named_by_import_statements_too(statement, message):
     with pytest.raises(ImportError, match=message):

@@ -265,11 +265,13 @@ def refusals(tf):
     layers = tf.layers
     layer = layers.Conv2D(2, 3)
     layer(x)
+    plain = tf.autograph.experimental.do_not_convert
     facts = {
         "other_channels": raised(layer, tf.placeholder(tf.float32, [None, 4, 4, 3])),
         "nothing": raised(type("Nothing", (layers.Layer,), {"call": lambda self, x: None})(), x),
         "truth": raised(type("Truth", (layers.Layer,),
-                             {"call": lambda self, x: x if x[0, 0, 0, 0] > 0 else -x})(), x),
+                             {"call": plain(lambda self, x: x if x[0, 0, 0, 0] > 0 else -x)})(),
+                        x),
         "argument": raised(layers.Dense, 2, size=3),
         "tuple": raised(layers.conv2d, x, 2, "ab"),
         "strides": raised(layers.max_pooling2d, x, 2, None),
