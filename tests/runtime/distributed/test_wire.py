@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import pytest
 import stillflow as tf
 from stillflow import errors, protos
 from stillflow.graph import dtypes
-from stillflow.runtime.distributed import links
+from stillflow.runtime.distributed import links, wire
 from stillflow.runtime.distributed.packed import pack, room_for
 from stillflow.runtime.distributed.wire import Broken, Wire
 
@@ -130,3 +131,10 @@ def test_memory_for_a_tensor_is_what_its_description_says():
     head, data = pack(np.ones((2, 3), np.int16), dtypes.int16)
     assert room_for(head).shape == (2, 3)
     assert len(data) == 12
+
+
+def test_a_system_that_takes_one_buffer_at_a_time_sends_all_of_them():
+    sent = []
+    windows = SimpleNamespace(sendall=lambda buffer: sent.append(bytes(buffer)))
+    wire._send_all(windows, [b"one", memoryview(np.arange(2, dtype=np.int8)), b""])
+    assert b"".join(sent) == b"one\x00\x01"

@@ -127,6 +127,10 @@ def protos_error() -> type[Exception]:
 
 
 def _send_all(connection: socket.socket, buffers: list[Any]) -> None:
+    if not hasattr(connection, "sendmsg"):  # Windows
+        for buffer in buffers:
+            connection.sendall(buffer)
+        return
     views = [memoryview(buffer) for buffer in buffers]
     while views:
         sent = connection.sendmsg(views[:_AT_ONCE])
