@@ -59,9 +59,9 @@ with tf.train.MonitoredSession(creator, hooks=[hook]) as session:
     batch = np.full([2, 3], 0.1 + index, "f")
     for _ in range(4):
         losses.append(float(session.run([loss, train], {x: batch})[0]))
-    session.run(finish)
-    for _ in range(workers):
-        session.run(finished)
+        session.run(finish)  # else a fast worker may take another's token, and its place
+        for _ in range(workers):
+            session.run(finished)
     print(json.dumps(losses), flush=True)
     os._exit(0)  # the chief would wait for the thread that ends steps
 """

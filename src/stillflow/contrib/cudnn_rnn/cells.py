@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import stillflow as tf
@@ -48,7 +49,7 @@ class CudnnCompatibleGRUCell(GRUCell):
         depth, units = shape.dims[1].value, self._num_units
         if depth is None:
             raise ValueError(f"Expected inputs.shape[-1] to be known, saw shape: {shape}")
-        ones = tf.constant_initializer(1.0, dtype=self.dtype)
+        ones = partial(tf.constant_initializer, 1.0)
         self._gate_kernel, self._gate_bias = self._affine("gates", depth + units, 2, ones)
         kernel, given = self._kernel_initializer, self._bias_initializer
         zeros = tf.zeros_initializer(dtype=self.dtype) if given is None else given

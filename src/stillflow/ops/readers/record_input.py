@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import threading
 import weakref
@@ -140,7 +141,10 @@ class _Files:
         self._threads, self._read = threads, tf_records(kind)
 
     def _of_epoch(self, epoch: int) -> list[str]:
-        names = [name for pattern in self._pattern.split(",") for name in matching(pattern)]
+        names: list[str] = []
+        for pattern in self._pattern.split(","):
+            with contextlib.suppress(errors.NotFoundError, errors.FailedPreconditionError):
+                names += matching(pattern)
         if not names:
             raise errors.NotFoundError(None, None, f"Found no files at {self._pattern}")
         random.Random(f"{self._seed} {epoch}").shuffle(names)

@@ -181,7 +181,7 @@ def sparse_reshape_value(node: Node) -> Any:
         return None
     try:
         return [None, np.array(_resolved(size.tolist(), wanted.tolist()), np.int64)]
-    except ValueError:
+    except (ValueError, OverflowError):
         return None  # the kernel says what is wrong
 
 
