@@ -11,19 +11,21 @@ from stillflow.graph.lazy import torch
 _MOST = 4096  # channels: the loops keep a few rows on the stack
 
 
-def take(*tensors: Any) -> bool:
-    """Whether the loops are there for tensors: contiguous float32 in the memory of the host.
+def reach(*tensors: Any) -> bool:
+    """Whether the loops are there, and tensors contiguous in the memory of the host.
 
     While torch.compile looks at a step there is no memory yet, and none can be taken.
     """
     return (
         not torch.compiler.is_compiling()  # first: it warns of caches, and library() is one
         and native.library() is not None
-        and all(
-            tensor.dtype is torch.float32 and tensor.is_cpu and tensor.is_contiguous()
-            for tensor in tensors
-        )
+        and all(tensor.is_cpu and tensor.is_contiguous() for tensor in tensors)
     )
+
+
+def take(*tensors: Any) -> bool:
+    """Whether the loops are there for tensors: float32 that they `reach`."""
+    return reach(*tensors) and all(tensor.dtype is torch.float32 for tensor in tensors)
 
 
 def take_channels(images: Sequence[Any], vectors: Sequence[Any] = ()) -> bool:

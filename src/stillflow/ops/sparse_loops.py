@@ -13,19 +13,15 @@ from typing import Any
 
 from stillflow import native
 from stillflow.graph.lazy import torch
+from stillflow.ops import native_loops
 
 _MODES = {"sum": 0, "mean": 1, "sqrtn": 2}
 _MOST_ROWS = 1 << 24  # of more, whether there is room has to be asked first
 
 
 def _library(*tensors: Any) -> Any:
-    """The loops, if they are there and all tensors are contiguous in the memory of the host."""
-    if torch.compiler.is_compiling():  # there is no memory yet
-        return None
-    for tensor in tensors:
-        if not (tensor.is_cpu and tensor.is_contiguous()):
-            return None
-    return native.library()
+    """The loops, if they are there and reach all tensors."""
+    return native.library() if native_loops.reach(*tensors) else None
 
 
 def _are_integers(*tensors: Any) -> bool:

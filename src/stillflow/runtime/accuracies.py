@@ -11,7 +11,7 @@ from typing import Any
 
 from stillflow.graph import dtypes
 from stillflow.ops.math import hits
-from stillflow.runtime.steps import Step, count_uses, in_turn, one_step, stays
+from stillflow.runtime.steps import Step, count_uses, in_turn, is_call, one_step, stays
 
 
 def join_accuracies(
@@ -56,9 +56,8 @@ def _parts(mean: Step, makers: Mapping[str, Step]) -> list[Step]:
 def _maker(step: Step, argument: int, kind: str, makers: Mapping[str, Step]) -> Step | None:
     """The step that makes an argument for `step` alone, if it is of this kind."""
     maker = makers.get(str(step.arguments[argument]))
-    if maker is None or maker.op is None or maker.op.type != kind or maker.kind != "call":
-        return None
-    return maker if maker.guard == step.guard and not maker.keywords else None
+    found = maker if is_call(maker, kind) else None
+    return found if found is not None and found.guard == step.guard else None
 
 
 def _is_one_number(step: Step) -> bool:

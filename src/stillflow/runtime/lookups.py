@@ -8,7 +8,7 @@ dense tensor of ids sparse, and the four by which optimizers add up the gradient
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from stillflow.graph import dtypes
 from stillflow.ops import sparse_loops
-from stillflow.runtime.steps import Step, count_uses, in_turn, one_step, stays
+from stillflow.runtime.steps import Step, count_uses, in_turn, is_call, one_step, stays
 
 
 def join_lookups(
@@ -29,26 +29,14 @@ def join_lookups(
       constants: the plan's, by name.
       kept: names that the plan gives back.
     """
+    if not any(is_call(step, kind) for step in steps for kind in _ENDS):
+        return list(steps)
     plan = _Plan(steps, constants, kept)
     for step in steps:
-        if _is_call(step, "SparseFillEmptyRows"):
-            plan.replace(_prepared(plan, step))
-        elif _is_call(step, "GatherNd"):
-            plan.replace(_found(plan, step))
-        elif _is_call(step, "UnsortedSegmentSum"):
-            plan.replace(_added_up(plan, step))
+        for kind, join in _ENDS.items():
+            if is_call(step, kind):
+                plan.replace(join(plan, step))
     return plan.steps()
-
-
-def _is_call(step: Step | None, kind: str) -> bool:
-    return (
-        step is not None
-        and step.kind == "call"
-        and step.op is not None
-        and step.op.type == kind
-        and bool(step.outputs)  # what is bound to fail has none
-        and not step.keywords
-    )
 
 
 @dataclass
@@ -92,7 +80,7 @@ class _Plan:
         """The step that makes an argument for `step` alone, under the same condition."""
         name = str(step.arguments[argument])
         maker = self.makers.get(name)
-        if not _is_call(maker, kind) or self.uses[name] != 1:
+        if not is_call(maker, kind) or self.uses[name] != 1:
             return None
         return maker if maker is not None and maker.guard == step.guard else None
 
@@ -100,7 +88,7 @@ class _Plan:
         """The only step that takes an output of `step`, under the same condition."""
         name = step.outputs[output]
         takers = self._takers.get(name, ())
-        if self.uses[name] != 1 or not takers or not _is_call(takers[0], kind):
+        if self.uses[name] != 1 or not takers or not is_call(takers[0], kind):
             return None
         return takers[0] if takers[0].guard == step.guard else None
 
@@ -126,7 +114,7 @@ def _found(plan: _Plan, gather: Step) -> _Joined | None:
     """`x[x != ignored]` and where that stands, for integers."""
     dense, indices = gather.arguments
     where = plan.makers.get(str(indices))
-    if not _is_call(where, "Where") or where is None or where.guard != gather.guard:
+    if not is_call(where, "Where") or where is None or where.guard != gather.guard:
         return None
     unlike = plan.maker(where, 0, "NotEqual")
     if unlike is None or unlike.arguments[0] != dense or not stays(dense, plan.makers):
@@ -180,7 +168,7 @@ def _not_negative(plan: _Plan, gathered: Sequence[Step | None]) -> list[Step] | 
         return None
     name, *axis = first.arguments[1:]
     flat = plan.makers.get(str(name))
-    if axis != [0] or plan.uses[str(name)] != 2 or not _is_call(flat, "Reshape") or flat is None:
+    if axis != [0] or plan.uses[str(name)] != 2 or not is_call(flat, "Reshape") or flat is None:
         return None
     where = plan.maker(flat, 0, "Where")
     compared = None if where is None else plan.maker(where, 0, "GreaterEqual")
@@ -215,7 +203,7 @@ def _added_up(plan: _Plan, total: Step) -> _Joined | None:
     unique = plan.makers.get(str(places))
     size = plan.maker(total, 2, "StridedSlice")
     shape = None if size is None else plan.maker(size, 0, "Shape")
-    if unique is None or size is None or shape is None or not _is_call(unique, "Unique"):
+    if unique is None or size is None or shape is None or not is_call(unique, "Unique"):
         return None
     different, numbered = unique.outputs
     rows = unique.arguments[0]
@@ -238,3 +226,11 @@ def _added_up(plan: _Plan, total: Step) -> _Joined | None:
         return sparse_loops.add_up(rows, values) or plain(rows, values)
 
     return _Joined(one_step(parts, outputs, add_up, [rows, values]), parts, total)
+
+
+# The operations by which what can be joined is found.
+_ENDS: dict[str, Callable[[_Plan, Step], _Joined | None]] = {
+    "SparseFillEmptyRows": _prepared,
+    "GatherNd": _found,
+    "UnsortedSegmentSum": _added_up,
+}

@@ -64,6 +64,21 @@ def one_step(
     return result
 
 
+def is_call(step: Step | None, kind: str) -> bool:
+    """Whether a step is there, and runs an operation of this type on arguments by position.
+
+    What is bound to fail has no output, and is to fail where it stands.
+    """
+    return (
+        step is not None
+        and step.kind == "call"
+        and step.op is not None
+        and step.op.type == kind
+        and bool(step.outputs)
+        and not step.keywords
+    )
+
+
 def in_turn(
     parts: Sequence[Step], arguments: Sequence[Any], outputs: Sequence[str],
     constants: Mapping[str, Any],

@@ -21,7 +21,7 @@ from stillflow.ops.summary.histograms import TaggedHistograms, counts_fast, hist
 from stillflow.ops.summary.kernels import in_numpy, string
 from stillflow.protos import Summary
 from stillflow.runtime.failures import as_op_error
-from stillflow.runtime.steps import Step, count_uses, one_step, stays
+from stillflow.runtime.steps import Step, count_uses, is_call, one_step, stays
 
 _OF_ONE_TAG = frozenset(("ScalarSummary", "HistogramSummary"))
 
@@ -36,7 +36,7 @@ def join_summaries(
       constants: the plan's, by name; some of them are tags.
       kept: names that the plan gives back.
     """
-    merges = [step for step in steps if _is_call(step, "MergeSummary")]
+    merges = [step for step in steps if is_call(step, "MergeSummary")]
     if not merges:
         return list(steps)
     uses = count_uses(steps, kept)
@@ -52,12 +52,6 @@ def join_summaries(
             if each.histogram is not None:
                 histograms[id(each.histogram)] = each.tags[0]
     return _join_histograms(list(left.values()), histograms)
-
-
-def _is_call(step: Step, kind: str) -> bool:
-    # What is bound to fail has no output, and is to fail where it stands.
-    is_call = step.kind == "call" and step.op is not None and bool(step.outputs)
-    return is_call and step.op is not None and step.op.type == kind
 
 
 # ---- merges
@@ -92,9 +86,9 @@ def _input(
         return _Input(argument)
     tags, tensor = [bytes(tag[()])], step.op._inputs[1]
     if uses[str(argument)] == 1 and step.guard == merge.guard:
-        if _is_call(step, "HistogramSummary") and counts_fast(tensor.dtype.as_numpy_dtype):
+        if is_call(step, "HistogramSummary") and counts_fast(tensor.dtype.as_numpy_dtype):
             return _Input(argument, tags, histogram=step)
-        if _is_call(step, "ScalarSummary") and tensor._dims == () and stays(shown, makers):
+        if is_call(step, "ScalarSummary") and tensor._dims == () and stays(shown, makers):
             return _Input(shown, tags, _scalar_of(tags[0]), scalar=step)
     return _Input(argument, tags, _content)
 

@@ -69,9 +69,10 @@ def with_few_threads(
         return function
     if not heavy and sum(cost for cost, _ in costs) <= _LITTLE:
         return _limited(function, lambda count: 1)
-    if max((cost for cost in shared if cost < inf), default=inf) <= _SMALL:
-        return _limited(function, _left_by_others)
-    return function
+    largest = max((cost for cost in shared if cost < inf), default=inf)
+    # How sums of many numbers are rounded depends on the number of threads.
+    keeps_all = os.environ.get("TF_DETERMINISTIC_OPS") in ("1", "true")
+    return function if largest > _SMALL or keeps_all else _limited(function, _left_by_others)
 
 
 def _cost(op: Operation, facts: Facts) -> tuple[float, bool]:
@@ -115,8 +116,6 @@ def _processors(most: int) -> Processors:
 
 
 def _left_by_others(count: int) -> int:
-    if os.environ.get("TF_DETERMINISTIC_OPS") in ("1", "true"):
-        return count  # how sums of many numbers are rounded depends on it
     return min(count, _processors(count).count())
 
 

@@ -103,9 +103,9 @@ def _update_in_loop(
 ) -> bool:
     """Whether there is a loop for a rule, which then has run."""
     loop = _LOOPS.get(update)
-    if loop is None or not native_loops.take(gradient, *states):
-        return False
-    if not (indices.is_cpu and indices.is_contiguous()):
+    if loop is None or not (
+        native_loops.take(gradient, *states) and native_loops.reach(indices)
+    ):
         return False
     width = prod(gradient.shape[1:])
     if any(state.shape != states[0].shape for state in states) or width != prod(
