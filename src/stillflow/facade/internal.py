@@ -18,6 +18,7 @@ from stillflow.facade import (
     internal_learn,
     internal_ops,
     internal_ragged,
+    internal_tpu,
     internal_training,
 )  # fmt: skip
 
@@ -100,6 +101,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     **internal_features.OBJECTS,
     **internal_ops.OBJECTS,
     **internal_ragged.OBJECTS,
+    **internal_tpu.OBJECTS,
     **internal_training.OBJECTS,
     "tensorflow.lite.python.convert": {
         "*": "stillflow.lite.settings stillflow.lite.toco",
@@ -118,7 +120,9 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.python.client.timeline": {"*": "stillflow.runtime.timeline"},
     "tensorflow.python.distribute.distribute_lib": {
-        "*": "stillflow.distribute.strategy stillflow.distribute.context",
+        "*": "stillflow.distribute.strategy stillflow.distribute.input_context "
+        "stillflow.distribute.replica_context stillflow.distribute.context "
+        "stillflow.distribute.reduce_op",
     },
     "tensorflow.python.distribute.distribution_strategy_context": {
         "*": "stillflow.distribute.context",

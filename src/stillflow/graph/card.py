@@ -54,6 +54,7 @@ class Card:
         with one output whose kernels take long and release Python's lock. A function of the
         operation says which of them do; the others run early as well, but in the plan's thread.
       differentiable: False where gradients stop silently, as TF's `NotDifferentiable` ops do.
+      elsewhere: whether TF has kernels for devices only that there never are here (TPUs).
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Card:
         deprecation: tuple[int, str] | None = None,
         calls: bool = False,
         beside: bool | Callable[[Any], bool] = False,
+        elsewhere: bool = False,
     ) -> None:
         self.name = text.strip().partition("(")[0].strip()
         self.text = text
@@ -78,6 +80,7 @@ class Card:
         self.deprecation = deprecation
         self.calls = calls
         self.beside = beside
+        self.elsewhere = elsewhere
         self._effect = effect
         self.shape_part: Callable[..., Any] | None = None
         self.check_part: Callable[..., Any] | None = None

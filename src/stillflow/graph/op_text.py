@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stillflow.graph import dims as dims_lib
@@ -26,6 +26,12 @@ def op_text(signature: Signature) -> str:
     parts += [f"attr={_attribute(attr)}" for attr in signature.attrs.values()]
     parts += [f"{text}=true" for flag, text in _FLAGS.items() if flag in signature.flags]
     return f"Op<{'; '.join(parts)}>"
+
+
+def attributes_text(signature: Signature, attrs: Mapping[str, Any]) -> str:
+    """The attributes of an operation, as in `[N=2, T=DT_FLOAT]`."""
+    known = (attr for attr in signature.attrs.values() if attr.name in attrs)
+    return f"[{', '.join(f'{attr.name}={_value(attrs[attr.name], attr.kind)}' for attr in known)}]"
 
 
 def _argument(arg: Arg) -> str:

@@ -6,7 +6,7 @@ from functools import cache
 
 from stillflow.graph.operation import Operation
 
-_BOTH, _CPU = frozenset(("GPU", "CPU")), frozenset(("CPU",))
+_BOTH, _CPU, _NONE = frozenset(("GPU", "CPU")), frozenset(("CPU",)), frozenset[str]()
 # Values that live in Python's own memory.
 _OF_HOST = frozenset(("string", "variant"))
 # Handles of variables stand for tensors; all other resources (queues, tables, ...) are of the host.
@@ -61,6 +61,8 @@ def kinds_of(op: Operation) -> frozenset[str]:
     """The types of devices that have a kernel for an operation."""
     if op.type in _ON_HOST:
         return _CPU
+    if op.card.elsewhere:
+        return _NONE
     names = tuple(tensor.dtype.base_dtype.name for tensor in (*op._inputs, *op._outputs))
     return _kinds(op.type, names)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from stillflow import errors
 from stillflow.graph.dtypes import cpp_name
+from stillflow.graph.op_text import attributes_text
 from stillflow.graph.operation import Operation
 
 
@@ -58,8 +59,20 @@ def no_kernel(op: Operation) -> BaseException:
     if op.type in ("Exit", "RefExit", "NextIteration", "RefNextIteration"):
         message = f"{op.type} is not in a while context: no Enter leads to it"
         return errors.InvalidArgumentError(op.node_def, op, message)
+    if op.card.elsewhere:
+        return kernels_elsewhere(op)
     message = f"Stillflow has no kernel for op {op.type} yet"
     return errors.UnimplementedError(op.node_def, op, message)
+
+
+def kernels_elsewhere(op: Operation) -> errors.OpError:
+    """The error for an operation that only devices run that there are none of."""
+    message = (
+        f"No OpKernel was registered to support Op '{op.type}' used by {{{{node {op.name}}}}}with "
+        f"these attrs: {attributes_text(op.card.signature, op.attrs)}\n"
+        "Registered kernels:\n  <no registered kernels>\n"
+    )
+    return errors.InvalidArgumentError(op.node_def, op, message)
 
 
 def fed_for_a_reference(op: Operation, index: int, fed: Sequence[str]) -> BaseException:

@@ -60,9 +60,9 @@ class Placement:
             self._place(needed_ops(tensors, targets, fed))
 
     def _place(self, ops: Sequence[Operation]) -> None:
-        # Where there is one device, only what asks for another one can go wrong.
+        # Where there is one device, only what asks for another one, or needs it, can go wrong.
         several = self._log or len(self.devices()) > 1
-        wanting = ops if several else [op for op in ops if op._device]
+        wanting = ops if several else [op for op in ops if op._device or op.card.elsewhere]
         if not wanting:
             return
         placer = self._get_placer()

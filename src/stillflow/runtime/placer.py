@@ -17,6 +17,7 @@ from stillflow.graph.device import DeviceSpecV2, canonical_name
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.device_kinds import kinds_of
+from stillflow.runtime.failures import kernels_elsewhere
 
 _Name = tuple[Graph, str]
 # Devices of XLA stand beside those they compute on.
@@ -162,6 +163,8 @@ class Placer:
 
     def _enter(self, op: Operation) -> None:
         """Adds an operation to its group, and joins groups that it brings together."""
+        if op.card.elsewhere and self._has_job(op._device):
+            raise kernels_elsewhere(op)
         group = self._group((op.graph, op.name))
         group.count += 1
         group.kinds &= kinds_of(op)
@@ -228,6 +231,10 @@ class Placer:
             f"{{{{colocation_node {other.name}}}}}: Cannot merge devices with incompatible "
             f"{part}s: '{old.to_string()}' and '{new.to_string()}'\n\t [[{{{{node {op.name}}}}}]]",
         )
+
+    def _has_job(self, device: str) -> bool:
+        job = DeviceSpecV2.from_string(device).job
+        return job is None or any(spec.job == job for spec in self._specs)
 
     def _nowhere(self, op: Operation, group: _Group) -> errors.OpError:
         wanted = op._device or group.spec.to_string()

@@ -6,61 +6,47 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow import nest
-from stillflow.graph.api import control_dependencies, device
+from stillflow.graph.api import control_dependencies
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
-from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.operation import Operation
 from stillflow.ops.clusters import xla_cluster_output_op
 from stillflow.ops.control import group, identity, no_op
-from stillflow.ops.control_flow.contexts import XLAControlFlowContext, in_context
-from stillflow.protos import AttrValue
 from stillflow.variables.variable_scope import get_variable_scope
+from stillflow.xla.clusters import ClusterContext, Leaving, is_flat
 
-_ATTRIBUTE = "_xla_compile_id"
+_NO_TENSORS = (
+    "XLA computation function return values must all either be Operations or convertible to "
+    'Tensors. Got error: "{}"'
+)
+_LEAVING = Leaving(
+    no_tensors=_NO_TENSORS,
+    no_tensors_inside=_NO_TENSORS,
+    order=(
+        "XLA computation function must return zero or more Tensor values followed by zero or more "
+        "Operations."
+    ),
+    operation=(
+        "xla.compile does not support Operation as return value in non-flat output structure. You "
+        "can set returned Operations as control dependencies of returned Tensors so Operations "
+        "are triggered when Tensors are evaluated."
+    ),
+)
 
 
-class _Cluster(XLAControlFlowContext):
-    """Marks the operations added inside, and lets no control edge from outside reach them."""
+class _Cluster(ClusterContext):
+    """What is compiled together."""
 
-    def __init__(self, name: str, pivot: Operation) -> None:
-        super().__init__()
-        self._name = name
-        self._pivot = pivot
+    attribute = "_xla_compile_id"
+    where = ("in XLA", "XLA computations")
 
-    def AddOp(self, op: Operation) -> None:
-        if any(tensor.dtype._is_ref_dtype for tensor in op.inputs):
-            raise NotImplementedError(
-                "Non-resource Variables are not supported inside XLA computations (operator name: "
-                f"{op.name})"
-            )
-        if _ATTRIBUTE in op.node_def.attr:
-            raise ValueError(
-                f"XLA compiled computations cannot be nested, (operator name: {op.name})"
-            )
-        op._set_attr(_ATTRIBUTE, AttrValue(s=self._name.encode()))
+    def _nested(self, op: Operation) -> str:
+        return f"XLA compiled computations cannot be nested, (operator name: {op.name})"
+
+    def _mark(self, op: Operation) -> None:
+        super()._mark(op)
         op.graph.prevent_fetching(op)
-        self._keep_inside(op)
-        if self._outer_context is not None:
-            self._outer_context.AddInnerOp(op)
-
-    def AddInnerOp(self, op: Operation) -> None:
-        self.AddOp(op)
-
-    def _keep_inside(self, op: Operation) -> None:
-        inner = [control for control in op.control_inputs if in_context(control, self)]
-        outer = [control for control in op.control_inputs if not in_context(control, self)]
-        if outer:
-            op._remove_all_control_inputs()
-            op._add_control_inputs(inner)
-        if not op.inputs and not inner:
-            op._add_control_inputs([self._pivot])
-        if outer:
-            with control_dependencies(None):
-                self.Enter()
-                outer = [identity(one.outputs[0]).op for one in outer if one.outputs]
-                self.Exit()
-            op._add_control_inputs(outer)
 
 
 @export("xla.experimental.compile", "contrib.compiler.xla.compile")
@@ -91,10 +77,13 @@ def compile(computation: Callable[..., Any], inputs: Any = None) -> Any:
     try:
         entered = [identity(value, name=f"input_{index}") for index, value in enumerate(given)]
         outputs = _with_resources(computation, nest.pack_sequence_as(inputs, entered))
-        flat = _is_flat(outputs)
-        tensors, operations = _of_flat(outputs) if flat else (_of_structure(outputs), [])
+        flat = is_flat(outputs)
+        tensors, operations = (
+            _LEAVING.flat(outputs) if flat else (_LEAVING.structure(outputs), [])
+        )
         cluster.ExitResult(tensors)
     finally:
+        cluster.report_unsupported_operations()
         cluster.Exit()
     if not tensors:
         return group(operations, name="output_0")
@@ -115,56 +104,3 @@ def _with_resources(computation: Callable[..., Any], inputs: Any) -> Any:
         return computation(*inputs)
     finally:
         scope.set_use_resource(before)
-
-
-def _is_flat(outputs: Any) -> bool:
-    if isinstance(outputs, dict):
-        return False
-    parts = outputs if isinstance(outputs, Sequence) else ()
-    return not any(isinstance(part, (Sequence, dict)) for part in parts)
-
-
-def _of_flat(outputs: Any) -> tuple[list[Tensor], list[Operation]]:
-    outputs = () if outputs is None else outputs
-    outputs = list(outputs) if isinstance(outputs, Sequence) else [outputs]
-    converted = [_output(value) for value in [*outputs, no_op()]]
-    tensors = [value for value in converted if not isinstance(value, Operation)]
-    operations = [value for value in converted if isinstance(value, Operation)]
-    kinds = [isinstance(value, Operation) for value in converted]
-    if kinds != sorted(kinds):
-        raise ValueError(
-            "XLA computation function must return zero or more Tensor values followed by zero or "
-            "more Operations."
-        )
-    return [_copied(tensor) for tensor in tensors], operations
-
-
-def _of_structure(outputs: Any) -> list[Tensor]:
-    tensors = []
-    for value in nest.flatten(outputs):
-        if isinstance(value, Operation):
-            raise ValueError(
-                "xla.compile does not support Operation as return value in non-flat output "
-                "structure. You can set returned Operations as control dependencies of returned "
-                "Tensors so Operations are triggered when Tensors are evaluated. Operation found: "
-                f'"{value.name}"'
-            )
-        tensors.append(_copied(_output(value)))
-    return tensors
-
-
-def _output(value: Any) -> Any:
-    if isinstance(value, Operation):
-        return value
-    try:
-        return convert_to_tensor(value)
-    except Exception as error:
-        raise ValueError(
-            "XLA computation function return values must all either be Operations or convertible "
-            f'to Tensors. Got error: "{error}"'
-        ) from error
-
-
-def _copied(tensor: Tensor) -> Tensor:
-    with device(tensor.device or ""):
-        return identity(tensor)

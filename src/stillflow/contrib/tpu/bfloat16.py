@@ -1,0 +1,31 @@
+"""tf.tpu.bfloat16_scope: variables of bfloat16 that are kept as float32."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from stillflow.graph import dtypes
+from stillflow.graph.export import export
+from stillflow.ops.math.cast import cast
+from stillflow.variables.variable_scope import VariableScope, variable_scope
+
+
+def _kept_as_float32(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    if kwargs["dtype"] != dtypes.bfloat16:
+        return getter(*args, **kwargs)
+    return cast(getter(*args, **{**kwargs, "dtype": dtypes.float32}), dtypes.bfloat16)
+
+
+def custom_getter() -> Callable[..., Any]:
+    """The getter for `variable_scope` that `bfloat16_scope` uses."""
+    return _kept_as_float32
+
+
+@export("tpu.bfloat16_scope", "contrib.tpu.bfloat16_scope")
+@contextlib.contextmanager
+def bfloat16_scope() -> Iterator[VariableScope]:
+    """A variable scope where `get_variable` of bfloat16 reads a float32 variable, rounded."""
+    with variable_scope("", custom_getter=_kept_as_float32) as scope:
+        yield scope

@@ -1,0 +1,1 @@
+"""Operations of TPUs: graphs with them are built, only such a device runs them."""
