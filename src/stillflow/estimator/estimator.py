@@ -197,10 +197,13 @@ class Estimator:
         return self._create_and_assert_global_step(graph)
 
     def _create_and_assert_global_step(self, graph: Graph) -> Any:
-        step = create_global_step(graph)
+        step = self._create_global_step(graph)
         assert step is get_global_step()
         assert step.dtype.is_integer
         return step
+
+    def _create_global_step(self, graph: Graph) -> Any:
+        return create_global_step(graph)
 
     def _warm_start(self) -> None:
         logging.info("Warm-starting with WarmStartSettings: %s", (self._warm_start_settings,))

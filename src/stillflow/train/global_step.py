@@ -60,6 +60,11 @@ def create_global_step(graph: Graph | None = None) -> Any:
     Raises:
       ValueError: if the graph has one.
     """
+    return new_global_step(graph, aggregation=VariableAggregation.ONLY_FIRST_REPLICA)
+
+
+def new_global_step(graph: Graph | None, **options: Any) -> Any:
+    """Makes the global step as `create_global_step` does, with more `options` of the variable."""
     graph = graph or get_default_graph()
     if get_global_step(graph) is not None:
         raise ValueError('"global_step" already exists.')
@@ -70,8 +75,8 @@ def create_global_step(graph: Graph | None = None) -> Any:
             dtype=dtypes.int64,
             initializer=Zeros(),
             trainable=False,
-            aggregation=VariableAggregation.ONLY_FIRST_REPLICA,
             collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP],
+            **options,
         )
 
 

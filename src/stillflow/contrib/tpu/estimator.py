@@ -14,8 +14,10 @@ from stillflow.estimator.mode_keys import ModeKeys
 from stillflow.estimator.spec import EstimatorSpec
 from stillflow.graph.api import device
 from stillflow.graph.export import export
+from stillflow.graph.graph import Graph
 from stillflow.platform import tf_logging as logging
 from stillflow.protos import Summary
+from stillflow.train.global_step import new_global_step
 from stillflow.train.step_counter import StepCounterHook
 from stillflow.util.function_utils import fn_args
 
@@ -103,6 +105,10 @@ class TPUEstimator(Estimator):
 
     def _assert_members_are_not_overridden(self) -> None:
         """What this class overrides is meant to be."""
+
+    def _create_global_step(self, graph: Graph) -> Any:
+        """The global step as TPUs want it: a resource."""
+        return new_global_step(graph, use_resource=True)
 
     def _params_for(self, mode: Any) -> Any:
         """The parameters with the batch size of a mode, if there is one."""
