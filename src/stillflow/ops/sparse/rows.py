@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -94,5 +95,43 @@ def take_rows(values: Any, order: Any) -> Any:
 
 def joined(first: Any, second: Any) -> tuple[Any, Any, Any]:
     """All different rows of two index matrices, in order, and where the rows of each are."""
-    rows, places = torch.unique(torch.cat([first, second]), dim=0, return_inverse=True)
+    if torch.equal(first, second):  # as where two tensors were made of one
+        numbers = _numbers(first)
+        if numbers is not None and _ascend(numbers):
+            places = torch.arange(len(first), device=first.device)
+            return first, places, places
+    both = torch.cat([first, second])
+    numbers = _numbers(both)
+    if numbers is None:
+        rows, places = torch.unique(both, dim=0, return_inverse=True)
+    else:
+        places = _merged(numbers[: len(first)], numbers[len(first) :])
+        rows = both.new_empty(int(places.max()) + 1, both.shape[1])
+        rows[places] = both
     return rows, places[: len(first)], places[len(first) :]
+
+
+def _numbers(rows: Any) -> Any:
+    """Integers in the order of rows, equal where rows are; None if there are not enough of them."""
+    if not rows.numel():
+        return None
+    low, high = rows.amin(0), rows.amax(0)
+    sizes = [b - a + 1 for a, b in zip(low.tolist(), high.tolist())]
+    return row_numbers(rows - low, sizes) if prod(sizes) < 1 << 62 else None
+
+
+def _ascend(numbers: Any) -> bool:
+    return bool((numbers[1:] > numbers[:-1]).all())
+
+
+def _merged(first: Any, second: Any) -> Any:
+    """Where each of two vectors of integers stands among all different ones, in order."""
+    if not (len(first) and _ascend(first) and _ascend(second)):
+        return torch.unique(torch.cat([first, second]), return_inverse=True)[1]
+    before = torch.searchsorted(first, second)
+    new = (before == len(first)) | (first[before.clamp(max=len(first) - 1)] != second)
+    behind = torch.bincount(before[new], minlength=len(first) + 1)[: len(first)]
+    return torch.cat([
+        torch.arange(len(first), device=first.device) + behind.cumsum(0),
+        before + new.cumsum(0) - new.long(),
+    ])  # fmt: skip
