@@ -19,6 +19,7 @@ MODULES = {
 
 _CUDNN = "stillflow.contrib.cudnn_rnn"
 _LEARN = "stillflow.contrib.learn"
+_QUANTIZE = "stillflow.contrib.quantize"
 
 OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.contrib.cudnn_rnn.python.layers.cudnn_rnn": {
@@ -102,6 +103,29 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.contrib.metrics.python.ops.metric_ops": {
         "_next_array_size": "stillflow.contrib.metrics.concatenation:next_array_size",
+    },
+    "tensorflow.contrib.quantize.python.common": {
+        "BatchNormGroups": f"{_QUANTIZE}.unfused_folding:batch_norm_groups",
+        "CreateOrGetQuantizationStep": f"{_QUANTIZE}.edges:quantization_step",
+        "DropStringPrefix": f"{_QUANTIZE}.edges:without_prefix",
+        "GetEndpointActivationOp": f"{_QUANTIZE}.unfused_folding:endpoint_activation",
+        "RerouteTensor": f"{_QUANTIZE}.edges:reroute_tensor",
+        "SKIPPED_PREFIXES": f"{_QUANTIZE}.edges:SKIPPED_PREFIXES",
+    },
+    "tensorflow.contrib.quantize.python.fold_batch_norms": {
+        "FoldBatchNorms": f"{_QUANTIZE}.rewriting:fold_batch_norms",
+    },
+    "tensorflow.contrib.quantize.python.graph_matcher": {"*": f"{_QUANTIZE}.patterns"},
+    "tensorflow.contrib.quantize.python.input_to_ops": {
+        "InputToOps": f"{_QUANTIZE}.edges:Consumers",
+    },
+    "tensorflow.contrib.quantize.python.quant_ops": {
+        "FixedQuantize": f"{_QUANTIZE}.ranges:fixed_quantize",
+        "LastValueQuantize": f"{_QUANTIZE}.ranges:last_value_quantize",
+        "MovingAvgQuantize": f"{_QUANTIZE}.ranges:moving_avg_quantize",
+    },
+    "tensorflow.contrib.quantize.python.quantize": {
+        "Quantize": f"{_QUANTIZE}.rewriting:quantize",
     },
     "tensorflow.contrib.rnn.python.ops.core_rnn_cell": {
         "_BIAS_VARIABLE_NAME": "stillflow.nn.rnn_cell.base:BIAS",
