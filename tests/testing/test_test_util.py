@@ -52,6 +52,32 @@ def test_decorators_run_a_test_in_the_modes_that_they_name():
     assert (ran - 1, failed, skipped - 1) == (6, 2, 1)  # less `test_session`
 
 
+def test_what_stands_for_a_session_in_eager_execution():
+    class Case(test_util.TensorFlowTestCase):
+        @test_util.run_in_graph_and_eager_modes
+        def test_sessions(self):
+            eager = tf.executing_eagerly()
+            with self.session(graph=tf.Graph()) as session:
+                self.assertEqual(tf.executing_eagerly(), eager)
+                if eager:
+                    with self.assertRaisesRegex(AttributeError, "while eager execution"):
+                        session.run(tf.constant(3))
+            with self.test_session() as session:
+                self.assertEqual(session is None, eager)
+            with self.cached_session() as session:
+                three = tf.constant(3)
+                self.assertEqual(session.run([three, three]), [3, 3])
+                self.assertEqual(session.run(three, feed_dict={}), 3)
+                if eager:
+                    with self.assertRaisesRegex(RuntimeError, "feed_dict is not supported"):
+                        session.run(three, feed_dict={three: 4})
+                    with self.assertRaisesRegex(RuntimeError, "Optional args"):
+                        session.run(three, None)
+
+    ran, failed, skipped = run(Case)
+    assert (ran - 1, failed, skipped - 1) == (1, 0, 0)  # less `test_session`
+
+
 def test_class_decorators():
     seen = []
 

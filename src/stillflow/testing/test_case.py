@@ -24,6 +24,7 @@ from stillflow.platform.googletest import get_temp_dir
 from stillflow.protos import ConfigProto
 from stillflow.runtime.session import Session
 from stillflow.testing.comparisons import Comparisons
+from stillflow.testing.eager_sessions import EagerSession, NoSession
 from stillflow.testing.eager_values import value_now
 from stillflow.testing.environment import gpu_device_name
 
@@ -124,7 +125,10 @@ class TestCase(Comparisons, absltest.TestCase):
     def session(
         self, graph: Any = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
     ) -> Iterator[Any]:
-        """A new session, entered as the default one."""
+        """A new session, entered as the default one; nothing to use in eager execution."""
+        if executing_eagerly():
+            yield NoSession()
+            return
         with (
             Session(graph=graph, config=_config(config, force_gpu)) as session,
             self._entered(session, use_gpu, force_gpu),
@@ -135,7 +139,13 @@ class TestCase(Comparisons, absltest.TestCase):
     def cached_session(
         self, graph: Any = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
     ) -> Iterator[Any]:
-        """The test's one session, entered as the default one; it keeps its variables."""
+        """The test's one session, entered as the default one; it keeps its variables.
+
+        In eager execution it gives the values that tensors have.
+        """
+        if executing_eagerly():
+            yield EagerSession(self.evaluate)
+            return
         session = self._get_cached_session(graph, config, force_gpu, check=True)
         with self._entered(session, use_gpu, force_gpu):
             yield session
@@ -144,10 +154,12 @@ class TestCase(Comparisons, absltest.TestCase):
     def test_session(
         self, graph: Any = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
     ) -> Iterator[Any]:
-        """The cached session, or a new one if a graph is given."""
+        """The cached session, or a new one if a graph is given; None in eager execution."""
         if self.id().endswith(".test_session"):
             self.skipTest("Not a test.")
-        if graph is None:
+        if executing_eagerly():
+            yield None
+        elif graph is None:
             session = self._get_cached_session(graph, config, force_gpu, check=False)
             with self._entered(session, use_gpu, force_gpu):
                 yield session
