@@ -170,7 +170,7 @@ class ImmediateGraph(EagerContext):
         outputs = self.run(call, inputs, name)
         if len(outputs) == 1 and card.gives_one:
             return outputs[0]
-        return result_structure(card, call.attrs, outputs, None)
+        return result_structure(card, call.attrs, outputs, [] if card.signature.outputs else None)
 
     def run(self, call: Call, tensors: Sequence[Any], name: str | None = None) -> list[EagerTensor]:
         """Runs a call on tensors; gives its outputs, and shows them to the tapes.

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from stillflow.eager.backprop import GradientTape
 from stillflow.graph.conversion import convert_to_tensor
-from stillflow.graph.dtypes import DType
+from stillflow.graph.dtypes import DType, as_dtype
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.operation import Tensor
@@ -25,6 +26,12 @@ _RETURNED_VARIABLE = (
 )
 
 
+class _KeptToken(bytes):
+    """The token of a function, which keeps it."""
+
+    function: Any
+
+
 class _EagerFunction:
     """A function of tensors with values, and what its gradient needs of the calls so far.
 
@@ -39,7 +46,31 @@ class _EagerFunction:
     ) -> None:
         self._function, self._types, self._is_gradient = function, types, is_gradient
         self._differentiated = False
+        self._token = b""
         self._calls: list[tuple[ImmediateGraph, GradientTape, list[Tensor], list[Tensor]]] = []
+
+    def apply(self, inputs: Sequence[Any], name: str | None = None) -> Any:
+        """The operation that calls the function: the list of its results."""
+        if executing_eagerly():
+            return self._apply_now(inputs, name)
+        token = functions.insert(self)
+        self._token = token.encode()
+        return eager_py_func_op(inputs, token=token, Tout=list(self._types), name=name)
+
+    def _apply_now(self, inputs: Sequence[Any], name: str | None) -> Sequence[Tensor]:
+        """Runs the operation now. Nothing but tapes keeps the function and what its gradient needs.
+
+        So the kernel is not kept, either: no second call could use it.
+        """
+        from stillflow.eager.calls import Call
+        from stillflow.eager.immediate import context
+
+        tensors = [convert_to_tensor(value) for value in inputs]
+        self._differentiated = True  # perhaps, later
+        self._token = token = _KeptToken(functions.add(self).encode())
+        token.function = self
+        attrs = {"token": token, "Tin": [t.dtype for t in tensors], "Tout": list(self._types)}
+        return context().run(Call(eager_py_func_op, attrs, self._types), tensors, name)
 
     def run(self, inputs: Sequence[Any], types: Sequence[DType]) -> tuple[list[Any], list[Any]]:
         """Calls it on run-time values of these types; gives the results and their types."""
@@ -82,6 +113,8 @@ class _EagerFunction:
     def _gradients(self, *grads: Any) -> list[Any]:
         from stillflow.eager.immediate import held_by
 
+        if not self._calls:
+            raise KeyError(bytes(self._token))
         graph, tape, inputs, outputs = self._calls.pop()
         with graph.as_default():
             given = [graph.tensor(held_by(grad), grad.dtype) for grad in grads]
@@ -115,7 +148,6 @@ def py_function(func: Callable[..., Any], inp: Any, Tout: Any, name: str | None 
     """
     check_callable(func)
     several = isinstance(Tout, (list, tuple))
-    types = list(Tout) if several else [Tout]
-    token = functions.insert(_EagerFunction(func, types))
-    result = eager_py_func_op(inp, token=token, Tout=types, name=name)
+    types = [as_dtype(kind) for kind in (Tout if several else [Tout])]
+    result = _EagerFunction(func, types).apply(inp, name)
     return result if several else result[0]

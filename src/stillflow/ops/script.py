@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from stillflow import errors
+from stillflow import errors, nest
 from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies
 from stillflow.graph.card import op
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.graph import get_default_graph
@@ -59,10 +61,15 @@ class Functions:
         self._holders: weakref.WeakValueDictionary[bytes, Any] = weakref.WeakValueDictionary()
         self._numbers = itertools.count()
 
-    def insert(self, holder: Any) -> str:
-        """Adds an object, and gives its token."""
+    def add(self, holder: Any) -> str:
+        """Gives an object's token, by which it is found as long as somebody keeps it."""
         token = f"pyfunc_{next(self._numbers)}"
         self._holders[token.encode()] = holder
+        return token
+
+    def insert(self, holder: Any) -> str:
+        """Adds an object that lives as long as the graph, and gives its token."""
+        token = self.add(holder)
         graph: Any = get_default_graph()
         while isinstance(graph, FuncGraph):
             graph = graph.outer_graph
@@ -235,10 +242,9 @@ for _card in (py_func_op, py_func_stateless_op, eager_py_func_op):
 
 @eager_py_func_op.gradient
 def eager_py_func_gradient(node: Node, *grads: Any) -> Any:
-    types = [tensor.dtype for tensor in node.inputs]
-    backward = functions.find(node.token).gradient(types)
-    with control_dependencies([tensor.op for tensor in node.outputs]):
-        return eager_py_func_op(grads, token=functions.insert(backward), Tout=types)
+    backward = functions.find(node.token).gradient([tensor.dtype for tensor in node.inputs])
+    with control_dependencies([t if t.holds_value else t.op for t in node.outputs]):
+        return backward.apply(grads)
 
 
 def check_callable(func: Any) -> None:
@@ -249,6 +255,13 @@ def check_callable(func: Any) -> None:
     """
     if not callable(func):
         raise ValueError(f"Expected func to be callable, got func of type {type(func)}")
+
+
+def _call_now(func: Callable[..., Any], inp: Any) -> Any:
+    """Calls a function on the values of tensors; gives its results as a tensor or some."""
+    results = nest.flatten(func(*[tensor.numpy() for tensor in inp]))
+    made = [result if result is None else convert_to_tensor(result) for result in results]
+    return made[0] if len(made) == 1 else made
 
 
 @export("py_func")
@@ -267,11 +280,13 @@ def py_func(
 
     Returns:
       A tensor of unknown shape, or a list of them if `Tout` is one; the operation if it is
-      stateful and has no results.
+      stateful and has no results. In eager execution whatever `func` gives, as tensors.
 
     Raises:
       ValueError: if `func` is not callable.
     """
+    if executing_eagerly():
+        return _call_now(func, inp)
     check_callable(func)
     several = isinstance(Tout, (list, tuple))
     token = functions.insert(_Function(func))
