@@ -1,7 +1,7 @@
 """Where each public name is defined. Written by tools/make_api.py; do not edit."""
 
 TABLE = {
-    "AUTO_REUSE": "variables.variable_scope:AUTO_REUSE",
+    "AUTO_REUSE": "variables.scope:AUTO_REUSE",
     "AggregationMethod": "ops.gradient_sums:AggregationMethod",
     "Assert": "ops.control_flow.asserts:Assert",
     "AttrValue": "protos:AttrValue",
@@ -82,7 +82,7 @@ TABLE = {
     "VarLenFeature": "ops.parsing.features:VarLenFeature",
     "Variable": "variables.base:Variable",
     "VariableAggregation": "variables.base:VariableAggregation",
-    "VariableScope": "variables.variable_scope:VariableScope",
+    "VariableScope": "variables.scope:VariableScope",
     "VariableSynchronization": "variables.base:VariableSynchronization",
     "WholeFileReader": "ops.readers.classes:WholeFileReader",
     "__compiler_version__": "version:COMPILER_VERSION",

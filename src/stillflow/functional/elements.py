@@ -8,6 +8,7 @@ from typing import Any
 
 from stillflow import nest
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import Dimension, TensorShape, dimension_value
 from stillflow.ops.arrays.shape import shape
@@ -32,7 +33,7 @@ class Structure:
 def variables_cached_once() -> Iterator[None]:
     """Variables made inside are read once, not in every iteration of a loop."""
     scope = get_variable_scope()
-    mine = scope.caching_device is None
+    mine = scope.caching_device is None and not executing_eagerly()
     if mine:
         scope.set_caching_device(lambda op: op.device)
     try:

@@ -217,7 +217,10 @@ class VariableStore:
             else:
                 value, value_dtype = _initial_value(initializer, shape, dtype, partition_info)
         variable = Variable(initial_value=value, name=name, dtype=value_dtype, **options)
-        if self.keeps_eager or not get_default_graph().runs_at_once:
+        eager = get_default_graph().runs_at_once
+        if eager and self.keeps_eager:
+            _collect(variable, options["collections"], options["trainable"])
+        if self.keeps_eager or not eager:
             self._vars[name] = variable
         if regularizer:
             _regularize(variable, name, regularizer)
@@ -276,6 +279,14 @@ def _initial_value(
         "shape should not be provided or an instance of `tf.keras.initializers.*' and `shape` "
         "should be fully defined."
     )
+
+
+def _collect(variable: Any, collections: Any, trainable: Any) -> None:
+    """Adds a variable to the collections to which variables of graphs add themselves."""
+    graph = get_default_graph()
+    graph.add_to_collections(collections or [GraphKeys.GLOBAL_VARIABLES], variable)
+    if trainable:
+        graph.add_to_collection(GraphKeys.TRAINABLE_VARIABLES, variable)
 
 
 def _regularize(variable: Any, name: str, regularizer: Any) -> None:

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import enum
 import functools
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from stillflow.graph import dtypes
-from stillflow.graph.api import get_collection, get_collection_ref, graph_from_inputs, name_scope
-from stillflow.graph.conversion import convert_to_tensor
-from stillflow.graph.export import export, export_value
+from stillflow.graph.api import get_collection_ref, graph_from_inputs
+from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.platform import tf_logging as logging
 from stillflow.variables.base import VariableAggregation, VariableSynchronization
+from stillflow.variables.scope import AUTO_REUSE as AUTO_REUSE
+from stillflow.variables.scope import VariableScope as VariableScope
+from stillflow.variables.scope import either
 from stillflow.variables.store import VariableStore
-
-
-class _ReuseMode(enum.Enum):
-    AUTO_REUSE = 1
-
-
-AUTO_REUSE = export_value("AUTO_REUSE", _ReuseMode.AUTO_REUSE)
 
 _STORE_KEY = ("__variable_store",)
 _SCOPES_KEY = ("__varscope",)
@@ -40,165 +34,6 @@ _SETTINGS = (
 @export("no_regularizer")
 def no_regularizer(_: Any) -> None:
     """A regularizer that adds nothing, to override a scope's."""
-
-
-@export("VariableScope")
-class VariableScope:
-    """The defaults with which `get_variable` makes variables, and their name prefix."""
-
-    def __init__(
-        self,
-        reuse: Any,
-        name: str = "",
-        initializer: Any = None,
-        regularizer: Any = None,
-        caching_device: Any = None,
-        partitioner: Any = None,
-        custom_getter: Any = None,
-        name_scope: str = "",
-        dtype: Any = dtypes.float32,
-        use_resource: bool | None = None,
-        constraint: Any = None,
-    ) -> None:
-        self._reuse, self._name, self._name_scope = reuse, name, name_scope
-        self._initializer, self._regularizer = initializer, regularizer
-        self._caching_device, self._partitioner = caching_device, partitioner
-        self._custom_getter, self._dtype = custom_getter, dtype
-        self._use_resource, self._constraint = use_resource, constraint
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def original_name_scope(self) -> str:
-        """The name scope in which the scope was first entered."""
-        return self._name_scope
-
-    @property
-    def reuse(self) -> Any:
-        return self._reuse
-
-    @property
-    def initializer(self) -> Any:
-        return self._initializer
-
-    @property
-    def dtype(self) -> Any:
-        return self._dtype
-
-    @property
-    def use_resource(self) -> bool | None:
-        return self._use_resource
-
-    @property
-    def regularizer(self) -> Any:
-        return self._regularizer
-
-    @property
-    def caching_device(self) -> Any:
-        return self._caching_device
-
-    @property
-    def partitioner(self) -> Any:
-        return self._partitioner
-
-    @property
-    def custom_getter(self) -> Any:
-        return self._custom_getter
-
-    @property
-    def constraint(self) -> Any:
-        return self._constraint
-
-    def reuse_variables(self) -> None:
-        """From now on `get_variable` gives existing variables only."""
-        self._reuse = True
-
-    def set_initializer(self, initializer: Any) -> None:
-        self._initializer = initializer
-
-    def set_dtype(self, dtype: Any) -> None:
-        self._dtype = dtype
-
-    def set_use_resource(self, use_resource: bool | None) -> None:
-        self._use_resource = use_resource
-
-    def set_regularizer(self, regularizer: Any) -> None:
-        self._regularizer = regularizer
-
-    def set_caching_device(self, caching_device: Any) -> None:
-        self._caching_device = caching_device
-
-    def set_partitioner(self, partitioner: Any) -> None:
-        self._partitioner = partitioner
-
-    def set_custom_getter(self, custom_getter: Any) -> None:
-        self._custom_getter = custom_getter
-
-    def get_collection(self, name: Any) -> list[Any]:
-        """The items of a collection whose names are in this scope."""
-        return get_collection(name, self._name + "/" if self._name else "")
-
-    def trainable_variables(self) -> list[Any]:
-        return self.get_collection(GraphKeys.TRAINABLE_VARIABLES)
-
-    def global_variables(self) -> list[Any]:
-        return self.get_collection(GraphKeys.GLOBAL_VARIABLES)
-
-    def local_variables(self) -> list[Any]:
-        return self.get_collection(GraphKeys.LOCAL_VARIABLES)
-
-    def get_variable(
-        self,
-        var_store: VariableStore,
-        name: str,
-        shape: Any = None,
-        dtype: Any = None,
-        initializer: Any = None,
-        regularizer: Any = None,
-        reuse: Any = None,
-        trainable: bool | None = None,
-        collections: Any = None,
-        caching_device: Any = None,
-        partitioner: Any = None,
-        validate_shape: bool = True,
-        use_resource: bool | None = None,
-        custom_getter: Any = None,
-        constraint: Any = None,
-        synchronization: Any = VariableSynchronization.AUTO,
-        aggregation: Any = VariableAggregation.NONE,
-    ) -> Any:
-        """Gives or makes a variable of this scope; what is not given is the scope's."""
-        with name_scope(None):
-            if dtype is not None and initializer is not None and not callable(initializer):
-                initial = convert_to_tensor(initializer).dtype.base_dtype
-                if initial != dtype:
-                    raise ValueError(
-                        f"Initializer type '{initial}' and explicit dtype '{dtype}' don't match."
-                    )
-            return var_store.get_variable(
-                f"{self._name}/{name}" if self._name else name,
-                shape=shape,
-                dtype=_or(dtype, self._dtype),
-                initializer=_or(initializer, self._initializer),
-                regularizer=_or(regularizer, self._regularizer),
-                reuse=_or(reuse, self._reuse),
-                trainable=trainable,
-                collections=collections,
-                caching_device=_or(caching_device, self._caching_device),
-                partitioner=_or(partitioner, self._partitioner),
-                validate_shape=validate_shape,
-                use_resource=_or(use_resource, self._use_resource),
-                custom_getter=_or(custom_getter, self._custom_getter),
-                constraint=_or(constraint, self._constraint),
-                synchronization=synchronization,
-                aggregation=aggregation,
-            )
-
-
-def _or(value: Any, default: Any) -> Any:
-    return default if value is None else value
 
 
 class _ScopeStore(threading.local):
@@ -410,7 +245,7 @@ class PureVariableScope:
             outer = self._old.name
             self._name = f"{outer}/{self._name_or_scope}" if outer else self._name_or_scope
             self._reuse = self._reuse or self._old.reuse  # scopes inside inherit it
-            original = _or(self._old_name_scope, self._name_or_scope)
+            original = either(self._old_name_scope, self._name_or_scope)
             scope = self._make(self._old, self._reuse, original)
             store.open(self._name)
         store.current_scope = scope

@@ -30,7 +30,8 @@ def recurrent_scope(scope: Any, default: str = "rnn", unique: bool = False) -> I
     with tf.variable_scope(*((scope, default) if unique else (scope or default,))) as opened:
         context = get_default_graph()._get_control_flow_context()
         in_loop = context is not None and context.GetWhileContext() is not None
-        if not in_loop and opened.caching_device is None:
+        cached = not in_loop and not tf.executing_eagerly()
+        if cached and opened.caching_device is None:
             opened.set_caching_device(lambda op: op.device)
         yield opened
 
