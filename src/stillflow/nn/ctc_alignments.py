@@ -248,10 +248,19 @@ def scan(
                 output = inplace_add_op(output, tf.reshape(row, [1]), tf.expand_dims(value, 0))
             outputs.append(output)
     given = [begin, count, *outputs, *first]
+    results = _loop(given, cond, body)
+    return nest.pack_sequence_as(initial, results[2 : len(first) + 2])
+
+
+def _loop(given: list[Any], cond: Any, body: Any) -> list[Any]:
+    """What `body` makes of values, called as long as `cond` says so of them."""
+    if tf.executing_eagerly():
+        while cond(*given):
+            given = body(*given)
+        return given
     on_host = [i for i, x in enumerate(given) if x.dtype.base_dtype in (tf.int32, tf.int64)]
     types = [x.dtype for x in given]
-    results = While(given, Defun(*types)(cond), Defun(*types)(body), hostmem=on_host)
-    return nest.pack_sequence_as(initial, results[2 : len(first) + 2])
+    return While(given, Defun(*types)(cond), Defun(*types)(body), hostmem=on_host)
 
 
 def _set_row(x: Any, row: Any, value: Any) -> Any:

@@ -177,7 +177,10 @@ def no_op(name: str | None = None) -> Any:
 @dispatchable
 def identity(input: Any, name: str | None = None) -> Tensor:
     """A tensor with the value of `input`."""
-    return identity_op(input, name=name)  # type: ignore[no-any-return]
+    result = identity_op(input, name=name)
+    if getattr(input, "is_distributed", False):
+        input.get()  # which TensorFlow reads twice
+    return result  # type: ignore[no-any-return]
 
 
 def ref_identity(data: Any, name: str | None = None) -> Any:
@@ -305,6 +308,8 @@ def tuple_(tensors: Any, name: str | None = None, control_inputs: Any = None) ->
       ValueError: if `tensors` holds nothing but None.
       TypeError: if `control_inputs` holds anything but operations and tensors.
     """
+    if executing_eagerly():
+        return tensors  # type: ignore[no-any-return]
     with name_scope(name, "tuple", tensors):
         tensors = [
             t if t is None or isinstance(t, Operation) or is_tensor(t) else convert_to_tensor(t)

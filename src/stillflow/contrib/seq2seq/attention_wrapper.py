@@ -58,14 +58,26 @@ class AttentionWrapperState(_State):
     """
 
     def clone(self, **kwargs: Any) -> AttentionWrapperState:
-        """The same state with other values, which must be of the same shapes."""
+        """The same state with other values, which must be of the same shapes.
 
-        def checked(old: Any, new: Any) -> Any:
-            both = isinstance(old, Tensor) and isinstance(new, Tensor)
-            return with_same_shape(old, new) if both else new
+        Raises:
+          ValueError: if one is not.
+        """
+        return nest.map_structure(_like, self, self._replace(**kwargs))  # type: ignore[no-any-return]
 
-        result: AttentionWrapperState = nest.map_structure(checked, self, self._replace(**kwargs))
-        return result
+
+def _like(old: Any, new: Any) -> Any:
+    """`new`, held against the shape of `old` if both are tensors."""
+    if not isinstance(old, Tensor) or not isinstance(new, Tensor):
+        return new
+    if not tf.executing_eagerly():
+        return with_same_shape(old, new)
+    if old.shape.as_list() != new.shape.as_list():
+        raise ValueError(
+            "The shape of the AttentionWrapperState is expected to be same as the one to clone. "
+            f"self.shape: {old.shape}, input.shape: {new.shape}"
+        )
+    return new
 
 
 def _attend(

@@ -142,10 +142,14 @@ class CriticalSection:
 
     def _is_own(self, handle: Tensor) -> bool:
         """Whether a handle is of this section."""
-        mine, other = self._handle.op, handle.op
+        if handle.holds_value:
+            return handle is self._handle
+        other = handle.op
+        if other.type != "MutexV2":  # an argument of a function, say
+            return False
+        mine = self._handle.op
         return (
-            other.type == "MutexV2"
-            and bool(other.attrs["shared_name"])
+            bool(other.attrs["shared_name"])
             and other.attrs["shared_name"] == mine.attrs["shared_name"]
             and (other.device == mine.device or _class(other) == _class(mine))
         )
