@@ -36,7 +36,7 @@ class _Body:
           tf.errors.OpError: if an operation fails.
         """
         if self._compiled is None:
-            self._compiled = CompiledFunction(context().state, self._extended)
+            self._compiled = CompiledFunction(context().state, self._extended, True)
         held = [held_by(tensor) for tensor in inputs]
         if self._changes:
             for value in held:

@@ -151,8 +151,10 @@ class PlanNode(Node):
     def function(self, named: Any) -> Any:
         """What calls a function, given by a `NameAttrList` or name, on run-time values."""
         from stillflow.runtime.functions import compile_function
+        from stillflow.runtime.inline import is_pruned
 
-        return compile_function(self.facts.resources, self.op.graph, named)
+        pruned = is_pruned(self.op)
+        return compile_function(self.facts.resources, self.op.graph, named, pruned)
 
     def restart_functions(self, bodies: Any) -> None:
         """Has the random streams of functions, given by their bodies, begin anew."""

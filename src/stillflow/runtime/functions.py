@@ -43,10 +43,11 @@ class CompiledFunction:
       input_types, output_types: of its arguments and results.
     """
 
-    def __init__(self, resources: Resources, body: FuncGraph) -> None:
+    def __init__(self, resources: Resources, body: FuncGraph, pruned: bool = False) -> None:
         self.body = body
         self.input_types: list[DType] = [tensor.dtype for tensor in body.inputs]
         self.output_types: list[DType] = [tensor.dtype for tensor in body.outputs]
+        self._effects = body_effects(body, pruned)
         self._resources = resources
         self._plans: dict[Any, Callable[..., list[Any]]] = {}
         self._row_plans: dict[Any, RowPlan | None] = {}
@@ -109,7 +110,7 @@ class CompiledFunction:
             inputs = self.body.inputs
             feeds = dict(zip(inputs, shapes, strict=True))
             plan = None
-            if self.pure and not body_effects(self.body) and None not in shapes:
+            if self.pure and not self._effects and None not in shapes:
                 plan = row_plan(self._resources, feeds, inputs[count:], self.body.outputs)
             self._row_plans[shapes] = plan
 
@@ -132,7 +133,7 @@ class CompiledFunction:
                 feeds = dict(zip(body.inputs, dims, strict=True))
                 self._plans[key] = make_plan(
                     self._resources, [], [], feeds, raw=body.outputs, own=True,
-                    effects=body_effects(body),
+                    effects=self._effects,
                 )  # fmt: skip
             return self._plans[key]
 
@@ -142,13 +143,16 @@ def _dims(value: Any) -> Dims:
     return None if shape is None or not isinstance(shape, tuple) else tuple(shape)
 
 
-def compile_function(resources: Resources, graph: Graph, function: Any) -> CompiledFunction:
+def compile_function(
+    resources: Resources, graph: Graph, function: Any, pruned: bool = False
+) -> CompiledFunction:
     """Makes a callable of a function; the same one for the same function in the same session.
 
     Args:
       resources: the session's state.
       graph: the graph in whose library the function is looked up.
       function: a `NameAttrList`, the name of a function, or a body.
+      pruned: whether only those effects happen that its definition asks for.
 
     Raises:
       NotFoundError: if the library has no such function.
@@ -161,9 +165,9 @@ def compile_function(resources: Resources, graph: Graph, function: Any) -> Compi
         if found is None:
             raise errors.NotFoundError(None, None, f"Function {name} is not defined.")
         body = found.instantiate(graph, getattr(function, "attr", None))
-    key = f"{id(body)}"
+    key = f"{id(body)} pruned" if pruned else f"{id(body)}"
     made: CompiledFunction = resources.get(
-        "", "function", key, lambda: CompiledFunction(resources, body)
+        "", "function", key, lambda: CompiledFunction(resources, body, pruned)
     )
     return made
 

@@ -233,8 +233,8 @@ class Inliner:
                     "provided",
                 )
         scope.tensors.update(zip(body.inputs, inputs, strict=True))
-        pruned = _is_pruned(call.op)
-        effects = body.control_outputs if pruned else body_effects(body)
+        pruned = is_pruned(call.op)
+        effects = body_effects(body, pruned)
         self.copy_all(needed_ops(body.outputs, effects, body.inputs), scope)
         outputs = [scope.tensors[tensor] for tensor in body.outputs]
         made = [scope.ops[t.op] for t in body.outputs if t.op in scope.ops]
@@ -277,8 +277,15 @@ def resolve(op: Operation, name: str, attrs: Any) -> tuple[LibraryFunction, Func
     return function, function.instantiate(op.graph, values)
 
 
-def body_effects(body: FuncGraph) -> list[Operation]:
-    """The operations of a body that run whether or not a result needs them."""
+def body_effects(body: FuncGraph, pruned: bool = False) -> list[Operation]:
+    """The operations of a body that run whether or not a result needs them.
+
+    Args:
+      body: of a function.
+      pruned: whether these are only those that its definition asks for (`is_pruned`).
+    """
+    if pruned:
+        return list(body.control_outputs)
     inputs = {tensor.op for tensor in body.inputs}
     ops = [op for op in body._operations if op._is_stateful and op not in inputs]
     return [*ops, *(op for op in body.control_outputs if not op._is_stateful)]
@@ -350,7 +357,7 @@ def expansion_of(op: Operation, scope: Scope) -> Callable[..., Any] | None:
     return None if any(name in scope.names for name in called_names(op)) else lower
 
 
-def _is_pruned(op: Operation) -> bool:
+def is_pruned(op: Operation) -> bool:
     """Whether only that runs of a body which its results and its definition ask for.
 
     That is how the graph's optimizer leaves bodies behind; without it, all effects happen.

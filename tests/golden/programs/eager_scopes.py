@@ -1,0 +1,158 @@
+"""Eager execution: Python functions, variable scopes, critical sections, pruned functions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..registry import eagerly, program, raised
+
+
+def _shown(value):
+    """A value without what differs from one process to the next."""
+    if isinstance(value, (list, tuple)):
+        return [_shown(item) for item in value]
+    return value.numpy() if hasattr(value, "numpy") else value
+
+
+def _refuse(*values):
+    raise ValueError("no")
+
+
+@program
+def python_functions(tf):
+    def compute(tf):
+        x = tf.constant([1.0, 2.0])
+        facts = {
+            "array": _shown(tf.py_func(lambda a: a * 2, [x], tf.float64)),
+            "arrays": _shown(tf.py_func(lambda a: (a, 3), [x], [tf.float32, tf.int64])),
+            "nothing": tf.py_func(lambda a: None, [x], tf.float32),
+            "refused": raised(tf.py_func, _refuse, [x], tf.float32),
+            "list": raised(tf.py_func, lambda a: a, [[1.0]], tf.float32),
+            "tensor": _shown(tf.py_function(lambda a: a * 2, [[1.0, 2.0]], tf.float32)),
+            "tensors": _shown(tf.py_function(lambda a: (a, 3), [x], [tf.float32, tf.int64])),
+            "no results": tf.py_function(lambda a: None, [x], []),
+            "one in a list": _shown(tf.py_function(lambda a: a, [x], [tf.float32])),
+            "function refused": raised(tf.py_function, _refuse, [x], tf.float32),
+            "not callable": raised(tf.py_function, 3, [x], tf.float32),
+        }
+        with tf.GradientTape(persistent=True) as second:
+            second.watch(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = tf.py_function(lambda a: a * a * a, [x], tf.float32) * 2.0
+            first = tape.gradient(y, x)
+        facts["gradient"], facts["second"] = _shown(first), second.gradient(first, x)
+        facts["once"] = raised(second.gradient, y, x)["class"]
+        return facts
+
+    return eagerly(tf, compute)
+
+
+def _scope_of(tf, work, **settings):
+    with tf.variable_scope("scope", **settings) as scope:
+        return work(scope)
+
+
+@program
+def variable_scopes(tf):
+    def compute(tf):
+        ones = tf.ones_initializer()
+
+        def made(scope):
+            return tf.get_variable("x", [2], initializer=ones)
+
+        def shared(scope):
+            scope.reuse_variables()
+            first = tf.get_variable("y", [], initializer=ones)
+            return [first.name, scope.reuse, tf.get_variable("y", [], initializer=ones) is first]
+
+        def of_scope(scope):
+            return [scope.reuse is tf.AUTO_REUSE, scope.use_resource]
+
+        outer = tf.get_variable_scope()
+        store = tf.contrib.eager.EagerVariableStore()
+        facts = {
+            "reused": _shown(_scope_of(tf, made, reuse=True)),
+            "shared": _scope_of(tf, shared),
+            "settings": _scope_of(tf, of_scope, reuse=False),
+            "outer": outer.reuse is tf.AUTO_REUSE,
+            "resource": raised(outer.set_use_resource, False),
+            "caching": raised(outer.set_caching_device, "/cpu:0"),
+        }
+        with store.as_default():
+            kept = _scope_of(tf, made)
+            facts["kept"] = kept is _scope_of(tf, made, reuse=False)
+            facts["names"] = [v.name for v in store.variables()]
+            facts["collected"] = [v.name for v in tf.global_variables()]
+            facts["trainable"] = [v.name for v in tf.trainable_variables()]
+        return facts
+
+    return eagerly(tf, compute)
+
+
+@program
+def together(tf):
+    def compute(tf):
+        x, v = tf.constant([1, 2]), tf.contrib.eager.Variable(1.0)
+        section = tf.CriticalSection(name="section")
+        again = tf.CriticalSection(shared_name="shared")
+        data = tf.data.Dataset.range(3).map(lambda i: section.execute(lambda: i * 2))
+        attention = tf.contrib.seq2seq.AttentionWrapperState(
+            tf.zeros([2, 3]), tf.zeros([2, 1]), 0, tf.zeros([2, 4]), (), tf.zeros([2, 4])
+        )
+        return {
+            "tuple": _shown(tf.tuple([x, None, 3])),
+            "same": tf.tuple([x], control_inputs=[x])[0] is x,
+            "section": _shown(section.execute(lambda: [v.assign_add(1.0), x])),
+            "again": _shown(section.execute(lambda: again.execute(lambda: v * 2.0))),
+            "in a function": [_shown(item) for item in data],
+            "map of nothing": _shown(tf.map_fn(lambda a: a, tf.zeros([0], tf.int64))),
+            "no parts": tf.unstack(tf.zeros([0, 2])),
+            "clone": _shown(attention.clone(cell_state=tf.ones([2, 3])).cell_state),
+            "bad clone": raised(attention.clone, cell_state=tf.ones([2, 4])),
+        }
+
+    return eagerly(tf, compute)
+
+
+@program
+def aligned_losses(tf):
+    def compute(tf):
+        logits = tf.constant(np.sin(np.arange(24.0)).reshape(4, 2, 3), tf.float32)
+        labels, lengths = tf.constant([[1, 2], [2, 0]]), tf.constant([2, 1])
+        with tf.GradientTape() as tape:
+            tape.watch(logits)
+            loss = tf.compat.v2.nn.ctc_loss(
+                labels=labels, logits=logits, label_length=lengths, logit_length=[4, 3]
+            )
+        return {"loss": _shown(loss), "gradient": _shown(tape.gradient(loss, logits))}
+
+    return eagerly(tf, compute)
+
+
+@program
+def pruned_functions(tf):
+    """A function that only results keep alive leaves out what they do not need."""
+    def compute(tf):
+        calls = []
+
+        def note(name):
+            def call(value):
+                calls.append(name)
+                return value
+
+            return lambda value: tf.py_func(call, [value], tf.int32)
+
+        def two(value):
+            other = note("left out")(value)
+            other.set_shape([])
+            return note("needed")(value), other
+
+        wrapped = tf.compat.v1.wrap_function(lambda: two(tf.constant(3))[0], [])
+        traced = tf.contrib.eager.defun(lambda: two(tf.constant(3))[0])
+        return {
+            "wrapped": _shown(wrapped()), "then": list(calls),
+            "traced": _shown(traced()), "all": list(calls),
+        }  # fmt: skip
+
+    return eagerly(tf, compute)
