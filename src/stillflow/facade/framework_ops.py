@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
@@ -12,6 +13,9 @@ from stillflow.graph import graph as graphs
 from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import TensorShape
+from stillflow.ops.constants import shape_as_tensor
+from stillflow.variables.base import Variable
 
 
 class RegisterShape:
@@ -27,6 +31,52 @@ class RegisterShape:
 def call_cpp_shape_fn(op: Any, require_shape_fn: bool = True) -> dict[str, Any]:
     """Return the shapes of an operation's outputs; they are known as soon as it is made."""
     return {"shapes": [output.shape for output in op.outputs]}
+
+
+def unknown_shape(op: Any) -> list[TensorShape]:
+    """Return shapes of which nothing is known, one for each output."""
+    return [TensorShape(None) for _ in op.outputs]
+
+
+def scalar_shape(unused_op: Any) -> list[TensorShape]:
+    """Return the shape of one scalar."""
+    return [TensorShape([])]
+
+
+def shape_to_tensor(
+    s: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
+    """Return a shape as a constant."""
+    return shape_as_tensor(s, dtype, name)
+
+
+def variable_to_proto(v: Any, export_scope: str | None = None) -> Any:
+    """Return a variable as a `VariableDef`."""
+    return v.to_proto(export_scope=export_scope)
+
+
+def variable_from_proto(v: Any, import_scope: str | None = None) -> Any:
+    """Return the variable that a `VariableDef` describes."""
+    return Variable.from_proto(v, import_scope=import_scope)
+
+
+_uids = itertools.count()
+
+
+def uid() -> int:
+    """Return an integer that nothing else in this process was given."""
+    return next(_uids)
+
+
+def internal_convert_to_tensor(
+    value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False,
+    preferred_dtype: Any = None, ctx: Any = None, accepted_result_types: Any = (Tensor,),
+) -> Any:
+    """Return `value` as a tensor; with `as_ref`, a variable as its reference."""
+    return convert_to_tensor(
+        value, dtype, name, as_ref, preferred_dtype,
+        accepted_result_types=accepted_result_types, ctx=ctx,
+    )
 
 
 def _set_call_cpp_shape_fn(call_cpp_shape_fn: Any) -> None:

@@ -20,6 +20,7 @@ from stillflow.facade import (
     internal_ragged,
     internal_tpu,
     internal_training,
+    internal_trees,
 )  # fmt: skip
 
 # Internal packages whose modules have the names of a public namespace's.
@@ -103,6 +104,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     **internal_ragged.OBJECTS,
     **internal_tpu.OBJECTS,
     **internal_training.OBJECTS,
+    **internal_trees.OBJECTS,
     "tensorflow.lite.python.convert": {
         "*": "stillflow.lite.settings stillflow.lite.toco",
     },
@@ -116,6 +118,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.python.client.session": {
         "_DeviceAttributes": "stillflow.runtime.devices:DeviceAttributes",
+        "_FetchHandler": "stillflow.facade.fetch_handler:FetchHandler",
         "*": "stillflow.runtime.session stillflow.runtime.fetches",
     },
     "tensorflow.python.client.timeline": {"*": "stillflow.runtime.timeline"},
@@ -151,8 +154,12 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.python.framework.common_shapes": {
         "call_cpp_shape_fn": "stillflow.facade.framework_ops:call_cpp_shape_fn",
-        "scalar_shape": "stillflow.graph.tensor_shape:scalar",
-        "unknown_shape": "stillflow.graph.tensor_shape:unknown_shape",
+        "scalar_shape": "stillflow.facade.framework_ops:scalar_shape",
+        "unknown_shape": "stillflow.facade.framework_ops:unknown_shape",
+    },
+    "tensorflow.python.framework.constant_op": {
+        "_tensor_shape_tensor_conversion_function":
+            "stillflow.facade.framework_ops:shape_to_tensor",
     },
     "tensorflow.python.framework.composite_tensor": {"*": "stillflow.graph.composite_tensor"},
     "tensorflow.python.framework.config": {"*": "stillflow.runtime.settings"},
@@ -186,13 +193,14 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_set_call_cpp_shape_fn": "stillflow.facade.framework_ops:_set_call_cpp_shape_fn",
         "_get_graph_from_inputs": "stillflow.graph.api:graph_from_inputs",
         "get_gradient_function": "stillflow.graph.gradient_registry:gradient_function",
-        "internal_convert_to_tensor": "stillflow.graph.conversion:convert_to_tensor",
+        "_TensorLike": "stillflow.graph.tensor_like:TensorLike",
         "IndexedSlicesValue": "stillflow.graph.indexed_slices:IndexedSlicesValue",
         "*": "stillflow.facade.framework_ops stillflow.profiler.statistics stillflow.graph.graph"
         " stillflow.graph.eager_mode stillflow.graph.collection_protos"
         " stillflow.graph.api stillflow.graph.conversion stillflow.graph.tensor_like"
         " stillflow.graph.indexed_slices stillflow.graph.default_session",
     },
+    "tensorflow.python.framework.op_def_registry": {"*": "stillflow.facade.op_registry"},
     "tensorflow.python.framework.random_seed": {"*": "stillflow.graph.random_seed"},
     "tensorflow.python.framework.smart_cond": {
         "*": "stillflow.ops.control_flow.cond stillflow.ops.control_flow.case",

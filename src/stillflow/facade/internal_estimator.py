@@ -6,6 +6,10 @@ _TF, _OURS = "tensorflow.python.estimator.canned", "stillflow.estimator.canned"
 _CLASSIFIERS = f"{_OURS}.classification_heads"
 
 OBJECTS: dict[str, dict[str, str]] = {
+    "tensorflow.python.estimator.estimator": {
+        "_verify_model_fn_args": "stillflow.estimator.checks:check_model_fn",
+    },
+    "tensorflow.python.estimator.model_fn": {"*": "stillflow.estimator.spec"},
     f"{_TF}.head": {
         "LossSpec": f"{_OURS}.head:LossSpec",
         "_Head": f"{_OURS}.head:Head",

@@ -55,7 +55,10 @@ OBJECTS: dict[str, dict[str, str]] = {
     f"{_KERAS}.testing_utils": {
         "*": "stillflow.testing.random_classes",
     },
-    f"{_KERAS}.utils.tf_utils": {"*": f"{_OURS}.utils.symbolic"},
+    f"{_KERAS}.utils.tf_utils": {
+        "get_reachable_from_inputs": "stillflow.layers.reachability:get_reachable_from_inputs",
+        "*": f"{_OURS}.utils.symbolic",
+    },
     f"{_KERAS}.utils.layer_utils": {"*": f"{_OURS}.utils.kernels"},
     f"{_KERAS}.utils.multi_gpu_utils": {
         "_get_available_devices": f"{_OURS}.utils.towers:device_names",

@@ -229,6 +229,11 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.summary.recording stillflow.summary.resource_writer"
              " stillflow.summary.writing",
     },
+    "tensorflow.python.ops.inplace_ops": {"*": "stillflow.ops.arrays.inplace_functions"},
+    "tensorflow.python.ops.op_selector": {
+        "*": "stillflow.facade.op_selector stillflow.contrib.graph_editor.select"
+             " stillflow.contrib.graph_editor.util",
+    },
     "tensorflow.python.ops.partitioned_variables": {"*": "stillflow.variables.partitioned"},
     "tensorflow.python.ops.random_grad": {
         "add_leading_unit_dimensions": "stillflow.ops.random.gamma:add_leading_unit_dimensions",
@@ -240,6 +245,8 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.python.ops.resource_variable_ops": {
         "_UnreadVariable": "stillflow.variables.resource_variable:UnreadVariable",
+        "_from_proto_fn": "stillflow.facade.framework_ops:variable_from_proto",
+        "_to_proto_fn": "stillflow.facade.framework_ops:variable_to_proto",
         "*": "stillflow.variables.resource_variable",
     },
     "tensorflow.python.ops.resources": {"*": "stillflow.variables.resources"},

@@ -23,7 +23,10 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.train.monitored_session stillflow.train.scaffold "
              "stillflow.train.session_creator",
     },
-    "tensorflow.python.training.session_manager": {"*": "stillflow.train.session_manager"},
+    "tensorflow.python.training.session_manager": {
+        "_ready": "stillflow.train.session_manager:_ready",
+        "*": "stillflow.train.session_manager",
+    },
     "tensorflow.python.training.session_run_hook": {"*": "stillflow.train.session_run_hook"},
     "tensorflow.python.training.supervisor": {"*": "stillflow.train.supervisor"},
     "tensorflow.python.training.checkpoint_utils": {
@@ -78,7 +81,10 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.training.tracking.data_structures": {
         "NoDependency": "stillflow.train.tracking.base:NoDependency",
     },
-    "tensorflow.python.training.tracking.tracking": {"*": "stillflow.train.tracking.base"},
+    "tensorflow.python.training.tracking.tracking": {
+        "TrackableAsset": "stillflow.lookup.table_initializers:TrackableAsset",
+        "*": "stillflow.train.tracking.base",
+    },
     "tensorflow.python.training.tracking.util": {"*": "stillflow.train.tracking.checkpoint"},
     "tensorflow.python.training.training_util": {
         "_get_global_step_read": "stillflow.train.global_step:get_global_step_read",

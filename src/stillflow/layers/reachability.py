@@ -21,13 +21,22 @@ def reachable_from(inputs: Any, targets: Any = None) -> set[int]:
     Raises:
       TypeError: if there is anything else in `inputs`.
     """
+    return set(_reachable(inputs, targets))
+
+
+def get_reachable_from_inputs(inputs: Any, targets: Any = None) -> set[Any]:
+    """The operations and tensors that depend on `inputs`, and these; see `reachable_from`."""
+    return set(_reachable(inputs, targets).values())
+
+
+def _reachable(inputs: Any, targets: Any) -> dict[int, Any]:
     queue = deque(nest.flatten(inputs, expand_composites=True))
-    reachable = {id(x) for x in queue}
+    reachable = {id(x): x for x in queue}
     remaining = {id(x) for x in nest.flatten(targets)} if targets else None
     while queue:
         for y in _dependents(queue.popleft()):
             if id(y) not in reachable:
-                reachable.add(id(y))
+                reachable[id(y)] = y
                 queue.append(y)
                 if remaining is not None:
                     remaining.discard(id(y))

@@ -303,17 +303,19 @@ def get_backward_walk_ops(
       stop_at_ts: Tensors that are not followed.
       control_inputs: Whether edges of control count too.
     """
-    return _behind(seed_ops, inclusive, within_ops, within_ops_fn, stop_at_ts, control_inputs)
+    return behind(seed_ops, inclusive, within_ops, within_ops_fn, stop_at_ts, control_inputs)
 
 
-def _behind(
+def behind(
     seeds: Any, inclusive: bool, within_ops: Any, within_ops_fn: Any, stop_at_ts: Any,
-    control_inputs: bool,
+    control_inputs: bool, is_crossed: Callable[[Operation], bool] | None = None,
 ) -> list[Operation]:  # fmt: skip
+    """As `get_backward_walk_ops`; only the inputs of operations that are crossed are followed."""
     stops = frozenset(util.make_list_of_t(stop_at_ts))
 
     def following(op: Operation) -> Iterable[Operation]:
-        yield from (tensor.op for tensor in op.inputs if tensor not in stops)
+        if is_crossed is None or is_crossed(op):
+            yield from (tensor.op for tensor in op.inputs if tensor not in stops)
         if control_inputs:
             yield from op.control_inputs
 
@@ -329,7 +331,7 @@ def _both_walks(
     forward = get_forward_walk_ops(
         forward_seeds, forward_inclusive, within_ops, within_ops_fn, control_outputs=control_outputs
     )
-    backward = _behind(
+    backward = behind(
         backward_seeds, backward_inclusive, within_ops, within_ops_fn, (), control_inputs
     )
     return forward, backward

@@ -1,0 +1,135 @@
+"""Functions of internal modules that programs call, by TensorFlow's names and arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stillflow as tf
+from stillflow.facade.lookup import lookup
+
+FRAMEWORK = "tensorflow.python.framework"
+OPS = "tensorflow.python.ops"
+X = np.arange(6, dtype=np.float32).reshape(3, 2)
+
+
+def internal(name: str) -> Any:
+    """An object by its full internal name."""
+    module, _, name = name.rpartition(".")
+    return lookup(module, name)
+
+
+@pytest.mark.parametrize("kind", ["alias_inplace", "inplace"])
+@pytest.mark.parametrize(
+    ("how", "rows", "values", "changed"),
+    [
+        ("update", None, np.ones((3, 2)), [[1, 1], [1, 1], [1, 1]]),
+        ("update", 1, [5.0, 6.0], [[0, 1], [5, 6], [4, 5]]),
+        ("add", [0, 2], [[1.0, 2.0], [3.0, 4.0]], [[1, 3], [2, 3], [7, 9]]),
+        ("sub", [1], [[1.0, 2.0]], [[0, 1], [1, 1], [4, 5]]),
+    ],
+)
+def test_rows_are_changed(kind: str, how: str, rows: Any, values: Any, changed: Any) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        function = internal(f"{OPS}.inplace_ops.{kind}_{how}")
+        np.testing.assert_array_equal(session.run(function(X, rows, values)), changed)
+        empty = internal(f"{OPS}.inplace_ops.empty_like")(X, init=True)
+        np.testing.assert_array_equal(session.run(empty), np.zeros((3, 2)))
+
+
+def test_only_operations_with_gradients_are_walked_back_through() -> None:
+    walk = internal(f"{OPS}.op_selector.get_backward_walk_ops")
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [2], name="x")
+        y = tf.add(tf.negative(tf.cast(tf.shape(x), tf.float32), name="n"), x, name="y")
+        assert {op.name for op in walk(y)} == {"y", "n", "Cast", "Shape", "x"}
+        cast = y.op.inputs[0].op.inputs[0]
+        assert {op.name for op in walk([cast])} == {"Cast", "Shape", "x"}
+        # A shape does not change with what it is the shape of.
+        assert {op.name for op in walk([cast], only_differentiable=True)} == {"Cast", "Shape"}
+
+
+def test_variables_go_through_messages() -> None:
+    with tf.Graph().as_default():
+        v = tf.Variable(1.0, name="v")
+        message = internal(f"{OPS}.resource_variable_ops._to_proto_fn")(v)
+        assert internal(f"{OPS}.resource_variable_ops._from_proto_fn")(message).name == "v:0"
+
+
+def test_definitions_of_operations_are_known_by_name() -> None:
+    registered = internal(f"{FRAMEWORK}.op_def_registry.get_registered_ops")()
+    assert [arg.name for arg in registered["MatMul"].input_arg] == ["a", "b"]
+    assert "NoSuchOp" not in registered
+    assert len(registered) > 500
+    register = internal(f"{FRAMEWORK}.op_def_registry.register_op_list")
+    ops = internal("tensorflow.core.framework.op_def_pb2.OpList")(op=[registered["MatMul"]])
+    register(ops)
+    ops.op[0].is_stateful = True
+    with pytest.raises(ValueError, match="not equal to op_def"):
+        register(ops)
+    ops.op[0].name = "NoSuchOp"
+    with pytest.raises(NotImplementedError, match="NoSuchOp"):
+        register(ops)
+    with pytest.raises(TypeError, match="OpList"):
+        register(registered["MatMul"])
+
+
+def test_shapes_become_tensors_and_unknown_ones_lists() -> None:
+    with tf.Graph().as_default():
+        shape = internal(f"{FRAMEWORK}.constant_op._tensor_shape_tensor_conversion_function")
+        tensor = shape(tf.TensorShape([2, 3]), name="s")
+        assert (tensor.op.name, tensor.dtype) == ("s", tf.int32)
+        unknown = internal(f"{FRAMEWORK}.common_shapes.unknown_shape")(tf.split([1, 2], 2)[0].op)
+        assert [found.ndims for found in unknown] == [None, None]
+        assert internal(f"{FRAMEWORK}.common_shapes.scalar_shape")(tensor.op) == [
+            tf.TensorShape([])
+        ]
+
+
+def test_fetches_are_planned_and_results_put_back() -> None:
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        x = tf.placeholder(tf.float32, [], name="x")
+        y = x + 1.0
+        handler = internal("tensorflow.python.client.session._FetchHandler")(
+            graph, {"y": y, "both": [x, y.op]}, {x: 3.0}
+        )
+        assert handler.fetches() == [y]
+        assert handler.targets() == [y.op]
+        assert handler.build_results(session, [4.0]) == {"y": 4.0, "both": [3.0, None]}
+
+
+def test_a_session_says_whether_it_is_ready() -> None:
+    ready = internal("tensorflow.python.training.session_manager._ready")
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.Variable(1.0, name="v")
+        left = tf.report_uninitialized_variables()
+        assert ready(left, session, "model") == (False, "Variables not initialized: v")
+        session.run(tf.global_variables_initializer())
+        assert ready(left, session, "model") == (True, None)
+
+
+def test_what_depends_on_a_tensor_is_found() -> None:
+    reachable = internal("tensorflow.python.keras.utils.tf_utils.get_reachable_from_inputs")
+    with tf.Graph().as_default():
+        x, other = tf.zeros([]), tf.zeros([])
+        y = x + other
+        found = reachable([x])
+        assert {x, y, y.op} <= found
+        assert other not in found
+
+
+def test_small_things_have_their_names() -> None:
+    uid = internal(f"{FRAMEWORK}.ops.uid")
+    assert uid() != uid()
+    assert issubclass(tf.IndexedSlices, internal(f"{FRAMEWORK}.ops._TensorLike"))
+    assert internal("tensorflow.python.estimator.model_fn.LOSS_METRIC_KEY") == "loss"
+    with pytest.raises(ValueError, match="must include features"):
+        internal("tensorflow.python.estimator.estimator._verify_model_fn_args")(lambda a: a, None)
+    with tf.Graph().as_default():
+        asset = internal("tensorflow.python.training.tracking.tracking.TrackableAsset")("/a")
+        assert asset.asset_path.op.name == "asset_path"
+        assert (
+            internal(f"{FRAMEWORK}.ops.internal_convert_to_tensor")(2, tf.int64).dtype == tf.int64
+        )
