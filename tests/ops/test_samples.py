@@ -21,7 +21,10 @@ STEP = 1e-5
 
 # Where TensorFlow's ops are not what one would expect, and Stillflow's are the same.
 SHAPE_OFF_BY_ONE = {
-    (f"Fractional{kind}Pool", output) for kind in ("Avg", "Max") for output in (1, 2)
+    *((f"Fractional{kind}Pool", output) for kind in ("Avg", "Max") for output in (1, 2)),
+    ("BoostedTreesAggregateStats", 0),  # buckets and dimensions in the wrong order
+    *((f"BoostedTrees{kind}CalculateBestFeatureSplit", output) for kind in ("", "Sparse")
+      for output in (4, 5)),
 }
 NEEDS_SIZES = {"ParallelConcat"}
 NOT_FOR_EVERY_TYPE = {

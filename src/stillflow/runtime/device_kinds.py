@@ -69,7 +69,7 @@ def kinds_of(op: Operation) -> frozenset[str]:
 
 @cache
 def _kinds(op_type: str, dtypes: tuple[str, ...]) -> frozenset[str]:
-    if not _OF_HOST.isdisjoint(dtypes):
+    if not _OF_HOST.isdisjoint(dtypes) or op_type.startswith("BoostedTrees"):
         return _CPU
     if "resource" in dtypes and not (op_type in _OF_VARIABLES or op_type.startswith(_PREFIXES)):
         return _CPU

@@ -1,0 +1,1 @@
+"""Operations of boosted trees: ensembles, their growth and predictions, statistics, quantiles."""

@@ -1,0 +1,78 @@
+"""What a leaf's weight is, and what it gains, from sums of gradients and Hessians."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+# Hessians below are taken for zero.
+_LEAST_HESSIAN = np.float32(1e-15)
+
+
+def weights_and_gains(gradients: Any, hessians: Any, l1: Any, l2: Any) -> tuple[Any, Any]:
+    """The best weights of leaves with one logit each, and how much better they make the loss.
+
+    Args:
+      gradients, hessians: sums, float32, of one shape.
+      l1, l2: regularization, float32.
+    """
+    if l1 > 0:
+        zero = np.abs(gradients) <= l1
+        gradients = np.where(gradients > l1, gradients - l1, gradients + l1)
+    else:
+        zero = np.zeros(np.shape(gradients), bool)
+    curvature = hessians + l2
+    zero |= curvature <= _LEAST_HESSIAN
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        weights = np.where(zero, np.float32(0), -gradients / curvature)
+        return weights, np.where(zero, np.float32(0), -gradients * weights)
+
+
+def vectors_and_gains(gradients: Any, hessians: Any, l1: Any, l2: Any) -> tuple[Any, Any]:
+    """The same of leaves with several logits.
+
+    Args:
+      gradients: [leaves, logits].
+      hessians: [leaves, logits], the diagonals, or [leaves, logits * logits].
+      l1, l2: regularization.
+
+    Returns:
+      Weights [leaves, logits], and gains [leaves].
+    """
+    width = gradients.shape[1]
+    if width == 1:
+        weights, gains = weights_and_gains(gradients[:, 0], hessians[:, 0], l1, l2)
+        return weights[:, None], gains
+    if hessians.shape[1] == width:
+        curvature = hessians + l2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            weights = -(np.float32(1) / curvature) * gradients
+        for row in np.flatnonzero((curvature == 0).any(1)):
+            weights[row] = _solved(np.diag(curvature[row]), gradients[row])
+    else:
+        full = hessians.reshape(-1, width, width) + l2 * np.eye(width, dtype=np.float32)
+        weights = np.stack([_solved(*each) for each in zip(full, gradients, strict=True)])
+    return weights, (-gradients * weights).sum(1)
+
+
+def _solved(matrix: Any, gradient: Any) -> Any:
+    """The weight that a Hessian and a gradient ask for; the shortest if there are several."""
+    try:
+        return -np.linalg.solve(matrix, gradient).astype(np.float32)
+    except np.linalg.LinAlgError:
+        return -np.linalg.lstsq(matrix, gradient, rcond=None)[0].astype(np.float32)
+
+
+def first_best(gains: Any, tolerance: float) -> int:
+    """Which of the gains is the largest; one counts as larger if it is so by the tolerance."""
+    best = int(gains.argmax())
+    top = gains[best]
+    before = gains[:best]
+    if np.isfinite(top) and not (top - before < tolerance).any() and not np.isnan(gains).any():
+        return best
+    best = -1
+    for index, gain in enumerate(gains.tolist()):
+        if (best < 0 and gain == gain) or (best >= 0 and gain - gains[best] >= tolerance):
+            best = index
+    return best

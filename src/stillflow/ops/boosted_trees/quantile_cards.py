@@ -1,0 +1,364 @@
+"""Operations on quantiles of features: summaries, streams of them, boundaries, buckets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph import dims as dims_lib
+from stillflow.graph.card import op
+from stillflow.graph.node import Node
+from stillflow.ops.boosted_trees.quantiles import Stream, Streams, summary_of
+from stillflow.ops.boosted_trees.resources import (
+    array,
+    handle_kernel,
+    internal,
+    is_filled_kernel,
+    number,
+    refused,
+    scalar_shape,
+    tensors,
+)
+from stillflow.ops.io.stored import to_stored
+from stillflow.ops.samples import Bad, Sample
+
+quantile_handle_op = op(
+    """
+    BoostedTreesQuantileStreamResourceHandleOp() -> resource: resource
+    container: string = ""
+    shared_name: string = ""
+    flags: stateful
+""",
+    differentiable=False,
+)
+is_quantile_resource_initialized_op = op(
+    """
+    IsBoostedTreesQuantileStreamResourceInitialized(quantile_stream_resource_handle: resource)
+        -> is_initialized: bool
+    flags: stateful
+""",
+    differentiable=False,
+)
+create_quantile_stream_resource_op = op(
+    """
+    BoostedTreesCreateQuantileStreamResource(quantile_stream_resource_handle: resource,
+        epsilon: float, num_streams: int64)
+    max_elements: int = 1099511627776
+    flags: stateful
+""",
+    differentiable=False,
+)
+make_quantile_summaries_op = op(
+    """
+    BoostedTreesMakeQuantileSummaries(float_values: num_features*float, example_weights: float,
+        epsilon: float) -> summaries: num_features*float
+    num_features: int >= 0
+""",
+    differentiable=False,
+)
+flush_quantile_summaries_op = op(
+    """
+    BoostedTreesFlushQuantileSummaries(quantile_stream_resource_handle: resource)
+        -> summaries: num_features*float
+    num_features: int >= 0
+    flags: stateful
+""",
+    differentiable=False,
+)
+quantile_add_summaries_op = op(
+    """
+    BoostedTreesQuantileStreamResourceAddSummaries(quantile_stream_resource_handle: resource,
+        summaries: num_features*float)
+    num_features: int >= 0
+    flags: stateful
+""",
+    differentiable=False,
+)
+quantile_resource_deserialize_op = op(
+    """
+    BoostedTreesQuantileStreamResourceDeserialize(quantile_stream_resource_handle: resource,
+        bucket_boundaries: num_streams*float)
+    num_streams: int >= 1
+    flags: stateful
+""",
+    differentiable=False,
+)
+quantile_flush_op = op(
+    """
+    BoostedTreesQuantileStreamResourceFlush(quantile_stream_resource_handle: resource,
+        num_buckets: int64)
+    generate_quantiles: bool = false
+    flags: stateful
+""",
+    differentiable=False,
+)
+get_bucket_boundaries_op = op(
+    """
+    BoostedTreesQuantileStreamResourceGetBucketBoundaries(
+        quantile_stream_resource_handle: resource) -> bucket_boundaries: num_features*float
+    num_features: int >= 0
+    flags: stateful
+""",
+    differentiable=False,
+)
+bucketize_op = op(
+    """
+    BoostedTreesBucketize(float_values: num_features*float,
+        bucket_boundaries: num_features*float) -> buckets: num_features*int32
+    num_features: int >= 0
+""",
+    differentiable=False,
+)
+
+quantile_handle_op.shape(scalar_shape)
+quantile_handle_op.kernel(handle_kernel("quantile streams"))
+
+
+def _check_handle(node: Node) -> None:
+    if not node.planning:
+        dims_lib.with_rank(node.dims(0), 0)
+
+
+@create_quantile_stream_resource_op.check
+@quantile_flush_op.check
+def check_scalars(node: Node) -> None:
+    _check_handle(node)
+    for index in range(1, len(node.inputs)):
+        dims_lib.with_rank(node.dims(index), 0)
+
+
+is_quantile_resource_initialized_op.check(_check_handle)
+is_quantile_resource_initialized_op.shape(scalar_shape)
+is_quantile_resource_initialized_op.kernel(is_filled_kernel)
+
+
+@create_quantile_stream_resource_op.kernel
+def create_quantile_stream_resource_kernel(node: Node) -> Any:
+    most = node.max_elements
+
+    def create(slot: Any, epsilon: Any, count: Any) -> None:
+        error, streams = float(number(epsilon, "epsilon")), int(number(count, "num_streams"))
+        if streams < 0:
+            raise refused("Num_streams input cannot be a negative integer")
+        Stream(error, most)  # refuses what there cannot be, even without features
+        slot.fill(lambda: Streams(error, most, streams))
+
+    return create
+
+
+# ---- MakeQuantileSummaries
+
+
+@make_quantile_summaries_op.check
+def make_quantile_summaries_check(node: Node) -> None:
+    count = node.num_features
+    for index in range(count + 1):
+        dims_lib.with_rank(node.dims(index), 1)
+    dims_lib.with_rank(node.dims(count + 1), 0)
+
+
+@make_quantile_summaries_op.shape
+@flush_quantile_summaries_op.shape
+def summaries_shape(node: Node) -> Any:
+    return [(None, 4)] * node.num_features
+
+
+@make_quantile_summaries_op.kernel
+def make_quantile_summaries_kernel(node: Node) -> Any:
+    count = node.num_features
+
+    def make(*given: Any) -> Any:
+        *values, weights, epsilon = given
+        if not count:
+            raise internal("Got empty feature list")
+        features = [array(each, "float_values", 1) for each in values]
+        weights = to_stored(weights).ravel()
+        examples = len(features[0])
+        if len(weights) not in (1, examples):
+            raise refused("Weights should be a single value or same size as features.")
+        if any(len(feature) != examples for feature in features):
+            raise refused("float_values must have one size")
+        error = float(number(epsilon, "epsilon"))
+        weights = np.resize(weights, examples)
+        return tensors([_summarized(each, weights, error) for each in features], np.float32)
+
+    return make
+
+
+def _summarized(values: Any, weights: Any, error: float) -> Any:
+    stream = Stream(error, len(values) + 1)
+    stream.push_values(values, weights)
+    return stream.finish().rows()
+
+
+@make_quantile_summaries_op.samples
+def make_quantile_summaries_samples() -> Iterator[Any]:
+    values = [np.float32([3, 1, 2, 1]), np.float32([0.5, 0.5, 0.5, 0.5])]
+    yield Sample(values, np.float32([1, 2, 1, 0]), np.float32(0.1))
+    yield Sample(values, np.float32([1]), np.float32(0.1))
+    yield Bad(values, np.float32([1, 2]), np.float32(0.1), match="single value")
+
+
+# ---- streams
+
+
+@flush_quantile_summaries_op.kernel
+def flush_quantile_summaries_kernel(node: Node) -> Any:
+    count = node.num_features
+
+    def flush(slot: Any) -> Any:
+        with slot.lock:
+            _check_count(slot.state, count)
+            found = [stream.finish().rows() for stream in slot.state.streams]
+            slot.state.begin()
+        return tensors(found, np.float32)
+
+    return flush
+
+
+def _check_count(streams: Streams, count: int) -> None:
+    if streams.count != count:
+        raise internal(f"Expected num_streams == num_features_, got {streams.count} vs {count}")
+
+
+@quantile_add_summaries_op.check
+def quantile_add_summaries_check(node: Node) -> None:
+    _check_handle(node)
+    for index in range(1, node.num_features + 1):
+        dims_lib.with_rank(node.dims(index), 2)
+
+
+@quantile_add_summaries_op.kernel
+def quantile_add_summaries_kernel(node: Node) -> Any:
+    def add(slot: Any, *summaries: Any) -> None:
+        with slot.lock:
+            streams = slot.state.streams
+            if len(streams) != len(summaries):
+                raise internal(
+                    "Expected num_streams == summaries_list.size(), got "
+                    f"{len(streams)} vs {len(summaries)}"
+                )
+            rows = [array(each, "summaries", 2) for each in summaries]
+            for each in rows:
+                if each.shape[1] != 4:
+                    raise internal(f"Expected tensor_shape.dim_size(1) == 4, got {each.shape[1]}")
+            for stream, each in zip(streams, rows, strict=True):
+                if not stream.is_final:
+                    stream.push(summary_of(each))
+
+    return add
+
+
+@quantile_resource_deserialize_op.check
+def quantile_resource_deserialize_check(node: Node) -> None:
+    if not node.planning:  # TF asks for a scalar, and so takes only what it knows nothing of
+        dims_lib.with_rank(node.dims(0), 0)
+        dims_lib.with_rank(node.dims(1), 0)
+
+
+@quantile_resource_deserialize_op.kernel
+def quantile_resource_deserialize_kernel(node: Node) -> Any:
+    def read(slot: Any, *boundaries: Any) -> None:
+        with slot.lock:
+            streams = slot.state
+            _check_count(streams, len(boundaries))
+            streams.boundaries = [_boundaries(*each) for each in enumerate(boundaries)]
+
+    return read
+
+
+def _boundaries(index: int, value: Any) -> Any:
+    found = to_stored(value)
+    if found.ndim != 1:
+        raise refused(
+            "bucket boundaries for each stream must be a vector, received shape "
+            f"{list(found.shape)} for stream {index}"
+        )
+    return np.array(found, np.float32)
+
+
+@quantile_flush_op.kernel
+def quantile_flush_kernel(node: Node) -> Any:
+    as_quantiles = node.generate_quantiles
+
+    def flush(slot: Any, count: Any) -> None:
+        wanted = int(number(count, "num_buckets"))
+        if wanted < 1:
+            raise refused(f"num_buckets must be positive, got {wanted}")
+        with slot.lock:
+            streams = slot.state
+            found = [stream.finish() for stream in streams.streams]
+            if as_quantiles:
+                streams.boundaries = [each.quantiles(wanted - 1) for each in found]
+            else:
+                streams.boundaries = [_distinct(each.boundaries(wanted)) for each in found]
+            streams.begin()
+
+    return flush
+
+
+def _distinct(values: Any) -> Any:
+    return values[np.concatenate([[True], values[1:] != values[:-1]])] if len(values) else values
+
+
+@get_bucket_boundaries_op.check
+def get_bucket_boundaries_check(node: Node) -> None:
+    _check_handle(node)
+
+
+@get_bucket_boundaries_op.shape
+def get_bucket_boundaries_shape(node: Node) -> Any:
+    return [(None,)] * node.num_features
+
+
+@get_bucket_boundaries_op.kernel
+def get_bucket_boundaries_kernel(node: Node) -> Any:
+    count = node.num_features
+
+    def boundaries(slot: Any) -> Any:
+        with slot.lock:
+            _check_count(slot.state, count)
+            return tensors(slot.state.boundaries, np.float32)
+
+    return boundaries
+
+
+# ---- Bucketize
+
+
+@bucketize_op.check
+def bucketize_check(node: Node) -> None:
+    for index in range(2 * node.num_features):
+        dims_lib.with_rank(node.dims(index), 1)
+
+
+@bucketize_op.shape
+def bucketize_shape(node: Node) -> Any:
+    return [(dims_lib.dim(node.dims(index), 0),) for index in range(node.num_features)]
+
+
+@bucketize_op.kernel
+def bucketize_kernel(node: Node) -> Any:
+    count = node.num_features
+
+    def bucketize(*given: Any) -> Any:
+        arrays = [to_stored(each) for each in given]
+        return _buckets(arrays[:count], arrays[count:])
+
+    return bucketize
+
+
+def _buckets(values: Sequence[Any], boundaries: Sequence[Any]) -> Any:
+    found = [
+        np.minimum(np.searchsorted(limits, each), max(0, len(limits) - 1))
+        for each, limits in zip(values, boundaries, strict=True)
+    ]
+    return tensors(found, np.int32)
+
+
+@bucketize_op.samples
+def bucketize_samples() -> Iterator[Any]:
+    values = [np.float32([0.5, 3, 7]), np.float32([1, 2, 3])]
+    yield Sample(values, [np.float32([1, 3, 5]), np.zeros(0, np.float32)])

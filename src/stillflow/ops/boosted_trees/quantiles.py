@@ -1,0 +1,267 @@
+"""Quantiles of a stream of weighted values, found with little memory and a known error.
+
+A summary has values with the least and the largest rank each may have. Summaries are merged without
+loss, and compressed to a size with a loss that is bounded; levels of summaries of ever more values
+keep that small, after Greenwald and Khanna, and XGBoost's weighted sketch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stillflow.ops.boosted_trees.resources import refused
+
+_EXACT = float(np.finfo(np.float64).eps)
+
+
+class Summary(NamedTuple):
+    """Values in order, float32, and what is known of the weight before each of them.
+
+    Attributes:
+      value: the values, each once.
+      weight: of each.
+      low, high: the least and the largest rank of what follows on the values.
+    """
+
+    value: Any
+    weight: Any
+    low: Any
+    high: Any
+
+    @property
+    def before(self) -> Any:
+        """The largest rank of what stands before each value."""
+        return self.high - self.weight
+
+    @property
+    def after(self) -> Any:
+        """The least rank of what follows on each value."""
+        return self.low + self.weight
+
+    def __bool__(self) -> bool:
+        return len(self.value) > 0
+
+    @property
+    def size(self) -> int:
+        return len(self.value)
+
+    def rows(self) -> Any:
+        """The entries as a matrix, [size, 4]."""
+        return np.stack(self, 1)
+
+    def pick(self, places: Any) -> Summary:
+        """Some of the entries."""
+        return Summary(*(column[places] for column in self))
+
+    def merge(self, other: Summary) -> Summary:
+        """The summary of what both are of."""
+        if not other:
+            return self
+        if not self:
+            return other
+        mine, theirs = self._among(other), other._among(self)
+        shared = np.isin(other.value, self.value)
+        columns = [np.concatenate([a, b[~shared]]) for a, b in zip(mine, theirs, strict=True)]
+        order = np.argsort(columns[0], kind="stable")
+        return Summary(*columns).pick(order)
+
+    def _among(self, other: Summary) -> Summary:
+        """The own entries, with ranks among those of both."""
+        place = np.searchsorted(other.value, self.value)
+        behind = np.minimum(place, other.size - 1)
+        equal = (place < other.size) & (other.value[behind] == self.value)
+        zero = np.float32(0)
+        low = np.where(place > 0, other.after[np.maximum(place, 1) - 1], zero)
+        high = np.where(place < other.size, other.before[behind], other.high[-1])
+        return Summary(
+            self.value,
+            self.weight + np.where(equal, other.weight[behind], zero),
+            self.low + np.where(equal, other.low[behind], low),
+            self.high + np.where(equal, other.high[behind], high),
+        )
+
+    def compress(self, size: int, least_error: float = 0.0) -> Summary:
+        """A summary of about so many entries; the first and the last one stay.
+
+        Args:
+          size: how many.
+          least_error: what may be lost at least, relative to the weight of all.
+        """
+        size = max(size, 2)
+        count = self.size
+        if count <= size:
+            return self
+        loss = np.float64(self.high[-1]) * max(1.0 / size, least_error)
+        before, after = self.before, self.after
+        kept, budget, at, last = [0], 0, 0, 1
+        while at + 1 < count:
+            following = at + 1
+            while following < count and budget < count and (
+                before[following] - after[at] <= loss
+            ):  # fmt: skip
+                budget += size
+                following += 1
+            at = at + 1 if following - 1 == at else following - 1
+            kept.append(at)
+            last = at
+            budget -= count
+        if last + 1 != count:
+            kept.append(count - 1)
+        return self.pick(np.array(kept))
+
+    @property
+    def error(self) -> float:
+        """How wrong ranks may be, relative to the weight of all."""
+        if not self:
+            return 0.0
+        inside = (self.high - self.low - self.weight)[1:]
+        between = self.before[1:] - self.after[:-1]
+        gap = max(np.float32(0), *(part.max(initial=0) for part in (inside, between)))
+        return float(gap) / float(self.high[-1])
+
+    def boundaries(self, count: int) -> Any:
+        """At least so many values, that cut what there is into parts of about one weight."""
+        if not self:
+            return self.value
+        error = float(np.float32(self.error + 1.0 / count))
+        return self.compress(count, error).value
+
+    def quantiles(self, count: int) -> Any:
+        """The values of the ranks 0, 1 / count, ..., 1."""
+        if not self:
+            return self.value
+        count = max(count, 2)
+        found, at, two = [], 0, np.float32(2)
+        middles, after, before = self.low + self.high, self.after, self.before
+        for rank in range(count + 1):
+            wanted = two * (np.float32(rank) * self.high[-1] / np.float32(count))
+            following = at + 1
+            while following < self.size and wanted >= middles[following]:
+                following += 1
+            at = following - 1
+            first = following == self.size or wanted < after[at] + before[following]
+            found.append(at if first else following)
+        return self.value[found]
+
+
+EMPTY = Summary(*(np.zeros(0, np.float32) for _ in Summary._fields))
+
+
+def summary_of(rows: Any) -> Summary:
+    """The summary whose entries are the rows of a matrix."""
+    return Summary(*(np.ascontiguousarray(column, np.float32) for column in rows.T))
+
+
+def exact(values: Any, weights: Any) -> Summary:
+    """The summary of values, none of which is left out."""
+    order = np.argsort(values, kind="stable")
+    values, weights = values[order], weights[order]
+    starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
+    totals = [np.cumsum(part, dtype=np.float32)[-1] for part in np.split(weights, starts[1:])]
+    weight = np.array(totals, np.float32)
+    high = np.cumsum(weight, dtype=np.float32)
+    low = np.concatenate([np.zeros(1, np.float32), high[:-1]])
+    return Summary(values[starts], weight, low, high)
+
+
+def specification(error: float, most: int) -> tuple[int, int]:
+    """How many levels there are at most, and how many entries in each."""
+    if error <= _EXACT:
+        return 1, max(most, 2)
+    level, size = 1, 2
+    while (1 << level) * size < most:
+        size = math.ceil(level / error) + 1
+        level += 1
+    return level, max(size, 2)
+
+
+class Stream:
+    """A stream of values, and a summary of what has come.
+
+    Args:
+      error: what ranks may be wrong by, relative to the weight of all.
+      most: how many values come at most.
+
+    Raises:
+      InvalidArgumentError: if there is no such error.
+    """
+
+    def __init__(self, error: float, most: int) -> None:
+        if not 0 < error < 1:
+            raise refused("An epsilon value of zero is not allowed.")
+        self.error = error
+        _, self._size = specification(error, most)
+        self._buffer = min(self._size << 1, most)
+        self._levels: list[Summary] = []
+        self._final: Summary | None = None
+
+    @property
+    def is_final(self) -> bool:
+        return self._final is not None
+
+    def push_values(self, values: Any, weights: Any) -> None:
+        """Takes values; those without weight are left out."""
+        kept = weights > 0
+        values, weights = values[kept], weights[kept]
+        for begin in range(0, len(values), self._buffer):
+            part = slice(begin, begin + self._buffer)
+            self.push(exact(values[part], weights[part]))
+
+    def push(self, summary: Summary) -> None:
+        """Takes a summary of values."""
+        rising = summary.compress(self._size, self.error)
+        level = 0
+        while rising:
+            if len(self._levels) <= level:
+                self._levels.append(EMPTY)
+            was_empty = not self._levels[level]
+            rising = rising.merge(self._levels[level])
+            if was_empty or rising.size <= self._size + 1:
+                self._levels[level] = rising
+                return
+            self._levels[level] = EMPTY
+            rising = rising.compress(self._size, self.error)
+            level += 1
+
+    def finish(self) -> Summary:
+        """The summary of all that has come; nothing comes after that.
+
+        Raises:
+          InvalidArgumentError: if it was asked for before.
+        """
+        if self._final is not None:
+            raise refused("Finalize() may only be called once.")
+        self._final = merged(self._levels)
+        self._levels = []
+        return self._final
+
+
+def merged(levels: Sequence[Summary]) -> Summary:
+    """The summary of what all are of."""
+    result = EMPTY
+    for level in levels:
+        result = result.merge(level)
+    return result
+
+
+class Streams:
+    """Streams of several features, and the boundaries of buckets that were found.
+
+    Args:
+      error, most: as of `Stream`.
+      count: how many features.
+    """
+
+    def __init__(self, error: float, most: int, count: int) -> None:
+        self._settings = error, most
+        self.count = count
+        self.boundaries: list[Any] = [np.zeros(0, np.float32)] * count
+        self.begin()
+
+    def begin(self) -> None:
+        """Forgets all that has come; boundaries stay."""
+        self.streams = [Stream(*self._settings) for _ in range(self.count)]

@@ -1,0 +1,130 @@
+"""What the handles of boosted trees stand for, and how kernels read their arguments."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from stillflow import errors
+from stillflow.graph.lazy import torch
+from stillflow.graph.node import Node
+from stillflow.ops.io.stored import shape_text, to_stored
+
+State = TypeVar("State")
+
+
+class Slot(Generic[State]):
+    """The place behind a handle; what is in it is made by an operation of its own.
+
+    Args:
+      name: what errors call it.
+      lock: is held while an operation works on it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.lock = threading.RLock()
+        self._state: State | None = None
+
+    @property
+    def is_filled(self) -> bool:
+        return self._state is not None
+
+    def fill(self, make: Callable[[], State]) -> None:
+        """Puts something there, unless there is something already."""
+        with self.lock:
+            if self._state is None:
+                self._state = make()
+
+    @property
+    def state(self) -> State:
+        """What is there.
+
+        Raises:
+          NotFoundError: if there is nothing.
+        """
+        if self._state is None:
+            container = self.name.partition("/")[0]
+            raise errors.NotFoundError(
+                None,
+                None,
+                f"Container {container} does not exist. (Could not find resource: {self.name})",
+            )
+        return self._state
+
+
+def handle_kernel(kind: str) -> Callable[[Node], Any]:
+    """The kernel of an operation that gives a handle; `kind` tells those of one name apart."""
+
+    def kernel(node: Node) -> Any:
+        attrs = node.op.attrs
+        container = attrs["container"].decode() or "localhost"
+        name = f"{container}/{attrs['shared_name'].decode() or node.name}"
+        return node.handle(node.resource(lambda: Slot(name), kind=kind))
+
+    return kernel
+
+
+def scalar_shape(node: Node) -> Any:
+    return ()
+
+
+def is_filled_kernel(node: Node) -> Any:
+    return lambda slot: torch.tensor(slot.is_filled)
+
+
+# ---- arguments
+
+
+def array(value: Any, name: str, rank: int, described: str | None = None) -> Any:
+    """An argument as a NumPy array.
+
+    Args:
+      value: a tensor, or an array of strings.
+      name: of the argument.
+      rank: how many dimensions it must have.
+      described: the beginning of the message otherwise.
+
+    Raises:
+      InvalidArgumentError: if it has another rank.
+    """
+    result = to_stored(value)
+    if result.ndim != rank:
+        kind = ("scalar", "vector", "matrix")[rank] if rank < 3 else f"tensor of rank {rank}"
+        message = described or f"{name} must be a {kind}, got a tensor of shape "
+        raise refused(f"{message}{shape_text(result.shape)}")
+    return result
+
+
+def number(value: Any, name: str) -> Any:
+    """A scalar argument, as NumPy has it."""
+    return array(value, name, 0)[()]
+
+
+def string(value: Any, name: str) -> bytes:
+    """A scalar argument that is a string."""
+    return array(value, name, 0)[()]  # type: ignore[no-any-return]
+
+
+def tensor(values: Any, dtype: Any) -> Any:
+    """A result: a torch tensor that owns its memory."""
+    return torch.from_numpy(np.array(values, dtype))
+
+
+def tensors(values: Sequence[Any], dtype: Any) -> Any:
+    """The results of an operation whose only output is a list; a single one as it is."""
+    found = [tensor(each, dtype) for each in values]
+    return found[0] if len(found) == 1 else found
+
+
+def refused(message: str) -> errors.InvalidArgumentError:
+    """An error about arguments; the operation is filled in later."""
+    return errors.InvalidArgumentError(None, None, message)
+
+
+def internal(message: str) -> errors.InternalError:
+    """An error about what should not have come about; the operation is filled in later."""
+    return errors.InternalError(None, None, message)
