@@ -20,6 +20,21 @@ def test_arrays_of_uneven_lists(launcher):  # noqa: F811
     assert said.count("np.array takes lists of different lengths") == 1
 
 
+def test_arrays_are_copied_where_they_have_to_be(launcher):  # noqa: F811
+    out, _ = launcher.program("""
+        import numpy as np
+        kept = np.zeros(2)
+        print(np.array(kept, copy=False) is kept)
+        print(np.array([1, 2], copy=False), np.array(kept, dtype=np.float32, copy=False).dtype)
+        print(np.array(0.5, np.float32, copy=False).dtype)
+        try:
+            np.asarray([1, 2], copy=False)  # NumPy 1 did not have that
+        except ValueError as error:
+            print("refused")
+        """)
+    assert out.splitlines() == ["True", "[1 2] float32", "float32", "refused"]
+
+
 def test_functions_that_gave_lists_give_lists(launcher):  # noqa: F811
     out, _ = launcher.program("""
         import numpy as np

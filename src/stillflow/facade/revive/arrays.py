@@ -2,8 +2,9 @@
 
 ``np.load`` reads arrays of Python objects, as it did before NumPy 1.16.3; ``np.reshape`` takes the
 shape as ``newshape``, which NumPy 2.4 has dropped; ``np.array`` makes an array of lists from lists
-of different lengths, which NumPy 1.24 has stopped to do; ``np.meshgrid`` and its like return lists,
-to which programs append, where NumPy 2 returns tuples.
+of different lengths, which NumPy 1.24 has stopped to do, and with ``copy=False`` it copies where it
+has to, which NumPy 2 refuses; ``np.meshgrid`` and its like return lists, to which programs append,
+where NumPy 2 returns tuples.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from stillflow.facade.say import say
 
 _REFUSAL = "allow_pickle=False"
 _UNEVEN = "inhomogeneous"
+_NO_COPY = "Unable to avoid copy"
 _OF_TODAY = ("numpy", "stillflow", "torch")
 _LISTS = ("meshgrid", "broadcast_arrays", "atleast_1d", "atleast_2d", "atleast_3d")
 
@@ -62,16 +64,20 @@ def _returning_lists(plain: Any) -> Any:
 def _patch_array(numpy: Any) -> None:
     array = numpy.array
     for name in ("array", "asarray", "ndim", "shape", "size"):
-        setattr(numpy, name, _taking_uneven_lists(getattr(numpy, name), array))
+        setattr(numpy, name, _as_before(getattr(numpy, name), array))
 
 
-def _taking_uneven_lists(plain: Any, array: Any) -> Any:
+def _as_before(plain: Any, array: Any) -> Any:
     @functools.wraps(plain)
     def make(*args: Any, **options: Any) -> Any:
         try:
             return plain(*args, **options)
         except ValueError as error:
-            if _UNEVEN not in str(error) or _is_of_today(sys._getframe(1)):
+            if _is_of_today(sys._getframe(1)):
+                raise
+            if plain is array and _NO_COPY in str(error):
+                return plain(*args, **{**options, "copy": None})
+            if _UNEVEN not in str(error):
                 raise
             if not args or len(args) > 1 or options.get("dtype") is not None:
                 raise
