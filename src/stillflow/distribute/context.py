@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 
 if TYPE_CHECKING:
-    from stillflow.distribute.strategy import ReplicaContext, Strategy
+    from stillflow.distribute.replica_context import ReplicaContext
+    from stillflow.distribute.strategy import Strategy
 
 
 class Mode(NamedTuple):
@@ -47,7 +51,8 @@ _default: Mode | None = None
 def _default_mode() -> Mode:
     global _default
     if _default is None:
-        from stillflow.distribute.strategy import DefaultStrategy, ReplicaContext
+        from stillflow.distribute.default import DefaultStrategy
+        from stillflow.distribute.replica_context import ReplicaContext
 
         strategy = DefaultStrategy()
         _default = Mode(strategy, None, ReplicaContext(strategy, 0))
@@ -86,6 +91,53 @@ def in_cross_replica_context() -> bool:
 def get_cross_replica_context() -> Any:
     """The strategy where operations are made for all of its replicas, else None."""
     return current().cross_replica
+
+
+class _Update(threading.local):
+    device: str | None = None
+
+
+_update = _Update()
+
+
+def update_device() -> str | None:
+    """The device whose copy of a variable is being updated; None outside of updates."""
+    return _update.device
+
+
+@contextlib.contextmanager
+def updating(device: str) -> Iterator[None]:
+    """A context in which the copy of a variable on a device is updated."""
+    before, _update.device = _update.device, device
+    try:
+        yield
+    finally:
+        _update.device = before
+
+
+@contextlib.contextmanager
+def entered_or_required(strategy: Strategy) -> Iterator[None]:
+    """The scope of a strategy, entered if no strategy's is.
+
+    Raises:
+      RuntimeError: in the scope of another strategy.
+    """
+    if not has_strategy():
+        with strategy.scope():
+            yield
+        return
+    if get_strategy() is not strategy:
+        raise wrong_scope(strategy)
+    yield
+
+
+def wrong_scope(strategy: Strategy) -> RuntimeError:
+    """The error of what belongs into the scope of a strategy and is not there."""
+    if not has_strategy():
+        return RuntimeError(f'Need to be inside "with strategy.scope()" for {strategy}')
+    return RuntimeError(
+        f"Mixing different tf.distribute.Strategy objects: {get_strategy()} is not {strategy}"
+    )
 
 
 _entered: Any = None

@@ -5,47 +5,125 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from stillflow.distribute.strategy import Strategy, StrategyExtended, unsupported
-from stillflow.graph.api import device
-from stillflow.graph.device import DeviceSpecV2
+from stillflow import nest
+from stillflow.distribute import context
+from stillflow.distribute import devices as device_names
+from stillflow.distribute.device_map import SingleDeviceMap
+from stillflow.distribute.input import InputOfReplicas, InputWorkers
+from stillflow.distribute.input_context import InputContext
+from stillflow.distribute.numpy_dataset import SingleDevice, one_host_numpy_dataset
+from stillflow.distribute.replica_context import ReplicaContext
+from stillflow.distribute.steps import run_steps
+from stillflow.distribute.strategy import Strategy, StrategyExtended
+from stillflow.graph.api import colocate_with, device
 from stillflow.graph.export import export
+from stillflow.ops.constants import constant
+from stillflow.ops.control import identity
 
 
-def full_name(name: str) -> str:
-    """A device's name with the job, replica and task of this process where it says none."""
-    here = DeviceSpecV2(job="localhost", replica=0, task=0, device_type="CPU", device_index=0)
-    given = DeviceSpecV2.from_string(name)
-    return str(here.make_merged_spec(given).to_string())
-
-
-class OneDeviceExtended(StrategyExtended):
+class OneDeviceExtended(InputOfReplicas, StrategyExtended):
     """What libraries use of a strategy on one device."""
+
+    _num_replicas_in_sync = 1
+    _splits_batches = False
 
     def __init__(self, container_strategy: Strategy, name: str) -> None:
         super().__init__(container_strategy)
-        self._name = full_name(name)
+        self._device = device_names.canonicalize(name)
+        host = self._device.rpartition("/")[0] + "/device:CPU:0"
+        self._input_device = host
+        self._input_workers = InputWorkers(SingleDeviceMap(name), [(host, [self._device])])
 
-    def _default_device(self) -> str | None:
-        return self._name
-
-    def _device_scope(self) -> Any:
-        return device(self._name)
+    # ---- variables
 
     def _create_variable(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-        with device(self._name):
+        beside = kwargs.pop("colocate_with", None)
+        if beside is None:
+            with device(self._device):
+                return next_creator(**kwargs)
+        if isinstance(beside, SingleDevice):
+            with device(beside.device):
+                return next_creator(**kwargs)
+        with colocate_with(beside):
             return next_creator(**kwargs)
+
+    def _validate_colocate_with_variable(self, colocate_with_variable: Any) -> None:
+        refused = "`colocate_vars_with` must only be passed a variable created in this "
+        refused += "tf.distribute.Strategy.scope(), not"
+        if not hasattr(colocate_with_variable, "_distribute_strategy"):
+            raise ValueError(f"{refused}: {colocate_with_variable!r}")
+        made_in = colocate_with_variable._distribute_strategy
+        if made_in is not self._strategy:
+            raise ValueError(f"{refused} {colocate_with_variable} created in scope: {made_in}")
+
+    def read_var(self, v: Any) -> Any:
+        return identity(v)
+
+    def value_container(self, value: Any) -> Any:
+        return value
 
     def non_slot_devices(self, var_list: Sequence[Any]) -> Any:
         del var_list
-        return (self._name,)
+        return (self._device,)
+
+    # ---- the replica
+
+    def _call_for_each_replica(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        with device(self._device), _OneDeviceReplicaContext(self._strategy, constant(0)):
+            return fn(*args, **kwargs)
+
+    def _reduce_to(self, reduce_op: Any, value: Any, destinations: Any) -> Any:
+        del reduce_op, destinations  # of one value
+        return value
+
+    def _broadcast_to(self, tensor: Any, destinations: Any) -> Any:
+        del destinations
+        return tensor
+
+    def _update(self, var: Any, fn: Any, args: Any, kwargs: Any, group: bool) -> Any:
+        return self._update_non_slot(var, fn, (var, *args), kwargs, group)
+
+    def _update_non_slot(
+        self, colocate_with: Any, fn: Any, args: Any, kwargs: Any, group: bool
+    ) -> Any:
+        del colocate_with
+        with device(self._device), context.updating(self._device):
+            result = fn(*args, **kwargs)
+        return result if group else nest.map_structure(self._local_results, result)
+
+    def _local_results(self, value: Any) -> tuple[Any, ...]:
+        return (value,)
 
     @property
     def worker_devices(self) -> tuple[str, ...]:
-        return (self._name,)
+        return (self._device,)
 
     @property
     def parameter_devices(self) -> tuple[str, ...]:
-        return (self._name,)
+        return (self._device,)
+
+    # ---- input
+
+    def _run_steps_on_iterator(
+        self, fn: Any, iterator: Any, iterations: Any, initial_loop_values: Any
+    ) -> Any:
+        def only(parts: Any) -> Any:
+            (part,) = parts
+            return part
+
+        return run_steps(self, fn, iterator, iterations, initial_loop_values, only)
+
+    def _input_contexts(self) -> list[InputContext]:
+        return [InputContext()]
+
+    def _experimental_make_numpy_dataset(self, numpy_input: Any, session: Any) -> Any:
+        return one_host_numpy_dataset(numpy_input, SingleDevice(self._input_device), session)
+
+
+class _OneDeviceReplicaContext(ReplicaContext):
+    @property
+    def devices(self) -> Any:
+        return self._strategy.extended.worker_devices
 
 
 @export("distribute.OneDeviceStrategy", "contrib.distribute.OneDeviceStrategy")
@@ -58,34 +136,3 @@ class OneDeviceStrategy(Strategy):
 
     def __init__(self, device: str) -> None:
         super().__init__(OneDeviceExtended(self, device))
-
-
-@export("distribute.MirroredStrategy")
-class MirroredStrategy(Strategy):
-    """Keeps copies of variables on each of its devices; only one device is supported yet.
-
-    Args:
-      devices: names of devices; all GPUs, or else the CPU, if None.
-      cross_device_ops: how values of devices become one, which with one they are.
-
-    Raises:
-      UnimplementedError: if there are several devices.
-    """
-
-    def __init__(self, devices: Sequence[str] | None = None, cross_device_ops: Any = None) -> None:
-        del cross_device_ops
-        names = local_devices() if devices is None else list(devices)
-        if not names:
-            raise ValueError("Got an empty list of devices")
-        if len(set(map(full_name, names))) != len(names):
-            raise ValueError("Got duplicate devices: " + ", ".join(names))
-        if len(names) > 1:
-            raise unsupported(f"tf.distribute.MirroredStrategy on {len(names)} devices")
-        super().__init__(OneDeviceExtended(self, names[0]))
-
-
-def local_devices(num_gpus: int | None = None) -> list[str]:
-    """The GPUs of this machine, at most so many of them; the CPU if there are none."""
-    from stillflow.runtime.devices import gpu_count
-
-    return [f"/gpu:{index}" for index in range(gpu_count())][:num_gpus] or ["/cpu:0"]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+from stillflow.distribute.context import get_strategy
 from stillflow.graph.export import export
+from stillflow.graph.graph import get_default_graph
 
 
 @export("distribute.ReduceOp")
@@ -36,7 +38,10 @@ def as_reduce_op(value: Any) -> ReduceOp:
     return ReduceOp(value.upper()) if isinstance(value, str) else ReduceOp(value)
 
 
-@export("distribute.get_loss_reduction")
+@export("distribute.get_loss_reduction", "contrib.distribute.get_loss_reduction")
 def get_loss_reduction() -> ReduceOp:
-    """How losses of replicas become one: their sum, which only estimators would change."""
-    return ReduceOp.SUM
+    """How losses of replicas become one: their sum, or their mean where an estimator trains."""
+    if not get_strategy()._scale_loss_for_estimator:
+        return ReduceOp.SUM
+    last = get_default_graph()._last_loss_reduction
+    return ReduceOp.SUM if last in ("weighted_sum", "sum") else ReduceOp.MEAN

@@ -1,58 +1,32 @@
-"""Strategies with one replica: the default one, and the base of those that name a device."""
+"""The bases of strategies: what programs use of them, and what libraries use."""
 
 from __future__ import annotations
 
 import contextlib
-import enum
-from collections.abc import Callable, Sequence
+import copy
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from stillflow import errors, nest
 from stillflow.distribute import context
-from stillflow.distribute.reduce_op import as_reduce_op
-from stillflow.graph.api import colocate_with, device
+from stillflow.distribute import devices as device_names
+from stillflow.distribute.input_context import InputContext, InputReplicationMode
+from stillflow.distribute.reduce_op import ReduceOp, as_reduce_op
+from stillflow.graph import dtypes
+from stillflow.graph.api import device
 from stillflow.graph.export import export
-from stillflow.ops.constants import constant
-from stillflow.ops.control import group, identity
+from stillflow.ops.arrays.shape import rank, shape, size
+from stillflow.ops.control import group as group_operations
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.division import truediv
+from stillflow.ops.math.reductions import reduce_sum
+from stillflow.platform import tf_logging as logging
+from stillflow.variables.base import VariableAggregation
 from stillflow.variables.creation import variable_creator_scope
+from stillflow.variables.variable_scope import get_variable_scope, variable_scope
 
 
-@export("distribute.InputReplicationMode")
-class InputReplicationMode(enum.Enum):
-    """How input pipelines are spread: one for each worker."""
-
-    PER_WORKER = "PER_WORKER"
-
-
-@export("distribute.InputContext")
-class InputContext:
-    """What an input function learns of where its pipeline runs."""
-
-    def __init__(
-        self,
-        num_input_pipelines: int = 1,
-        input_pipeline_id: int = 0,
-        num_replicas_in_sync: int = 1,
-    ) -> None:
-        self.num_input_pipelines = num_input_pipelines
-        self.input_pipeline_id = input_pipeline_id
-        self.num_replicas_in_sync = num_replicas_in_sync
-
-    def get_per_replica_batch_size(self, global_batch_size: int) -> int:
-        """A replica's share of a batch.
-
-        Raises:
-          ValueError: if the batch cannot be shared evenly.
-        """
-        if global_batch_size % self.num_replicas_in_sync:
-            raise ValueError(
-                f"The `global_batch_size` {global_batch_size!r} is not divisible by "
-                f"`num_replicas_in_sync` {self.num_replicas_in_sync!r} "
-            )
-        return global_batch_size // self.num_replicas_in_sync
-
-
-@export("distribute.Strategy")
+@export("distribute.Strategy", "contrib.distribute.DistributionStrategy")
 class Strategy:
     """A way of running replicas of a program's step on devices.
 
@@ -62,15 +36,25 @@ class Strategy:
 
     def __init__(self, extended: StrategyExtended) -> None:
         self._extended = extended
+        self._scale_loss_for_estimator = False
 
     @property
-    def extended(self) -> StrategyExtended:
+    def extended(self) -> Any:
         """The part of the strategy that libraries use."""
         return self._extended
 
     @property
     def num_replicas_in_sync(self) -> int:
         return self._extended._num_replicas_in_sync
+
+    @contextlib.contextmanager
+    def _scale_loss_for_estimator_enabled(self) -> Iterator[None]:
+        """A context in which optimizers divide losses that are means by the number of replicas."""
+        self._scale_loss_for_estimator = True
+        try:
+            yield
+        finally:
+            self._scale_loss_for_estimator = False
 
     def scope(self) -> Any:
         """A context in which this is the strategy, and variables are made where it says."""
@@ -82,14 +66,19 @@ class Strategy:
     def experimental_run_v2(
         self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None
     ) -> Any:
-        """Builds `fn(*args, **kwargs)` for each replica."""
-        return self._extended.call_for_each_replica(fn, args=args, kwargs=kwargs)
+        """Builds `fn(*args, **kwargs)` for each replica.
+
+        Returns:
+          What `fn` gives, each tensor as a value that has a part in each replica.
+        """
+        with self.scope():
+            return self._extended.call_for_each_replica(fn, args=args, kwargs=kwargs)
 
     def experimental_run(self, fn: Callable[..., Any], input_iterator: Any = None) -> Any:
         """Builds `fn`, given the next element of an iterator if there is one, for each replica."""
         with self.scope():
             args = () if input_iterator is None else (input_iterator.get_next(),)
-            return self.experimental_run_v2(fn, args=args)
+        return self.experimental_run_v2(fn, args=args)
 
     def reduce(self, reduce_op: Any, value: Any, axis: int | None = None) -> Any:
         """One value of those of all replicas.
@@ -97,57 +86,72 @@ class Strategy:
         Args:
           reduce_op: a `ReduceOp`.
           value: what `experimental_run_v2` gave.
-          axis: a dimension to reduce too.
+          axis: a dimension to reduce too, of which replicas may have different sizes.
 
         Raises:
           TypeError: if `axis` is no integer.
+          ValueError: if the value has no such dimension.
         """
-        from stillflow.ops.math.reductions import reduce_mean, reduce_sum
-
+        self._extended._require_cross_replica()
         how = as_reduce_op(reduce_op)
-        if axis is not None:
-            if not isinstance(axis, int):
-                raise TypeError(f"Expected `axis` to be an integer not: {axis!r}")
-            within = reduce_sum if how.name == "SUM" else reduce_mean
-            value = nest.map_structure(lambda part: within(part, axis=axis), value)
-        return nest.map_structure(
-            lambda part: self._extended._reduce_to(how, part, "/device:CPU:0"), value
-        )
+        if axis is None:
+            return self._extended._reduce(how, value)
+        if how == ReduceOp.SUM:
+            value = self.experimental_run_v2(lambda v: reduce_sum(v, axis=axis), args=(value,))
+            return self._extended._reduce(how, value)
+        if not isinstance(axis, int):
+            raise TypeError(f"Expected `axis` to be an integer not: {axis!r}")
+        parts = self.experimental_run_v2(lambda v: _sum_and_count(v, axis), args=(value,))
+        total, count = (self._extended._reduce(ReduceOp.SUM, part) for part in parts)
+        return truediv(total, cast(count, total.dtype))
 
     def unwrap(self, value: Any) -> tuple[Any, ...]:
         """The values of all replicas."""
         return self._extended._local_results(value)
 
-    experimental_local_results = unwrap
+    def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
+        """The values of all replicas."""
+        return self._extended._local_results(value)
 
     def group(self, value: Any, name: str | None = None) -> Any:
         """An operation that runs those of all replicas."""
-        return group(*self.unwrap(value), name=name)
+        return self._extended._group(value, name)
 
     def make_dataset_iterator(self, dataset: Any) -> Any:
         """An iterator over a dataset whose batches the replicas share."""
-        return self._extended._iterator(dataset)
+        return self._extended._make_dataset_iterator(dataset)
 
     def make_input_fn_iterator(
         self,
         input_fn: Callable[[InputContext], Any],
         replication_mode: InputReplicationMode = InputReplicationMode.PER_WORKER,
     ) -> Any:
-        """An iterator over the dataset that `input_fn` makes.
+        """An iterator over what `input_fn` makes: a dataset of each replica's batches.
 
         Raises:
           ValueError: if the mode is another than `PER_WORKER`.
         """
-        if replication_mode is not InputReplicationMode.PER_WORKER:
-            raise ValueError(f"Input replication mode not supported: {replication_mode}")
+        if replication_mode != InputReplicationMode.PER_WORKER:
+            raise ValueError(f"Input replication mode not supported: {replication_mode!r}")
         with self.scope():
-            return self._extended._iterator(input_fn(InputContext()))
+            return self._extended._make_input_fn_iterator(input_fn, replication_mode)
+
+    def experimental_make_numpy_dataset(self, numpy_input: Any, session: Any = None) -> Any:
+        """A dataset of the rows of arrays, which variables hold.
+
+        Args:
+          numpy_input: arrays in some structure.
+          session: a session that gives the variables their values.
+        """
+        return self._extended.experimental_make_numpy_dataset(numpy_input, session=session)
 
     def experimental_distribute_dataset(self, dataset: Any) -> Any:
-        return dataset
+        """A dataset whose batches the replicas share."""
+        return self._extended._experimental_distribute_dataset(dataset)
 
     def experimental_distribute_datasets_from_function(self, dataset_fn: Any) -> Any:
-        return dataset_fn(InputContext())
+        """The dataset that `dataset_fn` makes, of each replica's batches."""
+        return self._extended._experimental_distribute_datasets_from_function(dataset_fn)
 
     def configure(
         self,
@@ -156,30 +160,49 @@ class Strategy:
         task_type: Any = None,
         task_id: Any = None,
     ) -> None:
-        """Takes note of a cluster; strategies of one process have none."""
+        """Takes note of a cluster, and fits a `ConfigProto` to the strategy."""
+        self._extended._configure(session_config, cluster_spec, task_type, task_id)
 
     def update_config_proto(self, config_proto: Any) -> Any:
         """A `ConfigProto` for sessions that run what the strategy builds."""
-        copy = type(config_proto)()
-        copy.CopyFrom(config_proto)
-        return copy
+        return self._extended._update_config_proto(config_proto)
 
     def __copy__(self) -> Any:
         raise RuntimeError("Must only deepcopy DistributionStrategy.")
 
 
+def _sum_and_count(value: Any, axis: int) -> tuple[Any, Any]:
+    """The sum over a dimension, and the dimension's size."""
+    total = reduce_sum(value, axis=axis)
+    dims = value.shape.rank
+    index: Any = axis
+    if dims is not None:
+        if not -dims <= axis < dims:
+            raise ValueError(f"`axis` = {axis!r} out of range for `value` with rank {dims}")
+        index = axis % dims
+        known = value.shape.as_list()[index]
+        if known is not None:
+            return total, known
+    elif axis < 0:
+        index = axis + rank(value)
+    if dims == 1:
+        return total, size(value, out_type=dtypes.int64)
+    return total, shape(value, out_type=dtypes.int64)[index]
+
+
 @export("distribute.StrategyExtended")
 class StrategyExtended:
-    """What libraries use of a strategy; this one has one replica.
+    """What libraries use of a strategy.
 
     Args:
       container_strategy: the strategy it belongs to.
     """
 
-    _num_replicas_in_sync = 1
+    _default_device: str | None = None
+    _require_static_shapes = False
+    _global_batch_size = True
     experimental_between_graph = False
     experimental_should_init = True
-    experimental_require_static_shapes = False
     should_checkpoint = True
     should_save_summary = True
 
@@ -189,18 +212,36 @@ class StrategyExtended:
     def _container_strategy(self) -> Strategy:
         return self._strategy
 
+    # ---- scopes and variables
+
     def _scope(self, strategy: Strategy) -> Any:
-        return _Scope(strategy, self._create_variable, self._default_device())
+        def create(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+            self._require_scope()
+            kwargs["use_resource"] = True
+            kwargs["distribute_strategy"] = strategy
+            return self._create_variable(next_creator, **kwargs)
 
-    def _default_device(self) -> str | None:
-        return None
+        def get(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+            if not self._allow_variable_partition() and kwargs.pop("partitioner", None) is not None:
+                logging.log_first_n(
+                    logging.WARN,
+                    "Partitioned variables are disabled when using current "
+                    "tf.distribute.Strategy.", 1,
+                )  # fmt: skip
+            return getter(*args, **kwargs)
 
-    def _device_scope(self) -> Any:
-        """Where operations of the replica are made."""
-        return contextlib.nullcontext()
+        return _Scope(
+            strategy,
+            variable_creator_scope(create),
+            variable_scope(get_variable_scope(), custom_getter=get),
+            self._default_device,
+        )
+
+    def _allow_variable_partition(self) -> bool:
+        return False
 
     def _create_variable(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-        raise NotImplementedError("must be implemented in descendants")
+        raise _must_implement()
 
     def variable_created_in_scope(self, v: Any) -> bool:
         """Whether a variable was made in a scope of the strategy."""
@@ -209,14 +250,50 @@ class StrategyExtended:
     def colocate_vars_with(self, colocate_with_variable: Any) -> Any:
         """A context in which variables are made where another one is."""
         self._require_scope()
+        self._validate_colocate_with_variable(colocate_with_variable)
 
         def create(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
             self._require_scope()
             kwargs["use_resource"] = True
-            with colocate_with(colocate_with_variable):
-                return next_creator(**kwargs)
+            kwargs["colocate_with"] = colocate_with_variable
+            return next_creator(**kwargs)
 
         return variable_creator_scope(create)
+
+    def _validate_colocate_with_variable(self, colocate_with_variable: Any) -> None:
+        """Raises ValueError if variables cannot be made where something is."""
+
+    def read_var(self, v: Any) -> Any:
+        """The value of a variable, of all replicas together."""
+        raise _must_implement()
+
+    def value_container(self, value: Any) -> Any:
+        """The distributed value that a value is a part of."""
+        raise _must_implement()
+
+    def non_slot_devices(self, var_list: Sequence[Any]) -> Any:
+        """Where variables that belong to all of `var_list` are made."""
+        raise _must_implement()
+
+    # ---- replicas
+
+    @property
+    def _num_replicas_in_sync(self) -> int:
+        raise _must_implement()
+
+    @property
+    def worker_devices(self) -> tuple[str, ...]:
+        """The devices that replicas run on."""
+        raise _must_implement()
+
+    @property
+    def parameter_devices(self) -> tuple[str, ...]:
+        """The devices that variables are on."""
+        raise _must_implement()
+
+    @property
+    def experimental_require_static_shapes(self) -> bool:
+        return self._require_static_shapes
 
     def call_for_each_replica(
         self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None
@@ -227,36 +304,73 @@ class StrategyExtended:
           RuntimeError: inside of a replica, or in the scope of another strategy.
         """
         self._require_cross_replica()
-        with self._device_scope(), ReplicaContext(self._strategy, constant(0)):
-            return fn(*args, **(kwargs or {}))
+        with self._strategy.scope():
+            return self._call_for_each_replica(fn, args, kwargs or {})
+
+    def _call_for_each_replica(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        raise _must_implement()
+
+    def _reduce(self, reduce_op: ReduceOp, value: Any) -> Any:
+        where = device_names.current() or "/device:CPU:0"
+        return self._local_results(self._reduce_to(reduce_op, value, where))[0]
 
     def reduce_to(self, reduce_op: Any, value: Any, destinations: Any) -> Any:
-        """One value of those of all replicas, on some devices."""
+        """One value of those of all replicas, on some devices.
+
+        Args:
+          reduce_op: a `ReduceOp`.
+          value: a value of each replica.
+          destinations: the name of a device, or something that is where the result shall be.
+        """
         self._require_cross_replica()
+        assert not isinstance(destinations, (list, tuple))
+        assert not isinstance(reduce_op, VariableAggregation)
         return self._reduce_to(as_reduce_op(reduce_op), value, destinations)
+
+    def _reduce_to(self, reduce_op: ReduceOp, value: Any, destinations: Any) -> Any:
+        raise _must_implement()
 
     def batch_reduce_to(
         self, reduce_op: Any, value_destination_pairs: Sequence[tuple[Any, Any]]
     ) -> list[Any]:
         """`reduce_to` of several values."""
-        return [self.reduce_to(reduce_op, value, to) for value, to in value_destination_pairs]
+        self._require_cross_replica()
+        assert not isinstance(reduce_op, VariableAggregation)
+        return self._batch_reduce_to(as_reduce_op(reduce_op), value_destination_pairs)
 
-    def _reduce_to(self, reduce_op: Any, value: Any, destinations: Any) -> Any:
-        del reduce_op, destinations  # of one value
-        return value
+    def _batch_reduce_to(
+        self, reduce_op: ReduceOp, value_destination_pairs: Sequence[tuple[Any, Any]]
+    ) -> list[Any]:
+        return [self.reduce_to(reduce_op, value, to) for value, to in value_destination_pairs]
 
     def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
         """A value copied to some devices."""
+        assert destinations is not None
         self._require_cross_replica()
-        del destinations
-        return tensor
+        assert not isinstance(destinations, (list, tuple))
+        return self._broadcast_to(tensor, destinations)
+
+    def _broadcast_to(self, tensor: Any, destinations: Any) -> Any:
+        raise _must_implement()
 
     def update(
         self, var: Any, fn: Callable[..., Any], args: Any = (), kwargs: Any = None,
         group: bool = True,
     ) -> Any:  # fmt: skip
-        """Builds `fn(var, *args, **kwargs)` where the variable is."""
-        return self.update_non_slot(var, fn, (var, *args), kwargs, group)
+        """Builds `fn(var, *args, **kwargs)` where each part of the variable is.
+
+        Args:
+          var: a variable made in the strategy's scope.
+          fn: a function of a variable and of values that are equal in all replicas.
+          args, kwargs: its other arguments.
+          group: whether the results become one; else they are a tuple.
+        """
+        self._require_cross_replica()
+        with self._strategy.scope():
+            return self._update(var, fn, args, kwargs or {}, group)
+
+    def _update(self, var: Any, fn: Any, args: Any, kwargs: Any, group: bool) -> Any:
+        raise _must_implement()
 
     def update_non_slot(
         self, colocate_with: Any, fn: Callable[..., Any], args: Any = (), kwargs: Any = None,
@@ -264,72 +378,110 @@ class StrategyExtended:
     ) -> Any:  # fmt: skip
         """Builds `fn(*args, **kwargs)` on the devices that `non_slot_devices` gave."""
         self._require_cross_replica()
-        del colocate_with
-        with self._strategy.scope(), self._device_scope():
-            result = fn(*args, **(kwargs or {}))
-        return result if group else nest.map_structure(self._local_results, result)
+        with self._strategy.scope():
+            return self._update_non_slot(colocate_with, fn, args, kwargs or {}, group)
 
-    def read_var(self, v: Any) -> Any:
-        """The value of a variable."""
-        return identity(v)
-
-    def value_container(self, value: Any) -> Any:
-        return value
-
-    def non_slot_devices(self, var_list: Sequence[Any]) -> Any:
-        """Where variables that belong to all of `var_list` are made."""
-        raise NotImplementedError("must be implemented in descendants")
+    def _update_non_slot(
+        self, colocate_with: Any, fn: Any, args: Any, kwargs: Any, group: bool
+    ) -> Any:
+        raise _must_implement()
 
     def _local_results(self, value: Any) -> tuple[Any, ...]:
-        return (value,)
+        raise _must_implement()
 
-    def _iterator(self, dataset: Any) -> Any:
-        return _Iterator(dataset)
+    def _group(self, value: Any, name: str | None = None) -> Any:
+        flat = nest.flatten(self._local_results(value))
+        if len(flat) != 1 or name is not None:
+            return group_operations(*flat, name=name)
+        return getattr(flat[0], "op", flat[0])
+
+    # ---- input
+
+    def _make_dataset_iterator(self, dataset: Any) -> Any:
+        raise _must_implement()
+
+    def _make_input_fn_iterator(self, input_fn: Any, replication_mode: Any) -> Any:
+        raise _must_implement()
+
+    def _experimental_distribute_dataset(self, dataset: Any) -> Any:
+        raise _must_implement()
+
+    def _experimental_distribute_datasets_from_function(self, dataset_fn: Any) -> Any:
+        raise _must_implement()
+
+    def experimental_make_numpy_dataset(self, numpy_input: Any, session: Any = None) -> Any:
+        """A dataset of the rows of arrays, which variables hold."""
+        self._require_cross_replica()
+        return self._experimental_make_numpy_dataset(numpy_input, session)
+
+    def _experimental_make_numpy_dataset(self, numpy_input: Any, session: Any) -> Any:
+        raise _must_implement()
+
+    def experimental_run_steps_on_iterator(
+        self, fn: Callable[..., Any], iterator: Any, iterations: int = 1,
+        initial_loop_values: Any = None,
+    ) -> Any:  # fmt: skip
+        """Builds a loop of `fn(context, inputs)` over the elements of an iterator.
+
+        Args:
+          fn: a function of a `MultiStepContext` and of the next element.
+          iterator: an iterator that the strategy made.
+          iterations: how many steps to run.
+          initial_loop_values: what the outputs of a step are before the first one.
+
+        Returns:
+          The `MultiStepContext`, whose `run_op` runs the loop.
+        """
+        self._require_cross_replica()
+        with self._strategy.scope():
+            return self._run_steps_on_iterator(fn, iterator, iterations, initial_loop_values)
+
+    def _run_steps_on_iterator(
+        self, fn: Any, iterator: Any, iterations: Any, initial_loop_values: Any
+    ) -> Any:
+        raise _must_implement()
+
+    # ---- sessions
+
+    def _configure(
+        self, session_config: Any, cluster_spec: Any, task_type: Any, task_id: Any
+    ) -> None:
+        """Takes note of a cluster; strategies of one process have none."""
+
+    def _update_config_proto(self, config_proto: Any) -> Any:
+        return copy.deepcopy(config_proto)
+
+    # ---- where methods may be called
 
     def _require_scope(self) -> None:
         if context.current().strategy is not self._strategy:
-            raise _wrong_scope(self._strategy)
+            raise context.wrong_scope(self._strategy)
 
     def _require_cross_replica(self) -> None:
         mode = context.current()
         if mode.cross_replica is self._strategy or context.is_default(mode):
             return
         if mode.strategy is not self._strategy:
-            raise _wrong_scope(self._strategy)
+            raise context.wrong_scope(self._strategy)
         raise RuntimeError(
             "Method requires being in cross-replica context, use get_replica_context().merge_call()"
         )
 
 
-def _wrong_scope(strategy: Strategy) -> RuntimeError:
-    if not context.has_strategy():
-        return RuntimeError(f'Need to be inside "with strategy.scope()" for {strategy}')
-    return RuntimeError(
-        "Mixing different tf.distribute.Strategy objects: "
-        f"{context.get_strategy()} is not {strategy}"
-    )
-
-
-class _Iterator:
-    """An iterator over a dataset, started anew by its `initialize()` operations."""
-
-    def __init__(self, dataset: Any) -> None:
-        self._iterator = dataset.make_initializable_iterator()
-
-    def get_next(self) -> Any:
-        return self._iterator.get_next()
-
-    def initialize(self) -> list[Any]:
-        return [self._iterator.initializer]
+def _must_implement() -> NotImplementedError:
+    return NotImplementedError("must be implemented in descendants")
 
 
 class _Scope:
     """The context in which a strategy is current; entering it again changes nothing."""
 
-    def __init__(self, strategy: Strategy, create: Callable[..., Any], name: str | None) -> None:
+    def __init__(
+        self, strategy: Strategy, creators: Any, variables: Any, default_device: str | None
+    ) -> None:
         self._strategy = strategy
-        self._create = create
-        self._device = name
+        self._inner = [variables, creators]
+        if default_device:
+            self._inner.append(device(default_device))
         self._stacks: list[contextlib.ExitStack] = []
 
     def __enter__(self) -> Strategy:
@@ -339,144 +491,15 @@ class _Scope:
         else:
             context.push(context.cross_replica_mode(self._strategy))
             stack.callback(context.pop)
-            stack.enter_context(variable_creator_scope(self._create_variable))
-            if self._device:
-                stack.enter_context(device(self._device))
+            for inner in self._inner:
+                stack.enter_context(inner)
         self._stacks.append(stack)
         return self._strategy
 
     def __exit__(self, *details: Any) -> None:
         self._stacks.pop().__exit__(*details)
 
-    def _create_variable(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-        self._strategy.extended._require_scope()
-        kwargs["use_resource"] = True
-        made = self._create(next_creator, **kwargs)
-        made._distribute_strategy = self._strategy
-        return made
-
-
-@export("distribute.ReplicaContext")
-class ReplicaContext:
-    """The replica that operations are made for.
-
-    Args:
-      strategy: its strategy.
-      replica_id_in_sync_group: which one it is, an integer or a tensor.
-    """
-
-    def __init__(self, strategy: Strategy, replica_id_in_sync_group: Any) -> None:
-        self._strategy = strategy
-        self._replica_id = replica_id_in_sync_group
-
-    def __enter__(self) -> ReplicaContext:
-        context.push(context.replica_mode(self))
-        return self
-
-    def __exit__(self, *details: object) -> None:
-        context.pop()
-
-    @property
-    def strategy(self) -> Strategy:
-        return self._strategy
-
-    @property
-    def num_replicas_in_sync(self) -> int:
-        return self._strategy.num_replicas_in_sync
-
-    @property
-    def replica_id_in_sync_group(self) -> Any:
-        self._require()
-        return self._replica_id
-
-    @property
-    def devices(self) -> tuple[str, ...]:
-        """Where its operations are made."""
-        self._require()
-        return tuple(self._strategy.extended.worker_devices)  # type: ignore[attr-defined]
-
-    def merge_call(self, merge_fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
-        """Builds `merge_fn(strategy, *args, **kwargs)` once, for all replicas together."""
-        self._require()
-        context.push(context.cross_replica_mode(self._strategy))
-        try:
-            return merge_fn(self._strategy, *args, **(kwargs or {}))
-        finally:
-            context.pop()
-
-    def all_reduce(self, reduce_op: Any, value: Any) -> Any:
-        """One value of those of all replicas, in each of them."""
-        how = as_reduce_op(reduce_op)
-        return self.merge_call(
-            lambda strategy, whole: nest.map_structure(
-                lambda part: strategy.extended._reduce_to(how, part, part), whole
-            ),
-            args=(value,),
-        )
-
-    def _require(self) -> None:
-        mode = context.current()
-        if mode.replica is self:
-            return
-        if mode.replica is None:
-            raise RuntimeError("Need to be inside `call_for_each_replica()`")
-        if mode.strategy is self._strategy:
-            raise RuntimeError("Mismatching ReplicaContext.")
-        raise RuntimeError(
-            f"Mismatching tf.distribute.Strategy objects: {mode.strategy} is not {self._strategy}."
-        )
-
-
-class DefaultStrategy(Strategy):
-    """The strategy where none was entered: one replica, wherever the program says."""
-
-    def __init__(self) -> None:
-        super().__init__(_DefaultExtended(self))
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        raise RuntimeError("Should only create a single instance of _DefaultDistributionStrategy")
-
-
-class _DefaultExtended(StrategyExtended):
-    def _scope(self, strategy: Strategy) -> Any:
-        return _DefaultScope(strategy)
-
-    def variable_created_in_scope(self, v: Any) -> bool:
-        return getattr(v, "_distribute_strategy", None) is None
-
-    def colocate_vars_with(self, colocate_with_variable: Any) -> Any:
-        self._require_scope()
-        return colocate_with(colocate_with_variable)
-
-    def non_slot_devices(self, var_list: Sequence[Any]) -> Any:
-        return min(var_list, key=lambda variable: variable.name)
-
-    @property
-    def worker_devices(self) -> Any:
-        raise RuntimeError("worker_devices() method unsupported by default tf.distribute.Strategy.")
-
-    @property
-    def parameter_devices(self) -> Any:
-        raise RuntimeError(
-            "parameter_devices() method unsupported by default tf.distribute.Strategy."
-        )
-
-
-class _DefaultScope:
-    """Does nothing, except that no other strategy may be entered."""
-
-    def __init__(self, strategy: Strategy) -> None:
-        self._strategy = strategy
-
-    def __enter__(self) -> Strategy:
-        if context.has_strategy():
-            raise RuntimeError("Must not nest tf.distribute.Strategy scopes.")
-        return self._strategy
-
-    def __exit__(self, *details: object) -> None:
-        pass
-
 
 def unsupported(what: str) -> errors.OpError:
-    """The error for what needs several devices or processes."""
+    """The error for what needs several processes, or devices that do not fit together."""
     return errors.UnimplementedError(None, None, f"Stillflow does not support {what} yet")

@@ -12,6 +12,7 @@ from stillflow.facade import (
     internal_contrib,
     internal_data,
     internal_debug,
+    internal_distribute,
     internal_estimator,
     internal_features,
     internal_keras,
@@ -99,6 +100,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     **internal_data.OBJECTS,
     **internal_debug.OBJECTS,
     **internal_estimator.OBJECTS,
+    **internal_distribute.OBJECTS,
     **internal_features.OBJECTS,
     **internal_ops.OBJECTS,
     **internal_ragged.OBJECTS,
@@ -122,14 +124,6 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.runtime.session stillflow.runtime.fetches",
     },
     "tensorflow.python.client.timeline": {"*": "stillflow.runtime.timeline"},
-    "tensorflow.python.distribute.distribute_lib": {
-        "*": "stillflow.distribute.strategy stillflow.distribute.input_context "
-        "stillflow.distribute.replica_context stillflow.distribute.context "
-        "stillflow.distribute.reduce_op",
-    },
-    "tensorflow.python.distribute.distribution_strategy_context": {
-        "*": "stillflow.distribute.context",
-    },
     "tensorflow.python.eager.def_function": {
         "function": "stillflow.functional.polymorphic:function",
     },

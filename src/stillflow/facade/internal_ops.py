@@ -96,6 +96,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_streaming_confusion_matrix": "stillflow.metrics.classes:streaming_confusion_matrix",
         "metric_variable": "stillflow.metrics.variables:metric_variable",
     },
+    "tensorflow.python.ops.nccl_ops": {"*": "stillflow.ops.nccl"},
     "tensorflow.python.ops.nn": {
         "_compute_sampled_logits": "stillflow.nn.sampled:compute_sampled_logits",
     },

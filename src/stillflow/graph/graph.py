@@ -32,6 +32,9 @@ class Graph(Scopes, Collections):
 
     # Whether operations run when they are called, rather than being added.
     runs_at_once = False
+    # How the last loss was reduced, and whether an optimizer divided it among replicas.
+    _last_loss_reduction: str | None = None
+    _is_loss_scaled_by_optimizer = False
 
     def __init__(self) -> None:
         Scopes.__init__(self)

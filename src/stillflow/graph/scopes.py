@@ -61,6 +61,7 @@ class _OfThread(threading.local):
         self.name = ""
         self.control_flow_context: Any = None
         self.strategies: list[Any] = []  # what `tf.distribute` has entered
+        self.variable_creators: list[tuple[int, Callable[..., Any]]] = []
 
 
 class _Stacks:
@@ -90,6 +91,7 @@ class Scopes:
 
     _name_stack = _held("_of_thread", "name")
     _control_flow_context = _held("_of_thread", "control_flow_context")
+    _variable_creator_stack = _held("_of_thread", "variable_creators")
     _device_stack = _held("_stacks", "devices")
     _colocation_stack = _held("_stacks", "colocation")
     _control_stack = _held("_stacks", "control")
@@ -102,7 +104,6 @@ class Scopes:
         self._attr_scope_map: dict[str, Any] = {}
         self._gradient_overrides: dict[str, str] = {}
         self._kernel_labels: dict[str, str] = {}
-        self._variable_creator_stack: list[tuple[int, Callable[..., Any]]] = []
 
     def switch_to_thread_local(self) -> None:
         """Gives each thread its own device, colocation and control scopes from now on."""
@@ -236,7 +237,7 @@ class Scopes:
             return ControlScope(self, None)
         ops: list[Operation] = []
         for item in control_inputs:
-            if getattr(item, "holds_value", False):
+            if getattr(type(item), "holds_value", False):
                 continue  # what has its value is not waited for
             found = self.as_graph_element(control_element(item))
             op = found.op if isinstance(found, Tensor) else found

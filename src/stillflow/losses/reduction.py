@@ -8,6 +8,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Tensor
 from stillflow.losses.collections import add_loss
@@ -114,6 +115,7 @@ def compute_weighted_loss(
     """
     Reduction.validate(reduction)
     with name_scope(scope, "weighted_loss", [losses, weights]):
+        get_default_graph()._last_loss_reduction = reduction
         with control_dependencies([assert_broadcastable(weights, losses)]):
             losses = convert_to_tensor(losses)
             dtype = losses.dtype

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow import nest
+from stillflow.distribute.context import get_strategy, has_strategy
+from stillflow.distribute.reduce_op import ReduceOp, get_loss_reduction
 from stillflow.eager.backprop import GradientTape
 from stillflow.graph import dtypes
 from stillflow.graph.api import get_collection, get_collection_ref, init_scope, name_scope
@@ -21,6 +23,7 @@ from stillflow.ops.control import group, tuple_
 from stillflow.ops.gradients import gradients
 from stillflow.ops.math.segment import unsorted_segment_sum
 from stillflow.ops.variables.resource import assign_add_variable_op
+from stillflow.train.distributed_apply import apply_in_all_replicas, apply_in_replica
 from stillflow.train.processors import get_processor
 from stillflow.train.slot_creator import name_of
 from stillflow.train.slots import Slots
@@ -128,6 +131,7 @@ class Optimizer(Slots):
                 "`loss` passed to Optimizer.compute_gradients should be a function when eager "
                 "execution is enabled."
             )
+        loss = _scaled(loss)
         if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
             raise ValueError(
                 "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, "
@@ -175,7 +179,10 @@ class Optimizer(Slots):
         Raises:
           TypeError: if a gradient is neither a tensor nor IndexedSlices.
           ValueError: if no variable has a gradient.
+          RuntimeError: in the scope of a strategy, outside of its replicas.
         """
+        if has_strategy():
+            return apply_in_replica(self, grads_and_vars, global_step, name)
         pairs = [(_converted(g), v) for g, v in tuple(grads_and_vars)]
         if not pairs:
             raise ValueError("No variables provided.")
@@ -201,14 +208,13 @@ class Optimizer(Slots):
             else:
                 with graph.control_dependencies([self._finish(update_ops, "update")]):
                     apply_updates = _increment(global_step, scope)
-        if graph.runs_at_once:
-            return apply_updates
-        if isinstance(apply_updates, Tensor):
-            apply_updates = apply_updates.op
-        train_ops = get_collection_ref(GraphKeys.TRAIN_OP)
-        if apply_updates not in train_ops:
-            train_ops.append(apply_updates)
-        return apply_updates
+        return as_train_op(apply_updates)
+
+    def _distributed_apply(
+        self, distribution: Any, grads_and_vars: Any, global_step: Any = None, name: Any = None
+    ) -> Any:
+        """What `apply_gradients()` builds for all replicas of a strategy together."""
+        return apply_in_all_replicas(self, distribution, grads_and_vars, global_step, name)
 
     def _assert_valid_dtypes(self, tensors: Sequence[Any]) -> None:
         valid = self._valid_dtypes()
@@ -274,8 +280,11 @@ class Optimizer(Slots):
 
 
 def _converted(grad: Any) -> Any:
-    if grad is None:
-        return None
+    return None if grad is None else as_gradient(grad)
+
+
+def as_gradient(grad: Any) -> Any:
+    """A gradient as a tensor or IndexedSlices; TypeError if it is neither."""
     try:
         converted = convert_to_tensor_or_indexed_slices(grad)
     except TypeError:
@@ -285,6 +294,29 @@ def _converted(grad: Any) -> Any:
     if not isinstance(converted, (Tensor, IndexedSlices)):
         raise TypeError(f"Gradient must be a Tensor, IndexedSlices, or None: {converted}")
     return converted
+
+
+def as_train_op(apply_updates: Any) -> Any:
+    """What applies gradients, as an operation that stands in the collection TRAIN_OP."""
+    if get_default_graph().runs_at_once:
+        return apply_updates
+    if isinstance(apply_updates, Tensor):
+        apply_updates = apply_updates.op
+    train_ops = get_collection_ref(GraphKeys.TRAIN_OP)
+    if apply_updates not in train_ops:
+        train_ops.append(apply_updates)
+    return apply_updates
+
+
+def _scaled(loss: Any) -> Any:
+    """A replica's share of a loss, where losses of replicas are added and it is a mean."""
+    get_default_graph()._is_loss_scaled_by_optimizer = False
+    if get_loss_reduction() == ReduceOp.MEAN:
+        count = get_strategy().num_replicas_in_sync
+        if count > 1:
+            loss = loss * (1.0 / count)
+            get_default_graph()._is_loss_scaled_by_optimizer = True
+    return loss
 
 
 def _increment(global_step: Any, name: str) -> Any:
@@ -305,7 +337,7 @@ def _gradients_of_function(
     with GradientTape() as tape:
         if var_list is not None:
             tape.watch(var_list)
-        value = loss()
+        value = _scaled(loss())
     if var_list is None:
         var_list = tape.watched_variables()
     with graph.control_dependencies([value]):
@@ -319,7 +351,7 @@ def _gradients_in_graph(
     """The same in a graph, where tapes know nothing of reference variables."""
     graph = get_default_graph()
     before = len(graph.get_operations())
-    value = loss()
+    value = _scaled(loss())
     if var_list is None:
         read = {
             tensor.op

@@ -12,7 +12,7 @@ from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.shape import reshape
 from stillflow.ops.control import identity
-from stillflow.variables.base import VariableV2
+from stillflow.variables.base import Variable, VariableV2
 from stillflow.variables.partitioned import PartitionedVariable
 from stillflow.variables.ref_variable import RefVariable
 from stillflow.variables.resource_variable import BaseResourceVariable, is_resource_variable
@@ -161,7 +161,7 @@ def set_cpu0(device_string: str) -> str:
 
 def _is_trackable(item: Any) -> bool:
     """Whether an object tells what of it belongs into a checkpoint, other than a variable."""
-    return hasattr(item, "_gather_saveables_for_checkpoint") and not isinstance(item, VariableV2)
+    return hasattr(item, "_gather_saveables_for_checkpoint") and not isinstance(item, Variable)
 
 
 def saveable_objects_for_op(op: Any, name: str) -> Iterator[SaveableObject]:

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from stillflow.graph.graph import get_default_graph
+from stillflow.distribute.context import get_strategy
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.arrays.shape import shape as shape_of
@@ -52,8 +52,14 @@ def create_zeros_slot(
     return create_slot(primary, zeros(shape_of(value), dtype=dtype), name, colocate_with_primary)
 
 
+def first_part(variable: Any) -> Any:
+    """The part of a distributed variable that names it; other variables as they are."""
+    return variable.primary if getattr(variable, "is_distributed", False) else variable
+
+
 def name_of(primary: Any) -> str:
     """The name of a variable or tensor, without the number of an output; "" if it has none."""
+    primary = first_part(primary)
     if getattr(primary, "holds_value", False):
         return ""
     if is_resource_variable(primary) and primary.handle.holds_value:
@@ -67,7 +73,7 @@ def _scope(primary: Any, name: str, colocate: bool) -> Iterator[None]:
         if not colocate:
             yield
             return
-        with get_default_graph().colocate_with(primary):
+        with get_strategy().extended.colocate_vars_with(primary):
             yield
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from stillflow.distribute.context import get_strategy
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.train import slot_creator
@@ -14,6 +15,7 @@ from stillflow.variables.resource_variable import is_resource_variable
 
 def graph_of(var: Any) -> Graph | None:
     """The graph of a variable; None for one that was made where operations run when called."""
+    var = slot_creator.first_part(var)
     if is_resource_variable(var) and var.handle.holds_value:
         return None
     graph: Graph = var.op.graph
@@ -28,6 +30,7 @@ def current_graph() -> Graph | None:
 
 def var_key(var: Any) -> Any:
     """What identifies a variable, also if it is reached through another object."""
+    var = slot_creator.first_part(var)
     if graph_of(var) is None:
         return var._unique_id
     return (var.op.graph, var.op.name)
@@ -51,7 +54,14 @@ class Slots:
           name: one of `get_slot_names()`.
         """
         named_slots = self._slots.get(name)
-        return named_slots.get(var_key(var)) if named_slots else None
+        if not named_slots:
+            return None
+        is_whole = getattr(var, "is_distributed", False)
+        if is_whole or not hasattr(var, "_distributed_container"):
+            return named_slots.get(var_key(var))
+        # The part of the slot that belongs to this part of the variable.
+        slot = named_slots.get(var_key(var._distributed_container()))
+        return None if slot is None else slot.get(device=var.device)
 
     def get_slot_names(self) -> list[str]:
         """The names of all slots, sorted."""
@@ -70,7 +80,7 @@ class Slots:
         key = (name, graph_of(colocate_with))
         variable = self._non_slot_dict.get(key)
         if variable is None:
-            with get_default_graph().colocate_with(colocate_with):
+            with get_strategy().extended.colocate_vars_with(colocate_with):
                 variable = Variable(
                     initial_value,
                     name=name,
@@ -84,7 +94,10 @@ class Slots:
 
     def _get_non_slot_variable(self, name: str, graph: Graph | None = None) -> Any:
         eagerly = graph is not None and graph.runs_at_once
-        return self._non_slot_dict.get((name, None if eagerly else graph))
+        variable = self._non_slot_dict.get((name, None if eagerly else graph))
+        if getattr(variable, "is_distributed", False):
+            return variable.get()  # the part that is being updated
+        return variable
 
     def _non_slot_variables(self) -> Iterable[Any]:
         return self._non_slot_dict.values()

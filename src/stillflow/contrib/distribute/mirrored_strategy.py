@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stillflow.distribute import one_device
+from stillflow.distribute import devices as device_names
+from stillflow.distribute import mirrored
 from stillflow.graph.export import export
 
 
 @export("contrib.distribute.MirroredStrategy")
-class MirroredStrategy(one_device.MirroredStrategy):
+class MirroredStrategy(mirrored.MirroredStrategy):
     """Keeps copies of variables on each of its devices; only one device is supported yet.
 
     Args:
@@ -41,7 +42,7 @@ class MirroredStrategy(one_device.MirroredStrategy):
             raise ValueError("You cannot specify both `num_gpus` and `num_gpus_per_worker`.")
         count = num_gpus_per_worker if num_gpus is None else num_gpus
         if devices is None:
-            devices = one_device.local_devices(count)
+            devices = device_names.local_devices(count)
         elif count is not None:
             raise ValueError("Must only specify one of `devices` and `num_gpus_per_worker`.")
         super().__init__(devices, cross_device_ops or cross_tower_ops)

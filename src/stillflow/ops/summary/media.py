@@ -19,7 +19,7 @@ from stillflow.graph.tensor_proto import make_ndarray
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.summary.encoding import AUDIO, IMAGE, message, value
 from stillflow.ops.summary.kernels import in_numpy, one_string, shape_text, string
-from stillflow.ops.summary.names import collect, summary_scope
+from stillflow.ops.summary.names import collect, of_first_replica, summary_scope
 from stillflow.protos import Summary
 
 Pixels = np.ndarray[Any, Any]
@@ -153,6 +153,7 @@ def image_summary_samples() -> Iterator[Sample | Bad]:
 
 
 @export("summary.image")
+@of_first_replica
 def image(
     name: str, tensor: Any, max_outputs: int = 3, collections: Sequence[str] | None = None,
     family: str | None = None,
@@ -259,6 +260,7 @@ def audio_summary_v2_samples() -> Iterator[Sample | Bad]:
 
 
 @export("summary.audio")
+@of_first_replica
 def audio(
     name: str, tensor: Any, sample_rate: Any, max_outputs: int = 3,
     collections: Sequence[str] | None = None, family: str | None = None,

@@ -18,7 +18,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.summary.kernels import string
-from stillflow.ops.summary.names import clean_tag, collect
+from stillflow.ops.summary.names import clean_tag, collect, of_first_replica
 from stillflow.protos import Summary
 
 merge_summary_op = op(
@@ -68,6 +68,7 @@ def merge_summary_samples() -> Iterator[Sample | Bad]:
 
 
 @export("summary.merge")
+@of_first_replica
 def merge(
     inputs: Any, collections: Sequence[str] | None = None, name: str | None = None
 ) -> Tensor:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from stillflow.graph.api import add_to_collection, name_scope
+from stillflow.graph.constant_value import constant_value
+from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
+from stillflow.graph.operation import Tensor
+from stillflow.ops.constants import constant
 from stillflow.platform import tf_logging as logging
 
 _ILLEGAL = re.compile(r"[^-/\w\.]")
@@ -56,3 +61,19 @@ def summary_scope(
     with name_scope(base, default_name, values) as scope:
         path = scope.rstrip("/")
         yield path if family is None else f"{family}/{path}", scope
+
+
+def of_first_replica(summarize: Callable[..., Tensor]) -> Any:
+    """A decorator: in all replicas of a strategy but the first, a summary is an empty string."""
+
+    @functools.wraps(summarize)
+    def summarize_once(*args: Any, **kwargs: Any) -> Tensor:
+        modes = get_default_graph()._of_thread.strategies
+        replica = modes[-1].replica if modes else None
+        if replica is None:
+            return summarize(*args, **kwargs)
+        number = replica.replica_id_in_sync_group
+        number = number if isinstance(number, int) else constant_value(number)
+        return constant("") if number else summarize(*args, **kwargs)
+
+    return summarize_once

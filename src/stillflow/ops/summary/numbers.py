@@ -16,7 +16,7 @@ from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.summary.encoding import simple_value, value
 from stillflow.ops.summary.histograms import counts_fast, histogram_summary
 from stillflow.ops.summary.kernels import in_numpy, one_string, shape_text, shown, string
-from stillflow.ops.summary.names import collect, summary_scope
+from stillflow.ops.summary.names import collect, of_first_replica, summary_scope
 
 _NUMBERS = (
     "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
@@ -64,6 +64,7 @@ def scalar_summary_samples() -> Iterator[Sample | Bad]:
 
 
 @export("summary.scalar")
+@of_first_replica
 def scalar(
     name: str, tensor: Any, collections: Sequence[str] | None = None, family: str | None = None
 ) -> Tensor:
@@ -117,6 +118,7 @@ def histogram_summary_samples() -> Iterator[Sample | Bad]:
 
 
 @export("summary.histogram")
+@of_first_replica
 def histogram(
     name: str, values: Any, collections: Sequence[str] | None = None, family: str | None = None
 ) -> Tensor:

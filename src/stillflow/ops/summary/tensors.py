@@ -18,7 +18,7 @@ from stillflow.ops.io.stored import to_stored
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.summary.encoding import value
 from stillflow.ops.summary.kernels import one_string, string
-from stillflow.ops.summary.names import collect, summary_scope
+from stillflow.ops.summary.names import collect, of_first_replica, summary_scope
 from stillflow.platform.compat import as_str_any
 from stillflow.protos import Summary, SummaryDescription, SummaryMetadata
 
@@ -113,6 +113,7 @@ def tensor_summary_v2_samples() -> Iterator[Sample | Bad]:
 
 
 @export("summary.tensor_summary")
+@of_first_replica
 def tensor_summary(
     name: str,
     tensor: Any,

@@ -1,0 +1,133 @@
+"""The strategy where none was entered: one replica, wherever the program says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stillflow import nest
+from stillflow.distribute import context
+from stillflow.distribute.input_context import InputContext
+from stillflow.distribute.numpy_dataset import dataset_of_variables
+from stillflow.distribute.replica_context import ReplicaContext
+from stillflow.distribute.strategy import Strategy, StrategyExtended
+from stillflow.graph.api import colocate_with
+from stillflow.ops.arrays.fill import zeros
+from stillflow.ops.constants import constant
+from stillflow.ops.control import identity
+from stillflow.variables.base import Variable
+
+
+class DefaultStrategy(Strategy):
+    """The strategy where none was entered."""
+
+    def __init__(self) -> None:
+        super().__init__(_DefaultExtended(self))
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        raise RuntimeError("Should only create a single instance of _DefaultDistributionStrategy")
+
+
+class _DefaultExtended(StrategyExtended):
+    _num_replicas_in_sync = 1
+
+    def _scope(self, strategy: Strategy) -> Any:
+        return _DefaultScope(strategy)
+
+    def variable_created_in_scope(self, v: Any) -> bool:
+        return getattr(v, "_distribute_strategy", None) is None
+
+    def colocate_vars_with(self, colocate_with_variable: Any) -> Any:
+        self._require_scope()
+        return colocate_with(colocate_with_variable)
+
+    def _call_for_each_replica(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        with ReplicaContext(self._strategy, constant(0)):
+            return fn(*args, **kwargs)
+
+    def _reduce_to(self, reduce_op: Any, value: Any, destinations: Any) -> Any:
+        del reduce_op, destinations  # of one value
+        return value
+
+    def _broadcast_to(self, tensor: Any, destinations: Any) -> Any:
+        del destinations
+        return tensor
+
+    def _update(self, var: Any, fn: Any, args: Any, kwargs: Any, group: bool) -> Any:
+        return self._update_non_slot(var, fn, (var, *args), kwargs, group)
+
+    def _update_non_slot(
+        self, colocate_with: Any, fn: Any, args: Any, kwargs: Any, group: bool
+    ) -> Any:
+        with context.updating(colocate_with):
+            result = fn(*args, **kwargs)
+        return result if group else nest.map_structure(self._local_results, result)
+
+    def read_var(self, v: Any) -> Any:
+        return identity(v)
+
+    def value_container(self, value: Any) -> Any:
+        return value
+
+    def _local_results(self, value: Any) -> tuple[Any, ...]:
+        return (value,)
+
+    def non_slot_devices(self, var_list: Sequence[Any]) -> Any:
+        return min(var_list, key=lambda variable: variable.name)
+
+    def _experimental_distribute_dataset(self, dataset: Any) -> Any:
+        return dataset
+
+    def _experimental_distribute_datasets_from_function(self, dataset_fn: Any) -> Any:
+        return dataset_fn(InputContext())
+
+    def _make_dataset_iterator(self, dataset: Any) -> Any:
+        return _Iterator(dataset)
+
+    def _make_input_fn_iterator(self, input_fn: Any, replication_mode: Any) -> Any:
+        return _Iterator(input_fn(InputContext()))
+
+    def _experimental_make_numpy_dataset(self, numpy_input: Any, session: Any) -> Any:
+        def make(array: Any) -> Any:
+            start = zeros(array.shape, array.dtype)
+            return Variable(start, trainable=False, use_resource=True)
+
+        return dataset_of_variables(numpy_input, make, session)
+
+    @property
+    def worker_devices(self) -> Any:
+        raise RuntimeError("worker_devices() method unsupported by default tf.distribute.Strategy.")
+
+    @property
+    def parameter_devices(self) -> Any:
+        raise RuntimeError(
+            "parameter_devices() method unsupported by default tf.distribute.Strategy."
+        )
+
+
+class _Iterator:
+    """An iterator over a dataset, started anew by its `initialize()` operations."""
+
+    def __init__(self, dataset: Any) -> None:
+        self._iterator = dataset.make_initializable_iterator()
+
+    def get_next(self) -> Any:
+        return self._iterator.get_next()
+
+    def initialize(self) -> list[Any]:
+        return [self._iterator.initializer]
+
+
+class _DefaultScope:
+    """Does nothing, except that no other strategy may be entered."""
+
+    def __init__(self, strategy: Strategy) -> None:
+        self._strategy = strategy
+
+    def __enter__(self) -> Strategy:
+        if context.has_strategy():
+            raise RuntimeError("Must not nest tf.distribute.Strategy scopes.")
+        return self._strategy
+
+    def __exit__(self, *details: object) -> None:
+        pass

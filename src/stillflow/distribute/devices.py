@@ -1,0 +1,58 @@
+"""Full names of devices, and which one operations are made for now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.graph.device import DeviceSpecV2, canonical
+from stillflow.graph.eager_mode import executing_eagerly_outside_functions
+from stillflow.graph.graph import get_default_graph
+
+
+def canonicalize(name: str | None, default: str | None = None) -> str:
+    """A device's name with replica, task, type and number, taken from `default` where it lacks one.
+
+    Args:
+      name: a device's name, whose type is written in capitals, or None.
+      default: another device's name.
+    """
+    job = "localhost" if executing_eagerly_outside_functions() else None
+    spec = DeviceSpecV2(job=job, replica=0, task=0, device_type="CPU", device_index=0)
+    if default:
+        spec = spec.make_merged_spec(DeviceSpecV2.from_string(default))
+    return str(spec.make_merged_spec(DeviceSpecV2.from_string(name)).to_string())
+
+
+def resolve(name: str | None) -> str:
+    """A device's full name; what it lacks is that of the current device."""
+    return canonicalize(name, default=current())
+
+
+class _Probe:
+    """Takes the place of an operation to find out where one would be made."""
+
+    op = type = name = ""
+
+    def __init__(self) -> None:
+        self.device = ""
+        self.node_def = self
+        self._device_scopes: Any = ()
+
+    def _set_device(self, name: Any) -> None:
+        self.device = canonical(name)
+
+
+def current() -> str:
+    """The device that scopes name for operations made now; empty if they name none."""
+    probe = _Probe()
+    get_default_graph()._apply_devices(probe)  # type: ignore[arg-type]
+    return probe.device
+
+
+def local_devices(num_gpus: int | None = None) -> tuple[str, ...]:
+    """The GPUs of this machine, or so many as asked for; the CPU if there are none."""
+    if num_gpus is None:
+        from stillflow.runtime.devices import gpu_count
+
+        num_gpus = gpu_count()
+    return tuple(f"/device:GPU:{index}" for index in range(num_gpus)) or ("/device:CPU:0",)

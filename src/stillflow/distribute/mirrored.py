@@ -1,0 +1,246 @@
+"""`tf.distribute.MirroredStrategy`: a replica on each of several devices of this process."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from stillflow.distribute import context
+from stillflow.distribute import cross_device_ops as cross_device
+from stillflow.distribute import devices as device_names
+from stillflow.distribute.device_map import LogicalDeviceSpec, ReplicaDeviceMap
+from stillflow.distribute.input import InputOfReplicas, InputWorkers
+from stillflow.distribute.input_context import InputContext
+from stillflow.distribute.numpy_dataset import SingleDevice, one_host_numpy_dataset
+from stillflow.distribute.reduce_op import ReduceOp
+from stillflow.distribute.replica_threads import call_for_each_replica
+from stillflow.distribute.steps import run_steps
+from stillflow.distribute.strategy import Strategy, StrategyExtended, unsupported
+from stillflow.distribute.values import (
+    DistributedValues,
+    Mirrored,
+    regroup,
+    select_device_mirrored,
+    update_regroup,
+    value_container,
+)
+from stillflow.distribute.variables import (
+    DistributedVariable,
+    SyncOnReadVariable,
+    create_mirrored_variable,
+)
+from stillflow.graph import tapes
+from stillflow.graph.api import device, name_scope
+from stillflow.graph.device import DeviceSpecV2
+from stillflow.graph.export import export
+from stillflow.graph.graph import get_default_graph
+from stillflow.ops.control import identity
+
+
+def require_local(names: Sequence[str]) -> None:
+    """Raises UnimplementedError if a device belongs to another process."""
+    for name in names:
+        if DeviceSpecV2.from_string(name).job not in (None, "localhost"):
+            raise unsupported(f"a tf.distribute strategy with the device {name} of another task")
+
+
+class ReplicasExtended(InputOfReplicas, StrategyExtended):
+    """What strategies with a replica on each of several devices have in common."""
+
+    _device_map: ReplicaDeviceMap
+    _cross_device_ops: cross_device.CrossDeviceOps
+
+    @property
+    def _num_replicas_in_sync(self) -> int:
+        return self._device_map.num_replicas_in_graph
+
+    @property
+    def worker_devices(self) -> tuple[str, ...]:
+        return self._device_map.all_devices
+
+    @property
+    def worker_devices_by_replica(self) -> Iterator[tuple[str, ...]]:
+        return self._device_map.devices_by_replica
+
+    def _call_for_each_replica(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        return call_for_each_replica(self._strategy, self._device_map, fn, args, kwargs)
+
+    def _broadcast_to(self, tensor: Any, destinations: Any) -> Any:
+        if isinstance(tensor, (float, int)):
+            return tensor  # which takes the type of what it is used with
+        destinations = destinations or LogicalDeviceSpec(self._device_map, 0)
+        return self._cross_device_ops.broadcast(tensor, destinations)
+
+    def _batch_reduce_to(
+        self, reduce_op: ReduceOp, value_destination_pairs: Sequence[tuple[Any, Any]]
+    ) -> list[Any]:
+        return self._cross_device_ops.batch_reduce(reduce_op, value_destination_pairs)
+
+    def _local_results(self, value: Any) -> tuple[Any, ...]:
+        return value.values if isinstance(value, DistributedValues) else (value,)
+
+    def value_container(self, value: Any) -> Any:
+        return value_container(value)
+
+    def _on_each(self, names: Sequence[str], build: Callable[[int, str], Any], group: bool) -> Any:
+        """What `build(index, device)` gives on each device, as one value or as a tuple."""
+        updates = []
+        for index, name in enumerate(names):
+            with device(name), context.updating(name), name_scope(f"update_{index}"):
+                updates.append(build(index, name))
+        return update_regroup(self, self._device_map, updates, group)
+
+    def _run_steps_on_iterator(
+        self, fn: Any, iterator: Any, iterations: Any, initial_loop_values: Any
+    ) -> Any:
+        def join(parts: Any) -> Any:
+            return regroup(self._device_map, parts)
+
+        return run_steps(self, fn, iterator, iterations, initial_loop_values, join)
+
+    def _input_contexts(self) -> list[InputContext]:
+        return [InputContext(1, 0, self._num_replicas_in_sync)]
+
+    def _experimental_make_numpy_dataset(self, numpy_input: Any, session: Any) -> Any:
+        return one_host_numpy_dataset(numpy_input, SingleDevice("/cpu:0"), session)
+
+    def _update_config_proto(self, config_proto: Any) -> Any:
+        updated = copy.deepcopy(config_proto)
+        updated.isolate_session_state = True
+        return updated
+
+    def _configure(
+        self, session_config: Any, cluster_spec: Any, task_type: Any, task_id: Any
+    ) -> None:
+        if session_config:
+            session_config.CopyFrom(self._update_config_proto(session_config))
+        if cluster_spec:
+            raise unsupported("tf.distribute strategies over several tasks")
+
+
+class MirroredExtended(ReplicasExtended):
+    """What libraries use of a `MirroredStrategy`."""
+
+    def __init__(
+        self, container_strategy: Strategy, devices: Sequence[str] | None, cross_device_ops: Any
+    ) -> None:
+        super().__init__(container_strategy)
+        names = devices or device_names.local_devices()
+        require_local(names)
+        resolved = tuple(device_names.resolve(name) for name in names)
+        assert len(set(resolved)) == len(resolved), (
+            f"No duplicates allowed in `devices` argument: {resolved}"
+        )
+        self._device_map = ReplicaDeviceMap(resolved)
+        self._cross_device_ops = cross_device_ops or cross_device.choose_the_best(resolved)
+        self._input_workers = InputWorkers(self._device_map)
+
+    @property
+    def parameter_devices(self) -> tuple[str, ...]:
+        return self._device_map.all_devices
+
+    def non_slot_devices(self, var_list: Sequence[Any]) -> Any:
+        del var_list
+        return self._device_map.logical_to_actual_devices(0)
+
+    # ---- variables
+
+    def _create_variable(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+        beside = kwargs.pop("colocate_with", None)
+        if isinstance(beside, SingleDevice):
+            with device(beside.device):
+                return next_creator(**kwargs)
+        device_map, logical = self._device_map, 0
+        if beside is not None:
+            device_map, logical = beside.device_map, beside.logical_device
+
+        def make_parts(devices: Sequence[str], **kwargs: Any) -> list[Any]:
+            parts: list[Any] = []
+            for number, name in enumerate(devices):
+                with device(name):
+                    if parts:
+                        kwargs["initial_value"] = _initial_value_of(parts[0], name)
+                        # The slash lets the name be taken as it is, without the current scope.
+                        kwargs["name"] = f"{parts[0].name.split(':')[0]}/replica_{number}/"
+                    with tapes.stopped():
+                        parts.append(next_creator(**kwargs))
+            return parts
+
+        return create_mirrored_variable(self._strategy, device_map, logical, make_parts, **kwargs)
+
+    def _validate_colocate_with_variable(self, colocate_with_variable: Any) -> None:
+        refused = "`colocate_vars_with` must only be passed a variable created in this "
+        refused += "tf.distribute.Strategy.scope(), not"
+        if not isinstance(colocate_with_variable, DistributedVariable):
+            raise ValueError(f"{refused}: {colocate_with_variable!r}")
+        made_in = colocate_with_variable._distribute_strategy
+        if made_in.extended is not self:
+            raise ValueError(f"{refused} {colocate_with_variable} created in scope: {made_in}")
+
+    def read_var(self, v: Any) -> Any:
+        if isinstance(v, SyncOnReadVariable):
+            return v._get_cross_replica()
+        assert isinstance(v, Mirrored)
+        return identity(v.get())
+
+    # ---- values
+
+    def _reduce_to(self, reduce_op: ReduceOp, value: Any, destinations: Any) -> Any:
+        if isinstance(value, Mirrored) and reduce_op == ReduceOp.MEAN:
+            return value
+        assert not isinstance(value, Mirrored), f"{value} is in all replicas already"
+        if not isinstance(value, DistributedValues):
+            return cross_device.reduce_non_distributed_value(
+                reduce_op, self._device_map, value, destinations
+            )
+        return self._cross_device_ops.reduce(reduce_op, value, destinations)
+
+    def _update(self, var: Any, fn: Any, args: Any, kwargs: Any, group: bool) -> Any:
+        assert isinstance(var, DistributedVariable), f"{var} was not made in the strategy's scope"
+
+        def build(index: int, name: str) -> Any:
+            return fn(
+                var.values[index],
+                *select_device_mirrored(name, args),
+                **select_device_mirrored(name, kwargs),
+            )
+
+        return self._on_each(var.devices, build, group)
+
+    def _update_non_slot(
+        self, colocate_with: Any, fn: Any, args: Any, kwargs: Any, group: bool
+    ) -> Any:
+        assert isinstance(colocate_with, tuple)
+
+        def build(index: int, name: str) -> Any:
+            del index
+            return fn(*select_device_mirrored(name, args), **select_device_mirrored(name, kwargs))
+
+        return self._on_each(colocate_with, build, group)
+
+
+def _initial_value_of(first: Any, name: str) -> Callable[[], Any]:
+    """The initial value of a part, which is that of the first one."""
+
+    def copied() -> Any:
+        graph = get_default_graph()
+        if graph.runs_at_once or graph.building_function:
+            return identity(first.value())
+        with device(name):
+            return identity(first.initial_value)
+
+    return copied
+
+
+@export("distribute.MirroredStrategy")
+class MirroredStrategy(Strategy):
+    """Runs a replica on each of several devices, each with a copy of every variable.
+
+    Args:
+      devices: names of devices; all GPUs, or else the CPU, if None.
+      cross_device_ops: a `CrossDeviceOps`, how values of devices become one.
+    """
+
+    def __init__(self, devices: Sequence[str] | None = None, cross_device_ops: Any = None) -> None:
+        super().__init__(MirroredExtended(self, devices, cross_device_ops))

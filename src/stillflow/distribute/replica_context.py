@@ -1,0 +1,116 @@
+"""The replica that operations are made for: `tf.distribute.ReplicaContext`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from stillflow import nest
+from stillflow.distribute import context
+from stillflow.distribute import devices as device_names
+from stillflow.distribute.reduce_op import as_reduce_op
+from stillflow.graph.export import export
+from stillflow.graph.operation import Tensor
+from stillflow.variables.custom_gradient import custom_gradient
+
+if TYPE_CHECKING:
+    from stillflow.distribute.strategy import Strategy
+
+
+@export("contrib.distribute.require_replica_context")
+def require_replica_context(replica_ctx: ReplicaContext) -> None:
+    """Raises RuntimeError outside of a replica."""
+    mode = context.current()
+    if mode.replica is replica_ctx:
+        return
+    if mode.replica is None:
+        raise RuntimeError("Need to be inside `call_for_each_replica()`")
+    if mode.strategy is replica_ctx.strategy:
+        raise RuntimeError("Mismatching ReplicaContext.")
+    raise RuntimeError(
+        f"Mismatching tf.distribute.Strategy objects: {mode.strategy} is not "
+        f"{replica_ctx.strategy}."
+    )
+
+
+@export("distribute.ReplicaContext", "contrib.distribute.ReplicaContext")
+class ReplicaContext:
+    """The replica that operations are made for.
+
+    Args:
+      strategy: its strategy.
+      replica_id_in_sync_group: which one it is, an integer or a tensor.
+    """
+
+    def __init__(self, strategy: Strategy, replica_id_in_sync_group: Any) -> None:
+        self._strategy = strategy
+        self._replica_id = replica_id_in_sync_group
+
+    def __enter__(self) -> ReplicaContext:
+        context.push(context.replica_mode(self))
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        context.pop()
+
+    @property
+    def strategy(self) -> Strategy:
+        return self._strategy
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        return self._strategy.num_replicas_in_sync
+
+    @property
+    def replica_id_in_sync_group(self) -> Any:
+        require_replica_context(self)
+        return self._replica_id
+
+    @property
+    def devices(self) -> Any:
+        """Where its operations are made."""
+        require_replica_context(self)
+        return (device_names.current(),)
+
+    def merge_call(self, merge_fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
+        """Builds `merge_fn(strategy, *args, **kwargs)` once, for all replicas together.
+
+        Args:
+          merge_fn: gets what each replica gives as one value with a part for each.
+          args, kwargs: of `merge_fn`.
+
+        Returns:
+          What `merge_fn` gives, of values with parts the replica's own.
+        """
+        require_replica_context(self)
+        return self._merge_call(merge_fn, args, kwargs or {})
+
+    def _merge_call(self, merge_fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        context.push(context.cross_replica_mode(self._strategy))
+        try:
+            return merge_fn(self._strategy, *args, **kwargs)
+        finally:
+            context.pop()
+
+    def all_reduce(self, reduce_op: Any, value: Any) -> Any:
+        """One value of those of all replicas, in each of them; gradients go the same way.
+
+        Args:
+          reduce_op: a `ReduceOp`.
+          value: tensors in some structure.
+        """
+        how = as_reduce_op(reduce_op)
+
+        def reduce_all(strategy: Strategy, *values: Any) -> Any:
+            return strategy.extended.batch_reduce_to(how, [(v, _place(v)) for v in values])
+
+        @custom_gradient
+        def reduced(*values: Any) -> Any:
+            results = self.merge_call(reduce_all, args=values)
+            return results, lambda *grads: self.all_reduce(how, grads)
+
+        return nest.pack_sequence_as(value, reduced(*nest.flatten(value)))
+
+
+def _place(value: Any) -> Any:
+    return value.device if isinstance(value, Tensor) else value

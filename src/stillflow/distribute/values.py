@@ -1,0 +1,256 @@
+"""Values that have a part in each replica."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stillflow import nest
+from stillflow.distribute import context
+from stillflow.distribute import devices as device_names
+from stillflow.distribute.device_map import DeviceMap
+from stillflow.graph.api import control_dependencies, device
+from stillflow.graph.tensor_like import is_tensor
+from stillflow.ops.control import group as group_operations
+from stillflow.ops.control import identity
+
+
+class DistributedValues:
+    """A value with a part on each of several devices.
+
+    Args:
+      device_map: the devices.
+      values: the parts, in the order of the devices.
+      logical_device: which device of each replica holds its part.
+    """
+
+    def __init__(
+        self, device_map: DeviceMap, values: Sequence[Any], logical_device: int | None = None
+    ) -> None:
+        assert isinstance(device_map, DeviceMap)
+        self._device_map = device_map
+        self._values = tuple(values)
+        if logical_device is None:
+            logical_device = device_map.logical_device_from_values(self._values)
+        self._logical_device = logical_device
+
+    def get(self, device: str | None = None) -> Any:
+        """The part on a device; by default that of the replica being built, or of all together.
+
+        Raises:
+          ValueError: if there is none on the device.
+        """
+        if device is None:
+            replica = context.get_replica_context()
+            if replica:
+                return self._device_map.select_for_current_replica(self._values, replica)
+            device = context.update_device()
+            if device is None:
+                return self._get_cross_replica()
+        return self._device_map.select_for_device(self._values, device_names.canonicalize(device))
+
+    def _get_cross_replica(self) -> Any:
+        raise NotImplementedError("This method should be overridden by sub-classes")
+
+    @property
+    def primary(self) -> Any:
+        """The first part."""
+        return self._values[0]
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        return self._device_map.logical_to_actual_devices(self._logical_device)
+
+    @property
+    def logical_device(self) -> int:
+        return self._logical_device
+
+    @property
+    def device_map(self) -> DeviceMap:
+        return self._device_map
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """All parts."""
+        return self._values
+
+    @property
+    def is_tensor_like(self) -> bool:
+        return all(is_tensor(value) for value in self._values)
+
+    def _listed(self, show: Callable[[Any], str]) -> str:
+        pairs = enumerate(zip(self.devices, self._values, strict=True))
+        lines = ",\n".join(f"  {index} {name}: {show(value)}" for index, (name, value) in pairs)
+        return f"{type(self).__name__}:{{\n{lines}\n}}"
+
+    def __str__(self) -> str:
+        return self._listed(str)
+
+    def __repr__(self) -> str:
+        return self._listed(repr)
+
+
+class DistributedDelegate(DistributedValues):
+    """A value that stands for whichever of its parts is meant where it is used."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith(("_self_", "__")) or name in ("_use_resource_variables", "_values"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.get(), name)
+
+    def _get_as_operand(self) -> Any:
+        return self.get()
+
+    def __pow__(self, other: Any, modulo: Any = None) -> Any:
+        return pow(self._get_as_operand(), other, modulo)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._get_as_operand()[key]
+
+
+def _before(function: Callable[..., Any]) -> Any:
+    return lambda self, *others: function(self._get_as_operand(), *others)
+
+
+def _behind(function: Callable[..., Any]) -> Any:
+    return lambda self, other: function(other, self._get_as_operand())
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "and", "or", "xor", "matmul"):
+    _function = getattr(operator, f"__{_name}__")
+    setattr(DistributedDelegate, f"__{_name}__", _before(_function))
+    setattr(DistributedDelegate, f"__r{_name}__", _behind(_function))
+for _name in ("lt", "le", "gt", "ge", "invert", "neg", "abs"):
+    setattr(DistributedDelegate, f"__{_name}__", _before(getattr(operator, f"__{_name}__")))
+setattr(DistributedDelegate, "__rpow__", _behind(pow))  # noqa: B010 - as the others
+
+
+class PerReplica(DistributedValues):
+    """A value of each replica, which may differ."""
+
+
+class Mirrored(DistributedDelegate):
+    """A value that is the same in all replicas."""
+
+    def _get_cross_replica(self) -> Any:
+        replica = self._current_replica()
+        return self.primary if replica is None else self._values[replica]
+
+    def _current_replica(self) -> int | None:
+        here = device_names.canonicalize(device_names.current())
+        return self._device_map.replica_for_device(here)
+
+    def _as_graph_element(self) -> Any:
+        value = self.get()
+        convert = getattr(value, "_as_graph_element", None)
+        return convert() if callable(convert) else value
+
+
+def regroup(device_map: DeviceMap, values: Sequence[Any], wrap: Any = PerReplica) -> Any:
+    """One structure of distributed values, of a structure for each replica.
+
+    Args:
+      device_map: the devices of the replicas.
+      values: the structures of the replicas, which are alike.
+      wrap: makes a distributed value, of the device map and its parts.
+    """
+    assert len(values) == device_map.num_replicas_in_graph
+    first = values[0]
+    if isinstance(first, (list, tuple)):
+        kind = list if isinstance(first, list) else tuple
+        for value in values[1:]:
+            assert isinstance(value, kind), f"{first} is a {kind.__name__}, {value} is not"
+            assert len(value) == len(first), f"{first} and {value} differ in length"
+        parts = [regroup(device_map, items, wrap) for items in zip(*values, strict=True)]
+        if isinstance(first, list):
+            return parts
+        return first._make(parts) if hasattr(first, "_make") else tuple(parts)
+    if isinstance(first, dict):
+        for value in values[1:]:
+            assert isinstance(value, dict) and set(value) == set(first), f"{first} and {value}"
+        return {
+            key: regroup(device_map, tuple(value[key] for value in values), wrap) for key in first
+        }
+    return _regroup_leaf(device_map, values, wrap)
+
+
+def _regroup_leaf(device_map: DeviceMap, values: Sequence[Any], wrap: Any) -> Any:
+    first = values[0]
+    is_part = not is_distributed_variable(first) and _has_container(first)
+    if all(value is first for value in values[1:]) and not is_part:
+        return first
+    if is_part:
+        container = first._distributed_container()
+        assert container is not None
+        for replica, value in enumerate(values):
+            assert device_map.is_device_in_replica(value.device, replica), (value, device_map)
+            assert container is value._distributed_container()
+        return container
+    return wrap(device_map, values)
+
+
+def _has_container(value: Any) -> bool:
+    return hasattr(value, "_distributed_container")
+
+
+def is_distributed_variable(value: Any) -> bool:
+    """Whether a value is a variable with a part in each replica."""
+    return getattr(type(value), "is_distributed", False)
+
+
+def select_replica(replica: int, structure: Any) -> Any:
+    """A structure in which each distributed value is replaced by a replica's part."""
+    return nest.map_structure(
+        lambda x: x.values[replica] if isinstance(x, DistributedValues) else x, structure
+    )
+
+
+def select_device_mirrored(name: str, structure: Any) -> Any:
+    """A structure in which each mirrored value is replaced by its part on a device.
+
+    Raises:
+      TypeError: if a value differs between replicas.
+    """
+
+    def part(value: Any) -> Any:
+        if not isinstance(value, DistributedValues):
+            return value
+        if not isinstance(value, Mirrored):
+            raise TypeError(
+                f"Expected value to be mirrored across replicas: {value} in {structure}."
+            )
+        return value.get(name)
+
+    return nest.map_structure(part, structure)
+
+
+def update_regroup(extended: Any, device_map: DeviceMap, updates: list[Any], group: bool) -> Any:
+    """What an update of all replicas gives: parts in one, each after all updates, or all parts."""
+    if not group:
+        regrouped = regroup(device_map, updates, Mirrored)
+        return nest.map_structure(extended._local_results, regrouped)
+    return regroup(device_map, updates, _grouped_mirrored)
+
+
+def _grouped_mirrored(device_map: DeviceMap, values: Sequence[Any]) -> Any:
+    if len(values) == 1:
+        return Mirrored(device_map, values)
+    together = group_operations(*values)
+    if not all(is_tensor(value) for value in values):
+        return together
+    names = device_map.logical_to_actual_devices(device_map.logical_device_from_values(values))
+    after = []
+    for value, name in zip(values, names, strict=True):
+        with device(name), control_dependencies([together]):
+            after.append(identity(value))
+    return Mirrored(device_map, after)
+
+
+def value_container(value: Any) -> Any:
+    """The distributed variable that a variable is a part of; other values as they are."""
+    if _has_container(value) and not isinstance(value, DistributedValues):
+        container = value._distributed_container()
+        if container is not None:
+            return container
+    return value
