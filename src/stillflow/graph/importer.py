@@ -14,6 +14,7 @@ from stillflow.graph.build import complete_attrs, input_types, output_types
 from stillflow.graph.card import Card, find, unregistered
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.default_attrs import add_default_attrs
+from stillflow.graph.dims import merge
 from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.export import export
 from stillflow.graph.function_order import check_order
@@ -496,15 +497,35 @@ def _free_name(graph: Graph, name: str, scopes: set[str]) -> str:
     return result
 
 
+# Ops whose shapes were stated wrongly by older versions: their own rule is right.
+_STATED_WRONGLY = frozenset({
+    "RandomShuffleQueue", "PaddingFIFOQueue", "FIFOQueue", "PriorityQueue", "QueueSize", "Stack",
+    "Barrier", "BarrierReadySize", "BarrierIncompleteSize", "HashTable", "MutableHashTable",
+    "MutableHashTableOfTensors", "Mutex", "CuckooTable", "IndexTable", "WholeFileReader",
+    "TextLineReader", "FixedLengthRecordReader", "TFRecordReader", "IdentityReader", "LMDBReader",
+    "RefSwitch", "RefEnter", "RefNextIteration", "RefMerge", "RefIdentity",
+    "ConditionalAccumulator", "SparseConditionalAccumulator", "Table",
+})  # fmt: skip
+
+
 def _take_shapes(op: Operation, shapes: Any) -> None:
-    """A GraphDef may state shapes; where they fit they are taken."""
-    if not shapes:
+    """A GraphDef may state shapes; they must not contradict what the op's rule says."""
+    if shapes is None:
         return
-    for tensor, shape in zip(op._outputs, shapes, strict=False):
+    if len(shapes) < len(op._outputs):
+        raise ValueError(
+            f"Node '{op.name}' has {len(op._outputs)} outputs but the _output_shapes attribute "
+            f"specifies shapes for {len(shapes)} outputs"
+        )
+    for index, (tensor, shape) in enumerate(zip(op._outputs, shapes, strict=False)):
         try:
-            tensor.set_shape(TensorShape(shape))
-        except ValueError:
-            continue  # as TF does for graphs of older producers: its own rule is right
+            tensor._dims = merge(tensor._dims, TensorShape(shape)._dims)
+        except ValueError as error:
+            if op.type not in _STATED_WRONGLY:
+                raise ValueError(
+                    f"Node '{op.name}' has an _output_shapes attribute inconsistent with the "
+                    f"GraphDef for output #{index}: {error}"
+                ) from None
 
 
 def _split(text: str) -> tuple[str, int]:

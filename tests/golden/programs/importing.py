@@ -194,3 +194,35 @@ def malformed_nodes(tf):
     graph_def = text_format.Parse(CONST, tf.GraphDef())
     found["foreign"] = raised(tf.import_graph_def, graph_def, input_map={"a:0": elsewhere})
     return Run(facts=found)
+
+
+STATED_SHAPES = {
+    "right": "shape { dim { size: 2 } }",
+    "open": "shape { dim { size: -1 } }",
+    "unknown": "shape { unknown_rank: true }",
+    "more": "shape { dim { size: 2 } } shape { dim { size: 7 } }",
+    "none": "",
+    "rank": "shape { }",
+    "size": "shape { dim { size: 43 } }",
+}
+
+
+@program
+def stated_shapes(tf):
+    """Shapes that a GraphDef states must not contradict those that operations have."""
+    from google.protobuf import text_format
+
+    x = tf.constant([1.0, 2.0], name="a").op.node_def
+    found = {}
+    for name, shapes in sorted(STATED_SHAPES.items()):
+        node = """name: "b" op: "Neg" input: "a" attr { key: "T" value { type: DT_FLOAT } }
+            attr { key: "_output_shapes" value { list { %s } } }""" % shapes  # noqa: UP031
+        graph_def = text_format.Parse("node { " + node + " }", tf.GraphDef(node=[x]))
+        graph_def.versions.producer = 134
+
+        def shape(graph_def=graph_def):
+            return str(tf.import_graph_def(graph_def, return_elements=["b:0"])[0].shape)
+
+        wrong = name in ("none", "rank", "size")
+        found[name] = raised(shape) if wrong else shape()
+    return Run(facts=found)
