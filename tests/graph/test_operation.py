@@ -152,3 +152,9 @@ def test_tensors_of_two_graphs_do_not_mix():
     with tf.Graph().as_default():
         with pytest.raises(ValueError, match="must be from the same graph"):
             _ = tf.constant(2) * x
+
+
+def test_tensors_are_numbered_as_they_are_made():
+    made = [tf.constant(1), *tf.split(tf.zeros([4]), 2), tf.placeholder(tf.float32)]
+    assert sorted(made, key=lambda tensor: tensor._id) == made
+    assert len({tensor._id for tensor in made}) == len(made)

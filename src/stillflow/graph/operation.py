@@ -55,6 +55,13 @@ def _not_in_graph(task: str) -> TypeError:
     return OperatorNotAllowedInGraphError(f"{task} is not allowed{why}")
 
 
+class _Number:
+    """The number of a tensor: later ones of a graph have higher ones."""
+
+    def __get__(self, tensor: Any, owner: Any) -> Any:
+        return self if tensor is None else (tensor.op._id << 16) + tensor.value_index
+
+
 @export("Tensor")
 class Tensor:
     """A symbolic output of an `Operation`: what `sess.run` fetches and feeds.
@@ -70,6 +77,7 @@ class Tensor:
     _USE_EQUALITY = False  # whether tensors outside of graphs are compared by value
     # Whether it holds its value, as do the tensors of operations that ran when they were called.
     holds_value = False
+    _id: Any = _Number()  # those that hold their values have numbers of their own
     # What a resource handle points to: the variable's static shape and type.
     _handle_dims: tuple[int | None, ...] | None = None
     _handle_dtype: DType | None = None

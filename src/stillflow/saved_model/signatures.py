@@ -8,6 +8,7 @@ from typing import Any
 from stillflow import nest
 from stillflow.graph import dtypes
 from stillflow.graph.composite_tensor import CompositeTensor
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Operation
@@ -30,7 +31,12 @@ def build_tensor_info(tensor: Any) -> Any:
 
     Args:
       tensor: A `Tensor`, or a composite such as a `SparseTensor`.
+
+    Raises:
+      RuntimeError: in eager execution.
     """
+    if executing_eagerly():
+        raise RuntimeError("build_tensor_info is not supported in Eager mode.")
     return tensor_info(tensor)
 
 

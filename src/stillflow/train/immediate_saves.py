@@ -27,4 +27,4 @@ def restore_now(saveables: Sequence[SaveableObject], prefix: str) -> None:
     with device("/cpu:0"):
         path = constant(prefix)
         for saveable in saveables:
-            saveable.restore(builder.restore_op(path, saveable, -1), restored_shapes=None)
+            saveable.restore(builder.restore_op(path, saveable, -1), None)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+
 import numpy as np
 
-from ..registry import eagerly, program, raised
+from ..registry import eagerly, internal_module, program, raised
 
 
 def _shown(value):
@@ -133,6 +136,7 @@ def aligned_losses(tf):
 @program
 def pruned_functions(tf):
     """A function that only results keep alive leaves out what they do not need."""
+
     def compute(tf):
         calls = []
 
@@ -153,6 +157,36 @@ def pruned_functions(tf):
         return {
             "wrapped": _shown(wrapped()), "then": list(calls),
             "traced": _shown(traced()), "all": list(calls),
+        }  # fmt: skip
+
+    return eagerly(tf, compute)
+
+
+@program
+def savers(tf):
+    def compute(tf):
+        v = tf.contrib.eager.Variable([1.0, 2.0], name="v")
+        saveable_object = internal_module(tf, "train.saver", "python.training.saver")
+        base = saveable_object.BaseSaverBuilder.SaveableObject
+
+        class Doubled(base):
+            """Keeps half of what a variable holds."""
+
+            def __init__(self):
+                spec = saveable_object.BaseSaverBuilder.SaveSpec(v / 2.0, "", "half")
+                super().__init__(v, [spec], "half")
+
+            def restore(self, tensors, shapes):
+                return v.assign(tensors[0] * 2.0)
+
+        prefix = os.path.join(tempfile.mkdtemp(), "doubled")
+        saver = tf.train.Saver([Doubled()])
+        saver.save(None, prefix)
+        v.assign([0.0, 0.0])
+        saver.restore(None, prefix)
+        return {
+            "restored": v.numpy(), "kept": tf.train.list_variables(prefix),
+            "info": raised(tf.saved_model.build_tensor_info, v),
         }  # fmt: skip
 
     return eagerly(tf, compute)
