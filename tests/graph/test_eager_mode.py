@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 import stillflow as tf
+from stillflow.graph import graph as graphs
+from stillflow.graph.eager_mode import eager_mode
 
 
 @pytest.fixture
@@ -52,3 +54,13 @@ def test_eager_execution_is_for_the_start_of_a_program():
     tf.constant(1)
     with pytest.raises(ValueError, match="must be called at program startup"):
         tf.enable_eager_execution()
+
+
+def test_resetting_graphs_leaves_eager_execution_on():
+    with tf.Graph().as_default(), eager_mode():
+        with pytest.raises(AssertionError, match="nested graphs"):
+            tf.reset_default_graph()
+        graphs._default.reset()
+        tf.reset_default_graph()
+        assert tf.executing_eagerly()
+    assert not tf.executing_eagerly()

@@ -308,11 +308,12 @@ class Graph(Scopes, Collections):
         try:
             yield self
         finally:
-            if stack[-1] is not self:
-                raise AssertionError(
-                    f"Nesting violated for default stack of {type(stack[-1])} objects"
-                )
-            stack.pop()
+            if stack:  # unless it was reset inside
+                if stack[-1] is not self:
+                    raise AssertionError(
+                        f"Nesting violated for default stack of {type(stack[-1])} objects"
+                    )
+                stack.pop()
 
     def _session_for(self, session: Any, purpose: str) -> Any:
         from stillflow.graph.default_session import session_for
@@ -363,6 +364,10 @@ class _DefaultGraphs(threading.local):
     def __init__(self) -> None:
         self.stack: list[Graph] = []
         self.outermost: Graph | None = None
+
+    def reset(self) -> None:
+        """Forgets the graphs of `as_default`, not whether operations run at once."""
+        self.stack[:] = [graph for graph in self.stack[-1:] if graph.runs_at_once]
 
 
 _default = _DefaultGraphs()
@@ -419,7 +424,7 @@ def reset_default_graph() -> None:
     Raises:
       AssertionError: inside `with graph.as_default()`.
     """
-    if _default.stack:
+    if any(not graph.runs_at_once for graph in _default.stack):
         raise AssertionError(
             "Do not use tf.reset_default_graph() to clear "
             "nested graphs. If you need a cleared graph, "
