@@ -46,6 +46,7 @@ _LONG: _Types = {
     "update_variables": (_INT, (_POINTER, *2 * (_INT,), _POINTER, _INT)),
     "square_roots": (None, (*2 * (_POINTER,), *2 * (_INT,))),
     "transpose_matrix": (None, (_POINTER, _INT, _INT, _POINTER, _INT)),
+    "draw_many": (None, (*6 * (_INT,), _POINTER, _INT)),
 }
 # Loops so short that they keep the interpreter's lock: to get it back may take milliseconds.
 _SHORT: _Types = {
@@ -68,13 +69,18 @@ _SHORT: _Types = {
     "build_block": (_INT, (*4 * (_POINTER,), *3 * (_INT,), *3 * (_POINTER,))),
     "find_distinct": (_INT, (_POINTER, _INT, _INT, *2 * (_POINTER,), _INT)),
     "take_tuples": (_INT, (_POINTER, _INT, _POINTER, _INT, _POINTER, _INT, _INT, _POINTER)),
+    "copy_rows_unless": (None, (_POINTER, *3 * (_INT,), *2 * (_POINTER,))),
     "add_rows": (_INT, (_POINTER, _INT, _INT, _POINTER, _INT, _POINTER, _INT)),
     "reduce_picked": (
-        _INT, (_POINTER, *2 * (_INT,), *2 * (_POINTER, _INT), *2 * (_INT,), _POINTER, _INT),
+        _INT,
+        (_POINTER, _INT, _INT, *2 * (_POINTER, _INT), _INT, _POINTER, *3 * (_INT,),
+         *2 * (_POINTER,), _INT),
     ),
     "spread_picked": (
-        _INT, (_POINTER, *2 * (_INT,), *2 * (_POINTER, _INT), *2 * (_INT,), _POINTER, _INT),
+        _INT,
+        (_POINTER, *3 * (_INT,), *2 * (_POINTER, _INT), _INT, _INT, *2 * (_POINTER,), _INT),
     ),
+    "are_within": (_INT, (_POINTER, *4 * (_INT,))),
     "reshape_indices": (None, (_POINTER, _INT, *2 * (_POINTER, _INT), _POINTER)),
     "find_empty_rows": (_INT, (_POINTER, *3 * (_INT,), *2 * (_POINTER,))),
     "fill_empty_rows": (None, (*2 * (_POINTER,), *4 * (_INT,), *6 * (_POINTER,))),
@@ -82,6 +88,7 @@ _SHORT: _Types = {
     "find_lookups": (_INT, (_POINTER, _INT, _POINTER, *3 * (_INT,), *6 * (_POINTER,))),
     "adagrad_rows": (_INT, (*3 * (_POINTER,), _DOUBLE, _INT)),
     "ftrl_rows": (_INT, (*4 * (_POINTER,), *3 * (_DOUBLE,))),
+    "draw_few": (None, (*6 * (_INT,), _POINTER, _INT)),
     "encode_entries": (None, (*2 * (_POINTER,), *2 * (_INT,), *4 * (_POINTER,))),
 }
 _FUNCTIONS = {**_LONG, **_SHORT}

@@ -108,24 +108,46 @@ PUBLIC int64_t add_rows(const float *data, int64_t number, int64_t width, const 
     return 0;
 }
 
+/* Copies rows of `width` bytes that lie `stride` apart, with zeros for those that have a flag. */
+PUBLIC void copy_rows_unless(const uint8_t *data, int64_t stride, int64_t rows, int64_t width,
+                             const uint8_t *flags, uint8_t *out) {
+    for (int64_t i = 0; i < rows; i++) {
+        if (flags[i])
+            memset(out + i * width, 0, (size_t)width);
+        else
+            copy_item(out + i * width, data + i * stride, width);
+    }
+}
+
 /* Reduces rows picked from a table to one for each segment.
 
+   indices: of the rows; where there are names, of those in `names`, which name the rows.
    ids: for each of `number` indices its segment, in ascending order.
+   left_out: for each segment whether zeros stand for it; or NULL. They say how many there are,
+     and the last id has to say the same.
    Returns 0, or 1 if ids are not in order or anything is out of range. */
 PUBLIC int64_t reduce_picked(const float *table, int64_t rows, int64_t width, const void *indices,
-                             int64_t bytes, const void *ids, int64_t id_bytes, int64_t number,
-                             int64_t mode, float *out, int64_t segments) {
-    Integers picked = {indices, bytes}, names = {ids, id_bytes};
+                             int64_t bytes, const void *names, int64_t name_bytes,
+                             int64_t name_count, const void *ids, int64_t id_bytes, int64_t number,
+                             int64_t mode, const uint8_t *left_out, float *out,
+                             int64_t segments) {
+    Integers picked = {indices, bytes}, named = {names, name_bytes}, places = {ids, id_bytes};
     int64_t before = 0;
+    if (left_out && (!number || at(places, number - 1) + 1 != segments)) return 1;
     memset(out, 0, (size_t)(segments * width) * sizeof *out);
     for (int64_t i = 0, first = 0; i < number; i++) {
-        int64_t index = at(picked, i), id = at(names, i);
+        int64_t index = at(picked, i), id = at(places, i);
+        if (names) {
+            if (index < 0 || index >= name_count) return 1;
+            index = at(named, index);
+        }
         if (index < 0 || index >= rows || id < before || id >= segments) return 1;
         if (id != before) first = i;
         before = id;
+        if (left_out && left_out[id]) continue;
         float *sum = out + id * width;
         add_row(sum, table + index * width, width, 1);
-        if (mode == SUM || (i + 1 < number && at(names, i + 1) == id)) continue;
+        if (mode == SUM || (i + 1 < number && at(places, i + 1) == id)) continue;
         double count = (double)(i + 1 - first);
         float weight = (float)(1 / sqrt(count));
         for (int64_t j = 0; j < width; j++)
@@ -136,27 +158,41 @@ PUBLIC int64_t reduce_picked(const float *table, int64_t rows, int64_t width, co
 
 /* Adds the gradient of each segment, divided among its rows, to those that were picked.
 
+   stride: how many numbers lie between the gradients of two segments.
+   left_out: for each segment whether its gradient is zeros; or NULL.
    Returns 0, 1 if anything is out of range, or -1 if there is no memory. */
-PUBLIC int64_t spread_picked(const float *grad, int64_t segments, int64_t width,
+PUBLIC int64_t spread_picked(const float *grad, int64_t stride, int64_t segments, int64_t width,
                              const void *indices, int64_t bytes, const void *ids, int64_t id_bytes,
-                             int64_t number, int64_t mode, float *out, int64_t rows) {
-    Integers picked = {indices, bytes}, names = {ids, id_bytes};
+                             int64_t number, int64_t mode, const uint8_t *left_out, float *out,
+                             int64_t rows) {
+    Integers picked = {indices, bytes}, places = {ids, id_bytes};
     int64_t *counts = calloc((size_t)segments + 1, sizeof *counts), wrong = 0;
     if (!counts) return -1;
     for (int64_t i = 0; i < number && !wrong; i++) {
-        int64_t index = at(picked, i), id = at(names, i);
+        int64_t index = at(picked, i), id = at(places, i);
         wrong = index < 0 || index >= rows || id < 0 || id >= segments;
         if (!wrong) counts[id]++;
     }
     memset(out, 0, (size_t)(rows * width) * sizeof *out);
     for (int64_t i = 0; i < number && !wrong; i++) {
-        int64_t id = at(names, i);
+        int64_t id = at(places, i);
+        if (left_out && left_out[id]) continue;
         double count = (double)counts[id];
-        float weight = (float)(1 / (mode == MEAN ? count : sqrt(count)));
-        add_row(out + at(picked, i) * width, grad + id * width, width, weight);
+        double weight = mode == SUM ? 1 : 1 / (mode == MEAN ? count : sqrt(count));
+        add_row(out + at(picked, i) * width, grad + id * stride, width, (float)weight);
     }
     free(counts);
     return wrong;
+}
+
+/* Whether no integer is below `least` or above `most`. */
+PUBLIC int64_t are_within(const void *items, int64_t bytes, int64_t number, int64_t least,
+                          int64_t most) {
+    Integers numbers = {items, bytes};
+    int64_t outside = 0;
+    for (int64_t i = 0; i < number; i++)
+        outside |= (at(numbers, i) < least) | (at(numbers, i) > most);
+    return !outside;
 }
 
 /* ---- indices of sparse tensors */

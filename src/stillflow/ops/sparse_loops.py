@@ -87,6 +87,24 @@ def add_rows(data: Any, ids: Any, rows: int) -> Any:
     return None if wrong else result
 
 
+def rows_unless(flags: Any, data: Any) -> Any:
+    """A copy of rows, with zeros in place of those that are named.
+
+    Args:
+      flags: bool [rows]; true for zeros.
+      data: [rows, ...], of any type.
+    """
+    if flags.shape != data.shape[:1] or (library := _library(flags)) is None or not data.is_cpu:
+        return None
+    data, stride = _rows_apart(data)
+    result = torch.empty(data.shape, dtype=data.dtype)
+    size = data.itemsize
+    library.copy_rows_unless(
+        data.data_ptr(), stride * size, len(flags), prod(data.shape[1:]) * size,
+        flags.data_ptr(), result.data_ptr())
+    return result
+
+
 def add_up(rows: Any, data: Any) -> tuple[Any, Any] | None:
     """The different ones among numbers of rows, as they come, and the sum of the data of each.
 
@@ -106,7 +124,10 @@ def add_up(rows: Any, data: Any) -> tuple[Any, Any] | None:
     return None if total is None else (different, total)
 
 
-def reduce_picked(table: Any, indices: Any, ids: Any, mode: str, segments: int) -> Any:
+def reduce_picked(
+    table: Any, indices: Any, ids: Any, mode: str, segments: int, left_out: Any = None,
+    names: Any = None,
+) -> Any:  # fmt: skip
     """Reduces rows picked from a table to one for each segment.
 
     Args:
@@ -114,27 +135,70 @@ def reduce_picked(table: Any, indices: Any, ids: Any, mode: str, segments: int) 
       indices: int32 or int64 [number], rows of the table.
       ids: int32 or int64 [number], for each index its segment, in ascending order.
       mode: "sum", "mean" or "sqrtn".
-      segments: how many there are.
+      segments: how many there are; after the last id if `left_out` is given.
+      left_out: bool [segments], where zeros are wanted.
+      names: int32 or int64, of which `indices` are places, and which are the rows.
     """
-    return _on_picked("reduce_picked", table, indices, ids, mode, segments)
-
-
-def spread_picked(grad: Any, indices: Any, ids: Any, mode: str, rows: int) -> Any:
-    """The gradient of `reduce_picked`: as that, with `grad` in place of the table."""
-    return _on_picked("spread_picked", grad, indices, ids, mode, rows)
-
-
-def _on_picked(loop: str, given: Any, indices: Any, ids: Any, mode: str, rows: int) -> Any:
-    if given.dtype is not torch.float32 or rows < 0 or not _are_integers(indices, ids):
+    others = [each for each in (left_out, names) if each is not None]
+    if table.dtype is not torch.float32 or not _are_integers(indices, ids):
         return None
-    if (library := _library(given, indices, ids)) is None:
+    if (library := _library(table, indices, ids, *others)) is None or segments < 0:
         return None
-    inner = given.shape[1:]
-    result = torch.empty((rows, *inner))
-    wrong = getattr(library, loop)(
-        given.data_ptr(), len(given), prod(inner), indices.data_ptr(), indices.itemsize,
-        ids.data_ptr(), ids.itemsize, len(ids), _MODES[mode], result.data_ptr(), rows)
+    inner = table.shape[1:]
+    named = (None, 0, 0) if names is None else (names.data_ptr(), names.itemsize, len(names))
+    result = torch.empty((segments, *inner))
+    wrong = library.reduce_picked(
+        table.data_ptr(), len(table), prod(inner), indices.data_ptr(), indices.itemsize, *named,
+        ids.data_ptr(), ids.itemsize, len(ids), _MODES[mode],
+        None if left_out is None else left_out.data_ptr(), result.data_ptr(), segments)
     return None if wrong else result
+
+
+def spread_picked(
+    grad: Any, indices: Any, ids: Any, mode: str, rows: int, left_out: Any = None
+) -> Any:
+    """The gradient of `reduce_picked`.
+
+    Args:
+      grad: float32 [segments, ...].
+      indices, ids, mode: as there.
+      rows: of the table.
+      left_out: bool [segments], where the gradient is zeros.
+    """
+    if grad.dtype is not torch.float32 or rows < 0 or not _are_integers(indices, ids):
+        return None
+    grad, stride = _rows_apart(grad)
+    others = [ids] if left_out is None else [ids, left_out]
+    if (library := _library(indices, *others)) is None or not grad.is_cpu:
+        return None
+    inner = grad.shape[1:]
+    result = torch.empty((rows, *inner))
+    wrong = library.spread_picked(
+        grad.data_ptr(), stride, len(grad), prod(inner), indices.data_ptr(), indices.itemsize,
+        ids.data_ptr(), ids.itemsize, len(ids), _MODES[mode],
+        None if left_out is None else left_out.data_ptr(), result.data_ptr(), rows)
+    return None if wrong else result
+
+
+def _rows_apart(data: Any) -> tuple[Any, int]:
+    """Data whose rows are contiguous, and how many numbers lie between two of them."""
+    if data.ndim == 2 and (data.stride(1) == 1 or data.shape[1] == 1):
+        return data, data.stride(0)
+    return data.contiguous(), prod(data.shape[1:])
+
+
+def are_within(numbers: Any, least: int, most: int) -> bool | None:
+    """Whether no integer is below `least` or above `most`.
+
+    Args:
+      numbers: int32 or int64, of any shape.
+      least, most: integers of 64 bits.
+    """
+    if not _are_integers(numbers) or (library := _library(numbers)) is None:
+        return None
+    found = library.are_within(
+        numbers.data_ptr(), numbers.itemsize, numbers.numel(), least, most)
+    return bool(found)
 
 
 def reshape_indices(indices: Any, shape: Sequence[int], new_shape: Sequence[int]) -> Any:

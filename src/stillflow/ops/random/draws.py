@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from stillflow.ops.random import draw_loops
 from stillflow.ops.random.philox import LARGEST_RUN, Philox, fill_blocks, gather_blocks
 from stillflow.ops.random.single_precision import log_of_unit, sin_cos
 from stillflow.ops.random.threads import in_pieces
@@ -28,11 +29,17 @@ _WORD_ORDER = (0, 1, 2, 3)
 
 def words32(stream: Philox, count: int, threads: int = 1) -> np.ndarray:
     """`count` uint32, uniform over all values."""
+    drawn = draw_loops.words(stream, count, threads)
+    if drawn is not None:
+        return drawn
     return _filled(stream, count, np.uint32, _WORD_ORDER, None, threads)
 
 
 def words64(stream: Philox, count: int, threads: int = 1) -> np.ndarray:
     """`count` uint64, uniform over all values."""
+    drawn = draw_loops.words(stream, 2 * count, threads)
+    if drawn is not None:
+        return drawn.view(np.uint64)
     return _filled(stream, count, np.uint64, _WORD_ORDER, None, threads)
 
 
@@ -40,6 +47,9 @@ def uniform_float(
     stream: Philox, count: int, mantissa: int = FLOAT_MANTISSA, threads: int = 1
 ) -> np.ndarray:
     """`count` float32 in [0, 1), multiples of 2**-mantissa made of the words' lowest bits."""
+    drawn = draw_loops.uniform_float(stream, count, mantissa, threads)
+    if drawn is not None:
+        return drawn
     mask = np.uint32((1 << mantissa) - 1)
     unused = np.uint32(FLOAT_MANTISSA - mantissa)
     one = np.uint32(127 << FLOAT_MANTISSA)
@@ -57,6 +67,9 @@ def uniform_float(
 
 def uniform_double(stream: Philox, count: int, threads: int = 1) -> np.ndarray:
     """`count` float64 in [0, 1), made of 52 bits of two words each."""
+    drawn = draw_loops.uniform_double(stream, count, threads)
+    if drawn is not None:
+        return drawn
     return _filled(stream, count, np.uint64, _DOUBLE_ORDER, _unit_doubles, threads).view(np.float64)
 
 
@@ -99,6 +112,9 @@ def _uniform_int(words: np.ndarray, low: int, high: int) -> np.ndarray:
 
 def normal_float(stream: Philox, count: int, threads: int = 1) -> np.ndarray:
     """`count` standard normal float32."""
+    drawn = draw_loops.normal_float(stream, count, threads)
+    if drawn is not None:
+        return drawn
     blocks = -(-count // 4)
     result = np.empty((blocks, 4), np.float32)
 
@@ -127,6 +143,9 @@ def normal_double(stream: Philox, count: int, threads: int = 1) -> np.ndarray:
 
 def truncated_normal_float(stream: Philox, count: int, threads: int = 1) -> np.ndarray:
     """`count` standard normal float32 of which those beyond two deviations were drawn again."""
+    drawn = draw_loops.truncated_normal_float(stream, count, threads)
+    if drawn is not None:
+        return drawn
     return _truncated(stream, count, 4, np.float32, _box_muller_float, threads)
 
 

@@ -14,6 +14,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from stillflow.ops.random import draw_loops
+
 WORDS_PER_BLOCK = 4
 ROUNDS = 10
 MASK32 = 0xFFFFFFFF
@@ -100,6 +102,9 @@ class Philox:
 
     def words(self, count: int) -> np.ndarray:
         """The next `count` words of the stream as uint32, without moving on."""
+        drawn = draw_loops.words(self, count)
+        if drawn is not None:
+            return drawn
         blocks = np.empty((-(-count // WORDS_PER_BLOCK), WORDS_PER_BLOCK), np.uint32)
         fill_blocks(self, 0, 1, blocks.T)
         return blocks.reshape(-1)[:count]
