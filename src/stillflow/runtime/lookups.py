@@ -16,6 +16,7 @@ import numpy as np
 
 from stillflow.graph import dtypes
 from stillflow.ops import sparse_loops
+from stillflow.runtime.shortcuts import RowsUnless
 from stillflow.runtime.steps import Step, count_uses, in_turn, is_call, one_step, stays
 
 
@@ -97,6 +98,11 @@ class _Plan:
         place = self._places[id(step)]
         takers = [taker for taker in self._takers.get(name, ()) if taker is not besides]
         return all(self._places[id(taker)] > place for taker in takers)
+
+    def is_there(self, name: str, step: Step) -> bool:
+        """Whether a value has been made when `step` runs."""
+        maker = self.makers.get(name)
+        return maker is None or self._places[id(maker)] < self._places[id(step)]
 
     def constant(self, step: Step, argument: int) -> list[int] | int | None:
         """An argument that is a constant of integers."""
@@ -199,6 +205,8 @@ def _are_int32(step: Step, output: int) -> bool:
 
 def _added_up(plan: _Plan, total: Step) -> _Joined | None:
     """The gradients of rows, of which some come several times, and the numbers of the rows."""
+    if len(total.arguments) != 3:
+        return None  # it takes a shortcut
     values, places, _ = total.arguments
     unique = plan.makers.get(str(places))
     size = plan.maker(total, 2, "StridedSlice")
@@ -228,9 +236,96 @@ def _added_up(plan: _Plan, total: Step) -> _Joined | None:
     return _Joined(one_step(parts, outputs, add_up, [rows, values]), parts, total)
 
 
+# ---- rows of a table, and their gradients
+
+
+def _rows_looked_up(plan: _Plan, select: Step) -> _Joined | None:
+    """The rows of a table, reduced to one for each example; zeros where it had no id."""
+    if not isinstance(select.function, RowsUnless) or select.arguments[1] != select.arguments[2]:
+        return None
+    flags, _, reduced = select.arguments
+    reduce = plan.makers.get(str(reduced))
+    if reduce is None or reduce.op is None or plan.uses[str(reduced)] != 1:
+        return None
+    mode = _REDUCTIONS.get(reduce.op.type)
+    if mode is None or len(reduce.arguments) != 3 or reduce.guard != select.guard:
+        return None
+    _, places, segments = reduce.arguments
+    gather = plan.maker(reduce, 0, "GatherV2") or plan.maker(reduce, 0, "ResourceGather")
+    if gather is None or gather.arguments[2:] not in ([], [0]):
+        return None
+    table, names = gather.arguments[:2]
+    taken = [table, names, places, segments, flags]
+    if not all(plan.is_there(str(each), gather) for each in taken):
+        return None
+    parts = [gather, reduce, select]
+    plain = in_turn(parts, taken, select.outputs, plan.constants)
+    is_handle = gather.op is not None and gather.op.type == "ResourceGather"
+
+    def look_up(table: Any, names: Any, places: Any, segments: Any, flags: Any) -> Any:
+        rows = table.read() if is_handle else table
+        found = sparse_loops.reduce_picked(rows, places, segments, mode, len(flags), flags, names)
+        return plain(table, names, places, segments, flags)[0] if found is None else found
+
+    return _Joined(one_step(parts, select.outputs, look_up, taken), parts, gather)
+
+
+_REDUCTIONS = {
+    "SparseSegmentSum": "sum", "SparseSegmentMean": "mean", "SparseSegmentSqrtN": "sqrtn"
+}  # fmt: skip
+
+
+def _gradient_spread(plan: _Plan, spread: Step) -> _Joined | None:
+    """The gradients of the rows of a table, from those of examples that had an id."""
+    if len(spread.arguments) != 4:
+        return None
+    _, places, segments, size = spread.arguments
+    select = plan.maker(spread, 0, "Select")
+    mode = "mean" if is_call(spread, "SparseSegmentMeanGrad") else "sqrtn"
+    parts = [] if select is None else [select, spread]
+    return _spread(plan, parts, mode, [places, segments, size])
+
+
+def _gradient_added_up(plan: _Plan, total: Step) -> _Joined | None:
+    """The same where rows were added up."""
+    if len(total.arguments) != 3:
+        return None
+    _, places, size = total.arguments
+    gather = plan.maker(total, 0, "GatherV2")
+    select = None if gather is None else plan.maker(gather, 0, "Select")
+    if gather is None or select is None or gather.arguments[2:] != [0]:
+        return None
+    return _spread(plan, [select, gather, total], "sum", [places, gather.arguments[1], size])
+
+
+def _spread(plan: _Plan, parts: list[Step], mode: str, others: list[Any]) -> _Joined | None:
+    if not parts or not isinstance(parts[0].function, RowsUnless):
+        return None
+    flags, like, grad = parts[0].arguments
+    taken, outputs = [flags, like, grad, *others], parts[-1].outputs
+    if not all(stays(each, plan.makers) for each in (flags, like, grad)):
+        return None
+    plain = in_turn(parts, taken, outputs, plan.constants)
+
+    def spread(flags: Any, like: Any, grad: Any, places: Any, segments: Any, size: Any) -> Any:
+        found = None
+        if like.shape == grad.shape and len(flags) == len(grad):
+            found = sparse_loops.spread_picked(grad, places, segments, mode, int(size), flags)
+        if found is not None:
+            return found
+        return plain(flags, like, grad, places, segments, size)[0]
+
+    return _Joined(one_step(parts, outputs, spread, taken), parts, parts[-1])
+
+
 # The operations by which what can be joined is found.
 _ENDS: dict[str, Callable[[_Plan, Step], _Joined | None]] = {
     "SparseFillEmptyRows": _prepared,
     "GatherNd": _found,
-    "UnsortedSegmentSum": _added_up,
+    "UnsortedSegmentSum": lambda plan, step: (
+        _added_up(plan, step) or _gradient_added_up(plan, step)
+    ),
+    "Select": _rows_looked_up,
+    "SparseSegmentMeanGrad": _gradient_spread,
+    "SparseSegmentSqrtNGrad": _gradient_spread,
 }

@@ -84,6 +84,7 @@ def make_plan(
         ops, facts.begun = takes_last(as_soon_as_ready(ops, (*tensors, *raw), feeds))
     tracer = Tracer(facts)
     tracer.fed_by_host = not raw
+    tracer.look_back()
     names = [tracer.feed(tensor) for tensor in feeds]
     try:
         with at_work, flushed:

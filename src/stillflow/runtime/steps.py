@@ -160,6 +160,10 @@ class Memory:
         self.kinds.append(kind)
         return frozenset((len(self.kinds) - 1,))
 
+    def may_change(self, roots: frozenset[int]) -> bool:
+        """Whether a value shows what is written into a variable after it was read."""
+        return any(self.kinds[root] == "variable" and root not in self.snapshots for root in roots)
+
     def is_fresh(self, roots: frozenset[int]) -> bool:
         return all(
             self.kinds[root] == "fresh"

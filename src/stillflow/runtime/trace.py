@@ -6,15 +6,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from stillflow import errors
 from stillflow.graph.node import Call, Handle
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime import containers
 from stillflow.runtime.distributed import crossings
+from stillflow.runtime.duplicates import Duplicates
 from stillflow.runtime.facts import Facts, PlanNode
 from stillflow.runtime.failures import as_op_error, fed_for_a_reference, no_kernel
 from stillflow.runtime.frames import Frame
 from stillflow.runtime.moves import HOST, Moves, is_of_host, settled
+from stillflow.runtime.shortcuts import Shortcuts
 from stillflow.runtime.steps import Guard, Memory, Name, Step, Value
 
 # Functions of these modules give results where their arguments are.
@@ -42,6 +46,9 @@ class Tracer:
         self._predicates: dict[str, str] = {}
         self._count = 0
         self.fed_by_host = False  # whether what is fed comes from the program
+        # None where all is computed that is asked for, as it is asked for.
+        self.duplicates: Duplicates | None = None
+        self.shortcuts: Shortcuts | None = None
         self.moves: Moves | None = None  # None where every device computes on the CPU
         if facts.resources.several:
             device_of = facts.resources.device_of
@@ -50,6 +57,12 @@ class Tracer:
     def name(self, prefix: str) -> str:
         self._count += 1
         return f"{prefix}{self._count}"
+
+    def look_back(self) -> None:
+        """Has operations take what others before them computed, where that saves work."""
+        if self.moves is None:
+            self.duplicates = Duplicates(self.facts, self.values, self.constants, self.memory)
+            self.shortcuts = Shortcuts(self.facts, self.values, self.memory)
 
     def feed(self, tensor: Tensor) -> str:
         # What is fed for a reference is a value, not a variable.
@@ -105,8 +118,9 @@ class Tracer:
         node = PlanNode(op, self.facts)
         try:
             self.check(op, node)
-            if not self.fold(op, node, guard):
+            if not self.fold(op, node, guard) and not self.repeat(op, guard):
                 self.emit(op, node, guard)
+                self.note(op, guard)
         except errors.OpError as error:
             self.fail(op, error, guard)
 
@@ -168,6 +182,25 @@ class Tracer:
         self.settle(op, outputs, guard)
         return True
 
+    def repeat(self, op: Operation, guard: Guard) -> bool:
+        """Takes the results of an operation that computed the same; says whether there is one."""
+        found = None if self.duplicates is None else self.duplicates.find(op, guard)
+        if found is None:
+            return False
+        earlier, step = found
+        step.joined.append(op)
+        for tensor, same in zip(op._outputs, earlier._outputs, strict=True):
+            self.set_output(tensor, self.values[same])
+            self.facts._dims[tensor] = self.facts.dims(same)
+        return True
+
+    def note(self, op: Operation, guard: Guard) -> None:
+        """Keeps what an operation computes for those after it that do so again."""
+        if self.shortcuts is not None and op.type == "Unique":
+            self.shortcuts.see_unique(op)
+        if self.duplicates is not None and self.steps:
+            self.duplicates.note(op, guard, self.steps[-1])
+
     def compute(self, op: Operation, node: PlanNode, inputs: list[Any]) -> Sequence[Any]:
         """Runs an op's kernel on values that are known now."""
         if self.moves is not None:
@@ -213,7 +246,8 @@ class Tracer:
         if isinstance(function, Handle):
             self.handle(op, function.state)
             return
-        card = op.card
+        card, own = op.card, Call(function, tuple(arguments), keywords)
+        (function, arguments, keywords), view = self.shorter(op, own)
         given = {}  # input tensor -> its value, references read
         for index, tensor in enumerate(op._inputs):
             given[tensor] = self.argument(op, index, tensor, guard)
@@ -227,9 +261,35 @@ class Tracer:
                 self.adopt_constant(arguments[0], op._outputs[0])
             return
         shared: frozenset[int] = frozenset()
-        if card.view:
+        for argument in arguments:
+            if isinstance(argument, Tensor) and argument not in given:
+                given[argument] = self.values[argument]
+        if view:
             # Only what the kernel takes: a shape known now went into it as plain numbers.
             shared = shared.union(*(given[a].roots for a in arguments if isinstance(a, Tensor)))
+        outputs = self.outputs(op, given, guard, shared)
+        # An input whose shape was all that mattered is not waited for, nor kept alive.
+        taken = {argument for argument in arguments if isinstance(argument, Tensor)}
+        inputs = [tensor for tensor in given if tensor in taken or not card.foldable]
+        step = Step("call", op, outputs, [given[t].name for t in inputs], guard, function)
+        step.arguments = [Name(given[a].name) if isinstance(a, Tensor) else a for a in arguments]
+        step.keywords = keywords
+        step.writes = [self.buffer_id(given[op._inputs[i]]) for i in card.writes]
+        if card.calls:
+            step.writes.append(-1)  # what is called may change any variable
+        self.steps.append(step)
+
+    def shorter(self, op: Operation, own: Call) -> tuple[Call, bool]:
+        """What an op calls, and whether its result may share memory with what that takes."""
+        shortcut = None if self.shortcuts is None else self.shortcuts.find(op, own)
+        if shortcut is None:
+            return own, op.card.view
+        return shortcut.call, op.card.view or shortcut.view
+
+    def outputs(
+        self, op: Operation, given: dict[Tensor, Value], guard: Guard, shared: frozenset[int]
+    ) -> list[str]:
+        """Names for what a step gives, which may share the memory of `shared`."""
         outputs = []
         for tensor in op._outputs:
             if tensor.dtype._is_ref_dtype and wants_reference(op, 0):
@@ -245,16 +305,7 @@ class Tracer:
             self.set_output(tensor, Value(name, guard, roots, holds_handle(tensor)))
             if self.moves is not None and not is_of_host(tensor):
                 self.moves.put(name, self.moves.device_of(op))
-        # An input whose shape was all that mattered is not waited for, nor kept alive.
-        taken = {argument for argument in arguments if isinstance(argument, Tensor)}
-        inputs = [tensor for tensor in given if tensor in taken or not card.foldable]
-        step = Step("call", op, outputs, [given[t].name for t in inputs], guard, function)
-        step.arguments = [Name(given[a].name) if isinstance(a, Tensor) else a for a in arguments]
-        step.keywords = keywords
-        step.writes = [self.buffer_id(given[op._inputs[i]]) for i in card.writes]
-        if card.calls:
-            step.writes.append(-1)  # what is called may change any variable
-        self.steps.append(step)
+        return outputs
 
     def moved(
         self, op: Operation, function: Any, arguments: Sequence[Any], given: dict[Tensor, Value]
@@ -445,6 +496,23 @@ def _read_variable(tracer: Tracer, op: Operation) -> None:
     tracer.set_output(op._outputs[0], tracer.read(op, tracer.values[op._inputs[0]], guard))
 
 
+def _sparse_reshape(tracer: Tracer, op: Operation) -> None:
+    """SparseReshape hands indices on where the shape stays what it is."""
+    facts, guard = tracer.facts, tracer.guard_of(op)
+    indices, size, _ = op._inputs
+    dims = facts.dims(indices)
+    given: Any = facts.value(size)
+    assert op.card.value_part is not None
+    known: Any = None if given is None else op.card.value_part(PlanNode(op, facts))
+    is_same = known is not None and np.array_equal(known[1], given)
+    if guard is None or dims is None or not is_same or dims[1:] != known[1].shape:
+        tracer.plain(op)
+        return
+    tracer.settle(op, [None, facts.resources.from_array(known[1])], guard)
+    tracer.set_output(op._outputs[0], replace(tracer.values[indices], guard=guard))
+    facts.set_dims(op, [dims, dims[1:]])
+
+
 def _control_trigger(tracer: Tracer, op: Operation) -> None:
     """ControlTrigger runs after its control inputs, whether or not those ran."""
     guards = [tracer._op_guards.get(control, ()) for control in op._control_inputs]
@@ -457,7 +525,7 @@ def _pivot(tracer: Tracer, op: Operation) -> None:
 
 
 _SPECIAL: dict[str, Any] = {
-    "_Pivot": _pivot,
+    "_Pivot": _pivot, "SparseReshape": _sparse_reshape,
     "ReadVariableOp": _read_variable, "ControlTrigger": _control_trigger,
     **containers.TRACED,
     "Switch": _switch, "RefSwitch": _switch, "Merge": _merge, "RefMerge": _merge,

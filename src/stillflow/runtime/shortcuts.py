@@ -1,0 +1,296 @@
+"""Less work for operations whose inputs are made in a way that says what comes out.
+
+An embedding lookup and its gradient are some fifty operations in a graph, most of which only bring
+shapes into line: rows without an id are found in a table as large as the result, different ids are
+asked for their different ones. Here an operation looks at those before it and, where it may, takes
+what they took; nobody takes their results then, and they are not run (see `unused.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+
+from stillflow.graph.node import Call
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops import sparse_loops
+from stillflow.runtime.facts import Facts
+from stillflow.runtime.steps import Memory, Value
+
+# What an operation does without a shortcut, as a function of all its inputs.
+Kernel = Callable[..., Any]
+
+
+class Shortcut(NamedTuple):
+    """A kernel in place of an operation's own.
+
+    Attributes:
+      call: it, and the tensors of the graph that it takes.
+      view: whether its result may share their memory.
+    """
+
+    call: Call
+    view: bool = False
+
+
+class Shortcuts:
+    """Finds them in one plan.
+
+    Args:
+      facts: what is known of shapes and values.
+      values: the plan's, by tensor.
+      memory: which values share memory.
+    """
+
+    def __init__(self, facts: Facts, values: dict[Tensor, Value], memory: Memory) -> None:
+        self.facts, self._values, self._memory = facts, values, memory
+        self._distinct: set[str] = set()  # vectors in which no number comes twice
+        self._counting: dict[str, str] = {}  # 0, 1, 2, ...: which vector's elements they number
+        self.alike: dict[str, Tensor] = {}  # what has the shape of a value that need not be kept
+
+    def find(self, op: Operation, own: Call) -> Shortcut | None:
+        """The one for an operation whose own kernel is `own`, if there is one."""
+        rule = _RULES.get(op.type)
+        if rule is None or any(tensor.dtype._is_ref_dtype for tensor in op._inputs):
+            return None
+
+        def kernel(*values: Any) -> Any:
+            given = dict(zip(op._inputs, values, strict=True))
+            taken = [given[a] if isinstance(a, Tensor) else a for a in own.args]
+            return taken[0] if own.function is None else own.function(*taken, **own.kwargs)
+
+        return rule(self, op, kernel)
+
+    def name(self, tensor: Tensor) -> str | None:
+        """The name of a value in the plan; None for one that may be another by now."""
+        value = self._values.get(tensor)
+        if value is None or self._memory.may_change(value.roots):
+            return None
+        return value.name
+
+    def number(self, tensor: Tensor) -> Any:
+        """A value that is known, as a Python number or lists of them; else None."""
+        array = self.facts.value(tensor)
+        return None if array is None else array.tolist()
+
+    def maker(self, tensor: Tensor, kind: str) -> Operation | None:
+        """The operation that makes a value in this run, if it is of this type."""
+        while tensor not in self.facts.fed:
+            if tensor.op.type == kind:
+                return tensor.op
+            source = tensor.op._inputs[0] if tensor.op.type == "Identity" else None
+            if source is None or source.dtype._is_ref_dtype:
+                return None
+            tensor = source
+        return None
+
+    def rank(self, tensor: Tensor) -> int | None:
+        dims = self.facts.dims(tensor)
+        return None if dims is None else len(dims)
+
+    # ---- different numbers
+
+    def see_unique(self, op: Operation) -> None:
+        """Notes what the results of a Unique are; of different numbers they are all of them."""
+        given = self._values[op._inputs[0]]
+        distinct, places = op._outputs
+        if given.name in self._distinct and distinct not in self.facts.fed:
+            self._values[distinct] = given
+            self._counting[self._values[places].name] = given.name
+        self._distinct.add(self._values[distinct].name)
+
+    def counted(self, places: Tensor, size: Tensor) -> Tensor | None:
+        """The vector whose elements `places` numbers in turn, if `size` is how many it has."""
+        name = self._counting.get(self.name(places) or "")
+        taken = self.maker(size, "StridedSlice")
+        vector = None if name is None or taken is None else self.measured(taken)
+        return vector if vector is not None and self.name(vector) == name else None
+
+    def measured(self, taken: Operation) -> Tensor | None:
+        """What has as many rows as a slice says, if it is the first number of a shape."""
+        sizes, begin, _, _ = taken._inputs
+        shape = self.maker(sizes, "Shape")
+        if shape is None or taken.attrs["shrink_axis_mask"] != 1 or self.number(begin) != [0]:
+            return None
+        return shape._inputs[0]
+
+
+# ---- sizes and shapes
+
+
+def _elements(shortcuts: Shortcuts, length: Tensor) -> Tensor | None:
+    """The vector of which `length`, a vector of one number, is the number of elements."""
+    expanded = shortcuts.maker(length, "ExpandDims")
+    size = None if expanded is None else shortcuts.maker(expanded._inputs[0], "Size")
+    vector = None if size is None else size._inputs[0]
+    if vector is None or shortcuts.name(vector) is None or shortcuts.rank(vector) != 1:
+        return None
+    return vector
+
+
+def _reshape(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | None:
+    """To as many rows as a vector has elements, which mostly are there already."""
+    x, shape = op._inputs
+    rest: tuple[int, ...] = ()
+    joined = shortcuts.maker(shape, "ConcatV2")
+    if joined is not None:
+        shape, *others, axis = joined._inputs
+        sizes = [shortcuts.number(other) for other in others]
+        if shortcuts.number(axis) != 0 or None in sizes:
+            return None
+        rest = tuple(size for part in sizes for size in part)
+    vector, dims = _elements(shortcuts, shape), shortcuts.facts.dims(x)
+    if vector is None or not dims or dims[1:] != rest or -1 in rest:
+        return None
+    if not rest and shortcuts.name(vector) == shortcuts.name(x):
+        return Shortcut(Call(None, (x,), {}))
+
+    def unless_there(x: Any, vector: Any) -> Any:
+        count = len(vector)
+        return x if len(x) == count else kernel(x, torch.tensor([count, *rest]))
+
+    return Shortcut(Call(unless_there, (x, vector), {}), view=True)
+
+
+def _size(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | None:
+    """How many rows are taken from a table: as many as are asked for."""
+    del kernel
+    measured = shortcuts.measured(op)
+    if measured is None:
+        return None
+    makers = (shortcuts.maker(measured, kind) for kind in _GATHERS)
+    gather = next((op for op in makers if op is not None), None)
+    if gather is None or gather.attrs.get("batch_dims"):
+        return None
+    _, indices, *axis = gather._inputs
+    if any(shortcuts.number(each) != 0 for each in axis) or shortcuts.rank(indices) != 1:
+        return None
+    kind = getattr(torch, op._outputs[0].dtype.name)
+    return Shortcut(Call(lambda indices: torch.tensor(len(indices), dtype=kind), (indices,), {}))
+
+
+_GATHERS = ("Gather", "GatherV2", "ResourceGather")
+
+
+# ---- sums of rows
+
+
+def _segment_sum(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | None:
+    """Sums over rows of which each has a segment of its own, in order: these rows."""
+    rows, places, size = op._inputs
+    vector = shortcuts.counted(places, size)
+    if vector is None:
+        return None
+
+    def unless_wrong(rows: Any, vector: Any) -> Any:
+        count = len(vector)
+        if rows.ndim and len(rows) == count:
+            return rows
+        return kernel(rows, torch.arange(count), torch.tensor(count))
+
+    return Shortcut(Call(unless_wrong, (rows, vector), {}), view=True)
+
+
+# ---- rows without an id
+
+
+def _select(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | None:
+    """Zeros in the rows that a vector names."""
+    condition, zeros, x = op._inputs
+    dims, like = shortcuts.facts.dims(x), zeros
+    while (made := shortcuts.maker(like, "ZerosLike")) is not None:
+        like = made._inputs[0]
+    if like is zeros or dims is None or len(dims) != 2 or x.dtype.torch_name is None:
+        return None
+    flags = _flags(shortcuts, condition, dims[1])
+    if flags is None or shortcuts.name(like) is None or like.dtype._is_ref_dtype:
+        return None
+
+    if shortcuts.name(like) == shortcuts.name(x):
+        shortcuts.alike[shortcuts.name(x) or ""] = op._outputs[0]
+    else:
+        like = shortcuts.alike.get(shortcuts.name(like) or "", like)
+    return Shortcut(Call(RowsUnless(kernel), (flags, like, x), {}))
+
+
+class RowsUnless:
+    """Rows, and zeros in place of those that are named.
+
+    Args:
+      choose: the kernel of Select, which does the same.
+    """
+
+    def __init__(self, choose: Kernel) -> None:
+        self._choose = choose
+
+    def __call__(self, flags: Any, like: Any, x: Any) -> Any:
+        """Takes bool [rows], something of the shape of the result, and [rows, columns]."""
+        if like.shape == x.shape:
+            kept = sparse_loops.rows_unless(flags, x)
+            if kept is not None:
+                return kept
+        condition = flags.reshape(-1, 1).expand(-1, x.shape[1])
+        return self._choose(condition, torch.zeros_like(like), x)
+
+
+def _flags(shortcuts: Shortcuts, condition: Tensor, width: int | None) -> Tensor | None:
+    """The vector that stands in every one of the columns of a table of conditions."""
+    dims = shortcuts.facts.dims(condition)
+    if dims is None or len(dims) != 2 or dims[1] is None or dims[1] != width:
+        return None
+    tiled = shortcuts.maker(condition, "Tile")
+    if tiled is not None:
+        condition, multiples = tiled._inputs
+        if shortcuts.number(multiples) != [1, width]:
+            return None
+    column, dims = shortcuts.maker(condition, "Reshape"), shortcuts.facts.dims(condition)
+    if column is None or dims is None or dims[1:] != (1,):
+        return None
+    flags = column._inputs[0]
+    known = shortcuts.name(flags) is not None and shortcuts.rank(flags) == 1
+    return flags if known else None
+
+
+# ---- bounds of ids
+
+
+def _all(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | None:
+    """Whether all of some integers are below a bound, or not below it: one of them tells."""
+    condition, axes = op._inputs
+    compared = shortcuts.maker(condition, condition.op.type)
+    rule = _BOUNDS.get(condition.op.type)
+    is_whole = shortcuts.rank(op._outputs[0]) == 0 and shortcuts.facts.value(axes) is not None
+    if rule is None or compared is None or not is_whole:
+        return None
+    x, limit = compared._inputs
+    bound = shortcuts.number(limit)
+    if not isinstance(bound, int) or bound == _LEAST or x.dtype.name not in ("int32", "int64"):
+        return None
+    if shortcuts.name(x) is None or not shortcuts.rank(x):
+        return None
+
+    return Shortcut(Call(lambda x: _is_within(x, *rule(bound)), (x,), {}))
+
+
+def _is_within(x: Any, least: int, most: int) -> Any:
+    found = sparse_loops.are_within(x, least, most)
+    if found is None:
+        found = not x.numel() or bool(x.amin() >= least and x.amax() <= most)
+    return (_YES if found else _NO).clone()  # made anew it takes twice as long
+
+
+_YES, _NO = torch.tensor(True), torch.tensor(False)
+_LEAST, _MOST = -(2**63), 2**63 - 1
+
+# The least and the largest number for which it is true.
+_BOUNDS: dict[str, Callable[[int], tuple[int, int]]] = {
+    "Less": lambda bound: (_LEAST, bound - 1),
+    "GreaterEqual": lambda bound: (bound, _MOST),
+}
+
+_RULES: dict[str, Callable[[Shortcuts, Operation, Kernel], Shortcut | None]] = {
+    "Reshape": _reshape, "UnsortedSegmentSum": _segment_sum, "Select": _select, "All": _all,
+    "StridedSlice": _size,
+}  # fmt: skip
