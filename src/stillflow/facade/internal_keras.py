@@ -51,9 +51,16 @@ OBJECTS: dict[str, dict[str, str]] = {
     f"{_KERAS}.optimizer_v2.optimizer_v2": {
         "OptimizerV2": f"{_OURS}.optimizers.base:OptimizerV2",
     },
-    f"{_KERAS}.optimizers": {"TFOptimizer": f"{_OURS}.optimizers.tf_optimizer:TFOptimizer"},
     f"{_KERAS}.testing_utils": {
         "*": "stillflow.testing.random_classes",
+    },
+    f"{_KERAS}.optimizers": {
+        **{name: f"{_OURS}.optimizers.classic:{name}"
+           for name in ("Optimizer", "SGD", "RMSprop", "Adagrad", "Adadelta", "Adam", "Adamax",
+                        "Nadam")},
+        **{name.lower(): f"{_OURS}.optimizers.classic:{name}"
+           for name in ("SGD", "RMSprop", "Adagrad", "Adadelta", "Adam", "Adamax", "Nadam")},
+        "TFOptimizer": f"{_OURS}.optimizers.tf_optimizer:TFOptimizer",
     },
     f"{_KERAS}.utils.tf_utils": {
         "get_reachable_from_inputs": "stillflow.layers.reachability:get_reachable_from_inputs",

@@ -9,6 +9,7 @@ from stillflow.keras.backend.initialization import track_tf_optimizer
 from stillflow.keras.optimizers.adam import Adam, Adamax, Nadam
 from stillflow.keras.optimizers.adaptive import Adadelta, Adagrad
 from stillflow.keras.optimizers.base import OptimizerV2
+from stillflow.keras.optimizers.classic import Optimizer as ClassicOptimizer
 from stillflow.keras.optimizers.ftrl import Ftrl
 from stillflow.keras.optimizers.gradient_descent import SGD
 from stillflow.keras.optimizers.rmsprop import RMSprop
@@ -22,13 +23,21 @@ _KNOWN = {
 }
 
 
-@export("keras.optimizers.serialize")
+@export(
+    "keras.optimizers.serialize",
+    "contrib.keras.optimizers.serialize",
+    "contrib.keras.api.keras.optimizers.serialize",
+)
 def serialize(optimizer: Any) -> Any:
     """{"class_name": ..., "config": ...} of an optimizer."""
     return serialize_keras_object(optimizer)
 
 
-@export("keras.optimizers.deserialize")
+@export(
+    "keras.optimizers.deserialize",
+    "contrib.keras.optimizers.deserialize",
+    "contrib.keras.api.keras.optimizers.deserialize",
+)
 def deserialize(config: Any, custom_objects: Any = None) -> Any:
     """The optimizer that `serialize` made `config` of; its class's name in any case."""
     if config["class_name"].lower() in _KNOWN:
@@ -36,14 +45,18 @@ def deserialize(config: Any, custom_objects: Any = None) -> Any:
     return deserialize_keras_object(config, _KNOWN, custom_objects, "optimizer")
 
 
-@export("keras.optimizers.get")
+@export(
+    "keras.optimizers.get",
+    "contrib.keras.optimizers.get",
+    "contrib.keras.api.keras.optimizers.get",
+)
 def get(identifier: Any) -> Any:
     """The optimizer of a name or dictionary; one of Keras as it is, one of `tf.train` wrapped.
 
     Raises:
       ValueError: if it is nothing of the kind.
     """
-    if isinstance(identifier, (OptimizerV2, TFOptimizer)):
+    if isinstance(identifier, (OptimizerV2, ClassicOptimizer, TFOptimizer)):
         return identifier
     if isinstance(identifier, Optimizer):
         wrapped = TFOptimizer(identifier)
