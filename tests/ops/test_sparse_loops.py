@@ -158,3 +158,39 @@ def test_there_is_no_loop_for_what_is_not_contiguous():
     numbers = torch.arange(10)[::2]
     assert sparse_loops.distinct(numbers, torch.int64) is None
     assert sparse_loops.add_rows(torch.ones(3, 4).T, torch.arange(4), 4) is None
+
+
+@pytest.mark.parametrize("how", ["add", "sub"])
+@pytest.mark.parametrize("ids", [[], [0], [2, 0, 2, 2]])
+def test_rows_are_added_to_in_turn(monkeypatch, how, ids):
+    rng = np.random.RandomState(5)
+    start, updates = rng.randn(3, 4).astype(np.float32), rng.randn(len(ids), 4)
+
+    def changed() -> Any:
+        with tf.Graph().as_default(), tf.Session() as session:
+            variable = tf.Variable(start)
+            rows = tf.placeholder_with_default(np.int32(ids), [None])
+            change = getattr(tf, f"scatter_{how}")(variable, rows, _fed(np.float32(updates)))
+            session.run(variable.initializer)
+            return session.run(change)
+
+    fast = changed()
+    monkeypatch.setattr(native, "library", lambda: None)
+    np.testing.assert_array_equal(fast, changed())
+
+
+@pytest.mark.parametrize("wrong", [-1, 3])
+def test_nothing_is_added_where_a_row_is_not_there(wrong):
+    table, ids = torch.zeros(3, 2), torch.tensor([0, wrong])
+    assert not sparse_loops.add_to_rows(table, ids, torch.ones(2, 2), 1.0)
+    assert not table.any()
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"), [([], True), ([1, 2], True), ([0, 2], False), ([1, 3], False)]
+)
+@pytest.mark.parametrize("kind", _TYPES)
+def test_numbers_are_within_bounds(kind, numbers, expected):
+    if native.library() is None:
+        pytest.skip("the loops in C were not built")
+    assert sparse_loops.are_within(torch.from_numpy(np.array(numbers, kind)), 1, 2) is expected

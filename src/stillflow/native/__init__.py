@@ -69,6 +69,7 @@ _SHORT: _Types = {
     "build_block": (_INT, (*4 * (_POINTER,), *3 * (_INT,), *3 * (_POINTER,))),
     "find_distinct": (_INT, (_POINTER, _INT, _INT, *2 * (_POINTER,), _INT)),
     "take_tuples": (_INT, (_POINTER, _INT, _POINTER, _INT, _POINTER, _INT, _INT, _POINTER)),
+    "add_to_rows": (_INT, (_POINTER, _INT, _INT, _POINTER, _INT, _INT, _POINTER, _DOUBLE)),
     "copy_rows_unless": (None, (_POINTER, *3 * (_INT,), *2 * (_POINTER,))),
     "add_rows": (_INT, (_POINTER, _INT, _INT, _POINTER, _INT, _POINTER, _INT)),
     "reduce_picked": (

@@ -108,6 +108,19 @@ PUBLIC int64_t add_rows(const float *data, int64_t number, int64_t width, const 
     return 0;
 }
 
+/* Adds rows, times `factor`, to those of `table` that `ids` name, one after the other.
+
+   Returns 0, or 1 if there is no such row; nothing has changed then. */
+PUBLIC int64_t add_to_rows(float *table, int64_t rows, int64_t width, const void *ids,
+                           int64_t bytes, int64_t number, const float *data, double factor) {
+    Integers names = {ids, bytes};
+    for (int64_t i = 0; i < number; i++)
+        if (at(names, i) < 0 || at(names, i) >= rows) return 1;
+    for (int64_t i = 0; i < number; i++)
+        add_row(table + at(names, i) * width, data + i * width, width, (float)factor);
+    return 0;
+}
+
 /* Copies rows of `width` bytes that lie `stride` apart, with zeros for those that have a flag. */
 PUBLIC void copy_rows_unless(const uint8_t *data, int64_t stride, int64_t rows, int64_t width,
                              const uint8_t *flags, uint8_t *out) {

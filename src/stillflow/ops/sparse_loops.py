@@ -16,6 +16,7 @@ from stillflow.graph.lazy import torch
 from stillflow.ops import native_loops
 
 _MODES = {"sum": 0, "mean": 1, "sqrtn": 2}
+_LARGEST_SUM = 1 << 18  # numbers: beyond that several threads are faster
 _MOST_ROWS = 1 << 24  # of more, whether there is room has to be asked first
 
 
@@ -103,6 +104,25 @@ def rows_unless(flags: Any, data: Any) -> Any:
         data.data_ptr(), stride * size, len(flags), prod(data.shape[1:]) * size,
         flags.data_ptr(), result.data_ptr())
     return result
+
+
+def add_to_rows(table: Any, ids: Any, data: Any, factor: float) -> bool:
+    """Adds rows, times a factor, to some of a table, one after the other; says whether it did.
+
+    Args:
+      table: float32 [rows, columns]; changed in place.
+      ids: int32 or int64 [number], which rows.
+      data: float32 [number, columns].
+      factor: 1 or -1.
+    """
+    if not (table.dtype is data.dtype is torch.float32) or not _are_integers(ids):
+        return False
+    if data.numel() > _LARGEST_SUM or (library := _library(table, ids, data)) is None:
+        return False
+    wrong = library.add_to_rows(
+        table.data_ptr(), len(table), table.shape[1], ids.data_ptr(), ids.itemsize, len(ids),
+        data.data_ptr(), factor)
+    return not wrong
 
 
 def add_up(rows: Any, data: Any) -> tuple[Any, Any] | None:

@@ -24,6 +24,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
+from stillflow.ops import sparse_loops
 from stillflow.ops.arrays.fill import ones, zeros
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.packing import stack
@@ -146,8 +147,15 @@ def out_of_range(indices: Any, limit: int, where: str = "indices") -> InvalidArg
     )
 
 
+_FEW = 1 << 15  # of more, several threads find the extremes faster
+
+
 def in_range(indices: Any, limit: int) -> bool:
     """Whether all indices are in [0, limit); reads them back from the device."""
+    if indices.numel() <= _FEW:
+        found = sparse_loops.are_within(indices, 0, limit - 1)
+        if found is not None:
+            return found
     if not indices.numel():
         return True
     low, high = torch.aminmax(indices)

@@ -15,10 +15,12 @@ import numpy as np
 from stillflow.errors import InvalidArgumentError
 from stillflow.graph.dims import to_string
 from stillflow.graph.lazy import torch
+from stillflow.ops import sparse_loops
 from stillflow.ops.kernels import as_signed
 
 # Below this many elements torch copies rows one after the other.
 _SEQUENTIAL = 1 << 14
+_FACTORS = {"add": 1.0, "sub": -1.0}
 
 
 def _last_of_each(index: Any, updates: Any) -> tuple[Any, Any]:
@@ -89,6 +91,8 @@ def change_rows(target: Any, index: Any, updates: Any, how: str) -> None:
         target, updates = as_signed(target), as_signed(updates)
     if updates.ndim < target.ndim:
         updates = updates.expand(index.numel(), target.shape[1])
+    if how in _FACTORS and sparse_loops.add_to_rows(target, index, updates, _FACTORS[how]):
+        return
     index = index.long()
     if how == "update":
         if updates.numel() > _SEQUENTIAL or target.is_cuda:
