@@ -524,6 +524,7 @@ TABLE = {
     "contrib.deprecated.scalar_summary": "contrib.deprecated.summaries:scalar_summary",
     "contrib.distribute.AllReduceCrossDeviceOps": "distribute.cross_device_ops:AllReduceCrossDeviceOps",
     "contrib.distribute.CrossDeviceOps": "distribute.cross_device_ops:CrossDeviceOps",
+    "contrib.distribute.DistributeConfig": "distribute.configuration:DistributeConfig",
     "contrib.distribute.DistributionStrategy": "distribute.strategy:Strategy",
     "contrib.distribute.MirroredStrategy": "contrib.distribute.mirrored_strategy:MirroredStrategy",
     "contrib.distribute.OneDeviceStrategy": "distribute.one_device:OneDeviceStrategy",

@@ -331,6 +331,8 @@ def _on_device(variable: Any, method: str, tensor: Any) -> Any:
 class SyncOnReadVariable(DistributedVariable):
     """A variable whose parts go their own ways and are brought together where they are read."""
 
+    is_read_for_graph = True  # an operation that takes the variable reads it once more
+
     def _change_all(self, method: str, args: Any, kwargs: Any) -> Any:
         with context.entered_or_required(self._distribute_strategy):
             if not context.in_cross_replica_context():

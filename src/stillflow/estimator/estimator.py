@@ -10,6 +10,7 @@ from typing import Any
 
 from stillflow.estimator.checks import check_model_fn, hook_list, listener_list
 from stillflow.estimator.cluster_task import TaskType
+from stillflow.estimator.distributed import evaluated_by_replicas, train_distributed
 from stillflow.estimator.evaluation import evaluation_scaffold, metric_operations, write_results
 from stillflow.estimator.exporting import export_all_saved_models
 from stillflow.estimator.input_results import features_and_labels
@@ -179,6 +180,9 @@ class Estimator:
         return int(load_variable(self.model_dir, GraphKeys.GLOBAL_STEP))
 
     def _train_model(self, input_fn: Any, hooks: list[Any], listeners: list[Any]) -> Any:
+        if self._config.train_distribute:
+            strategy = self._config.train_distribute
+            return train_distributed(self, strategy, input_fn, hooks, listeners)
         with Graph().as_default() as graph, graph.device(self._device_fn):
             self._begin(graph)
             get_or_create_global_step_read(graph)
@@ -247,6 +251,12 @@ class Estimator:
     ) -> tuple[Any, Any, dict[str, Any], list[Any]]:
         """Builds the scaffold, the update and the values of metrics, and all hooks."""
         step = self._begin(get_default_graph())
+        if self._config.eval_distribute:
+            scaffold, update, values, own_hooks = evaluated_by_replicas(
+                self, self._config.eval_distribute, input_fn, step
+            )
+            self._warm_start_unless(checkpoint_path)
+            return evaluation_scaffold(scaffold), update, values, [*own_hooks, *hooks]
         features, labels, input_hooks = features_and_labels(
             self._call_input_fn(input_fn, ModeKeys.EVAL)
         )
@@ -395,8 +405,12 @@ class Estimator:
             strip_default_attrs,
         )  # fmt: skip
 
-    def _call_input_fn(self, input_fn: Callable[..., Any], mode: Any) -> Any:
+    def _call_input_fn(
+        self, input_fn: Callable[..., Any], mode: Any, input_context: Any = None
+    ) -> Any:
         offered = {"mode": mode, "params": self.params, "config": self.config}
+        if input_context:
+            offered["input_context"] = input_context
         names = fn_args(input_fn)
         with device("/cpu:0"):
             return input_fn(**{name: offered[name] for name in offered if name in names})

@@ -23,19 +23,24 @@ from stillflow.train.scaffold import Scaffold
 _TAKEN = {LOSS_METRIC_KEY: '"loss"', GraphKeys.GLOBAL_STEP: "`global_step`"}
 
 
-def metric_operations(spec: EstimatorSpec, step: Any) -> tuple[Any, dict[str, Any]]:
-    """What a round runs, and the values to read at the end: metrics, the loss, the global step.
-
-    Raises:
-      ValueError: if a metric of the model has a name that is taken.
-    """
-    metrics = spec.eval_metric_ops
+def check_metrics(metrics: dict[str, Any]) -> dict[str, Any]:
+    """Metrics by name; ValueError if one has a name that is taken."""
     for name, quoted in _TAKEN.items():
         if name in metrics:
             raise ValueError(
                 f"Metric with name {quoted} is not allowed, because Estimator already defines a "
                 "default metric with the same name."
             )
+    return metrics
+
+
+def metric_operations(spec: EstimatorSpec, step: Any) -> tuple[Any, dict[str, Any]]:
+    """What a round runs, and the values to read at the end: metrics, the loss, the global step.
+
+    Raises:
+      ValueError: if a metric of the model has a name that is taken.
+    """
+    metrics = check_metrics(spec.eval_metric_ops)
     metrics[LOSS_METRIC_KEY] = mean(spec.loss)
     pairs = sorted(metrics.items())
     values = {name: value for name, (value, _) in pairs}

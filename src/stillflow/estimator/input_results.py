@@ -39,8 +39,17 @@ def features_and_labels(result: Any) -> tuple[Any, Any, list[Any]]:
         iterator = make_initializable_iterator(result)
         hooks.append(DatasetInitializerHook(iterator))
         result = iterator.get_next()
-    if not isinstance(result, (list, tuple)):
-        return result, None, hooks
-    if len(result) != 2:
+    return (*parts_of_element(result), hooks)
+
+
+def parts_of_element(element: Any) -> tuple[Any, Any]:
+    """Features, and labels or None, of what an input function or its dataset gives.
+
+    Raises:
+      ValueError: if it is a list or tuple of another length.
+    """
+    if not isinstance(element, (list, tuple)):
+        return element, None
+    if len(element) != 2:
         raise ValueError("input_fn should return (features, labels) as a len 2 tuple.")
-    return result[0], result[1], hooks
+    return element[0], element[1]

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+from stillflow.distribute.strategy import unsupported
 from stillflow.estimator.cluster_task import (
     ClusterTask,
     TaskType,
@@ -86,6 +87,26 @@ def _property(name: str, doc: str) -> Any:
     return property(lambda self: getattr(self, f"_{name}"), doc=doc)
 
 
+def _strategies(train: Any, evaluate: Any, both: Any) -> dict[str, Any]:
+    """The strategies of training and evaluation, however they are given.
+
+    Raises:
+      ValueError: if one is given in both ways.
+      UnimplementedError: if they are for other processes.
+    """
+    found = {"train_distribute": train, "eval_distribute": evaluate}
+    if both is None:
+        return found
+    if both.remote_cluster:
+        raise unsupported("tf.contrib.distribute.DistributeConfig(remote_cluster=...)")
+    for name in found:
+        given = getattr(both, name)
+        if given and found[name]:
+            raise ValueError(f"Either `{name}` or`experimental_distribute.{name}` can be set.")
+        found[name] = found[name] or given
+    return found
+
+
 @export("estimator.RunConfig")
 class RunConfig:
     """The settings of an estimator's runs; the cluster, if any, comes from TF_CONFIG.
@@ -100,17 +121,17 @@ class RunConfig:
       keep_checkpoint_max: how many checkpoints stay.
       keep_checkpoint_every_n_hours: how often one stays for good.
       log_step_count_steps: how often loss and speed are logged, in steps.
-      train_distribute: a distribution strategy; only None is supported.
+      train_distribute: a `tf.distribute` strategy of this process, whose replicas train.
       device_fn: called with each operation, gives its device.
       protocol: of the servers of a cluster: None or "grpc".
-      eval_distribute: a distribution strategy; only None is supported.
-      experimental_distribute: settings of strategies; only None is supported.
+      eval_distribute: a `tf.distribute` strategy of this process, whose replicas evaluate.
+      experimental_distribute: a `tf.contrib.distribute.DistributeConfig` of both.
       experimental_max_worker_delay_secs: how long a worker waits at most before it starts.
       session_creation_timeout_secs: how long a worker waits for the chief.
 
     Raises:
       ValueError: if a setting is out of its range, or TF_CONFIG is not coherent.
-      NotImplementedError: if a distribution strategy is given.
+      UnimplementedError: if a strategy is given, and TF_CONFIG names a cluster.
     """
 
     def __init__(
@@ -129,15 +150,14 @@ class RunConfig:
         given["save_checkpoints_steps"] = None if steps is _USE_DEFAULT else steps
         neither = steps is _USE_DEFAULT and secs is _USE_DEFAULT
         given["save_checkpoints_secs"] = 600 if neither else None if secs is _USE_DEFAULT else secs
-        if train_distribute or eval_distribute or experimental_distribute:
-            raise NotImplementedError(
-                "tf.estimator.RunConfig: distribution strategies are not supported by Stillflow yet"
-            )
+        given.update(_strategies(train_distribute, eval_distribute, experimental_distribute))
         settings = environment()
         given["model_dir"] = model_directory(settings, path_to_str(model_dir))
         self._set({name: given[name] for name in _REPLACEABLE})
         self._service = service_of(settings)
         self._join(task_of(settings))
+        if self._cluster_spec and (self._train_distribute or self._eval_distribute):
+            raise unsupported("tf.distribute strategies over several tasks")
 
     def _join(self, task: ClusterTask) -> None:
         for name, value in vars(task).items():

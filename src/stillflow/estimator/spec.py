@@ -16,7 +16,7 @@ from stillflow.ops.arrays.shape import reshape
 from stillflow.saved_model.export_outputs import with_default_output
 from stillflow.train.scaffold import Scaffold
 from stillflow.train.session_run_hook import SessionRunHook
-from stillflow.variables.base import Variable
+from stillflow.variables.base import VariableV2
 
 LOSS_METRIC_KEY = "loss"
 
@@ -94,7 +94,7 @@ def checked_train_op(train_op: Any, mode: Any) -> Any:
         return None
     if not (isinstance(train_op, Operation) or is_dense_tensor_like(train_op)):
         raise TypeError(f"train_op must be Operation or Tensor, given: {train_op}")
-    if isinstance(train_op, Variable):
+    if isinstance(train_op, VariableV2):
         train_op = train_op.op
     _check_graph(train_op, "train_op", train_op.name)
     return train_op

@@ -111,6 +111,8 @@ def graph_of(values: Sequence[Any]) -> Graph:
     for value in values:
         for item in value if type(value) in (list, tuple) else (value,):
             if type(item) is not Tensor:
+                if getattr(type(item), "is_read_for_graph", False):
+                    item._as_graph_element()  # as TensorFlow does to learn its graph
                 continue
             if item.op.graph is not default:
                 if default._building_function:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from stillflow.graph.api import add_to_collections
+from stillflow.distribute.context import get_replica_context
+from stillflow.graph.api import add_to_collections, control_dependencies
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.fill import zeros
-from stillflow.ops.control import identity
 from stillflow.ops.math.binary import maximum
 from stillflow.ops.math.division import div_no_nan
 from stillflow.variables.base import VariableAggregation, VariableSynchronization
@@ -46,9 +47,37 @@ def collect(collections: Any, value: Any) -> Any:
     return value
 
 
+def across_replicas(collections: Any, compute: Callable[..., Any], *values: Any) -> Any:
+    """What `compute(strategy, *values)` makes once of the values of all replicas, collected."""
+
+    def once(strategy: Any, *whole: Any) -> Any:
+        with _outside_of_steps(strategy.extended):
+            return collect(collections, compute(strategy, *whole))
+
+    return get_replica_context().merge_call(once, args=values)
+
+
+@contextlib.contextmanager
+def _outside_of_steps(extended: Any) -> Iterator[None]:
+    """Where several steps run in a loop, a context around the loop."""
+    if not hasattr(extended, "_outer_control_flow_context"):
+        yield
+        return
+    outer = extended._outer_control_flow_context
+    if outer is None:
+        with control_dependencies(None):
+            yield
+        return
+    outer.Enter()
+    yield
+    outer.Exit()
+
+
 def read(variable: Any, collections: Any) -> Tensor:
     """The variable's value, collected."""
-    value: Tensor = collect(collections, identity(variable))
+    value: Tensor = across_replicas(
+        collections, lambda strategy, whole: strategy.extended.read_var(whole), variable
+    )
     return value
 
 
@@ -68,7 +97,9 @@ def value_and_update(
       metrics_collections, updates_collections: where the two results are added.
       names: of their nodes.
     """
-    value = collect(metrics_collections, compute(*variables, names[0]))
+    value = across_replicas(
+        metrics_collections, lambda strategy, *whole: compute(*whole, names[0]), *variables
+    )
     update = collect(updates_collections, compute(*updates, names[1]))
     return value, update
 

@@ -13,7 +13,7 @@ from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Tensor
 from stillflow.platform import tf_logging as logging
-from stillflow.variables.base import Variable, VariableAggregation
+from stillflow.variables.base import VariableAggregation, VariableV2
 from stillflow.variables.initializers import Zeros
 from stillflow.variables.state_ops import assign_add
 from stillflow.variables.variable_scope import get_variable
@@ -96,7 +96,7 @@ def assert_global_step(global_step_tensor: Any) -> None:
       TypeError: if it is not an integer scalar.
     """
     step = global_step_tensor
-    if not isinstance(step, (Variable, Tensor)):
+    if not isinstance(step, (VariableV2, Tensor)):
         raise TypeError(f'Existing "global_step" must be a Variable or Tensor: {step}.')
     if not step.dtype.base_dtype.is_integer:
         raise TypeError(f'Existing "global_step" does not have integer type: {step.dtype}')
@@ -131,7 +131,7 @@ def get_or_create_global_step_read(graph: Graph | None = None) -> Any:
     if step is None:
         return None
     with graph.as_default(), graph.name_scope(None), graph.name_scope(step.op.name + "/"):
-        value = step.initialized_value() if isinstance(step, Variable) else step
+        value = step.initialized_value() if isinstance(step, VariableV2) else step
         graph.add_to_collection(GLOBAL_STEP_READ_KEY, value + 0)
     return get_global_step_read(graph)
 

@@ -17,7 +17,7 @@ from stillflow.ops.math.binary import minimum, pow
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.division import div, truediv
 from stillflow.train import slot_creator
-from stillflow.variables.base import Variable
+from stillflow.variables.base import VariableV2
 from stillflow.variables.collections import (
     global_variables,
     moving_average_variables,
@@ -178,7 +178,7 @@ class ExponentialMovingAverage:
             if var.experimental_ref() not in self._averages:
                 average = self._make_average(var)
                 self._averages[var.experimental_ref()] = average
-                if self._zero_debias and not isinstance(var, Variable):
+                if self._zero_debias and not isinstance(var, VariableV2):
                     debiased.add(average.experimental_ref())
         with name_scope(self.name) as scope:
             decay = convert_to_tensor(self._decay, name="decay")
@@ -194,7 +194,7 @@ class ExponentialMovingAverage:
 
     def _make_average(self, var: Any) -> Any:
         with init_scope():
-            if isinstance(var, Variable):
+            if isinstance(var, VariableV2):
                 average = slot_creator.create_slot(var, var.initialized_value(), self.name)
                 get_default_graph().add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, var)
                 return average

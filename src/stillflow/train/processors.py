@@ -7,7 +7,7 @@ from typing import Any
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Tensor
-from stillflow.variables.base import Variable
+from stillflow.variables.base import VariableV2
 from stillflow.variables.resource_variable import is_resource_variable
 
 
@@ -83,7 +83,7 @@ def get_processor(v: Any) -> _OptimizableVariable:
         return _TensorProcessor(v)
     if (is_resource_variable(v) and v.handle.holds_value) or v.op.type == "VarHandleOp":
         return _DenseResourceVariableProcessor(v)
-    if isinstance(v, Variable):
+    if isinstance(v, VariableV2):
         return _RefVariableProcessor(v)
     if isinstance(v, Tensor):
         return _TensorProcessor(v)

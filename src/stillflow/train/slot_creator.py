@@ -10,7 +10,7 @@ from stillflow.distribute.context import get_strategy
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.arrays.shape import shape as shape_of
-from stillflow.variables.base import SaveSliceInfo, Variable
+from stillflow.variables.base import SaveSliceInfo, VariableV2
 from stillflow.variables.initializers import Zeros
 from stillflow.variables.ref_variable import RefVariable
 from stillflow.variables.resource_variable import is_resource_variable
@@ -48,7 +48,7 @@ def create_zeros_slot(
         return create_slot_with_initializer(
             primary, Zeros(), shape, dtype, name, colocate_with_primary
         )
-    value = primary.initialized_value() if isinstance(primary, Variable) else primary
+    value = primary.initialized_value() if isinstance(primary, VariableV2) else primary
     return create_slot(primary, zeros(shape_of(value), dtype=dtype), name, colocate_with_primary)
 
 
@@ -97,7 +97,7 @@ def _create(primary: Any, val: Any, validate_shape: bool, shape: Any, dtype: Any
         validate_shape=validate_shape,
     )
     scope.set_partitioner(partitioner)
-    if isinstance(primary, Variable) and primary._save_slice_info:
+    if isinstance(primary, VariableV2) and primary._save_slice_info:
         _copy_slice_info(primary, slot)
     return slot
 
