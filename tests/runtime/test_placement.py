@@ -52,6 +52,14 @@ def test_several_devices_are_told_apart():
     assert placed("/cpu:0", names=(CPU, GPU)) == CPU
 
 
+def test_where_nothing_is_said_the_first_device_by_name_is_taken():
+    tasks = ("/job:worker/replica:0/task:1", "/job:ps/replica:0/task:0")
+    names = [f"{task}/device:CPU:0" for task in (*tasks, "/job:worker/replica:0/task:0")]
+    assert placed("", names=names) == placed("/cpu:0", names=names) == names[1]
+    assert placed("/job:worker", names=names) == names[2]
+    assert placed("/task:1", names=names) == names[0]
+
+
 def test_the_whole_graph_is_placed_unless_only_what_runs_is_asked_for():
     graph = tf.Graph()
     with graph.as_default():

@@ -61,7 +61,8 @@ class Placer:
         self._names = list(devices)
         self._specs = [DeviceSpecV2.from_string(name) for name in devices]
         kinds = [spec.device_type for spec in self._specs]
-        self._order = sorted(range(len(kinds)), key=lambda i: (kinds[i] != "GPU", i))
+        # Where nothing is said, the first by name: in a cluster `/job:ps`, not the task asked.
+        self._order = sorted(range(len(kinds)), key=lambda i: (kinds[i] != "GPU", devices[i]))
         self._soft = soft
         # Names are those of a graph; functions have graphs of their own.
         self._parents: dict[_Name, _Name] = {}
