@@ -104,6 +104,12 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.contrib.metrics.python.ops.metric_ops": {
         "_next_array_size": "stillflow.contrib.metrics.concatenation:next_array_size",
     },
+    **{
+        f"tensorflow.contrib.opt.python.training.{name}_optimizer": {
+            "GLOBAL_VARIABLE_NAME": "stillflow.contrib.opt.worker_copies:CENTER",
+        }
+        for name in ("agn", "elastic_average", "model_average")
+    },
     "tensorflow.contrib.quantize.python.common": {
         "BatchNormGroups": f"{_QUANTIZE}.unfused_folding:batch_norm_groups",
         "CreateOrGetQuantizationStep": f"{_QUANTIZE}.edges:quantization_step",
