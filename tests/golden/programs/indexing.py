@@ -228,3 +228,11 @@ def segment_errors(tf):
                 "beyond": raised(session.run, z, {ids: [0, 2]})}
 
     return Run(call=use)
+
+
+@program
+def too_far_in_a_branch(tf):
+    """What a branch that is not taken would slice out of what is known to be empty."""
+    nothing = tf.reshape(tf.boolean_mask(tf.constant([1, 2]), tf.constant([False, False])), [-1])
+    guarded = tf.cond(tf.equal(tf.size(nothing), 0), lambda: tf.constant(7), lambda: nothing[0])
+    return Run({"guarded": guarded, "backwards": tf.constant([1, 2, 3])[::-1][0]})

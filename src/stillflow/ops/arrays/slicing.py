@@ -248,11 +248,11 @@ def strided_slice_value(node: Node) -> Any:
     value = node.value(0)
     if value is None:
         return _known_sizes(node) if node.planning else None
-    found = known_slice(node, value.shape)
-    if found is None:
+    try:
+        found = known_slice(node, value.shape)
+    except ValueError:  # that it fails is for those to hear who run it: branches may not
         return None
-    part = take_array(value, found)
-    return part.copy() if found.flips else part  # torch has no negative strides
+    return None if found is None else take_array(value, found)
 
 
 def _known_sizes(node: Node) -> Any:
@@ -272,7 +272,7 @@ def _known_sizes(node: Node) -> Any:
 def take_array(x: np.ndarray, found: Resolved) -> Any:
     """The slice of a numpy array; a single element stays an array."""
     part = x[(*found.index, Ellipsis)]
-    return np.flip(part, found.flips) if found.flips else part
+    return np.flip(part, found.flips).copy() if found.flips else part  # torch strides are positive
 
 
 def take_tensor(x: Any, found: Resolved) -> Any:
