@@ -205,7 +205,9 @@ class ImmediateGraph(EagerContext):
         card = call.card
         for index in card.writes:
             unshare(held[index])
-        for index in card.keeps[: len(held)]:  # cards of any number of inputs name many
+        for index in card.keeps:
+            if index >= len(held):  # cards of any number of inputs name many
+                break
             held[index] = _own(held[index])
         return function(*held), data
 

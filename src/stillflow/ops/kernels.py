@@ -42,7 +42,8 @@ def is_handle(dtype: DType) -> bool:
 
 def either(node: Node, for_numbers: Any, for_strings: Any, index: int = 0) -> Any:
     """The function for torch tensors or that for object arrays, by an input's type."""
-    return for_strings if is_object(node, index) else for_numbers
+    objects = is_object(node, index) or is_handle(node.dtype(index))  # arrays of variants, too
+    return for_strings if objects else for_numbers
 
 
 def zeros(shape: tuple[int, ...], dtype: DType, device: Any = None) -> Any:

@@ -71,7 +71,8 @@ def constant_value(
         return RaggedTensorValue(values, np.array(splits, dtype=kind))
 
     def flat(items: Any, dtype: Any, shape: Any, name: str | None = None) -> np.ndarray:
-        return np.reshape(np.array(items, dtype=dtype), shape)
+        array = np.array(items, dtype=dtype)
+        return array if shape is None else array.reshape(shape)
 
     return _from_lists(in_rows, flat, pylist, dtype, ragged_rank, inner_shape)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays import gather as dense
 from stillflow.ops.arrays.fill import zeros
@@ -28,7 +30,7 @@ def item(x: RaggedTensor, key: Any) -> Any:
     """What `x[key]` stands for; see `RaggedTensor.__getitem__`.
 
     Raises:
-      IndexError: if there are too many indices.
+      IndexError: if there are too many indices; in eager execution also for a row too far.
       TypeError: if a slice is not of integers.
       ValueError: for an index of a ragged dimension, or an ellipsis in an unknown shape.
     """
@@ -62,8 +64,17 @@ def _item(x: Any, keys: Sequence[Any]) -> Any:
     if isinstance(key, slice):
         return _inner_item(_some_rows(x, key), rest)
     starts, limits = x.row_splits[:-1], x.row_splits[1:]
+    if executing_eagerly():
+        _check_row(key, len(starts))
     row = x.values[starts[key] : limits[key]]
     return row.__getitem__(rest)
+
+
+def _check_row(key: Any, count: int) -> None:
+    """Ends `for row in ragged`, which Python has count up until an IndexError."""
+    with contextlib.suppress(TypeError, ValueError):  # the slice says what is wrong with the key
+        if int(key) >= count:
+            raise IndexError(f"Row key {key} out of bounds")
 
 
 def _inner_item(x: Any, keys: Sequence[Any]) -> Any:

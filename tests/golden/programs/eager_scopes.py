@@ -190,3 +190,56 @@ def savers(tf):
         }  # fmt: skip
 
     return eagerly(tf, compute)
+
+
+@program
+def queues(tf):
+    def compute(tf):
+        fifo = tf.FIFOQueue(10, [tf.int32], shapes=[()])
+        fifo.enqueue_many([[1, 2, 3]])
+        pairs = tf.PriorityQueue(10, [tf.string], [()])
+        pairs.enqueue_many([[3, 1], ["a", "b"]])
+        named = tf.PaddingFIFOQueue(10, [tf.int32, tf.float32], [[None], []], names=["a", "b"])
+        named.enqueue({"a": [1], "b": 2.0})
+        named.enqueue({"a": [1, 2], "b": 3.0})
+        shuffled = tf.RandomShuffleQueue(10, 0, [tf.int32], seed=3)
+        shuffled.enqueue(7)
+        first = tf.FIFOQueue(2, [tf.int32], shared_name="same")
+        first.enqueue(1)
+        second = tf.FIFOQueue(2, [tf.int32], shared_name="same")
+        facts = {
+            "first": _shown(fifo.dequeue()), "many": _shown(fifo.dequeue_many(2)),
+            "size": _shown(fifo.size()), "name": fifo.name, "open": _shown(fifo.is_closed()),
+            "priority": _shown(pairs.dequeue()), "shuffled": _shown(shuffled.dequeue()),
+            "padded": {key: _shown(value) for key, value in named.dequeue_many(2).items()},
+            "sizes": [_shown(queue.size()) for queue in (first, second)],
+            "runner": raised(tf.train.QueueRunner, fifo, []),
+        }  # fmt: skip
+        fifo.close()
+        facts["closed"] = _shown(fifo.is_closed())
+        facts["empty"] = raised(fifo.dequeue)["class"]
+        return facts
+
+    return eagerly(tf, compute)
+
+
+@program
+def ragged_rows(tf):
+    def compute(tf):
+        x = tf.ragged.constant([[1, 2], [3], [4, 5, 6], [7]])
+        variant = x._to_variant(batched_input=True)
+
+        def back(tensor):
+            return type(x)._from_variant(tensor, tf.int32, 1, input_ragged_rank=0).to_list()
+
+        square = tf.reshape(variant, [2, 2])
+        return {
+            "rows": [_shown(row) for row in x], "too far": raised(lambda: x[4]),
+            "before": raised(lambda: x[-5]), "rest": x[4:].to_list(),
+            "square": square.shape.as_list(), "back": back(tf.reshape(square, [4])),
+            "part": back(tf.split(variant, 2)[1]), "picked": back(tf.gather(variant, [3, 0])),
+            "values": tf.ragged.constant_value([]).tolist(),
+            "flat": tf.ragged.constant_value([1, 2]).tolist(),
+        }  # fmt: skip
+
+    return eagerly(tf, compute)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
@@ -11,12 +11,26 @@ from stillflow.graph import tensor_shape
 from stillflow.graph.api import name_scope
 from stillflow.graph.constant_value import constant_value
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
+from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.arrays.gather import gather
 from stillflow.ops.arrays.packing import stack
 from stillflow.ops.queues import using
+
+
+def named(reference: Any) -> str:
+    """The name of the operation that made a queue; that of the scope in eager execution."""
+    if reference.holds_value:
+        return get_default_graph().get_name_scope() or "Empty"
+    return reference.op.name  # type: ignore[no-any-return]
+
+
+def shared(name: str | None) -> str | None:
+    """A name that sessions share a queue by; none in eager execution, where nobody does."""
+    return None if executing_eagerly() else name
 
 
 @export("queue.QueueBase", "io.QueueBase", "QueueBase")
@@ -43,7 +57,8 @@ class QueueBase:
         self._shapes = [TensorShape(shape) for shape in given]
         self._names = names
         self._queue_ref = queue_ref
-        self._name = queue_ref.op.name.split("/")[-1]
+        self._full_name: str = named(queue_ref)
+        self._name = self._full_name.split("/")[-1]
 
     @staticmethod
     def from_list(index: Any, queues: Any) -> QueueBase:
@@ -73,8 +88,7 @@ class QueueBase:
     @property
     def name(self) -> str:
         """The name of the operation that made the queue."""
-        name: str = self._queue_ref.op.name
-        return name
+        return self._full_name
 
     @property
     def dtypes(self) -> Any:
@@ -148,9 +162,11 @@ class QueueBase:
             )
             return operation
 
-    def _taken(self, tensors: Any, lead: Sequence[Any]) -> Any:
-        for output, shape in zip(tensors, self._shapes, strict=True):
-            output.set_shape(TensorShape(list(lead)).concatenate(shape))
+    def _taken(self, tensors: Any, lead: Callable[[], Sequence[Any]]) -> Any:
+        if not tensors[0].holds_value:
+            before = TensorShape(list(lead()))
+            for output, shape in zip(tensors, self._shapes, strict=True):
+                output.set_shape(before.concatenate(shape))
         if self._names:
             return dict(zip(self._names, tensors, strict=True))
         return tensors[0] if len(tensors) == 1 else tensors
@@ -163,7 +179,7 @@ class QueueBase:
         """
         card = using.queue_dequeue_v2_op if self._is_resource else using.queue_dequeue_op
         name = f"{self._name}_Dequeue" if name is None else name
-        return self._taken(card(self._queue_ref, component_types=self._dtypes, name=name), [])
+        return self._taken(card(self._queue_ref, component_types=self._dtypes, name=name), list)
 
     def dequeue_many(self, n: Any, name: str | None = None) -> Any:
         """Takes `n` elements, stacked; fails if the queue is closed before there are as many."""
@@ -171,7 +187,7 @@ class QueueBase:
         taken = using.queue_dequeue_many_v2_op(
             self._queue_ref, n, component_types=self._dtypes, name=name
         )
-        return self._taken(taken, [constant_value(taken[0].op.inputs[1])])
+        return self._taken(taken, lambda: [constant_value(taken[0].op.inputs[1])])
 
     def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
         """Takes `n` elements, stacked, or what is left if the queue is closed before."""
@@ -179,7 +195,7 @@ class QueueBase:
         taken = using.queue_dequeue_up_to_v2_op(
             self._queue_ref, n, component_types=self._dtypes, name=name
         )
-        return self._taken(taken, [None])
+        return self._taken(taken, lambda: [None])
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
         """Lets nothing more in.

@@ -11,7 +11,7 @@ from stillflow.graph import tensor_shape
 from stillflow.graph.export import export
 from stillflow.graph.random_seed import get_seed
 from stillflow.ops.queues import making
-from stillflow.ops.queues.base import QueueBase
+from stillflow.ops.queues.base import QueueBase, shared
 
 
 def type_list(dtypes: Any) -> list[Any]:
@@ -89,7 +89,7 @@ class RandomShuffleQueue(QueueBase):
         reference = making.random_shuffle_queue_v2_op(
             component_types=dtypes, shapes=shapes, capacity=capacity,
             min_after_dequeue=min_after_dequeue, seed=seed1, seed2=seed2,
-            shared_name=shared_name, name=name,
+            shared_name=shared(shared_name), name=name,
         )  # fmt: skip
         super().__init__(dtypes, shapes, names, reference)
 
@@ -115,8 +115,8 @@ class FIFOQueue(QueueBase):
         shapes = shape_list(shapes)
         names = _name_list(names, dtypes)
         reference = making.fifo_queue_v2_op(
-            component_types=dtypes, shapes=shapes, capacity=capacity, shared_name=shared_name,
-            name=name,
+            component_types=dtypes, shapes=shapes, capacity=capacity,
+            shared_name=shared(shared_name), name=name,
         )  # fmt: skip
         super().__init__(dtypes, shapes, names, reference)
 
@@ -150,8 +150,8 @@ class PaddingFIFOQueue(QueueBase):
                 f"{len(dtypes)} dtypes and {len(shapes)} shapes."
             )
         reference = making.padding_fifo_queue_v2_op(
-            component_types=dtypes, shapes=shapes, capacity=capacity, shared_name=shared_name,
-            name=name,
+            component_types=dtypes, shapes=shapes, capacity=capacity,
+            shared_name=shared(shared_name), name=name,
         )  # fmt: skip
         super().__init__(dtypes, shapes, names, reference)
 
@@ -177,7 +177,7 @@ class PriorityQueue(QueueBase):
         shapes = shape_list(shapes)
         reference = making.priority_queue_v2_op(
             component_types=types, shapes=[] if shapes is None else shapes, capacity=capacity,
-            shared_name=shared_name, name=name,
+            shared_name=shared(shared_name), name=name,
         )  # fmt: skip
         all_shapes = [(), *shapes] if shapes else shapes
         super().__init__([dtypes_lib.int64, *types], all_shapes, names, reference)
