@@ -89,9 +89,12 @@ class DistributedVariable(DistributedDelegate, VariableV2):
     synchronization = _of_primary("synchronization")
     trainable = _of_primary("trainable")
     constraint = _of_primary("constraint")
-    _unique_id = _of_primary("_unique_id")
     _in_graph_mode = _of_primary("_in_graph_mode")
     _save_slice_info = _of_primary("_save_slice_info")
+
+    @property
+    def _unique_id(self) -> Any:
+        return getattr(self.primary, "_unique_id", None)  # graphs need none
 
     @property
     def _shared_name(self) -> str:

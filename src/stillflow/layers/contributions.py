@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 from stillflow import nest
+from stillflow.distribute.context import has_strategy, in_cross_replica_context
 from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.eager_mode import executing_eagerly
@@ -93,6 +94,8 @@ class Contributions:
                     if callable(update):
                         update()
             return
+        if has_strategy() and in_cross_replica_context():
+            return  # replicas make their own
         if call_context.in_call:
             relevant = call_context.inputs
         else:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from stillflow.distribute.context import get_cross_replica_context, get_replica_context
+from stillflow.distribute.reduce_op import ReduceOp
 from stillflow.graph import dtypes
 from stillflow.graph.api import init_scope, name_scope
 from stillflow.graph.conversion import convert_to_tensor
@@ -50,9 +52,22 @@ def assign_moving_average(
         rate = convert_to_tensor(1.0 - decay, name="decay")
         if rate.dtype != variable.dtype.base_dtype:
             rate = cast(rate, variable.dtype.base_dtype)
-        if zero_debias:
-            return _zero_debias(variable, value, rate)
-        return assign_sub(variable, (variable - value) * rate, name=scope)
+        def step(var: Any, value: Any) -> Any:
+            return assign_sub(var, (var - value) * rate, name=scope)
+
+        def update(strategy: Any, var: Any, value: Any) -> Any:
+            if zero_debias:
+                return _zero_debias(strategy, var, value, rate)
+            return strategy.extended.update(var, step, args=(value,))
+
+        def merge(strategy: Any, var: Any, value: Any) -> Any:
+            mean = strategy.extended.reduce_to(ReduceOp.MEAN, value, var)
+            return update(strategy, var, mean)
+
+        replica = get_replica_context()
+        if replica is None:
+            return update(get_cross_replica_context(), variable, value)
+        return replica.merge_call(merge, args=(variable, value))
 
 
 def weighted_moving_average(
@@ -95,9 +110,9 @@ def _quotient(true: bool) -> Any:
     return truediv if true else div
 
 
-def _zero_debias(unbiased: Any, value: Any, rate: Tensor) -> Any:
+def _zero_debias(strategy: Any, unbiased: Any, value: Any, rate: Tensor) -> Any:
     with variable_scope(unbiased.name[: -len(":0")], values=[unbiased, value, rate]):
-        with get_default_graph().colocate_with(unbiased):
+        with strategy.extended.colocate_vars_with(unbiased):
             biased = get_variable(
                 _unused("biased"),
                 initializer=Zeros(),
@@ -112,11 +127,15 @@ def _zero_debias(unbiased: Any, value: Any, rate: Tensor) -> Any:
                 initializer=Zeros(),
                 trainable=False,
             )
-    new_biased = assign_sub(biased, (biased - value) * rate)
-    new_step = local_step.assign_add(1)
-    factor = 1 - pow(1.0 - rate, new_step)
-    scope = get_default_graph().get_name_scope()
-    return assign(unbiased, new_biased / factor, name=scope + "/")
+
+    def update(var: Any, value: Any, biased: Any, local_step: Any) -> Any:
+        new_biased = assign_sub(biased, (biased - value) * rate)
+        new_step = local_step.assign_add(1)
+        factor = 1 - pow(1.0 - rate, new_step)
+        scope = get_default_graph().get_name_scope()
+        return assign(var, new_biased / factor, name=scope + "/")
+
+    return strategy.extended.update(unbiased, update, args=(value, biased, local_step))
 
 
 def _unused(name: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
+from stillflow.distribute.context import has_strategy
 from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
@@ -72,6 +73,7 @@ def compute_weighted_loss(
     if reduction == Reduction.AUTO:
         reduction = Reduction.SUM_OVER_BATCH_SIZE
     with name_scope(name or "weighted_loss"):
+        tf.get_default_graph()._last_loss_reduction = reduction
         losses = convert_to_tensor(losses)
         weighted = weigh(losses, 1.0 if sample_weight is None else sample_weight)
         return tf.cast(reduce_weighted_loss(weighted, reduction), losses.dtype)
@@ -104,7 +106,25 @@ class Loss:
         scope = "lambda" if self.name == "<lambda>" else self.name
         with name_scope(scope or type(self).__name__):
             losses = self.call(y_true, y_pred)
-            return compute_weighted_loss(losses, sample_weight, reduction=self.reduction)
+            return compute_weighted_loss(losses, sample_weight, reduction=self._get_reduction())
+
+    def _get_reduction(self) -> str:
+        """The reduction; ValueError if it is by the size of a batch that only a replica knows."""
+        by_size = self.reduction in (Reduction.AUTO, Reduction.SUM_OVER_BATCH_SIZE)
+        if by_size and has_strategy():
+            raise ValueError(
+                "Please use `tf.keras.losses.Reduction.SUM` or `tf.keras.losses.Reduction.NONE` "
+                "for loss reduction when losses are used with `tf.distribute.Strategy` outside of "
+                "the built-in training loops. You can implement "
+                "`tf.keras.losses.Reduction.SUM_OVER_BATCH_SIZE` using global batch size like:\n"
+                "```\nwith strategy.scope():\n    loss_obj = "
+                "tf.keras.losses.CategoricalCrossentropy("
+                "reduction=tf.keras.losses.Reduction.NONE)\n....\n    loss = "
+                "tf.reduce_sum(loss_obj(labels, predictions)) * (1. / global_batch_size)\n```\n"
+                "Please see https://www.tensorflow.org/alpha/tutorials/distribute/training_loops "
+                "for more details."
+            )
+        return self.reduction
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
         """The loss of each example."""

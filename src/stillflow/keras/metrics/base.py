@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
+from stillflow.distribute.context import get_replica_context, has_strategy
 from stillflow.graph.api import control_dependencies, init_scope
 from stillflow.graph.export import export
 from stillflow.keras.backend.config import floatx
@@ -98,7 +99,13 @@ def _updating(metric: Metric, update_state: Callable[..., Any]) -> Callable[...,
 def _resulting(metric: Metric, result: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(result)
     def resulting(*args: Any) -> Any:
-        metric._call_result = tf.identity(result(*args))
+        replica = get_replica_context()
+        if not has_strategy() or replica is None:
+            metric._call_result = tf.identity(result(*args))
+        else:  # once, of what all replicas counted
+            metric._call_result = replica.merge_call(
+                lambda strategy, *whole: tf.identity(result(*whole)), args=args
+            )
         return metric._call_result
 
     return resulting

@@ -7,7 +7,9 @@ from typing import Any
 
 import stillflow as tf
 from stillflow import nest
-from stillflow.graph.api import colocate_with, control_dependencies, init_scope, name_scope
+from stillflow.distribute.context import get_replica_context, get_strategy
+from stillflow.distribute.reduce_op import ReduceOp
+from stillflow.graph.api import control_dependencies, init_scope, name_scope
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.keras.backend.initialization import track_variable
@@ -19,7 +21,7 @@ from stillflow.layers.identifiers import initializer_of
 from stillflow.layers.names import to_snake_case, unique_object_name
 from stillflow.layers.weights import check_synchronization, make_variable
 from stillflow.platform import tf_logging as logging
-from stillflow.train.slot_creator import name_of
+from stillflow.train.slot_creator import first_part, name_of
 from stillflow.train.tracking.base import Trackable
 from stillflow.variables.base import (
     VariableAggregation,
@@ -152,21 +154,36 @@ class OptimizerV2(Trackable):
                 _ = self.iterations
                 self._create_hypers()
                 self._create_slots(variables)
-            state = self._prepare(variables)
-            with name_scope(name or self._name):
-                updates = []
-                for grad, variable in grads_and_vars:
-                    scope = f"update_{name_of(variable)}"
-                    with name_scope(scope), colocate_with(variable):
-                        updates.append(self._update(grad, variable, state))
-                with control_dependencies(updates):
-                    counted = self._iterations.assign_add(1)
-                    return counted if tf.executing_eagerly() else counted.op
+            apply = functools.partial(self._distributed_apply, state=self._prepare(variables))
+            replica = get_replica_context()
+            return replica.merge_call(apply, args=(grads_and_vars,), kwargs={"name": name})
+
+    def _distributed_apply(
+        self, strategy: Any, grads_and_vars: Any, name: Any, state: dict[Any, Any]
+    ) -> Any:
+        """Changes variables by the sums of what all replicas want."""
+        extended = strategy.extended
+        reduced = extended.batch_reduce_to(ReduceOp.SUM, grads_and_vars)
+        variables = [variable for _, variable in grads_and_vars]
+
+        def update(variable: Any, grad: Any) -> Any:
+            return self._update(grad, variable, state)
+
+        with name_scope(name or self._name):
+            updates: list[Any] = []
+            for grad, variable in zip(reduced, variables, strict=True):
+                scope = f"update_{name_of(variable)}"
+                with name_scope(scope), extended.colocate_vars_with(variable):
+                    updates.extend(extended.update(variable, update, args=(grad,), group=False))
+            with control_dependencies(updates):
+                counted = self._iterations.assign_add(1)
+                return counted if tf.executing_eagerly() else counted.op
 
     def _update(self, grad: Any, variable: Any, state: dict[Any, Any]) -> Any:
         if not isinstance(variable, VariableV2):
             raise NotImplementedError("Trying to update a Tensor ", variable)
-        numbers = state[variable.device, variable.dtype.base_dtype]
+        key = variable.device, variable.dtype.base_dtype
+        numbers = state[key] if key in state else self._numbers(key[1])
         if isinstance(grad, IndexedSlices):
             if variable.constraint is not None:
                 raise RuntimeError("Cannot use a constraint function on a sparse variable.")
@@ -181,10 +198,12 @@ class OptimizerV2(Trackable):
         """The hyperparameters as tensors, by device and dtype."""
         state: dict[Any, Any] = {}
         for variable in variables:
-            key = variable.device, variable.dtype.base_dtype
-            if key not in state:
-                with tf.device(key[0]):
-                    state[key] = self._numbers(key[1])
+            is_whole = getattr(variable, "is_distributed", False)
+            for where in variable.devices if is_whole else (variable.device,):
+                key = where, variable.dtype.base_dtype
+                if key not in state:
+                    with tf.device(where):
+                        state[key] = self._numbers(key[1])
         return state
 
     def _numbers(self, dtype: Any) -> dict[str, Any]:
@@ -333,7 +352,7 @@ class OptimizerV2(Trackable):
             if isinstance(initializer, str) or callable(initializer):
                 made = initializer_of(initializer)
                 initial = functools.partial(made, shape=var.shape, dtype=var.dtype)
-            with colocate_with(var):
+            with get_strategy().extended.colocate_vars_with(var):
                 slots[slot_name] = tf.Variable(
                     initial, name=f"{var._shared_name}/{slot_name}", dtype=var.dtype,
                     trainable=False, use_resource=True,
@@ -455,5 +474,8 @@ def _with_gradients(grads_and_vars: Any) -> list[Any]:
 
 def _key(var: Any) -> str:
     """What tells a variable from others: its name, unless others may have the same."""
+    if not getattr(var, "is_distributed", False) and hasattr(var, "_distributed_container"):
+        var = var._distributed_container()
+    var = first_part(var)
     key: str = getattr(var, "_unique_id", None) or var._shared_name
     return key

@@ -1,0 +1,140 @@
+"""Keras' optimizers, layers and models with replicas on two CPU devices.
+
+TensorFlow takes devices in an order of their hashes, so graphs are not compared here, but what they
+compute.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..registry import Run, program
+
+DEVICES = ["/cpu:0", "/cpu:1"]
+ROWS = np.linspace(-1.0, 1.0, 24, dtype=np.float32).reshape(12, 2)
+LABELS = (ROWS.sum(1, keepdims=True) * 0.5 + 0.25).astype(np.float32)
+
+
+def mirrored(tf):
+    return tf.distribute.MirroredStrategy(DEVICES)
+
+
+def two_cpus(tf):
+    """A session with the devices that the programs name."""
+    return tf.Session(config=tf.ConfigProto(device_count={"CPU": 2}))
+
+
+def stepped(tf, optimizer, steps=3, sparse=False):
+    """Losses and variables of a loop of one's own."""
+    with tf.Graph().as_default():
+        tf.set_random_seed(1)
+        strategy = mirrored(tf)
+        with strategy.scope():
+            model = tf.keras.Sequential([
+                tf.keras.layers.Dense(3, "tanh", input_shape=(2,), use_bias=False,
+                                      kernel_initializer=tf.keras.initializers.Constant(0.1)),
+                tf.keras.layers.BatchNormalization(),
+                tf.keras.layers.Dense(1, kernel_initializer="ones", kernel_regularizer="l2"),
+            ])
+            chosen = optimizer()
+            table = tf.Variable(np.ones([4, 2], np.float32), name="table", trainable=True)
+
+            def step(x, y):
+                if sparse:
+                    x = x + tf.nn.embedding_lookup(table, [0, 2, 0, 1, 3, 0, 2, 2, 1, 1, 0, 0])
+                error = tf.reduce_mean(tf.square(model(x, training=True) - y)) + sum(model.losses)
+                variables = model.trainable_variables + ([table] if sparse else [])
+                grads = tf.gradients(error, variables)
+                train = chosen.apply_gradients(zip(grads, variables))
+                with tf.control_dependencies([train] + model.get_updates_for(None)):
+                    return tf.identity(error)
+
+            data = tf.constant(ROWS), tf.constant(LABELS)
+            losses = strategy.experimental_run_v2(step, args=data)
+            total = strategy.reduce(tf.distribute.ReduceOp.SUM, losses)
+            watched = model.variables + chosen.variables()
+        found = {}
+        with two_cpus(tf) as session:
+            session.run(tf.global_variables_initializer())
+            found["losses"] = [session.run(total) for _ in range(steps)]
+            found["values"] = {v.name: session.run(getattr(v, "values", v)) for v in watched}
+        found["kinds"] = {v.name: type(v).__name__ for v in watched}
+    return Run(facts=found)
+
+
+@program
+def sgd(tf):
+    return stepped(tf, lambda: tf.keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True))
+
+
+@program
+def adam(tf):
+    return stepped(tf, lambda: tf.keras.optimizers.Adam(0.1), sparse=True)
+
+
+@program
+def rmsprop(tf):
+    return stepped(tf, lambda: tf.keras.optimizers.RMSprop(0.1, centered=True), sparse=True)
+
+
+@program
+def adagrad(tf):
+    schedule = tf.keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5)
+    return stepped(tf, lambda: tf.keras.optimizers.Adagrad(schedule), sparse=True)
+
+
+@program
+def adamax(tf):
+    return stepped(tf, lambda: tf.keras.optimizers.Adamax(0.1, decay=0.1))
+
+
+@program
+def ftrl(tf):
+    return stepped(tf, lambda: tf.keras.optimizers.Ftrl(0.1, clipnorm=0.5))
+
+
+@program
+def moving_averages(tf):
+    with tf.Graph().as_default():
+        strategy = mirrored(tf)
+        with strategy.scope():
+            v = tf.Variable([1.0, 2.0], name="v")
+
+            def step():
+                number = tf.distribute.get_replica_context().replica_id_in_sync_group
+                value = tf.cast(number, tf.float32) + tf.constant([2.0, 4.0])
+                changed = tf.keras.backend.moving_average_update(v, value, 0.9)
+                return tf.identity(changed)
+
+            changed = strategy.experimental_run_v2(step)
+        found = {}
+        with two_cpus(tf) as session:
+            session.run(tf.global_variables_initializer())
+            found["changed"] = [session.run(changed.values) for _ in range(2)]
+            found["values"] = session.run(v.values)
+    return Run(facts=found)
+
+
+@program
+def metrics_of_all_replicas(tf):
+    with tf.Graph().as_default():
+        strategy = mirrored(tf)
+        with strategy.scope():
+            mean = tf.keras.metrics.Mean()
+            accuracy = tf.keras.metrics.BinaryAccuracy()
+
+            def step():
+                number = tf.distribute.get_replica_context().replica_id_in_sync_group
+                value = tf.cast(number, tf.float32) + [2.0, 4.0]
+                return [mean.update_state(value), accuracy.update_state([1.0, 0.0], value - 3.0)]
+
+            updates = strategy.experimental_run_v2(step)
+            results = [mean.result(), accuracy.result()]
+        found = {}
+        with two_cpus(tf) as session:
+            session.run([v.initializer for v in mean.variables + accuracy.variables])
+            for number in range(2):
+                session.run([strategy.experimental_local_results(u) for u in updates])
+                found[f"results/{number}"] = session.run(results)
+        found["parts"] = [type(v).__name__ for v in mean.variables]
+    return Run(facts=found)
