@@ -205,14 +205,20 @@ class PureVariableScope:
         self,
         name_or_scope: Any,
         reuse: Any = None,
+        initializer: Any = None,
+        regularizer: Any = None,
+        caching_device: Any = None,
+        partitioner: Any = None,
+        custom_getter: Any = None,
         old_name_scope: str | None = None,
-        constraint: Any = None,
         dtype: Any = dtypes.float32,
-        **settings: Any,
+        use_resource: bool | None = None,
+        constraint: Any = None,
     ) -> None:
+        given = dict(locals())
         self._name_or_scope, self._reuse = name_or_scope, reuse
         self._old_name_scope, self._constraint = old_name_scope, constraint
-        self._settings = {**settings, "dtype": dtype}
+        self._settings = {key: given[key] for key in _SETTINGS}
         self._store = get_variable_scope_store()
         self._cached: VariableScope | None = None
         if isinstance(name_or_scope, VariableScope):
