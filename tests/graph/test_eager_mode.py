@@ -64,3 +64,18 @@ def test_resetting_graphs_leaves_eager_execution_on():
         tf.reset_default_graph()
         assert tf.executing_eagerly()
     assert not tf.executing_eagerly()
+
+
+def test_names_and_collections_begin_anew_with_the_default_graph(eager):
+    def names():
+        with tf.variable_scope(None, "scope") as scope:
+            tf.add_to_collection("found", scope.name)
+        layer = tf.layers.Dense(2)
+        layer(tf.ones([1, 2]))
+        return layer.name, layer.kernel.name, tf.get_collection("found")
+
+    first = names()
+    assert first == ("dense_1", "dense/kernel:0", ["scope"])
+    assert names() == ("dense_2", "dense_1/kernel:0", ["scope", "scope_1"])
+    tf.reset_default_graph()
+    assert names() == first

@@ -23,10 +23,25 @@ SYNC = export_value("contrib.eager.SYNC", 0)
 ASYNC = export_value("contrib.eager.ASYNC", 1)
 
 
+class _Era:
+    """The time between two resets of the default graph."""
+
+
 class EagerContext(Graph):
     """Stands among the default graphs where operations run at once."""
 
     runs_at_once = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._era = _Era()
+
+    @property
+    def era(self) -> Any:
+        return self._era
+
+    def begin_anew(self) -> None:
+        self._collections, self._era = {}, _Era()
 
 
 def _context() -> Any:

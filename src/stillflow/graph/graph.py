@@ -315,6 +315,14 @@ class Graph(Scopes, Collections):
                     )
                 stack.pop()
 
+    @property
+    def era(self) -> Any:
+        """As long as it lasts, what bears a name of its own counts on from what did before."""
+        return self
+
+    def begin_anew(self) -> None:
+        """Forgets collections and names, if it is no graph but what runs operations at once."""
+
     def _session_for(self, session: Any, purpose: str) -> Any:
         from stillflow.graph.default_session import session_for
 
@@ -424,10 +432,14 @@ def reset_default_graph() -> None:
     Raises:
       AssertionError: inside `with graph.as_default()`.
     """
-    if any(not graph.runs_at_once for graph in _default.stack):
+    stack = _default.stack
+    if any(not graph.runs_at_once for graph in stack):
         raise AssertionError(
             "Do not use tf.reset_default_graph() to clear "
             "nested graphs. If you need a cleared graph, "
             "exit the nesting and create a new graph."
         )
+    current = stack[-1] if stack else _default.outermost
+    if current is not None and current.runs_at_once:
+        current.begin_anew()
     forget_global_graph()

@@ -25,7 +25,7 @@ def to_snake_case(name: str) -> str:
 
 def default_counts() -> defaultdict[tuple[str, str], int]:
     """How often each name was given out in the default graph."""
-    return _counts.setdefault(get_default_graph(), defaultdict(int))
+    return _counts.setdefault(get_default_graph().era, defaultdict(int))
 
 
 def reset_counts() -> None:

@@ -85,9 +85,8 @@ class TestCase(Comparisons, absltest.TestCase):
         self._clear_cached_session()
         random.seed(DEFAULT_GRAPH_SEED)
         np.random.seed(DEFAULT_GRAPH_SEED)
-        if not executing_eagerly():
-            graphs._default.stack.clear()
-            graphs.reset_default_graph()
+        graphs._default.reset()
+        graphs.reset_default_graph()
         set_random_seed(DEFAULT_GRAPH_SEED)
         if self.id().endswith(".test_session"):
             self.skipTest("Not a test.")
