@@ -42,10 +42,31 @@ def make_template(
       **kwargs: arguments for `func_`.
 
     Raises:
-      ValueError: if `name_` is None.
+      ValueError: if `name_` is None, or `unique_name_` is not in eager execution.
     """
+    return make_template_internal(
+        name_, func_, create_scope_now_, unique_name_, custom_getter_, **kwargs
+    )
+
+
+def make_template_internal(
+    name_: str,
+    func_: Callable[..., Any],
+    create_scope_now_: bool = False,
+    unique_name_: str | None = None,
+    custom_getter_: Any = None,
+    create_graph_function_: bool = False,
+    **kwargs: Any,
+) -> Template:
+    """As `make_template`; `create_graph_function_` says whether `func_` is traced."""
     if kwargs:
         func_ = functools.wraps(func_)(functools.partial(func_, **kwargs))
+    if unique_name_ is not None and executing_eagerly():
+        raise ValueError("unique_name_ cannot be used when eager exeuction is enabled.")
+    if create_graph_function_:
+        from stillflow.functional.polymorphic import defun
+
+        func_ = defun(func_)
     return Template(
         name_,
         func_,

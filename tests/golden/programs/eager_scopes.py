@@ -243,3 +243,26 @@ def ragged_rows(tf):
         }  # fmt: skip
 
     return eagerly(tf, compute)
+
+
+@program
+def templates(tf):
+    internal = internal_module(tf, "variables.template", "python.ops.template")
+
+    def compute(tf):
+        def scaled(x):
+            return x * tf.get_variable("w", [], initializer=tf.constant_initializer(3.0))
+
+        template = tf.make_template("template", scaled)
+        traced = internal.make_template_internal("traced", scaled, create_graph_function_=True)
+        scale = tf.train.experimental.DynamicLossScale(4.0, increment_period=1, multiplier=3.0)
+        scale.update([tf.constant(1.0)])
+        return {
+            "plain": [_shown(template(tf.constant(2.0))), _shown(template(tf.constant(4.0)))],
+            "traced": [_shown(traced(tf.constant(2.0))), _shown(traced(tf.constant(4.0)))],
+            "names": [v.name for v in template.variables + traced.variables],
+            "unique": raised(tf.make_template, "t", scaled, unique_name_="unique"),
+            "loss scale": repr(scale),
+        }  # fmt: skip
+
+    return eagerly(tf, compute)

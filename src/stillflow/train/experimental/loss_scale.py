@@ -8,6 +8,7 @@ from typing import Any
 from stillflow import nest
 from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Operation, Tensor
@@ -168,15 +169,19 @@ class DynamicLossScale(LossScale):
         def grow() -> Operation:
             return group(_assign_if_finite(scale, scale * self._multiplier), steps.assign(0))
 
-        return cond(steps + 1 >= self._increment_period, grow, lambda: steps.assign_add(1).op)
+        return cond(steps + 1 >= self._increment_period, grow, lambda: _done(steps.assign_add(1)))
 
     def _after_bad_step(self) -> Operation:
         smaller = maximum(self._current_loss_scale / self._multiplier, 1)
         return group(self._num_good_steps.assign(0), self._current_loss_scale.assign(smaller))
 
     def __repr__(self) -> str:
+        now = ""
+        if executing_eagerly():
+            scale, steps = self._current_loss_scale.numpy(), self._num_good_steps.numpy()
+            now = f"current_loss_scale={scale}, num_good_steps={steps}, "
         return (
-            f"DynamicLossScale(initial_loss_scale={self.initial_loss_scale}, "
+            f"DynamicLossScale({now}initial_loss_scale={self.initial_loss_scale}, "
             f"increment_period={self.increment_period}, multiplier={self.multiplier})"
         )
 
@@ -188,12 +193,17 @@ class DynamicLossScale(LossScale):
         }
 
 
+def _done(assigned: Any) -> Any:
+    """The operation of an assignment; what it gives where it has run."""
+    return assigned if executing_eagerly() else assigned.op
+
+
 def _are_all_finite(grads: Sequence[Any]) -> Tensor:
     return reduce_all([reduce_all(is_finite(grad)) for grad in grads if grad is not None])
 
 
 def _assign_if_finite(variable: Any, value: Tensor) -> Any:
-    return cond(is_finite(value), lambda: variable.assign(value).op, no_op)
+    return cond(is_finite(value), lambda: _done(variable.assign(value)), no_op)
 
 
 def get(identifier: Any) -> LossScale | None:
