@@ -81,7 +81,8 @@ def _add_all(
 ) -> None:
     names, _, tensors, _ = zip(*items)
     flat = torch._utils._flatten_dense_tensors(tensors)
-    content = flat.view(torch.uint8).numpy().tobytes()
+    # What has no elements may have strides that allow no other view of it.
+    content = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
     writer.add_all(names, [tuple(tensor.shape) for tensor in tensors], number, content)
 
 
