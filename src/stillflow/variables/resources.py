@@ -15,7 +15,7 @@ from stillflow.ops.constants import constant
 from stillflow.ops.control import group, no_op
 
 
-class Resource(NamedTuple):
+class _Resource(NamedTuple):
     """A handle, the operation that makes what is behind it, and whether that was done."""
 
     handle: Any
@@ -28,15 +28,15 @@ def register_resource(
 ) -> None:
     """Adds a resource to the collection RESOURCES, or LOCAL_RESOURCES if it is not shared."""
     key = GraphKeys.RESOURCES if is_shared else GraphKeys.LOCAL_RESOURCES
-    add_to_collection(key, Resource(handle, create_op, is_initialized_op))
+    add_to_collection(key, _Resource(handle, create_op, is_initialized_op))
 
 
-def shared_resources() -> list[Resource]:
+def shared_resources() -> list[_Resource]:
     """Resources that all tasks see."""
     return get_collection(GraphKeys.RESOURCES)
 
 
-def local_resources() -> list[Resource]:
+def local_resources() -> list[_Resource]:
     """Resources that belong to a session."""
     return get_collection(GraphKeys.LOCAL_RESOURCES)
 

@@ -49,6 +49,9 @@ def statistics_and_gains(tf):
     fetches = {f"{name}_{part}": getattr(each, part)
                for name, each in found.items() for part in each._fields}
     fetches["stats"] = stats
+    fetches["one_bucket_too_many"] = tf.raw_ops.BoostedTreesMakeStatsSummary(
+        node_ids=NODES % 2, gradients=GRADIENTS, hessians=HESSIANS,
+        bucketized_features_list=[FEATURES[0]], max_splits=3, num_buckets=4)
     return Run(fetches)
 
 

@@ -111,7 +111,7 @@ def string(value: Any, name: str) -> bytes:
 
 def tensor(values: Any, dtype: Any) -> Any:
     """A result: a torch tensor that owns its memory."""
-    return torch.from_numpy(np.array(values, dtype))
+    return torch.from_numpy(np.array(values, dtype, order="C"))
 
 
 def tensors(values: Sequence[Any], dtype: Any) -> Any:

@@ -1,0 +1,120 @@
+"""What features contribute: to an ensemble, and to a single prediction."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import stillflow as tf
+from stillflow.estimator.mode_keys import ModeKeys
+from stillflow.estimator.trees.columns import is_float, transformed_features
+from stillflow.estimator.trees.model import make_parts
+from stillflow.ops.boosted_trees.ensemble import MESSAGES
+from stillflow.ops.boosted_trees.predicting import example_debug_outputs_op, predict_op
+from stillflow.ops.control import no_op
+
+# Under which key predictions have what explains them.
+SERIALIZED = "_serialized_debug_outputs_proto"
+
+
+def feature_importances(
+    serialized: bytes, names: Sequence[str], normalize: bool
+) -> OrderedDict[str, Any]:
+    """How much the splits by each column have gained, the most important column first.
+
+    Args:
+      serialized: a `TreeEnsemble` message.
+      names: the column of each feature.
+      normalize: whether the sum of all is to be 1.
+
+    Raises:
+      AssertionError: if they cannot be normalized.
+      ValueError: if the ensemble is empty, or has splits of another kind.
+    """
+    if not serialized:
+        raise ValueError(
+            "Found empty serialized string for TreeEnsemble.You should only call this method after "
+            "training."
+        )
+    ensemble: Any = MESSAGES["TreeEnsemble"]()
+    ensemble.ParseFromString(serialized)
+    by_tree = np.array([_importances(tree, len(names)) for tree in ensemble.trees])
+    weights = np.array(ensemble.tree_weights).reshape(-1, 1)
+    importances = np.sum(by_tree * weights, axis=0)
+    if normalize:
+        if not np.all(importances >= 0):
+            raise AssertionError("feature_importances must be non-negative.")
+        total = np.sum(importances)
+        if not total > 0:
+            raise AssertionError("Trees are all empty or contain only a root node.")
+        importances /= total
+    return by_column(names, importances)
+
+
+def _importances(tree: Any, count: int) -> Any:
+    found = np.zeros(count)
+    for node in tree.nodes:
+        kind = node.WhichOneof("node")
+        if kind == "bucketized_split":
+            found[node.bucketized_split.feature_id] += node.metadata.gain
+        elif kind != "leaf":
+            raise ValueError(f"Unexpected split type {kind}")
+    return found
+
+
+def by_column(names: Sequence[str], values: Sequence[Any]) -> OrderedDict[str, Any]:
+    """Sums by column, those that are farthest from zero first."""
+    sums: dict[str, Any] = {}
+    for name, value in zip(names, values):
+        sums[name] = sums.get(name, 0) + value
+    return OrderedDict(sorted(sums.items(), key=lambda item: abs(item[1]), reverse=True))
+
+
+def explained(
+    serialized: bytes, names: Sequence[str], classification: bool
+) -> tuple[Any, OrderedDict[str, Any]]:
+    """A prediction as the bias, and what each column adds to it.
+
+    Args:
+      serialized: a `DebugOutput` message.
+      names: the column of each feature.
+      classification: whether logits stand for probabilities.
+    """
+    output: Any = MESSAGES["DebugOutput"]()
+    output.ParseFromString(serialized)
+    logits = np.array(list(output.logits_path))
+    path = 1 / (1 + np.exp(-logits)) if classification else logits
+    steps = path[1:] - path[:-1]
+    added = np.bincount(output.feature_ids, weights=steps, minlength=len(names))
+    return path[0], by_column(names, added)
+
+
+def explaining_spec(
+    features: Any, head: Any, columns: Sequence[Any], epsilon: float, name: str = "boosted_trees"
+) -> Any:
+    """The `EstimatorSpec` of predictions that have with them what explains them.
+
+    Args:
+      features: tensors by key.
+      head: the head.
+      columns: in order.
+      epsilon: what ranks of numbers may be wrong by.
+      name: of the model.
+    """
+    with tf.name_scope(name) as scope:
+        numbers = [column for column in columns if is_float(column)]
+        ensemble, _, boundaries = make_parts(scope, numbers, epsilon)
+        vectors = transformed_features(features, columns, boundaries)
+        width = head.logits_dimension
+        logits = predict_op(ensemble.resource_handle, vectors, logits_dimension=width)
+        spec = head.create_estimator_spec(
+            features=features, mode=ModeKeys.PREDICT, labels=None, train_op_fn=no_op,
+            logits=logits,
+        )  # fmt: skip
+        spec.predictions[SERIALIZED] = example_debug_outputs_op(
+            ensemble.resource_handle, vectors, logits_dimension=width
+        )
+        return spec
