@@ -54,6 +54,10 @@ _SHORT: _Types = {
     "dense_cross_entropy": (None, (_POINTER, _POINTER, _INT, _INT, _POINTER, _POINTER)),
     "sparse_cross_entropy": (_INT, (_POINTER, _POINTER, *3 * (_INT,), _POINTER, _POINTER)),
     "find_extremes": (None, (_POINTER, *3 * (_INT,), _POINTER)),
+    "are_in_top": (None, (_POINTER, _INT, _INT, _POINTER, _INT, _INT, _POINTER)),
+    "choose_boxes": (
+        _INT, (*3 * (_POINTER,), _INT, _INT, *3 * (_DOUBLE,), *2 * (_POINTER,)),
+    ),
     "count_hits": (_INT, (_POINTER, _INT, _INT, _POINTER, _INT)),
     "find_features": (
         _INT,

@@ -39,3 +39,21 @@ PUBLIC int64_t count_hits(const float *values, int64_t rows, int64_t columns, co
     }
     return hits;
 }
+
+/* For each row whether fewer than `k` numbers are larger than the one at a place.
+
+   places: integers of 4 or 8 bytes; a row loses if its place is outside, or anything not finite. */
+PUBLIC void are_in_top(const float *values, int64_t rows, int64_t columns, const void *places,
+                       int64_t bytes, int64_t k, uint8_t *hits) {
+    for (int64_t i = 0; i < rows; i++) {
+        const float *row = values + i * columns;
+        int64_t place = bytes == 4 ? ((const int32_t *)places)[i] : ((const int64_t *)places)[i];
+        int32_t larger = 0, strange = 0;
+        float own = place >= 0 && place < columns ? row[place] : NAN;
+        for (int64_t j = 0; j < columns; j++) {
+            larger += row[j] > own;
+            strange |= !(fabsf(row[j]) < INFINITY);
+        }
+        hits[i] = own == own && !strange && larger < k;
+    }
+}

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stillflow import native
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
@@ -187,6 +188,30 @@ def choose_softly(
     return chosen, became
 
 
+_MOST_CHOSEN = 1 << 20
+
+
+def _choose_in_loop(
+    boxes: np.ndarray, scores: np.ndarray, limit: int, threshold: Any, lowest: Any, sigma: Any,
+    with_overlaps: bool,
+) -> tuple[np.ndarray, np.ndarray] | None:  # fmt: skip
+    """What `choose_softly` gives, by a loop in C; None where there is none."""
+    library, are_floats = native.library(), boxes.dtype == scores.dtype == np.float32
+    if library is None or not are_floats or limit > _MOST_CHOSEN:
+        return None
+    boxes, scores = np.ascontiguousarray(boxes), np.ascontiguousarray(scores)
+    # A box without an area does not overlap itself: it is chosen until there are enough.
+    chosen, became = np.empty(limit, np.int32), np.empty(limit, np.float32)
+    address = boxes.ctypes.data
+    given = (None, address) if with_overlaps else (address, None)
+    found = library.choose_boxes(
+        *given, scores.ctypes.data, len(scores), limit, threshold, lowest, sigma,
+        chosen.ctypes.data, became.ctypes.data)
+    if found < 0:
+        raise MemoryError("choose_boxes: no memory for the candidates")
+    return chosen[:found], became[:found]
+
+
 # ---- Kernels
 
 
@@ -240,16 +265,18 @@ def suppression_kernel(node: Node) -> Any:
         lowest = numbers[1] if len(numbers) > 1 else np.finfo(values.dtype).min
         limit = _limit(size)
         overlap = _given(boxes_array) if with_overlaps else _of_boxes(boxes_array)
-        became: Any
         sigma = numbers[2] if len(numbers) > 2 else 0
         if sigma < 0:
             raise ValueError("soft_nms_sigma_val must be non-negative")
-        plain = not with_overlaps and _is_plain(boxes_array, values, lowest)
-        if sigma > 0 or not plain:
-            chosen, became = choose_softly(values, limit, threshold, lowest, sigma, overlap)
-        else:
-            chosen = choose(values, limit, threshold, lowest, overlap)
-            became = values[chosen]
+        settings = (limit, threshold, lowest, sigma)
+        found: Any = _choose_in_loop(boxes_array, values, *settings, with_overlaps)
+        if found is None and (sigma > 0 or with_overlaps
+                              or not _is_plain(boxes_array, values, lowest)):  # fmt: skip
+            found = choose_softly(values, *settings, overlap)
+        elif found is None:
+            best = choose(values, limit, threshold, lowest, overlap)
+            found = best, values[best]
+        chosen, became = found
         indices = _padded(chosen, np.int32, limit, pad).to(device)
         valid = torch.tensor(len(chosen), dtype=torch.int32, device=device)
         if kind == "NonMaxSuppressionV5":

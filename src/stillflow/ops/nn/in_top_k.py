@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow import native
 from stillflow.graph import dims
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
@@ -14,6 +15,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops import native_loops
 from stillflow.ops.samples import Bad, Sample
 
 
@@ -29,6 +31,18 @@ def _in_top_k(predictions: Any, targets: Any, k: Any) -> Any:
     classes = predictions.shape[1]
     if classes == 0:
         return torch.zeros(targets.shape, dtype=torch.bool, device=targets.device)
+    if native_loops.take(predictions) and native_loops.reach(targets):
+        hits = torch.empty(targets.shape, dtype=torch.bool)
+        native.library().are_in_top(  # type: ignore[union-attr]
+            predictions.data_ptr(),
+            len(hits),
+            classes,
+            targets.data_ptr(),
+            targets.itemsize,
+            int(k),
+            hits.data_ptr(),
+        )
+        return hits
     targets = targets.long()
     valid = (targets >= 0) & (targets < classes)
     own = predictions.gather(1, targets.clamp(0, classes - 1)[:, None])
