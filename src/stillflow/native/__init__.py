@@ -34,6 +34,19 @@ _LONG: _Types = {
     ),
     "resize_bilinear": (None, (_POINTER, *4 * (_INT,), _POINTER, _INT, *3 * (_POINTER,), _INT)),
     "resize_bilinear_gradient": (None, (_POINTER, *4 * (_INT,), *3 * (_POINTER,), _INT)),
+    "resize_nearest": (None, (_POINTER, *4 * (_INT,), *2 * (_POINTER, _INT), _POINTER, _INT)),
+    "resize_nearest_gradient": (
+        None, (_POINTER, *4 * (_INT,), *2 * (_POINTER, _INT), _POINTER, _INT)
+    ),
+    "crop_gradient_of_images": (
+        None, (_POINTER, *4 * (_INT,), _POINTER, _INT, *3 * (_POINTER,), _INT)
+    ),
+    "crop_gradient_of_boxes": (
+        None, (*2 * (_POINTER,), *4 * (_INT,), _POINTER, _INT, *3 * (_POINTER,), _INT)
+    ),
+    "adjust_colours": (None, (_POINTER, *2 * (_INT,), _DOUBLE, _INT, _POINTER, _INT)),
+    "extract_patches": (None, (_POINTER, _INT, *2 * (_POINTER,), _INT, _POINTER, _INT)),
+    "transpose_blocks": (None, (_POINTER, *4 * (_INT,), _POINTER, _INT)),
     "weighted_sums": (None, (_POINTER, *4 * (_INT,), *2 * (_POINTER,), _INT)),
     "histogram_summaries": (_INT, (_POINTER, _INT, *3 * (_POINTER,), _INT)),
     "max_pool": (None, (*4 * (_POINTER,), _INT)),

@@ -3,19 +3,12 @@
 
    All in float32, along the rows first, as TensorFlow computes it: any other order rounds otherwise. */
 #include "pixels.h"
+#include "weights.h"
 
 enum {
     ROWS = 16,    /* so many rows of a result one thread makes at a time */
     FEW = 1 << 19 /* so many numbers take less time than waking up another thread */
 };
-
-/* Where the outputs along one dimension lie among the inputs: class Weights in interpolation.py. */
-typedef struct {
-    const int64_t *lower, *upper; /* the neighbours, all of them inputs */
-    const float *fraction;        /* how far an output is from the lower one */
-    int64_t count;
-    int64_t step; /* from what belongs to one result to the next one's; 0 where they share it */
-} Weights;
 
 typedef struct {
     const void *images; /* [batch, height, width, channels] */

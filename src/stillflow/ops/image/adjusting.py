@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from stillflow import native
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.ops import native_loops
 from stillflow.ops.image.sizes import same_with_rank_at_least
 from stillflow.ops.samples import Bad, Sample
 
@@ -90,20 +91,38 @@ def adjust_contrastv2_kernel(node: Node) -> Any:
 _WHEEL = ((0, 1, 2), (1, 0, 2), (2, 0, 1), (2, 1, 0), (1, 2, 0), (0, 2, 1))
 
 
-def _colours(images: Any, what: str, number: Any) -> tuple[Any, Any, Any]:
+_FAR = 24  # sixths of a turn: of hues that turn further only the rest is looked at
+
+
+def _check(images: Any, what: str, number: Any) -> None:
     if number.dim() != 0:
         raise ValueError(f"{what} must be scalar: {list(number.shape)}")
     if images.shape[-1] != 3:
         raise ValueError(f"input must have 3 channels but instead has {images.shape[-1]} channels.")
-    red, green, blue = images.to(torch.float32).unbind(-1)
-    return red, green, blue
+
+
+def _by_loop(images: Any, is_hue: bool, number: Any, circles: int) -> Any:
+    """Colours changed by the loop in C, None where there is none for them."""
+    if not native_loops.take(images):
+        return None
+    library: Any = native.library()
+    result = torch.empty_like(images)
+    library.adjust_colours(
+        images.data_ptr(), images.numel() // 3, is_hue, float(number), circles, result.data_ptr(),
+        torch.get_num_threads())
+    return result
+
+
+def _circles(turn: float) -> int:
+    """By how many circles, at most, hues that turn so many sixths have to be brought back."""
+    return int(abs(turn)) // 6 + 1
 
 
 def _around(hue: Any, turn: float) -> Any:
     """Hues in sixths of a turn, brought back to [0, 6) after they were turned by `turn`."""
-    if not math.isfinite(turn) or abs(turn) > 24:
+    if not abs(turn) <= _FAR:
         return torch.remainder(hue, 6)
-    for _ in range(int(abs(turn)) // 6 + 1):
+    for _ in range(_circles(turn)):
         hue = torch.where(hue < 0, hue + 6, hue)
         hue = torch.where(hue >= 6, hue - 6, hue)
     return hue
@@ -116,7 +135,11 @@ def _pick(sixth: Any, parts: Any, wheel: Any) -> Any:
 
 
 def _hue(images: Any, delta: Any) -> Any:
-    red, green, blue = _colours(images, "delta", delta)
+    _check(images, "delta", delta)
+    turn = float(delta * 6)
+    if abs(turn) <= _FAR and (found := _by_loop(images, True, turn, _circles(turn))) is not None:
+        return found
+    red, green, blue = images.to(torch.float32).unbind(-1)
     low_two, high_two = torch.minimum(red, green), torch.maximum(red, green)
     smallest, largest = torch.minimum(low_two, blue), torch.maximum(high_two, blue)
     middle = torch.maximum(low_two, torch.minimum(high_two, blue))
@@ -127,8 +150,7 @@ def _hue(images: Any, delta: Any) -> Any:
     ratio = (middle - smallest) / spread
     hue = sixth + torch.where(sixth % 2 == 0, ratio, 1 - ratio)
     hue = torch.where(spread == 0, torch.zeros_like(hue), hue)
-    turn = delta * 6
-    hue = _around(hue + turn, float(turn))
+    hue = _around(hue + turn, turn)
     sixth = hue.nan_to_num().long()
     ratio = hue - sixth
     ratio = torch.where(sixth % 2 == 0, ratio, 1 - ratio)
@@ -149,7 +171,10 @@ def hue_of(red: Any, green: Any, blue: Any, largest: Any, spread: Any) -> Any:
 
 
 def _saturation(images: Any, scale: Any) -> Any:
-    red, green, blue = _colours(images, "scale", scale)
+    _check(images, "scale", scale)
+    if (found := _by_loop(images, False, scale, 0)) is not None:
+        return found
+    red, green, blue = images.to(torch.float32).unbind(-1)
     largest = torch.maximum(red, torch.maximum(green, blue))
     spread = largest - torch.minimum(red, torch.minimum(green, blue))
     zero = torch.zeros_like(largest)
