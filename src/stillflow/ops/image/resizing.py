@@ -16,9 +16,9 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.arrays.shape import shape as shape_of
 from stillflow.ops.arrays.slicing import slice_helper
-from stillflow.ops.image import taps
+from stillflow.ops.image import nearest, taps
 from stillflow.ops.image.sizes import check_resize, check_resize_gradient, sized
-from stillflow.ops.kernels import as_signed, torch_type
+from stillflow.ops.kernels import torch_type
 from stillflow.ops.nn.interpolation import Weights, interpolate, spread_by, weights
 from stillflow.ops.samples import Bad, Sample
 
@@ -115,21 +115,6 @@ def _weights(image: Any, wanted: Any, align: bool, centers: bool) -> tuple[Weigh
     return rows, columns
 
 
-def _nearest(image: Any, size: Any, align: bool, centers: bool) -> Any:
-    wanted = size.tolist()
-    check_resize(align, centers, image.shape, wanted)
-    if max(image.shape[1:3]) >= 1 << 24:
-        raise ValueError("nearest neighbor requires max height & width of 2^24")
-    batch, height, width, channels = image.shape
-    rows, columns = (
-        taps.nearest(size, count, align, centers)
-        for size, count in zip((height, width), wanted, strict=True)
-    )
-    pixels = torch.from_numpy((rows[:, None] * width + columns).reshape(-1)).to(image.device)
-    found = as_signed(image).reshape(batch, height * width, channels).index_select(1, pixels)
-    return found.view(image.dtype).view(batch, *wanted, channels)
-
-
 def _bicubic(image: Any, size: Any, align: bool, centers: bool) -> Any:
     wanted = size.tolist()
     check_resize(align, centers, image.shape, wanted)
@@ -150,7 +135,7 @@ def _area(image: Any, size: Any, align: bool, centers: bool) -> Any:
 
 
 _RESIZE = {
-    "ResizeBilinear": _bilinear, "ResizeNearestNeighbor": _nearest,
+    "ResizeBilinear": _bilinear, "ResizeNearestNeighbor": nearest.resize,
     "ResizeBicubic": _bicubic, "ResizeArea": _area,
 }  # fmt: skip
 
@@ -192,24 +177,7 @@ for _card in (resize_bilinear_grad_op, resize_bicubic_grad_op):
 @resize_nearest_neighbor_grad_op.kernel
 def resize_nearest_neighbor_grad_kernel(node: Node) -> Any:
     align = bool(node.align_corners)
-    return node.call(_spread_nearest, *node.inputs, align, _centers(node))
-
-
-def _spread_nearest(grad: Any, size: Any, align: bool, centers: bool) -> Any:
-    wanted = size.tolist()
-    if min(wanted) <= 0:
-        raise ValueError("shape_t's elements must be positive")
-    result = grad
-    for axis, count in ((1, wanted[0]), (2, wanted[1])):
-        given = grad.shape[axis]
-        sizes = list(result.shape)
-        sizes[axis] = count
-        total = torch.zeros(sizes, dtype=grad.dtype, device=grad.device)
-        if given:
-            places = taps.nearest(count, given, align, centers)
-            total.index_add_(axis, torch.from_numpy(places).to(grad.device), result)
-        result = total
-    return result
+    return node.call(nearest.gradient, *node.inputs, align, _centers(node))
 
 
 # ---- Gradients
