@@ -610,6 +610,8 @@ TABLE = {
     "contrib.eager.value_and_gradients_function": "eager.gradient_functions:val_and_grad_function",
     "contrib.estimator.add_metrics": "contrib.estimator.elsewhere:add_metrics",
     "contrib.estimator.binary_classification_head": "contrib.estimator.heads:binary_classification_head",
+    "contrib.estimator.boosted_trees_classifier_train_in_memory": "contrib.estimator.trees:boosted_trees_classifier_train_in_memory",
+    "contrib.estimator.boosted_trees_regressor_train_in_memory": "contrib.estimator.trees:boosted_trees_regressor_train_in_memory",
     "contrib.estimator.build_raw_supervised_input_receiver_fn": "contrib.estimator.elsewhere:build_raw_supervised_input_receiver_fn",
     "contrib.estimator.build_supervised_input_receiver_fn_from_input_fn": "contrib.estimator.elsewhere:build_supervised_input_receiver_fn_from_input_fn",
     "contrib.estimator.call_logit_fn": "estimator.logit_fns:call_logit_fn",

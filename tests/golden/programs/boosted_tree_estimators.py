@@ -220,3 +220,29 @@ def refusals(tf):
         }
 
     return Run({}, facts=apart(tf, checked))
+
+
+@program
+def trained_in_memory(tf):
+    def trained():
+        found = {}
+        folder = tempfile.mkdtemp()
+        try:
+            for kind, labels in (("classifier", BINARY), ("regressor", NUMBERS)):
+                train = getattr(
+                    tf.contrib.estimator, f"boosted_trees_{kind}_train_in_memory")
+
+                def batch(labels=labels):
+                    return tf.data.Dataset.from_tensors((FEATURES, labels))
+
+                losses = Losses(tf)
+                estimator = train(
+                    batch, numbers(tf), n_trees=3, max_depth=2, center_bias=True,
+                    config=config(tf, os.path.join(folder, kind)), train_hooks=[losses])
+                found[kind] = np.array(losses.values, "float32")
+                found[kind + "_metrics"] = estimator.evaluate(batch, steps=1)
+            return found
+        finally:
+            shutil.rmtree(folder)
+
+    return Run({}, facts=apart(tf, trained))

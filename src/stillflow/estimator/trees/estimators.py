@@ -28,10 +28,10 @@ from stillflow.train.checkpoint_utils import load_checkpoint
 from stillflow.variables.creation import enable_resource_variables
 
 # What stands for an argument that is not given: there is one choice so far.
-_NOT_GIVEN = object()
+NOT_GIVEN = object()
 
 
-class _BoostedTrees(Estimator):
+class BoostedTrees(Estimator):
     """What all estimators of boosted trees have.
 
     Args:
@@ -111,8 +111,49 @@ class _BoostedTrees(Estimator):
             yield prediction
 
 
+def classification(n_classes: Any, weight_column: Any, label_vocabulary: Any) -> Any:
+    """The head of a classifier, and its gradients and Hessians if there is a short way to them.
+
+    Raises:
+      ValueError: if there are other than two classes.
+    """
+    if n_classes is not NOT_GIVEN and n_classes != 2:
+        raise ValueError(
+            f"For now only binary classification is supported.n_classes given as {n_classes}"
+        )
+    head = BinaryLogisticHead(
+        weight_column, label_vocabulary=label_vocabulary,
+        loss_reduction=Reduction.SUM_OVER_BATCH_SIZE,
+    )  # fmt: skip
+    plain = weight_column is None and label_vocabulary is None
+    return head, _of_log_loss if plain else None
+
+
+def _of_log_loss(logits: Any, labels: Any) -> tuple[Any, Any]:
+    """The gradients and Hessians of the logistic loss."""
+    predictions = tf.reciprocal(tf.exp(-logits) + 1.0)
+    normalizer = tf.reciprocal(cast(tf.size(predictions), tf.float32))
+    labels = dense_labels(cast(labels, tf.float32), logits, 1)
+    gradients = (predictions - labels) * normalizer
+    return gradients, predictions * (1.0 - predictions) * normalizer
+
+
+def regression_head(label_dimension: Any, weight_column: Any) -> RegressionHead:
+    """The head of a regressor.
+
+    Raises:
+      ValueError: if labels have more than one number.
+    """
+    if label_dimension is not NOT_GIVEN and label_dimension != 1:
+        raise ValueError(
+            "For now only 1 dimension regression is supported.label_dimension given as "
+            f"{label_dimension}"
+        )
+    return RegressionHead(weight_column, 1, loss_reduction=Reduction.SUM_OVER_BATCH_SIZE)
+
+
 @export("estimator.BoostedTreesClassifier")
-class BoostedTreesClassifier(_BoostedTrees):
+class BoostedTreesClassifier(BoostedTrees):
     """Classifies by many small trees, each of which mends what those before it got wrong.
 
     Args:
@@ -142,47 +183,29 @@ class BoostedTreesClassifier(_BoostedTrees):
 
     def __init__(
         self, feature_columns: Any, n_batches_per_layer: Any, model_dir: Any = None,
-        n_classes: Any = _NOT_GIVEN, weight_column: Any = None, label_vocabulary: Any = None,
+        n_classes: Any = NOT_GIVEN, weight_column: Any = None, label_vocabulary: Any = None,
         n_trees: int = 100, max_depth: int = 6, learning_rate: float = 0.1,
         l1_regularization: float = 0.0, l2_regularization: float = 0.0,
         tree_complexity: float = 0.0, min_node_weight: float = 0.0, config: Any = None,
         center_bias: bool = False, pruning_mode: str = "none",
         quantile_sketch_epsilon: float = 0.01, train_in_memory: bool = False,
     ) -> None:  # fmt: skip
-        n_classes = 2 if n_classes is _NOT_GIVEN else n_classes
-        if n_classes > 2 and pruning_mode is not None:
+        if n_classes is not NOT_GIVEN and n_classes > 2 and pruning_mode is not None:
             raise ValueError("For now pruning is not supported with multi class.")
-        if n_classes != 2:
-            raise ValueError(
-                f"For now only binary classification is supported.n_classes given as {n_classes}"
-            )
-        head = BinaryLogisticHead(
-            weight_column, label_vocabulary=label_vocabulary,
-            loss_reduction=Reduction.SUM_OVER_BATCH_SIZE,
-        )  # fmt: skip
-        plain = weight_column is None and label_vocabulary is None
+        head, closed_form = classification(n_classes, weight_column, label_vocabulary)
         settings = TreeSettings(
             n_trees, max_depth, learning_rate, l1_regularization, l2_regularization,
             tree_complexity, min_node_weight, center_bias, pruning_mode, quantile_sketch_epsilon,
         )  # fmt: skip
         model = Model(
             head, feature_columns, settings, n_batches_per_layer,
-            _of_log_loss if plain else None, weight_column, train_in_memory,
+            closed_form, weight_column, train_in_memory,
         )  # fmt: skip
         super().__init__(model, model_dir, config, True)
 
 
-def _of_log_loss(logits: Any, labels: Any) -> tuple[Any, Any]:
-    """The gradients and Hessians of the logistic loss."""
-    predictions = tf.reciprocal(tf.exp(-logits) + 1.0)
-    normalizer = tf.reciprocal(cast(tf.size(predictions), tf.float32))
-    labels = dense_labels(cast(labels, tf.float32), logits, 1)
-    gradients = (predictions - labels) * normalizer
-    return gradients, predictions * (1.0 - predictions) * normalizer
-
-
 @export("estimator.BoostedTreesRegressor")
-class BoostedTreesRegressor(_BoostedTrees):
+class BoostedTreesRegressor(BoostedTrees):
     """Predicts numbers by many small trees.
 
     Args:
@@ -195,24 +218,16 @@ class BoostedTreesRegressor(_BoostedTrees):
 
     def __init__(
         self, feature_columns: Any, n_batches_per_layer: Any, model_dir: Any = None,
-        label_dimension: Any = _NOT_GIVEN, weight_column: Any = None, n_trees: int = 100,
+        label_dimension: Any = NOT_GIVEN, weight_column: Any = None, n_trees: int = 100,
         max_depth: int = 6, learning_rate: float = 0.1, l1_regularization: float = 0.0,
         l2_regularization: float = 0.0, tree_complexity: float = 0.0,
         min_node_weight: float = 0.0, config: Any = None, center_bias: bool = False,
         pruning_mode: str = "none", quantile_sketch_epsilon: float = 0.01,
         train_in_memory: bool = False,
     ) -> None:  # fmt: skip
-        label_dimension = 1 if label_dimension is _NOT_GIVEN else label_dimension
-        if label_dimension > 1 and pruning_mode is not None:
+        if label_dimension is not NOT_GIVEN and label_dimension > 1 and pruning_mode is not None:
             raise ValueError("For now pruning is not supported with multi-dimensionregression.")
-        if label_dimension != 1:
-            raise ValueError(
-                "For now only 1 dimension regression is supported.label_dimension given as "
-                f"{label_dimension}"
-            )
-        head = RegressionHead(
-            weight_column, label_dimension, loss_reduction=Reduction.SUM_OVER_BATCH_SIZE
-        )
+        head = regression_head(label_dimension, weight_column)
         settings = TreeSettings(
             n_trees, max_depth, learning_rate, l1_regularization, l2_regularization,
             tree_complexity, min_node_weight, center_bias, pruning_mode, quantile_sketch_epsilon,
@@ -225,7 +240,7 @@ class BoostedTreesRegressor(_BoostedTrees):
 
 
 @export("estimator.BoostedTreesEstimator")
-class BoostedTreesEstimator(_BoostedTrees):
+class BoostedTreesEstimator(BoostedTrees):
     """As `BoostedTreesClassifier`, with any head.
 
     Args:
