@@ -70,3 +70,98 @@ def test_many_large_crops_are_shared_out_among_threads() -> None:
             one = slice(number, number + 1)
             alone = session.run(crops, {boxes: BOXES[one], sources: SOURCES[one]})
             np.testing.assert_array_equal(crop, alone[0])
+
+
+# ---- Gradients
+
+
+def crop_places(start: np.float32, end: np.float32, pixels: int, wanted: int) -> list[np.float32]:
+    """Where the pixels of a crop lie along one dimension."""
+    one = np.float32(pixels - 1)
+    if wanted == 1:
+        return [np.float32(0.5 * np.float64(start + end) * one)]
+    step = (end - start) * one / np.float32(wanted - 1)
+    return [start * one + np.float32(number) * step for number in range(wanted)]
+
+
+def gradient_of_images(grads: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Every pixel of the gradient shared out among four of the image, in TensorFlow's order."""
+    result, one = np.zeros(shape, np.float32), np.float32(1)
+    for box, source, given in zip(BOXES, SOURCES, grads, strict=True):
+        for y, down in enumerate(crop_places(box[0], box[2], shape[1], grads.shape[1])):
+            for x, across in enumerate(crop_places(box[1], box[3], shape[2], grads.shape[2])):
+                if not (0 <= down <= shape[1] - 1 and 0 <= across <= shape[2] - 1):
+                    continue
+                top, left = int(np.floor(down)), int(np.floor(across))
+                bottom, right = int(np.ceil(down)), int(np.ceil(across))
+                for row, share in ((top, one - (down - top)), (bottom, down - np.float32(top))):
+                    part = share * given[y, x]
+                    result[source, row, left] += (one - (across - np.float32(left))) * part
+                    result[source, row, right] += (across - np.float32(left)) * part
+    return result
+
+
+@pytest.mark.parametrize("size", [(9, 14), (1, 1), (1, 4)])
+@pytest.mark.parametrize("channels", [1, 3, 21])
+def test_the_gradient_of_images_is_that_of_the_formula(
+    channels: int, size: tuple[int, int], either_way: str
+) -> None:
+    shape = (2, 17, 11, channels)
+    grads = np.random.default_rng(0).normal(size=(len(BOXES), *size, channels))
+    grads = grads.astype(np.float32)
+    with tf.Graph().as_default(), tf.Session() as session:
+        found = session.run(tf.raw_ops.CropAndResizeGradImage(
+            grads=grads, boxes=BOXES, box_ind=SOURCES, image_size=shape, T=tf.float32
+        ))  # fmt: skip
+    expected = gradient_of_images(grads, shape)
+    if either_way == "native":
+        np.testing.assert_array_equal(found, expected)
+    else:  # added up in another order
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("size", [(9, 14), (1, 1), (1, 4)])
+@pytest.mark.parametrize("dtype", [np.float32, np.uint8, np.float64])
+def test_the_gradient_of_boxes_is_how_fast_crops_change(dtype: type, size: tuple[int, int]) -> None:
+    # Over a plane interpolation is exact, and a crop's sum is linear in the ends of its box.
+    rows, columns = np.mgrid[:17, :11]
+    image = np.stack([np.stack([3 * rows + 2 * columns, 90 + rows - columns], -1)] * 2)
+    image = image.astype(dtype)
+    inside = np.array([[0.113, 0.217, 0.831, 0.937], [0.9137, 0.823, 0.1313, 0.2411]], np.float32)
+    with tf.Graph().as_default(), tf.Session() as session:
+        boxes = tf.placeholder(tf.float32, [2, 4])
+        total = tf.reduce_sum(tf.image.crop_and_resize(image, boxes, [0, 1], size), [1, 2, 3])
+        found = session.run(tf.gradients(total, boxes)[0], {boxes: inside})
+        for place in range(4):
+            step = np.zeros((2, 4), np.float32)
+            step[:, place] = 0.03
+            more, less = (session.run(total, {boxes: inside + by}) for by in (step, -step))
+            np.testing.assert_allclose(found[:, place], (more - less) / 0.06, rtol=2e-3)
+
+
+def test_gradients_of_many_crops_are_shared_out_among_threads() -> None:
+    image = np.random.default_rng(1).random((2, 40, 50, 24), np.float32)
+    grads = np.random.default_rng(2).integers(0, 5, (len(BOXES), 60, 50, 24)).astype(np.float32)
+    with tf.Graph().as_default(), tf.Session() as session:
+        given, boxes, sources = (
+            tf.placeholder(kind, shape)
+            for kind, shape in (
+                (tf.float32, [None, 60, 50, 24]), (tf.float32, [None, 4]), (tf.int32, [None])
+            )
+        )  # fmt: skip
+        options = {"grads": given, "boxes": boxes, "box_ind": sources}
+        to_boxes = tf.raw_ops.CropAndResizeGradBoxes(image=image, **options)
+        to_images = tf.raw_ops.CropAndResizeGradImage(
+            image_size=image.shape, T=tf.float32, **options
+        )
+        every = {given: grads, boxes: BOXES, sources: SOURCES}
+        moved, spread = session.run([to_boxes, to_images], every)
+        apart = np.zeros(image.shape, np.float32)
+        for number, found in enumerate(moved):
+            one = slice(number, number + 1)
+            alone = session.run(
+                [to_boxes, to_images], {each: value[one] for each, value in every.items()}
+            )
+            np.testing.assert_array_equal(found, alone[0][0])
+            apart += alone[1]
+    np.testing.assert_allclose(spread, apart, rtol=1e-5, atol=1e-4)

@@ -15,6 +15,7 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.arrays.shape import shape as shape_of
+from stillflow.ops.image import crop_loops
 from stillflow.ops.image.sizes import sized
 from stillflow.ops.kernels import as_signed, torch_type
 from stillflow.ops.nn.interpolation import Weights, interpolate_by
@@ -72,6 +73,10 @@ class Grid(NamedTuple):
 
     def weights(self) -> Weights:
         return Weights(*(part.contiguous().numpy() for part in self[2:]))
+
+    def weights_inside(self) -> Weights:
+        """The same, with -1 as the lower neighbour of places outside of the image."""
+        return self._replace(lower=self.lower.masked_fill(~self.inside, -1)).weights()
 
 
 def _grid(start: Any, end: Any, size: int, wanted: int, divide_first: bool = False) -> Grid:
@@ -192,6 +197,10 @@ def _grad_image(grads: Any, boxes: Any, indices: Any, size: Any, method: bytes, 
     if len(boxes):
         rows = _grid(boxes[:, 0], boxes[:, 2], height, grads.shape[1])
         columns = _grid(boxes[:, 1], boxes[:, 3], width, grads.shape[2])
+        if method == b"bilinear" and dtype == torch.float32:
+            found = crop_loops.of_images(grads, indices, size.tolist(), rows, columns)
+            if found is not None:
+                return found
         inside = (rows.inside[:, :, None] & columns.inside[:, None, :])[..., None]
         given = grads.masked_fill(~inside, 0)
         first = indices.long()[:, None, None] * height
@@ -228,6 +237,9 @@ def _grad_boxes(grads: Any, image: Any, boxes: Any, indices: Any) -> Any:
     height, width = image.shape[1:3]
     rows = _grid(boxes[:, 0], boxes[:, 2], height, grads.shape[1], divide_first=True)
     columns = _grid(boxes[:, 1], boxes[:, 3], width, grads.shape[2], divide_first=True)
+    found = crop_loops.of_boxes(grads, image, indices, rows, columns)
+    if found is not None:
+        return found
     corners = _corners(image, indices.long()[:, None, None], rows, columns)
     top_left, top_right, bottom_left, bottom_right = corners
     across, down = columns.fraction[:, None, :, None], rows.fraction[:, :, None, None]

@@ -1,0 +1,61 @@
+"""The gradients of crops by the loops in C, added up in TensorFlow's order."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from stillflow import native
+from stillflow.graph.lazy import torch
+from stillflow.ops import native_loops
+from stillflow.ops.nn.interpolation import Weights
+
+
+class Places(Protocol):
+    """Where the pixels of crops lie along one dimension of images."""
+
+    def weights_inside(self) -> Weights:
+        """Their neighbours, a row for each box; the lower one is -1 for what is outside."""
+
+
+def of_images(grads: Any, indices: Any, sizes: list[int], rows: Places, columns: Places) -> Any:
+    """What images get from the gradient of crops; None where there is no loop for it.
+
+    Args:
+      grads: float32 [boxes, rows, columns, channels].
+      indices: the image that each box is in.
+      sizes: of the images, [batch, height, width, channels].
+      rows, columns: where the crops' pixels lie.
+    """
+    if not native_loops.take(grads):
+        return None
+    library: Any = native.library()
+    sources, result = indices.long(), torch.empty(sizes, dtype=torch.float32)
+    down, across = rows.weights_inside(), columns.weights_inside()
+    if result.numel():
+        library.crop_gradient_of_images(
+            grads.data_ptr(), *sizes, sources.data_ptr(), len(sources), down.for_library,
+            across.for_library, result.data_ptr(), torch.get_num_threads(),
+        )  # fmt: skip
+    return result
+
+
+def of_boxes(grads: Any, images: Any, indices: Any, rows: Places, columns: Places) -> Any:
+    """The gradient of the boxes; None where there is no loop for it.
+
+    Args:
+      grads, indices, rows, columns: as in `of_images`.
+      images: [batch, height, width, channels], of any type.
+    """
+    if not native_loops.take(grads) or not native_loops.reach(images):
+        return None
+    library: Any = native.library()
+    if images.dtype is not torch.uint8:
+        images = images.to(torch.float32)
+    sources, result = indices.long(), torch.empty((len(indices), 4), dtype=torch.float32)
+    down, across = rows.weights_inside(), columns.weights_inside()
+    library.crop_gradient_of_boxes(
+        grads.data_ptr(), images.data_ptr(), images.dtype is torch.uint8, *images.shape[1:],
+        sources.data_ptr(), len(sources), down.for_library, across.for_library,
+        result.data_ptr(), torch.get_num_threads(),
+    )  # fmt: skip
+    return result
