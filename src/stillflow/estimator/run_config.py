@@ -203,6 +203,8 @@ class RunConfig:
         result._set(kwargs)
         return result
 
+    _train_distribute: Any
+    _eval_distribute: Any
     _session_config: Any
     _save_checkpoints_secs: int | None
     _save_checkpoints_steps: int | None

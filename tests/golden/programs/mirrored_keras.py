@@ -138,3 +138,75 @@ def metrics_of_all_replicas(tf):
                 found[f"results/{number}"] = session.run(results)
         found["parts"] = [type(v).__name__ for v in mean.variables]
     return Run(facts=found)
+
+
+ROUNDING = "Keras averages float32 losses in double precision"
+
+
+def own_session(tf):
+    """Lets Keras run in a session with the devices that the programs name."""
+    tf.keras.backend.set_session(two_cpus(tf))
+
+
+def sequential(tf):
+    return tf.keras.Sequential([
+        tf.keras.layers.Dense(3, "tanh", input_shape=(2,), kernel_initializer="ones"),
+        tf.keras.layers.Dense(1, kernel_initializer="ones", kernel_regularizer="l2"),
+    ])
+
+
+def two_outputs(tf):
+    x = tf.keras.Input([2], name="x")
+    hidden = tf.keras.layers.Dense(3, "tanh", kernel_initializer="ones", use_bias=False)(x)
+    hidden = tf.keras.layers.BatchNormalization()(hidden)
+    first = tf.keras.layers.Dense(1, kernel_initializer="ones", name="first")(hidden)
+    second = tf.keras.layers.Dense(1, "sigmoid", kernel_initializer="ones", name="second")(x)
+    return tf.keras.Model(x, [first, second])
+
+
+def fitted(tf, make, data=None, targets=LABELS, optimizer="sgd", loss="mse", **options):
+    """History, evaluation, predictions and weights of a model that replicas train."""
+    with tf.Graph().as_default():
+        own_session(tf)
+        strategy = mirrored(tf)
+        with strategy.scope():
+            model = make(tf)
+            chosen = optimizer if isinstance(optimizer, str) else optimizer()
+            model.compile(chosen, loss, metrics=options.pop("metrics", None))
+        if data is None:
+            history = model.fit(ROWS, targets, batch_size=4, shuffle=False, verbose=0, **options)
+        else:
+            history = model.fit(data(), verbose=0, **options)
+        found = {
+            "history": history.history, "epochs": history.epoch,
+            "evaluated": model.evaluate(ROWS, targets, batch_size=4, verbose=0),
+            "predicted": model.predict(ROWS, batch_size=6),
+            "weights": model.get_weights(), "names": model.metrics_names,
+        }
+    tf.keras.backend.set_session(None)
+    return Run(facts=found)
+
+
+@program(rtol=1e-5, reason=ROUNDING)
+def fitting_a_sequential_model(tf):
+    return fitted(tf, sequential, epochs=3)
+
+
+@program(rtol=1e-5, reason=ROUNDING)
+def fitting_with_metrics_and_validation(tf):
+    return fitted(tf, sequential, epochs=2, metrics=["mae"], optimizer=lambda: (
+        tf.keras.optimizers.Adam(0.1)), validation_data=(ROWS[:8], LABELS[:8]))
+
+
+@program(rtol=1e-5, reason=ROUNDING)
+def fitting_two_outputs(tf):
+    return fitted(tf, two_outputs, targets=[LABELS, LABELS], epochs=2, metrics=["mae"])
+
+
+@program(rtol=1e-5, reason=ROUNDING)
+def fitting_a_dataset(tf):
+    def data():
+        return tf.data.Dataset.from_tensor_slices((ROWS, LABELS)).repeat(2).batch(6)
+
+    return fitted(tf, sequential, data, epochs=2, steps_per_epoch=2, optimizer=lambda: (
+        tf.keras.optimizers.SGD(0.1, momentum=0.9)))

@@ -44,6 +44,15 @@ def get_session(op_input_list: Any = ()) -> Any:
     return session
 
 
+def make_session_of(strategy: Any) -> None:
+    """Gives Keras another session, which runs what a strategy builds."""
+    config = tf.ConfigProto(allow_soft_placement=True)
+    if _own.session is not None and _own.session._config is not None:
+        config.MergeFrom(_own.session._config)
+    strategy.configure(config)
+    _own.session = tf.Session(config=config)
+
+
 @export("keras.backend.set_session")
 def set_session(session: Any) -> None:
     """Lets Keras run in a session."""

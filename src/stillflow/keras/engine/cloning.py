@@ -138,10 +138,10 @@ def clone_and_build_model(
         clone.compile(
             _clone_optimizer(model.optimizer),
             model.loss,
-            metrics=_clone_metrics(model._compile_metrics),
+            metrics=clone_metrics(model._compile_metrics),
             loss_weights=model.loss_weights,
             sample_weight_mode=model.sample_weight_mode,
-            weighted_metrics=_clone_metrics(model._compile_weighted_metrics),
+            weighted_metrics=clone_metrics(model._compile_weighted_metrics),
         )
     return clone
 
@@ -152,7 +152,8 @@ def _clone_optimizer(optimizer: Any) -> Any:
     return type(optimizer).from_config(optimizer.get_config())
 
 
-def _clone_metrics(metrics: Any) -> Any:
+def clone_metrics(metrics: Any) -> Any:
+    """Metrics like others, with values of their own; names as they are."""
     return nest.map_structure(
         lambda one: type(one).from_config(one.get_config()) if isinstance(one, Metric) else one,
         metrics,

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
+from stillflow.distribute.context import get_strategy, has_strategy, in_cross_replica_context
 from stillflow.graph.api import name_scope
 from stillflow.keras.backend.function import function
+from stillflow.keras.backend.session import make_session_of
 from stillflow.keras.engine.endpoints import (
     TrainingEndpoint,
     set_loss_weights,
@@ -23,8 +25,6 @@ from stillflow.layers.symbolic_graph import symbolic_graph
 from stillflow.platform import tf_logging as logging
 from stillflow.train.tracking.base import Trackable, no_automatic_dependency_tracking
 
-TRAIN, TEST, PREDICT = "train", "test", "predict"
-
 
 class Compiling:
     """How a model is trained: `compile`, and the functions that run steps."""
@@ -36,6 +36,7 @@ class Compiling:
     losses: list[Any]
     built: bool
     optimizer: Any
+    _distribution_strategy: Any = None  # whose replicas run the model
     dynamic: bool
     state_updates: list[Any]
     _layers: list[Any]
@@ -70,18 +71,19 @@ class Compiling:
           sample_weight_mode: "temporal" for weights of steps; one for each output.
           weighted_metrics: metrics that are weighted as the losses are.
           target_tensors: tensors that are the targets.
-          distribute: not supported.
+          distribute: not supported; compile the model in the strategy's scope.
           **kwargs: arguments of `Session.run`.
 
         Raises:
           ValueError: for arguments that do not fit the model.
-          NotImplementedError: for a distribution strategy.
+          NotImplementedError: for a distribution strategy that is an argument.
         """
         if distribute is not None:
             raise NotImplementedError("Model.compile: distribute= is not supported by Stillflow")
         kwargs.pop("experimental_run_tf_function", None)
         if kwargs.pop("run_eagerly", None):
             raise ValueError("You can only set `run_eagerly=True` if eager execution is enabled.")
+        self._set_strategy()
         self._set_optimizer(optimizer)
         self.loss, self.loss_weights = loss or {}, loss_weights
         self.sample_weight_mode = sample_weight_mode
@@ -113,6 +115,14 @@ class Compiling:
         self._call_metrics(weighted=False)
         set_sample_weight_modes(self._training_endpoints, self.sample_weight_mode)
         self._compile_weights_and_loss()
+
+    def _set_strategy(self) -> None:
+        """Takes note of the strategy in whose scope the model is compiled, and its session."""
+        if not (has_strategy() and in_cross_replica_context()) or tf.executing_eagerly():
+            return
+        self._distribution_strategy = get_strategy()
+        self._replica_models: dict[str, Any] = {}
+        make_session_of(self._distribution_strategy)
 
     def _set_optimizer(self, optimizer: Any) -> None:
         if isinstance(optimizer, (list, tuple)):
@@ -172,6 +182,9 @@ class Compiling:
         """Lets all metrics begin anew."""
         for metric in self._all_metrics():
             metric.reset_states()
+        if self._distribution_strategy:
+            for replica in self._replica_models.values():
+                replica.reset_metrics()
 
     def _all_metrics(self) -> list[Any]:
         losses = [e.loss_metric for e in getattr(self, "_training_endpoints", ())]
@@ -243,6 +256,8 @@ class Compiling:
                     loss = _loss_of(endpoint)
                 if len(self.outputs) > 1:
                     endpoint.loss_metric(loss)
+                if _is_mean(endpoint.loss_fn):
+                    loss = _share_of_replica(loss)
                 weighted = endpoint.loss_weight * loss
                 total = weighted if total is None else total + weighted
             if total is None:
@@ -253,7 +268,7 @@ class Compiling:
                 total = 0.0
             added = self.get_losses_for(None) + self.get_losses_for(self.inputs)
             if added:
-                total += tf.add_n(added)
+                total += _share_of_replica(tf.add_n(added))
         return total
 
     # ---- which layers are trained
@@ -348,6 +363,18 @@ class Compiling:
         with symbolic_graph().as_default():
             getattr(self, f"_make_{mode}_function")()
         return getattr(self, f"{mode}_function")
+
+
+def _is_mean(loss: Any) -> bool:
+    """Whether a loss is a mean over the batch."""
+    how = getattr(loss, "reduction", Reduction.AUTO)
+    return how in (Reduction.AUTO, Reduction.SUM_OVER_BATCH_SIZE)
+
+
+def _share_of_replica(loss: Any) -> Any:
+    """A loss of which all replicas together make the whole."""
+    count = get_strategy().num_replicas_in_sync
+    return loss * (1.0 / count) if count > 1 else loss
 
 
 def _loss_of(endpoint: TrainingEndpoint) -> Any:

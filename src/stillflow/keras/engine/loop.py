@@ -8,7 +8,7 @@ from stillflow import errors
 from stillflow.keras.callbacks.base import CallbackList, configure_callbacks, make_logs
 from stillflow.keras.callbacks.progress import ProgbarLogger
 from stillflow.keras.engine.aggregators import MetricsAggregator, OutputsAggregator
-from stillflow.keras.engine.compiling import PREDICT, TRAIN
+from stillflow.keras.engine.modes import PREDICT, TRAIN
 from stillflow.keras.engine.sources import Source
 from stillflow.platform import tf_logging as logging
 

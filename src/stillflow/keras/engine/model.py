@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
@@ -35,6 +36,12 @@ class Model(Compiling, Feeding, Steps, Training, Network):
       name: of the model.
       trainable: whether its variables are trained.
     """
+
+    def get_weights(self) -> list[Any]:
+        """The values of `weights`; what replicas have of their own is brought together."""
+        strategy = self._distribution_strategy
+        with strategy.scope() if strategy else contextlib.nullcontext():
+            return super().get_weights()
 
     @property
     def _object_identifier(self) -> str:

@@ -21,6 +21,7 @@ class Steps:
     _standardize_user_data: Any
     _set_weight_modes: Any
     _make_execution_function: Any
+    _distribution_strategy: Any
 
     def train_on_batch(
         self,
@@ -98,6 +99,10 @@ class Steps:
         Raises:
           ValueError: if it does.
         """
+        if self._distribution_strategy and method not in ("fit", "evaluate", "predict"):
+            raise NotImplementedError(
+                f"`{method}` is not supported for models distributed with tf.distribute.Strategy."
+            )
         spec = tf_inspect.getfullargspec(self.call)
         count = len(spec.args) - len(spec.defaults or ())
         needed = [name for name in spec.args[:count] if name != "training"]

@@ -6,10 +6,10 @@ import functools
 from typing import Any
 
 import stillflow as tf
-from stillflow.keras.engine import datasets, generators
-from stillflow.keras.engine.compiling import PREDICT, TEST, TRAIN
+from stillflow.keras.engine import datasets, distributed, generators
 from stillflow.keras.engine.feeding import check_steps
 from stillflow.keras.engine.loop import Loop
+from stillflow.keras.engine.modes import PREDICT, TEST, TRAIN
 from stillflow.keras.engine.sources import ArraySource, GeneratorSource, Source, TensorSource
 from stillflow.layers.learning_phase import symbolic_learning_phase
 from stillflow.platform import tf_logging as logging
@@ -23,6 +23,7 @@ class Training:
     _make_execution_function: Any
     _infer_batch_size: Any
     _check_compiled: Any
+    _distribution_strategy: Any
     _check_call_arguments: Any
     _feed_inputs: list[Any]
     _feed_targets: list[Any]
@@ -76,9 +77,10 @@ class Training:
           RuntimeError: if the model is not compiled.
           ValueError: if the data do not fit it.
         """
+        given = dict(locals())
         if "nb_epoch" in kwargs:
             logging.warning("The `nb_epoch` argument in `fit` has been renamed `epochs`.")
-            epochs = kwargs.pop("nb_epoch")
+            epochs = given["epochs"] = kwargs.pop("nb_epoch")
         if kwargs:
             raise TypeError(f"Unrecognized keyword arguments: {kwargs}")
         self._check_compiled()
@@ -93,6 +95,8 @@ class Training:
             "steps_name": "steps_per_epoch",
         }  # fmt: skip
         _refuse_iterators(x)
+        if self._distribution_strategy:
+            return distributed.fit(self, x, y, given)
         batch_size = self._infer_batch_size(batch_size, steps_per_epoch, x)
         if generators.is_generator(x):
             generators.refuse_other_data(y, sample_weight, validation_split)
@@ -143,6 +147,12 @@ class Training:
         self._check_compiled()
         self._check_call_arguments("evaluate")
         _refuse_iterators(x)
+        if self._distribution_strategy:
+            given = {
+                "batch_size": batch_size, "steps": steps, "sample_weight": sample_weight,
+                "verbose": verbose, "callbacks": callbacks,
+            }  # fmt: skip
+            return distributed.evaluate(self, x, y, given)
         batch_size = self._infer_batch_size(batch_size, steps, x)
         if generators.is_generator(x):
             generators.refuse_other_data(y, sample_weight)
@@ -176,6 +186,12 @@ class Training:
         """
         self._check_call_arguments("predict")
         _refuse_iterators(x)
+        if self._distribution_strategy:
+            given = {
+                "batch_size": batch_size, "steps": steps, "verbose": verbose,
+                "callbacks": callbacks,
+            }  # fmt: skip
+            return distributed.predict(self, x, given)
         batch_size = self._infer_batch_size(batch_size, steps, x)
         if generators.is_generator(x):
             source: Source = self._generator_source(
@@ -199,6 +215,7 @@ class Training:
             validation_freq, class_weight, max_queue_size, workers, use_multiprocessing, shuffle
             and initial_epoch.
         """
+        self._check_call_arguments("fit_generator")
         given = {**dict(zip(_FIT_GENERATOR, args, strict=False)), **kwargs}
         return self.fit(generator, **given)
 
@@ -209,11 +226,13 @@ class Training:
           generator: the batches.
           *args: steps, callbacks, max_queue_size, workers, use_multiprocessing and verbose.
         """
+        self._check_call_arguments("evaluate_generator")
         given = {"verbose": 0, **dict(zip(_USE_GENERATOR, args, strict=False)), **kwargs}
         return self.evaluate(generator, **given)
 
     def predict_generator(self, generator: Any, *args: Any, **kwargs: Any) -> Any:
         """Predicts on a generator or `Sequence`; arguments are those of `evaluate_generator`."""
+        self._check_call_arguments("predict_generator")
         given = {**dict(zip(_USE_GENERATOR, args, strict=False)), **kwargs}
         return self.predict(generator, **given)
 

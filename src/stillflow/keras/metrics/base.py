@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
-from stillflow.distribute.context import get_replica_context, has_strategy
+from stillflow.distribute.context import (
+    get_replica_context,
+    get_strategy,
+    has_strategy,
+    in_cross_replica_context,
+)
 from stillflow.graph.api import control_dependencies, init_scope
 from stillflow.graph.export import export
 from stillflow.keras.backend.config import floatx
@@ -49,10 +54,16 @@ class Metric(Layer):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Updates the variables and gives the result afterwards; as `update_state`."""
-        with control_dependencies([self.update_state(*args, **kwargs)]):
-            result = self.result()
-            result._metric_obj = self
-            return result
+
+        def update(*args: Any, **kwargs: Any) -> Any:
+            with control_dependencies([self.update_state(*args, **kwargs)]):
+                result = self.result()
+                result._metric_obj = self
+                return result
+
+        if has_strategy() and in_cross_replica_context():
+            return get_strategy().extended.call_for_each_replica(update, args, kwargs)
+        return update(*args, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

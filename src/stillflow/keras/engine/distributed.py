@@ -1,0 +1,259 @@
+"""Models that the replicas of a strategy train, evaluate and predict with.
+
+Each replica has a model of the same layers, called on its share of a dataset's batches. One
+function runs a step of all of them: the losses are added up, and variables change by the sum of
+gradients.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from stillflow import nest
+from stillflow.distribute.reduce_op import ReduceOp
+from stillflow.keras.backend.function import function
+from stillflow.keras.backend.session import get_session
+from stillflow.keras.engine import datasets
+from stillflow.keras.engine.loop import Loop
+from stillflow.keras.engine.modes import PREDICT, TEST, TRAIN
+from stillflow.keras.engine.sources import TensorSource
+from stillflow.layers.learning_phase import learning_phase_scope
+from stillflow.layers.symbolic_graph import symbolic_graph
+
+
+def fit(model: Any, x: Any, y: Any, given: dict[str, Any]) -> Any:
+    """`Model.fit` by replicas; arguments are those of `fit` by name.
+
+    Raises:
+      NotImplementedError: for weights of classes.
+      ValueError: if the data are neither arrays nor a dataset, or to be split.
+    """
+    if given["class_weight"]:
+        raise NotImplementedError(
+            "`class_weight` is currently not supported when using tf.distribute.Strategy."
+        )
+    weights, shuffle, epochs = given["sample_weight"], given["shuffle"], given["epochs"]
+    size, steps = _sizes(model, x, y, given["batch_size"], given["steps_per_epoch"], TRAIN)
+    data = _dataset(model, x, y, weights, size, shuffle, epochs)
+    validation = None
+    if given["validation_data"]:
+        held_out = given["validation_data"]
+        parts = (held_out,) if datasets.is_dataset(held_out) else tuple(held_out)
+        val_x, val_y, val_weights = (*parts, None, None)[:3]
+        _, val_steps = _sizes(model, val_x, val_y, size, given["validation_steps"], TEST)
+        val_data = _dataset(model, val_x, val_y, val_weights, size, shuffle, 1)
+        validation = functools.partial(_validate, model, val_data, val_steps)
+    elif given["validation_split"]:
+        raise ValueError("validation_split argument is not supported with distribution strategies.")
+    source = _source(model, data, steps, TRAIN, epochs, "steps_per_epoch")
+    if given["verbose"]:
+        print(f"Train on {source.count} steps")
+    return _run(
+        model, TRAIN, source, validation=validation, batch_size=size, epochs=epochs,
+        verbose=given["verbose"], callbacks=given["callbacks"],
+        initial_epoch=given["initial_epoch"], validation_freq=given["validation_freq"],
+        steps_name="steps_per_epoch",
+    )  # fmt: skip
+
+
+def evaluate(model: Any, x: Any, y: Any, given: dict[str, Any]) -> Any:
+    """`Model.evaluate` by replicas."""
+    size, steps = _sizes(model, x, y, given["batch_size"], given["steps"], TEST)
+    data = _dataset(model, x, y, given["sample_weight"], size, False, 1)
+    source = _source(model, data, steps, TEST, 1, "steps")
+    return _run(
+        model, TEST, source, verbose=given["verbose"], callbacks=given["callbacks"],
+        batch_size=size,
+    )  # fmt: skip
+
+
+def predict(model: Any, x: Any, given: dict[str, Any]) -> Any:
+    """`Model.predict` by replicas."""
+    size, steps = _sizes(model, x, None, given["batch_size"], given["steps"], PREDICT)
+    data = _dataset(model, x, None, None, size, False, 1)
+    source = _source(model, data, steps, PREDICT, 1, "steps")
+    return _run(
+        model, PREDICT, source, verbose=given["verbose"], callbacks=given["callbacks"],
+        batch_size=size,
+    )  # fmt: skip
+
+
+def _run(model: Any, mode: str, source: Any, **options: Any) -> Any:
+    with model._distribution_strategy.scope():
+        return Loop(model, mode, source, **options).run()
+
+
+def _validate(model: Any, data: Any, steps: int | None, callbacks: Any) -> Any:
+    source = _source(model, data, steps, TEST, 1, "validation_steps")
+    return _run(model, TEST, source, callbacks=callbacks, steps_name="validation_steps")
+
+
+# ---- data
+
+
+def _sizes(
+    model: Any, x: Any, y: Any, batch_size: int | None, steps: int | None, mode: str
+) -> tuple[Any, Any]:
+    """The size of the batches that replicas share, and how many an epoch has."""
+    first = nest.flatten(x)[0]
+    if datasets.is_dataset(x):
+        if y is not None:
+            datasets.refuse_other_data(x, y, None)
+        if batch_size is not None:
+            raise ValueError(
+                "The `batch_size` argument must not be specified when using dataset as an input."
+            )
+        return None, steps
+    if not isinstance(first, np.ndarray):
+        raise ValueError(
+            "Models of a tf.distribute strategy take arrays and datasets, not "
+            f"{type(first).__name__}"
+        )
+    count = first.shape[0]
+    if steps is not None:
+        return _given_steps(count, batch_size, steps, mode)
+    size = min(count, 32) if batch_size is None else batch_size
+    if mode == TRAIN:
+        return size, -(-count // size)
+    if count % size:
+        raise ValueError(f"The number of samples {count} is not divisible by batch size {size}.")
+    return size, count // size
+
+
+def _given_steps(count: int, size: int | None, steps: int, mode: str) -> tuple[int, int]:
+    if size is None:
+        if count % steps:
+            raise ValueError(
+                f"The number of samples {count} is not divisible by steps {steps}. Please change "
+                "the number of steps to a value that can consume all the samples"
+            )
+        return count // steps, steps
+    needed = size * steps
+    if mode == TRAIN:
+        needed = size * (steps - 1) + 1 if steps > 1 else 0
+    if count < needed:
+        raise ValueError(
+            f"Number of samples {count} is less than samples required for specified batch_size "
+            f"{size} and steps {steps}"
+        )
+    return size, steps
+
+
+def _dataset(model: Any, x: Any, y: Any, weights: Any, size: Any, shuffle: Any, epochs: int) -> Any:
+    """A dataset of batches; arrays are held by variables."""
+    if datasets.is_dataset(x):
+        return x
+    strategy = model._distribution_strategy
+    parts = [_as_tuple(part) for part in (x, y, weights) if part is not None]
+    with strategy.scope():
+        dataset = strategy.experimental_make_numpy_dataset(
+            tuple(parts) if len(parts) > 1 else parts[0], session=get_session()
+        )
+        if shuffle:
+            dataset = dataset.shuffle(max(1024, size * 8))
+        if epochs > 1:
+            dataset = dataset.repeat(epochs)
+        return dataset.batch(size)
+
+
+def _as_tuple(part: Any) -> Any:
+    return tuple(part) if isinstance(part, list) else part
+
+
+def _source(
+    model: Any, dataset: Any, steps: int | None, mode: str, epochs: int, steps_name: str
+) -> TensorSource:
+    strategy = model._distribution_strategy
+    by_itself = steps is None
+    with strategy.scope():
+        if by_itself:
+            steps = datasets.steps_of(dataset, None, epochs, steps_name)
+        iterator = strategy.make_dataset_iterator(dataset)
+        datasets.restart(iterator)
+        with learning_phase_scope(1 if mode == TRAIN else 0):
+            run = _step_function(model, iterator, mode)
+    return TensorSource([], steps, run, iterator, by_itself)
+
+
+# ---- models of replicas
+
+
+def _step_function(model: Any, iterator: Any, mode: str) -> Callable[[Any], Any]:
+    """What runs a step of all replicas on the next element of an iterator."""
+    strategy = model._distribution_strategy
+    x, y, weights = _parts(iterator.get_next(), model)
+    with symbolic_graph().as_default():
+        replicas = strategy.extended.call_for_each_replica(
+            _model_of_replica, args=(model, mode, x, None if mode == PREDICT else y, weights)
+        )
+        model._replica_models[mode] = strategy.unwrap(replicas)[0]
+        outputs, updates = strategy.extended.call_for_each_replica(
+            functools.partial(_results, mode=mode), args=(replicas,)
+        )
+        every = functools.partial(_all_parts, strategy)
+        if mode == PREDICT:
+            values = every(outputs)
+        else:
+            loss = strategy.reduce(ReduceOp.SUM, outputs[0], axis=None)
+            values = [loss, *every(outputs[1:])]
+        run = function([], values, updates=every(updates), name=f"distributed_{mode}_function")
+    count = strategy.num_replicas_in_sync
+    if mode == PREDICT:
+        return lambda feeds: _joined(run([]), count)
+    return lambda feeds: run([])
+
+
+def _all_parts(strategy: Any, values: Any) -> list[Any]:
+    return [part for value in nest.flatten(values) for part in strategy.unwrap(value)]
+
+
+def _joined(values: list[Any], count: int) -> list[Any]:
+    """The outputs of a batch, whose rows replicas have made."""
+    starts = range(0, len(values), count)
+    return [np.concatenate(values[start : start + count]) for start in starts]
+
+
+def _parts(element: Any, model: Any) -> tuple[Any, Any, Any]:
+    """Inputs, targets and weights of an element."""
+    count = len(nest.flatten(element))
+    if count == len(model.inputs):
+        return element, None, None
+    if count == len(model.inputs) + len(model.outputs):
+        return (*element, None)
+    x, y, weights = element
+    return x, y, weights
+
+
+def _model_of_replica(model: Any, mode: str, x: Any, y: Any, weights: Any) -> Any:
+    """A replica's model: the same layers, called on its inputs."""
+    from stillflow.keras.engine.cloning import clone_metrics, clone_model
+
+    if weights is not None:
+        raise NotImplementedError(
+            "Model.fit: sample_weight in replicas is not supported by Stillflow yet"
+        )
+    if isinstance(x, dict):
+        x = [x[name] for name in model.input_names]
+    own = clone_model(model, input_tensors=nest.flatten(x), clone_function=lambda layer: layer)
+    if mode == PREDICT:
+        own._function_kwargs = {}
+        return own
+    own.compile(
+        model.optimizer,
+        model.loss,
+        metrics=clone_metrics(model._compile_metrics),
+        loss_weights=model.loss_weights,
+        sample_weight_mode=model.sample_weight_mode,
+        weighted_metrics=clone_metrics(model._compile_weighted_metrics),
+        target_tensors=nest.flatten(y),
+    )
+    return own
+
+
+def _results(model: Any, mode: str) -> tuple[list[Any], Any]:
+    made = model._make_execution_function(mode)
+    return made.outputs, made.updates_op
