@@ -59,6 +59,7 @@ _LONG: _Types = {
     "update_variables": (_INT, (_POINTER, *2 * (_INT,), _POINTER, _INT)),
     "square_roots": (None, (*2 * (_POINTER,), *2 * (_INT,))),
     "transpose_matrix": (None, (_POINTER, _INT, _INT, _POINTER, _INT)),
+    "edit_distances": (_INT, (*2 * (_POINTER,), _INT, _POINTER, _INT)),
     "draw_many": (None, (*6 * (_INT,), _POINTER, _INT)),
 }
 # Loops so short that they keep the interpreter's lock: to get it back may take milliseconds.

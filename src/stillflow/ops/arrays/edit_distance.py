@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow import native
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.export import export
@@ -66,20 +67,55 @@ def levenshtein(one: Sequence[Any], other: Sequence[Any]) -> int:
     return row[-1]
 
 
-def _sequences(indices: Any, values: Any) -> dict[tuple[int, ...], list[Any]]:
-    groups: dict[tuple[int, ...], list[Any]] = {}
-    for index, value in zip(indices.tolist(), values.tolist(), strict=True):
-        groups.setdefault(tuple(index[:-1]), []).append(value)
+# Where a sequence stands, without its elements' places in it.
+_Place = tuple[int, ...]
+
+
+def _sequences(indices: Any, values: np.ndarray) -> dict[_Place, np.ndarray]:
+    """The elements of each sequence that has any."""
+    rows = indices.numpy()[:, :-1]
+    if not len(rows):
+        return {}
+    begins = np.flatnonzero(np.r_[True, (rows[1:] != rows[:-1]).any(1)])
+    parts = np.split(values, begins[1:])
+    groups: dict[_Place, np.ndarray] = {}
+    for place, part in zip(map(tuple, rows[begins].tolist()), parts, strict=True):
+        before = groups.get(place)  # there is one if elements are not in order
+        groups[place] = part if before is None else np.concatenate([before, part])
     return groups
 
 
-def _distance(truth: list[Any], guess: list[Any], normalize: bool) -> float:
+def _as_numbers(*values: Any) -> list[np.ndarray]:
+    """Vectors of one type as int64, which are equal where their elements are."""
+    arrays = [each if isinstance(each, np.ndarray) else each.cpu().numpy() for each in values]
+    if all(array.dtype.kind in "iub" for array in arrays):
+        return [array.astype(np.int64) for array in arrays]
+    _, codes = np.unique(np.concatenate(arrays), return_inverse=True, equal_nan=False)
+    return np.split(codes.astype(np.int64), [len(arrays[0])])
+
+
+def _changes(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """The distance between the sequences of each pair."""
+    library = native.library()
+    if library is None or not pairs:
+        lists = ((one.tolist(), other.tolist()) for one, other in pairs)
+        return np.array([levenshtein(*pair) for pair in lists], np.int64)
+    parts = [part for pair in pairs for part in pair]
+    ends = np.cumsum([0, *map(len, parts)])
+    items, result = np.concatenate(parts), np.empty(len(pairs), np.int64)
+    wrong = library.edit_distances(
+        items.ctypes.data, ends.ctypes.data, len(pairs), result.ctypes.data,
+        torch.get_num_threads())
+    if wrong:
+        raise MemoryError("edit_distances: no memory for a row")
+    return result
+
+
+def _normalized(changes: int, truth: int, guess: int) -> float:
+    """Changes for each element of the truth; infinitely many where it has none."""
     if not truth:
-        return float("inf") if normalize and guess else float(len(guess))
-    if not guess:
-        return 1.0 if normalize else float(len(truth))
-    distance = float(levenshtein(truth, guess))
-    return distance / len(truth) if normalize else distance
+        return float("inf") if guess else 0.0
+    return changes / truth
 
 
 @edit_distance_op.kernel
@@ -102,12 +138,16 @@ def edit_distance_kernel(node: Node) -> Any:
             )
         sizes = [max(a, b) for a, b in zip(ints(guess_shape), ints(truth_shape), strict=True)]
         output = np.zeros(sizes[:-1], np.float32)
-        truths = _sequences(truth_indices, truth_values)
-        guesses = _sequences(guess_indices, guess_values)
-        for place in {**truths, **guesses}:
+        truth, guess = _as_numbers(truth_values, guess_values)
+        truths, guesses = _sequences(truth_indices, truth), _sequences(guess_indices, guess)
+        places = list({**truths, **guesses})
+        for place in places:
             if any(not 0 <= a < b for a, b in zip(place, output.shape, strict=True)):
                 raise ValueError(f"index {list(place)} lies outside of shape {sizes}")
-            output[place] = _distance(truths.get(place, []), guesses.get(place, []), normalize)
+        nothing = truth[:0]
+        pairs = [(truths.get(each, nothing), guesses.get(each, nothing)) for each in places]
+        for place, pair, changes in zip(places, pairs, _changes(pairs).tolist(), strict=True):
+            output[place] = _normalized(changes, *map(len, pair)) if normalize else changes
         return torch.from_numpy(output)
 
     return distances
