@@ -17,6 +17,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
+from stillflow.ops.arrays import patch_loops
 from stillflow.ops.arrays.fill import ones
 from stillflow.ops.arrays.gather import reshape_quietly
 from stillflow.ops.arrays.join import concat
@@ -100,11 +101,14 @@ def extract(
     x: Any, sizes: Sequence[int], strides: Sequence[int], rates: Sequence[int], padding: bytes
 ) -> Any:
     """The patches of `[batch, spatial..., depth]`; each argument has one entry a spatial axis."""
-    counts, pairs = [], [[0, 0]]
+    counts, pairs, along = [], [[0, 0]], []
     for axis, (size, stride, rate) in enumerate(zip(sizes, strides, rates, strict=True)):
         count, extra = _windows(x.shape[axis + 1], (size - 1) * rate + 1, stride, padding)
         counts.append(count)
         pairs.append([extra // 2, extra - extra // 2])
+        along.append((x.shape[axis + 1], count, size, stride, rate, extra // 2))
+    if (found := patch_loops.extract(x, along)) is not None:
+        return found
     if any(sum(pair) for pair in pairs):
         x = torch.constant_pad_nd(x, torch_order([*pairs, [0, 0]]), 0)
     parts = []
