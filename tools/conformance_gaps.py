@@ -3,6 +3,8 @@
     python tools/conformance_gaps.py RESULTS --kit DIR --area core            holds the list against
     python tools/conformance_gaps.py RESULTS --kit DIR --area core --write    writes it anew
 
+Reasons that are in the list already stay as they are.
+
 RESULTS is what the kit's conformance.py wrote (tools/conformance.sh runs both). The list is
 tests/conformance/AREA.tsv: test file, method, reason. Holding it against a run fails if a method
 fails that is not listed; listed ones that pass by now are named, to be struck off by --write.
@@ -101,10 +103,11 @@ def main() -> int:
     options = parser.parse_args()
     path = LISTS / f"{options.area}.tsv"
     found = failures(options.results, options.kit, options.area)
+    listed = read(path)
     if options.write:
-        write(path, options.area, found)
+        write(path, options.area, {gap: listed.get(gap, why) for gap, why in found.items()})
         return 0
-    return compare(read(path), found)
+    return compare(listed, found)
 
 
 if __name__ == "__main__":

@@ -266,3 +266,12 @@ def templates(tf):
         }  # fmt: skip
 
     return eagerly(tf, compute)
+
+
+@program
+def records(tf):
+    def compute(tf):
+        twice = [tf.constant([[0]], dtype=tf.int64)]
+        return {"defaults": raised(tf.data.experimental.CsvDataset, "none.csv", twice)}
+
+    return eagerly(tf, compute)

@@ -32,7 +32,10 @@ csv_dataset_op = dataset_op(
 @csv_dataset_op.check
 def csv_dataset_check(node: Node) -> None:
     for place in range(8, len(node.inputs)):
-        dims.with_rank_at_most(node.dims(place), 1)
+        found = node.dims(place)
+        if node.planning and found is not None and len(found) > 1:
+            raise ValueError("Each record default should be at most rank 1")
+        dims.with_rank_at_most(found, 1)
 
 
 Field = bytes | Exception
