@@ -5,7 +5,8 @@ that statement swallows an AttributeError, and our explanation with it.
 
 With ``STILLFLOW_LENIENT=1`` a missing name is a stand-in instead, which a program may import,
 derive from and decorate with, and which complains once it is used. That is for programs
-which import more than they use.
+which import more than they use. Below AutoGraph's compiler of Python sources it is so always:
+libraries derive from its classes while they are imported, for what few programs then ask of them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Callable
 from types import FrameType, ModuleType
 from typing import Any
 
+_DERIVED_FROM = "tensorflow.python.autograph.pyct."
 _CO_OPTIMIZED = 1  # set for the body of a function, not for that of a module or a class
 
 
@@ -28,7 +30,8 @@ def missing(message: str, module: ModuleType, name: str) -> Any:
       name: the name it was asked for.
 
     Returns:
-      A stand-in, if the program runs under ``STILLFLOW_LENIENT=1``.
+      A stand-in, if the program runs under ``STILLFLOW_LENIENT=1`` or the module is one of those
+      where it is always so.
 
     Raises:
       AttributeError: with the message.
@@ -36,6 +39,8 @@ def missing(message: str, module: ModuleType, name: str) -> Any:
     """
     asking = sys._getframe(2)
     lenient = os.environ.get("STILLFLOW_LENIENT", "0") not in ("", "0")
+    if module.__name__.startswith(_DERIVED_FROM) and _setting_up(asking):
+        lenient = True
     if lenient and not name.startswith("__") and not _looks_for_submodule(asking):
         return _stand_in(message, name)
     if _imports_from(asking):

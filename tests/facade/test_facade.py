@@ -369,6 +369,19 @@ def later(): return nothing(1, 2)
             use()
 
 
+def test_classes_of_the_compiler_of_sources_can_be_derived_from():
+    scope = {}
+    exec("""
+from tensorflow.python.autograph.pyct import transformer
+class Child(transformer.Base):
+    pass
+def later(): return transformer.Base(None)
+""", scope)
+    for use in (lambda: scope["Child"](None), scope["later"]):
+        with pytest.raises(AttributeError, match=r"transformer\.Base is not supported"):
+            use()
+
+
 def test_operations_are_added_to_graphs_or_run_at_once():
     from tensorflow.python import tf2
     from tensorflow.python.eager import context
