@@ -28,6 +28,7 @@ from stillflow.ops.math.comparison import not_equal
 from stillflow.ops.math.reductions import reduce_sum
 from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
+from stillflow.ops.sparse import product_loops
 from stillflow.ops.sparse.conversion import as_sparse, parts
 from stillflow.ops.sparse.rows import check_inside, check_rows, first_outside, listed, row_numbers
 
@@ -268,6 +269,9 @@ def sparse_tensor_dense_mat_mul_kernel(node: Node) -> Any:
                 f"{left[of]} vs. {right.shape[0]}.  Did you forget a transpose?  "
                 f"Dimensions of A: [{left[0]}, {left[1]}).  Dimensions of B: {listed(dense.shape)}"
             )
+        found = product_loops.product(rows, values, left[to], right, adjoint_a)
+        if found is not None:
+            return found
         _check_product(rows, left, of)
         factors = values.conj() if adjoint_a else values
         product = torch.zeros((left[to], right.shape[1]), dtype=dense.dtype, device=dense.device)
