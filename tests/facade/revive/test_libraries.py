@@ -215,3 +215,29 @@ def test_reshape_takes_the_shape_by_its_old_name(launcher):  # noqa: F811
         """)
     assert out == "[[0, 1], [2, 3]]\n[[1], [2]] [1]\n"
     assert not said
+
+
+def test_distributions_and_resources_where_setuptools_has_dropped_them(launcher):  # noqa: F811
+    out, _ = launcher.program("""
+        import pkg_resources  # setuptools' own where it is installed
+        print(pkg_resources.get_distribution("tensorflow").version)
+        import stillflow.facade.revive.old_packages as pkg_resources
+        print(pkg_resources.get_distribution("tensorflow>=1.4").version)
+        numpy = pkg_resources.get_distribution("numpy")
+        print(numpy.parsed_version > pkg_resources.parse_version("1.9"), numpy.key)
+        try:
+            pkg_resources.require("no-such-thing")
+        except pkg_resources.DistributionNotFound as error:
+            print(error)
+        print(pkg_resources.resource_exists("json", "decoder.py"),
+              pkg_resources.resource_isdir("json", "decoder.py"),
+              "decoder.py" in pkg_resources.resource_listdir("json", "."),
+              b"class" in pkg_resources.resource_string("json", "decoder.py"),
+              pkg_resources.resource_filename("json", "decoder.py").endswith("decoder.py"),
+              len(list(pkg_resources.iter_entry_points("no group"))))
+        """)
+    assert out.splitlines() == [
+        "1.15.5", "1.15.5", "True numpy",
+        "The 'no-such-thing' distribution was not found and is required by the application",
+        "True False True True True 0",
+    ]  # fmt: skip

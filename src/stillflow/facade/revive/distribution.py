@@ -38,6 +38,8 @@ class _Finder:
 
 
 def _patch(module: ModuleType) -> None:
+    if not hasattr(module, "get_distribution"):
+        return  # `old_packages` takes its place, which asks importlib.metadata
     plain = module.get_distribution
     provider = module.Distribution
 

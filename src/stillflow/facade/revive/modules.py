@@ -17,6 +17,7 @@ MODULES = {
     "imp": _HERE + "old_imp",
     "cgi": _HERE + "old_cgi",
     "pipes": _HERE + "old_pipes",
+    "pkg_resources": _HERE + "old_packages",
     "distutils": _HERE + "old_distutils",
     "distutils.version": _HERE + "old_distutils.version",
     "distutils.util": _HERE + "old_distutils.util",
