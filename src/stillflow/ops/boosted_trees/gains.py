@@ -64,15 +64,31 @@ def _solved(matrix: Any, gradient: Any) -> Any:
         return -np.linalg.lstsq(matrix, gradient, rcond=None)[0].astype(np.float32)
 
 
-def first_best(gains: Any, tolerance: float) -> int:
-    """Which of the gains is the largest; one counts as larger if it is so by the tolerance."""
-    best = int(gains.argmax())
-    top = gains[best]
-    before = gains[:best]
-    if np.isfinite(top) and not (top - before < tolerance).any() and not np.isnan(gains).any():
-        return best
+def first_best(gains: Any, tolerance: float) -> Any:
+    """Which gain of each row is the largest; one counts as larger if it is so by the tolerance.
+
+    Args:
+      gains: [rows, choices].
+      tolerance: gains that differ by less are equal, and the first of them is taken.
+
+    Returns:
+      The numbers of choices, [rows]; -1 in rows that have nothing but NaN.
+    """
+    best = gains.argmax(1)
+    top = np.take_along_axis(gains, best[:, None], 1)
+    with np.errstate(invalid="ignore"):
+        near = top - gains < tolerance
+    earlier = np.arange(gains.shape[1]) < best[:, None]
+    unclear = (near & earlier).any(1) | ~np.isfinite(top[:, 0])
+    for row in np.flatnonzero(unclear):
+        best[row] = _first_best(gains[row].tolist(), tolerance)
+    return best
+
+
+def _first_best(gains: list[float], tolerance: float) -> int:
+    """The same, as one gain after the other is looked at."""
     best = -1
-    for index, gain in enumerate(gains.tolist()):
-        if (best < 0 and gain == gain) or (best >= 0 and gain - gains[best] >= tolerance):
+    for index, gain in enumerate(gains):
+        if gain == gain and (best < 0 or gain - gains[best] >= tolerance):
             best = index
     return best

@@ -135,7 +135,7 @@ def _best_split(
     to_right, right_gains = weights_and_gains(right[:, 0], right[:, 1], l1, l2)
     _, parent = weights_and_gains(total[0], total[1], l1, l2)
     gains = left_gains + right_gains
-    best = first_best(gains, TOLERANCE)
+    best = int(first_best(gains[None], TOLERANCE)[0])
     if best < 0 or gains[best] == _LOWEST:
         return None
     dimension, bucket, kind = places[best]

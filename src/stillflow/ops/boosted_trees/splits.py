@@ -133,11 +133,11 @@ def _best_of_features(
     right, right_gains = weights_and_gains(rest[..., 0], rest[..., 1], l1, l2)
     gains = left_gains + right_gains
     heavy = ~(totals[:, :, 0, 1] < least_weight)
+    buckets = first_best(gains.reshape(-1, gains.shape[2]), TOLERANCE).reshape(gains.shape[:2])
+    buckets = np.maximum(buckets, 0).astype(np.int32)
     for feature in range(len(stats)):
         kept = np.flatnonzero(heavy[feature])
-        best = np.array(
-            [max(0, first_best(gains[feature, node], TOLERANCE)) for node in kept], np.int32
-        )
+        best = buckets[feature, kept]
         at = feature, kept, best
         brought = gains[at] - parents[feature, kept] - complexity
         yield kept, brought, best, left[at][:, None], right[at][:, None]
@@ -246,7 +246,7 @@ def _best_split(
     left, left_gains = vectors_and_gains(lefts[:, :logits], lefts[:, logits:], l1, l2)
     right, right_gains = vectors_and_gains(rights[:, :logits], rights[:, logits:], l1, l2)
     gains = left_gains + right_gains
-    best = first_best(gains, TOLERANCE)
+    best = int(first_best(gains[None], TOLERANCE)[0])
     if best < 0 or gains[best] == _LOWEST:
         return None
     kinds = SPLIT_TYPES[2:] if equality else SPLIT_TYPES[:2]
