@@ -11,11 +11,13 @@ _INPUT = "stillflow.distribute.input"
 _VALUES = "stillflow.distribute.values stillflow.distribute.variables"
 
 OBJECTS: dict[str, dict[str, str]] = {
+    "tensorflow.contrib.all_reduce.python.all_reduce": {"*": "stillflow.distribute.all_reduce"},
     "tensorflow.python.data.experimental.ops.distribute": {
         "_AutoShardDataset": "stillflow.data.sharing:AutoShardDataset",
         "_RebatchDataset": "stillflow.data.sharing:RebatchDataset",
     },
     "tensorflow.python.data.ops.multi_device_iterator_ops": {"*": "stillflow.data.multi_device"},
+    "tensorflow.python.distribute.all_reduce": {"*": "stillflow.distribute.all_reduce"},
     "tensorflow.python.distribute.cross_device_ops": {"*": "stillflow.distribute.cross_device_ops"},
     "tensorflow.python.distribute.device_util": {
         "*": "stillflow.distribute.devices",

@@ -1,0 +1,456 @@
+"""Graphs that add up tensors of several devices so that each of them has the sum.
+
+Each builder takes one tensor of each device, which it stays on, and gives as many. `red_op` makes
+one tensor of two (rings, halving) or of a list (shuffles); `un_op` is applied to what it made.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stillflow.graph.api import colocate_with, control_dependencies, device
+from stillflow.graph.device import DeviceSpecV2
+from stillflow.ops import nccl
+from stillflow.ops.arrays.fill import zeros
+from stillflow.ops.arrays.join import concat
+from stillflow.ops.arrays.shape import reshape
+from stillflow.ops.arrays.slicing import slice_
+from stillflow.ops.arrays.splitting import split
+from stillflow.ops.control import identity
+from stillflow.ops.math.binary import add
+
+Tensors = list[Any]
+
+
+# ---- shapes
+
+
+def flatten_tensors(tensors: Sequence[Any]) -> tuple[Any, Any]:
+    """Tensors of one shape as vectors, and the shape.
+
+    Raises:
+      ValueError: if there are none, or the shape is not known.
+    """
+    if not tensors:
+        raise ValueError("tensors cannot be empty")
+    shape = tensors[0].shape
+    for tensor in tensors:
+        shape = shape.merge_with(tensor.shape)
+    if not shape.is_fully_defined():
+        raise ValueError("Tensors must have statically known shape.")
+    if len(shape) == 1:
+        return tensors, shape
+    return _each(lambda tensor: reshape(tensor, [-1]), tensors), shape
+
+
+def _each(build: Callable[[Any], Any], tensors: Sequence[Any]) -> Tensors:
+    """What `build` makes of each tensor, where the tensor is."""
+    made = []
+    for tensor in tensors:
+        with colocate_with(tensor):
+            made.append(build(tensor))
+    return made
+
+
+def _shaped(tensors: Any, shape: Any) -> Any:
+    if len(shape) == 1:
+        return tensors
+    return _each(lambda tensor: reshape(tensor, shape), tensors)
+
+
+def _length(tensor: Any) -> int:
+    if len(tensor.shape) != 1:
+        raise ValueError("input tensor must be 1D")
+    return int(tensor.shape.as_list()[0])
+
+
+def padded_split(tensor: Any, pieces: int) -> tuple[Tensors, int]:
+    """A vector cut into pieces of one length, and how many zeros that took at the end."""
+    length = _length(tensor)
+    with colocate_with(tensor):
+        if length % pieces == 0:
+            return split(tensor, pieces), 0
+        each = 1 + length // pieces
+        if pieces > length or (pieces - 1) * each >= length:
+            padding = pieces - length if pieces > length else pieces * each % length
+            longer = concat([tensor, zeros([padding], dtype=tensor.dtype)], 0)
+            return split(longer, pieces), padding
+        last = length - (pieces - 1) * each
+        padding = each - last
+        parts = split(tensor, [each] * (pieces - 1) + [last])
+        parts[-1] = concat([parts[-1], zeros([padding], dtype=tensor.dtype)], 0)
+        return parts, padding
+
+
+def strip_padding(tensors: Sequence[Any], pad_len: int) -> Tensors:
+    """Vectors without their last elements.
+
+    Raises:
+      ValueError: if there are none, or they are shorter.
+    """
+    if not tensors:
+        raise ValueError("tensors cannot be empty")
+    if len(tensors[0].shape) > 1:
+        raise ValueError("tensors must be 1D")
+    length = _length(tensors[0]) - pad_len
+    if length < 0:
+        raise ValueError("pad_len longer than tensor")
+    return _each(lambda tensor: slice_(tensor, [0], [length]), tensors)
+
+
+def ragged_split(tensor: Any, pieces: int) -> Tensors:
+    """A vector cut into pieces of one length, but for a longer last one."""
+    length = _length(tensor)
+    each = length // pieces
+    with colocate_with(tensor):
+        if length == pieces * each:
+            return list(split(tensor, pieces))
+        return list(split(tensor, [each] * (pieces - 1) + [length - (pieces - 1) * each]))
+
+
+# ---- rings
+
+
+def ring_permutations(
+    num_workers: int, num_subchunks: int, gpu_perm: Sequence[int]
+) -> tuple[list[list[int]], list[list[int]]]:
+    """For each ring and device, which device comes before it, and its place in the ring.
+
+    Args:
+      num_workers: how many workers there are.
+      num_subchunks: how many rings.
+      gpu_perm: the order of the devices of a worker.
+
+    Raises:
+      ValueError: if there are more rings than devices of a worker.
+    """
+    count = len(gpu_perm)
+    if num_workers * count == 0:
+        return [], []
+    if num_subchunks > count:
+        raise ValueError(f"num_subchunks {num_subchunks} must be <= num_gpus {count}")
+    step = max(1, count // num_subchunks)
+    before, places = [], []
+    for ring in range(num_subchunks):
+        order = []
+        for worker in range(num_workers):
+            own = [worker * count + index for index in gpu_perm]
+            order += own[ring * step :] + own[: ring * step]
+        places.append([order.index(each) for each in range(len(order))])
+        before.append([order[place - 1] for place in places[-1]])
+    return before, places
+
+
+class _Ring:
+    """Chunks of vectors that go round, each device handing on to the next one."""
+
+    def __init__(
+        self, before: list[list[int]], places: list[list[int]], chunks: list[Tensors]
+    ) -> None:
+        self.before, self.places, self.chunks = before, places, chunks
+        self.rings = len(before)
+
+    def _moves(self, behind: int) -> list[tuple[int, int, int]]:
+        """(device, the one before it, chunk) of what is handed on, so far behind its place."""
+        count = len(self.chunks)
+        return [
+            (each, self.before[ring][each],
+             (self.places[ring][each] + count - behind) % count * self.rings + ring)
+            for each in range(count)
+            for ring in range(self.rings)
+        ]  # fmt: skip
+
+    def go_round(self, first: int, hand_on: Callable[[int, Any, Any], Any]) -> None:
+        """Lets each chunk visit all devices; `hand_on(device, before, own)` makes the new one."""
+        for tick in range(len(self.chunks) - 1):
+            moves = self._moves(first + tick)
+            made = [
+                hand_on(each, self.chunks[source][chunk], self.chunks[each][chunk])
+                for each, source, chunk in moves
+            ]
+            for (each, _, chunk), value in zip(moves, made, strict=True):
+                self.chunks[each][chunk] = value
+
+
+def build_ring_all_reduce(
+    input_tensors: Sequence[Any], num_workers: int, num_subchunks: int, gpu_perm: Sequence[int],
+    red_op: Callable[[Any, Any], Any], un_op: Callable[[Any], Any] | None = None,
+) -> Tensors:  # fmt: skip
+    """Adds up along rings through all devices.
+
+    Args:
+      input_tensors: one of each device, of one known shape.
+      num_workers: how many workers the devices are of.
+      num_subchunks: how many rings there are, at most as many as devices of a worker.
+      gpu_perm: the order of the devices of a worker.
+      red_op, un_op: see above.
+
+    Returns:
+      The sum, on each device.
+
+    Raises:
+      ValueError: if there are fewer than two tensors, or their shape is not known.
+    """
+    if len(input_tensors) < 2:
+        raise ValueError("input_tensors must be length 2 or longer")
+    tensors, shape = flatten_tensors(input_tensors)
+    names = [tensor.device for tensor in tensors]
+    before, places = ring_permutations(num_workers, num_subchunks, gpu_perm)
+    chunks, padding = [], 0
+    for tensor, name in zip(tensors, names, strict=True):
+        with device(name):
+            parts, padding = padded_split(tensor, len(tensors) * num_subchunks)
+            chunks.append(list(parts))
+    ring = _Ring(before, places, chunks)
+
+    def reduce(each: int, from_before: Any, own: Any) -> Any:
+        with device(names[each]):
+            return red_op(from_before, own)
+
+    def copy(each: int, from_before: Any, own: Any) -> Any:
+        del own
+        with colocate_with(ring.chunks[each][0]):
+            return identity(from_before)
+
+    ring.go_round(2, reduce)
+    if un_op:
+        for parts in ring.chunks:
+            with colocate_with(parts[0]):
+                parts[:] = [un_op(part) for part in parts]
+    ring.go_round(1, copy)
+    outputs = []
+    for parts in ring.chunks:
+        with colocate_with(parts[0]):
+            outputs.append(concat(parts, 0))
+    if padding > 0:
+        outputs = strip_padding(outputs, padding)
+    return list(_shaped(outputs, shape))
+
+
+# ---- halving and doubling
+
+
+def build_recursive_hd_all_reduce(
+    input_tensors: Sequence[Any], red_op: Callable[[Any, Any], Any],
+    un_op: Callable[[Any], Any] | None = None,
+) -> Tensors:  # fmt: skip
+    """Adds up by halves that devices exchange, twice as far at each step.
+
+    Args:
+      input_tensors: one of each device, of one known shape; their number is a power of 2.
+      red_op, un_op: see above.
+
+    Returns:
+      The sum, on each device.
+
+    Raises:
+      ValueError: if the number of devices is no power of 2.
+    """
+    names = [tensor.device for tensor in input_tensors]
+    chunks, shape = flatten_tensors(input_tensors)
+    hops = int(math.log(len(names), 2))
+    if len(names) != 2**hops:
+        raise ValueError("num_devices must be a power of 2")
+    chunks = list(chunks)
+    for hop in range(hops):
+        for left, right in _pairs(len(names), 2**hop):
+            halves = split(chunks[left], 2), split(chunks[right], 2)
+            for place, each in enumerate((left, right)):
+                with device(names[each]):
+                    chunks[each] = red_op(halves[0][place], halves[1][place])
+    if un_op:
+        chunks = [un_op(chunk) for chunk in chunks]
+    for hop in reversed(range(hops)):
+        for left, right in _pairs(len(names), 2**hop):
+            both = [chunks[left], chunks[right]]
+            for each in (left, right):
+                with device(names[each]):
+                    chunks[each] = concat(both, 0)
+    return list(_shaped(chunks, shape))
+
+
+def _pairs(count: int, span: int) -> list[tuple[int, int]]:
+    return [(left, left + span) for left in range(count) if left % (2 * span) < span]
+
+
+# ---- shuffles
+
+
+def build_shuffle_all_reduce(
+    input_tensors: Sequence[Any], gather_devices: Sequence[str], red_op: Callable[[Any], Any],
+    un_op: Callable[[Any], Any] | None = None,
+) -> Tensors:  # fmt: skip
+    """Adds up shards on some devices, and copies them back.
+
+    Args:
+      input_tensors: one of each device, of one known shape.
+      gather_devices: where the shards are added up.
+      red_op, un_op: see above.
+
+    Returns:
+      The sum, on each device.
+    """
+    tensors, shape = flatten_tensors(input_tensors)
+    names = [tensor.device for tensor in tensors]
+    shards = _gathered(tensors, gather_devices, red_op, un_op)
+    return list(_shaped(_scattered(shards, names), shape))
+
+
+def _gathered(
+    tensors: Sequence[Any], names: Sequence[str], red_op: Any, un_op: Any = None
+) -> Tensors:
+    parts = [ragged_split(tensor, len(names)) for tensor in tensors]
+    shards = []
+    for name, shard in zip(names, zip(*parts, strict=True), strict=True):
+        with device(name):
+            reduced = red_op(list(shard))
+            shards.append(un_op(reduced) if un_op else reduced)
+    return shards
+
+
+def _scattered(shards: Sequence[Any], names: Sequence[str]) -> Tensors:
+    copies = []
+    for name in names:
+        with device(name):
+            copies.append(concat(list(shards), 0))
+    return copies
+
+
+# ---- within tasks, and then between them
+
+
+def build_nccl_all_reduce(
+    input_tensors: Sequence[Any], red_op: Any, un_op: Callable[[Any], Any] | None = None
+) -> Tensors:
+    """Adds up with NCCL.
+
+    Raises:
+      ValueError: if `red_op` is not `tf.add`.
+    """
+    if red_op is not add:
+        raise ValueError("red_op not supported by NCCL all-reduce: ", red_op)
+    outputs = nccl.all_sum(input_tensors)
+    return _each(un_op, outputs) if un_op else outputs
+
+
+def split_by_task(
+    devices: Sequence[str], values: Sequence[Any]
+) -> tuple[list[list[str]], list[Tensors]]:
+    """The devices, and what is on them, of each task.
+
+    Raises:
+      ValueError: if there is not one value for each device.
+    """
+    if len(devices) != len(values):
+        raise ValueError("len(devices) must equal len(values)")
+    found: dict[Any, tuple[list[str], Tensors]] = {}
+    for name, value in zip(devices, values, strict=True):
+        spec = DeviceSpecV2.from_string(name)
+        assert spec.task is not None, f"failed to parse device {name}"
+        names, own = found.setdefault((spec.job, spec.replica or 0, spec.task), ([], []))
+        names.append(name)
+        own.append(value)
+    return [names for names, _ in found.values()], [own for _, own in found.values()]
+
+
+def _between(build: Callable[[Any], Any], un_op: Any) -> Callable[[Any], Any]:
+    """What adds up the sums of tasks, if there are several."""
+
+    def reduce(tensors: Any) -> Any:
+        if len(tensors) > 1:
+            return build(tensors)
+        return _each(un_op, tensors) if un_op else tensors
+
+    return reduce
+
+
+def _nccl_and(input_tensors: Sequence[Any], red_op: Any, between: Callable[[Any], Any]) -> Tensors:
+    tensors, shape = flatten_tensors(input_tensors)
+    names, values = split_by_task([tensor.device for tensor in tensors], tensors)
+    sums = []
+    for own in values:
+        reduced = build_nccl_all_reduce(own, red_op)
+        with control_dependencies(reduced), device(reduced[0].device):
+            sums.append(identity(reduced[0]))
+    outputs = []
+    for own_names, total in zip(names, between(sums), strict=True):
+        with device(own_names[0]):
+            source = nccl.broadcast(identity(total))
+        for name in own_names:
+            with device(name):
+                outputs.append(identity(source))
+    return list(_shaped(outputs, shape))
+
+
+def _shuffle_and(
+    input_tensors: Sequence[Any], gather_devices: Sequence[str], red_op: Any,
+    between: Callable[[Any], Any],
+) -> Tensors:  # fmt: skip
+    tensors, shape = flatten_tensors(input_tensors)
+    names, values = split_by_task([tensor.device for tensor in tensors], tensors)
+    if len(gather_devices) != len(names):
+        raise ValueError("For shuffle hybrid, gather_devices must contain one device per worker. ")
+    pairs = zip(values, gather_devices, strict=True)
+    sums = [_gathered(own, [where], red_op)[0] for own, where in pairs]
+    outputs: Tensors = []
+    for own_names, total in zip(names, between(sums), strict=True):
+        outputs += _scattered([total], own_names)
+    return list(_shaped(outputs, shape))
+
+
+def build_nccl_then_ring(
+    input_tensors: Sequence[Any], subdiv: int, red_op: Any, un_op: Any = None
+) -> Tensors:
+    """Adds up with NCCL in each task, and along a ring between them."""
+
+    def build(tensors: Any) -> Any:
+        return build_ring_all_reduce(tensors, len(tensors), subdiv, [0], red_op, un_op)
+
+    return _nccl_and(input_tensors, red_op, _between(build, un_op))
+
+
+def build_nccl_then_recursive_hd(
+    input_tensors: Sequence[Any], red_op: Any, un_op: Any = None
+) -> Tensors:
+    """Adds up with NCCL in each task, and by halves between them."""
+    return _nccl_and(
+        input_tensors, red_op, lambda sums: build_recursive_hd_all_reduce(sums, red_op, un_op)
+    )
+
+
+def build_nccl_then_shuffle(
+    input_tensors: Sequence[Any], gather_devices: Sequence[str], nccl_red_op: Any,
+    shuffle_red_op: Any, un_op: Any = None,
+) -> Tensors:  # fmt: skip
+    """Adds up with NCCL in each task, and shards on some devices between them."""
+
+    def between(sums: Any) -> Any:
+        return build_shuffle_all_reduce(sums, gather_devices, shuffle_red_op, un_op)
+
+    return _nccl_and(input_tensors, nccl_red_op, between)
+
+
+def build_shuffle_then_ring(
+    input_tensors: Sequence[Any], gather_devices: Sequence[str], subdiv: int, red_n_op: Any,
+    red_op: Any, un_op: Any = None,
+) -> Tensors:  # fmt: skip
+    """Adds up on one device of each task, and along a ring between them."""
+
+    def build(tensors: Any) -> Any:
+        return build_ring_all_reduce(tensors, len(tensors), subdiv, [0], red_op, un_op)
+
+    return _shuffle_and(input_tensors, gather_devices, red_n_op, _between(build, un_op))
+
+
+def build_shuffle_then_shuffle(
+    input_tensors: Sequence[Any], first_gather_devices: Sequence[str],
+    second_gather_devices: Sequence[str], red_op: Any, un_op: Any = None,
+) -> Tensors:  # fmt: skip
+    """Adds up on one device of each task, and shards on some devices between them."""
+
+    def build(tensors: Any) -> Any:
+        return build_shuffle_all_reduce(tensors, second_gather_devices, red_op, un_op)
+
+    return _shuffle_and(input_tensors, first_gather_devices, red_op, _between(build, un_op))
