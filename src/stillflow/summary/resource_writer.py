@@ -195,7 +195,9 @@ def create_file_writer_v2(
         limits = _limits(max_queue, flush_millis)
         suffix = tf.constant(_SUFFIX) if filename_suffix is None else filename_suffix
         unique = tf.constant(f".{os.getpid()}.{next(_numbers)}")
-        return _file_writer(scope.rstrip("/"), logdir, *limits, unique + suffix, name=name, v2=True)
+        # What is made at once is shared with nothing, whatever else has its name.
+        shared = "" if tf.executing_eagerly() else scope.rstrip("/")
+        return _file_writer(shared, logdir, *limits, unique + suffix, name=name, v2=True)
 
 
 @export("contrib.summary.create_db_writer")

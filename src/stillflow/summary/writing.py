@@ -14,7 +14,7 @@ from stillflow.ops.summary import writer_cards as cards
 from stillflow.ops.summary.names import summary_scope as unique_scope
 from stillflow.summary import recording
 from stillflow.summary.recording import state
-from stillflow.summary.resource_writer import SUMMARIES
+from stillflow.summary.resource_writer import SUMMARIES, serialized
 
 _ILLEGAL = re.compile(r"[^-_/.A-Za-z0-9]")
 
@@ -194,7 +194,8 @@ def graph(param: Any, step: Any = None, name: str | None = None) -> Any:
     """Writes a graph, whether or not summaries are recorded.
 
     Args:
-      param: a serialized `GraphDef`, a string tensor.
+      param: a serialized `GraphDef`, a string tensor; where operations run when they are called,
+        a `Graph` or `GraphDef` too.
       step: by default the graph's global step.
       name: of the operation.
 
@@ -204,14 +205,17 @@ def graph(param: Any, step: Any = None, name: str | None = None) -> Any:
     Raises:
       TypeError: if `param` is no tensor.
     """
-    if not isinstance(param, tf.Tensor):
+    if not tf.executing_eagerly() and not isinstance(param, tf.Tensor):
         raise TypeError(
             f"graph() needs a tf.Tensor (e.g. tf.placeholder) in graph mode, but was: {type(param)}"
         )
     if state.writer is None:
         return tf.no_op()
     with tf.device("cpu:0"):
-        content = tf.identity(param)
+        if isinstance(param, (tf.Graph, tf.GraphDef)):
+            content = tf.convert_to_tensor(serialized(param), tf.string)
+        else:
+            content = tf.identity(param)
         return cards.write_graph_summary_op(
             state.writer._resource, _chosen(step), content, name=name
         )
