@@ -286,6 +286,7 @@ TABLE = {
     "compat.v2.image.resize_with_pad": "image.compat_v2:resize_image_with_pad",
     "compat.v2.image.sample_distorted_bounding_box": "image.compat_v2:sample_distorted_bounding_box",
     "compat.v2.io.decode_raw": "ops.parsing.conversions:decode_raw",
+    "compat.v2.keras.callbacks.TensorBoard": "keras.callbacks.tensorboard_v2:TensorBoard",
     "compat.v2.keras.layers.DenseFeatures": "feature_column.feature_layers:DenseFeaturesV2",
     "compat.v2.keras.layers.GRU": "keras.layers.recurrent.compat_v2:GRU",
     "compat.v2.keras.layers.GRUCell": "keras.layers.recurrent.compat_v2:GRUCell",

@@ -85,3 +85,50 @@ def test_shows_progress(capsys):
     assert "8/8 [==============================]" in printed
     model.fit(X, Y, verbose=2)
     assert "8/8 - " in capsys.readouterr().out
+
+
+def events(directory):
+    """(step, tag, kind) of what is in the event files of a directory."""
+    found = []
+    for name in sorted(os.listdir(directory)):
+        for event in tf.train.summary_iterator(os.path.join(directory, name)):
+            for value in event.summary.value:
+                found.append((event.step, value.tag, value.WhichOneof("value")))
+            if event.WhichOneof("what") == "graph_def":
+                found.append((event.step, "graph", "graph_def"))
+    return found
+
+
+def test_the_second_generation_writes_training_and_validation_apart(tmp_path):
+    writes = tf.compat.v2.keras.callbacks.TensorBoard(
+        str(tmp_path), histogram_freq=2, write_images=True, batch_size=4
+    )
+    fit(writes, epochs=3, validation_data=(X, Y))
+    made = events(tmp_path / "train")
+    assert made[:2] == [(0, "graph", "graph_def"), (0, "keras", "tensor")]
+    assert [step for step, tag, _ in made if tag == "epoch_loss"] == [0, 1, 2]
+    histograms = [(step, tag) for step, tag, kind in made if kind == "histo"]
+    names = sorted({tag for _, tag in histograms})
+    assert [name.rpartition("/")[2] for name in names] == ["bias_0", "kernel_0"]
+    assert sorted({step for step, _ in histograms}) == [0, 2]
+    assert {tag for _, tag, kind in made if kind == "image"} == {f"{names[1]}/image/0"}
+    validated = events(tmp_path / "validation")
+    assert validated == [(step, "epoch_loss", "simple_value") for step in range(3)]
+
+
+def test_the_second_generation_writes_results_of_batches(tmp_path):
+    writes = tf.compat.v2.keras.callbacks.TensorBoard(
+        str(tmp_path), write_graph=False, update_freq="batch"
+    )
+    fit(writes, epochs=2, batch_size=4)
+    steps = [step for step, tag, _ in events(tmp_path / "train") if tag == "batch_loss"]
+    assert steps == [0, 1, 2, 3]
+    assert not (tmp_path / "validation").exists()
+
+
+def test_what_the_second_generation_does_not_know_is_refused():
+    made = tf.compat.v2.keras.callbacks.TensorBoard
+    with pytest.raises(ValueError, match="Unrecognized arguments in `TensorBoard`"):
+        made(other=1)
+    with pytest.raises(NotImplementedError, match="embeddings_freq"):
+        made(embeddings_freq=1)
