@@ -59,6 +59,10 @@ def test_logs_examples_a_second(make, tmp_path):
 def test_refuses_what_there_is_not(make):
     with pytest.raises(NotImplementedError, match="use_tpu=False"):
         tpu.TPUEstimator(model_fn, config=tpu.RunConfig(), train_batch_size=8)
+    with pytest.raises(ValueError, match="should be of type ExportSavedModelApiVersion; got V1"):
+        tpu.TPUEstimator(
+            model_fn, config=tpu.RunConfig(), use_tpu=False, export_saved_model_api_version="V1"
+        )
     with pytest.raises(ValueError, match="reserved keys"):
         make(params={"batch_size": 3})
     with pytest.raises(ValueError, match="does not include params argument"):

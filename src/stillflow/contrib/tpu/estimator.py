@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import math
 from collections.abc import Callable
 from typing import Any
@@ -23,6 +24,13 @@ from stillflow.util.function_utils import fn_args
 
 # Parameters that the estimator adds itself.
 _BATCH_SIZE, _USE_TPU, _CONTEXT = "batch_size", "use_tpu", "context"
+
+
+class ExportSavedModelApiVersion(enum.Enum):
+    """How a computation for TPUs is wrapped when it is exported."""
+
+    V1 = 1
+    V2 = 2
 
 
 class ExamplesPerSecondHook(StepCounterHook):
@@ -74,7 +82,7 @@ class TPUEstimator(Estimator):
         eval_batch_size: int | None = None, predict_batch_size: int | None = None,
         batch_axis: Any = None, eval_on_tpu: bool = True, export_to_tpu: bool = True,
         export_to_cpu: bool = True, warm_start_from: Any = None, embedding_config_spec: Any = None,
-        export_saved_model_api_version: Any = None,
+        export_saved_model_api_version: Any = ExportSavedModelApiVersion.V1,
     ) -> None:  # fmt: skip
         if not isinstance(config, RunConfig):
             raise ValueError("`config` must be provided with type `tpu_config.RunConfig`")
@@ -92,6 +100,11 @@ class TPUEstimator(Estimator):
                 "leave export_to_cpu=True"
             )
         check_model_fn(model_fn, params)
+        if not isinstance(export_saved_model_api_version, ExportSavedModelApiVersion):
+            raise ValueError(
+                "export_saved_model_api_version should be of type ExportSavedModelApiVersion; got "
+                f"{export_saved_model_api_version}."
+            )
         self._batch_sizes = {
             ModeKeys.TRAIN: train_batch_size,
             ModeKeys.EVAL: eval_batch_size,
