@@ -133,3 +133,31 @@ def test_small_things_have_their_names() -> None:
         assert (
             internal(f"{FRAMEWORK}.ops.internal_convert_to_tensor")(2, tf.int64).dtype == tf.int64
         )
+
+
+def test_steps_of_a_folder_are_read(tmp_path: Any) -> None:
+    steps = internal("tensorflow.python.estimator.estimator._load_global_step_from_checkpoint_dir")
+    assert steps(str(tmp_path)) == 0
+    for name, step in (("other", 0), ("global_step", 7)):
+        with tf.Graph().as_default(), tf.Session() as session:
+            session.run(tf.Variable(7, name=name).initializer)
+            tf.train.Saver().save(session, str(tmp_path / "model"))
+        assert steps(str(tmp_path)) == step
+
+
+@pytest.mark.parametrize(
+    ("alias", "name"),
+    [
+        ("normal", "RandomNormal"),
+        ("random_normal_initializer", "RandomNormal"),
+        ("truncated_normal", "TruncatedNormal"),
+        ("variance_scaling_initializer", "VarianceScaling"),
+        ("glorot_normal", "GlorotNormal"),
+        ("zero", "Zeros"),
+        ("uniform", "RandomUniform"),
+    ],
+)
+def test_initializers_of_tensorflow_2_are_not_those_of_1(alias: str, name: str) -> None:
+    found = internal(f"{OPS}.init_ops_v2.{alias}")
+    assert found is getattr(tf.compat.v2.initializers, name)
+    assert found is not internal(f"{OPS}.init_ops.{name}")

@@ -14,6 +14,7 @@ from stillflow.estimator.distributed import evaluated_by_replicas, train_distrib
 from stillflow.estimator.evaluation import evaluation_scaffold, metric_operations, write_results
 from stillflow.estimator.exporting import export_all_saved_models
 from stillflow.estimator.input_results import features_and_labels
+from stillflow.estimator.last_step import steps_made
 from stillflow.estimator.mode_keys import ModeKeys
 from stillflow.estimator.run_config import RunConfig, default_session_config
 from stillflow.estimator.spec import EstimatorSpec
@@ -164,7 +165,7 @@ class Estimator:
         for name, value in (("steps", steps), ("max_steps", max_steps)):
             if value is not None and value <= 0:
                 raise ValueError(f"Must specify {name} > 0, given: {value}")
-        if max_steps is not None and max_steps <= self._steps_made():
+        if max_steps is not None and max_steps <= steps_made(self.model_dir):
             logging.info("Skipping training since max_steps has already saved.")
             return self
         hooks = hook_list(hooks)
@@ -173,11 +174,6 @@ class Estimator:
         loss = self._train_model(input_fn, hooks, listener_list(saving_listeners))
         logging.info("Loss for final step: %s.", loss)
         return self
-
-    def _steps_made(self) -> int:
-        if not latest_checkpoint(self.model_dir):
-            return 0
-        return int(load_variable(self.model_dir, GraphKeys.GLOBAL_STEP))
 
     def _train_model(self, input_fn: Any, hooks: list[Any], listeners: list[Any]) -> Any:
         if self._config.train_distribute:

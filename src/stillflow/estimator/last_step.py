@@ -1,10 +1,11 @@
-"""A hook that stops workers when the chief has saved a last step."""
+"""How many steps a folder's checkpoint has made, and a hook that stops workers at a last one."""
 
 from __future__ import annotations
 
 import time
 from typing import Any
 
+from stillflow.errors import OpError
 from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.train.checkpoint_management import latest_checkpoint
@@ -12,6 +13,15 @@ from stillflow.train.checkpoint_utils import load_variable
 from stillflow.train.global_step import get_or_create_global_step_read
 from stillflow.train.session_run_hook import SessionRunArgs, SessionRunHook
 from stillflow.train.stopping_hooks import StopAtStepHook
+
+
+def steps_made(model_dir: str) -> int:
+    """The global step of a folder's latest checkpoint; 0 if there is none, or none in it."""
+    path = latest_checkpoint(model_dir)
+    try:
+        return int(load_variable(path, GraphKeys.GLOBAL_STEP)) if path else 0
+    except OpError:
+        return 0
 
 
 class _StopAtCheckpointStepHook(SessionRunHook):

@@ -7,6 +7,7 @@ _CLASSIFIERS = f"{_OURS}.classification_heads"
 
 OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.estimator.estimator": {
+        "_load_global_step_from_checkpoint_dir": "stillflow.estimator.last_step:steps_made",
         "_verify_model_fn_args": "stillflow.estimator.checks:check_model_fn",
     },
     "tensorflow.python.estimator.model_fn": {"*": "stillflow.estimator.spec"},

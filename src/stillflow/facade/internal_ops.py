@@ -42,6 +42,11 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_compute_fans": "stillflow.variables.initializers:compute_fans",
         "*": "stillflow.variables.initializers stillflow.variables.convolution_initializers",
     },
+    "tensorflow.python.ops.init_ops_v2": {
+        "_assert_float_dtype": "stillflow.variables.initializers:float_dtype",
+        "_compute_fans": "stillflow.variables.initializers:compute_fans",
+        "*": "stillflow.variables.initializers_v2",
+    },
     "tensorflow.python.ops.confusion_matrix": {"*": "stillflow.ops.math.confusion"},
     "tensorflow.python.ops.cond_v2": {
         "cond_v2": "stillflow.ops.functional.branches:cond",

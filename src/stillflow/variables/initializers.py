@@ -19,7 +19,7 @@ from stillflow.ops.constants import constant
 from stillflow.ops.random.basic import random_normal, random_uniform, truncated_normal
 
 # The standard deviation of a normal distribution truncated at two standard deviations.
-_TRUNCATED_STDDEV = 0.87962566103423978
+TRUNCATED_STDDEV = 0.87962566103423978
 
 
 def float_dtype(dtype: Any) -> DType:
@@ -212,17 +212,22 @@ class VarianceScaling(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         whole = shape if partition_info is None else partition_info.full_shape
-        fan_in, fan_out = compute_fans(whole)
-        fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2.0}
-        scale = self.scale / max(1.0, fan[self.mode])
+        scale = scaled_variance(self.scale, self.mode, whole)
         dtype = self.dtype if dtype is None else dtype
         if self.distribution in ("normal", "truncated_normal"):
-            stddev = math.sqrt(scale) / _TRUNCATED_STDDEV
+            stddev = math.sqrt(scale) / TRUNCATED_STDDEV
             return truncated_normal(shape, 0.0, stddev, dtype, seed=self.seed)
         if self.distribution == "untruncated_normal":
             return random_normal(shape, 0.0, math.sqrt(scale), dtype, seed=self.seed)
         limit = math.sqrt(3.0 * scale)
         return random_uniform(shape, -limit, limit, dtype, seed=self.seed)
+
+
+def scaled_variance(scale: float, mode: str, shape: Any) -> float:
+    """`scale` for each input or output of weights of a shape, or for the mean of the two."""
+    fan_in, fan_out = compute_fans(shape)
+    fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2.0}
+    return scale / max(1.0, fan[mode])
 
 
 @export(
@@ -256,11 +261,16 @@ class Orthogonal(Initializer):
 
 def orthogonal_matrix(shape: Sequence[int], dtype: Any, seed: Any) -> Any:
     """Q of a QR decomposition of normal numbers, its signs made unique by those of R."""
+    return orthogonal_part(random_normal(shape, dtype=dtype, seed=seed))
+
+
+def orthogonal_part(matrix: Any) -> Any:
+    """Q of a QR decomposition, its signs made unique by those of R."""
     from stillflow.ops.arrays.diag import tensor_diag_part as diag_part
     from stillflow.ops.linalg.decompositions import qr_op
     from stillflow.ops.math.unary import sign
 
-    q, r = qr_op(random_normal(shape, dtype=dtype, seed=seed), full_matrices=False)
+    q, r = qr_op(matrix, full_matrices=False)
     return q * sign(diag_part(r))
 
 
