@@ -104,6 +104,7 @@ def graph_of(values: Sequence[Any]) -> Graph:
     """The default graph, which all tensors among `values` must belong to.
 
     Raises:
+      TypeError: if a tensor is in a graph, in eager execution.
       ValueError: if tensors come from different graphs.
     """
     default = get_default_graph()
@@ -115,6 +116,8 @@ def graph_of(values: Sequence[Any]) -> Graph:
                     item._as_graph_element()  # as TensorFlow does to learn its graph
                 continue
             if item.op.graph is not default:
+                if default.runs_at_once:
+                    _refuse_outside(item)
                 if default._building_function:
                     return default
                 if first is not None:
@@ -123,6 +126,16 @@ def graph_of(values: Sequence[Any]) -> Graph:
             elif first is None:
                 first = item
     return default
+
+
+def _refuse_outside(tensor: Tensor) -> None:
+    """Refuses a tensor without a value in eager execution, unless Keras builds a model of it."""
+    if getattr(tensor.op.graph, "name", None) != "keras_graph":
+        raise TypeError(
+            "An op outside of the function building code is being passed\n"
+            'a "Graph" tensor, which has a value only while its own graph or function runs.\n'
+            f"The graph tensor has name: {tensor.name}"
+        )
 
 
 def _check_same_graph(values: Sequence[Any], first: Tensor) -> Graph:

@@ -275,3 +275,20 @@ def records(tf):
         return {"defaults": raised(tf.data.experimental.CsvDataset, "none.csv", twice)}
 
     return eagerly(tf, compute)
+
+
+@program
+def refused(tf):
+    def compute(tf):
+        with tf.Graph().as_default():
+            elsewhere = tf.constant(2)
+        return {
+            "rank": raised(tf.broadcast_to, [[1, 2]], [2]),
+            "one way": raised(tf.broadcast_to, [1, 2], [2, 1]),
+            "size": raised(tf.broadcast_to, [1, 2], [3]),
+            "of a graph": raised(tf.add, tf.constant(1), elsewhere),
+            "all of a graph": raised(tf.stack, [elsewhere, elsewhere]),
+            "operator": raised(lambda: elsewhere + 1),
+        }
+
+    return eagerly(tf, compute)

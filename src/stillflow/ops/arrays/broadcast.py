@@ -51,10 +51,16 @@ def _broadcastable(source: Sequence[Any], target: Sequence[Any]) -> bool:
 
 
 def _incompatible(source: Sequence[Any], target: Sequence[Any]) -> str:
-    return (
-        f"Incompatible shapes: {dims_lib.to_string(tuple(source))} vs. "
-        f"{dims_lib.to_string(tuple(target))}"
-    )
+    given, wanted = (dims_lib.to_string(tuple(dims)) for dims in (source, target))
+    if len(source) > len(target):
+        return (
+            f"Rank of input ({len(source)}) must be no greater than rank of output shape "
+            f"({len(target)})."
+        )
+    pairs = zip(reversed(source), reversed(target), strict=False)
+    if all(1 in (a, b) or a == b for a, b in pairs):
+        return f"Unable to broadcast tensor of shape {given} to tensor of shape {wanted}"
+    return f"Incompatible shapes: {given} vs. {wanted}"
 
 
 @broadcast_to_op.value
