@@ -50,6 +50,7 @@ _LONG: _Types = {
     "multiply_sparse": (
         _INT, (*2 * (_POINTER,), *2 * (_INT,), _POINTER, *2 * (_INT,), _POINTER, *2 * (_INT,))
     ),
+    "zeta_of_whole": (_INT, (_INT, _POINTER, _INT, _DOUBLE, _POINTER, _INT)),
     "weighted_sums": (None, (_POINTER, *4 * (_INT,), *2 * (_POINTER,), _INT)),
     "histogram_summaries": (_INT, (_POINTER, _INT, *3 * (_POINTER,), _INT)),
     "max_pool": (None, (*4 * (_POINTER,), _INT)),

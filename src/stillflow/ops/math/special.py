@@ -17,6 +17,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable, map_sparse_values
 from stillflow.ops.math import special_kernels as kernels
+from stillflow.ops.math import zeta_loops
 from stillflow.ops.math.binary import broadcasting_op
 from stillflow.ops.math.complex import conj
 from stillflow.ops.math.kernels import REAL, broadcasting_call
@@ -189,7 +190,7 @@ def igamma_grad_a_kernel(node: Node) -> Any:
 
 @zeta_op.kernel
 def zeta_kernel(node: Node) -> Any:
-    return broadcasting_call(node, torch.special.zeta)
+    return broadcasting_call(node, zeta_loops.zeta)
 
 
 @polygamma_op.kernel

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stillflow.graph.lazy import torch
+from stillflow.ops.math import zeta_loops
 
 _EPSILON = 2.0**-53
 _MAX_TERMS = 5000
@@ -169,6 +170,9 @@ def _not_zero(value: Any) -> Any:
 def polygamma(n: Any, x: Any) -> Any:
     """The n-th derivative of digamma at x; NaN where n is not a whole number >= 0."""
     sign = torch.where(torch.fmod(n, 2) == 0, -1.0, 1.0).to(x.dtype)
-    derivative = sign * torch.exp(torch.lgamma(n + 1)) * torch.special.zeta(n + 1, x)
+    factor = sign * torch.exp(torch.lgamma(n + 1))
+    if not n.dim() and (found := zeta_loops.scaled(n + 1, x, factor)) is not None:
+        return found
+    derivative = factor * torch.special.zeta(n + 1, x)
     result = torch.where(n == 0, digamma(x), derivative)
     return torch.where((n < 0) | (n != torch.floor(n)), float("nan"), result)

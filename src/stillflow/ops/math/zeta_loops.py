@@ -1,0 +1,39 @@
+"""The Hurwitz zeta function of one whole number and many others, by the loop in C."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow import native
+from stillflow.graph.lazy import torch
+from stillflow.ops import native_loops
+
+_LARGEST = 16  # for larger ones the loop would need more terms
+
+
+def zeta(x: Any, q: Any) -> Any:
+    """The sum of `(q + n) ** -x` over all n from 0, element by element, of two tensors."""
+    found = scaled(x, q)
+    return torch.special.zeta(x, q) if found is None else found
+
+
+def scaled(x: Any, q: Any, factor: Any = 1.0) -> Any:
+    """`zeta(x, q)` times a factor, None where there is no loop for it.
+
+    Args:
+      x: a tensor; the loop takes a scalar.
+      q: a tensor; the loop takes those of float32 that are all positive.
+      factor: of the results, a number or a scalar.
+    """
+    if x.dim() or not native_loops.take(q):
+        return None
+    whole = float(x)
+    if not 2 <= whole <= _LARGEST or whole != int(whole):
+        return None
+    library: Any = native.library()
+    result = torch.empty_like(q)
+    refused = library.zeta_of_whole(
+        int(whole), q.data_ptr(), q.numel(), float(factor), result.data_ptr(),
+        torch.get_num_threads(),
+    )  # fmt: skip
+    return None if refused else result
