@@ -1695,6 +1695,7 @@ TABLE = {
     "contrib.tensorboard.plugins.projector.ProjectorConfig": "protos:ProjectorConfig",
     "contrib.tensorboard.plugins.projector.SpriteMetadata": "protos:SpriteMetadata",
     "contrib.tensorboard.plugins.projector.visualize_embeddings": "contrib.tensorboard.plugins.projector:visualize_embeddings",
+    "contrib.tensorrt.create_inference_graph": "contrib.tensorrt.conversion:create_inference_graph",
     "contrib.testing.FakeSummaryWriter": "contrib.testing.fake_summary_writer:FakeSummaryWriter",
     "contrib.testing.assert_summary": "contrib.testing.summaries:assert_summary",
     "contrib.testing.latest_event_file": "contrib.testing.summaries:latest_event_file",

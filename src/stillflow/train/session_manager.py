@@ -226,7 +226,7 @@ class SessionManager:
         return True, None
 
 
-def _ready(op: Any, sess: Any, what: str) -> tuple[bool, str | None]:
+def _ready(op: Any, sess: Any, msg: str) -> tuple[bool, str | None]:
     """Whether nothing is left that is not initialized, else what."""
     if op is None:
         return True, None
@@ -234,7 +234,7 @@ def _ready(op: Any, sess: Any, what: str) -> tuple[bool, str | None]:
         value = sess.run(op)
     except errors.FailedPreconditionError as error:
         if "uninitialized" not in str(error):
-            logging.warning("%s : error [%s]", what, error)
+            logging.warning("%s : error [%s]", msg, error)
             raise
         return False, str(error)
     if value is None or value.dtype == np.int32 or value.size == 0:
