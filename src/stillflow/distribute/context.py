@@ -59,6 +59,11 @@ def _default_mode() -> Mode:
     return _default
 
 
+def default_strategy() -> Any:
+    """The strategy where none was entered."""
+    return _default_mode().strategy
+
+
 def is_default(mode: Mode) -> bool:
     """Whether no strategy was entered."""
     return mode is _default_mode()

@@ -46,6 +46,8 @@ def current() -> str:
     """The device that scopes name for operations made now; empty if they name none."""
     probe = _Probe()
     get_default_graph()._apply_devices(probe)  # type: ignore[arg-type]
+    if probe.device and executing_eagerly_outside_functions():
+        return canonicalize(probe.device)
     return probe.device
 
 

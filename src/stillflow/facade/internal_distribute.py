@@ -10,14 +10,25 @@ _LIB = (
 _INPUT = "stillflow.distribute.input"
 _VALUES = "stillflow.distribute.values stillflow.distribute.variables"
 
+_ALL_REDUCE = {
+    "*": "stillflow.distribute.all_reduce",
+    **{
+        f"_{name}": f"stillflow.distribute.all_reduce:{name}"
+        for name in (
+            "flatten_tensors", "padded_split", "ragged_split", "ring_permutations",
+            "split_by_task", "strip_padding",
+        )
+    },
+}  # fmt: skip
+
 OBJECTS: dict[str, dict[str, str]] = {
-    "tensorflow.contrib.all_reduce.python.all_reduce": {"*": "stillflow.distribute.all_reduce"},
+    "tensorflow.contrib.all_reduce.python.all_reduce": _ALL_REDUCE,
     "tensorflow.python.data.experimental.ops.distribute": {
         "_AutoShardDataset": "stillflow.data.sharing:AutoShardDataset",
         "_RebatchDataset": "stillflow.data.sharing:RebatchDataset",
     },
     "tensorflow.python.data.ops.multi_device_iterator_ops": {"*": "stillflow.data.multi_device"},
-    "tensorflow.python.distribute.all_reduce": {"*": "stillflow.distribute.all_reduce"},
+    "tensorflow.python.distribute.all_reduce": _ALL_REDUCE,
     "tensorflow.python.distribute.cross_device_ops": {"*": "stillflow.distribute.cross_device_ops"},
     "tensorflow.python.distribute.device_util": {
         "*": "stillflow.distribute.devices",
@@ -33,6 +44,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.python.distribute.distribution_strategy_context": {
         "*": "stillflow.distribute.context",
+        "_get_default_strategy": "stillflow.distribute.context:default_strategy",
     },
     "tensorflow.python.distribute.input_lib": {
         "*": f"{_INPUT} stillflow.distribute.steps",
