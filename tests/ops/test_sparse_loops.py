@@ -194,3 +194,9 @@ def test_numbers_are_within_bounds(kind, numbers, expected):
     if native.library() is None:
         pytest.skip("the loops in C were not built")
     assert sparse_loops.are_within(torch.from_numpy(np.array(numbers, kind)), 1, 2) is expected
+
+
+def test_tuples_index_a_part_of_a_larger_tensor(same):
+    whole = np.arange(24, dtype=np.float32).reshape(4, 6)
+    (found,) = same(lambda: tf.gather_nd(_fed(whole)[:, ::2], _fed([[1, 2], [3, 0]])))
+    assert found.tolist() == [10, 18]

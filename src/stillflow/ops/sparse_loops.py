@@ -16,6 +16,7 @@ from stillflow.graph.lazy import torch
 from stillflow.ops import native_loops
 
 _MODES = {"sum": 0, "mean": 1, "sqrtn": 2}
+_FEW = 1 << 14  # numbers that are copied in less time than it takes to go another way
 _LARGEST_SUM = 1 << 18  # numbers: beyond that several threads are faster
 _MOST_ROWS = 1 << 24  # of more, whether there is room has to be asked first
 
@@ -52,6 +53,8 @@ def take_tuples(params: Any, indices: Any) -> Any:
       params: of any type.
       indices: int32 or int64 [..., no more than the dimensions of `params`].
     """
+    if params.numel() <= _FEW:
+        params = params.contiguous()  # a part of a larger tensor, such as a step's of a sequence
     if not _are_integers(indices) or (library := _library(params)) is None:
         return None
     indices = indices.contiguous()  # those of torch.nonzero are not

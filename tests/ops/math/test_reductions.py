@@ -113,3 +113,13 @@ def test_gradients_of_sums_need_no_shape_nodes_where_shapes_are_static():
     tf.gradients(tf.reduce_sum(y, [1]), y)
     added = [op.type for op in tf.get_default_graph().get_operations()][before:]
     assert "DynamicStitch" not in added  # computed once per graph
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -2])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_places_of_extremes_along_every_axis(either_way, name, kind, axis):
+    values = np.random.RandomState(0).randint(0, 4, (5, 6, 7)).astype(kind)
+    x = tf.placeholder(kind, values.shape)
+    found = run(getattr(tf, name)(x, axis), {x: values})
+    np.testing.assert_array_equal(found, getattr(np, name)(values, axis))

@@ -16,6 +16,14 @@ def takes(rows: Any) -> bool:
     return 0 < rows.numel() <= _FEW and native_loops.take(rows)
 
 
+def as_rows(x: Any, axis: int) -> Any:
+    """A tensor with a dimension at its end, where the loop wants it, if there may be one for it."""
+    fits = x.numel() <= _FEW and x.dtype is torch.float32 and x.is_cpu
+    if axis in (-1, x.ndim - 1) or not fits:
+        return x
+    return x.movedim(axis, -1).contiguous()
+
+
 def places(rows: Any, largest: bool) -> Any:
     """Where the last dimension of what the loop `takes` has its largest or smallest numbers.
 

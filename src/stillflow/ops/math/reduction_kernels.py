@@ -244,8 +244,9 @@ def arg_extreme(node: Node, largest: bool) -> Any:
 def _positions(x: Any, axis: int, largest: bool) -> Any:
     if not x.is_floating_point():
         return (torch.argmax if largest else torch.argmin)(x, axis)
-    if axis in (-1, x.dim() - 1) and hits.takes(x):
-        return hits.places(x, largest)
+    rows = hits.as_rows(x, axis)
+    if hits.takes(rows):
+        return hits.places(rows, largest)
     function = torch.max if largest else torch.min
     values, positions = function(x, axis)
     if x.is_cpu and not is_finite(values) and torch.isnan(values).any():  # TF passes over NaNs
