@@ -286,7 +286,7 @@ class BatchNormalization(Layer):
             if self.adjustment:
                 adjusting = self._adjusting(inputs, training)
                 scale, offset = _composed(*adjusting, scale, offset)
-            mean, variance = self._moments(inputs, training)
+            mean, variance = self._mean_and_variance(inputs, training)
             new_mean, new_variance = mean, variance
             if self.virtual_batch_size is not None:
                 new_mean = reduce_mean(mean, axis=1, keepdims=True)
@@ -331,10 +331,10 @@ class BatchNormalization(Layer):
             utils.smart_cond(training, lambda: bias, lambda: zeros_like(bias)),
         )
 
-    def _moments(self, inputs: Any, training: Any) -> tuple[Any, Any]:
+    def _mean_and_variance(self, inputs: Any, training: Any) -> tuple[Any, Any]:
         """The mean and variance to normalize by."""
         keep_dims = self.virtual_batch_size is not None or len(self.axis) > 1
-        mean, variance = moments(
+        mean, variance = self._moments(
             cast(inputs, self._param_dtype), self._reduction_axes(inputs), keep_dims=keep_dims
         )
         return (
@@ -343,6 +343,10 @@ class BatchNormalization(Layer):
                 training, lambda: variance, lambda: convert_to_tensor(self.moving_variance)
             ),
         )
+
+    def _moments(self, inputs: Any, reduction_axes: list[int], keep_dims: bool) -> tuple[Any, Any]:
+        """The moments of a batch; layers that normalize over several devices define it anew."""
+        return moments(inputs, reduction_axes, keep_dims=keep_dims)
 
     def _add_average_updates(self, mean: Any, variance: Any, training: Any) -> None:
         def update_mean() -> Any:
