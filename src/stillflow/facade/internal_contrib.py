@@ -19,6 +19,7 @@ MODULES = {
 
 _CUDNN = "stillflow.contrib.cudnn_rnn"
 _LEARN = "stillflow.contrib.learn"
+_PREDICTOR = "stillflow.contrib.predictor"
 _QUANTIZE = "stillflow.contrib.quantize"
 
 OBJECTS: dict[str, dict[str, str]] = {
@@ -98,6 +99,15 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.contrib.learn.python.learn.preprocessing.text": {
         "*": "stillflow.contrib.learn.preprocessing.text",
     },
+    "tensorflow.contrib.predictor.contrib_estimator_predictor": {
+        "*": f"{_PREDICTOR}.estimators",
+    },
+    "tensorflow.contrib.predictor.core_estimator_predictor": {"*": f"{_PREDICTOR}.estimators"},
+    "tensorflow.contrib.predictor.predictor": {"*": f"{_PREDICTOR}.base"},
+    "tensorflow.contrib.predictor.predictor_factories": {
+        "*": f"{_PREDICTOR}.saved_models {_PREDICTOR}.estimators",
+    },
+    "tensorflow.contrib.predictor.saved_model_predictor": {"*": f"{_PREDICTOR}.saved_models"},
     "tensorflow.contrib.metrics.python.ops.histogram_ops": {
         "_strict_1d_cumsum": "stillflow.contrib.metrics.histograms:sums_so_far",
     },
