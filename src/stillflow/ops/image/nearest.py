@@ -45,16 +45,16 @@ def gradient(grad: Any, size: Any, align: bool, centers: bool) -> Any:
     wanted = size.tolist()
     if min(wanted) <= 0:
         raise ValueError("shape_t's elements must be positive")
-    places = [
+    rows, columns = (
         taps.nearest(count, given, align, centers) if given else np.zeros(0, np.int64)
         for count, given in zip(wanted, grad.shape[1:3], strict=True)
-    ]
+    )
     if native_loops.take(grad):
         result = torch.empty((len(grad), *wanted, grad.shape[3]), dtype=torch.float32)
-        _call("resize_nearest_gradient", grad, grad.shape[3], *places, result)
+        _call("resize_nearest_gradient", grad, grad.shape[3], rows, columns, result)
         return result
     result = grad
-    for axis, (count, found) in enumerate(zip(wanted, places, strict=True), 1):
+    for axis, count, found in ((1, wanted[0], rows), (2, wanted[1], columns)):
         sizes = list(result.shape)
         sizes[axis] = count
         total = torch.zeros(sizes, dtype=grad.dtype, device=grad.device)
