@@ -194,6 +194,11 @@ def constant_op(
     graph = get_default_graph()
     if graph.runs_at_once and shape is None and type(value) in _NUMBERS:
         return graph.number(value, dtype)  # type: ignore[attr-defined, no-any-return]
+    if graph.runs_at_once and value is None:
+        raise ValueError(
+            "Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a "
+            "Tensor."
+        )
     if type(value).__name__ == "TensorProto":  # says all there is to say
         return constant_from_array(graph, value, value.dtype, name)
     array = as_array(value, dtype, shape, verify_shape, allow_broadcast)

@@ -286,9 +286,10 @@ def refused(tf):
             "rank": raised(tf.broadcast_to, [[1, 2]], [2]),
             "one way": raised(tf.broadcast_to, [1, 2], [2, 1]),
             "size": raised(tf.broadcast_to, [1, 2], [3]),
+            "none": raised(tf.convert_to_tensor, None), "none of a type": raised(tf.add, 1, None),
             "of a graph": raised(tf.add, tf.constant(1), elsewhere),
             "all of a graph": raised(tf.stack, [elsewhere, elsewhere]),
             "operator": raised(lambda: elsewhere + 1),
-        }
+        }  # fmt: skip
 
     return eagerly(tf, compute)
