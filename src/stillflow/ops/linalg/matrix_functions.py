@@ -48,7 +48,7 @@ def matrix_exponential_kernel(node: Node) -> Any:
     return in_float32(torch.linalg.matrix_exp)
 
 
-@export("linalg.sqrtm")
+@export("linalg.sqrtm", "matrix_square_root")
 def matrix_square_root(input: Any, name: str | None = None) -> Tensor:
     """Matrices whose squares are `input`."""
     result: Tensor = matrix_square_root_op(input, name=name)
