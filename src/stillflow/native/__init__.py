@@ -82,6 +82,9 @@ _SHORT: _Types = {
         (*2 * (_POINTER,), _INT, *2 * (_POINTER,), _INT, _POINTER, _INT, *2 * (_POINTER,)),
     ),
     "count_values": (None, (*3 * (_POINTER,), *2 * (_INT,), _POINTER)),
+    "read_records": (
+        _INT, (*2 * (_POINTER,), *3 * (_INT,), _POINTER, _INT, *2 * (_POINTER,)),
+    ),
     "read_values": (_INT, (*3 * (_POINTER,), *2 * (_INT,), *2 * (_POINTER,))),
     "find_tags": (_INT, (_POINTER, _INT, _POINTER, _INT)),
     "sparse_indices": (None, (_POINTER, _INT, _INT, _POINTER)),

@@ -15,6 +15,7 @@ from stillflow.ops.data.files import RecordFile, Records, file_names, open_bytes
 from stillflow.ops.data.pipeline import Dataset, component_dims, dataset_op, invalid, scalar
 from stillflow.ops.data.walk import Element, State
 from stillflow.ops.parsing.csv import field_parser
+from stillflow.ops.parsing.plain_records import PlainRecords
 
 csv_dataset_op = dataset_op(
     """
@@ -59,13 +60,16 @@ class _Fields:
         self.delimiter = delimiter
         self.quotes = quotes
 
-    def record(self, data: bytes, start: int, last: bool) -> tuple[list[Field], int]:
-        """The fields of the record that begins at `start`, and where the next one begins.
+    def record(self, data: bytes, start: int, last: bool) -> tuple[bytes | list[Field], int]:
+        """The record that begins at `start`, and where the next one begins.
 
         Args:
           data: bytes of a file.
           start: less than their number.
           last: whether the file ends with them.
+
+        Returns:
+          A line if delimiters alone are between its fields, else the fields; and a place.
 
         Raises:
           _Incomplete: if the record does not end in `data`.
@@ -73,7 +77,7 @@ class _Fields:
         end = data.find(b"\n", start)
         line = data[start:end] if end >= 0 else data[start:]
         if b"\r" not in line and not (self.quotes and b'"' in line) and (end >= 0 or last):
-            return list(line.split(self.delimiter)), end + 1 if end >= 0 else len(data)
+            return line, end + 1 if end >= 0 else len(data)
         return self._careful(data, start, last)
 
     def _careful(self, data: bytes, position: int, last: bool) -> tuple[list[Field], int]:
@@ -168,7 +172,7 @@ class _CsvFile(RecordFile):
                 if not self.skips:
                     yield fields
                 elif any(isinstance(field, Exception) for field in fields):
-                    break
+                    break  # a line has none
                 self.skips = False
             if self.skips:
                 raise invalid("Can't read header of file")
@@ -182,18 +186,27 @@ class _Columns:
       defaults: of the components: one value, or none where a field is required.
       na_value: what stands for a missing field.
       selected: numbers of the fields that are wanted; all if empty.
+      delimiter: what is between the fields of a line.
+      quotes: whether quotes hold fields together.
     """
 
     def __init__(
-        self, types: Sequence[Any], defaults: Sequence[Any], na_value: bytes, selected: list[int]
-    ) -> None:
+        self, types: Sequence[Any], defaults: Sequence[Any], na_value: bytes, selected: list[int],
+        delimiter: bytes, quotes: bool,
+    ) -> None:  # fmt: skip
+        self.delimiter = delimiter
+        self.plain = None if selected else PlainRecords(types, delimiter, quotes, na_value)
         self.types = types
         self.defaults = [default.reshape(-1) for default in defaults]
         self.na_value = na_value
         self.selected = selected
         self.parsers: list[Callable[[bytes], Any]] = [field_parser(dtype) for dtype in types]
 
-    def __call__(self, fields: list[Field]) -> Element:
+    def __call__(self, record: bytes | list[Field]) -> Element:
+        found = self.plain.one(record) if self.plain and isinstance(record, bytes) else None
+        if found is not None:
+            return tuple(found)
+        fields = record.split(self.delimiter) if isinstance(record, bytes) else record
         values: list[Any] = []
         wanted = set(self.selected)
         for number, field in enumerate(fields):
@@ -285,10 +298,13 @@ def csv_dataset_kernel(node: Node) -> Any:
         size, kind = scalar(buffer_size), scalar(compression_type).decode()
         if size <= 0:
             raise invalid("buffer_size should be positive")
-        fields = _Fields(_delimiter(field_delim), scalar(use_quote_delim))
+        delimiter, quotes = _delimiter(field_delim), scalar(use_quote_delim)
+        fields = _Fields(delimiter, quotes)
         if kind not in ("", "ZLIB", "GZIP"):
             raise invalid(f"Unsupported compression_type: {kind}.")
-        columns = _Columns(types, defaults, scalar(na_value), _selected(select_cols, len(types)))
+        columns = _Columns(
+            types, defaults, scalar(na_value), _selected(select_cols, len(types)), delimiter, quotes
+        )
         skips = scalar(header)
         start = lambda name, at: _CsvFile(name, at, kind, fields, skips)  # noqa: E731
         make = lambda *_: _CsvRecords(names, start, columns, size)  # noqa: E731

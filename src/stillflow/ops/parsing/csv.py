@@ -17,6 +17,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.parsing.columns import refuse
+from stillflow.ops.parsing.plain_records import PlainRecords
 from stillflow.ops.strings.kernels import strings_of
 from stillflow.ops.strings.numbers import integer_parser, parse_float, plain_numbers
 
@@ -216,15 +217,29 @@ def _one_by_one(split: _Splitter, lines: list[bytes], count: int) -> list[Any]:
     return list(map(list, zip(*rows, strict=True))) if rows else [[]] * count
 
 
+def _is_default(value: Any) -> bool:
+    """Whether something may be a default: one number or text, or none."""
+    shape = value.shape
+    return not shape or (len(shape) == 1 and shape[0] <= 1)
+
+
 @decode_csv_op.kernel
 def decode_csv_kernel(node: Node) -> Any:
     _check_attrs(node)
     types = list(node.OUT_TYPE)
     split = _Splitter(node.field_delim, node.use_quote_delim, list(node.select_cols))
     na_value, bare = node.na_value, len(types) == 1
+    plain = None
+    if not node.select_cols:
+        plain = PlainRecords(types, node.field_delim, node.use_quote_delim, na_value)
 
     def decode_csv(records: np.ndarray, *defaults: Any) -> Any:
         lines = records.reshape(-1).tolist()
+        if plain is not None and all(map(_is_default, defaults)):
+            found = plain.columns(lines) if records.ndim else plain.one(lines[0])
+            if found is not None:
+                outputs = found if records.ndim < 2 else [x.reshape(records.shape) for x in found]
+                return outputs[0] if bare else outputs
         by_field: Any = split.columns(lines)
         if by_field is None or len(by_field) != len(types):
             by_field = _one_by_one(split, lines, len(types))

@@ -1,0 +1,105 @@
+"""Lines of delimited fields that are written plainly, read by a loop in C.
+
+Most lines of most files are: no quotes, no missing fields, numbers of a few digits. Whoever calls
+has another way for the others, which says what is wrong with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from stillflow import native
+from stillflow.graph import dtypes
+from stillflow.graph.lazy import torch
+
+_KINDS = {dtypes.string: 0, dtypes.int32: 1, dtypes.int64: 2, dtypes.float32: 3, dtypes.float64: 3}
+
+
+class PlainRecords:
+    """Reads plain lines.
+
+    Args:
+      types: of the columns.
+      delimiter: one byte.
+      quotes: whether quotes hold fields together.
+      na_value: what stands for a missing field; nothing is read plainly if it might be one.
+    """
+
+    def __init__(
+        self, types: Sequence[Any], delimiter: bytes, quotes: bool, na_value: bytes = b""
+    ) -> None:
+        self._types, self._delimiter, self._quotes = list(types), delimiter[0], quotes
+        self._kinds = np.array([_KINDS[dtype] for dtype in types], np.uint8)
+        self._texts = [place for place, dtype in enumerate(types) if dtype == dtypes.string]
+        self._numbers = [
+            (dtype, np.array([place for place, each in enumerate(types) if each == dtype]))
+            for dtype in dict.fromkeys(types) if dtype != dtypes.string
+        ]  # fmt: skip
+        self._reads = not na_value and delimiter not in b'0123456789.e-\n\r"'
+
+    def columns(self, lines: Sequence[bytes]) -> list[Any] | None:
+        """For each column a vector of its fields; None if a line is not plain."""
+        found = self._read(lines)
+        if found is None:
+            return None
+        text, values, bounds = found
+        result: list[Any] = [None] * len(self._types)
+        for place in self._texts:
+            column = np.empty(len(lines), object)
+            spans = bounds[:, place].tolist()
+            column[:] = [text[begin:end] for begin, end in spans]
+            result[place] = column
+        for dtype, places in self._numbers:
+            made = _as_type(values[:, places].T, dtype)
+            for place, numbers in zip(places.tolist(), made, strict=True):
+                result[place] = numbers
+        return result
+
+    def one(self, line: bytes) -> list[Any] | None:
+        """The fields of one line, each without dimensions; None if it is not plain."""
+        found = self._read((line,))
+        if found is None:
+            return None
+        _, values, bounds = found
+        result: list[Any] = [None] * len(self._types)
+        for place in self._texts:
+            begin, end = bounds[0, place].tolist()
+            result[place] = np.array(line[begin:end], object)
+        for dtype, places in self._numbers:
+            numbers = _as_type(values[0, places], dtype).unbind()
+            for place, number in zip(places.tolist(), numbers, strict=True):
+                result[place] = number
+        return result
+
+    def _read(self, lines: Sequence[bytes]) -> tuple[bytes, np.ndarray, np.ndarray] | None:
+        library = native.library()
+        if library is None or not self._reads or not lines:
+            return None
+        count, columns = len(lines), len(self._types)
+        text = lines[0] if count == 1 else b"".join(lines)
+        ends = np.array([0, len(text)]) if count == 1 else np.cumsum([0, *map(len, lines)])
+        values = np.empty((count, columns), np.int64)
+        bounds = np.empty((count, columns, 2), np.int64)
+        read = library.read_records(
+            text,
+            ends.ctypes.data,
+            count,
+            self._delimiter,
+            self._quotes,
+            self._kinds.ctypes.data,
+            columns,
+            values.ctypes.data,
+            bounds.ctypes.data,
+        )
+        return (text, values, bounds) if read == count else None
+
+
+def _as_type(values: np.ndarray, dtype: Any) -> Any:
+    """Fields as numbers of a type; what was read into them are int64, or bits of doubles."""
+    values = np.ascontiguousarray(values)
+    if dtype.is_floating:
+        values = values.view(np.float64)
+    return torch.from_numpy(values).to(getattr(torch, dtype.torch_name))
