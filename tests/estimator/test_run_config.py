@@ -59,7 +59,8 @@ def test_replaces_only_what_may_be():
 
 def test_strategies_over_several_tasks_are_refused_by_name(monkeypatch):
     strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
-    cluster = {"cluster": {"chief": ["a:1"], "worker": ["b:1"]}, "task": {"type": "worker", "index": 0}}
+    task = {"type": "worker", "index": 0}
+    cluster = {"cluster": {"chief": ["a:1"], "worker": ["b:1"]}, "task": task}
     monkeypatch.setenv("TF_CONFIG", json.dumps(cluster))
     with pytest.raises(tf.errors.UnimplementedError, match="over several tasks"):
         tf.estimator.RunConfig(model_dir="m", train_distribute=strategy)
