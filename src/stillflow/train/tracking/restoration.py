@@ -19,6 +19,7 @@ from stillflow.train.tracking.base import (
     saveables_of,
 )
 from stillflow.train.tracking.object_graph import saveables_at
+from stillflow.train.tracking.python_state import PythonState
 
 
 def read_object_graph(reader: CheckpointReader) -> Any:
@@ -82,8 +83,11 @@ class Restoration:
                 thing._slot_restorations.append(self)
             parts = {part.name: part.ref for part in parts_of(thing)}
             for child in self.graph.nodes[node].children:
-                if child.local_name in parts:
-                    waiting.append((parts[child.local_name], child.node_id))
+                part = parts.get(child.local_name)
+                if part is None and isinstance(thing, Trackable):
+                    part = thing._lookup_dependency(child.local_name)  # one may be made for it
+                if part is not None:
+                    waiting.append((part, child.node_id))
                 elif hasattr(thing, "_deferred") or isinstance(thing, Trackable):
                     later = thing._deferred.setdefault(child.local_name, [])
                     later.append((self, child.node_id))
@@ -123,6 +127,9 @@ class Restoration:
             if factory is None:
                 self.unused.setdefault(node, []).append(attribute.name)
                 continue
+            if isinstance(thing, PythonState):
+                self._restore_string(factory(attribute.checkpoint_key))
+                continue
             key = (id(thing), attribute.checkpoint_key)
             if key not in self._cache:
                 ops = [
@@ -132,6 +139,11 @@ class Restoration:
                 self._cache[key] = thing, ops  # the object too: its id stays its own
             found.extend(self._cache[key][1])
         return found
+
+    def _restore_string(self, saveable: Any) -> None:
+        """Gives a Python object its state, which takes no operation."""
+        reader = new_checkpoint_reader(self.path)
+        saveable.python_restore(reader.get_tensor(saveable.name))
 
     def initialize(self, variable: Any, node: int) -> None:
         """Lets a variable that is made now start with what the checkpoint holds for it."""

@@ -18,6 +18,7 @@ from stillflow.train.saveables import SaveableObject, SaveSpec
 from stillflow.train.tracking import status as status_lib
 from stillflow.train.tracking.base import OBJECT_GRAPH_PROTO_KEY, TrackableReference
 from stillflow.train.tracking.object_graph import ObjectGraph
+from stillflow.train.tracking.python_state import PythonStateSaveable
 from stillflow.train.tracking.restoration import Restoration, open_checkpoint
 
 
@@ -61,12 +62,16 @@ class TrackableSaver:
         prefix = self._file_prefix()
         saveables, message = ObjectGraph(self._root, self._more).serialize()
         content = message.SerializeToString(deterministic=True)
+        feeds = {prefix: os.fspath(file_prefix)}
+        for saveable in saveables:
+            if isinstance(saveable, PythonStateSaveable):
+                feeds.update(saveable.feed_dict_additions())
         if self._save_cache is None or self._save_cache[0] != content:
             with device("/cpu:0"):
                 saveables = [*saveables, SavedGraph(content)]
                 save = saver_builder.BaseSaverBuilder().save_op(prefix, saveables)
                 self._save_cache = content, with_dependencies([save], prefix)
-        path = session.run(self._save_cache[1], {prefix: os.fspath(file_prefix)})
+        path = session.run(self._save_cache[1], feeds)
         return compat.as_str(path)
 
     def restore(self, save_path: Any, prepare: Callable[[], Any] | None = None) -> Any:

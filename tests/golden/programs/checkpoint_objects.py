@@ -1,0 +1,120 @@
+"""tf.contrib.checkpoint: containers, arrays and Python objects in checkpoints of objects."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+
+from ..registry import Run, eagerly, program, raised
+from .saved_models import directory
+
+
+def names(thing):
+    return [name for name, _ in thing._checkpoint_dependencies]
+
+
+@program
+def containers(tf):
+    lib = tf.contrib.checkpoint
+    v = [tf.Variable(float(i), name=f"v{i}", trainable=i != 2) for i in range(5)]
+    several = lib.List([v[0]])
+    several.append(v[1])
+    several.extend([v[2]])
+    several.append([v[3]])
+    keyed = lib.Mapping(a=v[0])
+    keyed["b"] = v[1]
+    keyed.update({"c": several})
+    unique = lib.UniqueNameTracker()
+    for variable, name in zip(v, ["x", "y", "x", "x_1", "y"]):
+        unique.track(variable, name)
+
+    class Holder(lib.Checkpointable):
+        pass
+
+    holder = Holder()
+    holder.parts = several
+    facts = {
+        "names": [names(each) for each in (several, keyed, unique, holder)],
+        "weights": [[w.name for w in each.trainable_weights] for each in (several, keyed, unique)],
+        "frozen": [w.name for w in several.non_trainable_weights],
+        "sizes": [len(several), len(keyed), len(several + [v[4]]), len([v[4]] + several)],
+        "found": [several[1] is v[1], several.index(v[2]), v[0] in several, keyed["b"] is v[1]],
+        "refused": [
+            raised(several.append, 3), raised(lib.List, 3), raised(keyed.__setitem__, "a", v[2]),
+            raised(keyed.__setitem__, 1, v[2]), raised(keyed.__setitem__, "q", 2),
+            raised(unique.track, 3, "z"),
+        ],
+    }  # fmt: skip
+    keyed["a"] = v[0]
+    dense = tf.keras.layers.Dense(1, name="dense")
+    facts["again"] = [names(keyed), [layer.name for layer in lib.List([[dense], v[0]]).layers]]
+    several.trainable = False
+    facts["not_trained"] = [w.name for w in several.trainable_weights]
+    return Run(facts=facts)
+
+
+def counting(tf):
+    class Counting(tf.train.experimental.PythonState):
+        def __init__(self):
+            self.count = 0
+
+        def serialize(self):
+            return json.dumps(self.count)
+
+        def deserialize(self, string_value):
+            self.count = json.loads(string_value.decode())
+
+    return Counting()
+
+
+def saved_and_restored(tf, session):
+    """Saves twice, restores either, here and into objects that have no arrays yet."""
+    lib = tf.contrib.checkpoint
+    state, arrays = counting(tf), lib.NumpyState()
+    weights = lib.List([tf.Variable([1.0, 2.0], name="w")])
+    if session is not None:
+        session.run(tf.global_variables_initializer())
+    root = tf.train.Checkpoint(state=state, arrays=arrays, weights=weights)
+    arrays.x, arrays.y = np.ones([2]), np.float32(3.0)
+    with directory() as path:
+        prefix = os.path.join(path, "ckpt")
+        state.count = 5
+        first = root.save(prefix) if session is None else root.save(prefix, session)
+        state.count, arrays.x = 6, np.zeros([1, 2])
+        size = None if session is None else len(session.graph.get_operations())
+        second = root.save(prefix) if session is None else root.save(prefix, session)
+        again = None if session is None else len(session.graph.get_operations())
+        state.count, arrays.x = 7, np.arange(3)
+        found = {"grows": size != again, "before": [state.count, arrays.x, arrays.y]}
+        root.restore(first)
+        found["first"] = [state.count, arrays.x, arrays.y]
+        root.restore(second)
+        found["second"] = [state.count, arrays.x, arrays.y]
+        fresh = tf.train.Checkpoint(state=counting(tf), arrays=lib.NumpyState())
+        fresh.restore(first)
+        found["fresh"] = [fresh.state.count, fresh.arrays.x, fresh.arrays.y]
+        found["names"] = names(arrays), names(fresh.arrays)
+        found["keys"] = sorted(name for name, _ in tf.train.list_variables(first))
+        found["drawing"] = lib.dot_graph_from_checkpoint(first).splitlines()
+    found["refused"] = [
+        raised(setattr, arrays, "z", [1])["class"],
+        raised(tf.train.experimental.PythonState)["class"],
+        raised(getattr, arrays, "q"),
+    ]
+    return found
+
+
+@program
+def states_in_graphs(tf):
+    def call(session):
+        with tf.Graph().as_default(), tf.Session() as own:
+            return saved_and_restored(tf, own)
+
+    return Run(call=call)
+
+
+@program
+def states_at_once(tf):
+    return eagerly(tf, lambda tf: saved_and_restored(tf, None))
