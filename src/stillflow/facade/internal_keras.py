@@ -41,6 +41,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "DropoutRNNCellMixin": f"{_OURS}.layers.recurrent.cells:DropoutRNNCellMixin",
         "PeepholeLSTMCell": f"{_OURS}.layers.recurrent.standard:PeepholeLSTMCell",
     },
+    f"{_KERAS}.layers.cudnn_recurrent": {"*": f"{_OURS}.layers.recurrent.cudnn"},
     f"{_KERAS}.layers.convolutional_recurrent": {"*": f"{_OURS}.layers.recurrent.convolutional"},
     f"{_KERAS}.mixed_precision.experimental.test_util": {
         "*": "stillflow.testing.gradient_checks",

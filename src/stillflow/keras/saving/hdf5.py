@@ -15,6 +15,7 @@ from stillflow.keras.engine.network_config import json_of
 from stillflow.keras.engine.network_weights import confirm_overwrite
 from stillflow.keras.optimizers.tf_optimizer import TFOptimizer
 from stillflow.keras.saving.description import compile_as, describe
+from stillflow.keras.saving.recurrent_weights import fitting
 from stillflow.keras.version import VERSION
 from stillflow.platform import tf_logging as logging
 
@@ -119,10 +120,10 @@ def _read_layers(group: Any, layers: list[Any], by_name: bool) -> None:
         raise NotImplementedError("HDF5 files of Keras 1 are not supported by Stillflow")
     saved = {name: _read_arrays(group[name]) for name in _read_names(group, "layer_names")}
     if by_name:
-        pairs = [(layer, saved[layer.name]) for layer in layers if layer.name in saved]
+        pairs = [(layer, layer.name) for layer in layers if layer.name in saved]
     else:
         wanted = [layer for layer in layers if _weights_of(layer)]
-        filled = [values for values in saved.values() if values]
+        filled = [name for name, values in saved.items() if values]
         if len(filled) != len(wanted):
             raise ValueError(
                 f"You are trying to load a weight file containing {len(filled)} layers into a "
@@ -130,13 +131,11 @@ def _read_layers(group: Any, layers: list[Any], by_name: bool) -> None:
             )
         pairs = list(zip(wanted, filled, strict=True))
     values: list[tuple[Any, Any]] = []
-    for number, (layer, arrays) in enumerate(pairs):
-        variables = _weights_of(layer)
+    for number, (layer, name) in enumerate(pairs):
+        variables, arrays = _weights_of(layer), fitting(layer, saved[name])
         if len(variables) != len(arrays):
-            raise ValueError(
-                f'Layer #{number} (named "{layer.name}") expects {len(variables)} weight(s), but '
-                f"the saved weights have {len(arrays)} element(s)."
-            )
+            saved_name = None if by_name else name
+            raise _wrong_count(number, layer, saved_name, len(variables), len(arrays))
         for variable, array in zip(variables, arrays, strict=True):
             if tuple(variable.shape.as_list()) != array.shape:
                 raise ValueError(
@@ -146,6 +145,23 @@ def _read_layers(group: Any, layers: list[Any], by_name: bool) -> None:
                 )
             values.append((variable, array))
     batch_set_value(values)
+
+
+def _wrong_count(
+    number: int, layer: Any, saved_name: str | None, expected: int, found: int
+) -> ValueError:
+    """The error of a layer; `saved_name` if it was found by its order in the file."""
+    beginning = f'Layer #{number} (named "{layer.name}"'
+    if saved_name is None:
+        return ValueError(
+            f"{beginning}) expects {expected} weight(s), but the saved weights have {found} "
+            "element(s)."
+        )
+    return ValueError(
+        f"{beginning} in the current model) was found to correspond to layer {saved_name} in the "
+        f"save file. However the new layer {layer.name} expects {expected} weights, but the saved "
+        f"weights have {found} elements."
+    )
 
 
 def _read_arrays(group: Any) -> list[np.ndarray]:

@@ -93,44 +93,29 @@ class DropoutRNNCellMixin:
         return self.__dict__[name]
 
 
-class StandardCell(DropoutRNNCellMixin, Layer):
-    """A cell with a kernel for inputs, one for states, and a bias.
+_RESOLVE = {
+    "initializer": initializer_of, "regularizer": regularizer_of, "constraint": constraint_of,
+}  # fmt: skip
+
+
+class WithKernels(Layer):
+    """A layer with a kernel for inputs, one for states, and a bias.
 
     Args:
       units: the size of the output and of each state.
-      activation: of the output.
-      use_bias: whether there is a bias.
       ..._initializer, ..._regularizer, ..._constraint: of the variables.
-      dropout, recurrent_dropout: the parts of inputs and states that are dropped.
     """
 
-    state_size: Any
     kernel_initializer: Any
     bias_initializer: Any
 
-    def __init__(
-        self,
-        units: int,
-        activation: Any,
-        use_bias: bool,
-        dropout: float,
-        recurrent_dropout: float,
-        **kwargs: Any,
-    ) -> None:
-        resolve = {
-            "initializer": initializer_of, "regularizer": regularizer_of,
-            "constraint": constraint_of,
-        }  # fmt: skip
-        roles = [(role, kind) for kind in resolve for role in _ROLES]
+    def __init__(self, units: int, **kwargs: Any) -> None:
+        roles = [(role, kind) for kind in _RESOLVE for role in _ROLES]
         given = {pair: kwargs.pop(f"{pair[0]}_{pair[1]}") for pair in roles}
         super().__init__(**kwargs)
-        self.units, self.use_bias = units, use_bias
-        self.activation = activation_of(activation)
+        self.units = units
         for (role, kind), value in given.items():
-            setattr(self, f"{role}_{kind}", resolve[kind](value))
-        self.dropout = min(1.0, max(0.0, dropout))
-        self.recurrent_dropout = min(1.0, max(0.0, recurrent_dropout))
-        self.state_size = self.output_size = units
+            setattr(self, f"{role}_{kind}", _RESOLVE[kind](value))
 
     def _add(self, name: str, shape: tuple[Any, ...], initializer: Any = None) -> Any:
         """A variable; its role is the first part of its name."""
@@ -145,6 +130,41 @@ class StandardCell(DropoutRNNCellMixin, Layer):
         features = TensorShape(input_shape).as_list()[-1]
         self.kernel = self._add("kernel", (features, self.units * gates))
         self.recurrent_kernel = self._add("recurrent_kernel", (self.units, self.units * gates))
+
+    def kernels_config(self) -> dict[str, Any]:
+        """The constructor's arguments that tell of the variables."""
+        names = [(f"{role}_{kind}", kind) for kind in _RESOLVE for role in _ROLES]
+        return {name: serialized(f"{kind}s", getattr(self, name)) for name, kind in names}
+
+
+class StandardCell(DropoutRNNCellMixin, WithKernels):
+    """A cell with a kernel for inputs, one for states, and a bias.
+
+    Args:
+      units: the size of the output and of each state.
+      activation: of the output.
+      use_bias: whether there is a bias.
+      dropout, recurrent_dropout: the parts of inputs and states that are dropped.
+      others: see `WithKernels`.
+    """
+
+    state_size: Any
+
+    def __init__(
+        self,
+        units: int,
+        activation: Any,
+        use_bias: bool,
+        dropout: float,
+        recurrent_dropout: float,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(units=units, **kwargs)
+        self.use_bias = use_bias
+        self.activation = activation_of(activation)
+        self.dropout = min(1.0, max(0.0, dropout))
+        self.recurrent_dropout = min(1.0, max(0.0, recurrent_dropout))
+        self.state_size = self.output_size = units
 
     def get_initial_state(
         self, inputs: Any = None, batch_size: Any = None, dtype: Any = None
@@ -164,11 +184,7 @@ class StandardCell(DropoutRNNCellMixin, Layer):
         config["activation"] = serialized("activations", self.activation)
         if hasattr(self, "recurrent_activation"):
             config["recurrent_activation"] = serialized("activations", self.recurrent_activation)
-        for kind in ("initializer", "regularizer", "constraint"):
-            for role in _ROLES:
-                name = f"{role}_{kind}"
-                config[name] = serialized(f"{kind}s", getattr(self, name))
-        return config
+        return {**config, **self.kernels_config()}
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -189,7 +189,9 @@ class RNN(Layer):
         if not fits:
             raise ValueError(
                 "An `initial_state` was passed that is not compatible with `cell.state_size`. "
-                f"Received `state_spec`={self.state_spec}; however `cell.state_size` is {sizes}"
+                # TensorFlow shows the class that its layers keep lists in.
+                f"Received `state_spec`=ListWrapper({self.state_spec}); however `cell.state_size` "
+                f"is {sizes}"
             )
 
     # ---- calling
