@@ -200,3 +200,18 @@ def test_tuples_index_a_part_of_a_larger_tensor(same):
     whole = np.arange(24, dtype=np.float32).reshape(4, 6)
     (found,) = same(lambda: tf.gather_nd(_fed(whole)[:, ::2], _fed([[1, 2], [3, 0]])))
     assert found.tolist() == [10, 18]
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([], True), ([[0, 0]], True), ([[0, 1], [0, 2], [1, 0]], True), ([[0, 1], [0, 1]], False),
+        ([[1, 0], [0, 2]], False), ([[0, 2], [0, 1]], False), ([[0, 3]], False),
+        ([[-1, 0]], False), ([[1, -1]], False), ([[2, 0]], False),
+    ],
+)  # fmt: skip
+def test_order_of_indices(rows, expected):
+    if native.library() is None:
+        pytest.skip("the loops in C were not built")
+    indices = torch.tensor(rows, dtype=torch.int64).reshape(-1, 2)
+    assert sparse_loops.are_in_order(indices, [2, 3]) is expected

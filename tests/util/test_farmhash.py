@@ -7,6 +7,8 @@ import pytest
 
 from stillflow.util.farmhash import fingerprints, row_fingerprints
 
+pytestmark = pytest.mark.usefixtures("either_way")
+
 # The string of each length counts up from byte 1 in steps of 7.
 RECORDED: dict[int, int] = {
     0: 0x9AE16A3B2F90404F,

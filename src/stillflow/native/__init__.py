@@ -77,6 +77,7 @@ _SHORT: _Types = {
         _INT, (*3 * (_POINTER,), _INT, _INT, *3 * (_DOUBLE,), *2 * (_POINTER,)),
     ),
     "count_hits": (_INT, (_POINTER, _INT, _INT, _POINTER, _INT)),
+    "find_fingerprints": (None, (*2 * (_POINTER,), _INT, _POINTER)),
     "find_features": (
         _INT,
         (*2 * (_POINTER,), _INT, *2 * (_POINTER,), _INT, _POINTER, _INT, *2 * (_POINTER,)),
@@ -108,6 +109,7 @@ _SHORT: _Types = {
     ),
     "are_within": (_INT, (_POINTER, *4 * (_INT,))),
     "reshape_indices": (None, (_POINTER, _INT, *2 * (_POINTER, _INT), _POINTER)),
+    "are_in_order": (_INT, (_POINTER, _INT, _INT, _POINTER)),
     "find_empty_rows": (_INT, (_POINTER, *3 * (_INT,), *2 * (_POINTER,))),
     "fill_empty_rows": (None, (*2 * (_POINTER,), *4 * (_INT,), *6 * (_POINTER,))),
     "find_elements": (_INT, (_POINTER, *2 * (_INT,), _POINTER, _INT, *2 * (_POINTER,))),

@@ -229,6 +229,24 @@ PUBLIC void reshape_indices(const int64_t *indices, int64_t number, const int64_
     }
 }
 
+/* Whether indices lie inside a shape, each behind the one before it in row-major order. */
+PUBLIC int64_t are_in_order(const int64_t *indices, int64_t number, int64_t rank,
+                            const int64_t *shape) {
+    for (int64_t i = 0; i < number; i++) {
+        const int64_t *row = indices + i * rank;
+        int order = i == 0;
+        for (int64_t j = 0; j < rank; j++) {
+            if (row[j] < 0 || row[j] >= shape[j]) return 0;
+            if (!order && row[j] != row[j - rank]) {
+                if (row[j] < row[j - rank]) return 0;
+                order = 1;
+            }
+        }
+        if (!order) return 0;
+    }
+    return 1;
+}
+
 /* Finds the rows of a sparse tensor without elements.
 
    ends: receives for each row how many elements stand in it and those before, an empty one

@@ -241,6 +241,22 @@ def reshape_indices(indices: Any, shape: Sequence[int], new_shape: Sequence[int]
     return result
 
 
+def are_in_order(indices: Any, shape: Sequence[int]) -> bool:
+    """Whether a loop has seen that indices lie inside a shape, in order and none of them twice.
+
+    Args:
+      indices: int64 [number, dimensions].
+      shape: its sizes.
+    """
+    if indices.dtype is not torch.int64 or not indices.is_cpu:
+        return False
+    if (library := _library()) is None or indices.shape[1:] != (len(shape),):
+        return False
+    indices = indices.contiguous()
+    return bool(library.are_in_order(
+        indices.data_ptr(), len(indices), len(shape), _numbers(shape)))
+
+
 def fill_empty_rows(
     indices: Any, values: Any, rows: int, default: Any
 ) -> tuple[Any, Any, Any, Any] | None:

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from stillflow import native
+
 Words = np.ndarray  # uint64, one for each string
 
 _K0 = np.uint64(0xC3A5C85C97CB3127)
@@ -29,6 +31,12 @@ def fingerprints(strings: Sequence[bytes]) -> np.ndarray:
       uint64 [n].
     """
     result = np.empty(len(strings), np.uint64)
+    library = native.library()
+    if library is not None:
+        ends = np.cumsum([0, *map(len, strings)])
+        library.find_fingerprints(
+            b"".join(strings), ends.ctypes.data, len(strings), result.ctypes.data)
+        return result
     places: dict[int, list[int]] = {}
     for place, string in enumerate(strings):
         places.setdefault(len(string), []).append(place)

@@ -207,6 +207,18 @@ def _at_separator(separator: bytes, most: int) -> Splitter:
     return split
 
 
+def _places(rows: list[list[bytes]], total: int) -> tuple[np.ndarray, int]:
+    """The row and column of each part, and how many the longest row has."""
+    indices = np.zeros((total, 2), np.int64)
+    if len(rows) == 1:  # as in functions of lines
+        indices[:, 1] = np.arange(total)
+        return indices, total
+    counts = np.fromiter(map(len, rows), np.int64, len(rows))
+    indices[:, 0] = np.repeat(np.arange(len(rows)), counts)
+    indices[:, 1] = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
+    return indices, int(counts.max(initial=0))
+
+
 def _split_kernel(splitter: Callable[[bytes], Splitter], argument: str) -> Any:
     def kernel(x: Any, separator: Any) -> Any:
         arguments = (("input", x, 1, "vector"), (argument, separator, 0, "scalar"))
@@ -216,13 +228,11 @@ def _split_kernel(splitter: Callable[[bytes], Splitter], argument: str) -> Any:
                 raise ValueError(f"{name} must be a {kind}, got shape: {given}")
         rows = list(map(splitter(separator.item()), x.tolist()))
         values = list(chain.from_iterable(rows))
-        counts = np.fromiter(map(len, rows), np.int64, len(rows))
-        columns = np.arange(len(values)) - np.repeat(np.cumsum(counts) - counts, counts)
-        indices = np.stack([np.repeat(np.arange(len(rows)), counts), columns], 1)
+        indices, most = _places(rows, len(values))
         return (
             torch.from_numpy(indices),
             strings_of(values, (len(values),)),
-            torch.tensor([len(rows), counts.max(initial=0)], dtype=torch.int64),
+            torch.from_numpy(np.array([len(rows), most], np.int64)),
         )
 
     return kernel

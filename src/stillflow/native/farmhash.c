@@ -1,0 +1,109 @@
+/* Fingerprints of byte strings: src/stillflow/util/farmhash.py, whose functions these follow. */
+#include "native.h"
+
+static const uint64_t K0 = 0xC3A5C85C97CB3127u, K1 = 0xB492B66FBE98F273u, K2 = 0x9AE16A3B2F90404Fu;
+enum { SEED = 81, BLOCK = 64 };
+
+static inline uint64_t rotate(uint64_t word, int bits) { return word >> bits | word << (64 - bits); }
+static inline uint64_t fold(uint64_t word) { return word ^ word >> 47; }
+
+static inline uint64_t mix(uint64_t low, uint64_t high, uint64_t multiplier) {
+    uint64_t first = fold((low ^ high) * multiplier);
+    return fold((high ^ first) * multiplier) * multiplier;
+}
+
+static inline uint64_t multiplier_of(int64_t length) { return K2 + 2 * (uint64_t)length; }
+
+/* Up to 16 bytes. */
+static uint64_t hash_short(const uint8_t *text, int64_t length) {
+    uint64_t multiplier = multiplier_of(length);
+    if (length == 0) return K2;
+    if (length < 4) {
+        uint64_t start = text[0] + ((uint64_t)text[length / 2] << 8);
+        uint64_t end = (uint64_t)length + ((uint64_t)text[length - 1] << 2);
+        return fold((start * K2) ^ (end * K0)) * K2;
+    }
+    if (length < 8)
+        return mix((uint64_t)length + ((uint64_t)load32(text) << 3), load32(text + length - 4),
+                   multiplier);
+    uint64_t start = load64(text) + K2, end = load64(text + length - 8);
+    return mix(rotate(end, 37) * multiplier + start, (rotate(start, 25) + end) * multiplier,
+               multiplier);
+}
+
+/* Two words of the first and the last 16 bytes. */
+static void take_ends(const uint8_t *text, int64_t length, uint64_t scale, uint64_t *spread,
+                      uint64_t *outer) {
+    uint64_t start = load64(text) * scale, second = load64(text + 8);
+    uint64_t last = load64(text + length - 8) * multiplier_of(length);
+    *spread = rotate(start + second, 43) + rotate(last, 30) + load64(text + length - 16) * K2;
+    *outer = start + rotate(second + K2, 18) + last;
+}
+
+/* Up to 64 bytes. */
+static uint64_t hash_medium(const uint8_t *text, int64_t length) {
+    uint64_t multiplier = multiplier_of(length), spread, outer;
+    if (length <= 32) {
+        take_ends(text, length, K1, &spread, &outer);
+        return mix(spread, outer, multiplier);
+    }
+    take_ends(text, length, K2, &spread, &outer);
+    uint64_t mixed = mix(spread, outer, multiplier);
+    uint64_t third = load64(text + 16) * multiplier, fourth = load64(text + 24);
+    uint64_t before_last = (spread + load64(text + length - 32)) * multiplier;
+    uint64_t last = (mixed + load64(text + length - 24)) * multiplier;
+    return mix(rotate(third + fourth, 43) + rotate(before_last, 30) + last,
+               third + rotate(fourth + load64(text) * K2, 18) + before_last, multiplier);
+}
+
+typedef struct {
+    uint64_t x, y, z, v[2], w[2];
+} State;
+
+static void absorb_half(const uint8_t *text, uint64_t first, uint64_t second, uint64_t out[2]) {
+    uint64_t start = first + load64(text), z = load64(text + 24);
+    uint64_t total = start + load64(text + 8) + load64(text + 16);
+    out[0] = total + z;
+    out[1] = rotate(second + start + z, 21) + rotate(total, 44) + start;
+}
+
+static void absorb(State *s, const uint8_t *text, uint64_t multiplier, uint64_t weight) {
+    uint64_t x = (rotate(s->x + s->y + s->v[0] + load64(text + 8), 37) * multiplier) ^
+                 (s->w[1] * weight);
+    uint64_t y = rotate(s->y + s->v[1] + load64(text + 48), 42) * multiplier;
+    y += s->v[0] * weight + load64(text + 40);
+    uint64_t z = rotate(s->z + s->w[0], 33) * multiplier, w1 = s->w[1];
+    absorb_half(text, s->v[1] * multiplier, x + s->w[0], s->v);
+    absorb_half(text + 32, z + w1, y + load64(text + 16), s->w);
+    s->x = z, s->y = y, s->z = x;
+}
+
+static uint64_t hash_long(const uint8_t *text, int64_t length) {
+    State s = {SEED * K2 + load64(text), SEED * K1 + 113, 0, {0, 0}, {0, 0}};
+    s.z = fold(s.y * K2 + 113) * K2;
+    int64_t rest = (length - 1) % BLOCK;
+    for (int64_t at = 0; at < length - 1 - rest; at += BLOCK) absorb(&s, text + at, K1, 1);
+    uint64_t multiplier = K1 + ((s.z & 0xFF) << 1);
+    s.w[0] += (uint64_t)rest;
+    s.v[0] += s.w[0];
+    s.w[0] += s.v[0];
+    absorb(&s, text + length - BLOCK, multiplier, 9); /* overlaps the block before it */
+    return mix(mix(s.v[0], s.w[0], multiplier) + fold(s.y) * K0 + s.z,
+               mix(s.v[1], s.w[1], multiplier) + s.x, multiplier);
+}
+
+/* The fingerprints of strings.
+
+   text: all of them, one after the other.
+   ends: where the first one begins, and where each ends. */
+PUBLIC void find_fingerprints(const uint8_t *text, const int64_t *ends, int64_t count,
+                              uint64_t *out) {
+    for (int64_t i = 0; i < count; i++) {
+        const uint8_t *string = text + ends[i];
+        int64_t length = ends[i + 1] - ends[i];
+        if (length <= 16)
+            out[i] = hash_short(string, length);
+        else
+            out[i] = length <= BLOCK ? hash_medium(string, length) : hash_long(string, length);
+    }
+}
