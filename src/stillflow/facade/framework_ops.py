@@ -12,6 +12,7 @@ from stillflow.graph import api, dtypes
 from stillflow.graph import graph as graphs
 from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.constants import shape_as_tensor
@@ -154,6 +155,7 @@ def name_from_scope_name(name: str) -> str:
     return name[:-1] if name.endswith("/") else name
 
 
+@export("contrib.framework.strip_name_scope")
 def strip_name_scope(name: str, export_scope: str | None) -> str:
     """Return a name, such as `^scope/a`, without a scope that it begins with."""
     if not export_scope:
@@ -163,6 +165,7 @@ def strip_name_scope(name: str, export_scope: str | None) -> str:
     return mark + rest[len(prefix):].lstrip("/") if rest.startswith(prefix) else name
 
 
+@export("contrib.framework.prepend_name_scope")
 def prepend_name_scope(name: str, import_scope: str | None) -> str:
     """Return a name, such as `^a`, inside of a scope."""
     if not import_scope:
