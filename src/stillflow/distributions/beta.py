@@ -164,6 +164,7 @@ def _checked_concentration(concentration: Any, validate_args: bool) -> Any:
     return with_dependencies([tf.assert_positive(concentration, message=message)], concentration)
 
 
+@export("contrib.distributions.BetaWithSoftplusConcentration")
 class BetaWithSoftplusConcentration(Beta):
     """Beta distributions of softplus of both concentrations."""
 

@@ -140,6 +140,7 @@ class Gamma(ScalarDistribution):
         return with_dependencies([tf.assert_positive(x)], x)
 
 
+@export("contrib.distributions.GammaWithSoftplusConcentrationRate")
 class GammaWithSoftplusConcentrationRate(Gamma):
     """Gamma distributions of softplus of both parameters."""
 
@@ -218,6 +219,7 @@ class Exponential(Gamma):
         return -tf.log(drawn) / self._rate
 
 
+@export("contrib.distributions.ExponentialWithSoftplusRate")
 class ExponentialWithSoftplusRate(Exponential):
     """Exponential distributions of rates `softplus(rate)`."""
 

@@ -117,6 +117,7 @@ class Laplace(ScalarDistribution):
         return (x - self.loc) / self.scale
 
 
+@export("contrib.distributions.LaplaceWithSoftplusScale")
 class LaplaceWithSoftplusScale(Laplace):
     """Laplace distributions of mean absolute deviations `softplus(scale)`."""
 

@@ -114,6 +114,7 @@ class Normal(ScalarDistribution):
             return z * self.scale + self.loc
 
 
+@export("contrib.distributions.NormalWithSoftplusScale")
 class NormalWithSoftplusScale(Normal):
     """Normal distributions of standard deviations `softplus(scale)`."""
 

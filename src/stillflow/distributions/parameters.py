@@ -14,6 +14,7 @@ import stillflow as tf
 from stillflow.distributions.checks import embed_check_categorical_event_shape
 from stillflow.distributions.layout import dimension_size, prefer_static_rank
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import dimension_value
 from stillflow.ops.control import with_dependencies
 
@@ -91,6 +92,7 @@ def log_combinations(n: Any, counts: Any, name: str = "log_combinations") -> Any
         return total - redundant
 
 
+@export("contrib.distributions.matrix_diag_transform")
 def matrix_diag_transform(
     matrix: Any, transform: Callable[[Any], Any] | None = None, name: str | None = None
 ) -> Any:
@@ -110,6 +112,7 @@ def gen_new_seed(seed: Any, salt: str) -> int | None:
     return int(digest[:8], 16) & 0x7FFFFFFF
 
 
+@export("contrib.distributions.fill_triangular")
 def fill_triangular(x: Any, upper: bool = False, name: str | None = None) -> Any:
     """Triangular matrices whose elements are the vectors `[..., N (N + 1) / 2]`, in a spiral.
 
@@ -149,6 +152,7 @@ def fill_triangular(x: Any, upper: bool = False, name: str | None = None) -> Any
         return x
 
 
+@export("contrib.distributions.fill_triangular_inverse")
 def fill_triangular_inverse(x: Any, upper: bool = False, name: str | None = None) -> Any:
     """The vectors that `fill_triangular` makes triangular matrices of."""
     with tf.name_scope(name, "fill_triangular_inverse", values=[x]):
@@ -178,6 +182,7 @@ def fill_triangular_inverse(x: Any, upper: bool = False, name: str | None = None
         return y
 
 
+@export("contrib.distributions.tridiag")
 def tridiag(
     below: Any = None, diag: Any = None, above: Any = None, name: str | None = None
 ) -> Any:
@@ -206,6 +211,7 @@ def tridiag(
         return functools.reduce(lambda a, b: a + b, parts)
 
 
+@export("contrib.distributions.reduce_weighted_logsumexp")
 def reduce_weighted_logsumexp(
     logx: Any,
     w: Any = None,
@@ -234,6 +240,7 @@ def reduce_weighted_logsumexp(
         return (result, sign) if return_sign else result
 
 
+@export("contrib.distributions.softplus_inverse")
 def softplus_inverse(x: Any, name: str | None = None) -> Any:
     """The inverse of softplus, precise for small and large numbers."""
     with tf.name_scope(name, "softplus_inverse", values=[x]):

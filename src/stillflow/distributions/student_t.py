@@ -154,6 +154,7 @@ class StudentT(ScalarDistribution):
         return tf.identity(self.loc)
 
 
+@export("contrib.distributions.StudentTWithAbsDfSoftplusScale")
 class StudentTWithAbsDfSoftplusScale(StudentT):
     """Student's t distributions of `floor(abs(df))` and `softplus(scale)`."""
 

@@ -1,0 +1,13 @@
+"""What everything of `tf.contrib.distributions` says of where it has gone."""
+
+from __future__ import annotations
+
+from stillflow.util.deprecation import deprecated
+
+moved_from_contrib = deprecated(
+    "2018-10-01",
+    "The TensorFlow Distributions library has moved to TensorFlow Probability "
+    "(https://github.com/tensorflow/probability). You should update all references to use "
+    "`tfp.distributions` instead of `tf.contrib.distributions`.",
+    warn_once=True,
+)
