@@ -925,6 +925,7 @@ TABLE = {
     "contrib.image.transform": "contrib.image.transforms:transform",
     "contrib.image.translate": "contrib.image.transforms:translate",
     "contrib.image.translations_to_projective_transforms": "contrib.image.transforms:translations_to_projective_transforms",
+    "contrib.integrate.odeint": "contrib.integrate.odes:odeint",
     "contrib.keras.api.keras.optimizers.Adadelta": "keras.optimizers.classic:Adadelta",
     "contrib.keras.api.keras.optimizers.Adagrad": "keras.optimizers.classic:Adagrad",
     "contrib.keras.api.keras.optimizers.Adam": "keras.optimizers.classic:Adam",
