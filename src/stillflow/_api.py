@@ -593,6 +593,7 @@ TABLE = {
     "contrib.distributions.Laplace": "distributions.laplace:Laplace",
     "contrib.distributions.LaplaceWithSoftplusScale": "distributions.laplace:LaplaceWithSoftplusScale",
     "contrib.distributions.Logistic": "contrib.distributions.location_scale:Logistic",
+    "contrib.distributions.Mixture": "contrib.distributions.mixture:Mixture",
     "contrib.distributions.Multinomial": "distributions.multinomial:Multinomial",
     "contrib.distributions.MultivariateNormalDiag": "contrib.distributions.multivariate_normal:MultivariateNormalDiag",
     "contrib.distributions.MultivariateNormalDiagWithSoftplusScale": "contrib.distributions.multivariate_normal:MultivariateNormalDiagWithSoftplusScale",

@@ -145,3 +145,33 @@ def in_other_words(tf):
         "three": d.tridiag(diag=[1.0, 2.0, 3.0], above=[4.0, 5.0]),
     })
     return Run(fetches)
+
+
+def mixture(d, **kwargs):
+    cat = d.Categorical(probs=np.float32([[0.3, 0.7], [0.6, 0.4], [0.1, 0.9]]))
+    return d.Mixture(cat, [d.Normal(LOGITS[0], 0.5), d.Normal(LOGITS[1], [1.0, 2.0, 0.1])],
+                     **kwargs)
+
+
+def of_vectors(d):
+    parts = [d.MultivariateNormalDiag(PROBS), d.MultivariateNormalDiag(LOGITS, PROBS)]
+    return d.Mixture(d.Categorical(logits=LOGITS[:, :2]), parts)
+
+
+family("mixture", mixture, COUNTS)
+family("mixture_checked", lambda d: mixture(d, validate_args=True, name="mixed"), COUNTS)
+family("mixture_of_vectors", of_vectors, COUNTS)
+
+
+@program
+def mixtures_refused(tf):
+    d = tf.contrib.distributions
+    cat = d.Categorical(logits=LOGITS[0])
+    normal = d.Normal(0.0, 1.0)
+    return Run({"bound": mixture(d).entropy_lower_bound()}, facts={
+        "cat": raised(d.Mixture, 3, [normal]),
+        "none": raised(d.Mixture, cat, []), "count": raised(d.Mixture, cat, [normal]),
+        "dtypes": raised(d.Mixture, cat, [normal, d.Poisson(np.float64(1))]),
+        "events": raised(d.Mixture, cat, [normal, d.OneHotCategorical(LOGITS, dtype=np.float32)]),
+        "number": raised(d.Mixture, cat, [1]),
+    })
