@@ -135,6 +135,13 @@ def test_what_is_no_tensor_cannot_be_returned():
         f()
 
 
+def test_a_wrapped_function_takes_what_is_no_tensor_as_it_is():
+    spec = tf.TensorSpec([], tf.float32)
+    f = wrap_function(lambda a, b, c: a * b + c["x"], [spec, 3, {"x": spec}])
+    with tf.Session() as session:
+        assert session.run(f(tf.constant(2.0), tf.constant(1.0))) == 7
+
+
 def test_wrapped_functions_take_tensors_in_order():
     f = wrap_function(lambda a, b: a - b, [tf.TensorSpec([], tf.float32)] * 2)
     assert run(f(tf.constant(5.0), tf.constant(3.0))) == 2.0

@@ -301,11 +301,19 @@ def wrap_function(fn: Callable[..., Any], signature: Any, name: str | None = Non
 
     Args:
       fn: the function.
-      signature: a `tf.TensorSpec` for every argument.
+      signature: for every argument a `tf.TensorSpec`, a structure of them, or what is handed to
+        the function as it is.
       name: of the function.
     """
-    specs = tuple(signature)
+    arguments = nest.flatten(signature)
+    specs = tuple(each for each in arguments if isinstance(each, TensorSpec))
     names = [spec.name or f"arg_{i}" for i, spec in enumerate(specs)]
+
+    def call(*tensors: Any) -> Any:
+        given = iter(tensors)
+        values = [next(given) if isinstance(each, TensorSpec) else each for each in arguments]
+        return fn(*nest.pack_sequence_as(signature, values))
+
     name = name or get_func_name(fn)
-    graph = trace_function(fn, specs, {}, name, names, ordered=False)
+    graph = trace_function(call, specs, {}, name, names, ordered=False)
     return ConcreteFunction(graph)
