@@ -87,11 +87,17 @@ def _sequences(indices: Any, values: np.ndarray) -> dict[_Place, np.ndarray]:
 
 def _as_numbers(*values: Any) -> list[np.ndarray]:
     """Vectors of one type as int64, which are equal where their elements are."""
-    arrays = [each if isinstance(each, np.ndarray) else each.cpu().numpy() for each in values]
+    arrays = [each if isinstance(each, np.ndarray) else _array(each) for each in values]
     if all(array.dtype.kind in "iub" for array in arrays):
         return [array.astype(np.int64) for array in arrays]
     _, codes = np.unique(np.concatenate(arrays), return_inverse=True, equal_nan=False)
     return np.split(codes.astype(np.int64), [len(arrays[0])])
+
+
+def _array(value: Any) -> np.ndarray:
+    is_half = value.is_floating_point() and value.itemsize < 4  # NumPy has no bfloat16
+    array: np.ndarray = (value.float() if is_half else value).cpu().numpy()
+    return array
 
 
 def _changes(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
@@ -104,8 +110,8 @@ def _changes(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
     ends = np.cumsum([0, *map(len, parts)])
     items, result = np.concatenate(parts), np.empty(len(pairs), np.int64)
     wrong = library.edit_distances(
-        items.ctypes.data, ends.ctypes.data, len(pairs), result.ctypes.data,
-        torch.get_num_threads())
+        items.ctypes.data, ends.ctypes.data, len(pairs), result.ctypes.data, torch.get_num_threads()
+    )
     if wrong:
         raise MemoryError("edit_distances: no memory for a row")
     return result
