@@ -88,6 +88,19 @@ def test_flags_of_another_number_of_rows_are_refused(way):
         run(rows_unless(flags, x, 2), {flags: [True], x: np.ones([3, 2])})
 
 
+@pytest.mark.parametrize("taken", [True, False])
+def test_what_a_branch_makes_is_not_looked_at_outside(way, taken):
+    flags, wanted = tf.placeholder(tf.bool, [2]), tf.placeholder(tf.bool, [])
+    x, grad = tf.placeholder(tf.float32, [None, 2]), tf.placeholder(tf.float32, [None, 2])
+    inside = tf.cond(wanted, lambda: rows_unless(flags, x, 2), lambda: x + 1)
+    tiled = tf.tile(tf.reshape(flags, [-1, 1]), [1, 2])
+    outside = tf.where(tiled, tf.zeros_like(x), grad)
+    feed = {flags: [True, False], wanted: taken, x: np.ones([2, 2]), grad: np.full([2, 2], 5.0)}
+    found = run([inside, outside], feed)
+    assert found[0].tolist() == ([[0, 0], [1, 1]] if taken else [[2, 2], [2, 2]])
+    assert found[1].tolist() == [[0, 0], [5, 5]]
+
+
 @pytest.mark.parametrize("ids", [[], [0], [4, 9], [-1], [10], [3, 10, -1]])
 def test_bounds_of_ids(way, ran, ids):
     x = tf.placeholder(tf.int64, [None])

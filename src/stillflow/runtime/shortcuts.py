@@ -9,6 +9,7 @@ what they took; nobody takes their results then, and they are not run (see `unus
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -48,7 +49,7 @@ class Shortcuts:
         self.facts, self._values, self._memory = facts, values, memory
         self._distinct: set[str] = set()  # vectors in which no number comes twice
         self._counting: dict[str, str] = {}  # 0, 1, 2, ...: which vector's elements they number
-        self.alike: dict[str, Tensor] = {}  # what has the shape of a value that need not be kept
+        self._alike: dict[str, Tensor] = {}  # what has the shape of a value that need not be kept
 
     def find(self, op: Operation, own: Call) -> Shortcut | None:
         """The one for an operation whose own kernel is `own`, if there is one."""
@@ -86,6 +87,18 @@ class Shortcuts:
             tensor = source
         return None
 
+    def shaped(self, tensor: Tensor, beside: Tensor) -> Tensor:
+        """What has the shape of a tensor wherever `beside` exists; maybe the tensor itself."""
+        other = self._alike.get(self.name(tensor) or "")
+        if other is None or self.name(tensor) == self.name(beside):
+            return tensor
+        given, wanted = self._values[other].guard, self._values[beside].guard
+        return other if set(given or ()) <= set(wanted or ()) else tensor
+
+    def see_shape(self, tensor: Tensor, same: Tensor) -> None:
+        """Notes that `same`, which is about to be made, will have the shape of a tensor."""
+        self._alike[self.name(tensor) or ""] = same
+
     def rank(self, tensor: Tensor) -> int | None:
         dims = self.facts.dims(tensor)
         return None if dims is None else len(dims)
@@ -97,7 +110,7 @@ class Shortcuts:
         given = self._values[op._inputs[0]]
         distinct, places = op._outputs
         if given.name in self._distinct and distinct not in self.facts.fed:
-            self._values[distinct] = given
+            self._values[distinct] = replace(given, guard=self._values[distinct].guard)
             self._counting[self._values[places].name] = given.name
         self._distinct.add(self._values[distinct].name)
 
@@ -209,9 +222,8 @@ def _select(shortcuts: Shortcuts, op: Operation, kernel: Kernel) -> Shortcut | N
         return None
 
     if shortcuts.name(like) == shortcuts.name(x):
-        shortcuts.alike[shortcuts.name(x) or ""] = op._outputs[0]
-    else:
-        like = shortcuts.alike.get(shortcuts.name(like) or "", like)
+        shortcuts.see_shape(x, op._outputs[0])
+    like = shortcuts.shaped(like, x)
     return Shortcut(Call(RowsUnless(kernel), (flags, like, x), {}))
 
 
