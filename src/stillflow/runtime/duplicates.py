@@ -44,19 +44,23 @@ class Duplicates:
         self._memory = memory
         self._known: dict[Any, list[tuple[Operation, Step]]] = {}
 
-    def find(self, op: Operation, guard: Guard) -> tuple[Operation, Step] | None:
-        """The operation that computed the same before under the same condition, and its step."""
+    def key(self, op: Operation, guard: Guard) -> Any:
+        """What is equal for operations that may compute the same; None where one has to run."""
         if not self._may_repeat(op):
             return None
-        for earlier, step in self._known.get(self._key(op, guard), ()):
+        return op.type, guard, *(self._same(self._values[tensor].name) for tensor in op._inputs)
+
+    def find(self, key: Any, op: Operation) -> tuple[Operation, Step] | None:
+        """The operation that computed the same before under the same condition, and its step."""
+        for earlier, step in self._known.get(key, ()):
             if _settings(earlier) == _settings(op):
                 return earlier, step
         return None
 
-    def note(self, op: Operation, guard: Guard, step: Step) -> None:
-        """Keeps an operation whose results may be wanted again."""
-        if step.op is op and self._may_repeat(op):
-            self._known.setdefault(self._key(op, guard), []).append((op, step))
+    def note(self, key: Any, op: Operation, step: Step) -> None:
+        """Keeps an operation whose results may be wanted again, and the step that runs it."""
+        if step.op is op:
+            self._known.setdefault(key, []).append((op, step))
 
     def _may_repeat(self, op: Operation) -> bool:
         return (
@@ -76,9 +80,6 @@ class Duplicates:
             return True
         dims = self._facts.dims(tensor)
         return dims is not None and None not in dims and prod(dims) <= _MOST_NUMBERS  # type: ignore[arg-type]
-
-    def _key(self, op: Operation, guard: Guard) -> Any:
-        return op.type, guard, *(self._same(self._values[tensor].name) for tensor in op._inputs)
 
     def _same(self, name: str) -> Any:
         """What is equal for values that are: a name, or what a small constant holds."""

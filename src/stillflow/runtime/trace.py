@@ -118,9 +118,8 @@ class Tracer:
         node = PlanNode(op, self.facts)
         try:
             self.check(op, node)
-            if not self.fold(op, node, guard) and not self.repeat(op, guard):
-                self.emit(op, node, guard)
-                self.note(op, guard)
+            if not self.fold(op, node, guard):
+                self.run_once(op, node, guard)
         except errors.OpError as error:
             self.fail(op, error, guard)
 
@@ -182,24 +181,26 @@ class Tracer:
         self.settle(op, outputs, guard)
         return True
 
-    def repeat(self, op: Operation, guard: Guard) -> bool:
-        """Takes the results of an operation that computed the same; says whether there is one."""
-        found = None if self.duplicates is None else self.duplicates.find(op, guard)
-        if found is None:
-            return False
-        earlier, step = found
+    def run_once(self, op: Operation, node: PlanNode, guard: Guard) -> None:
+        """Takes the results of an operation that computed the same, or has this one run."""
+        seen = self.duplicates
+        key = None if seen is None else seen.key(op, guard)
+        found = None if seen is None or key is None else seen.find(key, op)
+        if found is not None:
+            self.repeat(op, *found)
+            return
+        self.emit(op, node, guard)
+        if seen is not None and key is not None and self.steps:
+            seen.note(key, op, self.steps[-1])
+        if self.shortcuts is not None and op.type == "Unique":
+            self.shortcuts.see_unique(op)
+
+    def repeat(self, op: Operation, earlier: Operation, step: Step) -> None:
+        """Takes the results of an operation that a step runs."""
         step.joined.append(op)
         for tensor, same in zip(op._outputs, earlier._outputs, strict=True):
             self.set_output(tensor, self.values[same])
             self.facts._dims[tensor] = self.facts.dims(same)
-        return True
-
-    def note(self, op: Operation, guard: Guard) -> None:
-        """Keeps what an operation computes for those after it that do so again."""
-        if self.shortcuts is not None and op.type == "Unique":
-            self.shortcuts.see_unique(op)
-        if self.duplicates is not None and self.steps:
-            self.duplicates.note(op, guard, self.steps[-1])
 
     def compute(self, op: Operation, node: PlanNode, inputs: list[Any]) -> Sequence[Any]:
         """Runs an op's kernel on values that are known now."""
