@@ -243,6 +243,11 @@ class Distribution:
     def _sample_n(self, n: Any, seed: Any = None) -> Any:
         raise self._missing("sample_n")
 
+    def _positive_uniform(self, shape: Any, seed: Any) -> Any:
+        """Numbers below one without zero, whose logarithm is infinite."""
+        tiny = np.finfo(self.dtype.as_numpy_dtype).tiny
+        return tf.random_uniform(shape, minval=tiny, maxval=1.0, dtype=self.dtype, seed=seed)
+
     def _call_sample_n(self, sample_shape: Any, seed: Any, name: str, **kwargs: Any) -> Any:
         with self._name_scope(name, values=[sample_shape]):
             shape = convert_to_tensor(sample_shape, dtype=tf.int32, name="sample_shape")

@@ -208,14 +208,7 @@ class Exponential(Gamma):
 
     def _sample_n(self, n: Any, seed: Any = None) -> Any:
         shape = tf.concat([[n], tf.shape(self._rate)], 0)
-        # Without zero, whose logarithm is infinite.
-        drawn = tf.random_uniform(
-            shape,
-            minval=np.finfo(self.dtype.as_numpy_dtype).tiny,
-            maxval=1.0,
-            seed=seed,
-            dtype=self.dtype,
-        )
+        drawn = self._positive_uniform(shape, seed)
         return -tf.log(drawn) / self._rate
 
 

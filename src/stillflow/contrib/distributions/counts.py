@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 import stillflow as tf
 from stillflow.contrib.distributions.moved import moved_from_contrib
 from stillflow.distributions.checks import (
@@ -284,14 +282,7 @@ class Geometric(_Trials):
         )
 
     def _sample_n(self, n: Any, seed: Any = None) -> Any:
-        # Without zero, whose logarithm is infinite.
-        uniform = tf.random_uniform(
-            tf.concat([[n], tf.shape(self._probs)], 0),
-            minval=np.finfo(self.dtype.as_numpy_dtype).tiny,
-            maxval=1.0,
-            seed=seed,
-            dtype=self.dtype,
-        )
+        uniform = self._positive_uniform(tf.concat([[n], tf.shape(self._probs)], 0), seed)
         return tf.floor(tf.log(uniform) / tf.log1p(-self.probs))
 
     def _whole(self, x: Any) -> Any:

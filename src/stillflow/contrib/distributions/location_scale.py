@@ -94,14 +94,7 @@ class Logistic(_LocationScale):
         super().__init__(dict(locals()))
 
     def _sample_n(self, n: Any, seed: Any = None) -> Any:
-        # Without zero, whose logarithm is infinite.
-        uniform = tf.random_uniform(
-            shape=tf.concat([[n], self.batch_shape_tensor()], 0),
-            minval=np.finfo(self.dtype.as_numpy_dtype).tiny,
-            maxval=1.0,
-            dtype=self.dtype,
-            seed=seed,
-        )
+        uniform = self._positive_uniform(tf.concat([[n], self.batch_shape_tensor()], 0), seed)
         sampled = tf.log(uniform) - tf.log1p(-1.0 * uniform)
         return sampled * self.scale + self.loc
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 import stillflow as tf
 from stillflow.contrib.distributions.bijectors.elementwise import Exp
 from stillflow.contrib.distributions.moved import moved_from_contrib
@@ -232,14 +230,7 @@ class ExpRelaxedOneHotCategorical(_OverClasses):
         shape = tf.concat([[n], tf.shape(self.logits)], 0)
         logits = self.logits * tf.ones(shape, dtype=self.dtype)
         logits = tf.reshape(logits, [-1, self.event_size])
-        # Without zero, whose logarithm is infinite.
-        uniform = tf.random_uniform(
-            shape=tf.shape(logits),
-            minval=np.finfo(self.dtype.as_numpy_dtype).tiny,
-            maxval=1.0,
-            dtype=self.dtype,
-            seed=seed,
-        )
+        uniform = self._positive_uniform(tf.shape(logits), seed)
         gumbel = -tf.log(-tf.log(uniform))
         noisy = tf.div(gumbel + logits, self._column)
         return tf.reshape(tf.nn.log_softmax(noisy), shape)
