@@ -9,12 +9,12 @@ from stillflow import nest
 from stillflow.distribute import context
 from stillflow.distribute.input_context import InputContext
 from stillflow.distribute.numpy_dataset import dataset_of_variables
+from stillflow.distribute.one_replica import OneReplicaExtended
 from stillflow.distribute.replica_context import ReplicaContext
-from stillflow.distribute.strategy import Strategy, StrategyExtended
+from stillflow.distribute.strategy import Strategy
 from stillflow.graph.api import colocate_with
 from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.constants import constant
-from stillflow.ops.control import identity
 from stillflow.variables.base import Variable
 
 
@@ -28,9 +28,7 @@ class DefaultStrategy(Strategy):
         raise RuntimeError("Should only create a single instance of _DefaultDistributionStrategy")
 
 
-class _DefaultExtended(StrategyExtended):
-    _num_replicas_in_sync = 1
-
+class _DefaultExtended(OneReplicaExtended):
     def _scope(self, strategy: Strategy) -> Any:
         return _DefaultScope(strategy)
 
@@ -45,32 +43,12 @@ class _DefaultExtended(StrategyExtended):
         with ReplicaContext(self._strategy, constant(0)):
             return fn(*args, **kwargs)
 
-    def _reduce_to(self, reduce_op: Any, value: Any, destinations: Any) -> Any:
-        del reduce_op, destinations  # of one value
-        return value
-
-    def _broadcast_to(self, tensor: Any, destinations: Any) -> Any:
-        del destinations
-        return tensor
-
-    def _update(self, var: Any, fn: Any, args: Any, kwargs: Any, group: bool) -> Any:
-        return self._update_non_slot(var, fn, (var, *args), kwargs, group)
-
     def _update_non_slot(
         self, colocate_with: Any, fn: Any, args: Any, kwargs: Any, group: bool
     ) -> Any:
         with context.updating(colocate_with):
             result = fn(*args, **kwargs)
         return result if group else nest.map_structure(self._local_results, result)
-
-    def read_var(self, v: Any) -> Any:
-        return identity(v)
-
-    def value_container(self, value: Any) -> Any:
-        return value
-
-    def _local_results(self, value: Any) -> tuple[Any, ...]:
-        return (value,)
 
     def non_slot_devices(self, var_list: Sequence[Any]) -> Any:
         return min(var_list, key=lambda variable: variable.name)

@@ -12,19 +12,18 @@ from stillflow.distribute.device_map import SingleDeviceMap
 from stillflow.distribute.input import InputOfReplicas, InputWorkers
 from stillflow.distribute.input_context import InputContext
 from stillflow.distribute.numpy_dataset import SingleDevice, one_host_numpy_dataset
+from stillflow.distribute.one_replica import OneReplicaExtended
 from stillflow.distribute.replica_context import ReplicaContext
 from stillflow.distribute.steps import run_steps
-from stillflow.distribute.strategy import Strategy, StrategyExtended
+from stillflow.distribute.strategy import Strategy
 from stillflow.graph.api import colocate_with, device
 from stillflow.graph.export import export
 from stillflow.ops.constants import constant
-from stillflow.ops.control import identity
 
 
-class OneDeviceExtended(InputOfReplicas, StrategyExtended):
+class OneDeviceExtended(InputOfReplicas, OneReplicaExtended):
     """What libraries use of a strategy on one device."""
 
-    _num_replicas_in_sync = 1
     _splits_batches = False
 
     def __init__(self, container_strategy: Strategy, name: str) -> None:
@@ -56,12 +55,6 @@ class OneDeviceExtended(InputOfReplicas, StrategyExtended):
         if made_in is not self._strategy:
             raise ValueError(f"{refused} {colocate_with_variable} created in scope: {made_in}")
 
-    def read_var(self, v: Any) -> Any:
-        return identity(v)
-
-    def value_container(self, value: Any) -> Any:
-        return value
-
     def non_slot_devices(self, var_list: Sequence[Any]) -> Any:
         del var_list
         return (self._device,)
@@ -72,17 +65,6 @@ class OneDeviceExtended(InputOfReplicas, StrategyExtended):
         with device(self._device), _OneDeviceReplicaContext(self._strategy, constant(0)):
             return fn(*args, **kwargs)
 
-    def _reduce_to(self, reduce_op: Any, value: Any, destinations: Any) -> Any:
-        del reduce_op, destinations  # of one value
-        return value
-
-    def _broadcast_to(self, tensor: Any, destinations: Any) -> Any:
-        del destinations
-        return tensor
-
-    def _update(self, var: Any, fn: Any, args: Any, kwargs: Any, group: bool) -> Any:
-        return self._update_non_slot(var, fn, (var, *args), kwargs, group)
-
     def _update_non_slot(
         self, colocate_with: Any, fn: Any, args: Any, kwargs: Any, group: bool
     ) -> Any:
@@ -90,9 +72,6 @@ class OneDeviceExtended(InputOfReplicas, StrategyExtended):
         with device(self._device), context.updating(self._device):
             result = fn(*args, **kwargs)
         return result if group else nest.map_structure(self._local_results, result)
-
-    def _local_results(self, value: Any) -> tuple[Any, ...]:
-        return (value,)
 
     @property
     def worker_devices(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from stillflow.graph.constant_value import Dims
 from stillflow.graph.device import merge_over
 from stillflow.graph.node import Node
 from stillflow.ops.data.functions import function_of
+from stillflow.ops.data.handles import named_by
 from stillflow.ops.data.optionals import OptionalValue
 from stillflow.ops.data.pipeline import (
     TYPED,
@@ -396,22 +397,9 @@ def iterator_from_string_handle_kernel(node: Any) -> Any:
     types, shapes = list(node.output_types), component_dims(node)
 
     def run(handle: Any) -> IteratorResource:
-        from stillflow.protos import ResourceHandleProto
-
         if handle.ndim:
             raise invalid("string_handle must be a scalar")
-        proto = ResourceHandleProto()
-        try:
-            proto.ParseFromString(handle[()])
-        except Exception:
-            raise invalid("Could not parse string_handle as a valid ResourceHandle") from None
-        found: IteratorResource | None = resources.find("", _KIND, proto.name)
-        if found is None:
-            raise errors.NotFoundError(
-                None,
-                None,
-                f"Resource {proto.container}/{proto.name}/{proto.maybe_type_name} does not exist.",
-            )
+        found: IteratorResource = named_by(handle, _KIND, resources)
         if types:
             verify(types, shapes or found.shapes, _typed(found))
         return found

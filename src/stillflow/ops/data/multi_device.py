@@ -13,6 +13,7 @@ from stillflow.graph.card import op
 from stillflow.graph.device import merge_over
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.ops.data.handles import named_by
 from stillflow.ops.data.pipeline import (
     TYPED,
     Context,
@@ -198,20 +199,7 @@ def multi_device_iterator_from_string_handle_kernel(node: Any) -> Any:
     resources = node.facts.resources
 
     def run(handle: Any) -> MultiDeviceIterator:
-        from stillflow.protos import ResourceHandleProto
-
-        proto = ResourceHandleProto()
-        try:
-            proto.ParseFromString(handle[()])
-        except Exception:
-            raise invalid("Could not parse string_handle as a valid ResourceHandle") from None
-        found: MultiDeviceIterator | None = resources.find("", _KIND, proto.name)
-        if found is None:
-            raise errors.NotFoundError(
-                None,
-                None,
-                f"Resource {proto.container}/{proto.name}/{proto.maybe_type_name} does not exist.",
-            )
+        found: MultiDeviceIterator = named_by(handle, _KIND, resources)
         return found
 
     return run

@@ -1,0 +1,37 @@
+"""Iterators that are named by a string."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow import errors
+from stillflow.ops.data.pipeline import invalid
+
+
+def named_by(handle: Any, kind: str, resources: Any) -> Any:
+    """What a string handle names.
+
+    Args:
+      handle: a string, a serialized `ResourceHandleProto`.
+      kind: under which a session keeps what such handles name.
+      resources: the session's.
+
+    Raises:
+      InvalidArgumentError: if it is no handle.
+      NotFoundError: if the session has nothing of that name.
+    """
+    from stillflow.protos import ResourceHandleProto
+
+    proto = ResourceHandleProto()
+    try:
+        proto.ParseFromString(handle[()])
+    except Exception:
+        raise invalid("Could not parse string_handle as a valid ResourceHandle") from None
+    found = resources.find("", kind, proto.name)
+    if found is None:
+        raise errors.NotFoundError(
+            None,
+            None,
+            f"Resource {proto.container}/{proto.name}/{proto.maybe_type_name} does not exist.",
+        )
+    return found
