@@ -24,7 +24,15 @@ def words(stream: Philox, count: int, threads: int = 1) -> np.ndarray | None:
     return _drawn(stream, _WORDS, np.uint32, count, threads)
 
 
-def uniform_float(stream: Philox, count: int, mantissa: int, threads: int = 1) -> np.ndarray | None:
+def words64(stream: Philox, count: int, threads: int = 1) -> np.ndarray | None:
+    """`count` uint64, each of two words, of which the lower half comes first."""
+    pairs = words(stream, 2 * count, threads)
+    return None if pairs is None else pairs.view(np.uint64)
+
+
+def uniform_float(
+    stream: Philox, count: int, mantissa: int = 23, threads: int = 1
+) -> np.ndarray | None:
     """`count` float32 in [0, 1), of the lowest `mantissa` bits of each word."""
     return _drawn(stream, _FLOATS, np.float32, count, threads, mantissa)
 

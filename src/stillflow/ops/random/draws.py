@@ -6,7 +6,9 @@ The result never depends on the number of threads: draw i comes from a block tha
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -25,31 +27,41 @@ _TWO_PI = 2 * np.pi
 # in the stream, an integer's lower half does.
 _DOUBLE_ORDER = (1, 0, 3, 2)
 _WORD_ORDER = (0, 1, 2, 3)
+# Takes a stream, how many draws, what else the function takes, and the number of threads.
+Draw = TypeVar("Draw", bound=Callable[..., np.ndarray])
 
 
+def _by(loop: Callable[..., np.ndarray | None]) -> Callable[[Draw], Draw]:
+    """Has a loop in C draw, where it was built, what a function draws."""
+
+    def decorate(function: Draw) -> Draw:
+        @functools.wraps(function)
+        def draw(*args: Any, **kwargs: Any) -> np.ndarray:
+            drawn = loop(*args, **kwargs)
+            return function(*args, **kwargs) if drawn is None else drawn
+
+        return cast(Draw, draw)
+
+    return decorate
+
+
+@_by(draw_loops.words)
 def words32(stream: Philox, count: int, threads: int = 1) -> np.ndarray:
     """`count` uint32, uniform over all values."""
-    drawn = draw_loops.words(stream, count, threads)
-    if drawn is not None:
-        return drawn
     return _filled(stream, count, np.uint32, _WORD_ORDER, None, threads)
 
 
+@_by(draw_loops.words64)
 def words64(stream: Philox, count: int, threads: int = 1) -> np.ndarray:
     """`count` uint64, uniform over all values."""
-    drawn = draw_loops.words(stream, 2 * count, threads)
-    if drawn is not None:
-        return drawn.view(np.uint64)
     return _filled(stream, count, np.uint64, _WORD_ORDER, None, threads)
 
 
+@_by(draw_loops.uniform_float)
 def uniform_float(
     stream: Philox, count: int, mantissa: int = FLOAT_MANTISSA, threads: int = 1
 ) -> np.ndarray:
     """`count` float32 in [0, 1), multiples of 2**-mantissa made of the words' lowest bits."""
-    drawn = draw_loops.uniform_float(stream, count, mantissa, threads)
-    if drawn is not None:
-        return drawn
     mask = np.uint32((1 << mantissa) - 1)
     unused = np.uint32(FLOAT_MANTISSA - mantissa)
     one = np.uint32(127 << FLOAT_MANTISSA)
@@ -65,11 +77,9 @@ def uniform_float(
     return _filled(stream, count, np.uint32, _WORD_ORDER, finish, threads).view(np.float32)
 
 
+@_by(draw_loops.uniform_double)
 def uniform_double(stream: Philox, count: int, threads: int = 1) -> np.ndarray:
     """`count` float64 in [0, 1), made of 52 bits of two words each."""
-    drawn = draw_loops.uniform_double(stream, count, threads)
-    if drawn is not None:
-        return drawn
     return _filled(stream, count, np.uint64, _DOUBLE_ORDER, _unit_doubles, threads).view(np.float64)
 
 
@@ -110,11 +120,9 @@ def _uniform_int(words: np.ndarray, low: int, high: int) -> np.ndarray:
     return words
 
 
+@_by(draw_loops.normal_float)
 def normal_float(stream: Philox, count: int, threads: int = 1) -> np.ndarray:
     """`count` standard normal float32."""
-    drawn = draw_loops.normal_float(stream, count, threads)
-    if drawn is not None:
-        return drawn
     blocks = -(-count // 4)
     result = np.empty((blocks, 4), np.float32)
 
@@ -141,11 +149,9 @@ def normal_double(stream: Philox, count: int, threads: int = 1) -> np.ndarray:
     return result.reshape(-1)[:count]
 
 
+@_by(draw_loops.truncated_normal_float)
 def truncated_normal_float(stream: Philox, count: int, threads: int = 1) -> np.ndarray:
     """`count` standard normal float32 of which those beyond two deviations were drawn again."""
-    drawn = draw_loops.truncated_normal_float(stream, count, threads)
-    if drawn is not None:
-        return drawn
     return _truncated(stream, count, 4, np.float32, _box_muller_float, threads)
 
 
