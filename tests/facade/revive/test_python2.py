@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.cli.conftest import launcher  # noqa: F401 - a fixture
 
-from stillflow.facade.revive import python2, runtime
+from stillflow.facade.revive import python2, runtime, sources
 
 OLD = """\
 # A program of its time.
@@ -193,3 +193,12 @@ def test_methods_that_are_gone_fall_back():
     assert runtime.call(Owner(), "next", 9) == 9
     with pytest.raises(AttributeError, match="'list' object has no attribute 'has_key'"):
         runtime.call([], "has_key", 1)
+
+
+@pytest.mark.parametrize("folder", ["site-packages", "dist-packages"])
+def test_packages_of_another_environment_are_not_the_programs_own(launcher, folder):  # noqa: F811
+    there = f"other/lib/{folder}"
+    launcher.write(f"{there}/packed.py", "def f(): return unicode\n")
+    _, said = launcher.program(f"import sys; sys.path.append('{there}'); import packed")
+    assert "packed.py" not in said
+    assert not sources.own(f"{there}/packed.py") and sources.own("other/lib/packed.py")

@@ -40,6 +40,7 @@ MODULES = {
     "xmlrpclib": "xmlrpc.client", "dummy_thread": "_thread", "exceptions": "builtins",
     "future_builtins": "builtins",
 }
+_PACKAGES = {"site-packages", "dist-packages"}
 _TRANSLATED = {"pickle": _HERE + "py2pickle", "io": _HERE + "py2stringio"}
 
 _METHOD_CALL = re.compile(rf"\.\s*(?:{'|'.join(runtime.METHODS)})\s*\(".encode())
@@ -219,7 +220,9 @@ class _Finder:
 
 def own(path: str) -> bool:
     """Return whether a file belongs to a program rather than to Python or an installed package."""
-    return not os.path.abspath(path).startswith(_not_own())
+    path = os.path.abspath(path)
+    # Another environment's packages come by PYTHONPATH, ``--system-site-packages`` or a .pth file.
+    return _PACKAGES.isdisjoint(path.split(os.sep)) and not path.startswith(_not_own())
 
 
 def _not_own() -> tuple[str, ...]:
