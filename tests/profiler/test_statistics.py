@@ -37,3 +37,17 @@ def test_statistics_add_up():
 def test_names_are_strings_without_commas(names):
     with pytest.raises(TypeError):
         statistics.RegisterStatistics(*names)
+
+
+def test_flops_of_common_operations_are_registered():
+    with tf.Graph().as_default() as graph:
+        rows = tf.placeholder(tf.float32, [None, 16])
+        product = tf.matmul(tf.zeros([25, 16]), tf.zeros([16, 9]))
+        unknown = tf.matmul(rows, tf.zeros([16, 9]))
+        unheard = tf.nn.relu(rows)
+    assert statistics.get_stats_for_node_def(graph, product.op.node_def, "flops").value == 7200
+    assert statistics.get_stats_for_node_def(graph, unheard.op.node_def, "flops").value is None
+    with pytest.raises(ValueError, match=r"Shape \(\?, 16\) is not fully defined"):
+        statistics.get_stats_for_node_def(graph, unknown.op.node_def, "flops")
+    with pytest.raises(KeyError, match="two statistical functions with name 'MatMul,flops'"):
+        statistics.RegisterStatistics("MatMul", "flops")(None)

@@ -7,33 +7,16 @@ from math import prod
 from typing import Any
 
 from stillflow.graph.operation import Operation
-from stillflow.profiler.statistics import find_statistics
-
-_FLOPS = "flops"
 
 
 class UnknownShape(ValueError):
     """A shape that the count depends on is not known in full."""
 
 
-def flops_of(op: Operation) -> int:
-    """The floating-point operations of an operation; 0 for types that are not counted.
-
-    Raises:
-      UnknownShape: if it depends on a shape that is not known.
-      ValueError: if the data format is not NHWC.
-    """
-    registered = find_statistics(op.type, _FLOPS)
-    if registered is not None:
-        return int(registered(op.graph, op.node_def).value or 0)
-    count = _COUNTS.get(op.type)
-    return int(count(op)) if count is not None else 0
-
-
 def _dims(tensor: Any) -> list[int]:
     shape = tensor.get_shape()
     if not shape.is_fully_defined():
-        raise UnknownShape(f"the shape of {tensor.name} is not known")
+        raise UnknownShape(f"Shape {shape} is not fully defined")
     dims: list[int] = shape.as_list()
     return dims
 
@@ -93,7 +76,8 @@ def _pool(of: Callable[[Operation], Any], each: int = 1, more: int = 0) -> Any:
     return count
 
 
-_COUNTS: dict[str, Callable[[Operation], float]] = {
+# {type of operation: the function that counts it}; a count depends on static shapes.
+COUNTS: dict[str, Callable[[Operation], float]] = {
     **dict.fromkeys(("Reciprocal", "Square", "Log", "Neg", "AssignSub", "AssignAdd"), _unary()),
     "Rsqrt": _unary(2), "Softmax": _unary(5), "BiasAdd": _unary(),
     "L2Loss": lambda op: 3 * _size(op.inputs[0]) - 1,

@@ -12,8 +12,9 @@ from typing import Any
 from stillflow.graph.graph import Graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Operation
-from stillflow.profiler.flops import UnknownShape, flops_of
+from stillflow.profiler.flops import UnknownShape
 from stillflow.profiler.option_builder import TRAINABLE_VARIABLES
+from stillflow.profiler.statistics import flops_of
 
 # The measures of an operation, by the names of their fields in messages.
 NAMES = (

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from stillflow.graph.operation import Operation
+from stillflow.profiler.flops import COUNTS
+
+_FLOPS = "flops"
 Statistics = Callable[[Any, Any], "OpStats"]
 _functions: dict[tuple[str, str], Statistics] = {}
 
@@ -51,15 +55,11 @@ class RegisterStatistics:
         self._key = (op_type, statistic_type)
 
     def __call__(self, f: Statistics) -> Statistics:
-        if self._key in _functions:
-            raise KeyError(f"Registering two statistical functions with name '{self._key}'!")
+        if self._key in _functions or (self._key[1] == _FLOPS and self._key[0] in COUNTS):
+            name = ",".join(self._key)
+            raise KeyError(f"Registering two statistical functions with name '{name}'!")
         _functions[self._key] = f
         return f
-
-
-def find_statistics(op_type: str, statistic_type: str) -> Statistics | None:
-    """The function that is registered for a type of operation, or None."""
-    return _functions.get((op_type, statistic_type))
 
 
 def get_stats_for_node_def(graph: Any, node: Any, statistic_type: str) -> OpStats:
@@ -69,6 +69,25 @@ def get_stats_for_node_def(graph: Any, node: Any, statistic_type: str) -> OpStat
       graph: the graph that the node belongs to.
       node: a NodeDef.
       statistic_type: e.g. "flops".
+
+    Raises:
+      ValueError: flops are asked for, and a shape or the data format does not let them be counted.
     """
-    function = find_statistics(node.op, statistic_type)
-    return function(graph, node) if function is not None else OpStats(statistic_type)
+    function = _functions.get((node.op, statistic_type))
+    if function is not None:
+        return function(graph, node)
+    if statistic_type == _FLOPS and node.op in COUNTS:
+        return OpStats(_FLOPS, COUNTS[node.op](graph.get_operation_by_name(node.name)))
+    return OpStats(statistic_type)
+
+
+def flops_of(op: Operation) -> int:
+    """The floating-point operations of an operation; 0 for types that are not counted.
+
+    Raises:
+      UnknownShape: if it depends on a shape that is not known.
+      ValueError: if the data format is not NHWC.
+    """
+    if (op.type, _FLOPS) in _functions:
+        return int(get_stats_for_node_def(op.graph, op.node_def, _FLOPS).value or 0)
+    return int(COUNTS[op.type](op)) if op.type in COUNTS else 0
