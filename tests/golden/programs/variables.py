@@ -120,6 +120,35 @@ def uninitialized_variables(tf):
 
 
 @program
+def changes_of_uninitialized_resource_variables(tf):
+    w = tf.Variable([1.0, 2.0], name="w", use_resource=True)
+    n = tf.Variable(1, name="n", use_resource=True)
+    changes = [
+        w.assign_add([1.0, 1.0]), w.assign_sub([1.0, 1.0], read_value=False), n.count_up_to(3),
+        w[:1].assign([2.0]), tf.gather(w, [1]), tf.gather_nd(w, [[1]]),
+        tf.scatter_update(w, [1], [2.0]), tf.scatter_nd_add(w, [[1]], [2.0]),
+        tf.raw_ops.VariableShape(input=w.handle), tf.raw_ops.DestroyResourceOp(
+            resource=w.handle, ignore_lookup_error=False),
+    ]  # fmt: skip
+    optimizers = [
+        tf.train.GradientDescentOptimizer(0.1), tf.train.MomentumOptimizer(0.1, 0.9),
+        tf.train.AdagradOptimizer(0.1), tf.train.AdadeltaOptimizer(0.1),
+        tf.train.RMSPropOptimizer(0.1),
+    ]  # fmt: skip
+    rows = tf.IndexedSlices(tf.ones([1]), tf.constant([1]), tf.constant([2]))
+    for optimizer in optimizers:
+        changes += [optimizer.apply_gradients([(grad, w)]) for grad in (tf.ones([2]), rows)]
+
+    def use(session):
+        return {"errors": [raised(session.run, change) for change in changes]}
+
+    def without_slots(session):
+        return {"errors": [raised(session.run, change) for change in changes[12:]]}
+
+    return [Run(call=use), Run(call=without_slots, setup=[w.initializer])]
+
+
+@program
 def initialized_value_and_dependent_initializers(tf):
     tf.set_random_seed(5)
     a = tf.Variable(tf.random_normal([2]), name="a")

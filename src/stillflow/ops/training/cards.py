@@ -38,6 +38,7 @@ class Rule:
       sparse: the other inputs of the sparse ops, if there are any.
       flags: Boolean attributes with their defaults, after `use_locking`.
       kinds: "reference" and/or "resource".
+      locked: how many of the states the resource ops lock first, None for all.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Rule:
     sparse: str = ""
     flags: tuple[tuple[str, bool], ...] = ()
     kinds: tuple[str, ...] = ("reference", "resource")
+    locked: int | None = None
 
 
 _NESTEROV = (("use_nesterov", False),)
@@ -63,7 +65,7 @@ RULES = (
     ),
     Rule(
         "Adadelta", "var accum accum_update", "lr rho epsilon grad", rules.adadelta,
-        "lr rho epsilon grad indices",
+        "lr rho epsilon grad indices", locked=1,
     ),
     Rule("Adagrad", "var accum", "lr grad", rules.adagrad, "lr grad indices", _SLOTS),
     Rule(
@@ -95,7 +97,10 @@ RULES = (
         "lr grad indices momentum", _NESTEROV, kinds=("resource",),
     ),
     Rule("Adam", "var m v", _ADAM, rules.adam, flags=_NESTEROV),
-    Rule("AdamWithAmsgrad", "var m v vhat", _ADAM, rules.adam_with_amsgrad, kinds=("resource",)),
+    Rule(
+        "AdamWithAmsgrad", "var m v vhat", _ADAM, rules.adam_with_amsgrad, kinds=("resource",),
+        locked=3,
+    ),
     Rule("AdaMax", "var m v", "beta1_power lr beta1 beta2 epsilon grad", rules.adamax),
     Rule("RMSProp", "var ms mom", _RMS, rules.rms_prop, f"{_RMS} indices"),
     Rule("CenteredRMSProp", "var mg ms mom", _RMS, rules.centered_rms_prop, f"{_RMS} indices"),
@@ -156,12 +161,12 @@ def _kernel(rule: Rule, others: Sequence[str], sparse: bool) -> Callable[[Node],
     def kernel(node: Node) -> Any:
         flags = {name: getattr(node, name) for name, _ in rule.flags}
         if rule.name in GROUP_RULES and not sparse and node.T in _GROUP_TYPES:
-            return GroupedUpdate(rule.name, count, tuple(others), flags)
+            return GroupedUpdate(rule.name, count, tuple(others), flags, rule.locked)
         update = rule.update
 
         def apply(*inputs: Any) -> Any:
             buffers = inputs[:count]
-            states = [buffer.read() for buffer in buffers]
+            states = _values(buffers, rule.locked)
             named = {
                 renamed.get(name, name): value
                 for name, value in zip(others, inputs[count:], strict=True)
@@ -189,15 +194,16 @@ class GroupedUpdate:
     """
 
     def __init__(
-        self, rule: str, count: int, others: tuple[str, ...], flags: dict[str, Any]
-    ) -> None:
+        self, rule: str, count: int, others: tuple[str, ...], flags: dict[str, Any],
+        locked: int | None = None,
+    ) -> None:  # fmt: skip
         self.rule, gradient = GROUP_RULES[rule]
         self.key = (rule, tuple(sorted(flags.items())))
         self.count = count
         self.gradient = count + others.index(gradient)
         self.shared = [i for i in range(count, count + len(others)) if i != self.gradient]
         self._names = [others[i - count] for i in self.shared]
-        self._flags = flags
+        self._flags, self._locked = flags, locked
 
     def __call__(self, *inputs: Any) -> Any:
         shared = [inputs[i] for i in self.shared]
@@ -208,7 +214,7 @@ class GroupedUpdate:
         self, buffers: Sequence[Sequence[Any]], grads: Sequence[Any], shared: Sequence[Any]
     ) -> None:
         """Updates several variables: one sequence of buffers and one gradient each."""
-        states = [[buffer.read() for buffer in each] for each in buffers]
+        states = [_values(each, self._locked) for each in buffers]
         for each, grad in zip(states, grads, strict=True):
             _check_shapes(each, {"grad": grad})
         columns = [list(column) for column in zip(*states, strict=True)]
@@ -224,6 +230,23 @@ class GroupedUpdate:
             self.update(buffers, inputs[width : width + number], inputs[width + number :])
 
         return update
+
+
+def _values(buffers: Sequence[Any], locked: int | None) -> list[Any]:
+    """What a variable and its slots hold.
+
+    Raises:
+      tf.errors.InternalError: if one of those that are locked has no value yet.
+      tf.errors.OpError: if another one has none (`Buffer.read`).
+    """
+    try:
+        return [buffer.read() for buffer in buffers]
+    except errors.NotFoundError:
+        for buffer in buffers[:locked]:
+            if buffer.value is None:
+                message = f"Invalid variable reference.\nVariable {buffer.name} has no value yet."
+                raise errors.InternalError(None, None, message) from None
+        raise
 
 
 def _check_shapes(states: Sequence[Any], named: dict[str, Any]) -> None:

@@ -34,30 +34,40 @@ class Buffer:
         self.lock = threading.RLock()
 
     def read(self) -> Any:
-        """The current value.
+        """The current value, for an operation that does more than to read it.
 
         Raises:
-          tf.errors.FailedPreconditionError: if there is none yet.
+          tf.errors.NotFoundError: if a resource variable has none yet.
+          tf.errors.FailedPreconditionError: if a reference variable has none yet.
         """
         value = self.value
         if value is None:
+            if self.is_resource:
+                raise errors.NotFoundError(None, None, self._not_found())
             raise errors.FailedPreconditionError(None, None, self.missing())
         return value
 
     def missing(self) -> str:
-        """TF's words for a variable without a value."""
+        """TF's words for reading a variable without a value."""
         if not self.is_resource:
             return f"Attempting to use uninitialized value {self.name}"
-        reason = f"Resource localhost/{self.name}/N10tensorflow3VarE does not exist."
-        if not any(other.exists for other in self.container):
-            reason = (
-                "Container localhost does not exist. (Could not find resource: "
-                f"localhost/{self.name})"
-            )
         return (
             f"Error while reading resource variable {self.name} from Container: localhost. This "
-            f"could mean that the variable was uninitialized. Not found: {reason}"
+            f"could mean that the variable was uninitialized. Not found: {self._not_found()}"
         )
+
+    def _not_found(self) -> str:
+        """Which of both is not there: the variable, or any in its container."""
+        if self.has_container:
+            return f"Resource localhost/{self.name}/N10tensorflow3VarE does not exist."
+        return (
+            f"Container localhost does not exist. (Could not find resource: localhost/{self.name})"
+        )
+
+    @property
+    def has_container(self) -> bool:
+        """Whether any variable of the container exists, which is what makes it exist."""
+        return any(other.exists for other in self.container)
 
     @property
     def exists(self) -> bool:

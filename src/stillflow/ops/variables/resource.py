@@ -184,8 +184,11 @@ def destroy_resource_kernel(node: Node) -> Any:
     ignore = node.ignore_lookup_error
 
     def destroy(handle: Any) -> None:
-        if getattr(handle, "value", handle) is None and not ignore:
-            raise errors.NotFoundError(None, None, f"Resource {handle.name} does not exist.")
+        if isinstance(handle, Buffer) and handle.value is None and not ignore:
+            message = "Container localhost does not exist."
+            if handle.has_container:
+                message = f"Resource localhost/{handle.name}/<unknown> does not exist."
+            raise errors.NotFoundError(None, None, message)
         if isinstance(handle, Buffer):
             handle.value = None
         elif hasattr(handle, "destroy"):
