@@ -8,6 +8,7 @@ enum {
     LANES = 4,       /* rows of counters: one just increased does not have to wait */
     MANY = 1 << 11,  /* numbers that are worth more than one row */
     BLOCK = 1 << 12, /* numbers that stay near the processor */
+    AHEAD = 1 << 10, /* numbers between what is read and what is asked for */
     CHUNK = 1 << 15, /* numbers that one thread counts at a time */
     FEW = 1 << 14,   /* so many take less time than waking up another thread */
     HEADERS = 36,    /* more bytes than stand around the tag, before the histogram */
@@ -91,6 +92,7 @@ static inline void go_through(const float *values, int64_t size, const uint32_t 
     for (; i + LANES <= size; i += LANES) {
         uint64_t pairs[LANES / 2]; /* half as many loads */
         memcpy(pairs, values + i, sizeof pairs);
+        __builtin_prefetch(values + i + AHEAD, 0, 2); /* often changed by another processor before */
         for (int lane = 0; lanes && lane < LANES; lane++)
             count_one((uint32_t)(pairs[lane / 2] >> lane % 2 * 32), table, lane_at[lane]);
         for (int lane = 0; sums && lane < LANES; lane++) {
