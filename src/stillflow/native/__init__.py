@@ -51,6 +51,9 @@ _LONG: _Types = {
         _INT, (*2 * (_POINTER,), *2 * (_INT,), _POINTER, *2 * (_INT,), _POINTER, *2 * (_INT,))
     ),
     "zeta_of_whole": (_INT, (_INT, _POINTER, _INT, _DOUBLE, _POINTER, _INT)),
+    "gamma_series": (None, (*2 * (_POINTER,), _INT, *2 * (_POINTER,), _INT)),
+    "gamma_fractions": (None, (*2 * (_POINTER,), _INT, *2 * (_POINTER,), _INT)),
+    "beta_fractions": (None, (*3 * (_POINTER,), _INT, _POINTER, _INT)),
     "weighted_sums": (None, (_POINTER, *4 * (_INT,), *2 * (_POINTER,), _INT)),
     "histogram_summaries": (_INT, (_POINTER, _INT, *3 * (_POINTER,), _INT)),
     "max_pool": (None, (*4 * (_POINTER,), _INT)),
@@ -65,6 +68,10 @@ _LONG: _Types = {
     "transpose_matrix": (None, (_POINTER, _INT, _INT, _POINTER, _INT)),
     "edit_distances": (_INT, (*2 * (_POINTER,), _INT, _POINTER, _INT)),
     "draw_many": (None, (*6 * (_INT,), _POINTER, _INT)),
+    "draw_gammas": (None, (*3 * (_INT,), _POINTER, *2 * (_INT,), _POINTER, _INT)),
+    "draw_poissons": (
+        None, (*3 * (_INT,), _POINTER, *2 * (_INT,), _DOUBLE, _POINTER, _INT)
+    ),
 }
 # Loops so short that they keep the interpreter's lock: to get it back may take milliseconds.
 _SHORT: _Types = {

@@ -2,45 +2,24 @@
 
    The same numbers as those of draws.py and single_precision.py, whose comments say where the
    method and its coefficients come from: every operation is done in the same order and precision. */
-#include "native.h"
+#include "philox.h"
 
 #include <math.h>
 
 enum { WORDS, FLOATS, DOUBLES, NORMALS, TRUNCATED }; /* kinds of draws */
-enum { PER_BLOCK = 4, ROUNDS = 10, BATCH = 64, PART = 1 << 12, RESERVED = 256 };
+enum { PART = 1 << 12 };
 
 typedef struct {
-    uint64_t key, low, high; /* the counter of block 0 is high, low */
+    Stream stream;
     int64_t kind, count, bits;
     void *out;
 } Draws;
-
-/* ---- blocks */
-
-/* The words of the blocks at some places of the stream. */
-static inline void fill_batch(const Draws *all, const uint64_t places[BATCH],
-                              uint32_t words[PER_BLOCK][BATCH]) {
-    uint32_t *c0 = words[0], *c1 = words[1], *c2 = words[2], *c3 = words[3];
-    for (int i = 0; i < BATCH; i++) {
-        uint64_t low = all->low + places[i], high = all->high + (low < places[i]);
-        c0[i] = (uint32_t)low, c1[i] = (uint32_t)(low >> 32);
-        c2[i] = (uint32_t)high, c3[i] = (uint32_t)(high >> 32);
-    }
-    uint32_t k0 = (uint32_t)all->key, k1 = (uint32_t)(all->key >> 32);
-    for (int round = 0; round < ROUNDS; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
-        for (int i = 0; i < BATCH; i++) {
-            uint64_t p0 = (uint64_t)c0[i] * 0xD2511F53u, p1 = (uint64_t)c2[i] * 0xCD9E8D57u;
-            c0[i] = (uint32_t)(p1 >> 32) ^ c1[i] ^ k0, c1[i] = (uint32_t)p1;
-            c2[i] = (uint32_t)(p0 >> 32) ^ c3[i] ^ k1, c3[i] = (uint32_t)p0;
-        }
-    }
-}
 
 /* The words of blocks one after the other. */
 static inline void fill_next(const Draws *all, int64_t first, uint32_t words[PER_BLOCK][BATCH]) {
     uint64_t places[BATCH];
     for (int i = 0; i < BATCH; i++) places[i] = (uint64_t)(first + i);
-    fill_batch(all, places, words);
+    fill_batch(&all->stream, places, words);
 }
 
 /* ---- from words to numbers */
@@ -61,14 +40,6 @@ static inline uint32_t bits_of(float value) {
 static inline float unit_float(uint32_t word, int bits) {
     uint32_t mantissa = (word & ((1u << bits) - 1)) << (23 - bits);
     return as_float(mantissa | 127u << 23) - 1.0f;
-}
-
-static inline double unit_double(uint32_t upper, uint32_t lower) {
-    uint64_t bits = ((uint64_t)upper << 32 | lower) & (((uint64_t)1 << 52) - 1);
-    double value;
-    bits |= (uint64_t)1023 << 52;
-    memcpy(&value, &bits, sizeof value);
-    return value - 1.0;
 }
 
 static const double INVERSES[16] = {
@@ -163,7 +134,7 @@ static void draw_doubles(const Draws *all, int64_t first, int64_t end) {
 static inline void fill_normals(const Draws *all, const uint64_t places[BATCH],
                                 float normals[BATCH][PER_BLOCK]) {
     uint32_t words[PER_BLOCK][BATCH];
-    fill_batch(all, places, words);
+    fill_batch(&all->stream, places, words);
     for (int i = 0; i < BATCH; i++) {
         two_normals(words[0][i], words[1][i], normals[i]);
         two_normals(words[2][i], words[3][i], normals[i] + 2);
@@ -241,7 +212,7 @@ static void draw_part(void *data, int64_t part) {
    out: receives `count` of them. */
 PUBLIC void draw_many(int64_t key, int64_t low, int64_t high, int64_t kind, int64_t bits,
                       int64_t count, void *out, int64_t threads) {
-    Draws all = {(uint64_t)key, (uint64_t)low, (uint64_t)high, kind, count, bits, out};
+    Draws all = {{(uint64_t)key, (uint64_t)low, (uint64_t)high}, kind, count, bits, out};
     int64_t per_block = kind == DOUBLES ? 2 : PER_BLOCK;
     in_parallel(draw_part, &all, (count + per_block * PART - 1) / (per_block * PART), threads);
 }

@@ -16,8 +16,8 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable, map_sparse_values
+from stillflow.ops.math import incomplete_gamma, zeta_loops
 from stillflow.ops.math import special_kernels as kernels
-from stillflow.ops.math import zeta_loops
 from stillflow.ops.math.binary import broadcasting_op
 from stillflow.ops.math.complex import conj
 from stillflow.ops.math.kernels import REAL, broadcasting_call
@@ -185,7 +185,7 @@ def igammac_kernel(node: Node) -> Any:
 
 @igamma_grad_a_op.kernel
 def igamma_grad_a_kernel(node: Node) -> Any:
-    return kernels.in_double(kernels.igamma_grad_a)
+    return kernels.in_double(incomplete_gamma.slope)
 
 
 @zeta_op.kernel

@@ -20,8 +20,10 @@ from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.sequences import range as range_
 from stillflow.ops.arrays.shape import reshape
 from stillflow.ops.arrays.shape import shape as shape_of
+from stillflow.ops.math import incomplete_gamma
 from stillflow.ops.math.binary import maximum
 from stillflow.ops.math.reductions import reduce_sum
+from stillflow.ops.random import rejection_loops
 from stillflow.ops.random.arguments import read_sizes, set_static_shape, shape_argument, shape_sizes
 from stillflow.ops.random.draws import RESERVED_BLOCKS, polar_normals, unit_doubles
 from stillflow.ops.random.philox import LARGEST_RUN, Philox, fill_blocks, gather_blocks
@@ -41,6 +43,11 @@ def gamma(stream: Philox, alpha: np.ndarray, samples: int, threads: int = 1) -> 
     Returns:
       float64 [samples, n].
     """
+    drawn = rejection_loops.gamma(stream, alpha, samples, threads)
+    return _drawn(stream, alpha, samples, threads) if drawn is None else drawn
+
+
+def _drawn(stream: Philox, alpha: np.ndarray, samples: int, threads: int) -> np.ndarray:
     result = np.empty((len(alpha), samples))
     flat = result.reshape(-1)
 
@@ -234,83 +241,13 @@ def random_gamma_grad_shape(node: Node) -> Any:
 
 @random_gamma_grad_op.kernel
 def random_gamma_grad_kernel(node: Node) -> Any:
-    return node.call(gamma_sample_derivative, *node.inputs)
+    return node.call(incomplete_gamma.draw_slope, *node.inputs)
 
 
 @random_gamma_grad_op.samples
 def random_gamma_grad_samples() -> Any:
     alpha = np.array([[0.3], [1.0], [4.0], [40.0]], np.float32)
     yield Sample(alpha, np.array([0.01, 0.7, 5.0, 45.0], np.float32), grad=False)
-
-
-def gamma_sample_derivative(alpha: Any, sample: Any) -> Any:
-    """How a gamma draw moves with its shape: the draw's distribution function is kept equal.
-
-    With P(a, x) the regularised lower incomplete gamma function, that is -(dP/da) / (dP/dx). The
-    series of P converges fast for small x, the continued fraction of 1 - P for large x; both are
-    differentiated term by term, in double precision.
-    """
-    a, x = torch.broadcast_tensors(alpha.double(), sample.double())
-    shape = a.shape
-    a, x = a.reshape(-1), x.reshape(-1)
-    result = torch.zeros_like(x)
-    valid = (a > 0) & (x > 0)
-    result[(a.isnan() | x.isnan()) | (a <= 0) | (x < 0)] = torch.nan
-    far = valid & (x > 1) & (x > a)
-    near = valid & ~far
-    if near.any():
-        result[near] = _by_series(a[near], x[near])
-    if far.any():
-        result[far] = _by_fraction(a[far], x[far])
-    return result.reshape(shape).to(alpha.dtype)
-
-
-_MOST_TERMS = 2000
-_TOLERANCE = 2.0**-53
-
-
-def _by_series(a: Any, x: Any) -> Any:
-    """P(a, x) = x^a e^-x / gamma(a + 1) * (1 + x/(a+1) + x^2/((a+1)(a+2)) + ...)."""
-    term, total = torch.ones_like(a), torch.ones_like(a)
-    d_term, d_total = torch.zeros_like(a), torch.zeros_like(a)
-    divisor = a.clone()
-    for _ in range(_MOST_TERMS):
-        divisor += 1
-        factor = x / divisor
-        d_term = factor * (d_term - term / divisor)
-        term = term * factor
-        d_total += d_term
-        total += term
-        if (d_term.abs() <= _TOLERANCE * d_total.abs()).all():
-            break
-    d_log = torch.log(x) - torch.digamma(a + 1)
-    return -(d_total + total * d_log) * x / a
-
-
-def _by_fraction(a: Any, x: Any) -> Any:
-    """1 - P(a, x) = x^a e^-x / gamma(a) * h, with h a continued fraction p/q of two recurrences."""
-    y, z = 1 - a, x + 2 - a
-    p2, q2, p1, q1 = torch.ones_like(x), x, x + 1, z * x
-    dp2, dq2 = torch.zeros_like(x), torch.zeros_like(x)
-    dp1, dq1 = torch.zeros_like(x), -x
-    h = p1 / q1
-    dh = (dp1 - h * dq1) / q1
-    for count in range(1, _MOST_TERMS + 1):
-        y, z = y + 1, z + 2
-        yc = y * count
-        p, q = p1 * z - p2 * yc, q1 * z - q2 * yc
-        dp = dp1 * z - p1 - dp2 * yc + p2 * count
-        dq = dq1 * z - q1 - dq2 * yc + q2 * count
-        h = p / q
-        before, dh = dh, (dp - h * dq) / q
-        if ((dh - before).abs() <= _TOLERANCE).all():
-            break
-        # Only ratios matter; scaling keeps all of them finite.
-        scale = torch.where(p.abs() > 2.0**52, 2.0**-52, 1.0)
-        p2, p1, q2, q1 = p1 * scale, p * scale, q1 * scale, q * scale
-        dp2, dp1, dq2, dq1 = dp1 * scale, dp * scale, dq1 * scale, dq * scale
-    d_log = torch.log(x) - torch.digamma(a)
-    return (dh + h * d_log) * x
 
 
 def add_leading_unit_dimensions(x: Any, num_dimensions: Any) -> Tensor:
