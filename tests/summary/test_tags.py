@@ -7,7 +7,7 @@ import pytest
 
 import stillflow as tf
 from stillflow import native
-from stillflow.summary.tags import tags_of
+from stillflow.summary.tags import PlainTags, tags_of
 
 pytestmark = pytest.mark.skipif(native.library() is None, reason="the loops in C were not built")
 
@@ -54,3 +54,17 @@ def test_what_is_damaged_is_not_read():
         if found is not None:
             values = tf.Summary.FromString(bytes(damaged)).value
             assert [value.tag for value in values] == found
+
+
+def test_tags_are_noted_once_and_only_of_plain_summaries():
+    seen: set[str] = set()
+    plain = PlainTags(seen)
+    assert plain.note(summary({"tag": "a", "simple_value": 1}, {"tag": "b", "simple_value": 2}))
+    assert plain.note(summary({"tag": "a", "simple_value": 3}, {"tag": "b", "histo": {}}))
+    assert seen == {"a", "b"}
+    assert plain.note(summary({"tag": "ab", "simple_value": 1}))
+    assert plain.note(summary({"tag": "a", "simple_value": 1}, {"tag": "", "simple_value": 1}))
+    assert seen == {"a", "b", "ab", ""}
+    assert not plain.note(summary({"tag": "c", "simple_value": 1}, {"tag": "d"}))
+    assert not plain.note(b"\x0a\x08\x0a\x01\xff\x15\x00\x00\x80\x3f")
+    assert seen == {"a", "b", "ab", ""}

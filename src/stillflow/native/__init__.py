@@ -95,6 +95,7 @@ _SHORT: _Types = {
     ),
     "read_values": (_INT, (*3 * (_POINTER,), *2 * (_INT,), *2 * (_POINTER,))),
     "find_tags": (_INT, (_POINTER, _INT, _POINTER, _INT)),
+    "digest_tags": (_INT, (_POINTER, _INT)),
     "sparse_indices": (None, (_POINTER, _INT, _INT, _POINTER)),
     "next_marker": (_INT, (_POINTER, _INT, _INT)),
     "find_records": (_INT, (_POINTER, _INT, _POINTER, _INT, _POINTER)),

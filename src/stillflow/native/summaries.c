@@ -23,22 +23,39 @@ static int is_histogram(Bytes content) {
     return content.at == content.end;
 }
 
+/* Takes the next value of a summary; 0 if it is something else than a tag and a number or numbers. */
+static int take_tag(Bytes *rest, Bytes *tag) {
+    Bytes value, histogram;
+    if (!take(rest, VALUE, &value)) return 0;
+    *tag = (Bytes){value.at, value.at};
+    take(&value, TAG, tag);
+    return is_scalar(value) || (take_all(value, HISTOGRAM, &histogram) && is_histogram(histogram));
+}
+
 /* Finds the tags of the values of a summary.
 
    bounds: has room for `room` pairs, where each tag begins and ends.
    Returns how many there are; -1 if there are more, or something else than tags and numbers. */
 PUBLIC int64_t find_tags(const uint8_t *data, int64_t size, int64_t *bounds, int64_t room) {
-    Bytes rest = {data, data + size}, value, histogram;
+    Bytes rest = {data, data + size}, tag;
     int64_t found = 0;
     for (; rest.at < rest.end; found++) {
-        if (found == room || !take(&rest, VALUE, &value)) return -1;
-        Bytes tag = {value.at, value.at};
-        take(&value, TAG, &tag);
-        if (!is_scalar(value)
-            && !(take_all(value, HISTOGRAM, &histogram) && is_histogram(histogram)))
-            return -1;
+        if (found == room || !take_tag(&rest, &tag)) return -1;
         *bounds++ = tag.at - data;
         *bounds++ = tag.end - data;
     }
     return found;
+}
+
+/* A number that says which tags there are, in their order (FNV-1a, each with its end);
+   -1 if there is something else than tags and numbers. */
+PUBLIC int64_t digest_tags(const uint8_t *data, int64_t size) {
+    Bytes rest = {data, data + size}, tag;
+    uint64_t digest = 0xCBF29CE484222325;
+    while (rest.at < rest.end) {
+        if (!take_tag(&rest, &tag)) return -1;
+        for (; tag.at < tag.end; tag.at++) digest = (digest ^ *tag.at) * 0x100000001B3;
+        digest = (digest ^ 0xFF) * 0x100000001B3; /* a byte that no text has */
+    }
+    return (int64_t)(digest >> 1);
 }

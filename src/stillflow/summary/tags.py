@@ -26,3 +26,30 @@ def tags_of(summary: bytes) -> list[str] | None:
     except UnicodeDecodeError:
         return None
     return None if found < 0 else tags
+
+
+class PlainTags:
+    """Notes the tags of summaries of scalars and histograms alone.
+
+    Training writes the same tags at every step: a number tells that they were all seen before.
+
+    Args:
+      seen: where tags are added.
+    """
+
+    def __init__(self, seen: set[str]) -> None:
+        self._seen = seen
+        self._digests: set[int] = set()
+
+    def note(self, summary: bytes) -> bool:
+        """Adds the tags of a serialized `Summary`; False, and none, if it has other values."""
+        library = native.library()
+        digest = -1 if library is None else library.digest_tags(summary, len(summary))
+        if digest in self._digests:
+            return True
+        tags = None if digest < 0 else tags_of(summary)
+        if tags is None:
+            return False
+        self._seen.update(tags)
+        self._digests.add(digest)
+        return True

@@ -19,7 +19,7 @@ from stillflow.platform import tf_logging as logging
 from stillflow.protos import Event, GraphDef, MetaGraphDef, TaggedRunMetadata
 from stillflow.summary.event_file_writer import EventFileWriter
 from stillflow.summary.plugin_asset import get_all_plugin_assets
-from stillflow.summary.tags import tags_of
+from stillflow.summary.tags import PlainTags
 
 PLUGINS = "plugins"
 
@@ -186,6 +186,7 @@ class FileWriter(SummaryToEventTransformer):
             suffix = filename_suffix or ""
             writer = EventFileWriterV2(session, logdir, max_queue, flush_secs, suffix)
         super().__init__(writer, graph, graph_def)
+        self._plain_tags = PlainTags(self._seen_summary_tags)
 
     def __enter__(self) -> FileWriter:
         return self
@@ -204,12 +205,10 @@ class FileWriter(SummaryToEventTransformer):
         """Adds a summary, as `SummaryToEventTransformer.add_summary` says."""
         writer = self.event_writer
         takes_bytes = isinstance(writer, EventFileWriter) and type(summary) is bytes
-        tags = tags_of(summary) if takes_bytes else None
-        if tags is None:
+        if not (takes_bytes and self._plain_tags.note(summary)):
             super().add_summary(summary, global_step)
             return
         self._warn_if_closed()
-        self._seen_summary_tags.update(tags)
         step = 0 if global_step is None else int(global_step)
         header = event_header(time.time(), step, SUMMARY, len(summary))
         writer.add_serialized(header, summary)

@@ -72,4 +72,5 @@ def event(time: float, step: int, number: int, content: bytes) -> bytes:
 def event_header(time: float, step: int, number: int, size: int) -> bytes:
     """What an `Event` begins with whose last field, so many bytes, follows."""
     encoded = b"\x10" + varint.encode(step % (1 << 64)) if step else b""
-    return doubles(time) + encoded + wire.header(number, size)
+    moment = b"\x09" + _double(time) if time else b""
+    return moment + encoded + wire.header(number, size)

@@ -98,7 +98,7 @@ class TaggedHistograms:
         """
         library = native.library()
         assert library is not None
-        vectors = [each.float().contiguous() for each in values]
+        vectors = [each if _is_ready(each) else each.float().contiguous() for each in values]
         with self._lock:
             for shown, vector in zip(self._each, vectors):
                 shown.values, shown.size = vector.data_ptr(), vector.numel()
@@ -110,3 +110,7 @@ class TaggedHistograms:
             ends = self._ends[:]
             content = ctypes.string_at(self._out, ends[-1])
         return [content[start:end] for start, end in zip([0, *ends], ends)]
+
+
+def _is_ready(tensor: Any) -> bool:
+    return tensor.dtype is torch.float32 and tensor.is_contiguous()
