@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import importlib.util
 import json
 import pkgutil
@@ -265,6 +266,24 @@ def test_tensorboard_uses_its_own_stub():
 def test_tensorboard_gets_tensorflow_where_it_is_allowed_to(monkeypatch):
     monkeypatch.setenv("STILLFLOW_ALLOW", "tensorboard")
     assert sys.meta_path[0].find_spec("tensorboard.compat.notf") is None
+
+
+@pytest.mark.parametrize("installed, sees", [
+    ("2.0.8", True), ("2.3.1", True), ("2.4.0", False), ("2.15.0", False), ("3.9.0", False),
+    (None, True),
+])  # fmt: skip
+def test_keras_of_tensorflow_1_sees_it(monkeypatch, installed, sees):
+    def version(name):
+        if name != "keras" or installed is None:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return installed
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    callers._keras_of_old.cache_clear()
+    probe = {"__name__": "keras.backend.tensorflow_backend"}
+    exec("import importlib.util; found = importlib.util.find_spec('tensorflow')", probe)
+    assert (probe["found"] is not None) is sees
+    callers._keras_of_old.cache_clear()
 
 
 @pytest.mark.parametrize("module, sees", [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 
 import pytest
@@ -113,3 +114,25 @@ def test_every_thread_has_a_default_graph_of_its_own():
     graphs = {graph for before, _, _, after in found for graph in (before, after)}
     assert len(graphs | {mine}) == 5
     assert tf.get_default_graph() is mine
+
+
+def test_device_functions_apply_to_what_stands_in_for_an_operation():
+    class Probe:
+        device = None
+
+        def _set_device_from_string(self, device):
+            self.device = device
+
+    def found(*scopes):
+        probe, graph = Probe(), tf.Graph()
+        with contextlib.ExitStack() as stack:
+            for scope in scopes:
+                stack.enter_context(graph.device(scope))
+            graph._apply_device_functions(probe)
+        return probe.device
+
+    assert found() is None
+    assert found(None) is None
+    assert found("/job:b/task:1", "/gpu:0") == "/job:b/task:1/device:GPU:0"
+    assert found("/job:b/task:1", lambda op: "/cpu:0") == "/job:b/task:1/device:CPU:0"
+    assert found("/job:b", lambda op: tf.DeviceSpec(task=2)) == "/job:b/task:2"

@@ -38,8 +38,8 @@ class _Probe:
         self.node_def = self
         self._device_scopes: Any = ()
 
-    def _set_device(self, name: Any) -> None:
-        self.device = canonical(name)
+    def _set_device_from_string(self, name: str) -> None:
+        self.device = name
 
 
 def current() -> str:

@@ -1,11 +1,13 @@
 """Who is asking for ``tensorflow``.
 
 Some libraries only probe for TensorFlow, to offer extras over it that need the real one.  They
-see none, unless ``STILLFLOW_ALLOW`` names them ("keras,tensorboard").
+see none, unless ``STILLFLOW_ALLOW`` names them ("keras,tensorboard").  Keras before 2.4 computes
+with TensorFlow 1 and does see it.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import sys
@@ -33,8 +35,22 @@ def denied() -> bool:
 
 
 def allowed(library: str) -> bool:
-    """Return whether ``STILLFLOW_ALLOW`` lets one of these libraries see TensorFlow."""
-    return library in os.environ.get("STILLFLOW_ALLOW", "").split(",")
+    """Return whether one of these libraries may see TensorFlow."""
+    if library in os.environ.get("STILLFLOW_ALLOW", "").split(","):
+        return True
+    return library == "keras" and _keras_of_old()
+
+
+@functools.cache
+def _keras_of_old() -> bool:
+    """Whether the Keras here is one for TensorFlow 1; a copy in a program's folder is, too."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        major, minor = version("keras").split(".")[:2]
+    except PackageNotFoundError:
+        return True
+    return (int(major), int(minor)) < (2, 4)
 
 
 def _caller() -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from stillflow.graph.attrs import from_proto
 from stillflow.graph.code_location import CodeLocation, entered_here
-from stillflow.graph.device import merge_over
+from stillflow.graph.device import canonical, merge_over
 from stillflow.graph.operation import Operation, Tensor
 
 _VALID_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
@@ -163,14 +163,18 @@ class Scopes:
 
     def _apply_devices(self, op: Operation) -> None:
         op._device_scopes = tuple(self._device_stack)
+        self._apply_device_functions(op)
+
+    def _apply_device_functions(self, op: Any) -> None:
+        """Sets the device of an operation, or of what stands in for one to find it out."""
         for scope in reversed(self._device_stack):
             spec = scope.obj
             if spec is None:
                 break
             if callable(spec):
-                op._set_device(spec(op))
+                op._set_device_from_string(canonical(spec(op)))
             else:
-                op._set_device(merge_over(spec, op.device))
+                op._set_device_from_string(merge_over(spec, op.device))
 
     @property
     def _device_functions_outer_to_inner(self) -> list[Any]:
@@ -236,12 +240,14 @@ class Scopes:
         if control_inputs is None:
             return ControlScope(self, None)
         ops: list[Operation] = []
+        # What waits for an outer scope's inputs already need not wait for them twice.
+        outer = self._current_control_dependencies()
         for item in control_inputs:
             if getattr(type(item), "holds_value", False):
                 continue  # what has its value is not waited for
             found = self.as_graph_element(control_element(item))
             op = found.op if isinstance(found, Tensor) else found
-            if op not in ops:
+            if op not in ops and op not in outer:
                 ops.append(op)
         return ControlScope(self, ops)
 

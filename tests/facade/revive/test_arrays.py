@@ -46,3 +46,13 @@ def test_functions_that_gave_lists_give_lists(launcher):  # noqa: F811
     assert out.splitlines() == [
         "3 <class 'list'> <class 'list'>", "<class 'numpy.ndarray'> [0, 1]",
     ]
+
+
+def test_numbers_in_lists_print_plainly(launcher):  # noqa: F811
+    out, _ = launcher.program("""
+        import numpy as np
+        print([np.float32(0.5), np.int64(3)], {"loss": np.float64(0.25)}, (np.bool_(True),))
+        np.set_printoptions(precision=3)
+        print([np.float64(2.5)], np.array([1 / 3]))
+        """)
+    assert out.splitlines() == ["[0.5, 3] {'loss': 0.25} (True,)", "[2.5] [0.333]"]

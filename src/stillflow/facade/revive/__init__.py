@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import importlib
 
-_PARTS = ("attributes", "modules", "sources", "arrays", "distribution", "headless")
+_PARTS = (
+    "attributes", "modules", "sources", "arrays", "hdf5", "distribution", "headless",
+)
 _active = False
 
 

@@ -4,7 +4,7 @@
 shape as ``newshape``, which NumPy 2.4 has dropped; ``np.array`` makes an array of lists from lists
 of different lengths, which NumPy 1.24 has stopped to do, and with ``copy=False`` it copies where it
 has to, which NumPy 2 refuses; ``np.meshgrid`` and its like return lists, to which programs append,
-where NumPy 2 returns tuples.
+where NumPy 2 returns tuples.  A number in a list prints as ``0.5``, not as ``np.float64(0.5)``.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ def activate() -> None:
     after_import("numpy", _patch_reshape)
     after_import("numpy", _patch_array)
     after_import("numpy", _patch_lists)
+    after_import("numpy", _print_plain_numbers)
 
 
 def _patch_reshape(numpy: Any) -> None:
@@ -43,6 +44,11 @@ def _patch_reshape(numpy: Any) -> None:
         return plain(*args, **options)
 
     numpy.reshape = reshape
+
+
+def _print_plain_numbers(numpy: Any) -> None:
+    if int(numpy.__version__.partition(".")[0]) >= 2:
+        numpy.set_printoptions(legacy="1.25")
 
 
 def _patch_lists(numpy: Any) -> None:
