@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stillflow.graph.device import DeviceSpecV2, canonical
+from stillflow.graph.device import DeviceSpecV2
 from stillflow.graph.eager_mode import executing_eagerly_outside_functions
 from stillflow.graph.graph import get_default_graph
 
