@@ -16,6 +16,8 @@ from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.graph.type_spec import TypeSpec, _from_value
 from stillflow.nest import _is_namedtuple
+from stillflow.ops.tensor_array.spec import TensorArraySpec
+from stillflow.ops.tensor_array.tensor_array import TensorArray
 from stillflow.ragged.conversion import convert_to_tensor_or_ragged_tensor
 from stillflow.ragged.spec import RaggedTensorSpec
 from stillflow.ragged.spec import _RaggedTensorStructure as _RaggedTensorStructure
@@ -85,6 +87,9 @@ def _spec(dtype: Any, shape: Any, kind: Any) -> TypeSpec:
         return RaggedTensorSpec(shape, dtype)
     if issubclass(kind, Tensor):
         return TensorSpec(shape, dtype)
+    if issubclass(kind, TensorArray):
+        dynamic_size, infer_shape = shape.as_list()[:2]
+        return TensorArraySpec(shape[2:], dtype, dynamic_size, infer_shape)
     raise TypeError(f"Could not build a structure for output class {kind!r}")
 
 

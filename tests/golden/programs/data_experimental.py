@@ -376,3 +376,29 @@ def pools_without_threads(tf):
     return [
         Run(setup=[iterator.initializer], fails=True), Run(setup=[other.initializer], fails=True)
     ]
+
+
+@program
+def arrays_as_elements(tf):
+    def counted(i):
+        i = tf.cast(i, tf.int32)
+        array = tf.TensorArray(tf.int32, element_shape=(), size=i)
+        return array.unstack(tf.range(i))
+
+    def gathered(array, x):
+        return array.write(array.size(), x), array.stack()
+
+    start = tf.TensorArray(tf.int64, size=0, element_shape=[], dynamic_size=True).write(0, -1)
+    outside = tf.TensorArray(tf.int64, size=1, element_shape=[]).write(0, 7)
+    arrays = _count(tf, 4).map(counted).map(lambda array: array.identity())
+    facts = {
+        "spec": str(arrays.element_spec._serialize()),
+        "classes": arrays.output_classes is tf.TensorArray,
+        "shapes": str(arrays.output_shapes),
+        "types": str(arrays.output_types),
+    }
+    one = tf.data.Dataset.from_tensors(outside).map(lambda array: array.stack())
+    scanned = _count(tf, 4).apply(_apply(tf, "scan", start, gathered))
+    runs = _runs(tf, arrays.map(lambda array: array.stack()), 4)
+    runs[0].facts = facts
+    return [*runs, *_runs(tf, scanned, 4), *_runs(tf, one, 1)]

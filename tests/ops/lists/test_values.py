@@ -82,3 +82,11 @@ def test_a_full_list_takes_nothing_more():
         full = cards["TensorListPushBack"](values, 2.0)
         with pytest.raises(tf.errors.InvalidArgumentError, match="into a full list list size: 1"):
             session.run(lists.tensor_list_stack(full, tf.float32))
+
+
+def test_a_copy_has_memory_of_its_own():
+    first = TensorList(dtypes.float32, (2,), [torch.zeros(2), None])
+    copied = first.copy()
+    first.items[0].add_(1)
+    assert copied.items[0].tolist() == [0.0, 0.0]
+    assert copied.items[1] is None

@@ -74,3 +74,15 @@ def test_an_array_needs_a_size_and_takes_no_handle():
         tf.TensorArray(tf.float32)
     with pytest.raises(ValueError, match="handles are not supported"):
         tf.TensorArray(tf.float32, handle=tf.constant(1), flow=tf.constant(1.0))
+
+
+def test_arrays_go_through_datasets_and_not_into_branches_of_functions():
+    array = tf.TensorArray(tf.float32, 2).unstack([1.0, 2.0])
+    (found,) = tf.data.Dataset.from_tensors(array)
+    assert found.stack().numpy().tolist() == [1.0, 2.0]
+
+    def taken(x):
+        return tf.cond(x > 1, lambda: array, lambda: array)
+
+    with pytest.raises(NotImplementedError, match="construct a new TensorArray inside"):
+        tf.data.Dataset.range(3).map(taken)

@@ -84,6 +84,10 @@ class TensorList:
         """A list of other elements of the same kind."""
         return TensorList(self.dtype, self.element, items, self.limit)
 
+    def copy(self) -> TensorList:
+        """The same list with memory of its own."""
+        return self.like([_copy(item) for item in self.items])
+
     def zeros_like(self) -> TensorList:
         """Zeros in place of every element that is set."""
         return self.like([None if item is None else zeros_of(item) for item in self.items])
@@ -112,6 +116,12 @@ class TensorList:
             )
         sums = [_sum(x, y) for x, y in zip(a, b, strict=True)]
         return TensorList(self.dtype, shapes.merge(self.element, other.element), sums)
+
+
+def _copy(item: Any) -> Any:
+    if item is None:
+        return None
+    return item.clone() if hasattr(item, "clone") else item.copy()
 
 
 def _append(value: Any, items: list[Any]) -> None:

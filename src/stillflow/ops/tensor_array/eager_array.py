@@ -15,7 +15,7 @@ from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.arrays.join import concat, stack
 from stillflow.ops.arrays.splitting import split, unstack
 from stillflow.ops.constants import constant
-from stillflow.ops.tensor_array.tensor_array import TensorArray
+from stillflow.ops.tensor_array.tensor_array import TensorArray, refuse_in_functions
 
 
 class EagerTensorArray(TensorArray):
@@ -57,9 +57,10 @@ class EagerTensorArray(TensorArray):
 
     def identity(self) -> TensorArray:
         """The same array."""
-        return self
+        return self._with_flow(self._flow)
 
     def _with_flow(self, flow: Any) -> TensorArray:
+        refuse_in_functions()
         return self
 
     def grad(self, source: str, flow: Any = None, name: str | None = None) -> TensorArray:

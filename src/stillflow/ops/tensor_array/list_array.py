@@ -43,7 +43,7 @@ class ListTensorArray(TensorArray):
         del clear_after_read, tensor_array_name, colocate_with_first_write_call
         _check_arguments(flow, size, element_shape)
         self._handle = None
-        self._dynamic_size = dynamic_size or False
+        self._dynamic_size = dynamic_size
         self._dtype = dtypes.as_dtype(dtype).base_dtype
         self._element_shape = [as_shape(element_shape)]
         self._infer_shape = infer_shape

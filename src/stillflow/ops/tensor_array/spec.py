@@ -125,4 +125,6 @@ class TensorArraySpec(TypeSpec):
         return TensorArray
 
 
-register_type_spec_from_value_converter(TensorArray, TensorArraySpec.from_value)
+register_type_spec_from_value_converter(
+    TensorArray, TensorArraySpec.from_value, allow_subclass=True
+)

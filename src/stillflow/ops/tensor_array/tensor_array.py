@@ -42,20 +42,21 @@ class TensorArray:
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """One that holds its values, or a list where branches and loops are functions, or if
-        `flow` is one.
+        """A list if `flow` is one or branches and loops are functions; one that holds its values
+        where operations run when they are called.
         """
-        if cls is TensorArray and executing_eagerly():
+        if cls is not TensorArray:
+            return super().__new__(cls)
+        flow = kwargs.get("flow", args[_FLOW] if len(args) > _FLOW else None)
+        is_list = flow is not None and flow.dtype == dtypes.variant
+        if executing_eagerly() and not is_list:
             from stillflow.ops.tensor_array.eager_array import EagerTensorArray
 
             return super().__new__(EagerTensorArray)
-        if cls is TensorArray:
-            flow = kwargs.get("flow", args[_FLOW] if len(args) > _FLOW else None)
-            is_list = flow is not None and flow.dtype == dtypes.variant
-            if is_list or calls_functions(get_default_graph()):
-                from stillflow.ops.tensor_array.list_array import ListTensorArray
+        if is_list or calls_functions(get_default_graph()):
+            from stillflow.ops.tensor_array.list_array import ListTensorArray
 
-                return super().__new__(ListTensorArray)
+            return super().__new__(ListTensorArray)
         return super().__new__(cls)
 
     def __init__(
@@ -93,7 +94,7 @@ class TensorArray:
         """
         given = (size, element_shape, dynamic_size, clear_after_read)
         _check_arguments(handle, tensor_array_name, dict(zip(_REFUSED_WITH_HANDLE, given)))
-        self._dynamic_size = dynamic_size or False
+        self._dynamic_size: bool | None = dynamic_size or False
         self._dtype = dtypes.as_dtype(dtype).base_dtype
         self._colocate_with_first_write_call = colocate_with_first_write_call
         # Shared by all that stand for one array: what was written first, and the shape it told.
@@ -135,14 +136,8 @@ class TensorArray:
         Raises:
           NotImplementedError: if it is taken into a function.
         """
-        functions = calls_functions(get_default_graph())
-        if self._handle is not None and functions:
-            raise NotImplementedError(
-                "Attempting to build a graph-mode TF2-style TensorArray from either an eager-mode "
-                "TensorArray or a TF1-style TensorArray.  This is not currently supported.  You "
-                "may be attempting to capture a TensorArray inside a tf.function or tf.data map "
-                "function. Instead, construct a new TensorArray inside the function."
-            )
+        if self._handle is not None:
+            refuse_in_functions()
         other = TensorArray(
             self._dtype,
             handle=self._handle,
@@ -313,6 +308,21 @@ class TensorArray:
     def close(self, name: str | None = None) -> Any:
         """An operation that gives up all elements."""
         return cards["TensorArrayCloseV3"](self._handle, name=name)
+
+
+def refuse_in_functions() -> None:
+    """Refuses an array that is no list where functions are built, in which arrays are lists.
+
+    Raises:
+      NotImplementedError: if a function is being built.
+    """
+    if not executing_eagerly() and calls_functions(get_default_graph()):
+        raise NotImplementedError(
+            "Attempting to build a graph-mode TF2-style TensorArray from either an eager-mode "
+            "TensorArray or a TF1-style TensorArray.  This is not currently supported.  You may be "
+            "attempting to capture a TensorArray inside a tf.function or tf.data map function. "
+            "Instead, construct a new TensorArray inside the function."
+        )
 
 
 def _check_arguments(handle: Any, array_name: str | None, given: dict[str, Any]) -> None:
