@@ -1,6 +1,6 @@
 /* Numbers and texts in lines of delimited fields: src/stillflow/ops/parsing/plain_records.py.
 
-   Lines that are written plainly only: without quotes, as many fields as columns, numbers of digits
+   Lines that are written plainly only: with quotes around whole fields at most, as many fields as columns, numbers of digits
    that a double holds exactly. Of others, who calls finds out what they are. */
 #include "native.h"
 
@@ -65,11 +65,32 @@ static int read_double(Field field, double *out) {
     return 1;
 }
 
-static int is_plain(const uint8_t *text, int64_t size, int64_t quotes) {
-    int strange = 0;
-    for (int64_t i = 0; i < size; i++)
-        strange |= (text[i] == '\n') | (text[i] == '\r') | (quotes && text[i] == '"');
-    return !strange;
+/* What there is in a line besides fields and delimiters. */
+enum { NOTHING, QUOTES, BREAKS };
+
+static int look_at(const uint8_t *text, int64_t size) {
+    int has_breaks = 0, has_quotes = 0;
+    for (int64_t i = 0; i < size; i++) {
+        has_breaks |= (text[i] == '\n') | (text[i] == '\r');
+        has_quotes |= text[i] == '"';
+    }
+    return has_breaks ? BREAKS : has_quotes ? QUOTES : NOTHING;
+}
+
+/* The field at the beginning of a line; returns where it ends, its quotes included, or NULL if
+   quotes are not just around it. */
+static const uint8_t *cut_field(const uint8_t *at, const uint8_t *end, int delimiter, int quotes,
+                                Field *field) {
+    if (quotes && *at == '"') {
+        const uint8_t *stop = memchr(at + 1, '"', (size_t)(end - at - 1));
+        if (!stop || (stop + 1 < end && stop[1] != delimiter)) return NULL;
+        *field = (Field){at + 1, stop};
+        return stop + 1;
+    }
+    const uint8_t *stop = memchr(at, delimiter, (size_t)(end - at));
+    *field = (Field){at, stop ? stop : end};
+    if (quotes && memchr(at, '"', (size_t)(field->end - at))) return NULL;
+    return field->end;
 }
 
 /* Reads records of fields.
@@ -85,11 +106,13 @@ PUBLIC int64_t read_records(const uint8_t *text, const int64_t *ends, int64_t re
                             int64_t columns, int64_t *values, int64_t *bounds) {
     for (int64_t i = 0; i < records; i++, values += columns, bounds += 2 * columns) {
         const uint8_t *at = text + ends[i], *end = text + ends[i + 1];
-        if (at == end || !is_plain(at, end - at, quotes)) return i;
+        int found = look_at(at, end - at);
+        if (at == end || found == BREAKS) return i;
         for (int64_t j = 0; j < columns; j++) {
-            const uint8_t *stop = memchr(at, (int)delimiter, (size_t)(end - at));
-            Field field = {at, stop ? stop : end};
-            if (field.at == field.end || (!stop) != (j == columns - 1)) return i;
+            Field field;
+            if (at >= end) return i;
+            const uint8_t *stop = cut_field(at, end, (int)delimiter, quotes && found, &field);
+            if (!stop || field.at == field.end || (stop == end) != (j == columns - 1)) return i;
             int done = 1;
             if (kinds[j] == INT32) done = read_integer(field, INT32_MAX, values + j);
             if (kinds[j] == INT64) done = read_integer(field, INT64_MAX, values + j);
@@ -99,8 +122,8 @@ PUBLIC int64_t read_records(const uint8_t *text, const int64_t *ends, int64_t re
                 memcpy(values + j, &value, sizeof value);
             }
             if (!done) return i;
-            bounds[2 * j] = at - text, bounds[2 * j + 1] = field.end - text;
-            at = field.end + 1;
+            bounds[2 * j] = field.at - text, bounds[2 * j + 1] = field.end - text;
+            at = stop + 1;
         }
     }
     return records;

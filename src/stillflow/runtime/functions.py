@@ -24,7 +24,7 @@ from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.functions import find_function
 from stillflow.graph.graph import Graph
 from stillflow.ops.exits import at_work
-from stillflow.ops.queues.elements import stacked
+from stillflow.ops.queues.elements import Stacked, stacked
 from stillflow.runtime.denormals import flushed
 from stillflow.runtime.facts import own_states
 from stillflow.runtime.inline import body_effects
@@ -81,7 +81,7 @@ class CompiledFunction:
 
     def on_rows(
         self, elements: Sequence[tuple[Any, ...]], captured: Sequence[Any] = ()
-    ) -> list[tuple[Any, ...]] | None:
+    ) -> Sequence[tuple[Any, ...]] | None:
         """The results for several elements, each followed by `captured`, computed together.
 
         Returns:
@@ -90,9 +90,13 @@ class CompiledFunction:
         """
         if self._row_failures >= _MAX_FAILURES:
             return None
-        shapes = tuple(_dims(value) for value in (*elements[0], *captured))
+        first = (
+            [tuple(value.shape[1:]) for value in elements.components]
+            if isinstance(elements, Stacked) else list(map(_dims, elements[0]))
+        )  # fmt: skip
+        shapes = (*first, *map(_dims, captured))
         if shapes not in self._row_plans:
-            self._make_rows(shapes, len(elements[0]))
+            self._make_rows(shapes, len(first))
         plan = self._row_plans[shapes]
         if plan is None:
             return None

@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Tensor
 from stillflow.ops.exits import at_work
 from stillflow.ops.parsing.examples import ExampleParser, dense_shapes, features_of
-from stillflow.ops.queues.elements import rows, stacked
+from stillflow.ops.queues.elements import Stacked, stacked
 from stillflow.runtime.denormals import flushed
 from stillflow.runtime.facts import Facts, PlanNode
 from stillflow.runtime.frames import has_loops
@@ -30,7 +31,6 @@ from stillflow.runtime.steps import Name, Step
 from stillflow.runtime.trace import Tracer
 from stillflow.runtime.unused import drop_unused
 
-Element = tuple[Any, ...]
 # Takes stacked values, gives the sequence of stacked results.
 _Part = tuple[Callable[..., Sequence[Any]], list[Any], list[str]]
 
@@ -80,17 +80,17 @@ class RowPlan:
         self._varied = {tracer.values[tensor].name for tensor in feeds if tensor not in same}
         self._parts = self._split(steps)
 
-    def __call__(self, *columns: Any) -> list[Element]:
+    def __call__(self, *columns: Any) -> Stacked:
         """The results for elements whose components are stacked; shared ones are as they are."""
         known = {**self._tracer.constants, **dict(zip(self._inputs, columns, strict=True))}
         for function, arguments, names in self._parts:
             given = [known[a] if isinstance(a, Name) else a for a in arguments]
             known.update(zip(names, function(*given), strict=True))
         count = next(len(known[name]) for name in self._inputs if name in self._varied)
-        return rows([
+        return Stacked(_own([
             known[name] if name in self._varied else stacked([(known[name],)] * count)[0]
             for name in self._outputs
-        ])  # fmt: skip
+        ], columns))  # fmt: skip
 
     # ---- when the plan is made
 
@@ -156,6 +156,27 @@ class RowPlan:
         turn = turn_function(constants, memory, group, inputs, outputs)
         axes = tuple(0 if name in self._varied else None for name in inputs)
         return torch.vmap(turn, axes), [Name(name) for name in inputs], outputs
+
+
+def _own(results: list[Any], others: Sequence[Any]) -> list[Any]:
+    """Results, copied where they share memory with something else."""
+    taken = {_memory(value) for value in others}
+    owned = []
+    for value in results:
+        memory = _memory(value)
+        if memory in taken or not (isinstance(value, np.ndarray) or value.is_contiguous()):
+            value = value.copy() if isinstance(value, np.ndarray) else value.clone()
+        else:
+            taken.add(memory)
+        owned.append(value)
+    return owned
+
+
+def _memory(value: Any) -> Any:
+    """What tells memory from other memory."""
+    if isinstance(value, torch.Tensor):
+        return value.untyped_storage().data_ptr()
+    return id(value if value.base is None else value.base)
 
 
 def _is_batched(step: Step) -> bool:

@@ -45,6 +45,12 @@ def test_plain_lines_are_read(reader):
         ]
 
 
+def test_quotes_are_taken_off_fields(reader):
+    line = b'"1","2.5","a,b","-4","1e3"'
+    assert [each.tolist() for each in reader.one(line)] == [1, 2.5, b"a,b", -4, 1e3]
+    assert PlainRecords([tf.string] * 2, b",", False).one(b'"a,b"')[0].item() == b'"a'
+
+
 @pytest.mark.parametrize("shape", [(), (3,), (1, 3)])
 def test_columns_are_the_same_either_way(either_way, shape):
     lines = np.array(LINES[0] if not shape else LINES, object).reshape(shape)
@@ -67,10 +73,12 @@ def test_decimal_numbers_are_the_nearest_doubles(reader):
 @pytest.mark.parametrize(
     "line",
     [
-        b"", b"1,2,a,3", b"1,2,a,3,4,5", b",2,a,3,4", b"1,2,a,3,", b'1,2,"a",3,4', b"1,2,a\r,3,4",
+        b"", b"1,2,a,3", b"1,2,a,3,4,5", b",2,a,3,4", b"1,2,a,3,", b'1,2,"",3,4', b"1,2,a\r,3,4",
         b"1.5,2,a,3,4", b"2147483648,2,a,3,4", b" 1,2,a,3,4", b"1,x,a,3,4", b"1,.,a,3,4",
         b"1,1e,a,3,4", b"1,1e400,a,3,4", b"1,nan,a,3,4", b"1,12345678901234567890,a,3,4",
         b"1,2,a,9999999999999999999,4", b"+1,2,a,3,4", b"1,2,,3,4", b"-,2,a,3,4",
+        b'1,2,"a,3,4', b'1,2,"a"b,3,4', b'1,2,"a""b",3,4', b'1,2,a"b,3,4', b'1,2,a,3,4"',
+        b'1,2,a,3,"4', b'1,2,a,3,"', b'"1,2,a,3,4"', b'1,2,"a\n",3,4',
     ],
 )  # fmt: skip
 def test_other_lines_are_left_to_others(reader, line):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -27,6 +26,7 @@ from stillflow.ops.data.pipeline import (
 )
 from stillflow.ops.data.sources import Slices
 from stillflow.ops.data.walk import Element, State, Walk
+from stillflow.ops.queues.elements import Stacked
 
 _PADDED = "\nToutput_types: list(type) >= 1\noutput_shapes: list(shape) >= 1\nN: int >= 1"
 _PADDING = "batch_size: int64, padded_shapes: N*int64, padding_values: [Toutput_types]"
@@ -50,6 +50,8 @@ def batch_of(elements: Sequence[Element]) -> Element:
     Raises:
       InvalidArgumentError: if components differ in shape.
     """
+    if isinstance(elements, Stacked):
+        return elements.components
     return tuple([_stack(column, i) for i, column in enumerate(zip(*elements, strict=True))])
 
 
@@ -93,35 +95,38 @@ class Batching(Walk):
     def __next__(self) -> Element:
         if self.ended:
             raise StopIteration
-        elements = self.take()
+        elements = self.collect()
         if len(elements) < self.size:
             self.ended = True
             if self.drop or not elements:
                 raise StopIteration
         return self.stack(elements)  # type: ignore[no-any-return]
 
-    def take(self) -> list[Element]:
+    def collect(self) -> Sequence[Element]:
         """The elements of the next batch."""
-        return list(itertools.islice(self.source, self.size))
+        elements, error = self.source.take(self.size)
+        if error is not None:
+            raise error
+        return elements
+
+
+_INTERRUPTIONS = (errors.CancelledError, errors.DeadlineExceededError)
 
 
 class MapBatching(Batching):
     """Batches of results. One of them that is an error makes the whole batch one."""
 
-    def take(self) -> list[Element]:
-        elements: list[Element] = []
+    def collect(self) -> Sequence[Element]:
         failure: errors.OpError | None = None
         left = self.size
         while left > 0:
-            before = len(elements)
-            try:
-                elements.extend(itertools.islice(self.source, left))
+            elements, error = self.source.take(left)
+            if error is None:
                 break
-            except (errors.CancelledError, errors.DeadlineExceededError):
-                raise
-            except errors.OpError as error:
-                failure = failure or error
-                left -= len(elements) - before + 1
+            if not isinstance(error, errors.OpError) or isinstance(error, _INTERRUPTIONS):
+                raise error
+            failure = failure or error
+            left -= len(elements) + 1
         if failure is not None:
             raise failure
         return elements

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -22,6 +22,7 @@ from stillflow.ops.data.pipeline import (
     unary,
 )
 from stillflow.ops.data.walk import Element, Ended, State, Walk
+from stillflow.ops.queues.elements import joined
 
 take_dataset_op = unary("TakeDataset", "count: int64", TYPED)
 skip_dataset_op = unary("SkipDataset", "count: int64", TYPED)
@@ -138,20 +139,44 @@ class _Repeating(Walk):
         self.fresh = True  # whether this epoch has had no element
 
     def __next__(self) -> Element:
-        while self.count < 0 or self.epoch < self.count:
-            if self.current is None:
-                self.current, self.fresh = self.start(), True
+        while self._goes_on():
+            assert self.current is not None
             try:
                 element = next(self.current)
             except StopIteration:
-                self.current = None
-                self.epoch += 1
-                if self.count < 0 and self.fresh:
-                    self.count = 0  # an empty dataset has no end otherwise
+                self._end_epoch()
                 continue
             self.fresh = False
             return element  # type: ignore[no-any-return]
         raise StopIteration
+
+    def take(self, count: int) -> tuple[Sequence[Element], Exception | None]:
+        parts: list[Sequence[Element]] = []
+        while count and self._goes_on():
+            assert self.current is not None
+            elements, error = self.current.take(count)
+            if len(elements):
+                self.fresh = False
+            parts.append(elements)
+            count -= len(elements)
+            if error is not None:
+                return joined(parts), error
+            if count:
+                self._end_epoch()
+        return joined(parts), None
+
+    def _goes_on(self) -> bool:
+        """Whether there is an epoch, which begins if it has not yet."""
+        over = 0 <= self.count <= self.epoch
+        if not over and self.current is None:
+            self.current, self.fresh = self.start(), True
+        return not over
+
+    def _end_epoch(self) -> None:
+        self.current = None
+        self.epoch += 1
+        if self.count < 0 and self.fresh:
+            self.count = 0  # an empty dataset has no end otherwise
 
     def save(self, state: State) -> None:
         over = 0 <= self.count <= self.epoch

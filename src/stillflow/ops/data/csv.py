@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
@@ -16,6 +17,7 @@ from stillflow.ops.data.pipeline import Dataset, component_dims, dataset_op, inv
 from stillflow.ops.data.walk import Element, State
 from stillflow.ops.parsing.csv import field_parser
 from stillflow.ops.parsing.plain_records import PlainRecords
+from stillflow.ops.queues.elements import Stacked
 
 csv_dataset_op = dataset_op(
     """
@@ -59,6 +61,9 @@ class _Fields:
     def __init__(self, delimiter: bytes, quotes: bool) -> None:
         self.delimiter = delimiter
         self.quotes = quotes
+        edge = re.escape(delimiter)
+        field = rb'(?:"[^"]*(?:""[^"]*)*"|[^"%b]*)' % edge
+        self.quoted = re.compile(rb"%b(?:%b%b)*" % (field, edge, field))
 
     def record(self, data: bytes, start: int, last: bool) -> tuple[bytes | list[Field], int]:
         """The record that begins at `start`, and where the next one begins.
@@ -69,16 +74,27 @@ class _Fields:
           last: whether the file ends with them.
 
         Returns:
-          A line if delimiters alone are between its fields, else the fields; and a place.
+          A line if delimiters, and quotes around fields, are all that there is between fields, else
+          the fields; and a place.
 
         Raises:
           _Incomplete: if the record does not end in `data`.
         """
         end = data.find(b"\n", start)
         line = data[start:end] if end >= 0 else data[start:]
-        if b"\r" not in line and not (self.quotes and b'"' in line) and (end >= 0 or last):
+        if b"\r" not in line and (end >= 0 or last) and self._is_plain(line):
             return line, end + 1 if end >= 0 else len(data)
         return self._careful(data, start, last)
+
+    def _is_plain(self, line: bytes) -> bool:
+        """Whether quotes of a line are around whole fields, where they mean anything."""
+        return not self.quotes or b'"' not in line or self.quoted.fullmatch(line) is not None
+
+    def split(self, line: bytes) -> list[Field]:
+        """The fields of a line that is a record."""
+        if self.quotes and b'"' in line:
+            return self._careful(line, 0, True)[0]
+        return line.split(self.delimiter)  # type: ignore[return-value]
 
     def _careful(self, data: bytes, position: int, last: bool) -> tuple[list[Field], int]:
         fields: list[Field] = []
@@ -186,16 +202,17 @@ class _Columns:
       defaults: of the components: one value, or none where a field is required.
       na_value: what stands for a missing field.
       selected: numbers of the fields that are wanted; all if empty.
-      delimiter: what is between the fields of a line.
-      quotes: whether quotes hold fields together.
+      fields: what cuts lines.
     """
 
     def __init__(
         self, types: Sequence[Any], defaults: Sequence[Any], na_value: bytes, selected: list[int],
-        delimiter: bytes, quotes: bool,
+        fields: _Fields,
     ) -> None:  # fmt: skip
-        self.delimiter = delimiter
-        self.plain = None if selected else PlainRecords(types, delimiter, quotes, na_value)
+        self.fields = fields
+        self.plain = None
+        if not selected:
+            self.plain = PlainRecords(types, fields.delimiter, fields.quotes, na_value)
         self.types = types
         self.defaults = [default.reshape(-1) for default in defaults]
         self.na_value = na_value
@@ -206,7 +223,7 @@ class _Columns:
         found = self.plain.one(record) if self.plain and isinstance(record, bytes) else None
         if found is not None:
             return tuple(found)
-        fields = record.split(self.delimiter) if isinstance(record, bytes) else record
+        fields = self.fields.split(record) if isinstance(record, bytes) else record
         values: list[Any] = []
         wanted = set(self.selected)
         for number, field in enumerate(fields):
@@ -217,6 +234,13 @@ class _Columns:
         if len(values) != len(self.types):
             raise invalid(f"Expect {len(self.types)} fields but have {len(values)} in record")
         return tuple(values)
+
+    def together(self, records: Sequence[Any]) -> Sequence[Element] | None:
+        """The elements of several records; None if they are not written plainly."""
+        if self.plain is None or not all(isinstance(record, bytes) for record in records):
+            return None
+        columns = self.plain.columns(records)
+        return None if columns is None else Stacked(columns)
 
     def _value(self, place: int, field: bytes) -> Any:
         if place >= len(self.types):
@@ -244,7 +268,7 @@ class _CsvRecords(Records):
     """
 
     def __init__(self, names: list[str], start: Any, columns: _Columns, size: int) -> None:
-        super().__init__(names, start, "pos", columns)
+        super().__init__(names, start, "pos", columns, columns.together)
         self.size = size
 
     def save(self, state: State) -> None:
@@ -303,7 +327,7 @@ def csv_dataset_kernel(node: Node) -> Any:
         if kind not in ("", "ZLIB", "GZIP"):
             raise invalid(f"Unsupported compression_type: {kind}.")
         columns = _Columns(
-            types, defaults, scalar(na_value), _selected(select_cols, len(types)), delimiter, quotes
+            types, defaults, scalar(na_value), _selected(select_cols, len(types)), fields
         )
         skips = scalar(header)
         start = lambda name, at: _CsvFile(name, at, kind, fields, skips)  # noqa: E731

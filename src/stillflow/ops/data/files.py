@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.node import Node
 from stillflow.ops.data.pipeline import Dataset, dataset_op, invalid, scalar
 from stillflow.ops.data.walk import Element, State, Walk
+from stillflow.ops.queues.elements import Stacked, joined
 from stillflow.platform import tf_logging
 
 _SMALLEST_BUFFER = 1 << 16
@@ -56,6 +58,18 @@ def _string_element(value: bytes) -> Element:
     return (string(value),)
 
 
+def _string_elements(values: Sequence[bytes]) -> Sequence[Element]:
+    column = np.empty(len(values), object)
+    column[:] = values
+    return Stacked((column,))
+
+
+def _raised(error: Exception) -> Iterator[Any]:
+    """An iterator that raises an error, and then is over."""
+    yield from ()
+    raise error
+
+
 class RecordFile:
     """An open file of records, which an iterator gives.
 
@@ -83,18 +97,23 @@ class Records(Walk):
       start: opens one of them at a position.
       position_name: what the position is called where the place of a walk is written down.
       element: makes the element of a record.
+      together: makes the elements of several records, or gives None where it cannot.
     """
 
     inputs = ()
     numbers: ClassVar[dict[str, str]] = {"index": "current_file_index"}
 
     def __init__(
-        self, names: list[str], start: Open, position_name: str, element: Any = None
-    ) -> None:
+        self, names: list[str], start: Open, position_name: str, element: Any = None,
+        together: Any = None,
+    ) -> None:  # fmt: skip
         self.names = names
         self.start = start
         self.position_name = position_name
         self.element: Callable[[Any], Element] = element or _string_element
+        self.together: Callable[[Sequence[Any]], Sequence[Element] | None] = (
+            together or _string_elements
+        )
         self.index = 0
         self.file: RecordFile | None = None
         self.records: Iterator[bytes] = iter(())
@@ -103,12 +122,60 @@ class Records(Walk):
         while True:
             for record in self.records:
                 return self.element(record)
-            if self.file is not None:
-                self.file = None
-                self.index += 1
-            if self.index >= len(self.names):
+            if not self._open_next():
                 raise StopIteration
+
+    def take(self, count: int) -> tuple[Sequence[Element], Exception | None]:
+        parts: list[Sequence[Element]] = []
+        try:
+            while count and (self.file is not None or self._open_next()):
+                elements, error = self._take_here(count)
+                parts.append(elements)
+                count -= len(elements)
+                if error is not None:
+                    return joined(parts), error
+                if count and not self._open_next():
+                    break
+        except Exception as error:  # of the next file
+            return joined(parts), error
+        return joined(parts), None
+
+    def _take_here(self, count: int) -> tuple[Sequence[Element], Exception | None]:
+        """Elements of the open file, and what went wrong instead of the next one."""
+        assert self.file is not None
+        records, places, error = [], [], None
+        try:
+            for record in itertools.islice(self.records, count):
+                records.append(record)
+                places.append(self.file.position)
+        except Exception as found:
+            error = found
+        elements = self.together(records) if records else []
+        if elements is not None:
+            return elements, error
+        rest = self.records if error is None else iter(())
+        again = [self._again(records, places), rest if error is None else _raised(error)]
+        self.records = itertools.chain(*again)
+        elements, failure = super().take(len(records))
+        if failure is None:
+            self.records = rest
+        return elements, failure or error
+
+    def _again(self, records: Sequence[Any], places: Sequence[int]) -> Iterator[Any]:
+        """Records that were read before, each with the place behind it."""
+        for record, place in zip(records, places, strict=True):
+            assert self.file is not None
+            self.file.position = place
+            yield record
+
+    def _open_next(self) -> bool:
+        """Opens the next file; returns whether there is one."""
+        if self.file is not None:
+            self.file = None
+            self.index += 1
+        if self.index < len(self.names):
             self._open(None)
+        return self.file is not None
 
     def _open(self, position: int | None) -> None:
         self.file = self.start(self.names[self.index], position)

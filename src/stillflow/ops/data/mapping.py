@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, ClassVar
@@ -28,6 +29,8 @@ from stillflow.ops.data.pipeline import (
     unary,
 )
 from stillflow.ops.data.walk import Element, State, Walk
+from stillflow.ops.queues.elements import joined
+from stillflow.ops.runs import RunLength
 
 CAPTURED = "other_arguments: [Targuments]"
 FUNCTION = "\nf: func\nTarguments: list(type) >= 0" + TYPED
@@ -109,15 +112,70 @@ def timed(call: Callable[[Element], Element], stats: Any, prefix: str) -> Any:
     return run
 
 
-class Mapping(Walk):
-    """What a function gives for each element."""
+_MOST_TOGETHER = 1024  # elements of a batch whose results are made at once
 
-    def __init__(self, call: Callable[[Element], Element], source: Elements) -> None:
+
+class Mapping(Walk):
+    """What a function gives for each element.
+
+    Args:
+      together: gives the results for several elements at once, or None where it cannot.
+    """
+
+    def __init__(
+        self, call: Callable[[Element], Element], source: Elements,
+        together: Callable[[Sequence[Element]], Sequence[Element] | None] | None = None,
+    ) -> None:  # fmt: skip
         self.call = call
         self.source = source
+        self.together = together
+        self.run = RunLength(8, _MOST_TOGETHER)
+        # Elements, or errors in their places, that were taken for results which could not be made
+        # together, and whose turns did not come.
+        self.waiting: deque[Element | Exception] = deque()
 
     def __next__(self) -> Element:
-        return self.call(next(self.source))
+        if not self.waiting:
+            return self.call(next(self.source))
+        element = self.waiting.popleft()
+        if isinstance(element, Exception):
+            raise element
+        return self.call(element)
+
+    def take(self, count: int) -> tuple[Sequence[Element], Exception | None]:
+        parts: list[Sequence[Element]] = []
+        while count and self.together is not None and not self.waiting:
+            wanted, before = min(count, self.run.size), time.perf_counter_ns()
+            elements, error = self.source.take(wanted)
+            results = self.together(elements) if len(elements) > 1 else None
+            if results is None:
+                self.waiting.extend(elements)
+                if error is not None:
+                    self.waiting.append(error)
+                results, error = super().take(len(elements))
+                if error is None and self.waiting and len(results) == len(elements):
+                    error = self.waiting.popleft()  # type: ignore[assignment]
+            parts.append(results)
+            count -= len(results)
+            if error is not None or len(results) < wanted:
+                return joined(parts), error
+            self.run.took(time.perf_counter_ns() - before, wanted)
+        if count:
+            results, error = super().take(count)
+            return joined([*parts, results]), error
+        return joined(parts), None
+
+    def save(self, state: State) -> None:
+        super().save(state)
+        for index, found in enumerate(self.waiting):
+            error = found if isinstance(found, Exception) else None
+            self.put_result(state, f"waiting[{index}]", error, None if error else found)  # type: ignore[arg-type]
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        while self.has(state, f"waiting[{len(self.waiting)}].code"):
+            error, element = self.get_result(state, f"waiting[{len(self.waiting)}]")
+            self.waiting.append(error or element)  # type: ignore[arg-type]
 
 
 @map_dataset_op.kernel
@@ -127,9 +185,12 @@ def map_dataset_kernel(node: Node) -> Any:
 
     def run(value: Any, *captured: Any) -> Dataset:
         source, call = as_dataset(value), ending(bound(function, captured), keeps)
+        together = bound_rows(function, captured, source)
 
         def make(context: Context, prefix: str) -> Elements:
-            return Mapping(timed(call, context.stats, prefix), source.iterate(context, prefix))
+            rows = together if context.stats is None else None
+            elements = source.iterate(context, prefix)
+            return Mapping(timed(call, context.stats, prefix), elements, rows)
 
         return Dataset("Map", types, shapes, make, source.size)
 

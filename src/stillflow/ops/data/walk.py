@@ -8,6 +8,7 @@ keys of their own.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -43,6 +44,22 @@ class Walk:
 
     def __next__(self) -> Any:
         raise NotImplementedError
+
+    def take(self, count: int) -> tuple[Sequence[Element], Exception | None]:
+        """The next elements.
+
+        Args:
+          count: how many; fewer are given if the walk ends, or something goes wrong.
+
+        Returns:
+          The elements, and the error that is in the place of the next one.
+        """
+        elements: list[Element] = []
+        try:
+            elements.extend(itertools.islice(self, count))
+        except Exception as error:
+            return elements, error
+        return elements, None
 
     def save(self, state: State) -> None:
         """Writes the place down.

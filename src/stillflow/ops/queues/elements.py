@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,42 @@ def rows(components: Sequence[Any]) -> list[Tuple]:
     return list(zip(*map(_rows, components), strict=True))
 
 
+class Stacked(Sequence[Tuple]):
+    """Elements that are stacked already; they are taken apart where somebody wants them singly.
+
+    Args:
+      components: what a batch of the elements holds.
+    """
+
+    def __init__(self, components: Sequence[Any]) -> None:
+        self.components = tuple(components)
+
+    def __len__(self) -> int:
+        return len(self.components[0])
+
+    def __iter__(self) -> Iterator[Tuple]:
+        return iter(rows(self.components))
+
+    def __getitem__(self, index: Any) -> Any:
+        return list(self)[index]
+
+
+def joined(parts: Sequence[Sequence[Tuple]]) -> Sequence[Tuple]:
+    """Elements one after the other: stacked, if those of all parts are, in one shape."""
+    found = [part for part in parts if len(part)]
+    if len(found) == 1:
+        return found[0]
+    if found and all(isinstance(part, Stacked) for part in found):
+        columns = list(zip(*(part.components for part in found), strict=True))  # type: ignore[attr-defined]
+        if all(len({tuple(value.shape[1:]) for value in column}) == 1 for column in columns):
+            return Stacked([_joined(column) for column in columns])
+    return [element for part in found for element in part]
+
+
+def _joined(column: Sequence[Any]) -> Any:
+    return np.concatenate(column) if isinstance(column[0], np.ndarray) else torch.cat(column)  # type: ignore[arg-type]
+
+
 def _rows(batch: Any) -> list[Any]:
     if isinstance(batch, np.ndarray):
         return list(map(string_scalar if batch.ndim == 1 else np.copy, batch))
@@ -30,6 +66,8 @@ def _rows(batch: Any) -> list[Any]:
 
 def stacked(elements: Sequence[Tuple]) -> Tuple:
     """A batch of elements whose components agree in shape."""
+    if isinstance(elements, Stacked):
+        return elements.components
     return tuple(_stack(column) for column in zip(*elements, strict=True))
 
 
