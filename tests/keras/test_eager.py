@@ -84,3 +84,47 @@ def test_slots_of_variables_of_one_name_are_not_mixed_up():
     optimizer.apply_gradients([(tf.constant(1.0), a), (tf.constant(0.0), b)])
     optimizer.apply_gradients([(tf.constant(0.0), a), (tf.constant(0.0), b)])
     assert (a.numpy(), b.numpy(), optimizer.iterations.numpy()) == (0.25, 1.0, 2)
+
+
+def test_steps_run_the_model_as_python_where_asked():
+    calls = []
+
+    class Model(tf.keras.Model):
+        def call(self, x):
+            calls.append(x)
+            return x * tf.reduce_sum(x)
+
+    model = Model()
+    model.compile("sgd", "mse", run_eagerly=True)
+    model.evaluate(np.ones((4, 1), "f"), np.ones((4, 1), "f"), batch_size=2, verbose=0)
+    assert len(calls) == 3 and not is_symbolic(calls[-1])  # built once, called twice
+    assert model.run_eagerly and not model.dynamic
+
+
+def test_functions_run_as_python_while_asked():
+    @tf.function
+    def double(x):
+        return [] if is_symbolic(x) else [x * 2]
+
+    assert double(tf.constant(1)) == []
+    tf.config.experimental_run_functions_eagerly(True)
+    try:
+        assert double(tf.constant(1))[0].numpy() == 2
+        model = tf.keras.Sequential([layers.Dense(1)])
+        model.compile("sgd", "mse")
+        assert model.run_eagerly
+    finally:
+        tf.config.experimental_run_functions_eagerly(False)
+    assert double(tf.constant(1)) == []
+
+
+def test_batches_that_fill_no_epoch_are_weighed_by_their_size():
+    model = tf.keras.Sequential([layers.Lambda(lambda x: x)])
+    model.compile("sgd", "mse")
+    sizes = []
+    told = tf.keras.callbacks.LambdaCallback(
+        on_batch_end=lambda _, logs: sizes.append(logs["size"])
+    )
+    data = tf.data.Dataset.from_tensor_slices((np.ones((3, 1)), np.zeros((3, 1)))).batch(2)
+    model.fit(data, verbose=0, callbacks=[told])
+    assert sizes == [2, 1]

@@ -12,7 +12,8 @@ _BACKEND = " ".join(
 OBJECTS: dict[str, dict[str, str]] = {
     f"{_KERAS}.backend": {
         "_initialize_variables": f"{_OURS}.backend.initialization:initialize_variables",
-        "get_graph": "stillflow.graph.graph:get_default_graph",
+        "get_graph": "stillflow.layers.symbolic_graph:symbolic_graph",
+        "variables_module": "stillflow.variables.base",
         "unique_object_name": "stillflow.layers.names:unique_object_name",
         "symbolic_learning_phase": "stillflow.layers.learning_phase:symbolic_learning_phase",
         "*": _BACKEND,
@@ -46,6 +47,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     f"{_KERAS}.mixed_precision.experimental.test_util": {
         "*": "stillflow.testing.gradient_checks",
     },
+    f"{_KERAS}.losses": {"LossFunctionWrapper": f"{_OURS}.losses.base:LossFunctionWrapper"},
     f"{_KERAS}.models": {"Network": f"{_OURS}.engine.network:Network"},
     f"{_KERAS}.premade.linear": {"*": f"{_OURS}.premade.linear"},
     f"{_KERAS}.premade.wide_deep": {"*": f"{_OURS}.premade.wide_deep"},

@@ -20,6 +20,8 @@ from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.util import tf_inspect
 from stillflow.util.function_utils import get_func_name
 
+_eagerly: list[bool] = []  # not empty while functions run as Python
+
 
 class Function:
     """A Python function that is built into a graph once for every kind of arguments.
@@ -38,6 +40,7 @@ class Function:
         experimental_relax_shapes: bool = False,
         bound: Any = None,
         autograph: tuple[bool, Any] = (True, None),
+        may_run_eagerly: bool = False,
     ) -> None:
         self.python_function = self._python_function = python_function
         self._name = name or get_func_name(python_function)
@@ -46,6 +49,7 @@ class Function:
         self._relax = experimental_relax_shapes
         self._bound = bound
         self._autograph = autograph  # whether it is converted, and with which features
+        self._may_run_eagerly = may_run_eagerly
         self._concrete: weakref.WeakKeyDictionary[Any, dict[Any, ConcreteFunction]]
         self._concrete = weakref.WeakKeyDictionary()
         self._of_instances: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
@@ -59,7 +63,7 @@ class Function:
         if instance not in self._of_instances:
             self._of_instances[instance] = Function(
                 self._python_function, self._name, self.input_signature, self._attributes,
-                self._relax, weakref.ref(instance), self._autograph,
+                self._relax, weakref.ref(instance), self._autograph, self._may_run_eagerly,
             )  # fmt: skip
         return self._of_instances[instance]
 
@@ -69,6 +73,9 @@ class Function:
         Raises:
           TypeError, ValueError: if arguments do not fit the function or its signature.
         """
+        if _eagerly and self._may_run_eagerly:
+            bound = () if self._bound is None else (self._bound(),)
+            return self._python_function(*bound, *args, **kwargs)
         args, kwargs = self._canonical(args, kwargs)
         function = self._function_for(args, kwargs)
         return function.call_flat(_tensors((args, _ordered(kwargs))))
@@ -253,9 +260,21 @@ def function(
             input_signature=input_signature,
             experimental_relax_shapes=experimental_relax_shapes,
             autograph=(autograph, experimental_autograph_options),
+            may_run_eagerly=True,
         )
 
     return decorate if func is None else decorate(func)
+
+
+@export("config.experimental_run_functions_eagerly")
+def run_functions_eagerly(run_eagerly: bool) -> None:
+    """Sets whether what `tf.function` makes runs as the Python function that it is made of."""
+    _eagerly[:] = [True] if run_eagerly else []
+
+
+def runs_functions_eagerly() -> bool:
+    """Whether `run_functions_eagerly` was asked for."""
+    return bool(_eagerly)
 
 
 @export("contrib.eager.defun")

@@ -23,15 +23,23 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.graph.tensor_spec import TensorSpec
+from stillflow.layers import learning_phase
 from stillflow.layers.attributes import Attributes, layers_in
 from stillflow.layers.call_context import call_context
 from stillflow.layers.connections import Connections
 from stillflow.layers.contributions import Contributions
+from stillflow.layers.effects import call_with_effects
 from stillflow.layers.history import create_history, has_history, needs_history
 from stillflow.layers.input_spec import InputSpec, check_inputs
 from stillflow.layers.names import to_snake_case, unique_object_name
 from stillflow.layers.policy import Policy, with_input_dtype
-from stillflow.layers.symbolic_graph import is_symbolic, symbolic_graph
+from stillflow.layers.shape_inference import inferred_output_shape, placeholders_of_outputs
+from stillflow.layers.symbolic_graph import (
+    in_function,
+    in_symbolic_graph,
+    is_symbolic,
+    symbolic_graph,
+)
 from stillflow.layers.weights import Weights
 from stillflow.ops.math.cast import cast
 from stillflow.train.tracking.base import no_automatic_dependency_tracking
@@ -118,8 +126,14 @@ class Layer(Attributes, Weights, Contributions, Connections):
         return inputs
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The shapes of the outputs for inputs of a shape."""
-        raise NotImplementedError
+        """The shapes of the outputs for inputs of a shape; it builds the layer.
+
+        Raises:
+          NotImplementedError: in a graph, or if `call` cannot be called on placeholders.
+        """
+        if not executing_eagerly():
+            raise NotImplementedError
+        return inferred_output_shape(self, input_shape)
 
     def compute_output_signature(self, input_signature: Any) -> Any:
         """The `TensorSpec`s of the outputs for inputs of given ones.
@@ -291,10 +305,10 @@ class Layer(Attributes, Weights, Contributions, Connections):
         inputs = nest.map_structure(_to_tensor, inputs)
         given = set(kwargs)
         masks = self._input_masks(inputs, args, kwargs)
-        training = self._pass_training(args, kwargs)
+        training = self._pass_training(args, kwargs, symbolic)
         if symbolic and not call_context.in_call and needs_history(inputs):
             create_history(inputs)
-        if not call_context.in_call:
+        if not call_context.in_call and (executing_eagerly() or in_function()):
             self._clear_losses()
         graph = symbolic_graph() if symbolic else get_default_graph()
         with call_context.enter(self, inputs, training), graph.as_default():
@@ -302,7 +316,14 @@ class Layer(Attributes, Weights, Contributions, Connections):
                 check_inputs(self.input_spec, inputs, self.name)
             with name_scope(self._name_scope()):
                 self._maybe_build(inputs)
-                outputs = self._call(self._maybe_cast_inputs(inputs), args, kwargs)
+                if symbolic and self.dynamic:
+                    outputs = placeholders_of_outputs(self, inputs)
+                else:
+                    call = functools.partial(
+                        self._call, self._maybe_cast_inputs(inputs), args, kwargs
+                    )
+                    ordered = symbolic and in_symbolic_graph()
+                    outputs = call_with_effects(call) if ordered else call()
                 if outputs is None and symbolic:
                     raise ValueError(
                         "A layer's `call` method should return a Tensor or a list of Tensors, not "
@@ -321,17 +342,12 @@ class Layer(Attributes, Weights, Contributions, Connections):
         """What a subclass does after a call on tensors."""
 
     def _call(self, inputs: Any, args: Any, kwargs: Any) -> Any:
-        if self.dynamic and not executing_eagerly():
-            raise NotImplementedError(
-                f"Layer {self.name} is dynamic: Stillflow builds graphs and runs them in sessions; "
-                "it has no eager execution"
-            )
         try:
             return converted_method(self.call)(inputs, *args, **kwargs)
         except OperatorNotAllowedInGraphError as error:
             raise TypeError(f'{_PYTHON_CONTROL_FLOW}"""\n{error}\n"""') from error
 
-    def _pass_training(self, args: Any, kwargs: Any) -> Any:
+    def _pass_training(self, args: Any, kwargs: Any, symbolic: bool) -> Any:
         """The argument `training` of a call, put into `kwargs` if it comes from a call around."""
         given, training = self._given("training", args, kwargs)
         expected = self._expects("training")
@@ -340,6 +356,8 @@ class Layer(Attributes, Weights, Contributions, Connections):
                 kwargs.pop("training")
             return training
         training = call_context.training
+        if training is None:
+            training = _phase_of_keras(symbolic)
         if training is not None and expected:
             is_symbol = is_tensor(training)
             kwargs["training"] = cast(training, dtypes.bool) if is_symbol else bool(training)
@@ -425,6 +443,16 @@ class Layer(Attributes, Weights, Contributions, Connections):
     def add_variable(self, *args: Any, **kwargs: Any) -> Any:
         """The same as `add_weight`."""
         return self.add_weight(*args, **kwargs)
+
+
+def _phase_of_keras(symbolic: bool) -> Any:
+    """The phase of a call that is not told, where operations run when they are called."""
+    if learning_phase.is_set_at_once():
+        return learning_phase.learning_phase()
+    if not symbolic:
+        return None
+    with symbolic_graph().as_default():
+        return learning_phase.learning_phase() if in_symbolic_graph() else None
 
 
 def _policy(dtype: Any) -> Policy:

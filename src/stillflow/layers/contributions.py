@@ -9,13 +9,14 @@ from stillflow import nest
 from stillflow.distribute.context import has_strategy, in_cross_replica_context
 from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
-from stillflow.graph.eager_mode import executing_eagerly
+from stillflow.graph.eager_mode import executing_eagerly, executing_eagerly_outside_functions
 from stillflow.graph.operation import Operation
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.keras.backend.config import floatx
 from stillflow.layers.attributes import layers_in
 from stillflow.layers.call_context import call_context
 from stillflow.layers.reachability import reachable_from
+from stillflow.layers.symbolic_graph import in_function, is_symbolic, symbolic_graph
 from stillflow.ops.arrays.shape import shape
 from stillflow.ops.math.cast import cast
 from stillflow.util import deprecation
@@ -27,6 +28,11 @@ _NOT_OF_A_METRIC = (
     "`tf.keras.metrics.Metric` instance and pass the result here or pass an un-aggregated result "
     "with `aggregation` parameter set as `mean`. For example: `self.add_metric(tf.reduce_sum("
     "inputs), name='mean_activation', aggregation='mean')`"
+)
+
+_NOT_SYMBOLIC = (
+    "Expected a symbolic Tensors or a callable for the loss value. Please wrap your loss "
+    "computation in a zero argument `lambda`."
 )
 
 
@@ -49,23 +55,22 @@ class Contributions:
         """The operations that must run when the layer is trained."""
         if not self.trainable and not self.stateful:
             return []
-        own = [update() if callable(update) else update for update in self._updates]
+        with symbolic_graph().as_default():
+            own = [update() if callable(update) else update for update in self._updates]
         return own + self._of_children("updates")
 
     @property
     def losses(self) -> list[Any]:
         """The losses, those of regularizers among them, which are made at every access."""
         made = [loss() for loss in self._callable_losses]
-        kept = self._eager_losses if executing_eagerly() else self._losses
-        own = kept + [loss for loss in made if loss is not None]
+        own = (self._eager_losses or self._losses) + [loss for loss in made if loss is not None]
         return own + self._of_children("losses")
 
     def _clear_losses(self) -> None:
         """Forgets what the last call added, where operations run when they are called."""
-        if executing_eagerly():
-            self._eager_losses.clear()
-            for layer in layers_in(self._layers):  # type: ignore[attr-defined]
-                layer._clear_losses()
+        self._eager_losses.clear()
+        for layer in layers_in(self._layers):  # type: ignore[attr-defined]
+            layer._clear_losses()
 
     def add_loss(self, losses: Any, inputs: Any = None) -> None:
         """Adds losses: tensors, or functions without arguments that give one.
@@ -76,10 +81,12 @@ class Contributions:
         for loss in nest.flatten(losses):
             if callable(loss):
                 self._callable_losses.append(functools.partial(_tagged, loss, inputs))
-            elif loss is not None and executing_eagerly():
-                self._eager_losses.append(_tagged(loss, inputs))
             elif loss is not None:
-                self._losses.append(_tagged(loss, inputs))
+                loss = _tagged(loss, inputs)
+                of_this_call = in_function() or not is_symbolic(loss)
+                if of_this_call and not call_context.in_call:
+                    raise ValueError(_NOT_SYMBOLIC)
+                (self._eager_losses if of_this_call else self._losses).append(loss)
 
     @deprecation.deprecated_args(None, "`inputs` is now automatically inferred", "inputs")
     def add_update(self, updates: Any, inputs: Any = None) -> None:
@@ -88,7 +95,7 @@ class Contributions:
         Args:
           inputs: ignored; whether they depend on the layer's inputs is found out.
         """
-        if executing_eagerly():
+        if executing_eagerly() or in_function():
             if not call_context.frozen:
                 for update in updates if isinstance(updates, list) else [updates]:
                     if callable(update):
@@ -101,6 +108,14 @@ class Contributions:
         else:
             relevant = [node.input_tensors for node in self._inbound_nodes]
         updates = updates if isinstance(updates, list) else [updates]
+        if executing_eagerly_outside_functions():
+            # What is no function runs with the call; functions wait for `updates` to be asked for.
+            self._updates += [
+                functools.partial(_update, update, relevant)
+                for update in updates
+                if callable(update) or not call_context.in_call
+            ]
+            return
         self._updates += [_update(update, relevant) for update in updates]
 
     def get_updates_for(self, inputs: Any) -> list[Any]:
@@ -134,12 +149,25 @@ class Contributions:
                 "inputs), name='mean_activation', aggregation='mean')`"
             )
         name = name if made_by is None else made_by.name
-        if not is_tensor(value):
-            raise ValueError(f"Expected a symbolic Tensor for the metric value, received: {value}")
-        if call_context.in_call:
+        symbolic = is_symbolic(value)
+        if call_context.in_call and (in_function() or not symbolic):
+            self._add_metric_at_once(value, made_by, name)
+        elif not symbolic:
+            raise ValueError(
+                f"Expected a symbolic Tensor for the metric value, received: {value!s}"
+            )
+        elif call_context.in_call:
             Contributions._add_symbolic_metric(self, value, aggregation, name)
         else:
             self._add_symbolic_metric(value, aggregation, name)
+
+    def _add_metric_at_once(self, value: Any, made_by: Any, name: Any) -> None:
+        """Lets the metric of a name count a value; the first call makes the metric."""
+        known = [metric for metric in self._metrics if metric.name == name]
+        if known and made_by is None:
+            known[0](value)
+        elif not known:
+            self._metrics.append(_mean_of(value, name) if made_by is None else made_by)
 
     def _add_symbolic_metric(self, value: Any, aggregation: Any, name: Any) -> None:
         known = [metric for metric in self._metrics if metric.name == name]
@@ -155,11 +183,7 @@ class Contributions:
         elif known:
             known[0](value)
         else:
-            from stillflow.keras.metrics.base import Mean
-
-            metric = Mean(name=name)
-            metric(value)
-            self._metrics.append(metric)
+            self._metrics.append(_mean_of(value, name))
 
     def _regularize_activity(self, inputs: Any, outputs: Any) -> None:
         if not self._activity_regularizer:
@@ -169,6 +193,14 @@ class Contributions:
                 loss = self._activity_regularizer(output)
                 batch_size = cast(shape(output)[0], loss.dtype)
                 self.add_loss(loss / batch_size, inputs=inputs)
+
+
+def _mean_of(value: Any, name: Any) -> Any:
+    from stillflow.keras.metrics.base import Mean
+
+    metric = Mean(name=name)
+    metric(value)
+    return metric
 
 
 def _tagged(loss: Any, inputs: Any) -> Any:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from typing import Any
 
 from stillflow.graph.composite_tensor import CompositeTensor
+from stillflow.graph.eager_mode import executing_eagerly_outside_functions
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.operation import Tensor
@@ -27,6 +29,30 @@ def symbolic_graph() -> Graph:
     if graph not in _own:
         _own[graph] = FuncGraph("keras_graph")
     return _own[graph]
+
+
+def in_symbolic_graph() -> bool:
+    """Whether the default graph is one that Keras has for itself, or a function's inside it."""
+    graph = get_default_graph()
+    while isinstance(graph, FuncGraph):
+        if any(graph is own for own in _own.values()):
+            return True
+        graph = graph.outer_graph
+    return False
+
+
+def in_function() -> bool:
+    """Whether a function is being made where operations outside it run when they are called."""
+    if get_default_graph().runs_at_once or not executing_eagerly_outside_functions():
+        return False
+    return isinstance(get_default_graph(), FuncGraph) and not in_symbolic_graph()
+
+
+def graph_of_symbolic(*structures: Any) -> Any:
+    """The context in which operations on tensors run: Keras' own graph if some are symbolic."""
+    if get_default_graph().runs_at_once and any(is_symbolic(x) for x in flatten(structures)):
+        return symbolic_graph().as_default()
+    return contextlib.nullcontext()
 
 
 def forget_symbolic_graph() -> None:

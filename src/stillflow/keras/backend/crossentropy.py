@@ -12,7 +12,7 @@ from stillflow.variables.base import VariableV2
 
 def _logits(output: Any, kind: str) -> Any:
     """What an operation of a kind made `output` of; None if another did."""
-    if isinstance(output, VariableV2) or output.op.type != kind:
+    if isinstance(output, VariableV2) or output.holds_value or output.op.type != kind:
         return None
     assert len(output.op.inputs) == 1
     return output.op.inputs[0]

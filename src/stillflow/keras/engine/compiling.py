@@ -6,8 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
+from stillflow import nest
 from stillflow.distribute.context import get_strategy, has_strategy, in_cross_replica_context
+from stillflow.functional.polymorphic import runs_functions_eagerly
 from stillflow.graph.api import name_scope
+from stillflow.graph.eager_mode import executing_eagerly_outside_functions
 from stillflow.keras.backend.function import function
 from stillflow.keras.backend.session import make_session_of
 from stillflow.keras.engine.endpoints import (
@@ -15,15 +18,28 @@ from stillflow.keras.engine.endpoints import (
     set_loss_weights,
     set_sample_weight_modes,
 )
-from stillflow.keras.engine.losses_and_metrics import loss_functions, metrics_by_output, with_mask
-from stillflow.keras.losses.base import Reduction, compute_weighted_loss, reduce_weighted_loss
+from stillflow.keras.engine.immediate_steps import ImmediateStep
+from stillflow.keras.engine.losses_and_metrics import (
+    endpoint_loss,
+    is_mean,
+    loss_functions,
+    metrics_by_output,
+    share_of_replica,
+    with_mask,
+)
 from stillflow.keras.metrics.base import Mean
 from stillflow.keras.optimizers import registry as optimizers
+from stillflow.keras.optimizers.classic import Optimizer as ClassicOptimizer
 from stillflow.layers.attributes import all_layers, layers_in
 from stillflow.layers.learning_phase import symbolic_learning_phase
 from stillflow.layers.symbolic_graph import symbolic_graph
 from stillflow.platform import tf_logging as logging
 from stillflow.train.tracking.base import Trackable, no_automatic_dependency_tracking
+
+_ONLY_EAGERLY = (
+    "Your model contains layers that can only be successfully run in eager execution (layers "
+    "constructed with `dynamic=True`)."
+)
 
 
 class Compiling:
@@ -36,6 +52,8 @@ class Compiling:
     losses: list[Any]
     built: bool
     optimizer: Any
+    _run_eagerly: bool | None = None
+    _experimental_run_tf_function = False
     _distribution_strategy: Any = None  # whose replicas run the model
     dynamic: bool
     state_updates: list[Any]
@@ -45,6 +63,7 @@ class Compiling:
     _feed_inputs: list[Any]
     _unique_trainable_weights: list[Any]
     _track_trackable: Any
+    _clear_losses: Any
     get_losses_for: Any
     get_updates_for: Any
 
@@ -80,26 +99,77 @@ class Compiling:
         """
         if distribute is not None:
             raise NotImplementedError("Model.compile: distribute= is not supported by Stillflow")
-        kwargs.pop("experimental_run_tf_function", None)
-        if kwargs.pop("run_eagerly", None):
-            raise ValueError("You can only set `run_eagerly=True` if eager execution is enabled.")
+        self._run_eagerly = kwargs.pop("run_eagerly", None)
+        self._experimental_run_tf_function = kwargs.pop("experimental_run_tf_function", True)
         self._set_strategy()
         self._set_optimizer(optimizer)
+        if (
+            sample_weight_mode is not None
+            or target_tensors is not None
+            or any(isinstance(one, ClassicOptimizer) for one in nest.flatten(self.optimizer))
+            or not executing_eagerly_outside_functions()
+        ):
+            self._experimental_run_tf_function = False
+        if self.run_eagerly and target_tensors is not None:
+            raise ValueError(
+                "target_tensors argument is not supported when running a model eagerly."
+            )
         self.loss, self.loss_weights = loss or {}, loss_weights
         self.sample_weight_mode = sample_weight_mode
         self._compile_metrics, self._compile_weighted_metrics = metrics or [], weighted_metrics
         self._training_endpoints: list[TrainingEndpoint] = []
         self._compiled_trainable_state = self._get_trainable_state()
         self._compile_metric_functions: list[Any] = []
+        self._immediate_steps: dict[Any, Any] = {}
+        self._clear_losses()
         if not self.built or not self.inputs or not self.outputs:
             return  # compiled again with the first data
         self._is_compiled = True
         self.loss_functions = loss_functions(self.loss, self.output_names)
-        with symbolic_graph().as_default():
-            self._build_endpoints(metrics, weighted_metrics, target_tensors)
+        if self.run_eagerly:
+            self._name_endpoints(metrics, weighted_metrics)
+        else:
+            with symbolic_graph().as_default():
+                self._build_endpoints(metrics, weighted_metrics, target_tensors)
         self._function_kwargs = kwargs
         self.train_function = self.test_function = self.predict_function = None
         self._collected_trainable_weights = self._unique_trainable_weights
+
+    @property
+    def run_eagerly(self) -> bool:
+        """Whether steps run operation by operation; can be set.
+
+        Raises:
+          ValueError: if they cannot, or layers only can that is refused.
+        """
+        asked = self._run_eagerly
+        if asked is True and not tf.executing_eagerly():
+            raise ValueError("You can only set `run_eagerly=True` if eager execution is enabled.")
+        if not self.dynamic:
+            return runs_functions_eagerly() if asked is None else asked
+        if not tf.executing_eagerly():
+            raise ValueError(
+                f"{_ONLY_EAGERLY} You must enable eager execution with "
+                "`tf.enable_eager_execution()`."
+            )
+        if asked is False:
+            raise ValueError(f"{_ONLY_EAGERLY} You cannot set `run_eagerly=False`.")
+        return True
+
+    @run_eagerly.setter
+    def run_eagerly(self, value: bool) -> None:
+        self._run_eagerly = value
+
+    def _name_endpoints(self, metrics: Any, weighted_metrics: Any) -> None:
+        """What `_build_endpoints` does where no graph is built."""
+        self._training_endpoints = [
+            TrainingEndpoint.without_graph(*parts)
+            for parts in zip(self.outputs, self.output_names, self.loss_functions, strict=True)
+        ]
+        set_loss_weights(self._training_endpoints, self.loss_weights)
+        set_sample_weight_modes(self._training_endpoints, self.sample_weight_mode)
+        self.total_loss = None
+        self._name_metrics(metrics, weighted_metrics)
 
     def _build_endpoints(self, metrics: Any, weighted_metrics: Any, target_tensors: Any) -> None:
         """Adds targets, metrics and the loss to the graph."""
@@ -256,8 +326,8 @@ class Compiling:
                     loss = _loss_of(endpoint)
                 if len(self.outputs) > 1:
                     endpoint.loss_metric(loss)
-                if _is_mean(endpoint.loss_fn):
-                    loss = _share_of_replica(loss)
+                if is_mean(endpoint.loss_fn):
+                    loss = share_of_replica(loss)
                 weighted = endpoint.loss_weight * loss
                 total = weighted if total is None else total + weighted
             if total is None:
@@ -268,7 +338,7 @@ class Compiling:
                 total = 0.0
             added = self.get_losses_for(None) + self.get_losses_for(self.inputs)
             if added:
-                total += _share_of_replica(tf.add_n(added))
+                total += share_of_replica(tf.add_n(added))
         return total
 
     # ---- which layers are trained
@@ -291,6 +361,10 @@ class Compiling:
             )
 
     # ---- functions that run a step
+
+    @property
+    def _loss_weights_list(self) -> list[Any]:
+        return [e.loss_weight for e in self._training_endpoints if not e.skips_target]
 
     @property
     def _feed_targets(self) -> list[Any]:
@@ -316,6 +390,10 @@ class Compiling:
         if isinstance(self.optimizer, list):
             raise ValueError("The `optimizer` in `compile` should be a single optimizer.")
         return [(self.optimizer, lambda: self._collected_trainable_weights)]
+
+    def _runs_at_once(self) -> bool:
+        """Whether steps call the model, rather than run parts of a graph that has it."""
+        return tf.executing_eagerly() and (self.run_eagerly or self._experimental_run_tf_function)
 
     def _make_train_function(self) -> None:
         recompiled = self._recompiled()
@@ -359,37 +437,24 @@ class Compiling:
                     name="predict_function", **getattr(self, "_function_kwargs", {}),
                 )  # fmt: skip
 
-    def _make_execution_function(self, mode: str) -> Any:
+    def _make_execution_function(self, mode: str, counts: tuple[int, int]) -> Any:
+        """What runs a step with what is fed; `counts` is how many inputs and targets are."""
+        if self._runs_at_once():
+            steps = self.__dict__.setdefault("_immediate_steps", {})
+            key = mode, counts, self.run_eagerly
+            if key not in steps:
+                steps[key] = ImmediateStep(self, mode, counts, compiled=not self.run_eagerly)
+            return steps[key]
         with symbolic_graph().as_default():
             getattr(self, f"_make_{mode}_function")()
         return getattr(self, f"{mode}_function")
 
 
-def _is_mean(loss: Any) -> bool:
-    """Whether a loss is a mean over the batch."""
-    how = getattr(loss, "reduction", Reduction.AUTO)
-    return how in (Reduction.AUTO, Reduction.SUM_OVER_BATCH_SIZE)
-
-
-def _share_of_replica(loss: Any) -> Any:
-    """A loss of which all replicas together make the whole."""
-    count = get_strategy().num_replicas_in_sync
-    return loss * (1.0 / count) if count > 1 else loss
-
-
 def _loss_of(endpoint: TrainingEndpoint) -> Any:
     """The loss of an output."""
-    y_true, y_pred, loss = endpoint.target, endpoint.output, endpoint.loss_fn
+    y_pred = endpoint.output
     weights = with_mask(getattr(y_pred, "_keras_mask", None), endpoint.sample_weight, y_pred)
-    if not hasattr(loss, "reduction"):
-        return loss(y_true, y_pred, sample_weight=weights)
-    losses = compute_weighted_loss(
-        loss.call(y_true, y_pred), sample_weight=weights, reduction=Reduction.NONE
-    )
-    reduction = loss.reduction
-    if reduction == Reduction.AUTO:
-        reduction = Reduction.SUM_OVER_BATCH_SIZE
-    return reduce_weighted_loss(losses, reduction=reduction)
+    return endpoint_loss(endpoint.loss_fn, endpoint.target, y_pred, weights)
 
 
 def _metrics_of_layers(layers: Any) -> list[Any]:

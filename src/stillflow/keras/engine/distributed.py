@@ -255,5 +255,5 @@ def _model_of_replica(model: Any, mode: str, x: Any, y: Any, weights: Any) -> An
 
 
 def _results(model: Any, mode: str) -> tuple[list[Any], Any]:
-    made = model._make_execution_function(mode)
+    made = model._make_execution_function(mode, (0, 0))
     return made.outputs, made.updates_op

@@ -50,6 +50,14 @@ class TrainingEndpoint:
             self.feeds_target = self.takes_weights = target is None or is_placeholder(target)
             self.target = self._new_target() if target is None else target
 
+    @classmethod
+    def without_graph(cls, output: Any, output_name: str, loss_fn: Any) -> TrainingEndpoint:
+        """An output whose target is known only when a step runs."""
+        endpoint = cls(output, output_name, None, None)
+        endpoint.loss_fn = loss_fn
+        endpoint.feeds_target = endpoint.takes_weights = loss_fn is not None
+        return endpoint
+
     def _new_target(self) -> Any:
         return placeholder(
             ndim=len(self.shape), name=f"{self.output_name}_target",

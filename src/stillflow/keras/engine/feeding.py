@@ -22,6 +22,7 @@ from stillflow.keras.engine.standardize import (
     is_composite,
     standardize,
 )
+from stillflow.layers.symbolic_graph import is_symbolic
 from stillflow.platform import tf_logging as logging
 
 Data = tuple[list[Any], list[Any], Any]  # inputs, targets, weights of examples
@@ -46,6 +47,9 @@ class Feeding:
     loss: Any
     loss_weights: Any
     _compile_metrics: Any
+    input_names: list[str]
+    run_eagerly: bool
+    _experimental_run_tf_function: bool
     _compile_weighted_metrics: Any
     compile: Any
 
@@ -74,12 +78,17 @@ class Feeding:
             given, given_y = self._build_with(x, y)
         if not self._is_compiled and self.optimizer:
             self._compile_with(given, given_y, is_dataset)
-            if given and not is_dataset and any(tf.is_tensor(value) for value in given):
+            symbolic = not is_dataset and not self.run_eagerly
+            if given and symbolic and any(is_symbolic(value) for value in given):
                 return [], [], None  # the tensors themselves are inputs and targets now
         if datasets.is_dataset(x):
             return x, [], None
-        shapes = self._feed_input_shapes if self._is_graph_network else None
-        x = standardize(x, self._feed_input_names, shapes, "input")
+        names, shapes = self._feed_input_names, None
+        if self.run_eagerly:  # without placeholders nothing is fed
+            names = self.input_names
+        elif self._is_graph_network:
+            shapes = self._feed_input_shapes
+        x = standardize(x, names, shapes, "input")
         fed = [_as_expected(a, b) for a, b in zip(x, nest.flatten(self.inputs), strict=False)]
         if y is None:
             targets, weights = [], None
@@ -107,7 +116,7 @@ class Feeding:
             for parts in zip(targets, of_examples, of_classes, modes, strict=False)
         ]
         check_lengths(x, targets, weights)
-        if self._is_graph_network:
+        if self._is_graph_network and not self.run_eagerly:
             losses = [endpoint.loss_fn for endpoint in fed]
             check_targets(targets, losses, [endpoint.feed_shape for endpoint in fed])
         if all(mode is None for mode in modes) and all(weight is None for weight in weights):
@@ -121,6 +130,7 @@ class Feeding:
         if from_dataset:
             inputs, targets, _ = datasets.next_tensors(datasets.iterator_of(inputs))
         _check_types(inputs, original, "inputs")
+        inputs, targets = held_values((inputs, targets))
         flat = [inputs[key] for key in sorted(inputs)] if isinstance(inputs, dict) else (
             list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
         )  # fmt: skip
@@ -153,13 +163,15 @@ class Feeding:
                 f"x and y={inputs}"
             )
         targets = None
-        if not is_dataset and target is not None:
+        if not is_dataset and not tf.executing_eagerly() and target is not None:
             flat = target if isinstance(target, (list, tuple)) else [target]
             targets = [x for x in flat if tf.is_tensor(x)]
         self.compile(
             optimizer=self.optimizer, loss=self.loss, metrics=self._compile_metrics,
             weighted_metrics=self._compile_weighted_metrics, loss_weights=self.loss_weights,
             target_tensors=targets, sample_weight_mode=self.sample_weight_mode,
+            run_eagerly=self.run_eagerly,
+            experimental_run_tf_function=self._experimental_run_tf_function,
         )  # fmt: skip
 
     def _set_weight_modes(self, sample_weights: Any) -> None:
@@ -225,6 +237,15 @@ def check_steps(x: Any, steps: int | None, name: str) -> bool:
             "Please use `batch_size` instead."
         )
     return False
+
+
+def held_values(data: Any) -> Any:
+    """Data with arrays instead of tensors that hold values."""
+
+    def value(x: Any) -> Any:
+        return x.numpy() if isinstance(x, tf.Tensor) and x.holds_value else x
+
+    return nest.map_structure(value, data) if tf.executing_eagerly() else data
 
 
 def _check_types(data: Any, original: Any, what: str) -> None:

@@ -9,7 +9,7 @@ from stillflow.keras.callbacks.base import CallbackList, configure_callbacks, ma
 from stillflow.keras.callbacks.progress import ProgbarLogger
 from stillflow.keras.engine.aggregators import MetricsAggregator, OutputsAggregator
 from stillflow.keras.engine.modes import PREDICT, TRAIN
-from stillflow.keras.engine.sources import Source
+from stillflow.keras.engine.sources import Source, StepResults
 from stillflow.platform import tf_logging as logging
 
 
@@ -115,6 +115,8 @@ class Loop:
                 self._ran_out(step)
                 return
             outputs = outputs if isinstance(outputs, list) else [outputs]
+            if isinstance(outputs, StepResults) and self.mode != PREDICT:
+                logs["size"] = outputs.size
             self._results.add(outputs, batch.start, batch.end)
             logs = make_logs(self.model, logs, outputs, self.mode)
             self.callbacks.call_batch_hook(self.mode, "end", step, logs)

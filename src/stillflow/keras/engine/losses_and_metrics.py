@@ -7,10 +7,17 @@ from typing import Any
 
 import stillflow as tf
 from stillflow import nest
+from stillflow.distribute.context import get_strategy
 from stillflow.keras.engine.endpoints import check_keys, compares_with
 from stillflow.keras.losses import classes, functions
 from stillflow.keras.losses.alignment import align_weights
-from stillflow.keras.losses.base import Loss, LossFunctionWrapper, Reduction
+from stillflow.keras.losses.base import (
+    Loss,
+    LossFunctionWrapper,
+    Reduction,
+    compute_weighted_loss,
+    reduce_weighted_loss,
+)
 from stillflow.keras.metrics import registry
 from stillflow.keras.metrics.base import MeanMetricWrapper, Metric, clone_metric
 from stillflow.keras.metrics.functions import (
@@ -171,3 +178,28 @@ def with_mask(mask: Any, weights: Any, y_pred: Any) -> Any:
     if weights is None:
         return mask
     return align_weights(mask, weights) * mask
+
+
+def endpoint_loss(loss: Any, y_true: Any, y_pred: Any, weights: Any) -> Any:
+    """The loss of an output as `compile` reduces it: that of a batch, a mean by default."""
+    if not hasattr(loss, "reduction"):
+        return loss(y_true, y_pred, sample_weight=weights)
+    losses = compute_weighted_loss(
+        loss.call(y_true, y_pred), sample_weight=weights, reduction=Reduction.NONE
+    )
+    reduction = loss.reduction
+    if reduction == Reduction.AUTO:
+        reduction = Reduction.SUM_OVER_BATCH_SIZE
+    return reduce_weighted_loss(losses, reduction=reduction)
+
+
+def is_mean(loss: Any) -> bool:
+    """Whether a loss is a mean over the batch."""
+    how = getattr(loss, "reduction", Reduction.AUTO)
+    return how in (Reduction.AUTO, Reduction.SUM_OVER_BATCH_SIZE)
+
+
+def share_of_replica(loss: Any) -> Any:
+    """A loss of which all replicas together make the whole."""
+    count = get_strategy().num_replicas_in_sync
+    return loss * (1.0 / count) if count > 1 else loss

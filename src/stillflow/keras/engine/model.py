@@ -10,6 +10,7 @@ import numpy as np
 
 import stillflow as tf
 from stillflow import nest
+from stillflow.graph.eager_mode import executing_eagerly_outside_functions
 from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.keras.backend.variables import is_placeholder
@@ -81,8 +82,10 @@ class Model(Compiling, Feeding, Steps, Training, Network):
         inputs = self._set_input_attributes(inputs)
         if outputs is None:
             kwargs = {}
-            if self._expects("training"):
-                kwargs["training"] = learning_phase() if training is None else training
+            if training is None and not executing_eagerly_outside_functions():
+                training = learning_phase()
+            if self._expects("training") and training is not None:
+                kwargs["training"] = training
             try:
                 outputs = self(inputs, **kwargs)
             except NotImplementedError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import stillflow as tf
@@ -51,7 +52,9 @@ class TensorFlowOpLayer(Layer):
     def call(self, inputs: Any) -> Any:
         """Makes the operation once more, for other inputs."""
         inputs = nest.flatten(inputs)
-        graph = inputs[0].graph
+        if tf.executing_eagerly():
+            return self._function(inputs)
+        graph: Any = tf.get_default_graph()
         message = tf.NodeDef()
         message.CopyFrom(self.node_def)
         message.name = graph.unique_name(message.name)
@@ -60,6 +63,10 @@ class TensorFlowOpLayer(Layer):
                 inputs.insert(index, tf.constant(value, name=message.input[index]))
             op = tf.Operation(message, graph, inputs=inputs)
         return op.outputs[0] if len(op.outputs) == 1 else list(op.outputs)
+
+    @functools.cached_property
+    def _function(self) -> Any:
+        return tf.function(self.call, autograph=False)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stillflow import nest
 from stillflow.keras.engine import datasets
 from stillflow.keras.engine.generators import Batches
 
@@ -24,6 +25,23 @@ class Batch(NamedTuple):
     start: int
     end: int
     run: Callable[[], Any]
+
+
+class StepResults(list):
+    """The results of a step that knows how many examples it had.
+
+    Attributes:
+      size: how many.
+    """
+
+    size: int
+
+
+def sized(results: list[Any], inputs: list[Any]) -> StepResults:
+    """The results of a step on inputs whose number of examples is known only now."""
+    made = StepResults(results)
+    made.size = int(nest.flatten(inputs, expand_composites=True)[0].shape[0])
+    return made
 
 
 class Source:
@@ -60,24 +78,41 @@ class ArraySource(Source):
       batch_size: of all batches but the last.
       shuffle: True for random order, "batch" to keep batches together.
       run: runs a step with what is fed.
+      shuffled_epochs: for how many epochs the orders are drawn at once; None for each when it
+        begins.
     """
 
     by_examples = True
 
     def __init__(
-        self, feeds: list[Any], batch_size: int, shuffle: Any, run: Callable[[Any], Any]
+        self,
+        feeds: list[Any],
+        batch_size: int,
+        shuffle: Any,
+        run: Callable[[Any], Any],
+        shuffled_epochs: int | None = None,
     ) -> None:
         self._feeds, self._batch_size, self._shuffle, self._run = feeds, batch_size, shuffle, run
         self.count = int(feeds[0].shape[0])
+        self._orders: list[Any] | None = None
+        if shuffled_epochs is not None:
+            self._orders = [self._order() for _ in range(shuffled_epochs)]
+
+    def _order(self) -> np.ndarray:
+        order = np.arange(self.count)
+        if self._shuffle == "batch":
+            return _shuffle_batches(order, self._batch_size)
+        if self._shuffle:
+            np.random.shuffle(order)
+        return order
 
     def batches(self) -> Iterator[Batch]:
         """The batches of an epoch."""
         count, size = self.count or 0, self._batch_size
-        order = np.arange(count)
-        if self._shuffle == "batch":
-            order = _shuffle_batches(order, size)
-        elif self._shuffle:
-            np.random.shuffle(order)
+        if self._orders is None:
+            order = self._order()
+        else:
+            order = self._orders.pop(0) if self._orders else np.arange(count)
         starts = range(0, count, size)
         for start in starts:
             end = min(start + size, count)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from stillflow.keras.engine import immediate_steps
 from stillflow.keras.engine.model_inputs import ModelInputs
 from stillflow.layers.learning_phase import symbolic_learning_phase
 from stillflow.util import tf_inspect
@@ -21,6 +22,7 @@ class Steps:
     _standardize_user_data: Any
     _set_weight_modes: Any
     _make_execution_function: Any
+    _runs_at_once: Any
     _distribution_strategy: Any
 
     def train_on_batch(
@@ -47,11 +49,14 @@ class Steps:
             x, y, sample_weight=sample_weight, class_weight=class_weight,
             extract_tensors_from_dataset=True,
         )  # fmt: skip
+        if self._runs_at_once():
+            outputs = immediate_steps.values(immediate_steps.train(self, x, y, weights))
+            return self._results_of_batch(outputs, reset_metrics)
         feeds = ModelInputs(x).as_list() + list(y or []) + list(weights or [])
         if not isinstance(symbolic_learning_phase(), int):
             feeds = [*feeds, True]
         self._set_weight_modes(weights)
-        outputs = self._make_execution_function("train")(feeds)
+        outputs = self._make_execution_function("train", (len(x), len(y)))(feeds)
         return self._results_of_batch(outputs, reset_metrics)
 
     def test_on_batch(
@@ -69,16 +74,21 @@ class Steps:
         x, y, weights = self._standardize_user_data(
             x, y, sample_weight=sample_weight, extract_tensors_from_dataset=True
         )
+        if self._runs_at_once():
+            outputs = immediate_steps.values(immediate_steps.test(self, x, y, weights))
+            return self._results_of_batch(outputs, reset_metrics)
         self._set_weight_modes(weights)
         feeds = ModelInputs(x).as_list() + list(y or []) + list(weights or [])
-        outputs = self._make_execution_function("test")(feeds)
+        outputs = self._make_execution_function("test", (len(x), len(y)))(feeds)
         return self._results_of_batch(outputs, reset_metrics)
 
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for a batch; a list if there are several."""
         self._check_call_arguments("predict_on_batch")
         inputs, _, _ = self._standardize_user_data(x, extract_tensors_from_dataset=True)
-        outputs = self._make_execution_function("predict")(inputs)
+        if self._runs_at_once():
+            return immediate_steps.predict(self, inputs)
+        outputs = self._make_execution_function("predict", (len(inputs), 0))(inputs)
         return outputs[0] if len(outputs) == 1 else outputs
 
     def _results_of_batch(self, outputs: list[Any], reset_metrics: bool) -> Any:

@@ -7,10 +7,16 @@ from typing import Any
 
 import stillflow as tf
 from stillflow.keras.engine import datasets, distributed, generators
-from stillflow.keras.engine.feeding import check_steps
+from stillflow.keras.engine.feeding import check_steps, held_values
 from stillflow.keras.engine.loop import Loop
 from stillflow.keras.engine.modes import PREDICT, TEST, TRAIN
-from stillflow.keras.engine.sources import ArraySource, GeneratorSource, Source, TensorSource
+from stillflow.keras.engine.sources import (
+    ArraySource,
+    GeneratorSource,
+    Source,
+    TensorSource,
+    sized,
+)
 from stillflow.layers.learning_phase import symbolic_learning_phase
 from stillflow.platform import tf_logging as logging
 
@@ -21,6 +27,7 @@ class Training:
     _standardize_user_data: Any
     _set_weight_modes: Any
     _make_execution_function: Any
+    _runs_at_once: Any
     _infer_batch_size: Any
     _check_compiled: Any
     _distribution_strategy: Any
@@ -97,6 +104,7 @@ class Training:
         _refuse_iterators(x)
         if self._distribution_strategy:
             return distributed.fit(self, x, y, given)
+        x, y, sample_weight, validation_data = held_values((x, y, sample_weight, validation_data))
         batch_size = self._infer_batch_size(batch_size, steps_per_epoch, x)
         if generators.is_generator(x):
             generators.refuse_other_data(y, sample_weight, validation_split)
@@ -153,6 +161,7 @@ class Training:
                 "verbose": verbose, "callbacks": callbacks,
             }  # fmt: skip
             return distributed.evaluate(self, x, y, given)
+        x, y, sample_weight = held_values((x, y, sample_weight))
         batch_size = self._infer_batch_size(batch_size, steps, x)
         if generators.is_generator(x):
             generators.refuse_other_data(y, sample_weight)
@@ -192,6 +201,7 @@ class Training:
                 "callbacks": callbacks,
             }  # fmt: skip
             return distributed.predict(self, x, given)
+        (x,) = held_values((x,))
         batch_size = self._infer_batch_size(batch_size, steps, x)
         if generators.is_generator(x):
             source: Source = self._generator_source(
@@ -259,14 +269,19 @@ class Training:
             dataset, iterator = x, datasets.iterator_of(x)
             x, y, weights = self._standardize_user_data(iterator)
         feeds = list(x) + list(y or []) + list(weights or [])
-        if mode == TRAIN and not isinstance(symbolic_learning_phase(), int):
+        at_once = self._runs_at_once()
+        if mode == TRAIN and not at_once and not isinstance(symbolic_learning_phase(), int):
             feeds.append(True)
-        if mode != PREDICT:
+        if mode != PREDICT and not at_once:
             self._set_weight_modes(weights)
-        run = self._make_execution_function(mode)
+        run = self._make_execution_function(mode, (len(x), len(y or [])))
         if iterator is not None and tf.executing_eagerly():
             iterator = datasets.Walk(dataset)
             run = self._on_next_batch(iterator, run, feeds[-1:] if feeds[-1] is True else [])
+        if at_once and iterator is None:
+            batch_size = batch_size or -(-len(feeds[0]) // (steps or 1))
+            shuffled_epochs = epochs if mode == TRAIN else 0
+            return ArraySource(feeds, batch_size, shuffle, run, shuffled_epochs)
         if iterator is not None or steps is not None or not feeds or tf.is_tensor(feeds[0]):
             return TensorSource(feeds, steps, run, iterator, by_itself)
         assert batch_size is not None
@@ -277,7 +292,7 @@ class Training:
 
         def run_next(_: Any) -> Any:
             x, y, weights = self._standardize_user_data(*walk.next())
-            return run(list(x) + list(y or []) + list(weights or []) + more)
+            return sized(run(list(x) + list(y or []) + list(weights or []) + more), x)
 
         return run_next
 
@@ -287,7 +302,9 @@ class Training:
         if steps is None and not isinstance(data, generators.Sequence):
             argument = "steps_per_epoch" if mode == TRAIN else "steps"
             raise ValueError(f"Please specify the number of steps via the `{argument}` argument.")
-        if mode == TRAIN:
+        if self._runs_at_once():
+            run = functools.partial(self._run_batch, mode, class_weight)
+        elif mode == TRAIN:
             run = functools.partial(
                 self.train_on_batch, class_weight=class_weight, reset_metrics=False
             )
@@ -296,6 +313,17 @@ class Training:
         else:
             run = _first_argument(self.predict_on_batch)
         return GeneratorSource(data, steps, run, **reading)
+
+    def _run_batch(
+        self, mode: str, class_weight: Any, x: Any, y: Any = None, sample_weight: Any = None
+    ) -> Any:
+        """Runs a step with a batch of a generator."""
+        x, y, weights = self._standardize_user_data(
+            x, None if mode == PREDICT else y, sample_weight=sample_weight,
+            class_weight=class_weight,
+        )  # fmt: skip
+        run = self._make_execution_function(mode, (len(x), len(y or [])))
+        return sized(run(list(x) + list(y or []) + list(weights or [])), x)
 
     # ---- validation
 

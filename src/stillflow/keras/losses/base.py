@@ -12,6 +12,7 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.keras.backend.session import eval_
 from stillflow.keras.losses.alignment import weigh
+from stillflow.layers.symbolic_graph import graph_of_symbolic
 
 
 @export("compat.v2.keras.losses.Reduction")
@@ -104,7 +105,8 @@ class Loss:
           sample_weight: of each example, or finer.
         """
         scope = "lambda" if self.name == "<lambda>" else self.name
-        with name_scope(scope or type(self).__name__):
+        symbolic = graph_of_symbolic(y_true, y_pred, sample_weight)
+        with name_scope(scope or type(self).__name__), symbolic:
             losses = self.call(y_true, y_pred)
             return compute_weighted_loss(losses, sample_weight, reduction=self._get_reduction())
 

@@ -21,6 +21,7 @@ from stillflow.keras.backend.config import floatx
 from stillflow.keras.backend.session import batch_set_value, eval_
 from stillflow.keras.losses.alignment import align_targets, align_weights
 from stillflow.layers.base_layer import Layer
+from stillflow.layers.symbolic_graph import graph_of_symbolic
 from stillflow.losses.weights import broadcast_weights
 from stillflow.variables.base import VariableAggregation, VariableSynchronization
 
@@ -99,7 +100,8 @@ def _updating(metric: Metric, update_state: Callable[..., Any]) -> Callable[...,
 
     @functools.wraps(update_state)
     def update(*args: Any, **kwargs: Any) -> Any:
-        op = update_state(*args, **kwargs)
+        with graph_of_symbolic(args, kwargs):
+            op = update_state(*args, **kwargs)
         if op is not None:
             metric.add_update(op)
         return op

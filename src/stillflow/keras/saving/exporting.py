@@ -140,7 +140,7 @@ def _clone(model: Any, mode: str, custom_objects: Any, signature: Any) -> Any:
     clone = clone_and_build_model(model, inputs, custom_objects, compile_clone=mode != "predict")
     if clone.optimizer:
         get_collection_ref(GraphKeys.GLOBAL_STEP).append(clone.optimizer.iterations)
-    clone._make_execution_function(mode)
+    clone._make_execution_function(mode, (0, 0))
     get_collection_ref(GraphKeys.UPDATE_OPS).extend(clone.state_updates)
     return clone
 

@@ -19,15 +19,22 @@ _UNORDERED = frozenset({
 })  # fmt: skip
 
 
-def order_effects(graph: FuncGraph, returned: Sequence[Tensor]) -> list[Operation]:
+def order_effects(
+    graph: FuncGraph, returned: Sequence[Tensor], operations: Sequence[Operation] | None = None
+) -> list[Operation]:
     """Adds control inputs; gives the operations that run whenever the function does.
 
     Each operation on a resource waits for the one before on the same resource, each stateful one
     without a resource for the one before of that kind, and what is returned for all of them.
+
+    Args:
+      graph: the function's body.
+      returned: what it returns.
+      operations: of which this is true; all those of the body by default.
     """
     last: dict[Any, Operation] = {}
     must_run: list[Operation] = []
-    for op in graph._operations:
+    for op in graph._operations if operations is None else operations:
         if _in_loop(op):
             continue
         stateful = op._is_stateful and op.type not in _UNORDERED and op.type != "Placeholder"
