@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import sys
 import warnings
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -46,11 +47,14 @@ class Area:
 def gap(root: ModuleType, symbol: str, recorded: str) -> str | None:
     """What is wrong with a symbol, or None: "missing", or how it is called and how it should be."""
     try:
-        found = describe(resolve(root, symbol))
+        value = resolve(root, symbol)
+        found = describe(value)
     except AttributeError:
         return "missing"
     except Exception as error:
         return f"raises {type(error).__name__}: {error}".splitlines()[0]
+    if str(getattr(value, "__module__", "")).partition(".")[0] in sys.stdlib_module_names:
+        return None  # Python's own, which its version decides
     return None if same(recorded, found) else f"is {found}, should be {recorded}"
 
 

@@ -57,16 +57,13 @@ def test_replaces_only_what_may_be():
         tf.estimator.RunConfig().replace(master="")
 
 
-def test_strategies_over_several_tasks_are_refused_by_name(monkeypatch):
-    strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
-    task = {"type": "worker", "index": 0}
-    cluster = {"cluster": {"chief": ["a:1"], "worker": ["b:1"]}, "task": task}
+def test_a_master_trains_without_a_coordinator(monkeypatch):
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0"])
+    cluster = {"cluster": MASTER, "task": {"type": "master", "index": 0}}
     monkeypatch.setenv("TF_CONFIG", json.dumps(cluster))
-    with pytest.raises(tf.errors.UnimplementedError, match="over several tasks"):
-        tf.estimator.RunConfig(model_dir="m", train_distribute=strategy)
-    both = tf.contrib.distribute.DistributeConfig(strategy, remote_cluster=["a:1"])
-    with pytest.raises(tf.errors.UnimplementedError, match="remote_cluster"):
-        tf.estimator.RunConfig(model_dir="m", experimental_distribute=both)
+    config = tf.estimator.RunConfig(model_dir="m", train_distribute=strategy)
+    assert config._distribute_coordinator_mode is None
+    assert (config.task_type, config.master) == ("master", "grpc://m:1")
 
 
 def test_a_process_on_its_own_is_the_chief():

@@ -16,7 +16,12 @@ from stillflow.distribute.numpy_dataset import SingleDevice, one_host_numpy_data
 from stillflow.distribute.reduce_op import ReduceOp
 from stillflow.distribute.replica_threads import call_for_each_replica
 from stillflow.distribute.steps import run_steps
-from stillflow.distribute.strategy import Strategy, StrategyExtended, unsupported
+from stillflow.distribute.strategy import (
+    Strategy,
+    StrategyExtended,
+    require_variable_of,
+    unsupported,
+)
 from stillflow.distribute.values import (
     DistributedValues,
     Mirrored,
@@ -170,13 +175,8 @@ class MirroredExtended(ReplicasExtended):
         return create_mirrored_variable(self._strategy, device_map, logical, make_parts, **kwargs)
 
     def _validate_colocate_with_variable(self, colocate_with_variable: Any) -> None:
-        refused = "`colocate_vars_with` must only be passed a variable created in this "
-        refused += "tf.distribute.Strategy.scope(), not"
-        if not isinstance(colocate_with_variable, DistributedVariable):
-            raise ValueError(f"{refused}: {colocate_with_variable!r}")
-        made_in = colocate_with_variable._distribute_strategy
-        if made_in.extended is not self:
-            raise ValueError(f"{refused} {colocate_with_variable} created in scope: {made_in}")
+        is_one = isinstance(colocate_with_variable, DistributedVariable)
+        require_variable_of(self._strategy, colocate_with_variable, is_one)
 
     def read_var(self, v: Any) -> Any:
         if isinstance(v, SyncOnReadVariable):

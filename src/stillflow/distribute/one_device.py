@@ -15,7 +15,7 @@ from stillflow.distribute.numpy_dataset import SingleDevice, one_host_numpy_data
 from stillflow.distribute.one_replica import OneReplicaExtended
 from stillflow.distribute.replica_context import ReplicaContext
 from stillflow.distribute.steps import run_steps
-from stillflow.distribute.strategy import Strategy
+from stillflow.distribute.strategy import Strategy, require_variable_of
 from stillflow.graph.api import colocate_with, device
 from stillflow.graph.export import export
 from stillflow.ops.constants import constant
@@ -47,13 +47,8 @@ class OneDeviceExtended(InputOfReplicas, OneReplicaExtended):
             return next_creator(**kwargs)
 
     def _validate_colocate_with_variable(self, colocate_with_variable: Any) -> None:
-        refused = "`colocate_vars_with` must only be passed a variable created in this "
-        refused += "tf.distribute.Strategy.scope(), not"
-        if not hasattr(colocate_with_variable, "_distribute_strategy"):
-            raise ValueError(f"{refused}: {colocate_with_variable!r}")
-        made_in = colocate_with_variable._distribute_strategy
-        if made_in is not self._strategy:
-            raise ValueError(f"{refused} {colocate_with_variable} created in scope: {made_in}")
+        is_one = hasattr(colocate_with_variable, "_distribute_strategy")
+        require_variable_of(self._strategy, colocate_with_variable, is_one)
 
     def non_slot_devices(self, var_list: Sequence[Any]) -> Any:
         del var_list

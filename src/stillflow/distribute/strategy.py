@@ -468,6 +468,23 @@ class StrategyExtended:
         )
 
 
+def require_variable_of(strategy: Strategy, variable: Any, is_one: bool) -> None:
+    """Raises ValueError unless variables can be made beside another.
+
+    Args:
+      strategy: whose variable the other has to be.
+      variable: the other one.
+      is_one: whether it is a variable of any strategy at all.
+    """
+    refused = "`colocate_vars_with` must only be passed a variable created in this "
+    refused += "tf.distribute.Strategy.scope(), not"
+    if not is_one:
+        raise ValueError(f"{refused}: {variable!r}")
+    made_in = variable._distribute_strategy
+    if made_in is not strategy:
+        raise ValueError(f"{refused} {variable} created in scope: {made_in}")
+
+
 def _must_implement() -> NotImplementedError:
     return NotImplementedError("must be implemented in descendants")
 

@@ -91,8 +91,12 @@ class DistributedValues:
         return self._listed(repr)
 
 
-class DistributedDelegate(DistributedValues):
-    """A value that stands for whichever of its parts is meant where it is used."""
+class Delegate:
+    """Something that stands for another value, which `get()` gives."""
+
+    def get(self) -> Any:
+        """The value that is meant."""
+        raise NotImplementedError
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith(("_self_", "__")) or name in ("_use_resource_variables", "_values"):
@@ -119,11 +123,15 @@ def _behind(function: Callable[..., Any]) -> Any:
 
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "and", "or", "xor", "matmul"):
     _function = getattr(operator, f"__{_name}__")
-    setattr(DistributedDelegate, f"__{_name}__", _before(_function))
-    setattr(DistributedDelegate, f"__r{_name}__", _behind(_function))
+    setattr(Delegate, f"__{_name}__", _before(_function))
+    setattr(Delegate, f"__r{_name}__", _behind(_function))
 for _name in ("lt", "le", "gt", "ge", "invert", "neg", "abs"):
-    setattr(DistributedDelegate, f"__{_name}__", _before(getattr(operator, f"__{_name}__")))
-setattr(DistributedDelegate, "__rpow__", _behind(pow))  # noqa: B010 - as the others
+    setattr(Delegate, f"__{_name}__", _before(getattr(operator, f"__{_name}__")))
+setattr(Delegate, "__rpow__", _behind(pow))  # noqa: B010 - as the others
+
+
+class DistributedDelegate(DistributedValues, Delegate):
+    """A value that stands for whichever of its parts is meant where it is used."""
 
 
 class PerReplica(DistributedValues):

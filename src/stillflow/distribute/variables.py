@@ -269,7 +269,9 @@ def assign_in_all(
         return context.get_replica_context().merge_call(merge, args=args, kwargs=kwargs)
 
 
-def _assigner(name: str) -> Callable[..., Any]:
+def assigner(name: str) -> Callable[..., Any]:
+    """A function that changes a variable by one of its methods."""
+
     def change(variable: Any, *args: Any, **kwargs: Any) -> Any:
         return getattr(variable, name)(*args, **kwargs)
 
@@ -281,7 +283,7 @@ class MirroredVariable(DistributedVariable, Mirrored):
 
     def _assign(self, name: str, args: Any, kwargs: Any) -> Any:
         return assign_in_all(
-            self, lambda where: self.get(device=where), _assigner(name), args, kwargs,
+            self, lambda where: self.get(device=where), assigner(name), args, kwargs,
             "MirroredVariable",
         )  # fmt: skip
 
@@ -417,33 +419,56 @@ def create_mirrored_variable(
       ValueError: if its synchronization or aggregation is none that there is.
     """
     from stillflow.graph import tapes
-    from stillflow.graph.graph import get_default_graph
-    from stillflow.graph.graph_keys import GraphKeys
 
     collections = kwargs.pop("collections", None)
-    collections = [GraphKeys.GLOBAL_VARIABLES] if collections is None else collections
     kwargs["collections"] = []
     kind = _kind_of(kwargs)
-    aggregation = kwargs.pop("aggregation", VariableAggregation.NONE)
-    if aggregation not in list(VariableAggregation):
-        raise ValueError(
-            f"Invalid variable aggregation mode: {aggregation} for variable: {kwargs['name']}"
-        )
+    aggregation = aggregation_of(kwargs)
     kwargs.pop("caching_device", None)
     with tapes.stopped():
         devices = device_map.logical_to_actual_devices(logical_device)
         parts = make_parts(devices, **kwargs)
         result = kind(strategy, device_map, parts, aggregation, logical_device)
+    keep_whole(result, parts, collections, kwargs.get("trainable", True))
+    return result
+
+
+def aggregation_of(kwargs: dict[str, Any]) -> Any:
+    """Takes out how values of replicas become one, of what a variable is made with.
+
+    Raises:
+      ValueError: if it is none that there is.
+    """
+    aggregation = kwargs.pop("aggregation", VariableAggregation.NONE)
+    if aggregation not in list(VariableAggregation):
+        raise ValueError(
+            f"Invalid variable aggregation mode: {aggregation} for variable: {kwargs['name']}"
+        )
+    return aggregation
+
+
+def keep_whole(whole: Any, parts: Sequence[Any], collections: Any, is_trainable: bool) -> None:
+    """Puts a variable into collections in place of its parts.
+
+    Args:
+      whole: what programs are to find.
+      parts: the variables behind it.
+      collections: their names; None stands for that of all variables.
+      is_trainable: whether it is a trainable one.
+    """
+    from stillflow.graph.graph import get_default_graph
+    from stillflow.graph.graph_keys import GraphKeys
+
     graph = get_default_graph()
+    names = [GraphKeys.GLOBAL_VARIABLES] if collections is None else list(collections)
     if not graph.runs_at_once:
-        if kwargs.get("trainable", True):
-            collections = [*collections, GraphKeys.TRAINABLE_VARIABLES]
+        if is_trainable:
+            names.append(GraphKeys.TRAINABLE_VARIABLES)
             trainable = graph.get_collection_ref(GraphKeys.TRAINABLE_VARIABLES)
             trainable[:] = [v for v in trainable if not any(v is part for part in parts)]
-        graph.add_to_collections(collections, result)
-    elif GraphKeys.GLOBAL_STEP in collections:
-        graph.add_to_collection(GraphKeys.GLOBAL_STEP, result)
-    return result
+        graph.add_to_collections(names, whole)
+    elif GraphKeys.GLOBAL_STEP in names:
+        graph.add_to_collection(GraphKeys.GLOBAL_STEP, whole)
 
 
 def _kind_of(kwargs: dict[str, Any]) -> Any:

@@ -126,7 +126,7 @@ def task_of(settings: dict[str, Any]) -> ClusterTask:
         cluster, job, index, _master(settings, cluster, job, index),
         num_ps_replicas=len(jobs.get(TaskType.PS, [])),
         num_worker_replicas=len(jobs.get(TaskType.WORKER, [])) + len(jobs.get(chief, [])),
-        global_id_in_cluster=_global_id(cluster, job, index, chief),
+        global_id_in_cluster=global_id(cluster, job, index, chief),
         is_chief=job == chief,
     )  # fmt: skip
 
@@ -182,7 +182,8 @@ def _master(settings: dict[str, Any], cluster: ClusterSpec, job: str, index: int
     return f"grpc://{cluster.job_tasks(job)[index]}"
 
 
-def _global_id(cluster: ClusterSpec, job: str, index: int, chief: str) -> int:
+def global_id(cluster: ClusterSpec, job: str, index: int, chief: str) -> int:
+    """The index of a task over all jobs of a cluster: the chief's first, servers last."""
     middle = sorted(set(cluster.jobs) - {chief, TaskType.PS})
-    before = [chief, *middle, TaskType.PS]
+    before = [name for name in (chief, *middle, TaskType.PS) if name in cluster.jobs]
     return sum(cluster.num_tasks(name) for name in before[: before.index(job)]) + index

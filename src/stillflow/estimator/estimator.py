@@ -10,6 +10,7 @@ from typing import Any
 
 from stillflow.estimator.checks import check_model_fn, hook_list, listener_list
 from stillflow.estimator.cluster_task import TaskType
+from stillflow.estimator.coordinated import is_coordinated, run_alone
 from stillflow.estimator.distributed import evaluated_by_replicas, train_distributed
 from stillflow.estimator.evaluation import evaluation_scaffold, metric_operations, write_results
 from stillflow.estimator.exporting import export_all_saved_models
@@ -177,6 +178,13 @@ class Estimator:
 
     def _train_model(self, input_fn: Any, hooks: list[Any], listeners: list[Any]) -> Any:
         if self._config.train_distribute:
+            if is_coordinated(self._config):
+                return run_alone(
+                    self, "train",
+                    lambda local, is_chief: local._train_model(
+                        input_fn, hooks if is_chief else [], listeners
+                    ),
+                )  # fmt: skip
             strategy = self._config.train_distribute
             return train_distributed(self, strategy, input_fn, hooks, listeners)
         with Graph().as_default() as graph, graph.device(self._device_fn):
@@ -232,6 +240,13 @@ class Estimator:
         Raises:
           ValueError: if `steps` is not positive, or a metric's name is taken.
         """
+        if self._config.eval_distribute and is_coordinated(self._config):
+            return run_alone(  # type: ignore[no-any-return]
+                self, "evaluate",
+                lambda local, is_chief: local.evaluate(
+                    input_fn, steps, hooks if is_chief else [], checkpoint_path, name
+                ),
+            )  # fmt: skip
         hooks = hook_list(hooks)
         if steps is not None:
             if steps <= 0:

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from stillflow.distribute.strategy import unsupported
+from stillflow.distribute.coordinator import CoordinatorMode
 from stillflow.estimator.cluster_task import (
     ClusterTask,
     TaskType,
@@ -92,13 +92,10 @@ def _strategies(train: Any, evaluate: Any, both: Any) -> dict[str, Any]:
 
     Raises:
       ValueError: if one is given in both ways.
-      UnimplementedError: if they are for other processes.
     """
     found = {"train_distribute": train, "eval_distribute": evaluate}
     if both is None:
         return found
-    if both.remote_cluster:
-        raise unsupported("tf.contrib.distribute.DistributeConfig(remote_cluster=...)")
     for name in found:
         given = getattr(both, name)
         if given and found[name]:
@@ -121,17 +118,16 @@ class RunConfig:
       keep_checkpoint_max: how many checkpoints stay.
       keep_checkpoint_every_n_hours: how often one stays for good.
       log_step_count_steps: how often loss and speed are logged, in steps.
-      train_distribute: a `tf.distribute` strategy of this process, whose replicas train.
+      train_distribute: a `tf.distribute` strategy, whose replicas train.
       device_fn: called with each operation, gives its device.
       protocol: of the servers of a cluster: None or "grpc".
-      eval_distribute: a `tf.distribute` strategy of this process, whose replicas evaluate.
+      eval_distribute: a `tf.distribute` strategy, whose replicas evaluate.
       experimental_distribute: a `tf.contrib.distribute.DistributeConfig` of both.
       experimental_max_worker_delay_secs: how long a worker waits at most before it starts.
       session_creation_timeout_secs: how long a worker waits for the chief.
 
     Raises:
       ValueError: if a setting is out of its range, or TF_CONFIG is not coherent.
-      UnimplementedError: if a strategy is given, and TF_CONFIG names a cluster.
     """
 
     def __init__(
@@ -155,13 +151,39 @@ class RunConfig:
         given["model_dir"] = model_directory(settings, path_to_str(model_dir))
         self._set({name: given[name] for name in _REPLACEABLE})
         self._service = service_of(settings)
-        self._join(task_of(settings))
-        if self._cluster_spec and (self._train_distribute or self._eval_distribute):
-            raise unsupported("tf.distribute strategies over several tasks")
+        remote = experimental_distribute.remote_cluster if experimental_distribute else None
+        self._join_for_strategies(settings, remote if self._train_distribute else None)
 
-    def _join(self, task: ClusterTask) -> None:
+    def _join_for_strategies(self, settings: dict[str, Any], remote: Any) -> None:
+        """Takes the task of TF_CONFIG, or leaves it to a coordinator to tell strategies theirs.
+
+        Raises:
+          ValueError: if both TF_CONFIG and the program name a cluster.
+        """
+        cluster = ClusterSpec(settings.get("cluster", {}))
+        self._distribute_coordinator_mode = None
+        if remote:
+            if cluster:
+                raise ValueError(
+                    'Cannot set both "cluster_spec" of TF_CONFIG and '
+                    "`experimental_distribute.remote_cluster`"
+                )
+            self._distribute_coordinator_mode = CoordinatorMode.STANDALONE_CLIENT
+        elif cluster and TaskType.MASTER not in cluster.jobs and self._train_distribute:
+            self._distribute_coordinator_mode = CoordinatorMode.INDEPENDENT_WORKER
+        else:
+            self._join(task_of(settings))
+            return
+        self._join(task_of({}))
+        self._cluster_spec = remote or cluster
+
+    def _take(self, task: ClusterTask) -> None:
+        """Lets these be the settings of a task."""
         for name, value in vars(task).items():
             setattr(self, f"_{name}", value)
+
+    def _join(self, task: ClusterTask) -> None:
+        self._take(task)
         if task.cluster_spec and not self._session_config and task.task_type in _FILTERS:
             config = default_session_config()
             config.device_filters.extend(
@@ -209,6 +231,7 @@ class RunConfig:
     _save_checkpoints_secs: int | None
     _save_checkpoints_steps: int | None
     _cluster_spec: ClusterSpec
+    _distribute_coordinator_mode: str | None
 
     model_dir = _property("model_dir", "The folder of checkpoints, graph and event files.")
     tf_random_seed = _property("tf_random_seed", "The seed of the graphs that are built.")

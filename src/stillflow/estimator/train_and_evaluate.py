@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from stillflow.estimator import coordinated
 from stillflow.estimator.cluster_task import TaskType, environment
 from stillflow.estimator.estimator import Estimator
 from stillflow.estimator.exporters import Exporter
@@ -178,6 +179,13 @@ def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
                 f"`{name}` must have type `tf.estimator.{kind.__name__}`. Got: {type(value)}"
             )
     config = estimator.config
+    if coordinated.is_coordinated(config):
+
+        def evaluate(local: Any) -> None:
+            _Job(local, train_spec, eval_spec).evaluate_continuously()
+
+        coordinated.train_and_evaluate(estimator, train_spec, evaluate)
+        return None
     if config.task_type == TaskType.EVALUATOR and config.task_id > 0:
         raise ValueError(
             "For distributed training, there can only be one `evaluator` task (with task id 0).  "

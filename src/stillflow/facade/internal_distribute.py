@@ -8,7 +8,10 @@ _LIB = (
     "stillflow.distribute.reduce_op"
 )
 _INPUT = "stillflow.distribute.input"
-_VALUES = "stillflow.distribute.values stillflow.distribute.variables"
+_COMBINATIONS, _STRATEGIES = "stillflow.testing.combinations", "stillflow.testing.strategies"
+_VALUES = "stillflow.distribute.values stillflow.distribute.variables "
+_VALUES += "stillflow.distribute.aggregating"
+_SHARED = "stillflow.distribute.parameter_server"
 
 _ALL_REDUCE = {
     "*": "stillflow.distribute.all_reduce",
@@ -28,11 +31,32 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_RebatchDataset": "stillflow.data.sharing:RebatchDataset",
     },
     "tensorflow.python.data.ops.multi_device_iterator_ops": {"*": "stillflow.data.multi_device"},
+    "tensorflow.python.framework.combinations": {
+        "*": _COMBINATIONS,
+        "generate": f"{_COMBINATIONS}:generate_in_modes",
+    },
+    "tensorflow.python.framework.test_combinations": {"*": _COMBINATIONS},
     "tensorflow.python.distribute.all_reduce": _ALL_REDUCE,
+    "tensorflow.python.distribute.central_storage_strategy": {
+        "CentralStorageStrategy": f"{_SHARED}:CentralStorageStrategy",
+        "CentralStorageStrategyV1": f"{_SHARED}:CentralStorageStrategy",
+    },
+    "tensorflow.python.distribute.combinations": {
+        "*": f"{_STRATEGIES} {_COMBINATIONS}",
+        "generate": f"{_STRATEGIES}:generate_for_strategies",
+    },
     "tensorflow.python.distribute.cross_device_ops": {"*": "stillflow.distribute.cross_device_ops"},
     "tensorflow.python.distribute.device_util": {
         "*": "stillflow.distribute.devices",
         "local_devices_from_num_gpus": "stillflow.distribute.devices:local_devices",
+    },
+    "tensorflow.python.distribute.distribute_coordinator": {
+        "*": "stillflow.distribute.coordinator",
+        "_TaskType": "stillflow.estimator.cluster_task:TaskType",
+        "_WorkerContext": "stillflow.distribute.coordinator:WorkerContext",
+    },
+    "tensorflow.python.distribute.distribute_coordinator_context": {
+        "get_current_worker_context": "stillflow.distribute.worker_context:current",
     },
     "tensorflow.python.distribute.distribute_lib": {
         "*": _LIB,
@@ -62,12 +86,24 @@ OBJECTS: dict[str, dict[str, str]] = {
         "MirroredStrategyV1": "stillflow.distribute.mirrored:MirroredStrategy",
         "all_local_devices": "stillflow.distribute.devices:local_devices",
     },
+    "tensorflow.python.distribute.multi_worker_util": {
+        "*": "stillflow.distribute.cluster_tasks",
+    },
     "tensorflow.python.distribute.numpy_dataset": {"*": "stillflow.distribute.numpy_dataset"},
     "tensorflow.python.distribute.one_device_strategy": {
         "*": "stillflow.distribute.one_device",
         "OneDeviceStrategyV1": "stillflow.distribute.one_device:OneDeviceStrategy",
     },
+    "tensorflow.python.distribute.parameter_server_strategy": {
+        "ParameterServerStrategy": f"{_SHARED}:ParameterServerStrategy",
+        "ParameterServerStrategyExtended": f"{_SHARED}:ParameterServerExtended",
+        "ParameterServerStrategyV1": f"{_SHARED}:ParameterServerStrategy",
+    },
     "tensorflow.python.distribute.reduce_util": {"*": "stillflow.distribute.reduce_op"},
+    "tensorflow.python.distribute.strategy_combinations": {"*": _STRATEGIES},
+    "tensorflow.python.distribute.summary_op_util": {
+        "skip_summary": "stillflow.ops.summary.names:skip_summary",
+    },
     "tensorflow.python.distribute.values": {
         "*": f"{_VALUES} stillflow.distribute.device_map",
     },

@@ -10,7 +10,10 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_load_global_step_from_checkpoint_dir": "stillflow.estimator.last_step:steps_made",
         "_verify_model_fn_args": "stillflow.estimator.checks:check_model_fn",
     },
-    "tensorflow.python.estimator.model_fn": {"*": "stillflow.estimator.spec"},
+    "tensorflow.python.estimator.model_fn": {
+        "*": "stillflow.estimator.spec",
+        "_TPUEstimatorSpec": "stillflow.contrib.tpu.estimator_spec:HeadTPUEstimatorSpec",
+    },
     f"{_TF}.head": {
         "LossSpec": f"{_OURS}.head:LossSpec",
         "_Head": f"{_OURS}.head:Head",

@@ -49,9 +49,17 @@ def _parameters(signature: Signature, kind: Any) -> list[inspect.Parameter]:
             default = default.decode()
         elif isinstance(default, tuple):
             default = list(default)
+        elif isinstance(default, float):
+            default = _as_generated(default)
         parameters.append(inspect.Parameter(_argument(op, name), kind, default=default))
     parameters.append(inspect.Parameter("name", kind, default=None))
     return parameters
+
+
+def _as_generated(number: float) -> float:
+    """A number as TF's generator writes it: six digits, without a point where it needs none."""
+    text = f"{number:.6g}"
+    return int(text) if text.lstrip("-").isdecimal() else float(text)
 
 
 @cache

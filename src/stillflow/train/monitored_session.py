@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow import errors
+from stillflow.distribute import worker_context
 from stillflow.graph.api import get_collection
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
@@ -69,8 +70,11 @@ class _MonitoredSession:
         self._hooks = hooks or []
         for hook in self._hooks:
             hook.begin()
+        context = worker_context.current()
+        if not session_creator:
+            session_creator = context.session_creator() if context else ChiefSessionCreator()
         self._coordinated_creator = _CoordinatedSessionCreator(
-            session_creator or ChiefSessionCreator(), self._hooks, stop_grace_period_secs
+            session_creator, self._hooks, stop_grace_period_secs
         )
         self._sess: Any
         if should_recover:
@@ -240,32 +244,55 @@ def MonitoredTrainingSession(
     summary_steps, summary_secs = _either(save_summaries_steps, save_summaries_secs, (100, None))
     save_steps, save_secs = _either(save_checkpoint_steps, save_checkpoint_secs, (None, 600))
     scaffold = scaffold or Scaffold()
+
+    def counting() -> list[Any]:
+        where = summary_dir or checkpoint_dir
+        return _counting_hooks(scaffold, where, log_step_count_steps, summary_steps, summary_secs)
+
+    def saving() -> list[Any]:
+        return _saving_hooks(scaffold, checkpoint_dir, save_steps, save_secs)
+
+    context, given = worker_context.current(), list(hooks or ())
+    if context is not None:
+        given += (chief_only_hooks or ()) if context.is_chief else ()
+        given += counting() if context.should_save_summary else ()
+        given += saving() if context.should_checkpoint else ()
+        creator = context.session_creator(scaffold, config, checkpoint_dir, None, max_wait_secs)
+        return MonitoredSession(creator, given, stop_grace_period_secs)
     if not is_chief:
         worker = WorkerSessionCreator(
             scaffold=scaffold, master=master, config=config, max_wait_secs=max_wait_secs
         )
-        return MonitoredSession(worker, hooks or [], stop_grace_period_secs)
-    all_hooks = list(chief_only_hooks or ())
+        return MonitoredSession(worker, given, stop_grace_period_secs)
     chief = ChiefSessionCreator(
         scaffold=scaffold, checkpoint_dir=checkpoint_dir, master=master, config=config
     )
-    summary_dir = summary_dir or checkpoint_dir
-    if summary_dir:
-        if log_step_count_steps and log_step_count_steps > 0:
-            all_hooks.append(
-                StepCounterHook(output_dir=summary_dir, every_n_steps=log_step_count_steps)
-            )
-        if _some(summary_steps, summary_secs):
-            all_hooks.append(
-                SummarySaverHook(
-                    scaffold=scaffold, save_steps=summary_steps, save_secs=summary_secs,
-                    output_dir=summary_dir,
-                )
-            )  # fmt: skip
-    if checkpoint_dir and _some(save_steps, save_secs):
-        all_hooks.append(
-            CheckpointSaverHook(
-                checkpoint_dir, save_steps=save_steps, save_secs=save_secs, scaffold=scaffold
+    chief_hooks = [*(chief_only_hooks or ()), *counting(), *saving()]
+    return MonitoredSession(chief, chief_hooks + given, stop_grace_period_secs)
+
+
+def _counting_hooks(
+    scaffold: Any, summary_dir: Any, log_steps: int | None, steps: Any, secs: Any
+) -> list[Any]:
+    """What writes the speed and summaries."""
+    if not summary_dir:
+        return []
+    made: list[Any] = []
+    if log_steps and log_steps > 0:
+        made.append(StepCounterHook(output_dir=summary_dir, every_n_steps=log_steps))
+    if _some(steps, secs):
+        made.append(
+            SummarySaverHook(
+                scaffold=scaffold, save_steps=steps, save_secs=secs, output_dir=summary_dir
             )
         )
-    return MonitoredSession(chief, all_hooks + list(hooks or ()), stop_grace_period_secs)
+    return made
+
+
+def _saving_hooks(scaffold: Any, checkpoint_dir: Any, steps: Any, secs: Any) -> list[Any]:
+    """What saves checkpoints."""
+    if not checkpoint_dir or not _some(steps, secs):
+        return []
+    return [
+        CheckpointSaverHook(checkpoint_dir, save_steps=steps, save_secs=secs, scaffold=scaffold)
+    ]

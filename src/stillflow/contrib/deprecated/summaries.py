@@ -12,7 +12,7 @@ from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.ops.summary.media import audio_summary_v2_op, image_summary_op
 from stillflow.ops.summary.merging import merge_summary_op
-from stillflow.ops.summary.names import collect
+from stillflow.ops.summary.names import collect, collect_summary
 from stillflow.ops.summary.numbers import histogram_summary_op, scalar_summary_op
 from stillflow.util.deprecation import deprecated
 
@@ -46,7 +46,7 @@ def scalar_summary(
       A string: a serialized `tf.Summary`.
     """
     with name_scope(name, "ScalarSummary", [tags, values]) as scope:
-        return collect(scalar_summary_op(tags, values, name=scope), collections)
+        return collect_summary(scalar_summary_op(tags, values, name=scope), collections)
 
 
 @export("contrib.deprecated.histogram_summary")
@@ -66,7 +66,7 @@ def histogram_summary(
       A string: a serialized `tf.Summary`.
     """
     with name_scope(name, "HistogramSummary", [tag, values]) as scope:
-        return collect(histogram_summary_op(tag, values, name=scope), collections)
+        return collect_summary(histogram_summary_op(tag, values, name=scope), collections)
 
 
 @export("contrib.deprecated.image_summary")
@@ -89,7 +89,7 @@ def image_summary(
     """
     with name_scope(name, "ImageSummary", [tag, tensor]) as scope:
         summary = image_summary_op(tag, tensor, max_images=max_images, name=scope)
-        return collect(summary, collections)
+        return collect_summary(summary, collections)
 
 
 @export("contrib.deprecated.audio_summary")
@@ -114,7 +114,7 @@ def audio_summary(
     with name_scope(name, "AudioSummary", [tag, tensor]) as scope:
         rate = convert_to_tensor(sample_rate, dtype=dtypes.float32, name="sample_rate")
         summary = audio_summary_v2_op(tag, tensor, rate, max_outputs=max_outputs, name=scope)
-        return collect(summary, collections)
+        return collect_summary(summary, collections)
 
 
 @export("contrib.deprecated.merge_summary")

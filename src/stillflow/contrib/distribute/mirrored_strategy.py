@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from stillflow.contrib.distribute.batches import BatchesOfReplicas
 from stillflow.distribute import devices as device_names
 from stillflow.distribute import mirrored
+from stillflow.distribute.strategy import Strategy
 from stillflow.graph.export import export
+
+
+class MirroredExtended(BatchesOfReplicas, mirrored.MirroredExtended):
+    """As that of the newer strategy, for batches of one replica each."""
 
 
 @export("contrib.distribute.MirroredStrategy")
 class MirroredStrategy(mirrored.MirroredStrategy):
-    """Keeps copies of variables on each of its devices; only one device is supported yet.
+    """Runs a replica on each of several devices, each with a copy of every variable.
 
     Args:
       devices: names of devices; all GPUs, or else the CPU, if None.
@@ -24,7 +30,7 @@ class MirroredStrategy(mirrored.MirroredStrategy):
 
     Raises:
       ValueError: if two of the arguments say which devices to use.
-      UnimplementedError: if there are several devices.
+      UnimplementedError: if a device is another process's.
     """
 
     def __init__(
@@ -45,4 +51,6 @@ class MirroredStrategy(mirrored.MirroredStrategy):
             devices = device_names.local_devices(count)
         elif count is not None:
             raise ValueError("Must only specify one of `devices` and `num_gpus_per_worker`.")
-        super().__init__(devices, cross_device_ops or cross_tower_ops)
+        Strategy.__init__(
+            self, MirroredExtended(self, devices, cross_device_ops or cross_tower_ops)
+        )

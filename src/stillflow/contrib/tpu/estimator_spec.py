@@ -30,8 +30,51 @@ class _Fields(NamedTuple):
     prediction_hooks: Any
 
 
+class HeadTPUEstimatorSpec(_Fields):
+    """What heads of canned estimators give for such a device, with metrics of named tensors.
+
+    Args:
+      mode, predictions, loss, train_op, export_outputs: as in `EstimatorSpec`.
+      eval_metrics: (function, {its argument: tensor}); it gives {name: (value, update)}.
+      scaffold_fn, host_call: kept for whoever makes more of them.
+      training_hooks, evaluation_hooks, prediction_hooks: as in `EstimatorSpec`.
+
+    Raises:
+      ValueError: if something is missing for the mode, or of the wrong form.
+      TypeError: if something is of the wrong kind.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls, mode: Any, predictions: Any = None, loss: Any = None, train_op: Any = None,
+        eval_metrics: Any = None, export_outputs: Any = None, scaffold_fn: Any = None,
+        host_call: Any = None, training_hooks: Any = None, evaluation_hooks: Any = None,
+        prediction_hooks: Any = None,
+    ) -> Any:  # fmt: skip
+        train_op = checked_train_op(train_op, mode)
+        loss = checked_loss(loss, mode)
+        predictions = checked_predictions(predictions, mode)
+        return super().__new__(
+            cls, mode, predictions, loss, train_op, eval_metrics,
+            checked_outputs(export_outputs, predictions, mode), scaffold_fn, host_call,
+            checked_hooks(training_hooks), checked_hooks(evaluation_hooks),
+            checked_hooks(prediction_hooks),
+        )  # fmt: skip
+
+    def as_estimator_spec(self) -> EstimatorSpec:
+        """The same without such a device: metrics are made, host calls and scaffolds are not."""
+        metrics = _called(self.eval_metrics) if self.eval_metrics else None
+        return EstimatorSpec(
+            mode=self.mode, predictions=self.predictions, loss=self.loss, train_op=self.train_op,
+            eval_metric_ops=metrics, export_outputs=self.export_outputs,
+            training_hooks=self.training_hooks, evaluation_hooks=self.evaluation_hooks,
+            prediction_hooks=self.prediction_hooks,
+        )  # fmt: skip
+
+
 @export("contrib.tpu.TPUEstimatorSpec", "estimator.tpu.TPUEstimatorSpec")
-class TPUEstimatorSpec(_Fields):
+class TPUEstimatorSpec(HeadTPUEstimatorSpec):
     """As `EstimatorSpec`, with functions for what the host does.
 
     Args:
@@ -57,14 +100,9 @@ class TPUEstimatorSpec(_Fields):
     ) -> TPUEstimatorSpec:  # fmt: skip
         for name, call in (("eval_metrics", eval_metrics), ("host_call", host_call)):
             _check_call(name, call)
-        train_op = checked_train_op(train_op, mode)
-        loss = checked_loss(loss, mode)
-        predictions = checked_predictions(predictions, mode)
-        return super().__new__(
-            cls, mode, predictions, loss, train_op, eval_metrics,
-            checked_outputs(export_outputs, predictions, mode), scaffold_fn, host_call,
-            checked_hooks(training_hooks), checked_hooks(evaluation_hooks),
-            checked_hooks(prediction_hooks),
+        return super().__new__(  # type: ignore[no-any-return]
+            cls, mode, predictions, loss, train_op, eval_metrics, export_outputs, scaffold_fn,
+            host_call, training_hooks, evaluation_hooks, prediction_hooks,
         )  # fmt: skip
 
     def as_estimator_spec(self) -> EstimatorSpec:

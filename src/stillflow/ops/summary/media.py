@@ -19,7 +19,7 @@ from stillflow.graph.tensor_proto import make_ndarray
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.summary.encoding import AUDIO, IMAGE, message, value
 from stillflow.ops.summary.kernels import in_numpy, one_string, shape_text, string
-from stillflow.ops.summary.names import collect, of_first_replica, summary_scope
+from stillflow.ops.summary.names import collect_summary, of_first_replica, summary_scope
 from stillflow.protos import Summary
 
 Pixels = np.ndarray[Any, Any]
@@ -173,7 +173,7 @@ def image(
     """
     with summary_scope(name, family, values=[tensor]) as (tag, scope):
         summary = image_summary_op(tag, tensor, max_images=max_outputs, name=scope)
-        return collect(summary, collections)
+        return collect_summary(summary, collections)
 
 
 # ---- AudioSummary, AudioSummaryV2
@@ -281,4 +281,4 @@ def audio(
     with summary_scope(name, family=family, values=[tensor]) as (tag, scope):
         rate = convert_to_tensor(sample_rate, dtype=dtypes.float32, name="sample_rate")
         summary = audio_summary_v2_op(tag, tensor, rate, max_outputs=max_outputs, name=scope)
-        return collect(summary, collections)
+        return collect_summary(summary, collections)

@@ -20,14 +20,17 @@ _ILLEGAL = re.compile(r"[^-/\w\.]")
 
 
 def collect(
-    val: Any,
-    collections: Sequence[str] | None,
-    default_collections: Sequence[str] = (GraphKeys.SUMMARIES,),
+    val: Any, collections: Sequence[str] | None, default_collections: Sequence[str]
 ) -> Any:
-    """Adds a summary to collections, by default to that of all summaries, and returns it."""
+    """Adds a summary to collections, to the default ones if that is None, and returns it."""
     for key in default_collections if collections is None else collections:
         add_to_collection(key, val)
     return val
+
+
+def collect_summary(summary: Any, collections: Sequence[str] | None) -> Any:
+    """Adds a summary to collections, by default to that of all summaries, and returns it."""
+    return collect(summary, collections, (GraphKeys.SUMMARIES,))
 
 
 def clean_tag(name: str | None) -> str | None:
@@ -63,17 +66,21 @@ def summary_scope(
         yield path if family is None else f"{family}/{path}", scope
 
 
+def skip_summary() -> bool:
+    """Whether this is another replica of a strategy than the first, which alone has summaries."""
+    modes = get_default_graph()._of_thread.strategies
+    replica = modes[-1].replica if modes else None
+    if replica is None:
+        return False
+    number = replica.replica_id_in_sync_group
+    return bool(number if isinstance(number, int) else constant_value(number))
+
+
 def of_first_replica(summarize: Callable[..., Tensor]) -> Any:
     """A decorator: in all replicas of a strategy but the first, a summary is an empty string."""
 
     @functools.wraps(summarize)
     def summarize_once(*args: Any, **kwargs: Any) -> Tensor:
-        modes = get_default_graph()._of_thread.strategies
-        replica = modes[-1].replica if modes else None
-        if replica is None:
-            return summarize(*args, **kwargs)
-        number = replica.replica_id_in_sync_group
-        number = number if isinstance(number, int) else constant_value(number)
-        return constant("") if number else summarize(*args, **kwargs)
+        return constant("") if skip_summary() else summarize(*args, **kwargs)
 
     return summarize_once

@@ -16,7 +16,7 @@ from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.summary.encoding import simple_value, value
 from stillflow.ops.summary.histograms import counts_fast, histogram_summary
 from stillflow.ops.summary.kernels import in_numpy, one_string, shape_text, shown, string
-from stillflow.ops.summary.names import collect, of_first_replica, summary_scope
+from stillflow.ops.summary.names import collect_summary, of_first_replica, summary_scope
 
 _NUMBERS = (
     "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
@@ -81,7 +81,7 @@ def scalar(
     """
     with summary_scope(name, family, values=[tensor]) as (tag, scope):
         summary = scalar_summary_op(tag, tensor, name=scope)
-        return collect(summary, collections)
+        return collect_summary(summary, collections)
 
 
 # ---- HistogramSummary
@@ -137,4 +137,4 @@ def histogram(
         tag, scope,
     ):
         summary = histogram_summary_op(tag, values, name=scope)
-        return collect(summary, collections)
+        return collect_summary(summary, collections)

@@ -18,7 +18,7 @@ from stillflow.ops.io.stored import to_stored
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.summary.encoding import value
 from stillflow.ops.summary.kernels import one_string, string
-from stillflow.ops.summary.names import collect, of_first_replica, summary_scope
+from stillflow.ops.summary.names import collect_summary, of_first_replica, summary_scope
 from stillflow.platform.compat import as_str_any
 from stillflow.protos import Summary, SummaryDescription, SummaryMetadata
 
@@ -145,7 +145,7 @@ def tensor_summary(
     content = metadata.SerializeToString()
     with summary_scope(name, family, values=[tensor]) as (tag, scope):
         summary = tensor_summary_v2_op(tag, tensor, content, name=scope)
-        return collect(summary, collections)
+        return collect_summary(summary, collections)
 
 
 @export("summary.text")

@@ -1,0 +1,347 @@
+"""Running the function of each task of a cluster, with a strategy that knows which task it is."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from stillflow.distribute import cluster_tasks, worker_context
+from stillflow.distribute.strategy import unsupported
+from stillflow.estimator.cluster_task import TaskType
+from stillflow.estimator.cluster_task import environment as tf_config
+from stillflow.graph.export import export
+from stillflow.platform import tf_logging as logging
+from stillflow.protos import ConfigProto
+from stillflow.train.coordinator import Coordinator
+from stillflow.train.server import Server
+from stillflow.train.session_creator import ChiefSessionCreator, WorkerSessionCreator
+
+_WORKERS = (TaskType.CHIEF, TaskType.WORKER)
+Function = Callable[[Any], Any]
+
+
+class CoordinatorMode:
+    """Where functions of workers run."""
+
+    STANDALONE_CLIENT = "standalone_client"  # in one client, whose sessions name servers
+    INDEPENDENT_WORKER = "independent_worker"  # each in a process that is a server as well
+
+
+class WorkerContext:
+    """What the function of a task is told of its place in the cluster.
+
+    Args:
+      strategy: a strategy configured for the task; None if there is none.
+      cluster_spec: a `ClusterSpec`, or None where there is no cluster.
+      task_type: the job; None for a client that builds the graph of all tasks.
+      task_id: the index in the job.
+      session_config: a `ConfigProto` of the task's sessions.
+      rpc_layer: the protocol of targets.
+      worker_barrier: where workers of this process wait for each other.
+    """
+
+    def __init__(
+        self, strategy: Any, cluster_spec: Any, task_type: str | None, task_id: int | None,
+        session_config: Any = None, rpc_layer: str | None = "grpc", worker_barrier: Any = None,
+    ) -> None:  # fmt: skip
+        self._strategy, self._cluster_spec = strategy, cluster_spec
+        self.task_type, self.task_id = task_type, task_id
+        self._session_config, self._rpc_layer = session_config, rpc_layer
+        self._barrier = worker_barrier
+        self.master_target = self._target()
+        jobs = cluster_spec.as_dict() if cluster_spec else {}
+        self.num_workers = sum(len(jobs.get(job, [])) for job in _WORKERS)
+        first = TaskType.CHIEF not in jobs and (task_type, task_id) == (TaskType.WORKER, 0)
+        alone = task_type in (TaskType.CHIEF, TaskType.EVALUATOR, None)
+        self.is_chief = not cluster_spec or alone or first
+
+    def _target(self) -> str:
+        if not self._cluster_spec:
+            return ""
+        task_type, task_id = self.task_type, self.task_id
+        if not task_type:
+            chief = TaskType.CHIEF in self._cluster_spec.jobs
+            task_type, task_id = TaskType.CHIEF if chief else TaskType.WORKER, 0
+        address = self._cluster_spec.job_tasks(task_type)[task_id or 0]
+        return f"{self._rpc_layer}://{address}" if self._rpc_layer else str(address)
+
+    def __enter__(self) -> WorkerContext:
+        if worker_context.current() is not None:
+            where = "[local]"
+            if self._cluster_spec:
+                where = (
+                    f"[cluster_spec: {self._cluster_spec!r}, task_type: {self.task_type!r}, "
+                    f"task_id: {self.task_id!r}]"
+                )
+            raise ValueError(f"You cannot run distribute coordinator in a `worker_fn`.\t{where}")
+        worker_context.set_current(self)
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        worker_context.set_current(None)
+
+    def wait_for_other_workers(self) -> None:
+        """Waits until the functions of all workers of this process are at such a call."""
+        if self._barrier is not None:
+            self._barrier.wait()
+
+    def session_creator(
+        self, scaffold: Any = None, config: Any = None, checkpoint_dir: Any = None,
+        checkpoint_filename_with_path: Any = None, max_wait_secs: float = 7200,
+    ) -> Any:  # fmt: skip
+        """Makes sessions of the task: the strategy says whether they initialize, or wait for it.
+
+        Args:
+          scaffold: a `Scaffold`.
+          config: a `ConfigProto`; what the strategy wants is merged into it.
+          checkpoint_dir, checkpoint_filename_with_path: what variables are restored from.
+          max_wait_secs: how long to wait for the chief.
+        """
+        session_config = self._session_config
+        if config:
+            session_config = copy.deepcopy(config)
+            session_config.MergeFrom(self._session_config)
+        if not self._strategy or self._strategy.extended.experimental_should_init:
+            return ChiefSessionCreator(
+                scaffold, self.master_target, session_config, checkpoint_dir,
+                checkpoint_filename_with_path,
+            )  # fmt: skip
+        return WorkerSessionCreator(scaffold, self.master_target, session_config, max_wait_secs)
+
+    @property
+    def session_config(self) -> Any:
+        return copy.deepcopy(self._session_config)
+
+    @property
+    def has_barrier(self) -> bool:
+        return self._barrier is not None
+
+    @property
+    def distributed_mode(self) -> bool:
+        """Whether the task is one of several that train."""
+        return bool(self._cluster_spec) and self.task_type != TaskType.EVALUATOR
+
+    @property
+    def cluster_spec(self) -> Any:
+        return copy.deepcopy(self._cluster_spec)
+
+    @property
+    def experimental_should_init(self) -> bool:
+        return bool(self._strategy.extended.experimental_should_init)
+
+    @property
+    def should_checkpoint(self) -> bool:
+        return bool(self._strategy.extended.should_checkpoint)
+
+    @property
+    def should_save_summary(self) -> bool:
+        return bool(self._strategy.extended.should_save_summary)
+
+
+def run_distribute_coordinator(
+    worker_fn: Function, strategy: Any, eval_fn: Function | None = None,
+    eval_strategy: Any = None, mode: str = CoordinatorMode.STANDALONE_CLIENT,
+    cluster_spec: Any = None, task_type: str | None = None, task_id: int | None = None,
+    session_config: Any = None, rpc_layer: str | None = "grpc",
+) -> Any:  # fmt: skip
+    """Calls the functions of tasks, or lets this process serve, as its task asks for.
+
+    Args:
+      worker_fn: `worker_fn(strategy)` is what a worker does; `worker_context.current()` tells it
+        its place.
+      strategy: of workers; each gets a copy that is configured for it.
+      eval_fn: what an evaluator does; as a worker if None.
+      eval_strategy: of evaluators.
+      mode: a `CoordinatorMode`.
+      cluster_spec: the cluster; the one of TF_CONFIG if None.
+      task_type, task_id: this process's task; TF_CONFIG's if it names one.
+      session_config: a `ConfigProto`.
+      rpc_layer: the protocol of targets.
+
+    Returns:
+      What the function gives, where this process calls one for itself.
+
+    Raises:
+      ValueError: if the mode, the cluster or the task is none that there is.
+    """
+    settings = tf_config()
+    if not cluster_spec:
+        cluster_spec = settings.get("cluster", {})
+        if task := settings.get("task", {}):
+            task_type = task.get("type", task_type)
+            task_id = int(task.get("index", task_id))
+    rpc_layer = settings.get("rpc_layer", rpc_layer)
+    if settings.get("environment") == "google":
+        raise unsupported('TF_CONFIG with "environment": "google"')
+    config = session_config or ConfigProto(allow_soft_placement=True)
+    if not cluster_spec:
+        return _run_local(worker_fn, strategy, eval_fn, eval_strategy, config, rpc_layer)
+    cluster = _Cluster(cluster_tasks.normalize_cluster_spec(cluster_spec), config, rpc_layer)
+    workers, evaluators = (worker_fn, strategy), (eval_fn or worker_fn, eval_strategy)
+    if mode == CoordinatorMode.INDEPENDENT_WORKER:
+        return cluster.run_task(workers, evaluators, task_type, task_id)
+    if mode != CoordinatorMode.STANDALONE_CLIENT:
+        raise ValueError(f"Unexpected coordinator mode: {mode!r}")
+    if task_type in ("client", None):
+        return cluster.run_client(workers, evaluators)
+    cluster.serve(workers, evaluators, task_type, task_id).join()
+    return None
+
+
+def _run_local(
+    worker_fn: Function, strategy: Any, eval_fn: Function | None, eval_strategy: Any,
+    config: Any, rpc_layer: str | None,
+) -> None:  # fmt: skip
+    logging.info("Running local Distribute Coordinator.")
+    alone = _Cluster(None, config, rpc_layer)
+    alone.run_function((worker_fn, strategy), None, None)
+    if eval_fn:
+        alone.run_function((eval_fn, eval_strategy), None, None)
+    else:
+        logging.warning("Skipped evaluation since `eval_fn` is not passed in.")
+
+
+class _Cluster:
+    """The tasks whose functions are to run."""
+
+    def __init__(self, spec: Any, config: Any, rpc_layer: str | None) -> None:
+        self._spec, self._config, self._rpc_layer = spec, config, rpc_layer
+
+    def run_function(
+        self, task: tuple[Function, Any], task_type: str | None, task_id: int | None,
+        barrier: Any = None,
+    ) -> Any:  # fmt: skip
+        """Calls a function with a copy of its strategy, configured for the task."""
+        function, strategy = task
+        config, strategy = copy.deepcopy(self._config), copy.deepcopy(strategy)
+        if task_type != TaskType.EVALUATOR:
+            assert strategy
+            strategy.configure(config, self._spec, task_type, task_id)
+        elif strategy:
+            strategy.configure(config)
+        with WorkerContext(
+            strategy, self._spec, task_type, task_id, config, self._rpc_layer, barrier
+        ):
+            return function(strategy)
+
+    def run_task(self, workers: Any, evaluators: Any, task_type: Any, task_id: Any) -> Any:
+        """Serves, and calls the function that the task has."""
+        server = self.serve(workers, evaluators, task_type, task_id)
+        if task_type == TaskType.EVALUATOR:
+            return self.run_function(evaluators, task_type, task_id)
+        if task_type == TaskType.PS:
+            return server.join()
+        if task_type not in _WORKERS:
+            raise ValueError(f"Unexpected task_type: {task_type!r}")
+        _, strategy = workers
+        if strategy.extended.experimental_between_graph:
+            return self.run_function(workers, task_type, task_id)
+        if WorkerContext(strategy, self._spec, task_type, task_id).is_chief:
+            return self.run_function(workers, None, None)
+        return server.join()
+
+    def serve(self, workers: Any, evaluators: Any, task_type: Any, task_id: Any) -> Any:
+        """The server of a task, which runs from now on."""
+        config = copy.deepcopy(self._config)
+        if task_type == TaskType.EVALUATOR:
+            if evaluators[1]:
+                evaluators[1].configure(session_config=config)
+        else:
+            copied = copy.deepcopy(workers[1])
+            copied.configure(config, self._spec, task_type, task_id)
+        del config.device_filters[:]  # those of sessions, not of servers
+        return start_server(self._spec, task_type, task_id, config, self._rpc_layer)
+
+    def run_client(self, workers: Any, evaluators: Any) -> Any:
+        """Calls the functions of all tasks in threads, whose sessions name the tasks' servers."""
+        coord = Coordinator()
+        calls: list[tuple[Any, ...]] = []
+        if TaskType.EVALUATOR in self._spec.jobs:
+            calls.append((evaluators, TaskType.EVALUATOR, 0))
+        result = None
+        if workers[1].extended.experimental_between_graph:
+            tasks = [(job, index) for job in _WORKERS for index in range(self._count(job))]
+            barrier = threading.Barrier(len(tasks))
+            calls += [(workers, job, index, barrier) for job, index in tasks]
+        threads = [threading.Thread(target=self._in_thread, args=(coord, call)) for call in calls]
+        for thread in threads:
+            thread.start()
+        if not workers[1].extended.experimental_between_graph:
+            with coord.stop_on_exception():
+                result = self.run_function(workers, None, None)
+        coord.join(threads)
+        return result
+
+    def _in_thread(self, coord: Coordinator, call: tuple[Any, ...]) -> None:
+        with coord.stop_on_exception():
+            self.run_function(*call)
+
+    def _count(self, job: str) -> int:
+        return int(self._spec.num_tasks(job)) if job in self._spec.jobs else 0
+
+
+class _Started(threading.local):
+    server: Any = None
+    task: Any = None
+
+
+_started = _Started()
+
+
+def start_server(
+    spec: Any, task_type: str, task_id: int, config: Any, rpc_layer: str | None
+) -> Any:
+    """The server of a task; a thread that asks again is given the one it has.
+
+    Args:
+      spec: the `ClusterSpec`; an evaluator is a cluster of its own.
+      task_type, task_id: the task.
+      config: a `ConfigProto`.
+      rpc_layer: the protocol.
+    """
+    task = (spec, task_type, task_id, repr(config), rpc_layer)
+    if _started.server is not None:
+        assert _started.task == task, "another server runs in this thread"
+        return _started.server
+    jobs = spec.as_dict()
+    evaluators = jobs.pop(TaskType.EVALUATOR, None)
+    if task_type == TaskType.EVALUATOR:
+        jobs = {TaskType.EVALUATOR: evaluators}
+    logging.info("Starting standard TensorFlow server, target = %r", spec.task_address(*task[1:3]))
+    server = Server(jobs, task_type, task_id, rpc_layer, config)
+    _started.server, _started.task = server, task
+    return server
+
+
+@export("contrib.distribute.run_standard_tensorflow_server")
+def run_standard_tensorflow_server(session_config: Any = None) -> Any:
+    """Starts the server of the task that TF_CONFIG names.
+
+    Args:
+      session_config: a `ConfigProto`.
+
+    Returns:
+      The server, which runs.
+
+    Raises:
+      ValueError: if TF_CONFIG names no cluster, no task, or a cluster without workers.
+    """
+    settings = tf_config()
+    if "cluster" not in settings:
+        raise ValueError('"cluster" is not found in TF_CONFIG.')
+    spec = cluster_tasks.normalize_cluster_spec(settings["cluster"])
+    if "task" not in settings:
+        raise ValueError('"task" is not found in TF_CONFIG.')
+    if "type" not in settings["task"]:
+        raise ValueError('"task_type" is not found in the `task` part of TF_CONFIG.')
+    chief = TaskType.CHIEF in spec.jobs
+    if not chief and TaskType.WORKER not in spec.jobs:
+        raise ValueError("You must have `chief` or `worker` jobs in the `cluster_spec`.")
+    config = session_config or ConfigProto()
+    leader = TaskType.CHIEF if chief else TaskType.WORKER
+    config.experimental.collective_group_leader = f"/job:{leader}/replica:0/task:0"
+    index = int(settings["task"].get("index", 0))
+    protocol = settings.get("rpc_layer", "grpc")
+    return start_server(spec, settings["task"]["type"], index, config, protocol)
