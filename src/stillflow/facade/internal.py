@@ -19,6 +19,7 @@ from stillflow.facade import (
     internal_learn,
     internal_ops,
     internal_ragged,
+    internal_timeseries,
     internal_tpu,
     internal_training,
     internal_trees,
@@ -35,6 +36,7 @@ PACKAGES = {
 MODULES = {
     **internal_autograph.MODULES,
     **internal_contrib.MODULES,
+    **internal_timeseries.MODULES,
     "tensorflow.examples.saved_model.integration_tests.mnist_util":
         "stillflow.contrib.learn.datasets.mnist_util",
     "tensorflow.examples.tutorials.mnist.input_data": "stillflow.contrib.learn.datasets.mnist",
@@ -104,6 +106,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     **internal_features.OBJECTS,
     **internal_ops.OBJECTS,
     **internal_ragged.OBJECTS,
+    **internal_timeseries.OBJECTS,
     **internal_tpu.OBJECTS,
     **internal_training.OBJECTS,
     **internal_trees.OBJECTS,

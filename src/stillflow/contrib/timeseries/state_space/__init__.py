@@ -1,0 +1,1 @@
+"""State space models of series: what is hidden moves on linearly, and is seen with noise."""
