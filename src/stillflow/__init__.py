@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 
+from stillflow._leaving import leave_quickly
 from stillflow._namespace import attach
 
 TYPE_CHECKING = False
@@ -21,6 +23,7 @@ __version__ = "1.15.5"
 __stillflow_version__ = "0.1.0"
 
 attach(__name__)
+atexit.register(leave_quickly)  # the first, to come after what programs register
 
 # A thread of GNU's OpenMP, which torch brings along, keeps its processor for a dozen milliseconds
 # while it waits for the others: as long as another process wants it, so long may every kernel take.

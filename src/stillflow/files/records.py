@@ -5,9 +5,12 @@ A whole file may be compressed by zlib or gzip.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import io
 import os
 import threading
+import weakref
 from collections.abc import Iterator
 from itertools import chain
 from types import TracebackType
@@ -139,6 +142,7 @@ class TFRecordWriter:
         self._compressed = bool(arguments["kind"])
         if self._compressed:
             self._file = compression.CompressedWriter(self._file, **arguments)
+        _open.add(self)
 
     def write(self, record: bytes) -> None:
         """Appends a record.
@@ -186,10 +190,8 @@ class TFRecordWriter:
                     file.close()
 
     def __del__(self) -> None:
-        try:
+        with contextlib.suppress(Exception):  # never opened, or the interpreter is ending
             self.close()
-        except Exception:
-            pass  # never opened, or the interpreter is ending
 
     def __enter__(self) -> TFRecordWriter:
         return self
@@ -199,6 +201,16 @@ class TFRecordWriter:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+_open: weakref.WeakSet[TFRecordWriter] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """Writes what programs have left open; Python need not delete what is in reference cycles."""
+    for writer in list(_open):
+        writer.__del__()
 
 
 def _closed() -> errors.OpError:
