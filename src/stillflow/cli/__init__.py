@@ -41,6 +41,7 @@ Run a TensorFlow 1 program unmodified: `import tensorflow` is served by Stillflo
 
 options:
   --find-nan     run operations one by one; stop where the first NaN arises, and name its line
+  --python2      take the program for one of Python 2, also where Python 3 can read it
   --no-revive    leave out what Python and NumPy have removed since TensorFlow 1.15
   -h, --help     show this text
   -V, --version  show the version
@@ -51,7 +52,7 @@ commands:
 
 def main(arguments: list[str]) -> int | None:
     """Run what the arguments say; returns the exit status, None for that of the program."""
-    options = {"--no-revive": False, "--find-nan": False}
+    options = {"--no-revive": False, "--find-nan": False, "--python2": False}
     while arguments and arguments[0].startswith("-") and arguments[0] not in ("-", "-m", "-c"):
         option, *arguments = arguments
         if option in ("-h", "--help"):
@@ -77,7 +78,10 @@ def main(arguments: list[str]) -> int | None:
         return wrong(f"{arguments[0]} needs an argument")
     from stillflow.cli.run import run
 
-    run(arguments, revive=not options["--no-revive"], find_nan=options["--find-nan"])
+    revive = not options["--no-revive"]
+    if options["--python2"] and not revive:
+        return wrong("--python2 and --no-revive exclude each other")
+    run(arguments, revive, find_nan=options["--find-nan"], python2=options["--python2"])
     return None
 
 

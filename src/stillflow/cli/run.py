@@ -11,13 +11,16 @@ from types import CodeType, ModuleType
 from stillflow.cli.frames import without_ours
 
 
-def run(arguments: list[str], revive: bool, find_nan: bool = False) -> None:
+def run(
+    arguments: list[str], revive: bool, find_nan: bool = False, python2: bool = False
+) -> None:
     """Run ``program.py``, ``-m module``, ``-c code`` or ``-`` with its arguments.
 
     Args:
       arguments: what stands on the command line, beginning with one of these.
       revive: whether to bring back what Python and NumPy have removed.
       find_nan: whether sessions look for the first NaN.
+      python2: whether sources that Python 3 can read are written in Python 2 all the same.
 
     Raises:
       BaseException: whatever ends the program, so that the interpreter ends as it always does.
@@ -28,6 +31,10 @@ def run(arguments: list[str], revive: bool, find_nan: bool = False) -> None:
     from stillflow.cli import spawn
 
     spawn.serve_in_children(revive)
+    if python2:
+        from stillflow.facade.revive.sources import PYTHON2
+
+        os.environ[PYTHON2] = "1"
     if find_nan:
         from stillflow.debug.nan_origin import find_nans
 

@@ -202,3 +202,71 @@ def test_packages_of_another_environment_are_not_the_programs_own(launcher, fold
     _, said = launcher.program(f"import sys; sys.path.append('{there}'); import packed")
     assert "packed.py" not in said
     assert not sources.own(f"{there}/packed.py") and sources.own("other/lib/packed.py")
+
+
+def test_text_is_decoded_and_bytes_are_encoded(launcher):  # noqa: F811
+    out, said = launcher.program("""
+        class Model:
+            def decode(self, *args, **options):
+                return "model", args, options
+
+        line = "caf\\xe9"
+        print(line.decode("utf-8") == line, b"a".decode("utf8"), b"a".encode("utf-8"),
+              "a".encode("ascii"))
+        print("616263".decode("hex"), line.decode(encoding="utf-8", errors="ignore") == line)
+        print(Model().decode("utf-8"), Model().decode(), Model().decode(x=1))
+        try:
+            "a".decode()
+        except AttributeError:
+            print("refused")
+        """)
+    assert out.splitlines() == [
+        "True a b'a' b'a'", "b'abc' True",
+        "('model', ('utf-8',), {}) ('model', (), {}) ('model', (), {'x': 1})", "refused",
+    ]
+    assert said.count(".decode() is gone; Stillflow replaces it") == 1
+
+
+ITERATES = """\
+class Counter:
+    def __init__(self):
+        self.n = 0
+    def __iter__(self):
+        return self
+    def next(self):
+        self.n += 1
+        if self.n > 3:
+            raise StopIteration
+        return self.n
+def parts(d):
+    return map(str, Counter()), d.keys()[0], zip("a", "b")[0], 7 / 2, filter(None, [0, 1])
+"""
+PARTS = "(['1', '2', '3'], 'k', ('a', 'b'), 3, [1])\n"
+
+
+def test_modules_beside_a_program_of_python_2_are_of_python_2(launcher):  # noqa: F811
+    launcher.write("beside.py", ITERATES)
+    out, said = launcher.program("print 'begin'\nimport beside\nprint beside.parts({'k': 0})\n")
+    assert out == "begin\n" + PARTS
+    assert said.count("is written in Python 2") == 2
+
+
+def test_sources_that_python_3_reads_too(launcher):  # noqa: F811
+    launcher.write("beside.py", ITERATES)
+    launcher.write("program.py", "import beside\nprint(beside.parts({'k': 7 / 2}))\n")
+    done = launcher.run("--python2", "program.py")
+    assert done.stdout == PARTS, done.stderr
+    assert launcher.run("program.py").returncode == 1
+    done = launcher.run("--python2", "--no-revive", "program.py")
+    assert done.returncode == 2 and "exclude each other" in done.stderr
+
+
+@pytest.mark.parametrize("text", [
+    "print(f'{1 / 2}')", "x: float = 1 / 2\nprint(x)", "def f(*, x=1): return x / 2\nprint(f())",
+    "def f(x) -> float: return x / 2\nprint(f(1))", "def f(x: int): return x / 2\nprint(f(1))",
+    "import sys\nprint(1 / 2, file=sys.stdout)",
+    "from __future__ import division, print_function\nprint(1 / 2)",
+])
+def test_sources_of_python_3_stay_what_they_are(launcher, text):  # noqa: F811
+    launcher.write("program.py", text + "\n")
+    assert launcher.run("--python2", "program.py").stdout == "0.5\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import io
 import re
@@ -9,6 +10,8 @@ import tokenize
 import warnings
 from typing import Any
 
+_NEWER = (ast.JoinedStr, ast.AnnAssign, ast.Nonlocal, ast.YieldFrom, ast.AsyncFunctionDef,
+          ast.MatMult, ast.NamedExpr)
 # Fixers that would change what the program means here, or that only change its looks.
 _LEFT_OUT = frozenset({"buffer", "idioms", "set_literal", "ws_comma"})
 
@@ -49,6 +52,26 @@ def has_future(source: str, feature: str) -> bool:
         r"^[ \t]*from[ \t]+__future__[ \t]+import[ \t]*(\([^)]*\)|[^\n#]*)", source, re.MULTILINE
     )
     return any(re.search(rf"\b{feature}\b", names) for names in imports)
+
+
+def is_newer(tree: ast.Module) -> bool:
+    """Return whether a module has syntax that Python 2 does not know."""
+    for node in ast.walk(tree):
+        if isinstance(node, _NEWER):
+            return True
+        if isinstance(node, (ast.FunctionDef, ast.Lambda)) and node.args.kwonlyargs:
+            return True
+        if isinstance(node, (ast.FunctionDef, ast.arg)) and _annotation(node) is not None:
+            return True
+        if isinstance(node, ast.Raise) and node.cause is not None:
+            return True
+        if isinstance(node, ast.ClassDef) and node.keywords:
+            return True
+    return False
+
+
+def _annotation(node: ast.FunctionDef | ast.arg) -> ast.expr | None:
+    return node.returns if isinstance(node, ast.FunctionDef) else node.annotation
 
 
 def decode(data: bytes) -> str:

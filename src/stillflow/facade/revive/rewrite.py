@@ -55,10 +55,18 @@ class Methods(ast.NodeTransformer):
         function = node.func
         if not isinstance(function, ast.Attribute) or function.attr not in runtime.METHODS:
             return node
+        if function.attr in runtime.OF_TEXT and not _names_encoding(node):
+            return node
         name = ast.Constant(function.attr)
         return _located(
             ast.Call(_name(CALL), [function.value, name, *node.args], node.keywords), node
         )
+
+
+def _names_encoding(node: ast.Call) -> bool:
+    """Whether the first argument of a call is a string that stands there."""
+    given = node.args[:1] or [word.value for word in node.keywords if word.arg == "encoding"]
+    return bool(given) and isinstance(given[0], ast.Constant) and isinstance(given[0].value, str)
 
 
 class Modules(ast.NodeTransformer):

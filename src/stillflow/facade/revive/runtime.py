@@ -112,10 +112,34 @@ def _ptp(array: Any, *args: Any, **options: Any) -> Any:
     return np.ptp(array, *args, **options)
 
 
+def _is_text(owner: Any) -> bool:
+    return isinstance(owner, str)
+
+
+def _is_bytes(owner: Any) -> bool:
+    return isinstance(owner, bytes)
+
+
+def _decode(text: str, encoding: str = "utf-8", errors: str = "strict") -> Any:
+    """What text gives that a program takes for bytes: itself, or what ``hex`` and its like hide."""
+    import codecs
+
+    if getattr(codecs.lookup(encoding), "_is_text_encoding", True):
+        return text
+    return codecs.decode(text.encode("latin-1"), encoding, errors)
+
+
+def _encode(data: bytes, encoding: str = "utf-8", errors: str = "strict") -> bytes:
+    """What bytes give that a program takes for text."""
+    return data
+
+
 def _extent(box: tuple[float, float, float, float]) -> tuple[int, int]:
     return int(box[2]), int(box[3])
 
 
+# Methods that other objects have as well: only calls that name an encoding are meant.
+OF_TEXT = frozenset({"decode", "encode"})
 # {method: (whether an object once had it, what does its work now)}
 METHODS: dict[str, tuple[Callable[[Any], bool], Callable[..., Any]]] = {
     **{f"iter{kind}": (_is_mapping, _each(kind)) for kind in ("keys", "values", "items")},
@@ -126,6 +150,8 @@ METHODS: dict[str, tuple[Callable[[Any], bool], Callable[..., Any]]] = {
     "newbyteorder": (_is_array, _newbyteorder),
     "ptp": (_is_array, _ptp),
     "next": (_is_iterator, next),
+    "decode": (_is_text, _decode),
+    "encode": (_is_bytes, _encode),
     "getsize": (
         _is_font,
         lambda font, text, *args, **options: _extent(font.getbbox(text, *args, **options)),

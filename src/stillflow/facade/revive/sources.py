@@ -1,7 +1,9 @@
 """Programs written for Python 2, and modules beside them.
 
 A source that Python 3 refuses is translated by 2to3, and ``/`` keeps its Python 2 meaning in it.
-One that Python 3 accepts, but that names what only Python 2 had (``xrange``, ``d.iteritems()``,
+So are the modules that such a program loads afterwards, and all of them after ``python -m stillflow
+--python2``: Python 3 may accept them, but ``map()`` and ``d.keys()`` gave lists and ``next`` was a
+method.  A source of Python 3 that names what only Python 2 had (``xrange``, ``d.iteritems()``,
 ``import urllib2``), finds these.  Only a program's own folders are looked at: neither the standard
 library nor installed packages.  Nothing is written: neither sources nor compiled files.
 """
@@ -49,6 +51,10 @@ _OLD_IMPORT = re.compile(rf"(?:import|from)\s[^\n]*\b(?:{'|'.join(MODULES)})\b".
 _PRINT_TO = re.compile(rb"^[ \t]*print[ \t]*>>", re.MULTILINE)
 
 
+# Set while the program is known to be one of Python 2's; processes that it starts inherit it.
+PYTHON2 = "STILLFLOW_PYTHON2"
+
+
 def activate() -> None:
     """Have a program's own modules loaded by our loader."""
     if _Finder not in sys.meta_path:
@@ -73,14 +79,39 @@ def compiled(source: bytes, path: str) -> CodeType:
         if not revive.active():
             raise
         try:
-            return _translated(source, path)
+            made = _translated(source, path)
         except SyntaxError:
             raise error from None
+        os.environ[PYTHON2] = "1"
+        return made
     if not revive.active():
         return code
     if _PRINT_TO.search(source):
+        os.environ[PYTHON2] = "1"
         return _translated(source, path)
+    if _of_python2():
+        translated = _translated_too(source, path)
+        if translated is not None:
+            return translated
     return _completed(code, source, path)
+
+
+def _of_python2() -> bool:
+    return bool(os.environ.get(PYTHON2))
+
+
+def _translated_too(source: bytes, path: str) -> CodeType | None:
+    """Translate what Python 3 accepts as well, unless it is written in Python 3 for certain."""
+    import ast
+
+    from stillflow.facade.revive import python2
+
+    if python2.is_newer(ast.parse(source, path)):
+        return None
+    try:
+        return _translated(source, path)
+    except SyntaxError:  # a `print()` with options, say
+        return None
 
 
 def _translated(source: bytes, path: str) -> CodeType:
@@ -193,12 +224,14 @@ class _Loader(SourceFileLoader):
             code = super().get_code(fullname)
         except (SyntaxError, ValueError):
             code = None
-        if code is not None and not _suspicious(code) and not _prints(code):
-            return code
-        source = self.get_data(self.path)
-        if code is not None and not _suspicious(code) and not _PRINT_TO.search(source):
-            return code
-        return compiled(source, self.path)
+        source = None
+        if code is not None and not _suspicious(code) and not _of_python2():
+            if not _prints(code):
+                return code
+            source = self.get_data(self.path)
+            if not _PRINT_TO.search(source):
+                return code
+        return compiled(source or self.get_data(self.path), self.path)
 
 
 class _Finder:
