@@ -107,6 +107,16 @@ def test_the_servers_config_is_that_of_sessions_without_one():
         assert "_output_shapes" not in own.graph_def.node[0].attr
 
 
+def test_operations_wait_as_long_as_the_servers_config_says():
+    config = tf.ConfigProto(operation_timeout_in_ms=100)
+    server = tf.train.Server.create_local_server(config=config)
+    with tf.Graph().as_default():
+        waits = tf.FIFOQueue(1, tf.float32).dequeue()
+        with tf.Session(server.target) as session:
+            with pytest.raises(tf.errors.DeadlineExceededError):
+                session.run(waits)
+
+
 def test_a_server_serves_once_it_was_started():
     server = tf.train.Server.create_local_server(start=False)
     assert server.target.startswith("grpc://localhost:")

@@ -67,8 +67,9 @@ class BaseSession:
         self._placement = Placement(self._graph, self._config, self.list_devices)
         self._traced: Any = None  # made when a run is to be traced
         self._watched: Any = None  # made when a run is to be watched
-        measures_costs = config is not None and config.graph_options.build_cost_model
-        self._time_limit = 0 if config is None else config.operation_timeout_in_ms
+        settings = self._config  # the server's own where none was given
+        measures_costs = settings is not None and settings.graph_options.build_cost_model
+        self._time_limit = 0 if settings is None else settings.operation_timeout_in_ms
         self._plain_runs = not measures_costs and not self._time_limit
         self._partial_runs: dict[Any, PartialRun] = {}
 

@@ -276,10 +276,14 @@ class VariableV2(metaclass=_VariableMeta):
         """Sets the variable in `session` (or the default one) without adding to the graph.
 
         Raises:
-          ValueError: if there is no session.
+          ValueError: if there is no session, or the shape of the value does not fit.
         """
         from stillflow.graph.default_session import get_default_session
+        from stillflow.graph.graph import get_default_graph
 
+        if get_default_graph().runs_at_once:
+            self.assign(value)
+            return
         session = session or get_default_session()
         if session is None:
             raise ValueError(

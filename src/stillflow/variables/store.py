@@ -164,7 +164,8 @@ class VariableStore:
 
         parts = make_parts(self, name, shape, dtype, initializer, partitions, reuse, options)
         result = PartitionedVariable(name, shape, dtype, parts, partitions)
-        self._partitioned_vars[name] = result
+        if self.keeps_eager or not get_default_graph().runs_at_once:
+            self._partitioned_vars[name] = result
         return result
 
     def _existing_partitioned(

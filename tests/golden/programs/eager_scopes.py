@@ -293,3 +293,27 @@ def refused(tf):
         }  # fmt: skip
 
     return eagerly(tf, compute)
+
+
+@program
+def variables_that_are_loaded_and_parts_that_are_not_kept(tf):
+    scopes = internal_module(tf, "contrib.eager.variable_store", "python.ops.variable_scope")
+
+    def compute(tf):
+        v = tf.Variable([1.0, 2.0])
+        v.load([3.0, 4.0])
+        first = _shown(v)
+        v.load(tf.constant([3.0, 4.0]) * 2)
+        facts = {"first": first, "second": _shown(v), "refused": raised(v.load, [1.0])}
+
+        def parts():
+            halves = tf.fixed_size_partitioner(2)
+            return tf.get_variable("p", [4, 2], partitioner=halves)
+
+        facts["other"] = parts() is parts()
+        facts["names"] = [part.name for part in parts()]
+        with scopes.EagerVariableStore().as_default():
+            facts["kept"] = parts() is parts()
+        return facts
+
+    return eagerly(tf, compute)
