@@ -58,6 +58,9 @@ def as_dims(vector: np.ndarray | None) -> Dims:
     return tuple(None if size < 0 else int(size) for size in vector.tolist())
 
 
+_CONCATENATIONS = ("Concat", "ConcatV2")
+
+
 class Known:
     """Where `partial_shape` looks things up: here, what the graph knows statically."""
 
@@ -114,8 +117,10 @@ def partial_shape(tensor: Tensor, known: Any = Known) -> Dims:
         return known.dims(source._inputs[tensor.value_index])
     if kind == "Pack":
         return tuple(_scalar_dim(known.value(item)) for item in source._inputs)
-    if kind in ("Concat", "ConcatV2"):
-        return _concatenated(source, known)
+    if kind in _CONCATENATIONS:
+        joined = _concatenated(source, known)
+        if joined is not None:
+            return joined
     if kind == "StridedSlice":
         sliced = _sliced(source, known)
         if sliced is not None:
@@ -132,11 +137,21 @@ def _concatenated(source: Any, known: Any) -> Dims:
     parts = source._inputs[1:] if source.type == "Concat" else source._inputs[:-1]
     total: tuple[int | None, ...] = ()
     for part in parts:
-        dims = partial_shape(part, known)
+        dims = _part(part, known)
         if dims is None:
             return None
         total += dims
     return total
+
+
+def _part(tensor: Tensor, known: Any) -> Dims:
+    """`partial_shape` of a part; TF knows nothing of one that is no plain slice, not its length."""
+    if not tensor.holds_value and tensor not in known.fed:
+        if tensor.op.type in _CONCATENATIONS:
+            return _concatenated(tensor.op, known)
+        if tensor.op.type == "StridedSlice":
+            return _sliced(tensor.op, known)
+    return partial_shape(tensor, known)
 
 
 def _scalar_dim(value: np.ndarray | None) -> int | None:
