@@ -42,8 +42,19 @@ class LSTMStateTuple(NamedTuple):
         return self.c.dtype
 
 
+class _KernelCell(UnitsCell):
+    """A cell whose gates come of one product with a kernel."""
+
+    _kernel: Any
+
+    @property
+    def _used_kernel(self) -> Any:
+        """The kernel; cells that prune have it with a mask."""
+        return self._kernel
+
+
 @export("nn.rnn_cell.BasicLSTMCell", "contrib.rnn.BasicLSTMCell")
-class BasicLSTMCell(UnitsCell):
+class BasicLSTMCell(_KernelCell):
     """An LSTM cell without clipping, projection and peepholes.
 
     Args:
@@ -92,7 +103,8 @@ class BasicLSTMCell(UnitsCell):
         axis = tf.constant(1, dtype=tf.int32)
         joined = not self._state_is_tuple
         c, h = tf.split(value=state, num_or_size_splits=2, axis=axis) if joined else state
-        gates = tf.nn.bias_add(tf.matmul(tf.concat([inputs, h], 1), self._kernel), self._bias)
+        gates = tf.matmul(tf.concat([inputs, h], 1), self._used_kernel)
+        gates = tf.nn.bias_add(gates, self._bias)
         # input gate, new memory, forget gate, output gate
         i, j, f, o = tf.split(value=gates, num_or_size_splits=4, axis=axis)
         forget_bias = tf.constant(self._forget_bias, dtype=f.dtype)
@@ -108,7 +120,7 @@ class BasicLSTMCell(UnitsCell):
 
 
 @export("nn.rnn_cell.LSTMCell", "contrib.rnn.LSTMCell")
-class LSTMCell(UnitsCell):
+class LSTMCell(_KernelCell):
     """An LSTM cell with optional peepholes, clipping and projection (Sak et al., 2014).
 
     Args:
@@ -201,7 +213,7 @@ class LSTMCell(UnitsCell):
         c_prev, m_prev = state if self._state_is_tuple else self._split_state(state)
         if inputs.get_shape().with_rank(2).dims[1].value is None:
             raise ValueError("Could not infer input size from inputs.get_shape()[-1]")
-        gates = tf.matmul(tf.concat([inputs, m_prev], 1), self._kernel)
+        gates = tf.matmul(tf.concat([inputs, m_prev], 1), self._used_kernel)
         gates = tf.nn.bias_add(gates, self._bias)
         i, j, f, o = tf.split(value=gates, num_or_size_splits=4, axis=1)
         peep = self._peep

@@ -1,0 +1,88 @@
+"""Blocks of matrices: pooled to one number each, and numbers spread over blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import stillflow as tf
+
+
+def kronecker_product(mat1: Any, mat2: Any) -> Any:
+    """The Kronecker product of matrices [m1, n1] and [m2, n2]: [m1 * m2, n1 * n2]."""
+    m1, n1 = mat1.get_shape().as_list()
+    outer = tf.reshape(mat1, [m1, 1, n1, 1])
+    m2, n2 = mat2.get_shape().as_list()
+    inner = tf.reshape(mat2, [1, m2, 1, n2])
+    return tf.reshape(outer * inner, [m1 * m2, n1 * n2])
+
+
+def expand_tensor(tensor: Any, block_dims: Sequence[int]) -> Any:
+    """A matrix with a block in the place of each number.
+
+    Args:
+      tensor: [rows, columns].
+      block_dims: height and width of a block.
+
+    Returns:
+      [rows * height, columns * width].
+
+    Raises:
+      ValueError: for another rank, or other than two sizes.
+    """
+    if tensor.get_shape().ndims != 2:
+        raise ValueError("Input tensor must be rank 2")
+    if len(block_dims) != 2:
+        raise ValueError("block_dims must have 2 elements")
+    height, width = block_dims
+    expanded = _repeated_rows(tensor, height) if height > 1 else tensor
+    if width > 1:
+        expanded = tf.transpose(_repeated_rows(tf.transpose(expanded), width))
+    return expanded
+
+
+def _repeated_rows(tensor: Any, times: int) -> Any:
+    rows, columns = tensor.shape.as_list()
+    places = np.arange(rows, dtype=np.int32) * times + np.arange(times, dtype=np.int32)[:, None]
+    indices = tf.constant(places.reshape([-1, 1]))
+    return tf.scatter_nd(indices, tf.tile(tensor, [times, 1]), [rows * times, columns])
+
+
+def factorized_pool(
+    input_tensor: Any, window_shape: Sequence[int], pooling_type: str, strides: Sequence[int],
+    padding: str, name: str | None = None,
+) -> Any:  # fmt: skip
+    """A matrix pooled along its rows, then along its columns.
+
+    Args:
+      input_tensor: [height, width].
+      window_shape, strides: for both axes.
+      pooling_type: "AVG" or "MAX".
+      padding: "SAME" or "VALID".
+      name: a name scope.
+
+    Raises:
+      ValueError: for another rank.
+    """
+    if input_tensor.get_shape().ndims != 2:
+        raise ValueError("factorized_pool() accepts tensors of rank 2 only")
+    height, width = input_tensor.get_shape()
+
+    def pooled(value: Any, axis: int) -> Any:
+        return tf.nn.pool(
+            value,
+            window_shape=[1, window_shape[axis]],
+            pooling_type=pooling_type,
+            strides=[1, strides[axis]],
+            padding=padding,
+        )
+
+    with tf.name_scope(name, "factorized_pool"):
+        aligned = tf.reshape(
+            input_tensor, [1, 1, height, width], name=f"{input_tensor.op.name}_aligned"
+        )
+        swapped = tf.transpose(pooled(aligned, 0), perm=[0, 1, 3, 2])
+        both = pooled(swapped, 1)
+    return tf.squeeze(tf.transpose(both, perm=[0, 1, 3, 2]), axis=[0, 1])
