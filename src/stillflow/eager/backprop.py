@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from stillflow import nest
+from stillflow.distribute import context as strategies
 from stillflow.eager.gradient_functions import gradients_function as gradients_function
 from stillflow.eager.gradient_functions import implicit_grad as implicit_grad
 from stillflow.eager.gradient_functions import implicit_val_and_grad as implicit_val_and_grad
@@ -25,7 +26,7 @@ from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
 from stillflow.ops.gradients import UnconnectedGradients
 from stillflow.platform import tf_logging as logging
-from stillflow.variables.base import Variable
+from stillflow.variables.base import VariableV2
 from stillflow.variables.resource_variable import is_resource_variable
 
 _INSIDE = (
@@ -35,6 +36,15 @@ _INSIDE = (
     "the context if you actually want to trace the gradient in order to compute higher order "
     "derivatives."
 )
+
+
+def _of_current_replica(variable: Any) -> tuple[Any, ...]:
+    """The variable that a replica sees; all parts where operations are made for all replicas."""
+    mode = strategies.current()
+    if mode.replica is None:
+        parts: tuple[Any, ...] = mode.strategy.experimental_local_results(variable)
+        return parts
+    return (mode.strategy.extended.value_container(variable),)
 
 
 @export("GradientTape", "compat.v2.GradientTape", "contrib.eager.GradientTape")
@@ -85,7 +95,7 @@ class GradientTape:
           ValueError: if something else is found.
         """
         for item in nest.flatten(tensor):
-            if not isinstance(item, (Tensor, Variable)):
+            if not isinstance(item, (Tensor, VariableV2)):
                 raise ValueError(f"Passed in object of type {type(item)}, not tf.Tensor")
             if not item.dtype.is_floating:
                 logging.log_first_n(
@@ -94,7 +104,8 @@ class GradientTape:
                 )  # fmt: skip
             assert self._tape is not None
             if hasattr(item, "handle"):
-                self._tape.watch_variable(item)
+                for variable in _of_current_replica(item):
+                    self._tape.watch_variable(variable)
             elif isinstance(item, Tensor):
                 self._tape.watch(item)
             else:

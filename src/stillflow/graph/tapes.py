@@ -65,7 +65,7 @@ class Tape:
     def watch_variable(self, variable: Any) -> None:
         """Records from now on what is computed from a resource variable."""
         self.watch(variable.handle)
-        self._variables.setdefault(variable.handle, variable)
+        self._variables.setdefault(variable.handle, _whole(variable))
 
     def variable_accessed(self, variable: Any) -> None:
         if self._watches_variables:
@@ -138,6 +138,20 @@ def stopped() -> Iterator[None]:
         yield
     finally:
         active.tapes = old
+
+
+def _whole(variable: Any) -> Any:
+    """What a replica knows a part of a variable as; other variables as they are."""
+    from stillflow.graph.graph import get_default_graph
+
+    modes = get_default_graph()._of_thread.strategies
+    if not modes or modes[-1].replica is None:
+        return variable
+    for name in ("_distributed_container", "_aggregating_container"):
+        container = getattr(variable, name, None)
+        if container is not None:
+            return container() or variable
+    return variable
 
 
 def variable_accessed(variable: Any) -> None:

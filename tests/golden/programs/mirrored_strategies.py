@@ -344,6 +344,36 @@ def training_with_adam(tf):
 
 
 @program
+def training_with_a_dynamic_loss_scale(tf):
+    strategy = tf.distribute.MirroredStrategy(DEVICES[1:])  # TensorFlow fails with two
+    scales = tf.train.experimental
+    with strategy.scope():
+        v = tf.Variable([1.0, 2.0], name="v")
+        step_number = tf.train.get_or_create_global_step()
+        scale = scales.DynamicLossScale(initial_loss_scale=4, increment_period=1, multiplier=2)
+        optimizer = scales.MixedPrecisionLossScaleOptimizer(
+            tf.train.MomentumOptimizer(0.5, 0.9), scale
+        )
+        poison = tf.placeholder_with_default([1.0], [1])
+
+        def step():
+            number = tf.distribute.get_replica_context().replica_id_in_sync_group
+            loss = tf.reduce_sum(v * v * poison[number])
+            return optimizer.minimize(loss, step_number)
+
+        train = strategy.group(strategy.experimental_run_v2(step))
+        refused = raised(optimizer.apply_gradients, [(tf.constant([1.0, 1.0]), v)])
+        reads = [v.values, scale(), strategy.extended.read_var(step_number)]
+    facts = {"refused": refused}
+    with two_cpus(tf) as session:
+        session.run(tf.global_variables_initializer())
+        for number, factor in enumerate(([1.0], [float("inf")], [3.0])):
+            session.run(train, {poison: factor})
+            facts[f"values/{number}"] = session.run(reads)
+    return Run(facts=facts)
+
+
+@program
 def training_by_way_of_all_reduce(tf):
     strategy = mirrored(tf, cross_device_ops=tf.distribute.HierarchicalCopyAllReduce(num_packs=2))
     run, names, _ = trained(tf, tf.train.AdagradOptimizer(0.1), strategy, sparse=True)

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from stillflow import nest
+from stillflow.distribute import context as strategies
+from stillflow.distribute.reduce_op import ReduceOp
 from stillflow.graph import dtypes
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.eager_mode import executing_eagerly
@@ -15,7 +17,8 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.control import group, no_op
 from stillflow.ops.control_flow.cond import cond
 from stillflow.ops.math.binary import maximum
-from stillflow.ops.math.comparison import is_finite
+from stillflow.ops.math.cast import cast
+from stillflow.ops.math.comparison import equal, is_finite
 from stillflow.ops.math.reductions import reduce_all
 from stillflow.train.tracking.base import Trackable, TrackableReference
 from stillflow.variables.base import Variable
@@ -160,7 +163,7 @@ class DynamicLossScale(LossScale):
         return convert_to_tensor(self._current_loss_scale)
 
     def update(self, grads: Any) -> tuple[Operation, Any]:
-        all_finite = _are_all_finite(nest.flatten(grads))
+        all_finite = _are_finite_in_all_replicas(nest.flatten(grads))
         return cond(all_finite, self._after_good_step, self._after_bad_step), all_finite
 
     def _after_good_step(self) -> Any:
@@ -200,6 +203,19 @@ def _done(assigned: Any) -> Any:
 
 def _are_all_finite(grads: Sequence[Any]) -> Tensor:
     return reduce_all([reduce_all(is_finite(grad)) for grad in grads if grad is not None])
+
+
+def _are_finite_in_all_replicas(grads: Sequence[Any]) -> Tensor:
+    """Whether gradients are finite; in the scope of a strategy they have parts for replicas."""
+    if not strategies.has_strategy():
+        return _are_all_finite(grads)
+    strategy = strategies.get_cross_replica_context()
+
+    def count(own: Sequence[Any]) -> Tensor:
+        return cast(_are_all_finite(own), dtypes.float32)  # truths are not added up
+
+    counts = strategy.extended.call_for_each_replica(count, args=(grads,))
+    return equal(strategy.reduce(ReduceOp.SUM, counts, axis=None), strategy.num_replicas_in_sync)
 
 
 def _assign_if_finite(variable: Any, value: Tensor) -> Any:

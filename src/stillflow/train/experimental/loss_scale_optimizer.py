@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from stillflow.graph import dtypes
+from stillflow.distribute import context as strategies
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Operation
-from stillflow.ops.constants import constant
 from stillflow.ops.control import group, no_op
 from stillflow.ops.control_flow.cond import smart_cond
 from stillflow.train.experimental import loss_scale as loss_scales
@@ -70,16 +69,34 @@ class MixedPrecisionLossScaleOptimizer(Trackable, Optimizer):
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Operation:
-        """As `tf.train.Optimizer.apply_gradients`, if all gradients are finite."""
+        """As `tf.train.Optimizer.apply_gradients`, if all gradients are finite.
+
+        Raises:
+          ValueError: where operations are made for all replicas together.
+        """
+        if strategies.in_cross_replica_context():
+            raise ValueError("apply_gradients() must be called in a replica context.")
         if not isinstance(self._loss_scale, loss_scales.DynamicLossScale):
             return self._optimizer.apply_gradients(grads_and_vars, global_step, name)
-        pairs = tuple(grads_and_vars)
-        name = self.get_name() if name is None else name
-        update_scale, should_apply = self._loss_scale.update([grad for grad, _ in pairs])
+        applied: Operation = strategies.get_replica_context().merge_call(
+            self._distributed_apply, args=(tuple(grads_and_vars), global_step, name)
+        )
+        return applied
 
-        def apply() -> Operation:
-            constant(0, dtypes.int32)  # TF makes a node for the number of the replica
-            return self._optimizer.apply_gradients(pairs, global_step, f"{name}-wrapped")
+    def _distributed_apply(
+        self, distribution: Any, grads_and_vars: Any, global_step: Any = None,
+        name: str | None = None,
+    ) -> Operation:  # fmt: skip
+        """Applies gradients in all replicas, if all of them are finite."""
+        name = self.get_name() if name is None else name
+        update_scale, should_apply = self._loss_scale.update([grad for grad, _ in grads_and_vars])
+
+        def apply() -> Any:
+            updates = distribution.extended.call_for_each_replica(
+                self._optimizer.apply_gradients,
+                args=(grads_and_vars, global_step, f"{name}-wrapped"),
+            )
+            return distribution.group(updates)
 
         return group(smart_cond(should_apply, apply, no_op), update_scale, name=name)
 
