@@ -200,3 +200,25 @@ def test_what_makes_no_sense_is_refused():
         tf.train.GradientDescentOptimizer(1.0, name="")
     with pytest.raises(ValueError, match="initial_accumulator_value must be positive"):
         tf.train.AdagradOptimizer(1.0, initial_accumulator_value=0.0)
+
+
+def test_optimizers_have_the_base_that_programs_look_for():
+    names = [name for name in dir(tf.train) if name.endswith("Optimizer") and name != "Optimizer"]
+    assert len(names) == 11
+    assert {getattr(tf.train, name).__base__ for name in names} == {tf.train.Optimizer}
+
+
+def test_an_optimizer_can_build_on_another_ones_rule():
+    seen = []
+
+    class Watching(tf.train.ProximalGradientDescentOptimizer):
+        def _apply_dense(self, grad, var):
+            seen.append(var.op.name)
+            return super()._apply_dense(grad, var)
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable(3.0, name="v", use_resource=False)
+        train = Watching(0.5, l1_regularization_strength=1.0).minimize(v * v)
+        session.run(tf.global_variables_initializer())
+        session.run(train)  # 3 - 0.5 * 6 = 0, which shrinks no further
+        assert seen == ["v"] and session.run(v) == 0.0

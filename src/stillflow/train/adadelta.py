@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from stillflow.graph.export import export
-from stillflow.train.rule_optimizer import RuleOptimizer, Step
+from stillflow.train.optimizer import Optimizer
+from stillflow.train.rule_optimizer import Step, applies_rules
 
 
 @export("train.AdadeltaOptimizer")
-class AdadeltaOptimizer(RuleOptimizer):
+@applies_rules
+class AdadeltaOptimizer(Optimizer):
     """Scales gradients by the ratio of past steps to past gradients (Zeiler, 2012).
 
     Args:

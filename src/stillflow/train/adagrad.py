@@ -9,12 +9,14 @@ from stillflow.graph.export import export
 from stillflow.ops.arrays.fill import fill_op
 from stillflow.ops.arrays.shape import shape
 from stillflow.ops.math.cast import cast
-from stillflow.train.rule_optimizer import RuleOptimizer, Step
+from stillflow.train.optimizer import Optimizer
+from stillflow.train.rule_optimizer import Step, applies_rules
 from stillflow.variables.initializers import Constant
 
 
 @export("train.AdagradOptimizer")
-class AdagradOptimizer(RuleOptimizer):
+@applies_rules
+class AdagradOptimizer(Optimizer):
     """Divides gradients by the root of the sum of all squares so far (Duchi et al., 2011).
 
     Args:

@@ -10,11 +10,13 @@ from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.ops.constants import constant
 from stillflow.ops.control import identity
-from stillflow.train.rule_optimizer import RuleOptimizer, Step
+from stillflow.train.optimizer import Optimizer
+from stillflow.train.rule_optimizer import Step, applies_rules
 
 
 @export("train.AdagradDAOptimizer")
-class AdagradDAOptimizer(RuleOptimizer):
+@applies_rules
+class AdagradDAOptimizer(Optimizer):
     """Adagrad for sparse linear models: variables follow from sums of gradients alone.
 
     Args:

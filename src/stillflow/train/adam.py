@@ -13,13 +13,15 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.control import group
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.unary import sqrt
-from stillflow.train.rule_optimizer import RuleOptimizer, Step
+from stillflow.train.optimizer import Optimizer
+from stillflow.train.rule_optimizer import Step, applies_rules
 from stillflow.variables.scatter import card, resource_scatter_add
 from stillflow.variables.state_ops import assign, assign_sub
 
 
 @export("train.AdamOptimizer")
-class AdamOptimizer(RuleOptimizer):
+@applies_rules
+class AdamOptimizer(Optimizer):
     """Scales steps by moving averages of gradients and their squares (Kingma and Ba, 2015).
 
     A sparse gradient lets all rows of the averages decay, and moves all rows of the variable.

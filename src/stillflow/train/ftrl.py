@@ -9,11 +9,13 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.ops.constants import constant
-from stillflow.train.rule_optimizer import RuleOptimizer, Step
+from stillflow.train.optimizer import Optimizer
+from stillflow.train.rule_optimizer import Step, applies_rules
 
 
 @export("train.FtrlOptimizer")
-class FtrlOptimizer(RuleOptimizer):
+@applies_rules
+class FtrlOptimizer(Optimizer):
     """Follows the regularized leader (McMahan et al., 2013).
 
     Args:

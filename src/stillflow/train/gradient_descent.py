@@ -8,12 +8,14 @@ from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Tensor
 from stillflow.ops.math.cast import cast
-from stillflow.train.rule_optimizer import RuleOptimizer, Step
+from stillflow.train.optimizer import Optimizer
+from stillflow.train.rule_optimizer import Step, applies_rules
 from stillflow.variables.scatter import card
 
 
 @export("train.GradientDescentOptimizer")
-class GradientDescentOptimizer(RuleOptimizer):
+@applies_rules
+class GradientDescentOptimizer(Optimizer):
     """`var -= learning_rate * gradient`.
 
     Args:

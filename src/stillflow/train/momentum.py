@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from stillflow.graph.export import export
-from stillflow.train.rule_optimizer import RuleOptimizer, Step
+from stillflow.train.optimizer import Optimizer
+from stillflow.train.rule_optimizer import Step, applies_rules
 
 
 @export("train.MomentumOptimizer")
-class MomentumOptimizer(RuleOptimizer):
+@applies_rules
+class MomentumOptimizer(Optimizer):
     """`accumulation = momentum * accumulation + gradient; var -= learning_rate * accumulation`.
 
     Args:

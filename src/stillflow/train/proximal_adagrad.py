@@ -8,12 +8,14 @@ from typing import Any
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.ops.constants import constant
-from stillflow.train.proximal_gradient_descent import ProximalOptimizer
-from stillflow.train.rule_optimizer import Step
+from stillflow.train.optimizer import Optimizer
+from stillflow.train.proximal_gradient_descent import Shrinkage
+from stillflow.train.rule_optimizer import Step, applies_rules
 
 
 @export("train.ProximalAdagradOptimizer")
-class ProximalAdagradOptimizer(ProximalOptimizer):
+@applies_rules
+class ProximalAdagradOptimizer(Optimizer):
     """Adagrad followed by shrinking towards zero (Duchi and Singer, 2009).
 
     Args:
@@ -41,8 +43,9 @@ class ProximalAdagradOptimizer(ProximalOptimizer):
             raise ValueError(
                 f"initial_accumulator_value must be positive: {initial_accumulator_value}"
             )
-        super().__init__(
-            learning_rate, l1_regularization_strength, l2_regularization_strength, use_locking, name
+        super().__init__(use_locking, name)
+        self._shrinkage = Shrinkage(
+            learning_rate, l1_regularization_strength, l2_regularization_strength
         )
         self._initial_accumulator_value = initial_accumulator_value
 
@@ -56,5 +59,8 @@ class ProximalAdagradOptimizer(ProximalOptimizer):
                 )
             self._get_or_make_slot(var, initial, "accumulator", self._name)
 
+    def _prepare(self) -> None:
+        self._shrinkage.prepare()
+
     def _step(self, var: Any) -> Step:
-        return Step("ProximalAdagrad", ("accumulator",), self._scalars("lr"))
+        return self._shrinkage.step("ProximalAdagrad", ("accumulator",), "lr")

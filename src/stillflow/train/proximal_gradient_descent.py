@@ -6,57 +6,44 @@ from typing import Any
 
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
-from stillflow.train.rule_optimizer import RuleOptimizer, Step
+from stillflow.train.optimizer import Optimizer
+from stillflow.train.rule_optimizer import Step, applies_rules
 
 
-class ProximalOptimizer(RuleOptimizer):
-    """Shrinks variables towards zero after each step (Duchi and Singer, 2009).
+class Shrinkage:
+    """The numbers of rules that shrink variables after each step (Duchi and Singer, 2009).
 
     Args:
       learning_rate: a float or tensor.
       l1_regularization_strength: at least 0.
       l2_regularization_strength: at least 0.
-      use_locking: whether updates hold the variable's lock.
-      name: of the operations.
     """
 
-    _uncast = ("", "Resource", "Sparse")
-
     def __init__(
-        self,
-        learning_rate: Any,
-        l1_regularization_strength: float,
-        l2_regularization_strength: float,
-        use_locking: bool,
-        name: str,
+        self, learning_rate: Any, l1_regularization_strength: Any, l2_regularization_strength: Any
     ) -> None:
-        super().__init__(use_locking, name)
-        self._learning_rate = learning_rate
-        self._l1_regularization_strength = l1_regularization_strength
-        self._l2_regularization_strength = l2_regularization_strength
-        self._l1_regularization_strength_tensor: Any = None
-        self._l2_regularization_strength_tensor: Any = None
-
-    def _prepare(self) -> None:
-        self._learning_rate_tensor = convert_to_tensor(self._learning_rate, name="learning_rate")
-        self._l1_regularization_strength_tensor = convert_to_tensor(
-            self._l1_regularization_strength, name="l1_regularization_strength"
-        )
-        self._l2_regularization_strength_tensor = convert_to_tensor(
-            self._l2_regularization_strength, name="l2_regularization_strength"
-        )
-
-    def _scalars(self, rate: str) -> dict[str, Any]:
-        """What the rules take, which call the learning rate `rate`."""
-        return {
-            rate: self._learning_rate_tensor,
-            "l1": self._l1_regularization_strength_tensor,
-            "l2": self._l2_regularization_strength_tensor,
+        self._numbers = {
+            "learning_rate": learning_rate,
+            "l1_regularization_strength": l1_regularization_strength,
+            "l2_regularization_strength": l2_regularization_strength,
         }
+        self._tensors: dict[str, Any] = {}
+
+    def prepare(self) -> None:
+        """Makes tensors of the numbers."""
+        for name, number in self._numbers.items():
+            self._tensors[name] = convert_to_tensor(number, name=name)
+
+    def step(self, rule: str, slots: tuple[str, ...], rate: str) -> Step:
+        """A rule's step, which calls the learning rate `rate`."""
+        names = (rate, "l1", "l2")
+        scalars = dict(zip(names, self._tensors.values(), strict=True))
+        return Step(rule, slots, scalars, uncast=("", "Resource", "Sparse"))
 
 
 @export("train.ProximalGradientDescentOptimizer")
-class ProximalGradientDescentOptimizer(ProximalOptimizer):
+@applies_rules
+class ProximalGradientDescentOptimizer(Optimizer):
     """Gradient descent followed by shrinking towards zero (Duchi and Singer, 2009).
 
     Args:
@@ -75,9 +62,13 @@ class ProximalGradientDescentOptimizer(ProximalOptimizer):
         use_locking: bool = False,
         name: str = "ProximalGradientDescent",
     ) -> None:
-        super().__init__(
-            learning_rate, l1_regularization_strength, l2_regularization_strength, use_locking, name
+        super().__init__(use_locking, name)
+        self._shrinkage = Shrinkage(
+            learning_rate, l1_regularization_strength, l2_regularization_strength
         )
 
+    def _prepare(self) -> None:
+        self._shrinkage.prepare()
+
     def _step(self, var: Any) -> Step:
-        return Step("ProximalGradientDescent", (), self._scalars("alpha"))
+        return self._shrinkage.step("ProximalGradientDescent", (), "alpha")

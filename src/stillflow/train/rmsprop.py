@@ -7,12 +7,14 @@ from typing import Any
 
 from stillflow.graph.export import export
 from stillflow.ops.arrays.fill import ones_like
-from stillflow.train.rule_optimizer import RuleOptimizer, Step
+from stillflow.train.optimizer import Optimizer
+from stillflow.train.rule_optimizer import Step, applies_rules
 from stillflow.variables.initializers import Ones
 
 
 @export("train.RMSPropOptimizer")
-class RMSPropOptimizer(RuleOptimizer):
+@applies_rules
+class RMSPropOptimizer(Optimizer):
     """Divides gradients by the root of a moving average of their squares.
 
     Args:

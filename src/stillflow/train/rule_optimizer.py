@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from stillflow.graph.dtypes import DType
 from stillflow.graph.indexed_slices import IndexedSlices
@@ -12,6 +12,7 @@ from stillflow.ops.math.cast import cast
 from stillflow.ops.training.cards import training_op
 from stillflow.train.optimizer import Optimizer
 
+_Class = TypeVar("_Class", bound=type[Optimizer])
 # Inputs of training ops that keep their own type.
 _NOT_CAST = ("grad", "delta", "indices", "global_step")
 
@@ -25,48 +26,64 @@ class Step:
       slots: names of the slots, in the op's order.
       scalars: its other inputs, by their names in the op.
       flags: its attributes.
+      uncast: the kinds of update whose scalars are not converted to the type of the variable.
     """
 
     rule: str
     slots: tuple[str, ...]
     scalars: dict[str, Any]
     flags: dict[str, Any] = field(default_factory=dict)
+    uncast: tuple[str, ...] = ()
 
 
-class RuleOptimizer(Optimizer):
-    """Applies the training op that `_step` describes."""
+def applies_rules(cls: _Class) -> _Class:
+    """A class decorator: the optimizer applies the training op that its `_step(var)` describes.
 
-    # The kinds of update whose scalars are not converted to the type of the variable.
-    _uncast: tuple[str, ...] = ()
+    A base class between the optimizer and `tf.train.Optimizer` would do as well, but programs look
+    at the base classes of TensorFlow's optimizers. What the class defines itself stays.
+    """
+    for name, method in _METHODS.items():
+        if name not in vars(cls):
+            setattr(cls, name, method)
+    return cls
 
-    def _step(self, var: Any) -> Step:
-        """What to apply to `var`."""
-        raise NotImplementedError()
 
-    def _update(self, kind: str, var: Any, dtype: DType, grad: Tensor, indices: Any = None) -> Any:
-        """Adds the training op; `kind` is "", "Resource", "Sparse" or "ResourceSparse"."""
-        step = self._step(var)
-        card = training_op(f"{kind}Apply{step.rule}")
-        states = [var, *(self.get_slot(var, name) for name in step.slots)]
-        if kind.startswith("Resource"):
-            states = [state.handle for state in states]
-        given = {"grad": grad, "delta": grad, "indices": indices, **step.scalars}
-        others = []
-        for argument in card.signature.inputs[len(states) :]:
-            value = given[argument.name]
-            if argument.name not in _NOT_CAST and kind not in self._uncast:
-                value = cast(value, dtype)
-            others.append(value)
-        return card(*states, *others, use_locking=self._use_locking, **step.flags)
+def _update(
+    optimizer: Any, kind: str, var: Any, dtype: DType, grad: Tensor, indices: Any = None
+) -> Any:
+    """Adds the training op; `kind` is "", "Resource", "Sparse" or "ResourceSparse"."""
+    step: Step = optimizer._step(var)
+    card = training_op(f"{kind}Apply{step.rule}")
+    states = [var, *(optimizer.get_slot(var, name) for name in step.slots)]
+    if kind.startswith("Resource"):
+        states = [state.handle for state in states]
+    given = {"grad": grad, "delta": grad, "indices": indices, **step.scalars}
+    others = []
+    for argument in card.signature.inputs[len(states) :]:
+        value = given[argument.name]
+        if argument.name not in _NOT_CAST and kind not in step.uncast:
+            value = cast(value, dtype)
+        others.append(value)
+    return card(*states, *others, use_locking=optimizer._use_locking, **step.flags)
 
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
-        return self._update("", var, var.dtype.base_dtype, grad).op
 
-    def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Any:
-        return self._update("Resource", handle, grad.dtype.base_dtype, grad)
+def _apply_dense(self: Any, grad: Tensor, var: Any) -> Any:
+    return _update(self, "", var, var.dtype.base_dtype, grad).op
 
-    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
-        return self._update("Sparse", var, var.dtype.base_dtype, grad.values, grad.indices).op
 
-    def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
-        return self._update("ResourceSparse", handle, grad.dtype, grad, indices)
+def _resource_apply_dense(self: Any, grad: Tensor, handle: Any) -> Any:
+    return _update(self, "Resource", handle, grad.dtype.base_dtype, grad)
+
+
+def _apply_sparse(self: Any, grad: IndexedSlices, var: Any) -> Any:
+    return _update(self, "Sparse", var, var.dtype.base_dtype, grad.values, grad.indices).op
+
+
+def _resource_apply_sparse(self: Any, grad: Tensor, handle: Any, indices: Tensor) -> Any:
+    return _update(self, "ResourceSparse", handle, grad.dtype, grad, indices)
+
+
+_METHODS = {
+    method.__name__: method
+    for method in (_apply_dense, _resource_apply_dense, _apply_sparse, _resource_apply_sparse)
+}

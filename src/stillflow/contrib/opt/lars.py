@@ -12,11 +12,13 @@ from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import greater
 from stillflow.ops.training.cards import training_op
 from stillflow.train.momentum import MomentumOptimizer
-from stillflow.train.rule_optimizer import RuleOptimizer
+from stillflow.train.optimizer import Optimizer
+from stillflow.train.rule_optimizer import applies_rules
 
 
 @export("contrib.opt.LARSOptimizer")
-class LARSOptimizer(RuleOptimizer):
+@applies_rules
+class LARSOptimizer(Optimizer):
     """Momentum with a rate for each variable, by the ratio of its norm and its gradient's.
 
     For large batches (You et al., 2017). Sparse gradients are applied by plain momentum.

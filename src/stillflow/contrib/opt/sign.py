@@ -15,12 +15,14 @@ from stillflow.ops.control import group
 from stillflow.ops.math.binary import pow
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.unary import sign
-from stillflow.train.rule_optimizer import RuleOptimizer, Step
+from stillflow.train.optimizer import Optimizer
+from stillflow.train.rule_optimizer import Step, applies_rules
 from stillflow.variables.scatter import card
 from stillflow.variables.state_ops import assign
 
 
-class _SignOptimizer(RuleOptimizer):
+@applies_rules
+class _SignOptimizer(Optimizer):
     """What AddSign and PowerSign share (Bello et al., 2017)."""
 
     def __init__(
