@@ -15,6 +15,7 @@ from stillflow.distributions.checks import maybe_get_static_value
 from stillflow.distributions.distribution import either
 from stillflow.distributions.kullback_leibler import moved
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
 from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.graph.tensor_shape import TensorShape
@@ -36,6 +37,7 @@ def _key(tensor: Any, kwargs: dict[str, Any]) -> Any:
     return (id(tensor), *frozen(tuple(sorted(kwargs.items()))))
 
 
+@export("contrib.distributions.bijectors.Bijector")
 class Bijector(metaclass=abc.ABCMeta):
     """A transformation y = g(x) of events.
 
@@ -79,8 +81,7 @@ class Bijector(metaclass=abc.ABCMeta):
         for which, rank in ranks.items():
             if not isinstance(rank, int):
                 raise TypeError(
-                    f"Expected {which}_min_event_ndims to be of type int, got "
-                    f"{type(rank).__name__}"
+                    f"Expected {which}_min_event_ndims to be of type int, got {type(rank).__name__}"
                 )
         for which, rank in ranks.items():
             if rank < 0:  # type: ignore[operator]
@@ -342,13 +343,13 @@ class Bijector(metaclass=abc.ABCMeta):
         """Sums over the dimensions of an event that the Jacobian takes one by one."""
         rank = tf.rank(y)
         sizes = tf.shape(y)[rank - event_ndims : rank - least]
-        ones = tf.ones(sizes, log_det.dtype)
-        known = _static_rank(event_ndims)
+        everywhere = tf.ones(sizes, log_det.dtype) * log_det
+        known = static_rank(event_ndims)
         if known is not None:
             axes: Any = [-index for index in range(1, known - least + 1)]
         else:
             axes = tf.range(-(event_ndims - least), 0)
-        result = tf.reduce_sum(ones * log_det, axis=axes)
+        result = tf.reduce_sum(everywhere, axis=axes)
         ranks = (y.shape.ndims, log_det.shape.ndims)
         if known is not None and None not in ranks:
             inner = y.shape[ranks[0] - known : ranks[0] - least]
@@ -385,7 +386,12 @@ def _snake_case(name: str) -> str:
     return re.sub("([a-z0-9])([A-Z])", r"\1_\2", name).lower()
 
 
-def _static_rank(event_ndims: Any) -> int | None:
+def static_rank(event_ndims: Any) -> int | None:
+    """The rank of events as a number, None if it is not known.
+
+    Raises:
+      ValueError: if it is no integer.
+    """
     known = maybe_get_static_value(event_ndims)
     if isinstance(known, (np.generic, np.ndarray)):
         if known.dtype not in (np.int32, np.int64):
@@ -396,6 +402,7 @@ def _static_rank(event_ndims: Any) -> int | None:
     return known  # type: ignore[no-any-return]
 
 
+@export("contrib.distributions.bijectors.Identity")
 class Identity(Bijector):
     """y = x."""
 

@@ -89,8 +89,8 @@ class Uniform(ScalarDistribution):
         shape = tf.broadcast_dynamic_shape(tf.shape(x), self.batch_shape_tensor())
         zeros = tf.zeros(shape, dtype=self.dtype)
         ones = tf.ones(shape, dtype=self.dtype)
-        share = (x * ones - self.low) / self.range()
-        not_above = tf.where_v2(x < self.low, zeros, share)
+        everywhere = x * ones
+        not_above = tf.where_v2(x < self.low, zeros, (everywhere - self.low) / self.range())
         return tf.where_v2(x >= self.high, ones, not_above)
 
     def _entropy(self) -> Any:

@@ -14,6 +14,11 @@ BIJECTORS: dict[str, Any] = {
     "power": lambda b: b.PowerTransform(0.3),
     "sigmoid": lambda b: b.Sigmoid(),
     "softplus": lambda b: b.Softplus(0.7),
+    "softsign": lambda b: b.Softsign(),
+    "gumbel": lambda b: b.Gumbel(np.float64(0.3), np.float64(1.5)),
+    "sinh_arcsinh": lambda b: b.SinhArcsinh(np.float64(0.4), np.float64(1.2)),
+    "affine_scalar": lambda b: b.AffineScalar(np.float64(0.4), np.float64(1.2)),
+    "chain": lambda b: b.Chain([b.Exp(), b.AffineScalar(scale=np.float64(0.5)), b.Softsign()]),
 }
 
 

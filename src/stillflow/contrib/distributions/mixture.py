@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
+from stillflow.contrib.distributions.mixture_same_family import pad_mixture_dimensions
 from stillflow.contrib.distributions.moved import moved_from_contrib
 from stillflow.distributions.categorical import Categorical
 from stillflow.distributions.distribution import NOT_REPARAMETERIZED, Distribution
@@ -192,14 +193,30 @@ class Mixture(Distribution):
 
     def _sample_n(self, n: Any, seed: Any = None) -> Any:
         if self._use_static_graph:
-            raise NotImplementedError(
-                "Samples of mixtures with use_static_graph=True are not supported by Stillflow"
-            )
+            return self._masked(n, seed)
         with tf.control_dependencies(self._assertions):
             n = convert_to_tensor(n, name="n")
             known = static_value(n)
             n = n if known is None else int(known)
             return self._chosen(n, self.cat.sample(n, seed=seed), seed)
+
+    def _masked(self, n: Any, seed: Any) -> Any:
+        """Samples of all components, of which all but the chosen ones are masked."""
+        choices, drawn = self.cat.sample(n, seed=seed), []
+        for component in self.components:
+            seed = gen_new_seed(seed, "mixture")
+            drawn.append(component.sample(n, seed=seed))
+        event_ndims = self._static_event_shape.ndims
+        x = tf.stack(drawn, -event_ndims - 1)
+        number = x.dtype.as_numpy_dtype
+        mask = tf.one_hot(
+            indices=choices,
+            depth=self._num_components,
+            on_value=np.ones([], dtype=number),
+            off_value=np.zeros([], dtype=number),
+        )
+        mask = pad_mixture_dimensions(mask, self, self._cat, event_ndims)
+        return tf.reduce_sum(x * mask, axis=-1 - event_ndims)
 
     def _chosen(self, n: Any, choices: Any, seed: Any) -> Any:
         """Samples of the components that `choices` `[n, *batch]` names, each of its own batch."""

@@ -42,11 +42,17 @@ def _not(x: Any) -> Any:
     return tf.logical_not(x) if known is None else tf.constant(np.logical_not(known))
 
 
-def _joined(*vectors: Any) -> Any:
+def joined_vectors(*vectors: Any) -> Any:
+    """All numbers of vectors: a list if they are known, else a tensor."""
     known = [_known(each) for each in vectors]
     if any(value is None for value in known):
         return tf.concat(vectors, 0)
-    return tf.constant([number for vector in known for number in vector])
+    return [number for vector in known for number in vector]
+
+
+def _joined(*vectors: Any) -> Any:
+    found = joined_vectors(*vectors)
+    return tf.constant(found) if isinstance(found, list) else found
 
 
 def _ones_like(x: Any) -> Any:
@@ -181,13 +187,17 @@ class TransformedDistribution(Distribution):
         return given if self._maybe_batch else self.distribution.batch_shape
 
     def _sample_n(self, n: Any, seed: Any = None) -> Any:
+        return self._drawn(n, seed, {})
+
+    def _drawn(self, n: Any, seed: Any, kwargs: dict[str, Any]) -> Any:
+        """Samples that are not transformed yet; `kwargs` are the distribution's."""
         shape = _joined(
             pick_vector(self._rotates, self._empty, [n]),
             self._given_batch,
             self._given_event,
             pick_vector(self._rotates, [n], self._empty),
         )
-        return self._rotate(self.distribution.sample(sample_shape=shape, seed=seed))
+        return self._rotate(self.distribution.sample(sample_shape=shape, seed=seed, **kwargs))
 
     def _call_sample_n(self, sample_shape: Any, seed: Any, name: str, **kwargs: Any) -> Any:
         with self._name_scope(name, values=[sample_shape]):
@@ -195,8 +205,12 @@ class TransformedDistribution(Distribution):
             shape, count = self._as_vector(shape, "sample_shape")
             x = self._sample_n(count, seed, **kwargs)
             x = tf.reshape(x, tf.concat([shape, tf.shape(x)[1:]], 0))
-            y = self.bijector.forward(x, **kwargs)
+            y = self.bijector.forward(x, **self._forward_arguments(kwargs))
             return self._set_sample_static_shape(y, shape)
+
+    def _forward_arguments(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The arguments for the bijector, of those that `sample` is given."""
+        return given
 
     def _rotate(self, x: Any, right: bool = False) -> Any:
         rotates = static_value(self._rotates)
@@ -206,11 +220,12 @@ class TransformedDistribution(Distribution):
         first = ndims - self._rotated if right else self._rotated
         return tf.transpose(x, _joined(tf.range(first, ndims), tf.range(0, first)))
 
-    def _fibers(self, y: Any) -> tuple[Any, Any]:
+    def _fibers(self, y: Any, kwargs: dict[str, Any] | None = None) -> tuple[Any, Any]:
         """What each point was made of, with its log determinant; one pair, or several."""
-        x = self.bijector.inverse(y)
+        kwargs = kwargs or {}
+        x = self.bijector.inverse(y, **kwargs)
         ndims = self._event_ndims()
-        determinant = self.bijector.inverse_log_det_jacobian(y, event_ndims=ndims)
+        determinant = self.bijector.inverse_log_det_jacobian(y, event_ndims=ndims, **kwargs)
         injective = self.bijector._is_injective
         return [(x, determinant)] if injective else list(zip(x, determinant)), ndims
 

@@ -1,0 +1,41 @@
+"""Transformations whose methods take more arguments, for what they depend on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stillflow.distributions.bijector import Bijector
+from stillflow.graph.export import export
+
+
+@export("contrib.distributions.bijectors.ConditionalBijector")
+class ConditionalBijector(Bijector):
+    """A transformation whose `_forward`, `_inverse` ... are given what the methods are given."""
+
+    def forward(self, x: Any, name: str = "forward", **condition: Any) -> Any:
+        """y = g(x)."""
+        return self._call_forward(x, name, **condition)
+
+    def inverse(self, y: Any, name: str = "inverse", **condition: Any) -> Any:
+        """x = g^-1(y)."""
+        return self._call_inverse(y, name, **condition)
+
+    def inverse_log_det_jacobian(
+        self,
+        y: Any,
+        event_ndims: Any,
+        name: str = "inverse_log_det_jacobian",
+        **condition: Any,
+    ) -> Any:
+        """log |det dx/dy|, summed over events of rank `event_ndims`."""
+        return self._call_inverse_log_det_jacobian(y, event_ndims, name, **condition)
+
+    def forward_log_det_jacobian(
+        self,
+        x: Any,
+        event_ndims: Any,
+        name: str = "forward_log_det_jacobian",
+        **condition: Any,
+    ) -> Any:
+        """log |det dy/dx|, summed over events of rank `event_ndims`."""
+        return self._call_forward_log_det_jacobian(x, event_ndims, name, **condition)
