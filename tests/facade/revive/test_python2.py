@@ -86,6 +86,14 @@ def test_module_run_by_name(launcher):  # noqa: F811
     assert done.stdout == "near\n1 __main__\n", done.stderr
 
 
+def test_a_script_in_a_folder_that_is_a_package_imports_from_it(launcher):  # noqa: F811
+    launcher.write("__init__.py", "")
+    launcher.write("beside.py", "import far\nprint 'beside'\n")
+    launcher.write("far.py", "print 'far'\n")
+    out, _ = launcher.program("print 'begin'\nimport beside\n")
+    assert out == "begin\nfar\nbeside\n"
+
+
 def test_names_that_a_program_provides_itself_stay(launcher):  # noqa: F811
     out, said = launcher.program("""
         try:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import re
 from collections.abc import Iterator
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from stillflow.facade.revive.old_distutils.version import LooseVersion
@@ -77,7 +79,10 @@ def iter_entry_points(group: str, name: str | None = None) -> Iterator[Any]:
 
 
 def _resource(package_or_requirement: str, resource_name: str) -> Any:
-    return files(package_or_requirement).joinpath(*resource_name.split("/"))
+    """A file beside the modules of a package, which any of its modules stands for."""
+    module = importlib.import_module(package_or_requirement)
+    found = files(module) if hasattr(module, "__path__") else Path(module.__file__ or "").parent
+    return found.joinpath(*resource_name.split("/"))
 
 
 def resource_filename(package_or_requirement: str, resource_name: str) -> str:

@@ -14,20 +14,23 @@ _NEWER = (ast.JoinedStr, ast.AnnAssign, ast.Nonlocal, ast.YieldFrom, ast.AsyncFu
           ast.MatMult, ast.NamedExpr)
 # Fixers that would change what the program means here, or that only change its looks.
 _LEFT_OUT = frozenset({"buffer", "idioms", "set_literal", "ws_comma"})
+# Makes `import beside` relative: in a package, Python 2 looks there first.
+_PACKAGED = frozenset({"import"})
 
 
-def translate(source: str, path: str) -> str:
+def translate(source: str, path: str, packaged: bool = False) -> str:
     """Return a Python 2 source in Python 3.
 
     Args:
       source: the text of a module.
       path: the path it comes from; it tells the package's own modules from others.
+      packaged: whether it is a module of a package at all.
 
     Raises:
       SyntaxError: this is not Python 2 either.
     """
     try:
-        tree = _tool().refactor_string(_ends_with_newline(source), path)
+        tree = _tool(packaged).refactor_string(_ends_with_newline(source), path)
     except Exception as error:  # the tool's own ParseError, TokenError ...
         raise SyntaxError(f"neither Python 3 nor Python 2: {error}") from None
     return _even_indentation(str(tree))
@@ -85,7 +88,7 @@ def decode(data: bytes) -> str:
 
 
 @functools.cache
-def _tool() -> Any:
+def _tool(packaged: bool) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -96,9 +99,10 @@ def _tool() -> Any:
             from fissix import refactor  # type: ignore[no-redef]
 
             package = "fissix.fixes"
+        left_out = _LEFT_OUT if packaged else _LEFT_OUT | _PACKAGED
         fixers = [
             name for name in refactor.get_fixers_from_package(package)
-            if name.rpartition(".fix_")[2] not in _LEFT_OUT
+            if name.rpartition(".fix_")[2] not in left_out
         ]
         return refactor.RefactoringTool(fixers)
 

@@ -63,12 +63,13 @@ def activate() -> None:
         sys.meta_path.insert(at, _Finder)
 
 
-def compiled(source: bytes, path: str) -> CodeType:
+def compiled(source: bytes, path: str, packaged: bool = False) -> CodeType:
     """Compile the source of a program or of one of its modules.
 
     Args:
       source: what is in the file.
       path: its path.
+      packaged: whether it is a module of a package, in which Python 2 looks for what it imports.
 
     Raises:
       SyntaxError: it is neither Python 3 nor, if the old world was brought back, Python 2.
@@ -79,7 +80,7 @@ def compiled(source: bytes, path: str) -> CodeType:
         if not revive.active():
             raise
         try:
-            made = _translated(source, path)
+            made = _translated(source, path, packaged)
         except SyntaxError:
             raise error from None
         os.environ[PYTHON2] = "1"
@@ -88,9 +89,9 @@ def compiled(source: bytes, path: str) -> CodeType:
         return code
     if _PRINT_TO.search(source):
         os.environ[PYTHON2] = "1"
-        return _translated(source, path)
+        return _translated(source, path, packaged)
     if _of_python2():
-        translated = _translated_too(source, path)
+        translated = _translated_too(source, path, packaged)
         if translated is not None:
             return translated
     return _completed(code, source, path)
@@ -100,7 +101,7 @@ def _of_python2() -> bool:
     return bool(os.environ.get(PYTHON2))
 
 
-def _translated_too(source: bytes, path: str) -> CodeType | None:
+def _translated_too(source: bytes, path: str, packaged: bool) -> CodeType | None:
     """Translate what Python 3 accepts as well, unless it is written in Python 3 for certain."""
     import ast
 
@@ -109,18 +110,18 @@ def _translated_too(source: bytes, path: str) -> CodeType | None:
     if python2.is_newer(ast.parse(source, path)):
         return None
     try:
-        return _translated(source, path)
+        return _translated(source, path, packaged)
     except SyntaxError:  # a `print()` with options, say
         return None
 
 
-def _translated(source: bytes, path: str) -> CodeType:
+def _translated(source: bytes, path: str, packaged: bool) -> CodeType:
     import ast
 
     from stillflow.facade.revive import python2, rewrite
 
     text = python2.decode(source)
-    translation = python2.translate(text, path)
+    translation = python2.translate(text, path, packaged)
     tree = ast.parse(translation, path)
     rewrite.move_lines(tree, text, python2.original_lines(text, translation))
     tree = rewrite.Modules({**MODULES, **_TRANSLATED}).visit(rewrite.Methods().visit(tree))
@@ -231,7 +232,8 @@ class _Loader(SourceFileLoader):
             source = self.get_data(self.path)
             if not _PRINT_TO.search(source):
                 return code
-        return compiled(source or self.get_data(self.path), self.path)
+        packaged = "." in fullname or self.is_package(fullname)
+        return compiled(source or self.get_data(self.path), self.path, packaged)
 
 
 class _Finder:
