@@ -6,10 +6,10 @@ import numbers
 from typing import Any
 
 from stillflow.graph.api import name_scope
-from stillflow.graph.constant_value import constant_value
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
+from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.ops.arrays.shape import shape
 from stillflow.ops.deprecated import renamed_argument
@@ -88,7 +88,7 @@ def dropout_v2(
                 return x
         rate = convert_to_tensor(rate, dtype=x.dtype, name="rate")
         rate.shape.assert_has_rank(0)
-        known = constant_value(rate)
+        known = static_value(rate)
         if known is not None and known == 0:
             return x
         noise = random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=x.dtype)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from stillflow.graph import dtypes
-from stillflow.graph.constant_value import constant_value
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.operation import Tensor
+from stillflow.graph.static_value import static_value
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.packing import stack
@@ -110,7 +110,7 @@ class SpaceToBatch:
         count = _length(rate)
         self.spatial_dims = _spatial_dims(spatial_dims, count, data_format)
         _require_rank(input_shape, self.spatial_dims, data_format)
-        known = constant_value(rate)
+        known = static_value(rate)
         if known is not None:
             if np.any(known < 1):
                 raise ValueError("dilation_rate must be positive")
@@ -195,7 +195,7 @@ def _base_paddings(padding: str, filter_shape: Any, count: int, rate: Any) -> An
         raise ValueError(f"Invalid padding method {padding!r}")
     if filter_shape is None:
         raise ValueError("filter_shape must be specified for SAME padding")
-    known = constant_value(convert_to_tensor(filter_shape, name="filter_shape"))
+    known = static_value(convert_to_tensor(filter_shape, name="filter_shape"))
     if known is not None:
         return _same_paddings(known, count, rate)
     return lambda filter: _same_paddings(shape(filter), count, rate)
@@ -213,7 +213,7 @@ def _spread(values: Tensor, fill: int, axes: Sequence[int]) -> Any:
     """Rows for the spatial dimensions as rows for all dimensions up to the last spatial one."""
     tail = values.shape.as_list()[1:]
     kind = values.dtype.as_numpy_dtype
-    known = constant_value(values)
+    known = static_value(values)
     source: Any = values if known is None else known
     parts: list[Any] = []
     previous = i = 0

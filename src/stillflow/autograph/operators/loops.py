@@ -12,9 +12,9 @@ from stillflow.autograph.operators.verification import (
     check_iteration,
 )  # fmt: skip
 from stillflow.graph import dtypes
-from stillflow.graph.constant_value import constant_value
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.graph import get_default_graph
+from stillflow.graph.static_value import static_value
 from stillflow.ops.arrays.fill import zeros_like
 from stillflow.ops.constants import constant
 from stillflow.ops.control_flow.cond import cond
@@ -105,7 +105,7 @@ def over_range(
 
 
 def _before(number: Any, limit: Any, delta: Any) -> Any:
-    step = constant_value(delta)
+    step = static_value(delta)
     if step is not None:
         return number < limit if step.item() >= 0 else number > limit
     return logical_or(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stillflow.graph.constant_value import constant_value
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.static_value import static_value
 from stillflow.ops.arrays.fill import fill
 from stillflow.ops.arrays.join import concat, concat_offset_op
 from stillflow.ops.arrays.packing import stack
@@ -55,7 +55,7 @@ def _dense(grad: Tensor, values: Sequence[Tensor], axis: Tensor) -> list[Tensor]
         and _output_context(axis.op) is not _output_context(grad.op)
     ):
         # A constant of another loop is made again here instead of being carried in.
-        axis = constant(constant_value(axis), dtype=axis.dtype)
+        axis = constant(static_value(axis), dtype=axis.dtype)
     positive: Any = axis % rank(values[0])  # type: ignore[operator]
     sizes = _shapes(values)
     if len(sizes) > MAX_SLICES:
@@ -78,12 +78,12 @@ def _shapes(values: Sequence[Tensor]) -> list[Tensor]:
 
 def _sparse(grad: IndexedSlices, values: Sequence[Tensor], axis: Tensor) -> list[IndexedSlices]:
     positive: Any = axis % rank(values[0])  # type: ignore[operator]
-    known = constant_value(axis)
+    known = static_value(axis)
     if known is None:
         raise ValueError("Can only compute IndexedSlices gradient with statically-known concat_dim")
     static = int(known)
     if static < 0:
-        dims_rank = constant_value(rank(values[0]))
+        dims_rank = static_value(rank(values[0]))
         if dims_rank is None:
             raise ValueError(
                 "Can only compute IndexedSlices gradient with negative concat_dim when first "

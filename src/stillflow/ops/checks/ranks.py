@@ -7,9 +7,9 @@ from typing import Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies, name_scope
-from stillflow.graph.constant_value import constant_value
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.static_value import static_value
 from stillflow.ops.arrays.shape import rank as rank_of
 from stillflow.ops.arrays.shape import shape
 from stillflow.ops.checks.names import described, named
@@ -36,7 +36,7 @@ def _check(
 
     for rank in ranks:
         assert_type(rank, dtypes.int32)
-    known = [constant_value(rank) for rank in ranks]
+    known = [static_value(rank) for rank in ranks]
     if all(value is not None for value in known):
         if any(value.ndim for value in known if value is not None):
             raise ValueError("Rank must be a scalar.")
@@ -107,7 +107,7 @@ def _one(
         if data is None:
             text = f"Tensor {named(x, '')} must have rank{words}"
             data = [message or "", text, rank, "Received shape: ", shape(x)]
-        value = constant_value(rank)
+        value = static_value(rank)
         try:
             return _check(
                 x, [rank], lambda actual: static(actual, int(value)),  # type: ignore[arg-type]
@@ -140,7 +140,7 @@ def assert_rank_in(
         if data is None:
             text = f"Tensor {named(x, '')} must have rank in"
             data = [message or "", text, *ranks, "Received shape: ", shape(x)]
-        values = tuple(constant_value(rank) for rank in ranks)
+        values = tuple(static_value(rank) for rank in ranks)
         try:
             return _check(
                 x, ranks, lambda actual: actual in values,

@@ -12,12 +12,12 @@ from stillflow.errors import InvalidArgumentError
 from stillflow.graph import dims, dtypes
 from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.card import op
-from stillflow.graph.constant_value import constant_value
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.static_value import static_value
 from stillflow.ops import native_loops
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.sequences import range as range_of
@@ -116,7 +116,7 @@ def _is_zero(grad: Tensor) -> bool:
         return False
     if grad.op.type in ("ZerosLike", "Zeros"):
         return True
-    value = constant_value(grad)
+    value = static_value(grad)
     return value is not None and bool((value == 0).all())
 
 

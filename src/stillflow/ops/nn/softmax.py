@@ -10,12 +10,12 @@ import numpy as np
 from stillflow import errors
 from stillflow.graph import dims
 from stillflow.graph.card import Card, op
-from stillflow.graph.constant_value import constant_value
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.graph.static_value import static_value
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.select import where
 from stillflow.ops.arrays.sequences import range as range_of
@@ -94,7 +94,7 @@ def along_axis(card: Card, logits: Any, axis: Any, name: str | None) -> Tensor:
         return card(logits, name=name)
     known = axis
     if isinstance(axis, Tensor):
-        value = constant_value(axis)
+        value = static_value(axis)
         known = None if value is None else int(value)
     if known is not None and not -count <= known < count:
         raise errors.InvalidArgumentError(
