@@ -210,7 +210,7 @@ def max_pool3d(
     )
 
 
-@export("nn.avg_pool_v2")
+@export("nn.avg_pool_v2", "compat.v2.nn.avg_pool")
 def avg_pool_v2(
     input: Any,
     ksize: Any,
@@ -224,7 +224,7 @@ def avg_pool_v2(
     return _any_rank(cards, input, ksize, strides, padding, data_format, name)
 
 
-@export("nn.max_pool_v2")
+@export("nn.max_pool_v2", "compat.v2.nn.max_pool")
 def max_pool_v2(
     input: Any,
     ksize: Any,

@@ -54,6 +54,7 @@ def parse_saved_model(export_dir: Any) -> Any:
 
 @export(
     "saved_model.contains_saved_model",
+    "compat.v2.saved_model.contains_saved_model",
     "saved_model.maybe_saved_model_directory",
     "saved_model.loader.maybe_saved_model_directory",
 )

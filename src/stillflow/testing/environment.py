@@ -67,6 +67,12 @@ def main(argv: Any = None) -> None:
     absltest.main(argv=argv)
 
 
+@export("compat.v2.test.assert_equal_graph_def")
+def assert_equal_graph_def_v2(expected: Any, actual: Any) -> None:
+    """See `tf.test.assert_equal_graph_def`, whose arguments stand in another order."""
+    assert_equal_graph_def(actual, expected)
+
+
 @export("test.assert_equal_graph_def")
 def assert_equal_graph_def(
     actual: Any, expected: Any, checkpoint_v2: bool = False, hash_table_shared_name: bool = False

@@ -26,7 +26,7 @@ class VariableSynchronization(enum.Enum):
     ON_READ = 3
 
 
-@export("VariableAggregation")
+@export("VariableAggregation", "compat.v2.VariableAggregation")
 class VariableAggregation(enum.Enum):
     """How updates of a distributed variable are combined."""
 

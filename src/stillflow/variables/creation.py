@@ -167,7 +167,7 @@ def _default_creator_v2(**kwargs: Any) -> Variable:
     return ResourceVariable(**kwargs)
 
 
-@export("variable_creator_scope")
+@export("variable_creator_scope", "compat.v2.variable_creator_scope")
 def variable_creator_scope(variable_creator: Callable[..., Any]) -> Any:
     """A context in which `variable_creator(next_creator, **kwargs)` makes variables."""
     return get_default_graph()._variable_creator_scope(variable_creator)

@@ -103,7 +103,14 @@ def bincount(
     Returns:
       A vector of counts, up to the largest number.
     """
-    with name_scope("bincount"):
+    return named_bincount(arr, weights, minlength, maxlength, dtype, None)
+
+
+def named_bincount(
+    arr: Any, weights: Any, minlength: Any, maxlength: Any, dtype: Any, name: str | None
+) -> Tensor:
+    """`bincount` in a scope of a name."""
+    with name_scope("bincount" if name is None else name):
         arr = convert_to_tensor(arr, name="arr", dtype=dtypes.int32)
         is_nonempty = reduce_prod(shapes.shape(arr)) > 0
         size = cast(is_nonempty, dtypes.int32) * (reduce_max(arr) + 1)

@@ -138,8 +138,53 @@ def _reduce(
     card: Any, sp_input: Any, axis: Any, keepdims: Any, old_axis: Any, keep_dims: Any
 ) -> Any:
     keepdims = renamed_argument("keepdims", keepdims, "keep_dims", keep_dims)
+    return _reduce_named(card, sp_input, axis, keepdims, old_axis, None)
+
+
+def _reduce_named(
+    card: Any, sp_input: Any, axis: Any, keepdims: Any, old_axis: Any, name: str | None
+) -> Any:
     axes = dense.reduction_axes(sp_input, axis, old_axis)
-    return card(*parts(sp_input), axes, keep_dims=bool(keepdims))
+    return card(*parts(sp_input), axes, keep_dims=bool(keepdims), name=name)
+
+
+@export("compat.v2.sparse.reduce_sum")
+def sparse_reduce_sum_v2(
+    sp_input: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    output_is_sparse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The sum along axes.
+
+    Args:
+      sp_input: sparse numbers.
+      axis: one or several, all if None.
+      keepdims: whether reduced axes stay, with size 1.
+      output_is_sparse: whether the result is a sparse tensor.
+    """
+    if not output_is_sparse:
+        return _reduce_named(sparse_reduce_sum_op, sp_input, axis, keepdims, None, name)
+    return SparseTensor(
+        *_reduce_named(sparse_reduce_sum_sparse_op, sp_input, axis, keepdims, None, name)
+    )
+
+
+@export("compat.v2.sparse.reduce_max")
+def sparse_reduce_max_v2(
+    sp_input: Any,
+    axis: Any = None,
+    keepdims: Any = None,
+    output_is_sparse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The largest given element along axes. Arguments are those of `sparse_reduce_sum_v2`."""
+    if not output_is_sparse:
+        return _reduce_named(sparse_reduce_max_op, sp_input, axis, keepdims, None, name)
+    return SparseTensor(
+        *_reduce_named(sparse_reduce_max_sparse_op, sp_input, axis, keepdims, None, name)
+    )
 
 
 @export("sparse.reduce_sum", "sparse_reduce_sum")
