@@ -97,20 +97,9 @@ class AdamOptimizer(Optimizer):
     def _apply_sparse_shared(
         self, grad: Tensor, var: Any, indices: Tensor, scatter_add: Callable[..., Any]
     ) -> Operation:
-        beta1_power, beta2_power, lr, beta1, beta2, epsilon = self._cast_scalars(var)
-        rate = lr * sqrt(1 - beta2_power) / (1 - beta1_power)
-        graph = get_default_graph()
-        averages = []
-        for slot, values, beta in (("m", lambda: grad, beta1), ("v", lambda: grad * grad, beta2)):
-            average = self.get_slot(var, slot)
-            scaled = values() * (1 - beta)
-            decayed = assign(average, average * beta, use_locking=self._use_locking)
-            with graph.control_dependencies([decayed]):
-                averages.append(scatter_add(average, indices, scaled))
-        m, v = averages
-        root = sqrt(v)
-        update = assign_sub(var, rate * m / (root + epsilon), use_locking=self._use_locking)
-        return group(update, m, v)
+        slots = [self.get_slot(var, name) for name in ("m", "v")]
+        scalars = self._cast_scalars(var)
+        return update_of_rows(grad, var, indices, scatter_add, slots, scalars, self._use_locking)
 
     def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
         def add(ref: Any, indices: Tensor, updates: Tensor) -> Any:
@@ -136,3 +125,39 @@ class AdamOptimizer(Optimizer):
                     )
                 ]
         return group(*update_ops, *updates, name=name_scope)
+
+
+def update_of_rows(
+    grad: Tensor,
+    var: Any,
+    indices: Tensor,
+    scatter_add: Callable[..., Any],
+    slots: Sequence[Any],
+    scalars: Sequence[Any],
+    use_locking: bool,
+) -> Operation:
+    """The operation that changes a variable by gradients of some of its rows.
+
+    Args:
+      grad: of the rows.
+      var: the variable.
+      indices: of the rows.
+      scatter_add: (variable, indices, values) -> the variable, afterwards.
+      slots: the averages of gradients and of squares.
+      scalars: the hyperparameters in the order of the training op.
+      use_locking: whether updates hold the variable's lock.
+    """
+    beta1_power, beta2_power, lr, beta1, beta2, epsilon = scalars
+    rate = lr * sqrt(1 - beta2_power) / (1 - beta1_power)
+    graph = get_default_graph()
+    averages = []
+    values = (lambda: grad, lambda: grad * grad)
+    for average, value, beta in zip(slots, values, (beta1, beta2), strict=True):
+        scaled = value() * (1 - beta)
+        decayed = assign(average, average * beta, use_locking=use_locking)
+        with graph.control_dependencies([decayed]):
+            averages.append(scatter_add(average, indices, scaled))
+    m, v = averages
+    root = sqrt(v)
+    update = assign_sub(var, rate * m / (root + epsilon), use_locking=use_locking)
+    return group(update, m, v)

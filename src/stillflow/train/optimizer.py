@@ -125,13 +125,22 @@ class Optimizer(Slots):
           ValueError: if there are no variables, or the type of one is not supported.
         """
         if callable(loss):
-            return _gradients_of_function(loss, var_list, grad_loss)
+            return gradients_of_function(loss, var_list, grad_loss)
         if get_default_graph().runs_at_once:
             raise RuntimeError(
                 "`loss` passed to Optimizer.compute_gradients should be a function when eager "
                 "execution is enabled."
             )
-        loss = _scaled(loss)
+        return self._gradients_of_tensor(
+            _scaled(loss), var_list, gate_gradients, grad_loss,
+            aggregation_method=aggregation_method,
+            colocate_gradients_with_ops=colocate_gradients_with_ops,
+        )  # fmt: skip
+
+    def _gradients_of_tensor(
+        self, loss: Any, var_list: Any, gate_gradients: int, grad_loss: Any, **how: Any
+    ) -> list[tuple[Any, Any]]:
+        """The gradients of a tensor; `how` is for `tf.gradients`."""
         if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
             raise ValueError(
                 "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, "
@@ -155,8 +164,7 @@ class Optimizer(Slots):
             targets,
             grad_ys=grad_loss,
             gate_gradients=gate_gradients == self.GATE_OP,
-            aggregation_method=aggregation_method,
-            colocate_gradients_with_ops=colocate_gradients_with_ops,
+            **how,
         )
         if gate_gradients == self.GATE_GRAPH:
             grads = tuple_(grads)
@@ -327,10 +335,16 @@ def _increment(global_step: Any, name: str) -> Any:
         return assign_add(global_step, 1, name=name)
 
 
-def _gradients_of_function(
+def gradients_of_function(
     loss: Callable[[], Any], var_list: Any, grad_loss: Any
 ) -> list[tuple[Any, Any]]:
-    """Gradients of what `loss()` gives; by default by the trainable variables that it reads."""
+    """Gradients of what `loss()` gives; by default by the trainable variables that it reads.
+
+    Args:
+      loss: a function of no arguments.
+      var_list: the variables.
+      grad_loss: the gradient that the loss receives, ones if None.
+    """
     graph = get_default_graph()
     if not graph.runs_at_once and not graph.building_function:
         return _gradients_in_graph(loss, var_list, grad_loss)
