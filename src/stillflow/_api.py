@@ -476,6 +476,8 @@ TABLE = {
     "compat.v2.test.assert_equal_graph_def": "testing.environment:assert_equal_graph_def_v2",
     "compat.v2.test.compute_gradient": "testing.gradient_checker_v2:compute_gradient",
     "compat.v2.train.Checkpoint": "train.tracking.checkpoint:CheckpointV2",
+    "compat.v2.train.experimental.disable_mixed_precision_graph_rewrite": "train.experimental.mixed_precision:disable_mixed_precision_graph_rewrite",
+    "compat.v2.train.experimental.enable_mixed_precision_graph_rewrite": "train.experimental.mixed_precision:enable_mixed_precision_graph_rewrite_v2",
     "compat.v2.transpose": "ops.compat_v2:transpose",
     "compat.v2.tuple": "ops.compat_v2_functions:tuple_",
     "compat.v2.variable_creator_scope": "variables.creation:variable_creator_scope",

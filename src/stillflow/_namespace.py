@@ -39,7 +39,8 @@ _CONTRIB_KERAS = (
 )  # fmt: skip
 
 # tf.compat.v1 is the whole API once more, tf.compat.v2 shows modules of its Keras a second time;
-# tf.contrib.slim shows modules of tf.contrib.layers, tf.contrib.keras those of tf.keras.
+# tf.contrib.slim shows modules of tf.contrib.layers, as does tf.contrib.grid_rnn, tf.contrib.keras
+# those of tf.keras.
 _ALIASES = {
     "compat.v1": "",
     "compat.v2.compat": "compat",
@@ -56,6 +57,8 @@ _ALIASES = {
         for space in ("contrib.keras", "contrib.keras.api.keras")
         for name in _CONTRIB_KERAS
     },
+    "contrib.grid_rnn.layers": "contrib.layers",
+    "contrib.grid_rnn.rnn": "contrib.rnn",
     "contrib.slim.layers": "contrib.layers",
     "contrib.slim.init_ops": "",
 }

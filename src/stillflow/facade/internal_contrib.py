@@ -18,11 +18,16 @@ MODULES = {
 }
 
 _CUDNN = "stillflow.contrib.cudnn_rnn"
+_FIELD = "stillflow.contrib.receptive_field"
 _LEARN = "stillflow.contrib.learn"
+_PRUNING = "stillflow.contrib.model_pruning"
 _PREDICTOR = "stillflow.contrib.predictor"
 _QUANTIZE = "stillflow.contrib.quantize"
 
 OBJECTS: dict[str, dict[str, str]] = {
+    "tensorflow.contrib.copy_graph.python.util.copy_elements": {
+        "*": "stillflow.contrib.copy_graph.copying",
+    },
     "tensorflow.contrib.cudnn_rnn.python.layers.cudnn_rnn": {
         "*": f"{_CUDNN}.layers {_CUDNN}.modes",
     },
@@ -50,6 +55,9 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.contrib.framework.python.ops.arg_scope": {
         "*": "stillflow.contrib.framework.argument_scope",
+    },
+    "tensorflow.contrib.grid_rnn.python.ops.grid_rnn_cell": {
+        "*": "stillflow.contrib.grid_rnn.cell stillflow.contrib.grid_rnn.cells",
     },
     "tensorflow.contrib.image.python.ops.dense_image_warp": {
         "_interpolate_bilinear": "stillflow.contrib.image.dense_warp:interpolate_bilinear",
@@ -99,6 +107,21 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.contrib.learn.python.learn.preprocessing.text": {
         "*": "stillflow.contrib.learn.preprocessing.text",
     },
+    "tensorflow.contrib.model_pruning.python.layers.core_layers": {
+        "*": f"{_PRUNING}.core_layers {_PRUNING}.masks",
+    },
+    "tensorflow.contrib.model_pruning.python.layers.layers": {"*": f"{_PRUNING}.layers"},
+    "tensorflow.contrib.model_pruning.python.learning": {"*": f"{_PRUNING}.learning"},
+    "tensorflow.contrib.model_pruning.python.pruning": {
+        "*": f"{_PRUNING}.pruning {_PRUNING}.masks",
+    },
+    "tensorflow.contrib.model_pruning.python.pruning_utils": {
+        "*": f"{_PRUNING}.blocks {_PRUNING}.assignment {_PRUNING}.masks",
+    },
+    "tensorflow.contrib.model_pruning.python.strip_pruning_vars_lib": {
+        "_node_name": "stillflow.train.graph_util:node_name",
+        "*": f"{_PRUNING}.stripping",
+    },
     "tensorflow.contrib.predictor.contrib_estimator_predictor": {
         "*": f"{_PREDICTOR}.estimators",
     },
@@ -142,6 +165,15 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.contrib.quantize.python.quantize": {
         "Quantize": f"{_QUANTIZE}.rewriting:quantize",
+    },
+    "tensorflow.contrib.receptive_field.python.util.graph_compute_order": {
+        "*": f"{_FIELD}.compute_order",
+    },
+    "tensorflow.contrib.receptive_field.python.util.parse_layer_parameters": {
+        "*": f"{_FIELD}.layer_parameters",
+    },
+    "tensorflow.contrib.receptive_field.python.util.receptive_field": {
+        "*": f"{_FIELD}.receptive_field",
     },
     "tensorflow.contrib.rnn.python.ops.core_rnn_cell": {
         "_BIAS_VARIABLE_NAME": "stillflow.nn.rnn_cell.base:BIAS",
