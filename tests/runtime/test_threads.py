@@ -63,6 +63,40 @@ def test_plans_that_cannot_share_work_are_left_alone(settings):
     assert settings == []
 
 
+@pytest.mark.parametrize(
+    ("function", "shape", "expected"),
+    [
+        (tf.exp, [30, 100], [1, 2]),
+        (tf.exp, [2, 3], []),
+        (lambda x: x * 2.0, [30, 100], []),
+        (tf.exp, [3000, 1000], []),
+        (lambda x: tf.segment_max(x, np.arange(30)), [30, 100], [1, 2]),
+        (tf.linalg.inv, [2, 32, 32], [1, 2]),
+        (tf.linalg.inv, [500, 500], []),
+        (tf.linalg.diag_part, [2, 64, 64], []),
+        (tf.reduce_sum, [300, 200], [1, 2]),
+        (lambda x: tf.igamma(x + 1.0, x), [30, 30], [1, 2]),
+        (lambda x: tf.betainc(x + 1.0, x + 1.0, x), [100, 100], []),
+    ],
+)
+def test_kernels_that_share_little_work_use_one_thread(settings, function, shape, expected):
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, shape)
+        session.run(function(x), {x: np.broadcast_to(np.eye(*shape[-2:]), shape)})
+    assert settings == expected
+
+
+def test_a_large_variable_of_which_a_part_is_used_is_no_work(settings):
+    with tf.Graph().as_default(), tf.Session() as session:
+        table = tf.Variable(tf.zeros([5000, 1000]))
+        rows = tf.placeholder(tf.float32, [20, 1000])
+        session.run(tf.global_variables_initializer())
+        del settings[:]
+        update = tf.scatter_add(table, np.arange(20), tf.exp(rows))
+        session.run(update.op, {rows: np.ones([20, 1000])})
+    assert settings == [1, 2]
+
+
 def test_the_setting_is_restored_after_a_failure(two_threads):
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [None, 3])

@@ -29,23 +29,47 @@ _LITTLE = 300_000
 _NANOSECONDS_PER_FLOP = 0.05
 # Up to so many for a single kernel, threads had better not wait for each other on a busy machine.
 _SMALL = 20_000_000
-# From so many elements on, element-wise kernels share their work.
+# From so many elements on, element-wise kernels share their work; those of Intel's library for
+# vectors, and what goes by way of a sort, do so much sooner.
 _SHARED = 32_768
+_SHARED_SOON = 512
+_SOON = frozenset((
+    "Acos", "Asin", "Atan", "Cos", "Erf", "Erfc", "Exp", "Expm1", "Floor", "Lgamma", "Log", "Log1p",
+    "LogSoftmax", "Multinomial", "Rint", "Round", "Sin", "Softmax", "SoftmaxCrossEntropyWithLogits",
+    "SparseSoftmaxCrossEntropyWithLogits", "Sqrt", "Tan", "Tanh", "SegmentMax", "SegmentMin",
+    "SegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd",
+))  # fmt: skip
+
+# Work through their first input, whatever they give.
+_OF_INPUT = frozenset((
+    "ArgMax", "ArgMin", "HistogramFixedWidth", "L2Loss", "Max", "Mean", "Min", "Multinomial",
+    "Prod", "SegmentMax", "SegmentMin", "SegmentProd", "Sum",
+))  # fmt: skip
+# Nanoseconds for each number, of kernels that share them from few on.
+_SLOW = {"Betainc": 200.0, "Igamma": 100.0, "Igammac": 100.0, "IgammaGradA": 200.0,
+         "RandomGammaGrad": 200.0}  # fmt: skip
 
 _PRODUCTS = frozenset(("MatMul", "BatchMatMul", "BatchMatMulV2"))
 # Kernels that share work of any size, and whose cost is not that of their elements.
 _HEAVY = (
-    "Conv", "Depthwise", "MaxPool", "AvgPool", "Fused", "Quantized", "Svd", "Qr", "SelfAdjoint",
-    "Matrix", "Cholesky", "FFT", "IFFT", "RFFT", "IRFFT", "LSTM", "GRU", "Block", "Cudnn",
+    "Conv", "Depthwise", "MaxPool", "AvgPool", "Fused", "Quantized", "FFT", "IFFT", "RFFT", "IRFFT",
+    "LSTM", "GRU", "Block", "Cudnn",
 )  # fmt: skip
 
 # Those whose cost is known: convolutions, with the places of what windows give and of the filter
-# among inputs and outputs; and what goes through its input a few times.
+# among inputs and outputs; what goes through its input a few times; and what is done with each of
+# some matrices, in nanoseconds a matrix and for the cube of its size.
 _WINDOWS = {"Conv2D": (2, 1), "Conv2DBackpropInput": (2, 1), "Conv2DBackpropFilter": (2, 3)}
 _PASSES = frozenset((
     "MaxPool", "MaxPoolGrad", "AvgPool", "AvgPoolGrad", "FusedBatchNorm", "FusedBatchNormGrad",
     "FusedBatchNormV2", "FusedBatchNormGradV2", "FusedBatchNormV3", "FusedBatchNormGradV3",
 ))  # fmt: skip
+_OF_MATRICES = frozenset((
+    "Cholesky", "LogMatrixDeterminant", "Lu", "MatrixDeterminant", "MatrixInverse",
+    "MatrixLogarithm", "MatrixSolve", "MatrixSolveLs", "MatrixSquareRoot", "MatrixTriangularSolve",
+    "Qr", "SelfAdjointEig", "SelfAdjointEigV2", "Svd",
+))  # fmt: skip
+_PER_MATRIX, _PER_CUBE = 5_000.0, 1.0
 
 if hasattr(os, "register_at_fork"):
     # A process that was forked has none of the threads that kernels share their work with, and
@@ -77,15 +101,39 @@ def with_few_threads(
 
 def _cost(op: Operation, facts: Facts) -> tuple[float, bool]:
     """The nanoseconds of one thread that an operation takes, and whether several may share it."""
-    count = max((_elements(output, facts) for output in op._outputs), default=0.0)
+    count = max((_elements(tensor, facts) for tensor in _worked_on(op)), default=0.0)
+    if op.type in _SLOW:
+        return count * _SLOW[op.type], count >= _SHARED_SOON
     if op.type in _PRODUCTS:
         return count + 2.0 * count * _inner(op, facts) * _NANOSECONDS_PER_FLOP, True
+    if op.type in _OF_MATRICES:
+        return _matrices(op, facts), True
     if op.type in _WINDOWS:
         tensors = [*op._inputs, *op._outputs]
         answers, filter = (tensors[place] for place in _WINDOWS[op.type])
         window = _product((facts.dims(filter) or (None,))[:-1] or (None,))
         return 2.0 * _elements(answers, facts) * window * _NANOSECONDS_PER_FLOP, True
-    return count, count >= _SHARED or op.type in _PASSES
+    least = _SHARED_SOON if op.type in _SOON else _SHARED
+    return count, count >= least or op.type in _PASSES
+
+
+def _worked_on(op: Operation) -> Sequence[Tensor]:
+    """The tensors whose size says how much an operation does."""
+    if op.type in _OF_INPUT:
+        return op._inputs[:1]
+    if any(tensor.dtype._is_ref_dtype for tensor in op._outputs):
+        # A variable, of which it may use a part.
+        return [tensor for tensor in op._inputs if not tensor.dtype._is_ref_dtype]
+    return op._outputs
+
+
+def _matrices(op: Operation, facts: Facts) -> float:
+    """What it costs to decompose the matrices of an operation's first input."""
+    sizes = facts.dims(op._inputs[0])
+    if sizes is None or None in sizes or len(sizes) < 2:
+        return inf
+    cube = float(max(size or 0 for size in sizes[-2:])) ** 3
+    return _product(sizes[:-2]) * (_PER_MATRIX + _PER_CUBE * cube)
 
 
 def _elements(tensor: Tensor, facts: Facts) -> float:
