@@ -62,8 +62,22 @@ def test_enabled_python_starts_without_importing_stillflow(plain):
     assert (listed.stdout, listed.stderr) == ("[]\n", "")
 
 
+OLD = "import numpy as np; print(np.int is int); from scipy.misc import imresize"
+
+
+def test_enabled_python_brings_back_what_numpy_had_before_tensorflow_is_imported(plain):
+    assert "has no attribute 'int'" in plain("-c", OLD).stderr
+    plain("-m", "stillflow", "enable")
+    done = plain("-c", OLD + "; " + ASK)
+    assert done.stdout == "True\n1.15.5 True\n", done.stderr
+    assert "numpy.int is gone; it is int here" in done.stderr
+    done = plain("-c", "from scipy.misc import imresize; print(callable(imresize))")
+    assert done.stdout == "True\n", done.stderr
+
+
 def test_enabled_python_can_be_told_to_leave_it(plain):
     plain("-m", "stillflow", "enable")
+    assert "has no attribute 'int'" in plain("-c", OLD, STILLFLOW_ENABLED="0").stderr
     assert "ModuleNotFoundError" in plain("-c", ASK, STILLFLOW_ENABLED="0").stderr
 
 

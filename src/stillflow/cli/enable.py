@@ -1,7 +1,8 @@
 """Make plain ``python`` of this environment serve tensorflow.
 
 A file of one line in this environment's site-packages puts a finder of a few microseconds before
-the others; Stillflow itself is imported when something imports tensorflow.
+the others; Stillflow itself is imported when something imports tensorflow, or NumPy: cells of notebooks
+use what NumPy has removed before they come to tensorflow.
 """
 
 from __future__ import annotations
@@ -15,16 +16,23 @@ _HOOK = """\
 import sys, os
 class StillflowEnabled:
     is_fallback = True
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        if name != "tensorflow" or os.environ.get("STILLFLOW_ENABLED") == "0":
+    old_world = False
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if name not in ("tensorflow", "numpy") or os.environ.get("STILLFLOW_ENABLED") == "0":
             return None
-        sys.meta_path.remove(StillflowEnabled)
+        if name == "numpy" and cls.old_world:
+            return None
+        cls.old_world = True
         try:
-            from stillflow.cli.enable import take_over
+            from stillflow.cli import enable
         except ImportError:
+            sys.meta_path.remove(cls)
             return None
-        return take_over(StillflowEnabled)
+        if name == "numpy":
+            return enable.bring_back(name)
+        sys.meta_path.remove(cls)
+        return enable.take_over(cls)
 sys.meta_path.insert(0, StillflowEnabled)
 """
 
@@ -68,3 +76,22 @@ def take_over(hook: type) -> object:
         return None
     stillflow.install(shadow=False)
     return install.spec()
+
+
+def bring_back(name: str) -> object:
+    """Bring the old world back where Stillflow is TensorFlow, before a program imports that.
+
+    Args:
+      name: the module that a program imports first.
+
+    Returns:
+      The spec of that module.
+    """
+    import importlib.util
+
+    from stillflow.facade.finder import real_spec
+    from stillflow.facade.revive import activate
+
+    if real_spec() is None:
+        activate()
+    return importlib.util.find_spec(name)
