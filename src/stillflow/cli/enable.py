@@ -1,8 +1,8 @@
 """Make plain ``python`` of this environment serve tensorflow.
 
 A file of one line in this environment's site-packages puts a finder of a few microseconds before
-the others; Stillflow itself is imported when something imports tensorflow, or NumPy: cells of notebooks
-use what NumPy has removed before they come to tensorflow.
+the others; Stillflow itself is imported when something imports tensorflow, or NumPy: cells of
+notebooks use what NumPy has removed before they come to tensorflow.
 """
 
 from __future__ import annotations
