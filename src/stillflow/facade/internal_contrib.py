@@ -41,8 +41,18 @@ OBJECTS: dict[str, dict[str, str]] = {
         "Bijector": "stillflow.distributions.bijector:Bijector",
         "Identity": "stillflow.distributions.bijector:Identity",
     },
+    "tensorflow.contrib.distributions.python.ops.distribution_util": {
+        "pad_mixture_dimensions":
+            "stillflow.contrib.distributions.mixture_same_family:pad_mixture_dimensions",
+    },
     "tensorflow.contrib.distributions.python.ops.mvn_linear_operator": {
         "*": "stillflow.contrib.distributions.multivariate_normal",
+    },
+    "tensorflow.contrib.distributions.python.ops.vector_exponential_linear_operator": {
+        "*": "stillflow.contrib.distributions.vectors",
+    },
+    "tensorflow.contrib.distributions.python.ops.vector_laplace_linear_operator": {
+        "*": "stillflow.contrib.distributions.vectors",
     },
     "tensorflow.contrib.framework.python.framework.experimental": {
         "experimental": "stillflow.contrib.framework.experimental:experimental",
@@ -121,6 +131,9 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.contrib.model_pruning.python.strip_pruning_vars_lib": {
         "_node_name": "stillflow.train.graph_util:node_name",
         "*": f"{_PRUNING}.stripping",
+    },
+    "tensorflow.contrib.nn.python.ops.fwd_gradients": {
+        "*": "stillflow.contrib.nn.forward_gradients",
     },
     "tensorflow.contrib.predictor.contrib_estimator_predictor": {
         "*": f"{_PREDICTOR}.estimators",

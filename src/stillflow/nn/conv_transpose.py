@@ -72,7 +72,7 @@ def conv1d(
         return squeeze(result, [axis])
 
 
-@export("nn.conv1d_transpose")
+@export("nn.conv1d_transpose", "contrib.nn.conv1d_transpose")
 def conv1d_transpose(
     input: Any,
     filters: Any,

@@ -13,9 +13,11 @@ from stillflow.ops.checks.ranks import assert_scalar
 from stillflow.ops.checks.types import assert_same_float_dtype
 from stillflow.ops.control_flow.case import smart_case
 from stillflow.ops.control_flow.cond import smart_cond, smart_constant_value
+from stillflow.ops.readers.record_input import RecordInput
 from stillflow.train.initial_checkpoint import init_from_checkpoint
 from stillflow.util.deprecation import deprecated, deprecated_arg_values, deprecated_args
 
+export_value("contrib.framework.RecordInput", RecordInput)
 export_value("contrib.framework.argsort", argsort)
 export_value("contrib.framework.assert_same_float_dtype", assert_same_float_dtype)
 export_value("contrib.framework.assert_scalar", assert_scalar)
