@@ -161,3 +161,15 @@ def test_initializers_of_tensorflow_2_are_not_those_of_1(alias: str, name: str) 
     found = internal(f"{OPS}.init_ops_v2.{alias}")
     assert found is getattr(tf.compat.v2.initializers, name)
     assert found is not internal(f"{OPS}.init_ops.{name}")
+
+
+def test_what_estimators_look_at() -> None:
+    util = "tensorflow.python.estimator.util"
+    assert internal(f"{util}.fn_args")(lambda features, mode: None) == ("features", "mode")
+    features, labels, hooks = internal(f"{util}.parse_input_fn_result")(({"x": 1}, 2))
+    assert (features, labels, hooks) == ({"x": 1}, 2, [])
+    assert internal(f"{util}.parse_iterator_result")([3, 4]) == (3, 4)
+    with tf.Graph().as_default():
+        data = tf.data.Dataset.from_tensors((1, 2))
+        *_, hooks = internal(f"{util}.parse_input_fn_result")(data)
+        assert isinstance(hooks[0], internal(f"{util}._DatasetInitializerHook"))

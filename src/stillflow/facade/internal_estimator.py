@@ -14,6 +14,12 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.estimator.spec",
         "_TPUEstimatorSpec": "stillflow.contrib.tpu.estimator_spec:HeadTPUEstimatorSpec",
     },
+    "tensorflow.python.estimator.util": {
+        "fn_args": "stillflow.util.function_utils:fn_args",
+        "parse_input_fn_result": "stillflow.estimator.input_results:features_and_labels",
+        "parse_iterator_result": "stillflow.estimator.input_results:parts_of_element",
+        "_DatasetInitializerHook": "stillflow.estimator.input_results:DatasetInitializerHook",
+    },
     f"{_TF}.head": {
         "LossSpec": f"{_OURS}.head:LossSpec",
         "_Head": f"{_OURS}.head:Head",
