@@ -1,9 +1,12 @@
 """Variables of both kinds: values, assignments, changes of rows, and how they are made."""
 
+import pickle
+
 import numpy as np
 import pytest
 
 import stillflow as tf
+from stillflow.eager.immediate import ImmediateGraph
 from stillflow.variables.ref_variable import RefVariable
 from stillflow.variables.resource_variable import ResourceVariable
 
@@ -202,3 +205,38 @@ def test_temporary_variables_live_for_one_step(session):
     wrong = tf.raw_ops.DestroyTemporaryVariable(ref=ref, var_name="other")
     with pytest.raises(tf.errors.NotFoundError):
         session.run(wrong)
+
+
+def test_variables_of_eager_execution_are_pickled_by_value():
+    with ImmediateGraph().as_default():
+        v = tf.Variable([1, 2], name="v", trainable=False)
+        other = pickle.loads(pickle.dumps(v))
+        assert (other.name, other.dtype, other.trainable) == ("v:0", tf.int32, False)
+        v.assign_add([1, 1])
+        assert other.numpy().tolist() == [1, 2]
+    with tf.Graph().as_default():
+        kept = tf.Variable(1.0, use_resource=True)
+        with pytest.raises(NotImplementedError, match="only available when eager"):
+            pickle.dumps(kept)
+
+
+def test_what_does_not_fit_a_variable_is_refused_in_eager_execution():
+    with ImmediateGraph().as_default():
+        handle = tf.Variable([1, 2]).handle
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"read .* float got int32"):
+            tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32)
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"assign .* int32 got float"):
+            tf.raw_ops.AssignVariableOp(resource=handle, value=[1.0])
+        with pytest.raises(
+            tf.errors.InvalidArgumentError,
+            match=r"indices \(\[2\]\) is not compatible with the shape of updates \(\[3\]\)",
+        ):
+            tf.raw_ops.ResourceScatterUpdate(resource=handle, indices=[0, 1], updates=[1, 2, 3])
+
+
+def test_rows_of_a_variable_behind_an_identity_have_a_known_shape():
+    with tf.Graph().as_default():
+        handle = tf.identity(tf.Variable(tf.zeros([5, 2]), use_resource=True).handle)
+        rows = tf.raw_ops.ResourceGather(resource=handle, indices=[1], dtype=tf.float32)
+        (grad,) = tf.gradients(rows, handle)
+    assert grad.dense_shape.op.type == "Const"

@@ -27,6 +27,7 @@ from stillflow.variables.base import (
     check_arguments,
     check_distribution,
 )
+from stillflow.variables.copying import Copies
 from stillflow.variables.initial_values import guarded
 from stillflow.variables.scatter import ResourceScatterMethods
 
@@ -55,7 +56,7 @@ def _graph_of(handle: Tensor) -> Any:
     return handle.graph.as_default()
 
 
-class BaseResourceVariable(ResourceScatterMethods, Variable):
+class BaseResourceVariable(Copies, ResourceScatterMethods, Variable):
     """What resource variables and their assigned forms have in common."""
 
     _is_resource_variable = True
@@ -297,23 +298,6 @@ class BaseResourceVariable(ResourceScatterMethods, Variable):
 
     def __copy__(self) -> Any:
         return self
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        if self._handle.holds_value and get_default_graph().runs_at_once:
-            other = ResourceVariable(
-                initial_value=self.read_value(),
-                trainable=self._trainable,
-                constraint=self._constraint,
-                dtype=self._dtype,
-                name=self._shared_name + "_copy",
-                synchronization=self.synchronization,
-                aggregation=self.aggregation,
-            )
-            memo[id(self)] = other
-            return other
-        raise NotImplementedError(
-            "__deepcopy__() is only available when eager execution is enabled."
-        )
 
 
 @export("contrib.eager.Variable")

@@ -149,6 +149,24 @@ def changes_of_uninitialized_resource_variables(tf):
 
 
 @program
+def changes_of_another_shape(tf):
+    given = tf.placeholder(tf.float32)
+    changes = []
+    for kind, use_resource in BOTH_KINDS:
+        v = tf.Variable([[1.0, 2.0]], name=kind, use_resource=use_resource)
+        changes += [v.assign_add(given), v.assign_sub(given)]
+    initialize = tf.global_variables_initializer()
+    values = ([1.0], 1.0, [[1.0, 2.0], [3.0, 4.0]])
+
+    def use(session):
+        session.run(initialize)
+        refused = [raised(session.run, c, {given: x}) for c in changes for x in values]
+        return {"errors": refused, "fits": [session.run(c, {given: [[1, 1]]}) for c in changes]}
+
+    return Run(call=use)
+
+
+@program
 def initialized_value_and_dependent_initializers(tf):
     tf.set_random_seed(5)
     a = tf.Variable(tf.random_normal([2]), name="a")

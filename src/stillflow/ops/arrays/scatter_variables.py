@@ -87,6 +87,16 @@ def scatter_rows(target: Any, indices: Any, updates: Any, how: str) -> None:
     change_rows(target.reshape(target.shape[0], width), indices.reshape(-1), flat, how)
 
 
+def _rows_of_resource(target: Any, indices: Any, updates: Any, how: str) -> None:
+    count = prod(indices.shape)
+    if updates.ndim and count and prod(updates.shape) % count:
+        raise ValueError(
+            f"shape of indices ({shape_text(indices.shape)}) is not compatible with the shape of "
+            f"updates ({shape_text(updates.shape)})"
+        )
+    scatter_rows(target, indices, updates, how)
+
+
 def _kernel(function: Callable[..., None], how: str, is_ref: bool) -> Callable[[Node], Any]:
     def kernel(node: Node) -> Any:
         locked = not is_ref or node.use_locking
@@ -129,7 +139,7 @@ def _resource_card(name: str, how: str) -> Card:
         writes=(0,),
     )
     card.shape(_resource_shape(_rows_check))
-    card.kernel(_kernel(scatter_rows, how, False))
+    card.kernel(_kernel(_rows_of_resource, how, False))
     return card
 
 

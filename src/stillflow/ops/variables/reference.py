@@ -198,7 +198,19 @@ def _mismatch(left: Any, right: Any) -> str:
     )
 
 
+def _update_mismatch(ref: Any, current: Any, value: Any) -> str:
+    if not ref.is_resource:
+        return "Parameters and update must be the same size"
+    own, given = dims.to_string(tuple(current.shape)), dims.to_string(tuple(value.shape))
+    return (
+        f"Cannot update variable with shape {own} using a Tensor with shape {given}, shapes must "
+        "be equal."
+    )
+
+
 def changed_shape(node: Node) -> Any:
+    if node.planning:  # the kernel compares with the shape that the variable has by then
+        return node.dims(0)
     return dims.merge(node.dims(0), node.dims(1))
 
 
@@ -229,8 +241,7 @@ def update(ref: Any, method: str, value: Any) -> None:
     """
     current = ref.read()
     if current.shape != value.shape:
-        name = "Shapes of both tensors should match. "
-        raise errors.InvalidArgumentError(None, None, name + _mismatch(current.shape, value.shape))
+        raise errors.InvalidArgumentError(None, None, _update_mismatch(ref, current, value))
     if current.dtype in (torch.uint16, torch.uint32, torch.uint64):
         wide = getattr(current.to(torch.int64), method)(value.to(torch.int64))
         current.copy_(wide.to(current.dtype))

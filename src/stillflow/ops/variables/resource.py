@@ -60,13 +60,18 @@ def _type_word(dtype: DType) -> str:
     return _TYPE_WORDS.get(name, name)
 
 
-def _check_type(node: Node) -> None:
+def _check_type(node: Node, changes: bool = False) -> None:
+    """Refuses a type that is not the variable's; kernels word it from where they stand."""
     known, given = node.inputs[0]._handle_dtype, node.op.attrs["dtype"]
-    if known is not None and known.base_dtype != given.base_dtype:
-        raise ValueError(
-            "Trying to read variable with wrong dtype. "
-            f"Expected {_type_word(known)} got {_type_word(given)}"
-        )
+    if known is None or known.base_dtype == given.base_dtype:
+        return
+    verb = "assign" if changes and node.planning else "read"
+    if node.planning and not changes:
+        known, given = given, known
+    raise ValueError(
+        f"Trying to {verb} variable with wrong dtype. "
+        f"Expected {_type_word(known)} got {_type_word(given)}"
+    )
 
 
 @read_variable_op.gradient
@@ -84,15 +89,10 @@ assign_variable_op = op(
 )
 
 
-def _check_assigned(node: Node) -> None:
-    _check_type(node)
-    handle = node.inputs[0]
-    dims.merge(handle._handle_dims, node.dims(1))
-
-
 @assign_variable_op.shape
 def assign_variable_shape(node: Node) -> Any:
-    _check_assigned(node)
+    _check_type(node, changes=True)
+    dims.merge(node.inputs[0]._handle_dims, node.dims(1))
     return []
 
 
@@ -123,8 +123,17 @@ assign_sub_variable_op = op(
     "AssignSubVariableOp(resource: resource, value: dtype); dtype: type; flags: stateful",
     writes=(0,),
 )
+
+
+def _update_shape(node: Node) -> Any:
+    _check_type(node, changes=True)
+    if not node.planning:  # the kernel compares with the shape that the variable has by then
+        dims.merge(node.inputs[0]._handle_dims, node.dims(1))
+    return []
+
+
 for _card, _method in ((assign_add_variable_op, "add_"), (assign_sub_variable_op, "sub_")):
-    _card.shape(assign_variable_shape)
+    _card.shape(_update_shape)
     _card.kernel(_in_place(_method))
 
 var_is_initialized_op = op("""
@@ -226,8 +235,20 @@ def variable_shape(handle: Tensor, out_type: Any = dtypes.int32) -> Tensor:
     from stillflow.ops.constants import constant
 
     known = handle._handle_dims
-    behind = handle.holds_value or handle.op.type == "VarHandleOp"
-    if known is None or None in known or not behind:
+    if known is None or None in known or not _tells_its_shape(handle):
         result: Tensor = variable_shape_op(handle, out_type=out_type)
         return result
     return constant(list(known), dtype=out_type)
+
+
+def _tells_its_shape(handle: Tensor) -> bool:
+    """Whether TF knows in Python what is behind a handle: identities hand that on, those of
+    functions with a gradient of their own too.
+    """
+    while not handle.holds_value and handle.op.type != "VarHandleOp":
+        op = handle.op
+        of_own = op.type == "IdentityN" and "_gradient_op_type" in op.attrs
+        if op.type != "Identity" and not of_own:
+            return False
+        handle = op.inputs[handle.value_index]
+    return True
