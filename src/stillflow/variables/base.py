@@ -272,7 +272,7 @@ class VariableV2(metaclass=_VariableMeta):
     def read_value(self) -> Tensor:
         raise NotImplementedError
 
-    def load(self, value: Any, session: Any = None) -> None:
+    def load(self: Any, value: Any, session: Any = None) -> None:
         """Sets the variable in `session` (or the default one) without adding to the graph.
 
         Raises:
