@@ -188,6 +188,15 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.contrib.receptive_field.python.util.receptive_field": {
         "*": f"{_FIELD}.receptive_field",
     },
+    "tensorflow.contrib.recurrent.python.ops.functional_rnn": {
+        "*": "stillflow.contrib.recurrent.functional_rnn",
+    },
+    "tensorflow.contrib.recurrent.python.ops.recurrent": {
+        "*": "stillflow.contrib.recurrent.recurrent",
+    },
+    "tensorflow.contrib.recurrent.python.recurrent_api": {
+        "*": "stillflow.contrib.recurrent.functional_rnn stillflow.contrib.recurrent.recurrent",
+    },
     "tensorflow.contrib.rnn.python.ops.core_rnn_cell": {
         "_BIAS_VARIABLE_NAME": "stillflow.nn.rnn_cell.base:BIAS",
         "_Linear": "stillflow.contrib.rnn.linear:Linear",

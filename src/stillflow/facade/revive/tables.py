@@ -74,6 +74,7 @@ _SCIPY_NUMPY = _same("numpy", """
 
 TABLES: dict[str, dict[str, Any]] = {
     "numpy": _NUMPY,
+    "numpy.lib": {"pad": "numpy:pad"},
     "scipy": {**_SCIPY_NUMPY, "rand": "numpy.random:rand", "randn": "numpy.random:randn"},
     "scipy.misc": _SCIPY_MISC,
     "scipy.ndimage": {"imread": f"{_MISC}:imread"},
