@@ -75,6 +75,7 @@ def test_plans_that_cannot_share_work_are_left_alone(settings):
         (tf.linalg.inv, [500, 500], []),
         (tf.linalg.diag_part, [2, 64, 64], []),
         (tf.reduce_sum, [300, 200], [1, 2]),
+        (lambda x: tf.multinomial(np.ones([100, 20], np.float32), 3), [1, 1], [1, 2]),
         (lambda x: tf.igamma(x + 1.0, x), [30, 30], [1, 2]),
         (lambda x: tf.betainc(x + 1.0, x + 1.0, x), [100, 100], []),
     ],

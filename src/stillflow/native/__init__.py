@@ -46,6 +46,7 @@ _LONG: _Types = {
     ),
     "adjust_colours": (None, (_POINTER, *2 * (_INT,), _DOUBLE, _INT, _POINTER, _INT)),
     "extract_patches": (None, (_POINTER, _INT, *2 * (_POINTER,), _INT, _POINTER, _INT)),
+    "dilate": (None, (_POINTER, _INT, *2 * (_POINTER,), _INT, *3 * (_POINTER,), _INT)),
     "transpose_blocks": (None, (_POINTER, *4 * (_INT,), _POINTER, _INT)),
     "multiply_sparse": (
         _INT, (*2 * (_POINTER,), *2 * (_INT,), _POINTER, *2 * (_INT,), _POINTER, *2 * (_INT,))
@@ -104,6 +105,7 @@ _SHORT: _Types = {
     "find_distinct": (_INT, (_POINTER, _INT, _INT, *2 * (_POINTER,), _INT)),
     "take_tuples": (_INT, (_POINTER, _INT, _POINTER, _INT, _POINTER, _INT, _INT, _POINTER)),
     "add_to_rows": (_INT, (_POINTER, _INT, _INT, _POINTER, _INT, _INT, _POINTER, _DOUBLE)),
+    "draw_boxes": (None, (_POINTER, *4 * (_INT,), _POINTER, _INT, _POINTER, _INT)),
     "copy_rows_unless": (None, (_POINTER, *3 * (_INT,), *2 * (_POINTER,))),
     "add_rows": (_INT, (_POINTER, _INT, _INT, _POINTER, _INT, _POINTER, _INT)),
     "reduce_picked": (

@@ -101,7 +101,7 @@ def with_few_threads(
 
 def _cost(op: Operation, facts: Facts) -> tuple[float, bool]:
     """The nanoseconds of one thread that an operation takes, and whether several may share it."""
-    count = max((_elements(tensor, facts) for tensor in _worked_on(op)), default=0.0)
+    count = _count(op, facts)
     if op.type in _SLOW:
         return count * _SLOW[op.type], count >= _SHARED_SOON
     if op.type in _PRODUCTS:
@@ -117,14 +117,16 @@ def _cost(op: Operation, facts: Facts) -> tuple[float, bool]:
     return count, count >= least or op.type in _PASSES
 
 
-def _worked_on(op: Operation) -> Sequence[Tensor]:
-    """The tensors whose size says how much an operation does."""
-    if op.type in _OF_INPUT:
-        return op._inputs[:1]
-    if any(tensor.dtype._is_ref_dtype for tensor in op._outputs):
+def _count(op: Operation, facts: Facts) -> float:
+    """How many numbers an operation works on, as far as they are not known before."""
+    worked_on = op._outputs
+    if any(tensor.dtype._is_ref_dtype for tensor in worked_on):
         # A variable, of which it may use a part.
-        return [tensor for tensor in op._inputs if not tensor.dtype._is_ref_dtype]
-    return op._outputs
+        worked_on = [tensor for tensor in op._inputs if not tensor.dtype._is_ref_dtype]
+    count = max((_elements(tensor, facts) for tensor in worked_on), default=0.0)
+    if count and op.type in _OF_INPUT:
+        return _product(facts.dims(op._inputs[0]) or (None,))
+    return count
 
 
 def _matrices(op: Operation, facts: Facts) -> float:

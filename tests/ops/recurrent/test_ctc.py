@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+import stillflow as tf
 from stillflow.ops.recurrent import ctc_beams
 from stillflow.ops.recurrent.ctc_lattice import loss_and_gradient, without_blanks
 
@@ -72,3 +73,25 @@ def test_a_sequence_without_steps_has_no_labels():
 def test_labels_end_at_the_first_blank():
     assert without_blanks([[0, 1, 4, 4]], [9], 5, collapse=False, ignore_longer=False) == [[0, 1]]
     assert without_blanks([[0, 0, 1]], [9], 5, collapse=True, ignore_longer=False) == [[0, 1]]
+
+
+@pytest.mark.parametrize("merge", [True, False])
+def test_the_likeliest_labels_of_every_step(merge):
+    logits = np.random.RandomState(2).randint(0, 3, (9, 5, 4)).astype(np.float32)
+    lengths = [9, 0, 4, 1, 9]
+    with tf.Graph().as_default(), tf.Session() as session:
+        (decoded,), scores = session.run(
+            tf.nn.ctc_greedy_decoder(tf.constant(logits), lengths, merge_repeated=merge)
+        )
+    rows = []
+    for b, length in enumerate(lengths):
+        path = [int(np.argmax(step)) for step in logits[:length, b]]
+        runs = [label for label, _ in itertools.groupby(path)] if merge else path
+        rows.append([label for label in runs if label != 3])
+    assert decoded.values.tolist() == [label for row in rows for label in row]
+    places = [[b, place] for b, row in enumerate(rows) for place in range(len(row))]
+    assert decoded.indices.tolist() == places
+    assert decoded.dense_shape.tolist() == [5, max(map(len, rows))]
+    assert decoded.values.dtype == decoded.indices.dtype == np.int64
+    expected = [-logits[:length, b].max(1).sum() for b, length in enumerate(lengths)]
+    np.testing.assert_array_equal(scores[:, 0], np.float32(expected))

@@ -191,6 +191,10 @@ def reverse_sequences(x: Any, lengths: Any, seq: int, batch: int) -> Any:
     if isinstance(x, np.ndarray):
         moved = np.moveaxis(x, (batch, seq), (0, 1))
         return np.moveaxis(moved[numbers.numpy(), source.numpy()], (0, 1), (batch, seq))
+    if batch + seq == 1:
+        count = x.shape[batch]
+        rows = numbers * limit + source if seq else (source * count + numbers).T
+        return x.reshape(-1, *x.shape[2:]).index_select(0, rows.reshape(-1)).view(x.shape)
     moved = x.movedim((batch, seq), (0, 1))
     return moved[numbers, source].movedim((0, 1), (batch, seq)).contiguous()
 

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from stillflow import native
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops import native_loops
 from stillflow.ops.image.sizes import same_with_rank_at_least
 from stillflow.ops.samples import Bad, Sample
 
@@ -91,10 +93,22 @@ def _draw(images: Any, boxes: Any, colours: Any = None) -> Any:
     table = _table(depth, colours, images)
     scale = torch.tensor([height - 1, width - 1] * 2, dtype=torch.float32, device=boxes.device)
     edges = (boxes.to(torch.float32) * scale).nan_to_num(-1.0, 1e9, -1e9)
-    for picture, own in zip(canvas, edges.clamp(-1e9, 1e9).long().tolist(), strict=True):
+    whole = edges.clamp(-1e9, 1e9).long()
+    if native_loops.take(canvas, table := table.contiguous()) and native_loops.reach(whole):
+        _draw_in_c(canvas, whole, table)
+        return canvas
+    for picture, own in zip(canvas, whole.tolist(), strict=True):
         for index, edge in enumerate(own):
             _draw_one(picture, edge, table[index % len(table)])
     return canvas
+
+
+def _draw_in_c(canvas: Any, edges: Any, table: Any) -> None:
+    library: Any = native.library()
+    library.draw_boxes(
+        canvas.data_ptr(), *canvas.shape, edges.data_ptr(), edges.shape[1], table.data_ptr(),
+        len(table),
+    )  # fmt: skip
 
 
 def _draw_one(picture: Any, edge: list[int], colour: Any) -> None:

@@ -19,7 +19,7 @@ from stillflow.ops.arrays.reverse import reverse
 from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.math.kernels import REAL_NUMBER
 from stillflow.ops.math.unary import negative
-from stillflow.ops.nn import windows
+from stillflow.ops.nn import dilation_loops, windows
 from stillflow.ops.nn.precision import in_type
 from stillflow.ops.samples import Bad, Sample
 
@@ -51,12 +51,18 @@ def _lowest(dtype: Any) -> Any:
     return (torch.finfo if dtype.is_floating_point else torch.iinfo)(dtype).min
 
 
-def _best(image: Any, filter: Any, window: _Window) -> tuple[Any, Any]:
-    """The maxima of image plus filter, and which element of the filter gave each.
+def _best(image: Any, filter: Any, window: _Window, notes: bool = True) -> tuple[Any, Any]:
+    """The maxima of image plus filter, and, if asked for, which element of the filter gave each.
 
     Of equal sums the first one counts.
     """
     rows, columns = window.counts(image.shape, filter.shape)
+    before = [pair[0] for pair in _pads(image, filter, window)]
+    along = zip(
+        image.shape[1:3], (rows, columns), filter.shape[:2], *window[:2], before, strict=True
+    )
+    if (found := dilation_loops.best(image, filter, list(along), notes)) is not None:
+        return found
     padded, inside = _padded(image, filter, window)
     shape = (image.shape[0], rows, columns, image.shape[3])
     best = image.new_full(shape, _lowest(image.dtype))
@@ -75,11 +81,16 @@ def _best(image: Any, filter: Any, window: _Window) -> tuple[Any, Any]:
     return best, which
 
 
-def _padded(image: Any, filter: Any, window: _Window) -> tuple[Any, Any]:
-    """The image with its padding, and a mask of what is no padding."""
-    (top, bottom), (left, right) = windows.pads(
+def _pads(image: Any, filter: Any, window: _Window) -> Any:
+    """How much is added before and behind the rows, and the columns."""
+    return windows.pads(
         image.shape[1:3], filter.shape[:2], window.strides, window.padding, window.rates
     )
+
+
+def _padded(image: Any, filter: Any, window: _Window) -> tuple[Any, Any]:
+    """The image with its padding, and a mask of what is no padding."""
+    (top, bottom), (left, right) = _pads(image, filter, window)
     mask = torch.ones(image.shape[1:3], dtype=torch.bool, device=image.device)
     return (
         F.pad(image, (0, 0, left, right, top, bottom)),
@@ -88,7 +99,7 @@ def _padded(image: Any, filter: Any, window: _Window) -> tuple[Any, Any]:
 
 
 def _dilate(image: Any, filter: Any, window: _Window) -> Any:
-    return _best(image, filter, window)[0]
+    return _best(image, filter, window, notes=False)[0]
 
 
 def _check_grad(image: Any, filter: Any, grad: Any, window: _Window) -> None:
@@ -102,9 +113,7 @@ def _input_gradient(image: Any, filter: Any, grad: Any, window: _Window) -> Any:
     _check_grad(image, filter, grad, window)
     _, which = _best(image, filter, window)
     _, height, width, depth = image.shape
-    (top, _), (left, _) = windows.pads(
-        image.shape[1:3], filter.shape[:2], window.strides, window.padding, window.rates
-    )
+    (top, _), (left, _) = _pads(image, filter, window)
     place = [torch.arange(count, device=image.device) for count in grad.shape]
     row = place[1][:, None, None] * window.strides[0] - top
     column = place[2][:, None] * window.strides[1] - left

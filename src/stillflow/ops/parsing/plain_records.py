@@ -1,7 +1,7 @@
 """Lines of delimited fields that are written plainly, read by a loop in C.
 
-Most lines of most files are: no quotes in fields, no missing fields, numbers of a few digits. Whoever calls
-has another way for the others, which says what is wrong with them.
+Most lines of most files are: no quotes in fields, no missing fields, numbers of a few digits.
+Whoever calls has another way for the others, which says what is wrong with them.
 """
 
 from __future__ import annotations

@@ -171,24 +171,28 @@ def _tensors(arrays: Any, device: Any) -> tuple[Any, ...]:
 
 @ctc_greedy_decoder_op.kernel
 def ctc_greedy_decoder_kernel(node: Node) -> Any:
-    merge, blank_first = node.merge_repeated, -1
+    merge = node.merge_repeated
 
     def run(inputs: Any, sequence_length: Any) -> Any:
         logits, lengths = _arrays(inputs, sequence_length)
-        blank = logits.shape[2] - 1
-        best = logits.argmax(axis=2)
-        sequences = []
-        for b, length in enumerate(lengths.tolist()):
-            path = best[: max(length, 0), b]
-            keep = path != blank
-            if merge:
-                keep &= path != np.concatenate([[blank_first], path[:-1]])[: len(path)]
-            sequences.append(path[keep].tolist())
+        highest, best = (found.numpy() for found in torch.max(torch.from_numpy(logits), 2))
         active = np.arange(len(logits))[:, None] < lengths
-        scores = -np.where(active, logits.max(axis=2), 0).sum(axis=0, dtype=logits.dtype)
-        return _tensors((*_sparse(sequences), scores[:, None] + 0), inputs.device)
+        keep = active & (best != logits.shape[2] - 1)
+        if merge:
+            keep[1:] &= best[1:] != best[:-1]
+        scores = -np.where(active, highest, 0).sum(axis=0, dtype=logits.dtype)
+        return _tensors((*_kept(best.T, keep.T), scores[:, None] + 0), inputs.device)
 
     return run
+
+
+def _kept(rows: np.ndarray, keep: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The parts of a sparse tensor whose rows are what is kept of others, from the left."""
+    counts = np.count_nonzero(keep, axis=1)
+    numbers = np.repeat(np.arange(len(rows)), counts)
+    places = np.arange(len(numbers)) - np.repeat(np.cumsum(counts) - counts, counts)
+    shape = np.array([len(rows), counts.max(initial=0)], np.int64)
+    return np.column_stack([numbers, places]), rows[keep], shape
 
 
 @ctc_beam_search_decoder_op.kernel
