@@ -44,6 +44,12 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     f"{_KERAS}.layers.cudnn_recurrent": {"*": f"{_OURS}.layers.recurrent.cudnn"},
     f"{_KERAS}.layers.convolutional_recurrent": {"*": f"{_OURS}.layers.recurrent.convolutional"},
+    f"{_KERAS}.mixed_precision.experimental.policy": {
+        "*": f"{_OURS}.mixed_precision.policy stillflow.layers.policy",
+    },
+    f"{_KERAS}.mixed_precision.experimental.loss_scale_optimizer": {
+        "*": f"{_OURS}.mixed_precision.loss_scale_optimizer",
+    },
     f"{_KERAS}.mixed_precision.experimental.test_util": {
         "*": "stillflow.testing.gradient_checks",
     },

@@ -25,6 +25,7 @@ from stillflow.graph.tensor_like import is_tensor
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.layers import learning_phase
 from stillflow.layers.attributes import Attributes, layers_in
+from stillflow.layers.autocast_variable import variables_read_as
 from stillflow.layers.call_context import call_context
 from stillflow.layers.connections import Connections
 from stillflow.layers.contributions import Contributions
@@ -32,7 +33,7 @@ from stillflow.layers.effects import call_with_effects
 from stillflow.layers.history import create_history, has_history, needs_history
 from stillflow.layers.input_spec import InputSpec, check_inputs
 from stillflow.layers.names import to_snake_case, unique_object_name
-from stillflow.layers.policy import Policy, with_input_dtype
+from stillflow.layers.policy import Policy, global_policy, v2_dtypes, with_input_dtype
 from stillflow.layers.shape_inference import inferred_output_shape, placeholders_of_outputs
 from stillflow.layers.symbolic_graph import (
     in_function,
@@ -107,7 +108,7 @@ class Layer(Attributes, Weights, Contributions, Connections):
         self._metrics: list[Any] = []
         self._inbound_nodes, self._outbound_nodes = [], []
         self._dtype_policy = _policy(dtype)
-        self._autocast = kwargs.get("autocast", False)
+        self._autocast = kwargs.get("autocast", v2_dtypes())
         self._dynamic = dynamic
         self._initial_weights = kwargs.get("weights")
         if "batch_input_shape" in kwargs:
@@ -343,7 +344,8 @@ class Layer(Attributes, Weights, Contributions, Connections):
 
     def _call(self, inputs: Any, args: Any, kwargs: Any) -> Any:
         try:
-            return converted_method(self.call)(inputs, *args, **kwargs)
+            with variables_read_as(self._compute_dtype):
+                return converted_method(self.call)(inputs, *args, **kwargs)
         except OperatorNotAllowedInGraphError as error:
             raise TypeError(f'{_PYTHON_CONTROL_FLOW}"""\n{error}\n"""') from error
 
@@ -458,7 +460,7 @@ def _phase_of_keras(symbolic: bool) -> Any:
 def _policy(dtype: Any) -> Policy:
     if isinstance(dtype, Policy):
         return dtype
-    return Policy(dtypes.as_dtype(dtype).name if dtype else "infer")
+    return Policy(dtypes.as_dtype(dtype).name) if dtype else global_policy()
 
 
 @functools.lru_cache(maxsize=1024)

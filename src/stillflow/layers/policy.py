@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
+from stillflow.eager import v2_behavior
 from stillflow.graph import dtypes
+from stillflow.keras.backend.config import floatx
+from stillflow.platform import tf_logging as logging
 
 _MIXED = {"mixed_float16": "float16", "mixed_bfloat16": "bfloat16"}
 _FLOAT32_VARS = "_with_float32_vars"
 _ALIASES = {"infer_float32_vars": "infer_with_float32_vars", "float32_with_float32_vars": "float32"}
+USE_DEFAULT = "USE_DEFAULT"
 
 
 class Policy:
@@ -19,6 +24,9 @@ class Policy:
         "_with_float32_vars" variables are float32. "mixed_float16" and "mixed_bfloat16" are short
         for such names.
 
+      loss_scale: by what the loss of models is multiplied: a `LossScale`, a number, "dynamic" or
+        None; by default the second last for "mixed_float16" and else the last.
+
     Attributes:
       compute_dtype, variable_dtype: names of dtypes, None for not known yet.
 
@@ -27,7 +35,7 @@ class Policy:
       ValueError: if there is no such policy.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, loss_scale: Any = USE_DEFAULT) -> None:
         if isinstance(name, dtypes.DType):
             raise TypeError(
                 f"'name' must be a string, not a DType. Instead, pass DType.name. Got: {name.name}"
@@ -36,6 +44,15 @@ class Policy:
             raise TypeError(f"'name' must be a string, but got: {name}")
         self.name = _ALIASES.get(name, name)
         self.compute_dtype, self.variable_dtype = _dtypes_of(self.name)
+        if isinstance(loss_scale, str) and loss_scale == USE_DEFAULT:
+            loss_scale = "dynamic" if name == "mixed_float16" else None
+        if loss_scale and self.compute_dtype not in (None, "float16"):
+            logging.warn(
+                "Creating a Policy with a loss scale is only useful for float16 policies. You "
+                f"passed loss_scale={loss_scale!r} for policy {name}. Consider not passing any "
+                "loss_scale instead."
+            )
+        self.loss_scale = None if loss_scale is None else _loss_scale(loss_scale)
 
     @property
     def should_cast_variables(self) -> bool:
@@ -43,7 +60,26 @@ class Policy:
         return self.variable_dtype != self.compute_dtype
 
     def __repr__(self) -> str:
-        return f'<Policy "{self.name}">'
+        return f'<Policy "{self.name}", loss_scale={self.loss_scale}>'
+
+
+chosen: list[Policy] = []  # the policy of layers that are given none, if one was set
+
+
+def v2_dtypes() -> bool:
+    """Whether layers have Keras' default dtype and cast their inputs, as in TensorFlow 2."""
+    return v2_behavior.is_enabled
+
+
+def global_policy() -> Policy:
+    """The policy of layers that are given none."""
+    if chosen:
+        return chosen[0]
+    return Policy(floatx() if v2_dtypes() else "infer")
+
+
+def _loss_scale(identifier: Any) -> Any:
+    return importlib.import_module("stillflow.train.experimental.loss_scale").get(identifier)
 
 
 def _dtypes_of(name: str) -> tuple[str | None, str | None]:

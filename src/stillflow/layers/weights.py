@@ -15,6 +15,7 @@ from stillflow.graph.tensor_shape import TensorShape
 from stillflow.keras.backend.config import floatx
 from stillflow.keras.backend.initialization import track_variable
 from stillflow.layers.attributes import layers_in
+from stillflow.layers.autocast_variable import autocast
 from stillflow.layers.identifiers import constraint_of, initializer_of, regularizer_of
 from stillflow.layers.policy import Policy
 from stillflow.variables.base import (
@@ -127,11 +128,6 @@ class Weights:
         dtype = dtypes.as_dtype(dtype or self.dtype or floatx())
         if self._dtype_policy.variable_dtype is None:
             self._dtype_policy = Policy(dtype.base_dtype.name)
-        if kwargs.get("experimental_autocast", True) and self._dtype_policy.should_cast_variables:
-            raise NotImplementedError(
-                f"Layer {self.name} has the policy {self._dtype_policy}: variables that are cast "
-                "when they are read are not supported by Stillflow yet"
-            )
         trainable = check_synchronization(synchronization, trainable)
         variable = kwargs.get("getter", make_variable)(
             name=name,
@@ -146,6 +142,8 @@ class Weights:
             synchronization=synchronization,
             aggregation=aggregation,
         )
+        if kwargs.get("experimental_autocast", True) and self._dtype_policy.should_cast_variables:
+            variable = autocast(variable)
         if regularizer is not None:
             scoped_name = variable.name.partition(":")[0]
             self._regularize_weight(scoped_name, variable, regularizer_of(regularizer))

@@ -135,6 +135,22 @@ def several_outputs(tf):
 
 
 @program
+def operations_between_layers(tf):
+    def build(how):
+        dense = tf.keras.layers.Dense(2, kernel_initializer="ones")
+        x = tf.keras.Input((4,))
+        y = tf.square(dense(x * 2.0) - 1.0)
+        model = tf.keras.Model(x, tf.concat([y, tf.sin(y)], axis=1)[:, 1:3])
+        model.add_loss(tf.reduce_mean(y) * 0.1)
+        model.compile("sgd", "mse", **how)
+        facts = {"history": history(model, X, Y, batch_size=4, epochs=2)}
+        facts["weights"] = numbers(dense.kernel.numpy())
+        return facts
+
+    return each_way(tf, build)
+
+
+@program
 def masks_and_subclasses(tf):
     class Reader(tf.keras.Model):
         def __init__(self):

@@ -28,7 +28,9 @@ from stillflow.keras.engine.losses_and_metrics import (
     with_mask,
 )
 from stillflow.keras.metrics.base import Mean
+from stillflow.keras.mixed_precision.loss_scale_optimizer import LossScaleOptimizer
 from stillflow.keras.optimizers import registry as optimizers
+from stillflow.keras.optimizers.base import OptimizerV2
 from stillflow.keras.optimizers.classic import Optimizer as ClassicOptimizer
 from stillflow.layers.attributes import all_layers, layers_in
 from stillflow.layers.learning_phase import symbolic_learning_phase
@@ -64,6 +66,7 @@ class Compiling:
     _unique_trainable_weights: list[Any]
     _track_trackable: Any
     _clear_losses: Any
+    _dtype_policy: Any
     get_losses_for: Any
     get_updates_for: Any
 
@@ -199,8 +202,30 @@ class Compiling:
             self.optimizer = [optimizers.get(one) for one in optimizer]
         else:
             self.optimizer = optimizers.get(optimizer)
+        if self._dtype_policy.loss_scale is not None:
+            self._scale_loss(self._dtype_policy.loss_scale)
         if isinstance(self.optimizer, Trackable):
             self._track_trackable(self.optimizer, name="optimizer", overwrite=True)
+
+    def _scale_loss(self, scale: Any) -> None:
+        """Wraps the optimizer as the model's policy says."""
+        if isinstance(self.optimizer, LossScaleOptimizer):
+            if self.optimizer.loss_scale != scale:
+                own = self.optimizer.loss_scale
+                logging.warning(
+                    f"LossScale of LossScaleOptimizer passed to compile ({own}) is not the same as "
+                    f"the dtype policy's loss scale ({scale}). Because the "
+                    "dtype policy has a loss scale, you should pass an optimizer that is not "
+                    "wrapped with a LossScaleOptimizer,"
+                )
+        elif isinstance(self.optimizer, OptimizerV2):
+            self.optimizer = LossScaleOptimizer(self.optimizer, scale)
+        else:
+            raise ValueError(
+                '"optimizer" must be an instance of tf.keras.optimizers.Optimizer when a dype '
+                f"policy with a loss scale  used, but got: {self.optimizer}. Using policy: "
+                f"{self._dtype_policy}"
+            )
 
     def _given_targets(self, targets: Any) -> list[Any]:
         count = len(self.outputs)

@@ -19,6 +19,7 @@ from stillflow.keras.engine.losses_and_metrics import (
     with_mask,
 )
 from stillflow.keras.engine.modes import PREDICT, TRAIN
+from stillflow.keras.mixed_precision.loss_scale_optimizer import LossScaleOptimizer
 from stillflow.layers.learning_phase import immediate_learning_phase
 from stillflow.platform import tf_logging as logging
 
@@ -51,11 +52,14 @@ def train(model: Any, x: Any, y: list[Any], weights: Any) -> list[Any]:
         model._set_trainable_state(model._compiled_trainable_state)
         with tf.GradientTape() as tape:
             outputs, total, losses, masks = _loss(model, _as_inputs(model, x), y, weights, True)
+            scales = isinstance(model.optimizer, LossScaleOptimizer)
+            scaled = model.optimizer.get_scaled_loss(total) if scales else total
         variables = model._unique_trainable_weights
         if variables:
-            model.optimizer.apply_gradients(
-                zip(tape.gradient(total, variables), variables, strict=True)
-            )
+            grads = tape.gradient(scaled, variables)
+            if scales:
+                grads = model.optimizer.get_unscaled_gradients(grads)
+            model.optimizer.apply_gradients(zip(grads, variables, strict=True))
         else:
             logging.warning(_NO_WEIGHTS)
         model._set_trainable_state(before)

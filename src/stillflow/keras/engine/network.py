@@ -20,7 +20,7 @@ from stillflow.layers.base_layer import Layer, only_for_users
 from stillflow.layers.history import create_history
 from stillflow.layers.learning_phase import phases
 from stillflow.layers.node import Node
-from stillflow.layers.policy import Policy
+from stillflow.layers.policy import Policy, global_policy
 from stillflow.layers.symbolic_graph import symbolic_graph
 from stillflow.platform import tf_logging as logging
 from stillflow.train.tracking.base import is_trackable, no_automatic_dependency_tracking
@@ -78,7 +78,10 @@ class Network(NetworkConfig, NetworkWeights, Layer):
         self._initial_weights = None
         self._graph = get_default_graph()
         dtype = kwargs.get("dtype")
-        self._dtype_policy = dtype if isinstance(dtype, Policy) else Policy(_dtype_name(dtype))
+        if dtype is None:
+            self._dtype_policy = global_policy()
+        else:
+            self._dtype_policy = dtype if isinstance(dtype, Policy) else Policy(_dtype_name(dtype))
         self._autocast = False
 
     @no_automatic_dependency_tracking

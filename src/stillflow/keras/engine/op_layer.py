@@ -7,6 +7,7 @@ from typing import Any
 
 import stillflow as tf
 from stillflow import nest
+from stillflow.graph import tapes
 from stillflow.graph.api import init_scope
 from stillflow.keras.backend.function import function
 from stillflow.keras.backend.session import get_value
@@ -62,6 +63,8 @@ class TensorFlowOpLayer(Layer):
             for index, value in self.constants.items():
                 inputs.insert(index, tf.constant(value, name=message.input[index]))
             op = tf.Operation(message, graph, inputs=inputs)
+        if tapes.active.tapes:
+            tapes.record_operation(op)
         return op.outputs[0] if len(op.outputs) == 1 else list(op.outputs)
 
     @functools.cached_property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from stillflow.graph.export import export
@@ -47,7 +48,7 @@ def enable_mixed_precision_graph_rewrite(opt: Any, loss_scale: Any = "dynamic") 
         raise ValueError(_twice(kind, kind))
     if type(opt).__name__ == "LossScaleOptimizer":
         raise ValueError(_twice("LossScaleOptimizer", "LossScaleOptimizer"))
-    if not isinstance(opt, Optimizer):
+    if not isinstance(opt, Optimizer) and not _is_keras_optimizer(opt):
         raise ValueError(
             '"opt" must be an instance of a tf.train.Optimizer or a tf.keras.optimizers.Optimizer, '
             f"but got: {opt}"
@@ -57,10 +58,35 @@ def enable_mixed_precision_graph_rewrite(opt: Any, loss_scale: Any = "dynamic") 
             "You already have existing Sessions that do not use mixed precision. "
             "enable_mixed_precision_graph_rewrite() will not affect these Sessions."
         )
-    wrapped = MixedPrecisionLossScaleOptimizer(opt, loss_scale)
+    wrapped = _wrapped(opt, loss_scale)
     set_optimizer_experimental_options({"auto_mixed_precision": True})
     state.mixed_precision_graph_rewrite_is_enabled = True
     return wrapped
+
+
+def _is_keras_optimizer(opt: Any) -> bool:
+    return any(kind.__name__ == "OptimizerV2" for kind in type(opt).__mro__)
+
+
+def _wrapped(opt: Any, loss_scale: Any) -> Any:
+    if isinstance(opt, Optimizer):
+        return MixedPrecisionLossScaleOptimizer(opt, loss_scale)
+    keras = importlib.import_module("stillflow.keras.mixed_precision.loss_scale_optimizer")
+    return keras.LossScaleOptimizer(opt, loss_scale)
+
+
+@export("compat.v2.train.experimental.enable_mixed_precision_graph_rewrite")
+def enable_mixed_precision_graph_rewrite_v2(opt: Any, loss_scale: Any = "dynamic") -> Any:
+    """See `tf.train.experimental.enable_mixed_precision_graph_rewrite`; for Keras' optimizers.
+
+    Raises:
+      ValueError: for others.
+    """
+    if isinstance(opt, Optimizer) and not isinstance(opt, MixedPrecisionLossScaleOptimizer):
+        raise ValueError(
+            f'"opt" must be an instance of a tf.keras.optimizers.Optimizer, but got: {opt}'
+        )
+    return enable_mixed_precision_graph_rewrite(opt, loss_scale)
 
 
 def _twice(given: str, made: str) -> str:
@@ -71,7 +97,10 @@ def _twice(given: str, made: str) -> str:
     )
 
 
-@export("train.experimental.disable_mixed_precision_graph_rewrite")
+@export(
+    "train.experimental.disable_mixed_precision_graph_rewrite",
+    "compat.v2.train.experimental.disable_mixed_precision_graph_rewrite",
+)
 def disable_mixed_precision_graph_rewrite() -> None:
     """Takes back what `enable_mixed_precision_graph_rewrite` allowed."""
     if not state.mixed_precision_graph_rewrite_is_enabled:
