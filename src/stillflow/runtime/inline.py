@@ -12,8 +12,12 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from stillflow import errors
+from stillflow.graph import dtypes
 from stillflow.graph.attrs import from_proto
 from stillflow.graph.card import Card, find
+from stillflow.graph.card import op as registered
+from stillflow.graph.constant_value import constant_value
+from stillflow.graph.device import DeviceSpecV2
 from stillflow.graph.dtypes import DType, cpp_name
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.functions import FunctionCard, LibraryFunction, find_function
@@ -25,7 +29,7 @@ from stillflow.ops.functional.symbolic import gradient_body
 from stillflow.runtime.prune import needed_ops
 
 # What orders operations without doing anything.
-pivot_card = Card("_Pivot()")
+pivot_card = registered("_Pivot()")
 pivot_card.kernel(lambda node: lambda: None)
 
 
@@ -46,25 +50,38 @@ class Scope:
       prefix: of the names of operations.
       pivot: what operations without inputs wait for.
       names: the functions that are being called, outermost first.
+      device: what operations that name no device, or not all of it, are on; "" for anywhere.
     """
 
     def __init__(
         self, prefix: str = "", pivot: Operation | None = None, names: tuple[str, ...] = ()
     ) -> None:
         self.prefix, self.pivot, self.names = prefix, pivot, names
+        self.device = ""
         self.tensors: dict[Tensor, Tensor] = {}
         self.ops: dict[Operation, Operation] = {}
 
 
 class Inliner:
-    """Copies operations in the order in which they run, calls taken apart."""
+    """Copies operations in the order in which they run, calls taken apart.
 
-    def __init__(self) -> None:
+    Args:
+      device_of: the full name of the device of an operation of the graph, which bodies of functions
+        that it calls are on, too; None if they may be anywhere.
+    """
+
+    def __init__(self, device_of: Callable[[Operation], str] | None = None) -> None:
+        self._device_of = device_of
         self.made: list[Operation] = []
         # What runs although no result needs it: functions that are called run as a whole.
         self.kept: list[Operation] = []
         self.fed: set[Tensor] = set()
         self._late: list[tuple[Operation, int, Tensor, Scope]] = []
+
+    @property
+    def knows_devices(self) -> bool:
+        """Whether it matters where operations are."""
+        return self._device_of is not None
 
     def top(self, ops: Sequence[Operation], fed: Collection[Tensor]) -> Scope:
         """Copies the operations of a run; fed tensors are copied without what makes them."""
@@ -89,6 +106,9 @@ class Inliner:
         attrs = op.attrs
         if scope.prefix and "frame_name" in attrs:
             attrs = {**attrs, "frame_name": scope.prefix.encode() + attrs["frame_name"]}
+        if scope.device and "_class" in attrs:  # which names operations of the body
+            beside = [b"loc:@" + scope.prefix.encode() + name[5:] for name in attrs["_class"]]
+            attrs = {**attrs, "_class": beside}
         controls = [scope.ops[c] for c in op._control_inputs if c in scope.ops]
         if scope.pivot is not None and not op._inputs and not controls:
             controls = [scope.pivot]
@@ -96,6 +116,8 @@ class Inliner:
         types = [tensor.dtype for tensor in op._outputs]
         copy = self.make(op.card, inputs, attrs, types, scope.prefix + op.name, controls, op)
         copy._values, copy._varies = op._values, op._varies
+        if scope.device and not any(map(is_handle, op._inputs)):  # those are where handles are
+            copy._device = _on(scope.device, op._device)
         for index, tensor in enumerate(op._inputs):
             if inputs[index] is None:  # what closes a loop is not there yet
                 self._late.append((copy, index, tensor, scope))
@@ -159,7 +181,8 @@ class Inliner:
         card = find(card_name)
         assert card is not None
         dtype = inputs[0].dtype
-        attrs = {"T": dtype.base_dtype, **attrs}
+        if "T" in card.signature.attrs:
+            attrs = {"T": dtype.base_dtype, **attrs}
         op = self.make(card, inputs, attrs, types or [dtype], name, controls, like)
         if card.shape_part is not None and None not in inputs:
             set_dims(op, card.shape_part(Node(op)))
@@ -217,6 +240,7 @@ class Inliner:
         name = function if isinstance(function, str) else function.name
         prefix = f"{call.name}/{part}"
         scope = Scope(prefix, pivot, (*call.scope.names, name))
+        scope.device = self._device_for(call)
         if len(inputs) != len(body.inputs):
             raise errors.InvalidArgumentError(
                 call.op.node_def,
@@ -243,6 +267,27 @@ class Inliner:
             self.kept += ran
         return outputs, [*made, *ran]
 
+    def _device_for(self, call: Call) -> str:
+        """What operations in the body of a function are on, if they do not say it."""
+        if self._device_of is None:
+            return ""
+        if call.device:
+            return call.device
+        if call.scope.device:
+            return _on(call.scope.device, call.op._device)
+        return self._device_of(call.op)
+
+
+def is_handle(tensor: Tensor) -> bool:
+    """Whether what takes a tensor has to be where it is."""
+    return tensor.dtype._is_ref_dtype or tensor.dtype == dtypes.resource
+
+
+def _on(default: str, device: str) -> str:
+    """A device; what it does not say is as in another one."""
+    merged = DeviceSpecV2.from_string(default).make_merged_spec(DeviceSpecV2.from_string(device))
+    return str(merged.to_string())
+
 
 class Call:
     """A call that is being taken apart.
@@ -251,7 +296,10 @@ class Call:
       op: the operation that calls.
       inputs: the tensors that it takes, copied.
       controls: the operations that it waits for, copied.
+      device: the device that the call itself names for the body, "" if it names none.
     """
+
+    device = ""
 
     def __init__(
         self, op: Operation, inputs: list[Tensor], controls: list[Operation], scope: Scope
@@ -322,8 +370,16 @@ def _call_attribute(inliner: Inliner, call: Call) -> Any:
 
 
 def _remote_call(inliner: Inliner, call: Call) -> Any:
+    if inliner.knows_devices:
+        call.device = _target_of(call)
     call.controls.append(call.inputs.pop(0).op)
     return _call_attribute(inliner, call)
+
+
+def _target_of(call: Call) -> str:
+    """The device that a `RemoteCall` names; "", that of the call, if only a run can tell it."""
+    target = constant_value(call.op._inputs[0])
+    return "" if target is None else bytes(target.item()).decode()
 
 
 def _symbolic_gradient(inliner: Inliner, call: Call) -> Any:
@@ -389,6 +445,7 @@ def inline(
     fed: Collection[Tensor],
     tensors: Sequence[Tensor],
     targets: Sequence[Operation],
+    inliner: Inliner | None = None,
 ) -> tuple[list[Operation], Scope]:
     """The operations of a run with all calls taken apart, and what the old ones have become.
 
@@ -396,8 +453,9 @@ def inline(
       ops: the operations.
       fed: tensors that are fed.
       tensors, targets: of what the run gives, and what it runs.
+      inliner: takes them apart; one that knows no devices by default.
     """
-    inliner = Inliner()
+    inliner = inliner or Inliner()
     scope = inliner.top(ops, fed)
     wanted = [scope.tensors.get(tensor, tensor) for tensor in tensors]
     run = [scope.ops[op] for op in targets if op in scope.ops]

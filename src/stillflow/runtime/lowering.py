@@ -9,19 +9,20 @@ import numpy as np
 
 from stillflow import errors
 from stillflow.graph import dtypes
-from stillflow.graph.card import Card, find
+from stillflow.graph.card import find
+from stillflow.graph.card import op as registered
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.inline import Call, Inliner
 
 # Whether a value counts as true: numbers that are not zero, text and arrays that are not empty.
-truth_card = Card("_Truth(input: T) -> output: bool\nT: type")
+truth_card = registered("_Truth(input: T) -> output: bool\nT: type")
 # Whether a counter has not reached its limit: (i, limit, delta).
-counts_card = Card("_Counts(i: int32, limit: int32, delta: int32) -> output: bool")
+counts_card = registered("_Counts(i: int32, limit: int32, delta: int32) -> output: bool")
 
 
 # Hands the start of a range on that can be counted: (start, limit, delta).
-range_card = Card("_Range(start: int32, limit: int32, delta: int32) -> output: int32")
+range_card = registered("_Range(start: int32, limit: int32, delta: int32) -> output: int32")
 
 
 def _scalar(node: Node) -> Any:

@@ -15,9 +15,10 @@ from typing import Any
 from stillflow import errors
 from stillflow.graph.device import DeviceSpecV2, canonical_name
 from stillflow.graph.graph import Graph
-from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.operation import Operation
 from stillflow.runtime.device_kinds import kinds_of
 from stillflow.runtime.failures import kernels_elsewhere
+from stillflow.runtime.inline import is_call, is_handle
 
 _Name = tuple[Graph, str]
 # Devices of XLA stand beside those they compute on.
@@ -64,6 +65,7 @@ class Placer:
         # Where nothing is said, the first by name: in a cluster `/job:ps`, not the task asked.
         self._order = sorted(range(len(kinds)), key=lambda i: (kinds[i] != "GPU", devices[i]))
         self._soft = soft
+        self._has_tasks = len({(spec.job, spec.replica, spec.task) for spec in self._specs}) > 1
         # Names are those of a graph; functions have graphs of their own.
         self._parents: dict[_Name, _Name] = {}
         self._groups: dict[_Name, _Group] = {}
@@ -158,7 +160,7 @@ class Placer:
         younger than it is."""
         del left[op]
         for tensor in op._inputs:
-            if _is_handle(tensor) and tensor.op in left:
+            if is_handle(tensor) and tensor.op in left:
                 self._enter_with_handles(tensor.op, left)
         self._enter(op)
 
@@ -173,16 +175,18 @@ class Placer:
             wanted = DeviceSpecV2.from_string(op._device)
             group.spec = self._merged(group.spec, wanted, op, group, self._soft)
             group.named = group.named or op
+        # What a function does with the handles that it is given is done where they are.
+        is_apart = self._has_tasks and is_call(op)
         for tensor in op._inputs:
-            if _is_handle(tensor):
-                self._join(tensor.op.name, op, forced=True)
+            if is_handle(tensor) and not is_apart:
+                self._join((tensor.op.graph, tensor.op.name), op, forced=True)
         for name in op.attrs.get("_class", ()):
             if name.startswith(b"loc:@"):
-                self._join(name[5:].decode(), op, forced=False)
+                self._join((op.graph, name[5:].decode()), op, forced=False)
 
-    def _join(self, leader: str, op: Operation, forced: bool) -> None:
+    def _join(self, leader: _Name, op: Operation, forced: bool) -> None:
         """Makes one group of an operation's and another; if `forced`, the other's device wins."""
-        first, second = self._root((op.graph, leader)), self._root((op.graph, op.name))
+        first, second = self._root(leader), self._root((op.graph, op.name))
         if first == second:
             return
         a, b = self._group(first), self._group(second)
@@ -281,10 +285,6 @@ def fits(wanted: DeviceSpecV2, device: DeviceSpecV2, exact: bool) -> bool:
         parts.append((_OF_XLA.get(kind, kind) if kind else None, device.device_type))
         parts.append((wanted.device_index, device.device_index))
     return all(asked is None or asked == there for asked, there in parts)
-
-
-def _is_handle(tensor: Tensor) -> bool:
-    return tensor.dtype._is_ref_dtype or tensor.dtype.name == "resource"
 
 
 def _is_generator(op: Operation) -> bool:

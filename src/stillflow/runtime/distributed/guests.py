@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+import stillflow.runtime.lowering  # noqa: F401 - registers what calls of functions become
 from stillflow import errors
 from stillflow.graph.device import DeviceSpecV2
 from stillflow.graph.dtypes import DType
@@ -18,6 +19,7 @@ from stillflow.runtime.devices import DeviceAttributes
 from stillflow.runtime.distributed.crossings import DEAD
 from stillflow.runtime.distributed.links import link_to
 from stillflow.runtime.distributed.packed import pack
+from stillflow.runtime.distributed.partition import EFFECT
 from stillflow.runtime.distributed.task_steps import TaskSteps
 from stillflow.runtime.fetches import Fetches
 from stillflow.runtime.placement import Placement
@@ -96,6 +98,7 @@ class GuestPart:
         self._feeds: list[Any] = [element(f"{name}:0") for name in feeds]
         self._tensors: list[Any] = [element(name, allow_operation=False) for name in fetches]
         self._fetches = Fetches(self._graph, [*self._tensors, *map(element, targets)])
+        self._effects = [op for op in self._graph.get_operations() if EFFECT in op.attrs]
         self._seen = SeenShapes()
         self._plans: dict[Any, Callable[..., list[Any]]] = {}
         self._lock = threading.Lock()
@@ -136,8 +139,9 @@ class GuestPart:
             if relied not in self._plans:
                 dims = dict(zip(self._feeds, relied, strict=True))
                 self._plans[relied] = make_plan(
-                    self._resources, self._fetches.tensors, self._fetches.targets, dims
-                )
+                    self._resources, self._fetches.tensors, self._fetches.targets, dims,
+                    effects=self._effects,
+                )  # fmt: skip
             return self._plans[relied]
 
 

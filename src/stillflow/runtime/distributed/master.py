@@ -156,8 +156,10 @@ class Master:
                 if alone:
                     self._plans[key] = None
                 else:
-                    parts = [self._part_of_run(part, fed) for part in partition.parts()]
-                    self._plans[key] = ClusterPlan(parts, tensors, fed, self._graph)
+                    given = [partition.now(tensor) for tensor in fed]
+                    wanted = [partition.now(tensor) for tensor in tensors]
+                    parts = [self._part_of_run(part, given) for part in partition.parts()]
+                    self._plans[key] = ClusterPlan(parts, wanted, given, self._graph)
             return self._plans[key]
 
     def _part_of_run(self, part: Part, fed: Sequence[Tensor]) -> PartOfRun:

@@ -16,11 +16,14 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.distributed.loop_reads import LoopReads
 from stillflow.runtime.distributed.loop_tasks import device_of_loops
 from stillflow.runtime.frames import Frame, find_frames, has_loops
+from stillflow.runtime.inline import Inliner, inline, is_call
 from stillflow.runtime.prune import needed_ops
 
 _SWITCHES = frozenset(("Switch", "RefSwitch"))
 _MERGES = frozenset(("Merge", "RefMerge"))
 _CALLS = ("func", "list(func)")
+# Marks what runs in a part although nobody asks for it, unless it is in a branch not taken.
+EFFECT = "_effect"
 
 
 # What may go from one task to another: a tensor, or the end of an operation.
@@ -69,13 +72,44 @@ class Partition:
         fed: Collection[Tensor],
         device_of: Callable[[Operation], str],
     ) -> None:
-        self._fed = fed
         self._ops = needed_ops(tensors, targets, fed)
+        self._graph = self._ops[0].graph if self._ops else None
+        self._now: dict[Any, Any] = {}
+        self._effects: set[Operation] = set()
+        if any(is_call(op) for op in self._ops):
+            self._take_calls_apart(tensors, targets, fed, device_of)
+        self._fed = {self.now(tensor) for tensor in fed}
+        self._fetched = [self.now(tensor) for tensor in tensors]
+        self._targets = [self.now(op) for op in targets]
         self._devices = {op: device_of(op) for op in self._ops}
         self._depths: dict[Operation, int] = {}
         self._loop_reads = LoopReads()
         self._measure()
-        self._fetched, self._targets = tensors, targets
+
+    def now(self, of_graph: Any) -> Any:
+        """What a tensor or operation of the graph is after calls of functions are taken apart."""
+        return self._now.get(of_graph, of_graph)
+
+    def _take_calls_apart(
+        self, tensors: Sequence[Tensor], targets: Sequence[Operation], fed: Collection[Tensor],
+        device_of: Callable[[Operation], str],
+    ) -> None:  # fmt: skip
+        """What functions do with what other tasks have is done there."""
+        inliner = Inliner(device_of)
+        self._ops, scope = inline(self._ops, fed, tensors, targets, inliner)
+        self._now = {**scope.tensors, **scope.ops}
+        self._effects = set(inliner.kept)
+        of_graph = set(scope.ops.values())
+        names = {op.name for op in of_graph}
+        for op in self._ops:
+            if op in of_graph:
+                continue
+            name, number = op.name, 0
+            while name in names:  # what a body calls its operations may be a name of the graph
+                number += 1
+                name = f"{op.name}_{number}"
+            names.add(name)
+            op.name = name
 
     @property
     def tasks(self) -> set[str]:
@@ -138,6 +172,8 @@ class Partition:
             node.input.extend(inputs)
             node.device = device
             node.attr.pop("_class", None)  # devices are settled
+            if op in self._effects:
+                node.attr[EFFECT].b = True
             for source, tasks in crossing.get(op, {}).items():
                 for number, there in enumerate(sorted(tasks)):
                     self._send(part, op, source, there, number)
@@ -246,7 +282,8 @@ class Partition:
             if tensor not in self._fed and task_of(self._devices[tensor.op]) == part.task
         ]  # fmt: skip
         part.targets += [op.name for op in self._targets if task_of(self._devices[op]) == part.task]
-        graph = self._ops[0].graph
+        graph = self._graph
+        assert graph is not None
         part.graph.versions.CopyFrom(graph.graph_def_versions)
         own = [op for op in self._ops if task_of(self._devices[op]) == part.task]
         if any(_calls(op) for op in own):
