@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import stillflow as tf
+from stillflow.eager.immediate import ImmediateGraph
 
 
 @pytest.fixture(autouse=True)
@@ -60,3 +61,24 @@ def test_a_loop_ends_with_the_dataset(session):
 def test_outside_of_functions_there_are_other_iterators():
     with pytest.raises(RuntimeError, match=r"only supported inside of tf.function"):
         iter(tf.data.Dataset.range(3))
+
+
+def test_a_trace_serves_datasets_of_one_type_of_elements(session):
+    traces = []
+
+    @tf.function
+    def total(dataset):
+        traces.append(dataset.element_spec)
+        return dataset.reduce(tf.constant(0, tf.int64), lambda a, b: a + tf.reduce_sum(b))
+
+    ranges = [tf.data.Dataset.range(n) for n in (3, 4)]
+    assert [session.run(total(dataset)) for dataset in ranges] == [3, 6]
+    assert session.run(total(ranges[0].batch(2))) == 3
+    assert len(traces) == 2
+
+
+def test_eager_tensors_from_outside_are_elements_too():
+    with ImmediateGraph().as_default():
+        outside = tf.constant(37.0)
+        dataset = tf.data.Dataset.range(2).map(lambda _: {"a": outside})
+        assert [element["a"].numpy() for element in dataset] == [37.0, 37.0]

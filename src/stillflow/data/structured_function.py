@@ -27,7 +27,7 @@ class _Body(FuncGraph):
     _seed_used = False  # whether an operation without a seed of its own used the graph's
 
     def capture_name(self, tensor: Tensor) -> str | None:
-        return tensor.op.name
+        return None if tensor.holds_value else tensor.op.name
 
 
 class DataFunction:

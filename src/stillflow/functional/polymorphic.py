@@ -12,6 +12,7 @@ import numpy as np
 from stillflow import nest
 from stillflow.autograph.hooks import converted_for_tracing
 from stillflow.functional.concrete import ConcreteFunction, trace_function
+from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph, initial_graph
@@ -199,7 +200,13 @@ def _tensors(structure: Any) -> list[Any]:
 def _key(structure: Any) -> Any:
     """What must be equal for a trace to be used again."""
     flat = nest.flatten(structure, expand_composites=True)
-    return repr(nest.map_structure(lambda _: 0, structure)), tuple(_leaf_key(v) for v in flat)
+    form = repr(nest.map_structure(_form, structure))
+    return form, tuple(_leaf_key(v) for v in flat)
+
+
+def _form(value: Any) -> Any:
+    """The type of a composite value, of which its tensors do not tell all: that of a dataset."""
+    return value._type_spec if isinstance(value, CompositeTensor) else 0
 
 
 def _leaf_key(value: Any) -> Any:
