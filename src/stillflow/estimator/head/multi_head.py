@@ -78,7 +78,7 @@ class MultiHead(Head):
         """
         names = {head.name for head in self._heads}
         if not isinstance(logits, dict):
-            logits = self._split(logits)
+            logits = split_logits(self._heads, logits)
         elif names - set(logits):
             missing = list(names - set(logits))
             raise ValueError(f"logits has missing values for head(s): {missing}")
@@ -90,27 +90,6 @@ class MultiHead(Head):
                 raise ValueError(f"labels has missing values for head(s): {missing}")
         found: dict[str, Any] = logits
         return found
-
-    def _split(self, logits: Any) -> dict[str, Any]:
-        sizes = [head.logits_dimension for head in self._heads]
-        with tf.name_scope(None, "split_logits", [logits]):
-            logits = tf.convert_to_tensor(logits)
-            static = logits.shape.as_list()
-            if static[-1] not in (None, sum(sizes)):
-                raise ValueError(
-                    f"Could not split logits of shape {static!r} among the heads with individual "
-                    f"logits dimensions: {sizes!r}. The last dimension of the logits tensor should "
-                    f"equal {sum(sizes)} but is {static[-1]}."
-                )
-            batch_shape = tf.shape(logits)[:-1]
-            zeros, minus_ones = tf.zeros_like(batch_shape), -1 * tf.ones_like(batch_shape)
-            found, begin = {}, 0
-            for head, size in zip(self._heads, sizes, strict=True):
-                start = tf.concat([zeros, [begin]], axis=0)
-                width = tf.concat([minus_ones, [size]], axis=0)
-                found[head.name] = tf.slice(logits, begin=start, size=width)
-                begin += size
-            return found
 
     def loss(
         self, labels: Any, logits: Any, features: Any = None, mode: Any = None,
@@ -178,7 +157,7 @@ class MultiHead(Head):
             specs = self._specs(features, mode, logits, labels)
             predictions = self.predictions(logits)
             if mode == ModeKeys.PREDICT:
-                outputs = self._served(specs)
+                outputs = merged_outputs(specs)
                 return EstimatorSpec(mode, predictions=predictions, export_outputs=outputs)
             loss = self.loss(labels, logits, features, mode, regularization_losses)
             if mode == ModeKeys.EVAL:
@@ -209,27 +188,62 @@ class MultiHead(Head):
             for head in self._heads
         }  # fmt: skip
 
-    def _served(self, specs: dict[str, Any]) -> dict[str, Any]:
-        """The outputs of all heads under their names; the default is that of the first."""
-        default = DEFAULT_SERVING_SIGNATURE_DEF_KEY
-        first = self._heads[0].name
-        outputs, predicted = {default: _default_output(specs[first].export_outputs, first)}, {}
-        for name, spec in specs.items():
-            for key, output in spec.export_outputs.items():
-                outputs[name if key == default else f"{name}/{key}"] = output
-                if key == ServingKeys.PREDICT and isinstance(output, PredictOutput):
-                    for part, value in output.outputs.items():
-                        predicted[f"{name}/{part}"] = value
-        return {**outputs, ServingKeys.PREDICT: PredictOutput(predicted)}
+
+def split_logits(heads: Sequence[Any], logits: Any) -> dict[str, Any]:
+    """The logits of each head by its name, out of those of all.
+
+    Raises:
+      ValueError: if the last dimension is known to be another than the heads have together.
+    """
+    sizes = [head.logits_dimension for head in heads]
+    with tf.name_scope(None, "split_logits", [logits]):
+        logits = tf.convert_to_tensor(logits)
+        static = logits.shape.as_list()
+        if static[-1] not in (None, sum(sizes)):
+            # TensorFlow says both numbers in this order.
+            raise ValueError(
+                f"Could not split logits of shape {static!r} among the heads with individual "
+                f"logits dimensions: {sizes!r}. The last dimension of the logits tensor should "
+                f"equal {static[-1]} but is {sum(sizes)}."
+            )
+        batch_shape = tf.shape(logits)[:-1]
+        zeros, minus_ones = tf.zeros_like(batch_shape), -1 * tf.ones_like(batch_shape)
+        found, begin = {}, 0
+        for head, size in zip(heads, sizes, strict=True):
+            start = tf.concat([zeros, [begin]], axis=0)
+            width = tf.concat([minus_ones, [size]], axis=0)
+            found[head.name] = tf.slice(logits, begin=start, size=width)
+            begin += size
+        return found
 
 
-def _default_output(outputs: dict[str, Any], head: str) -> Any:
+def merged_outputs(specs: dict[str, Any], package: str = "tf.estimator") -> dict[str, Any]:
+    """What all heads serve, under their names; the default is that of the first.
+
+    Args:
+      specs: {head: what it alone would return}.
+      package: which heads' the advice is to use, if the first one has no default.
+    """
+    default = DEFAULT_SERVING_SIGNATURE_DEF_KEY
+    first = next(iter(specs))
+    outputs = {default: _default_output(specs[first].export_outputs, first, package)}
+    predicted = {}
+    for name, spec in specs.items():
+        for key, output in spec.export_outputs.items():
+            outputs[name if key == default else f"{name}/{key}"] = output
+            if key == ServingKeys.PREDICT and isinstance(output, PredictOutput):
+                for part, value in output.outputs.items():
+                    predicted[f"{name}/{part}"] = value
+    return {**outputs, ServingKeys.PREDICT: PredictOutput(predicted)}
+
+
+def _default_output(outputs: dict[str, Any], head: str, package: str) -> Any:
     if len(outputs) == 1:
         return next(iter(outputs.values()))
     if DEFAULT_SERVING_SIGNATURE_DEF_KEY not in outputs:
         raise ValueError(
             f"{head} did not specify default export_outputs. Given: {outputs} Suggested fix: Use "
-            "one of the heads in tf.estimator, or include key "
+            f"one of the heads in {package}, or include key "
             f"{DEFAULT_SERVING_SIGNATURE_DEF_KEY} in export_outputs."
         )
     return outputs[DEFAULT_SERVING_SIGNATURE_DEF_KEY]
