@@ -233,7 +233,7 @@ def test_python_control_flow_on_tensors_is_refused_with_a_reason():
 def test_policies_and_dynamic_layers_are_refused_where_tensorflow_refuses_them():
     from stillflow.layers.policy import Policy
 
-    with pytest.raises(ValueError, match="must be of type tf.ResourceVariable"):
+    with pytest.raises(ValueError, match=r"must be of type tf\.ResourceVariable"):
         Scale(dtype=Policy("mixed_float16"))(tf.ones([1], tf.float16))
     with pytest.raises(NotImplementedError):  # the shape of its output is not known
         Scale(dynamic=True)(tf.ones([1]))

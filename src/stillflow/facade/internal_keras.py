@@ -53,6 +53,10 @@ OBJECTS: dict[str, dict[str, str]] = {
     f"{_KERAS}.mixed_precision.experimental.test_util": {
         "*": "stillflow.testing.gradient_checks",
     },
+    f"{_KERAS}.saving.hdf5_format": {
+        "preprocess_weights_for_loading":
+            f"{_OURS}.saving.recurrent_weights:preprocess_weights_for_loading",
+    },
     f"{_KERAS}.losses": {"LossFunctionWrapper": f"{_OURS}.losses.base:LossFunctionWrapper"},
     f"{_KERAS}.models": {"Network": f"{_OURS}.engine.network:Network"},
     f"{_KERAS}.premade.linear": {"*": f"{_OURS}.premade.linear"},

@@ -15,6 +15,7 @@ from stillflow.keras.engine.network_config import json_of
 from stillflow.keras.engine.network_weights import confirm_overwrite
 from stillflow.keras.optimizers.tf_optimizer import TFOptimizer
 from stillflow.keras.saving.description import compile_as, describe
+from stillflow.keras.saving.older_weights import Origin
 from stillflow.keras.saving.recurrent_weights import fitting
 from stillflow.keras.version import VERSION
 from stillflow.platform import tf_logging as logging
@@ -116,8 +117,8 @@ def load_weights(path: str, layers: list[Any], by_name: bool) -> None:
 
 
 def _read_layers(group: Any, layers: list[Any], by_name: bool) -> None:
-    if "keras_version" not in group.attrs:
-        raise NotImplementedError("HDF5 files of Keras 1 are not supported by Stillflow")
+    backend = _text(group.attrs["backend"]) if "backend" in group.attrs else None
+    origin = Origin(_text(group.attrs.get("keras_version", "1")), backend)
     saved = {name: _read_arrays(group[name]) for name in _read_names(group, "layer_names")}
     if by_name:
         pairs = [(layer, layer.name) for layer in layers if layer.name in saved]
@@ -132,7 +133,7 @@ def _read_layers(group: Any, layers: list[Any], by_name: bool) -> None:
         pairs = list(zip(wanted, filled, strict=True))
     values: list[tuple[Any, Any]] = []
     for number, (layer, name) in enumerate(pairs):
-        variables, arrays = _weights_of(layer), fitting(layer, saved[name])
+        variables, arrays = _weights_of(layer), fitting(layer, saved[name], origin)
         if len(variables) != len(arrays):
             saved_name = None if by_name else name
             raise _wrong_count(number, layer, saved_name, len(variables), len(arrays))

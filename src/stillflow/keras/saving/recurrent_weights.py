@@ -10,31 +10,50 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.keras.saving.older_weights import CURRENT, Origin, modernized
+
 Arrays = list[np.ndarray]
 
 
-def fitting(layer: Any, arrays: Arrays) -> Arrays:
+def fitting(layer: Any, arrays: Arrays, origin: Origin = CURRENT) -> Arrays:
     """Saved weights as `layer` keeps them.
 
     Args:
       layer: which may have others in it.
       arrays: weights of it, or of its counterpart with or without cuDNN.
+      origin: which Keras saved them.
 
     Raises:
       ValueError: if they are those of a layer that computes something else.
     """
-    convert = _CONVERTERS.get(type(layer).__name__)
+    kind = type(layer).__name__
+    if kind in _OF_LAYERS_INSIDE:
+        return _OF_LAYERS_INSIDE[kind](layer, arrays, origin)
+    arrays = modernized(layer, arrays, origin)
+    convert = _CONVERTERS.get(kind)
     return arrays if convert is None else convert(layer, arrays)
 
 
-def _of_both_directions(layer: Any, arrays: Arrays) -> Arrays:
+def preprocess_weights_for_loading(
+    layer: Any, weights: Arrays, original_keras_version: Any = None, original_backend: Any = None
+) -> Arrays:
+    """`fitting` with TensorFlow's arguments."""
+    return fitting(layer, weights, Origin(original_keras_version, original_backend))
+
+
+def _of_both_directions(layer: Any, arrays: Arrays, origin: Origin) -> Arrays:
     half = len(arrays) // 2
-    return fitting(layer.forward_layer, arrays[:half]) + fitting(
-        layer.backward_layer, arrays[half:]
-    )
+    forward = fitting(layer.forward_layer, arrays[:half], origin)
+    return forward + fitting(layer.backward_layer, arrays[half:], origin)
 
 
-def _of_model(model: Any, arrays: Arrays) -> Arrays:
+def _of_every_step(layer: Any, arrays: Arrays, origin: Origin) -> Arrays:
+    arrays = fitting(layer.layer, arrays, origin)
+    # TensorFlow converts what is of Keras 1 twice.
+    return fitting(layer.layer, arrays, origin) if origin.version == "1" else arrays
+
+
+def _of_model(model: Any, arrays: Arrays, origin: Origin) -> Arrays:
     """For a model, whose trainable weights come first."""
     count = len(model.trainable_weights)
     trainable, other = arrays[:count], arrays[count:]
@@ -42,7 +61,7 @@ def _of_model(model: Any, arrays: Arrays) -> Arrays:
     for layer in model.layers:
         own, rest = len(layer.trainable_weights), len(layer.non_trainable_weights)
         if own or rest:
-            converted = fitting(layer, trainable[:own] + other[:rest])
+            converted = fitting(layer, trainable[:own] + other[:rest], origin)
             found[0].extend(converted[:own])
             found[1].extend(converted[own:])
             trainable, other = trainable[own:], other[rest:]
@@ -102,11 +121,13 @@ def _kernels(kernel: Any, recurrent_kernel: Any, gates: int, from_cudnn: bool) -
     ]
 
 
-_CONVERTERS: dict[str, Callable[[Any, Arrays], Arrays]] = {
+_OF_LAYERS_INSIDE: dict[str, Callable[[Any, Arrays, Origin], Arrays]] = {
     "Bidirectional": _of_both_directions,
-    "TimeDistributed": lambda layer, arrays: fitting(layer.layer, arrays),
+    "TimeDistributed": _of_every_step,
     "Model": _of_model,
     "Sequential": _of_model,
+}
+_CONVERTERS: dict[str, Callable[[Any, Arrays], Arrays]] = {
     "LSTM": _of_lstm,
     "CuDNNLSTM": _of_lstm,
     "GRU": _of_gru,
