@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 import stillflow as tf
 
@@ -40,6 +41,17 @@ def test_errors_name_the_op_and_say_what_is_wrong(eager):
         tf.matmul([[1.0, 2.0]], [[1.0, 2.0]], name="m")
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"expected to be a float tensor"):
         tf.add(tf.constant(1.0), tf.constant(1))
+
+
+def test_small_kernels_that_would_share_work_keep_to_one_thread(eager, monkeypatch):
+    asked = []
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    monkeypatch.setattr(torch, "set_num_threads", asked.append)
+    x = tf.ones([10, 13])
+    assert (x * x).shape == (10, 13)
+    assert not asked
+    np.testing.assert_allclose(tf.nn.softmax(x), np.full([10, 13], 1 / 13), rtol=1e-6)
+    assert asked == [1, 2]
 
 
 def test_many_shapes_do_not_fill_memory(eager):

@@ -68,6 +68,7 @@ def test_plans_that_cannot_share_work_are_left_alone(settings):
     [
         (tf.exp, [30, 100], [1, 2]),
         (tf.exp, [2, 3], []),
+        (tf.nn.softmax, [10, 10], [1, 2]),
         (lambda x: x * 2.0, [30, 100], []),
         (tf.exp, [3000, 1000], []),
         (lambda x: tf.segment_max(x, np.arange(30)), [30, 100], [1, 2]),

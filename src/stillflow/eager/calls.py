@@ -27,6 +27,7 @@ from stillflow.graph.tensor_shape import TensorShape
 from stillflow.runtime.facts import Facts, PlanNode, to_array
 from stillflow.runtime.failures import kind_and_message
 from stillflow.runtime.resources import Resources
+from stillflow.runtime.threads import with_few_threads
 from stillflow.runtime.tokens import kernel_function
 
 # Kernels that are kept for one call by shapes, and for the same shapes by values.
@@ -159,7 +160,7 @@ class Call:
         check(node)
         function: Callable[..., Any] = _read
         if op.type != "ReadVariableOp":
-            function = kernel_function(op, facts, node)
+            function = with_few_threads(kernel_function(op, facts, node), [op], facts)
         data = [(tensor._handle_dims, tensor._handle_dtype) for tensor in op._outputs]
         return (function, data if any(dtype for _, dtype in data) else None), node
 

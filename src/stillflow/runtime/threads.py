@@ -32,7 +32,7 @@ _SMALL = 20_000_000
 # From so many elements on, element-wise kernels share their work; those of Intel's library for
 # vectors, and what goes by way of a sort, do so much sooner.
 _SHARED = 32_768
-_SHARED_SOON = 512
+_SHARED_SOON = 32
 _SOON = frozenset((
     "Acos", "Asin", "Atan", "Cos", "Erf", "Erfc", "Exp", "Expm1", "Floor", "Lgamma", "Log", "Log1p",
     "LogSoftmax", "Multinomial", "Rint", "Round", "Sin", "Softmax", "SoftmaxCrossEntropyWithLogits",
@@ -47,7 +47,8 @@ _OF_INPUT = frozenset((
 ))  # fmt: skip
 # Nanoseconds for each number, of kernels that share them from few on.
 _SLOW = {"Betainc": 200.0, "Igamma": 100.0, "Igammac": 100.0, "IgammaGradA": 200.0,
-         "RandomGammaGrad": 200.0}  # fmt: skip
+         "RandomGammaGrad": 200.0, "RandomGamma": 100.0, "RandomPoisson": 50.0,
+         "RandomPoissonV2": 50.0}  # fmt: skip
 
 _PRODUCTS = frozenset(("MatMul", "BatchMatMul", "BatchMatMulV2"))
 # Kernels that share work of any size, and whose cost is not that of their elements.
@@ -78,9 +79,9 @@ if hasattr(os, "register_at_fork"):
 
 
 def with_few_threads(
-    function: Callable[..., list[Any]], ops: Iterable[Operation | None], facts: Facts
-) -> Callable[..., list[Any]]:
-    """The plan's function, on as many threads as do it good.
+    function: Callable[..., Any], ops: Iterable[Operation | None], facts: Facts
+) -> Callable[..., Any]:
+    """The function of a plan, or of one operation, on as many threads as do it good.
 
     One that has little to do keeps to the caller's. One whose kernels are small leaves processors
     to other programs, if these run; large kernels gain by a second thread even then.
@@ -178,11 +179,11 @@ def with_room(function: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
 
 
 def _limited(
-    function: Callable[..., list[Any]], limit: Callable[[int], int]
-) -> Callable[..., list[Any]]:
+    function: Callable[..., Any], limit: Callable[[int], int]
+) -> Callable[..., Any]:
     get, put = torch.get_num_threads, torch.set_num_threads
 
-    def run(*arrays: Any) -> list[Any]:
+    def run(*arrays: Any) -> Any:
         count = get()
         wanted = limit(count)
         if wanted == count:  # threads that begin later take over what was put last

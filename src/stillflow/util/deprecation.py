@@ -249,7 +249,7 @@ def _given(
     func: Any, spec: Any, fine: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Iterator[str]:
     """Yield the names of the deprecated arguments in a call, less those with a fine value."""
-    values = tf_inspect.getcallargs(func, *args, **kwargs)
+    values: dict[str, Any] = {}  # of all arguments, once they matter
     for name, value in fine.items():
         if name == spec.varargs:
             if len(args) > len(spec.args):
@@ -258,8 +258,10 @@ def _given(
             if kwargs:
                 yield name
         elif name in kwargs or name in spec.args[: len(args)]:
-            if value is not _NOTHING and _same(values.get(name), value):
-                continue
+            if value is not _NOTHING:
+                values = values or tf_inspect.getcallargs(func, *args, **kwargs)
+                if _same(values.get(name), value):
+                    continue
             yield name
 
 
