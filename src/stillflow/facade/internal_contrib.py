@@ -19,6 +19,7 @@ MODULES = {
 
 _CUDNN = "stillflow.contrib.cudnn_rnn"
 _FIELD = "stillflow.contrib.receptive_field"
+_LABELED = "stillflow.contrib.labeled_tensor"
 _LEARN = "stillflow.contrib.learn"
 _PRUNING = "stillflow.contrib.model_pruning"
 _PREDICTOR = "stillflow.contrib.predictor"
@@ -81,6 +82,18 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_get_boundary_locations": "stillflow.contrib.image.sparse_warp:get_boundary_locations",
         "_get_grid_locations": "stillflow.contrib.image.sparse_warp:get_grid_locations",
     },
+    "tensorflow.contrib.labeled_tensor.python.ops._typecheck": {"Error": f"{_LABELED}.axes:Error"},
+    "tensorflow.contrib.labeled_tensor.python.ops.core": {
+        "_find_consistent_ordering": f"{_LABELED}.axis_order:consistent_ordering",
+        "*": f"{_LABELED}.core {_LABELED}.axes {_LABELED}.axis_order {_LABELED}.elementwise",
+    },
+    "tensorflow.contrib.labeled_tensor.python.ops.io_ops": {"*": f"{_LABELED}.creation"},
+    "tensorflow.contrib.labeled_tensor.python.ops.nn": {"*": f"{_LABELED}.nn"},
+    "tensorflow.contrib.labeled_tensor.python.ops.ops": {
+        "*": f"{_LABELED}.selection {_LABELED}.shapes {_LABELED}.products {_LABELED}.batching"
+             f" {_LABELED}.creation {_LABELED}.reductions",
+    },
+    "tensorflow.contrib.labeled_tensor.python.ops.sugar": {"*": f"{_LABELED}.shapes"},
     "tensorflow.contrib.layers.python.layers.layers": {
         "_inner_flatten": "stillflow.contrib.layers.core:inner_flatten",
         "_model_variable_getter": "stillflow.contrib.layers.variables:model_variable_getter",
