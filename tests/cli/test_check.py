@@ -56,12 +56,12 @@ def test_what_is_missing_is_named_with_its_places(check):
     status, entries, _ = check(
         """
         import tensorflow as tf
-        tf.contrib.timeseries.ARRegressor()
-        tf.contrib.timeseries.ARRegressor()
+        tf.contrib.bigtable.BigtableClient()
+        tf.contrib.bigtable.BigtableClient()
         """
     )
     assert status == 1
-    entry = entries["tf.contrib.timeseries.ARRegressor"]
+    entry = entries["tf.contrib.bigtable.BigtableClient"]
     assert entry["status"] == "not supported yet"
     assert entry["places"] == ["program.py:3", "program.py:4"]
 
@@ -71,6 +71,26 @@ def test_names_of_other_versions_are_told_apart(check):
     assert status == 1
     assert statuses(entries) == dict.fromkeys(
         ("tf.nn.silu", "tf.batch_svd"), "not in TensorFlow 1.15"
+    )
+
+
+def test_names_that_contrib_had_before_are_told_apart(check):
+    status, entries, _ = check(
+        """
+        import tensorflow as tf
+        from tensorflow.contrib.data import Iterator
+        tf.contrib.framework.get_or_creat_global_step()
+        tf.contrib.nccl.all_sum([])
+        """
+    )
+    assert status == 1
+    assert statuses(entries) == dict.fromkeys(
+        (
+            "tf.contrib.data.Iterator",
+            "tf.contrib.framework.get_or_creat_global_step",
+            "tf.contrib.nccl",
+        ),
+        "not in TensorFlow 1.15",
     )
 
 

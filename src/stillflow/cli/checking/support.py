@@ -43,13 +43,15 @@ def verdict(dotted: str) -> Verdict:
         if path in supported:
             return Verdict(_shown(path), SUPPORTED)
         inside = names.internal_module(module) is not None or module in internal.MODULES
+        # What is public is on record; of internal modules only what programs were seen to use.
+        recorded = space in names.known_spaces()
         if space and inside and hasattr(importlib.import_module(module), word):
             if names.internal_module(own) is None and own not in internal.MODULES:
                 return Verdict(_shown(path), SUPPORTED)
             space = path
         elif names.internal_module(own) is not None or path in names.known_spaces():
             space = path
-        elif path in names.known_public() or (space and inside):
+        elif path in names.known_public() or (space and inside and not recorded):
             return Verdict(_shown(path), MISSING)
         elif word.startswith("__"):
             break
