@@ -221,3 +221,38 @@ def test_strategies_of_one_graph_are_refused_in_clusters(servers):
     estimator = tf.estimator.Estimator(model_fn, config=config)
     with pytest.raises(tf.errors.UnimplementedError, match="strategies over several tasks"):
         estimator.train(input_fn, steps=1)
+
+
+def test_several_workers_that_step_together_are_refused_by_name():
+    strategy = tf.distribute.experimental.MultiWorkerMirroredStrategy()
+    for spec in ({"worker": ["a:1", "b:1"]}, {"chief": ["a:1"], "worker": ["b:1"]}):
+        with pytest.raises(tf.errors.UnimplementedError, match="with 2 workers"):
+            strategy.configure(None, spec, "worker", 0)
+    with pytest.raises(tf.errors.UnimplementedError, match="with 2 devices of a worker"):
+        tf.contrib.distribute.CollectiveAllReduceStrategy(num_gpus_per_worker=2)
+    with pytest.raises(AssertionError):
+        tf.distribute.experimental.MultiWorkerMirroredStrategy("ring")
+
+
+def test_a_cluster_of_one_worker_trains_with_its_own_copies(monkeypatch, tmp_path):
+    cluster = {"worker": [f"localhost:{_free_ports(1)[0]}"]}
+    task = {"cluster": cluster, "task": {"type": "worker", "index": 0}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(task))
+    strategy = tf.distribute.experimental.MultiWorkerMirroredStrategy()
+    config = tf.estimator.RunConfig(str(tmp_path), tf_random_seed=1, train_distribute=strategy)
+    estimator = tf.estimator.Estimator(model_fn, config=config)
+    specs = tf.estimator.TrainSpec(input_fn, max_steps=5), tf.estimator.EvalSpec(input_fn)
+
+    # A thread of its own, since the server of a task belongs to the thread that asked for it.
+    work = threading.Thread(target=tf.estimator.train_and_evaluate, args=(estimator, *specs))
+    work.start()
+    work.join()
+    assert estimator.get_variable_value("global_step") == 5
+    (kernel,) = estimator.get_variable_value("out/kernel").T
+    w = np.ones(3, np.float64)  # two weights and the bias, by gradient descent in NumPy
+    w[2] = 0.0
+    rows = np.concatenate([ROWS, np.ones_like(LABELS)], 1)
+    for first in (0, 3, 6, 9, 0):
+        x, y = rows[first : first + 3], LABELS[first : first + 3, 0]
+        w -= 0.1 * 2.0 * x.T @ (x @ w - y) / 3
+    np.testing.assert_allclose(kernel, w[:2], rtol=1e-5)

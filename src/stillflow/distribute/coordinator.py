@@ -128,6 +128,16 @@ class WorkerContext:
         return copy.deepcopy(self._cluster_spec)
 
     @property
+    def folder_of_others(self) -> str:
+        """Where workers write who save along with the chief, since all of them run what saves it.
+
+        "" if only the chief runs that.
+        """
+        if not getattr(self._strategy.extended, "saves_together", False):
+            return ""
+        return f"tmp_{self.task_type}_{self.task_id}" if self.task_type else "tmp"
+
+    @property
     def experimental_should_init(self) -> bool:
         return bool(self._strategy.extended.experimental_should_init)
 

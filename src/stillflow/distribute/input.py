@@ -225,20 +225,28 @@ class DistributedDataset(_Distributed):
       dataset: a dataset of batches.
       input_workers: which devices make input.
       replicas: how many parts each batch is cut into; None leaves batches whole.
+      context: which share of the dataset is this process's, where each worker is a process.
     """
 
-    def __init__(self, dataset: Any, input_workers: InputWorkers, replicas: int | None) -> None:
+    def __init__(
+        self, dataset: Any, input_workers: InputWorkers, replicas: int | None,
+        context: InputContext | None = None,
+    ) -> None:  # fmt: skip
         if replicas:
             dataset = RebatchDataset(dataset, replicas).prefetch(replicas)
         dataset = _stateless(dataset)
+        self.element_spec = dataset.element_spec
         self._input_workers, self._datasets = input_workers, []
+        if context is not None:
+            share = context.num_input_pipelines, context.input_pipeline_id
+            self._datasets.append(auto_shard(dataset, *share))
+            return
         for index, worker in enumerate(input_workers.worker_devices):
             with device(worker):
                 copy = dataset
                 if not executing_eagerly():
                     copy = clone(dataset).with_options(dataset.options())
                 self._datasets.append(auto_shard(copy, input_workers.num_workers, index))
-        self.element_spec = dataset.element_spec
 
     def _walk(self) -> DistributedIterator:
         return _iterators_over(self._datasets, self._input_workers)

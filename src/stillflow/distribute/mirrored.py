@@ -164,7 +164,9 @@ class MirroredExtended(ReplicasExtended):
             parts: list[Any] = []
             for number, name in enumerate(devices):
                 with device(name):
-                    if parts:
+                    if not parts:
+                        kwargs["initial_value"] = self._first_initial_value(name, kwargs)
+                    else:
                         kwargs["initial_value"] = _initial_value_of(parts[0], name)
                         # The slash lets the name be taken as it is, without the current scope.
                         kwargs["name"] = f"{parts[0].name.split(':')[0]}/replica_{number}/"
@@ -173,6 +175,11 @@ class MirroredExtended(ReplicasExtended):
             return parts
 
         return create_mirrored_variable(self._strategy, device_map, logical, make_parts, **kwargs)
+
+    def _first_initial_value(self, name: str, kwargs: dict[str, Any]) -> Any:
+        """The initial value of the first part, of what the variable is made with."""
+        del name
+        return kwargs["initial_value"]
 
     def _validate_colocate_with_variable(self, colocate_with_variable: Any) -> None:
         is_one = isinstance(colocate_with_variable, DistributedVariable)

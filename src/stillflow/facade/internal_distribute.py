@@ -11,6 +11,7 @@ _INPUT = "stillflow.distribute.input"
 _COMBINATIONS, _STRATEGIES = "stillflow.testing.combinations", "stillflow.testing.strategies"
 _VALUES = "stillflow.distribute.values stillflow.distribute.variables "
 _VALUES += "stillflow.distribute.aggregating"
+_COLLECTIVE = "stillflow.distribute.collective"
 _SHARED = "stillflow.distribute.parameter_server"
 
 _ALL_REDUCE = {
@@ -40,6 +41,11 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.distribute.central_storage_strategy": {
         "CentralStorageStrategy": f"{_SHARED}:CentralStorageStrategy",
         "CentralStorageStrategyV1": f"{_SHARED}:CentralStorageStrategy",
+    },
+    "tensorflow.python.distribute.collective_all_reduce_strategy": {
+        "CollectiveAllReduceExtended": f"{_COLLECTIVE}:CollectiveAllReduceExtended",
+        "CollectiveAllReduceStrategy": f"{_COLLECTIVE}:MultiWorkerMirroredStrategy",
+        "CollectiveAllReduceStrategyV1": f"{_COLLECTIVE}:MultiWorkerMirroredStrategy",
     },
     "tensorflow.python.distribute.combinations": {
         "*": f"{_STRATEGIES} {_COMBINATIONS}",

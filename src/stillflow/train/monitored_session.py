@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from stillflow import errors
@@ -245,18 +246,24 @@ def MonitoredTrainingSession(
     save_steps, save_secs = _either(save_checkpoint_steps, save_checkpoint_secs, (None, 600))
     scaffold = scaffold or Scaffold()
 
-    def counting() -> list[Any]:
-        where = summary_dir or checkpoint_dir
+    def counting(beside: str = "") -> list[Any]:
+        where = _within(summary_dir or checkpoint_dir, beside)
         return _counting_hooks(scaffold, where, log_step_count_steps, summary_steps, summary_secs)
 
-    def saving() -> list[Any]:
-        return _saving_hooks(scaffold, checkpoint_dir, save_steps, save_secs)
+    def saving(beside: str = "") -> list[Any]:
+        where = _within(checkpoint_dir, beside)
+        return _saving_hooks(scaffold, where, save_steps, save_secs)
 
     context, given = worker_context.current(), list(hooks or ())
     if context is not None:
         given += (chief_only_hooks or ()) if context.is_chief else ()
-        given += counting() if context.should_save_summary else ()
-        given += saving() if context.should_checkpoint else ()
+        folder = context.folder_of_others
+        if folder and save_secs:  # others would not save at the same step
+            save_steps, save_secs = 1000, None
+        if context.should_save_summary or folder:
+            given += counting("" if context.should_save_summary else folder)
+        if context.should_checkpoint or folder:
+            given += saving("" if context.should_checkpoint else folder)
         creator = context.session_creator(scaffold, config, checkpoint_dir, None, max_wait_secs)
         return MonitoredSession(creator, given, stop_grace_period_secs)
     if not is_chief:
@@ -269,6 +276,11 @@ def MonitoredTrainingSession(
     )
     chief_hooks = [*(chief_only_hooks or ()), *counting(), *saving()]
     return MonitoredSession(chief, chief_hooks + given, stop_grace_period_secs)
+
+
+def _within(folder: Any, beside: str) -> Any:
+    """A folder, or what is called `beside` in it."""
+    return os.path.join(folder, beside) if folder and beside else folder
 
 
 def _counting_hooks(

@@ -15,7 +15,7 @@ def resolver_of_tf_config(num_gpus_per_worker: int | None) -> SimpleClusterResol
     found = TFConfigClusterResolver()
     return SimpleClusterResolver(
         found.cluster_spec(), task_type=found.task_type, task_id=found.task_id,
-        num_accelerators={"GPU": num_gpus_per_worker},
+        num_accelerators={"GPU": num_gpus_per_worker}, rpc_layer=found.rpc_layer,
     )  # fmt: skip
 
 

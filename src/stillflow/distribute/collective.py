@@ -1,0 +1,201 @@
+"""`MultiWorkerMirroredStrategy`: copies of variables at each worker. One worker is supported."""
+
+from __future__ import annotations
+
+import copy
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+from stillflow.distribute import cluster_tasks
+from stillflow.distribute import cross_device_ops as cross_device
+from stillflow.distribute import devices as device_names
+from stillflow.distribute.cluster_resolver.base import SimpleClusterResolver
+from stillflow.distribute.cluster_resolver.tf_config import TFConfigClusterResolver
+from stillflow.distribute.device_map import ReplicaDeviceMap
+from stillflow.distribute.input import DistributedDataset, InputWorkers
+from stillflow.distribute.input_context import InputContext
+from stillflow.distribute.mirrored import MirroredExtended
+from stillflow.distribute.numpy_dataset import SingleDevice, one_host_numpy_dataset
+from stillflow.distribute.reduce_op import ReduceOp
+from stillflow.distribute.strategy import Strategy, StrategyExtended, unsupported
+from stillflow.distribute.values import DistributedValues, Mirrored
+from stillflow.graph.api import device
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.export import export
+from stillflow.platform import tf_logging as logging
+from stillflow.protos import RewriterConfig
+from stillflow.runtime.devices import gpu_count
+
+
+@export("distribute.experimental.CollectiveCommunication")
+class CollectiveCommunication(enum.Enum):
+    """How workers add up values: as the runtime likes, in a ring, or by NCCL."""
+
+    AUTO = "AUTO"
+    RING = "RING"
+    NCCL = "NCCL"
+
+
+class CollectiveAllReduceExtended(MirroredExtended):
+    """What libraries use of a `MultiWorkerMirroredStrategy`.
+
+    Args:
+      container_strategy: the strategy it belongs to.
+      communication: a `CollectiveCommunication`.
+      cluster_resolver: tells the cluster and the task.
+
+    Raises:
+      ValueError: if it is not said which task of the cluster this is.
+      UnimplementedError: if there are several workers, or several devices.
+    """
+
+    experimental_between_graph = True
+    saves_together = True
+
+    def __init__(
+        self, container_strategy: Strategy, communication: Any, cluster_resolver: Any
+    ) -> None:
+        StrategyExtended.__init__(self, container_strategy)
+        assert isinstance(communication, CollectiveCommunication)
+        self._communication = communication
+        self._initialize(cluster_resolver)
+
+    def _initialize(self, resolver: Any) -> None:
+        counts_here = isinstance(resolver, TFConfigClusterResolver)
+        gpus = gpu_count() if counts_here else resolver.num_accelerators().get("GPU", 0)
+        self._num_gpus_per_worker, self._rpc_layer = gpus, resolver.rpc_layer
+        cluster_spec = resolver.cluster_spec()
+        if cluster_spec.as_dict():
+            worker, host = self._join(cluster_spec, resolver.task_type, resolver.task_id), ""
+            self._default_device: str | None = worker
+        else:
+            worker, host = "", device_names.canonicalize("/device:CPU:0")
+            self._cluster_spec: Any = None
+            self._task_type: Any = None
+            self._task_id: Any = None
+            self._is_chief = True
+        names = [f"{worker}/device:GPU:{index}" for index in range(gpus)]
+        self._replicate_on(names or [worker or "/device:CPU:0"], worker or host)
+        if self._communication == CollectiveCommunication.NCCL and not gpus:
+            logging.warning("Enabled NCCL communication but no GPUs detected/specified.")
+
+    def _join(self, cluster_spec: Any, task_type: Any, task_id: Any) -> str:
+        """Takes note of the cluster; gives the worker's device."""
+        spec = cluster_tasks.normalize_cluster_spec(cluster_spec)
+        if task_type is None or task_id is None:
+            raise ValueError(
+                "When `cluster_spec` is given, you must also specify `task_type` and `task_id`."
+            )
+        workers = cluster_tasks.worker_count(spec, task_type)
+        if workers > 1:
+            raise unsupported(f"MultiWorkerMirroredStrategy with {workers} workers")
+        self._cluster_spec, self._task_type, self._task_id = spec, task_type, task_id
+        self._is_chief = cluster_tasks.is_chief(spec, task_type, task_id)
+        return f"/job:{task_type}/task:{task_id}"
+
+    def _replicate_on(self, names: Sequence[str], host: str) -> None:
+        if len(names) > 1:
+            raise unsupported(f"MultiWorkerMirroredStrategy with {len(names)} devices of a worker")
+        self._host = SingleDevice(host)
+        self._device_map = ReplicaDeviceMap([device_names.resolve(name) for name in names])
+        # Of one value on one device nothing is added up: it is copied where it is wanted.
+        self._cross_device_ops = cross_device.ReductionToOneDevice()
+        pairs = [(host, self._device_map.all_devices)]
+        self._input_workers = InputWorkers(self._device_map, pairs)
+
+    def _reduce_to(self, reduce_op: ReduceOp, value: Any, destinations: Any) -> Any:
+        if isinstance(value, Mirrored) and reduce_op == ReduceOp.MEAN:
+            return value
+        assert not isinstance(value, Mirrored), f"{value} is in all replicas already"
+        if isinstance(value, DistributedValues):
+            value = value.primary
+        return cross_device.reduce_non_distributed_value(
+            reduce_op, self._device_map, value, destinations
+        )
+
+    def _first_initial_value(self, name: str, kwargs: dict[str, Any]) -> Any:
+        """What other workers would be sent: a tensor on the part's device."""
+        given = kwargs["initial_value"]
+
+        def value() -> Any:
+            with device(name):
+                initial = given() if callable(given) else given
+                return convert_to_tensor(initial, dtype=kwargs.get("dtype"))
+
+        return value
+
+    # ---- input
+
+    def _experimental_distribute_dataset(self, dataset: Any) -> Any:
+        (context,) = self._input_contexts()
+        return DistributedDataset(dataset, self._input_workers, self._shares(), context)
+
+    def _input_contexts(self) -> list[InputContext]:
+        number = 0
+        if self._cluster_spec:
+            task = self._task_type, self._task_id
+            number = cluster_tasks.id_in_cluster(self._cluster_spec, *task)
+        return [InputContext(1, number, self._num_replicas_in_sync)]
+
+    def _experimental_make_numpy_dataset(self, numpy_input: Any, session: Any) -> Any:
+        return one_host_numpy_dataset(numpy_input, self._host, session)
+
+    # ---- sessions
+
+    def _configure(
+        self, session_config: Any, cluster_spec: Any, task_type: Any, task_id: Any
+    ) -> None:
+        if cluster_spec:
+            self._initialize(
+                SimpleClusterResolver(
+                    cluster_tasks.normalize_cluster_spec(cluster_spec), task_type=task_type,
+                    task_id=task_id, num_accelerators={"GPU": self._num_gpus_per_worker},
+                    rpc_layer=self._rpc_layer,
+                )
+            )  # fmt: skip
+        if session_config:
+            session_config.CopyFrom(self._update_config_proto(session_config))
+
+    def _update_config_proto(self, config_proto: Any) -> Any:
+        updated = copy.deepcopy(config_proto)
+        rewriting = updated.graph_options.rewrite_options
+        rewriting.scoped_allocator_optimization = RewriterConfig.ON
+        rewriting.scoped_allocator_opts.enable_op[:] = ["CollectiveReduce"]
+        if self._communication == CollectiveCommunication.NCCL:
+            updated.experimental.collective_nccl = True
+        if self._cluster_spec:
+            task = self._task_type, self._task_id
+            leader = cluster_tasks.collective_leader(self._cluster_spec, *task)
+            updated.experimental.collective_group_leader = leader
+            updated.device_filters[:] = ["/job:{}/task:{}".format(*task)]
+        return updated
+
+    @property
+    def should_checkpoint(self) -> bool:
+        return self._is_chief
+
+    @property
+    def should_save_summary(self) -> bool:
+        return self._is_chief
+
+
+@export("distribute.experimental.MultiWorkerMirroredStrategy")
+class MultiWorkerMirroredStrategy(Strategy):
+    """Copies of variables at each of several workers, which make their steps together.
+
+    One worker with one device is supported; TF_CONFIG, or `configure`, tells the cluster.
+
+    Args:
+      communication: a `CollectiveCommunication`.
+
+    Raises:
+      UnimplementedError: if there are several workers, or several devices.
+    """
+
+    def __init__(
+        self, communication: CollectiveCommunication = CollectiveCommunication.AUTO
+    ) -> None:
+        super().__init__(
+            CollectiveAllReduceExtended(self, communication, TFConfigClusterResolver())
+        )
