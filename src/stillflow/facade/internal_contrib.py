@@ -26,6 +26,10 @@ _PREDICTOR = "stillflow.contrib.predictor"
 _QUANTIZE = "stillflow.contrib.quantize"
 
 OBJECTS: dict[str, dict[str, str]] = {
+    "tensorflow.contrib.bayesflow.python.ops.monte_carlo_impl": {
+        "_get_samples": "stillflow.contrib.bayesflow.monte_carlo:get_samples",
+        "_logspace_mean": "stillflow.contrib.bayesflow.monte_carlo:log_mean",
+    },
     "tensorflow.contrib.copy_graph.python.util.copy_elements": {
         "*": "stillflow.contrib.copy_graph.copying",
     },

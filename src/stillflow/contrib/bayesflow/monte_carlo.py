@@ -1,0 +1,120 @@
+"""`tf.contrib.bayesflow.monte_carlo`: expectations by samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import stillflow as tf
+from stillflow.graph.export import export
+from stillflow.util.deprecation import deprecated
+
+
+@export("contrib.bayesflow.monte_carlo.expectation_importance_sampler")
+def expectation_importance_sampler(
+    f: Callable[[Any], Any], log_p: Callable[[Any], Any], sampling_dist_q: Any, z: Any = None,
+    n: Any = None, seed: int | None = None, name: str = "expectation_importance_sampler",
+) -> Any:  # fmt: skip
+    """The expectation of `f` under a density, by samples of another distribution.
+
+    Args:
+      f: of samples [n, ...]; gives [n, ...]. Its positive and its negative part are averaged by
+        their logarithms.
+      log_p: the logarithm of the density, of samples.
+      sampling_dist_q: the other distribution.
+      z: its samples, [n, ...], or
+      n: how many are drawn.
+      seed: of the draw.
+      name: of a scope.
+
+    Raises:
+      ValueError: if both or neither of `z` and `n` are given.
+    """
+    with tf.name_scope(name, values=[z, n]):
+        z = get_samples(sampling_dist_q, z, n, seed)
+        log_p_z, log_q_z = log_p(z), sampling_dist_q.log_prob(z)
+        f_z = f(z)
+        positive = tf.log(tf.nn.relu(f_z) + 1.0)
+        negative = tf.log(tf.nn.relu(-1.0 * f_z) + 1.0)
+        log_means = [log_mean(part + log_p_z - log_q_z) for part in (positive, negative)]
+    return tf.exp(log_means[0]) - tf.exp(log_means[1])
+
+
+@export("contrib.bayesflow.monte_carlo.expectation_importance_sampler_logspace")
+def expectation_importance_sampler_logspace(
+    log_f: Callable[[Any], Any], log_p: Callable[[Any], Any], sampling_dist_q: Any, z: Any = None,
+    n: Any = None, seed: int | None = None,
+    name: str = "expectation_importance_sampler_logspace",
+) -> Any:  # fmt: skip
+    """The logarithm of the expectation of a positive function, of which `log_f` is the logarithm.
+
+    Args:
+      log_f: of samples [n, ...]; gives [n, ...].
+      log_p, sampling_dist_q, ...: as of `expectation_importance_sampler`.
+
+    Raises:
+      ValueError: if both or neither of `z` and `n` are given.
+    """
+    with tf.name_scope(name, values=[z, n]):
+        z = get_samples(sampling_dist_q, z, n, seed)
+        return log_mean(log_f(z) + log_p(z) - sampling_dist_q.log_prob(z))
+
+
+def log_mean(log_values: Any) -> Any:
+    """The logarithm of the mean along the first axis."""
+    center = tf.stop_gradient(tf.reduce_max(log_values, axis=[0]))
+    centered = tf.exp(log_values - center)
+    return tf.log(tf.reduce_mean(centered, axis=[0])) + center
+
+
+def get_samples(distribution: Any, z: Any, n: Any, seed: int | None) -> Any:
+    """Samples of a distribution: those that are given, or `n` that are drawn."""
+    with tf.name_scope("get_samples", values=[z, n]):
+        if (n is None) == (z is None):
+            raise ValueError(
+                f'Must specify exactly one of arguments "n" and "z".  Found: n = {n}, z = {z}'
+            )
+        if n is not None:
+            return distribution.sample(n, seed=seed)
+        return tf.convert_to_tensor(z, name="z")
+
+
+@export("contrib.bayesflow.monte_carlo.expectation")
+@deprecated(
+    "2018-10-01",
+    "The tf.contrib.bayesflow library has moved to TensorFlow Probability "
+    "(https://github.com/tensorflow/probability). Use `tfp.monte_carlo.expectation` instead.",
+    warn_once=True,
+)
+def expectation(
+    f: Callable[[Any], Any], samples: Any, log_prob: Callable[[Any], Any] | None = None,
+    use_reparametrization: bool = True, axis: Any = 0, keep_dims: bool = False,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The mean of a function of samples, whose gradient is that of the expectation.
+
+    Args:
+      f: of samples; gives [n, ...].
+      samples: [n, ...].
+      log_prob: the logarithm of their density, where they do not depend on its parameters.
+      use_reparametrization: whether samples depend on the parameters by themselves.
+      axis: along which samples lie, one or a list.
+      keep_dims: whether it stays, with size 1.
+      name: of a scope.
+
+    Raises:
+      ValueError: if `f` or `log_prob` is needed and is no function.
+    """
+    with tf.name_scope(name, "expectation", [samples]):
+        if not callable(f):
+            raise ValueError("`f` must be a callable function.")
+        if use_reparametrization:
+            return tf.reduce_mean(f(samples), axis=axis, keepdims=keep_dims)
+        if not callable(log_prob):
+            raise ValueError("`log_prob` must be a callable function.")
+        stop = tf.stop_gradient
+        x = stop(samples)
+        logpx = log_prob(x)
+        fx = f(x)
+        fx += stop(fx) * (logpx - stop(logpx))
+        return tf.reduce_mean(fx, axis=axis, keepdims=keep_dims)
