@@ -35,6 +35,29 @@ def test_arrays_are_copied_where_they_have_to_be(launcher):  # noqa: F811
     assert out.splitlines() == ["True", "[1 2] float32", "float32", "refused"]
 
 
+def test_bytes_of_numbers(launcher):  # noqa: F811
+    out, _ = launcher.program("""
+        import numpy as np
+        pixels = np.fromstring(b"ab\\x00", np.uint8)
+        pixels += 1
+        print(pixels, np.fromstring("\u00e9", "u1", 1), np.fromstring(b"", np.uint8).shape)
+        print(np.fromstring(string=np.arange(2, dtype=np.int16).tobytes(), dtype=np.int16))
+        print(np.fromstring(b"12345678").dtype, np.fromstring("1 2", int, sep=" "))
+        for count in (-1, 9):
+            try:
+                np.fromstring(b"abc", np.int16, count)
+            except ValueError as error:
+                print(error)
+        """)
+    assert out.splitlines() == [
+        "[98 99  1] [195] (0,)",
+        "[0 1]",
+        "float64 [1 2]",
+        "string size must be a multiple of element size",
+        "string is smaller than requested size",
+    ]
+
+
 def test_functions_that_gave_lists_give_lists(launcher):  # noqa: F811
     out, _ = launcher.program("""
         import numpy as np

@@ -4,7 +4,8 @@
 shape as ``newshape``, which NumPy 2.4 has dropped; ``np.array`` makes an array of lists from lists
 of different lengths, which NumPy 1.24 has stopped to do, and with ``copy=False`` it copies where it
 has to, which NumPy 2 refuses; ``np.meshgrid`` and its like return lists, to which programs append,
-where NumPy 2 returns tuples.  A number in a list prints as ``0.5``, not as ``np.float64(0.5)``.
+where NumPy 2 returns tuples; ``np.fromstring`` takes bytes of numbers, which NumPy 2.3 has stopped
+to do.  A number in a list prints as ``0.5``, not as ``np.float64(0.5)``.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from stillflow.facade.say import say
 _REFUSAL = "allow_pickle=False"
 _UNEVEN = "inhomogeneous"
 _NO_COPY = "Unable to avoid copy"
+_NOT_BINARY = "binary mode of fromstring"
 _OF_TODAY = ("numpy", "stillflow", "torch")
 _LISTS = ("meshgrid", "broadcast_arrays", "atleast_1d", "atleast_2d", "atleast_3d")
 
@@ -30,6 +32,7 @@ def activate() -> None:
     after_import("numpy", _patch_reshape)
     after_import("numpy", _patch_array)
     after_import("numpy", _patch_lists)
+    after_import("numpy", _patch_fromstring)
     after_import("numpy", _print_plain_numbers)
 
 
@@ -44,6 +47,27 @@ def _patch_reshape(numpy: Any) -> None:
         return plain(*args, **options)
 
     numpy.reshape = reshape
+
+
+def _patch_fromstring(numpy: Any) -> None:
+    plain = numpy.fromstring
+
+    @functools.wraps(plain)
+    def fromstring(
+        string: Any, dtype: Any = float, count: int = -1, *args: Any, **options: Any
+    ) -> Any:
+        try:
+            return plain(string, dtype, count, *args, **options)
+        except ValueError as error:
+            if _NOT_BINARY not in str(error):
+                raise
+        data = string.encode() if isinstance(string, str) else bytes(string)
+        try:
+            return numpy.frombuffer(data, dtype, count).copy()
+        except ValueError as error:
+            raise ValueError(str(error).replace("buffer", "string", 1)) from None
+
+    numpy.fromstring = fromstring
 
 
 def _print_plain_numbers(numpy: Any) -> None:
