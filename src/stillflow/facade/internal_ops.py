@@ -230,6 +230,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.ops.signal.fft_ops": {"*": "stillflow.ops.signal.real_fourier"},
     "tensorflow.python.ops.signal.util_ops": {"gcd": "stillflow.signal.frames:gcd"},
     "tensorflow.python.ops.session_ops": {"*": "stillflow.ops.session_tensors"},
+    "tensorflow.python.ops.collective_ops": {"*": "stillflow.ops.collective"},
     "tensorflow.python.ops.summary_op_util": {"*": "stillflow.ops.summary.names"},
     "tensorflow.python.ops.summary_ops_v2": {
         "*": "stillflow.summary.recording stillflow.summary.resource_writer"

@@ -9,7 +9,10 @@ function that calls itself stays a call, made when it is reached.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import cache
 from typing import Any
+
+import numpy as np
 
 from stillflow import errors
 from stillflow.graph import dtypes
@@ -51,6 +54,7 @@ class Scope:
       pivot: what operations without inputs wait for.
       names: the functions that are being called, outermost first.
       device: what operations that name no device, or not all of it, are on; "" for anywhere.
+      beside: all operations of the level.
     """
 
     def __init__(
@@ -58,6 +62,7 @@ class Scope:
     ) -> None:
         self.prefix, self.pivot, self.names = prefix, pivot, names
         self.device = ""
+        self.beside: Sequence[Operation] = ()
         self.tensors: dict[Tensor, Tensor] = {}
         self.ops: dict[Operation, Operation] = {}
 
@@ -94,6 +99,7 @@ class Inliner:
         return scope
 
     def copy_all(self, ops: Sequence[Operation], scope: Scope) -> None:
+        scope.beside = ops
         for op in ops:
             lower = expansion_of(op, scope)
             if lower is None:
@@ -191,6 +197,28 @@ class Inliner:
                 tensor._handle_dims = inputs[0]._handle_dims
                 tensor._handle_dtype = inputs[0]._handle_dtype
         return op
+
+    def make_later(self, card_name: str, tensor: Tensor, call: Call, name: str) -> Operation:
+        """An operation of one tensor of the call's level, which need not be copied yet."""
+        card = find(card_name)
+        assert card is not None
+        dtype = tensor.dtype.base_dtype
+        op = self.make(card, [None], {"T": dtype}, [dtype], name, call.controls, call.op)
+        op._outputs[0]._dims = tensor._dims
+        self._late.append((op, 0, tensor, call.scope))
+        return op
+
+    def constant(
+        self, value: np.ndarray, dtype: DType, name: str, like: Operation,
+        controls: Sequence[Operation],
+    ) -> Tensor:  # fmt: skip
+        """A constant scalar of what calls become."""
+        card = find("Const")
+        assert card is not None
+        op = self.make(card, [], {"dtype": dtype, "value": value}, [dtype], name, controls, like)
+        op._values = [value]
+        op._outputs[0]._dims = ()
+        return op._outputs[0]
 
     def pivot(self, name: str, controls: Sequence[Operation], like: Operation) -> Operation:
         return self.make(pivot_card, [], {}, [], name, controls, like)
@@ -395,19 +423,24 @@ _CALLS: dict[str, Callable[[Inliner, Call], Any]] = {
 
 
 def is_call(op: Operation) -> bool:
-    """Whether an operation calls a function of the library."""
+    """Whether an operation calls a function of the library, or works with others of its kind."""
+    return isinstance(op.card, FunctionCard) or op.type in _expansions()
+
+
+@cache
+def _expansions() -> dict[str, Callable[[Inliner, Call], Any]]:
+    """What takes operations of a type apart."""
+    from stillflow.runtime.collectives import COLLECTIVES
     from stillflow.runtime.lowering import LOWERED
 
-    return isinstance(op.card, FunctionCard) or op.type in _CALLS or op.type in LOWERED
+    return {**_CALLS, **LOWERED, **COLLECTIVES}
 
 
 def expansion_of(op: Operation, scope: Scope) -> Callable[..., Any] | None:
     """What takes a call apart; None for other operations, and for calls of what is being called."""
-    from stillflow.runtime.lowering import LOWERED
-
     if isinstance(op.card, FunctionCard):
         return None if op.type in scope.names or _stays(op, op.card) else _call
-    lower = _CALLS.get(op.type) or LOWERED.get(op.type)
+    lower = _expansions().get(op.type)
     if lower is None or not scope.names:
         return lower
     return None if any(name in scope.names for name in called_names(op)) else lower

@@ -9,7 +9,6 @@ import numpy as np
 
 from stillflow import errors
 from stillflow.graph import dtypes
-from stillflow.graph.card import find
 from stillflow.graph.card import op as registered
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
@@ -203,14 +202,7 @@ def _chain(
 def _constant(
     inliner: Inliner, value: int, name: str, like: Operation, controls: Sequence[Operation]
 ) -> Tensor:
-    card = find("Const")
-    assert card is not None
-    array = np.asarray(value, np.int32)
-    attrs = {"dtype": dtypes.int32, "value": array}
-    op = inliner.make(card, [], attrs, [dtypes.int32], name, controls, like)
-    op._values = [array]
-    op._outputs[0]._dims = ()
-    return op._outputs[0]
+    return inliner.constant(np.asarray(value, np.int32), dtypes.int32, name, like, controls)
 
 
 # ---- loops

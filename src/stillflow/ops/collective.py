@@ -1,0 +1,113 @@
+"""Collective operations: each of a group is on another device, and all of them work together.
+
+They have no kernels: a run computes what a group does from the inputs of all its members (see
+`runtime/collectives.py`), so the group has to be in that run as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stillflow.graph.card import op
+from stillflow.graph.device import canonical
+from stillflow.graph.operation import Tensor
+
+_GROUP = """T: {float, half, double, int32, int64}
+    group_size: int
+    group_key: int
+    instance_key: int"""
+_BROADCAST = f'{_GROUP}\nshape: shape\ncommunication_hint: string = "auto"\nflags: stateful'
+
+collective_reduce_op = op(f"""
+    CollectiveReduce(input: T) -> data: T
+    {_GROUP}
+    merge_op: {{"Min", "Max", "Mul", "Add"}}
+    final_op: {{"Id", "Div"}}
+    subdiv_offsets: list(int)
+    wait_for: list(int) = []
+    communication_hint: string = "auto"
+    flags: stateful
+""")
+collective_bcast_send_op = op(f"CollectiveBcastSend(input: T) -> data: T\n{_BROADCAST}")
+collective_bcast_recv_op = op(f"CollectiveBcastRecv() -> data: T\n{_BROADCAST}")
+
+collective_reduce_op.shape(lambda node: node.dims(0))
+for _card in (collective_bcast_send_op, collective_bcast_recv_op):
+    _card.shape(lambda node: node.op.attrs["shape"]._dims)
+
+
+def _check(tensor: Any, group_size: int, name: str) -> None:
+    """Raises ValueError for a tensor on no device, or a group of one."""
+    if tensor is not None and not canonical(tensor.device):
+        raise ValueError("Device assignment required for collective ops")
+    if group_size <= 1:
+        raise ValueError(f"Parameter group_size to {name} must be at least 2.")
+
+
+def all_reduce(
+    t: Tensor, group_size: int, group_key: int, instance_key: int, merge_op: str, final_op: str,
+    subdiv_offsets: Sequence[int] = (0,), communication_hint: str = "auto",
+) -> Tensor:  # fmt: skip
+    """Puts the tensors of a group together, on each of their devices.
+
+    Args:
+      t: a tensor on a device by name.
+      group_size: how many tensors there are.
+      group_key: tells groups of devices apart.
+      instance_key: tells what such a group does one time from other times.
+      merge_op: "Add" or "Mul".
+      final_op: "Id", or "Div" to divide by the size of the group.
+      subdiv_offsets, communication_hint: how TensorFlow is to do it.
+
+    Raises:
+      ValueError: if the tensor is on no device, or alone.
+    """
+    _check(t, group_size, "all_reduce")
+    return collective_reduce_op(
+        t, group_size=group_size, group_key=group_key, instance_key=instance_key,
+        merge_op=merge_op, final_op=final_op, subdiv_offsets=subdiv_offsets,
+        communication_hint=communication_hint,
+    )  # fmt: skip
+
+
+def broadcast_send(
+    t: Tensor, shape: Any, dtype: Any, group_size: int, group_key: int, instance_key: int,
+    communication_hint: str = "auto",
+) -> Tensor:  # fmt: skip
+    """Gives a tensor to the others of a group; see `all_reduce`.
+
+    Args:
+      t: a tensor on a device by name.
+      shape, dtype: what it is of.
+      group_size: how many there are, this one included.
+      group_key, instance_key, communication_hint: as in `all_reduce`.
+
+    Raises:
+      ValueError: if the tensor is on no device, alone, or of something else.
+    """
+    _check(t, group_size, "broadcast_send")
+    if t.shape != shape:
+        raise ValueError("Shape of broadcast_send tensor not equal to delcared shape")
+    if t.dtype != dtype:
+        raise ValueError("Type of broadcast_send tensor not equal to declared type")
+    return collective_bcast_send_op(
+        t, shape=shape, group_size=group_size, group_key=group_key, instance_key=instance_key,
+        communication_hint=communication_hint,
+    )  # fmt: skip
+
+
+def broadcast_recv(
+    shape: Any, dtype: Any, group_size: int, group_key: int, instance_key: int,
+    communication_hint: str = "auto",
+) -> Tensor:  # fmt: skip
+    """The tensor that one of a group gives to the others; see `broadcast_send`.
+
+    Raises:
+      ValueError: if there is nobody else in the group.
+    """
+    _check(None, group_size, "broadcast_send")
+    return collective_bcast_recv_op(
+        shape=shape, T=dtype, group_size=group_size, group_key=group_key,
+        instance_key=instance_key, communication_hint=communication_hint,
+    )  # fmt: skip
