@@ -801,6 +801,7 @@ TABLE = {
     "contrib.eager.value_and_gradients_function": "eager.gradient_functions:val_and_grad_function",
     "contrib.estimator.RNNClassifier": "contrib.estimator.rnn:RNNClassifier",
     "contrib.estimator.RNNEstimator": "contrib.estimator.rnn:RNNEstimator",
+    "contrib.estimator.SavedModelEstimator": "contrib.estimator.saved_model_estimator:SavedModelEstimator",
     "contrib.estimator.TowerOptimizer": "contrib.estimator.tower_optimizer:TowerOptimizer",
     "contrib.estimator.add_metrics": "contrib.estimator.elsewhere:add_metrics",
     "contrib.estimator.binary_classification_head": "contrib.estimator.heads:binary_classification_head",

@@ -188,8 +188,8 @@ class Estimator:
             strategy = self._config.train_distribute
             return train_distributed(self, strategy, input_fn, hooks, listeners)
         with Graph().as_default() as graph, graph.device(self._device_fn):
-            self._begin(graph)
-            get_or_create_global_step_read(graph)
+            if self._begin(graph) is not None:  # a model that is read has its own later
+                get_or_create_global_step_read(graph)
             features, labels, input_hooks = features_and_labels(
                 self._call_input_fn(input_fn, ModeKeys.TRAIN)
             )
@@ -272,7 +272,7 @@ class Estimator:
             self._call_input_fn(input_fn, ModeKeys.EVAL)
         )
         spec = self._call_model_fn(features, labels, ModeKeys.EVAL, self.config)
-        update, values = metric_operations(spec, step)
+        update, values = metric_operations(spec, get_global_step() if step is None else step)
         self._warm_start_unless(checkpoint_path)
         hooks = [*input_hooks, *hooks, *spec.evaluation_hooks]
         return evaluation_scaffold(spec.scaffold), update, values, hooks

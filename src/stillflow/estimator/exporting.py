@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 _ATTEMPTS = 10
 # The modes in the order of their graphs, each with its tag.
-_TAGS = {ModeKeys.TRAIN: names.TRAINING, ModeKeys.EVAL: "eval", ModeKeys.PREDICT: names.SERVING}
+EXPORT_TAGS = {
+    ModeKeys.TRAIN: names.TRAINING, ModeKeys.EVAL: "eval", ModeKeys.PREDICT: names.SERVING,
+}  # fmt: skip
 
 
 def export_all_saved_models(
@@ -51,7 +53,7 @@ def export_all_saved_models(
     Raises:
       ValueError: if no known mode is given, or the checkpoint lacks a variable.
     """
-    modes = [mode for mode in _TAGS if receivers.get(mode)]
+    modes = [mode for mode in EXPORT_TAGS if receivers.get(mode)]
     if not modes:
         raise ValueError(f"No valid modes for exporting found. Got {receivers.keys()}.")
     path = timestamped_directory(base)
@@ -119,7 +121,7 @@ def _add_graph(
             saver = spec.scaffold.saver or Saver(sharded=True)
             _restore(saver, session, checkpoint_path, mode)
             arguments: dict[str, Any] = {
-                "tags": [_TAGS[mode]], "signature_def_map": signatures, "main_op": local_init,
+                "tags": [EXPORT_TAGS[mode]], "signature_def_map": signatures, "main_op": local_init,
                 "assets_collection": get_collection(GraphKeys.ASSET_FILEPATHS), "saver": saver,
                 "strip_default_attrs": strip_default_attrs,
             }  # fmt: skip
@@ -147,4 +149,4 @@ def _outputs(spec: EstimatorSpec) -> dict[str, Any]:
     if spec.mode == ModeKeys.PREDICT:
         return with_default_output(spec.export_outputs, spec.predictions)
     kind = TrainOutput if spec.mode == ModeKeys.TRAIN else EvalOutput
-    return {_TAGS[spec.mode]: kind(spec.loss, spec.predictions, spec.eval_metric_ops)}
+    return {EXPORT_TAGS[spec.mode]: kind(spec.loss, spec.predictions, spec.eval_metric_ops)}

@@ -25,7 +25,12 @@ _SINGLE = {
 }
 
 
-def _checked(tensors: Any, field: str, int_keys: bool = False) -> dict[Any, Any]:
+def named_tensors(tensors: Any, field: str, int_keys: bool = False) -> dict[Any, Any]:
+    """Tensors by name; one that is no dict has the name of its field.
+
+    Raises:
+      ValueError: if something is missing, no tensor, or has a name of another type.
+    """
     if tensors is None:
         raise ValueError(f"{field}s must be defined.")
     if not isinstance(tensors, dict):
@@ -67,14 +72,14 @@ class ServingInputReceiver(_Receiver):
     def __new__(
         cls, features: Any, receiver_tensors: Any, receiver_tensors_alternatives: Any = None
     ) -> Any:
-        features = _checked(features, "feature", int_keys=True)
-        receiver_tensors = _checked(receiver_tensors, "receiver_tensor")
+        features = named_tensors(features, "feature", int_keys=True)
+        receiver_tensors = named_tensors(receiver_tensors, "receiver_tensor")
         alternatives = receiver_tensors_alternatives
         if alternatives is not None:
             if not isinstance(alternatives, dict):
                 raise ValueError(f"receiver_tensors_alternatives must be a dict: {alternatives}.")
             for name, tensors in alternatives.items():
-                alternatives[name] = _checked(tensors, "receiver_tensors_alternative")
+                alternatives[name] = named_tensors(tensors, "receiver_tensors_alternative")
         return super().__new__(cls, features, receiver_tensors, alternatives)
 
 
@@ -122,9 +127,9 @@ class SupervisedInputReceiver(_Supervised):
     __slots__ = ()
 
     def __new__(cls, features: Any, labels: Any, receiver_tensors: Any) -> Any:
-        _checked(features, "feature", int_keys=True)
-        _checked(labels, "label", int_keys=True)
-        receiver_tensors = _checked(receiver_tensors, "receiver_tensor")
+        named_tensors(features, "feature", int_keys=True)
+        named_tensors(labels, "label", int_keys=True)
+        receiver_tensors = named_tensors(receiver_tensors, "receiver_tensor")
         return super().__new__(cls, features, labels, receiver_tensors)
 
 
