@@ -74,6 +74,11 @@ for _name, _make, _x in (
         d.MultivariateNormalDiag(LOGITS, PROBS), [2, -1], validate_args=True),
      np.reshape(COUNTS, [2, 1, 3])),
     ("reshaped_too_few", lambda d: d.BatchReshape(d.Normal(LOGITS, PROBS), [6]), COUNTS),
+    ("poisson_of_lognormal", lambda d: d.PoissonLogNormalQuadratureCompound(
+        np.float32([0.0, -0.5, 1.0]), np.float32([1.0, 0.5, 0.3])), COUNTS),
+    ("poisson_of_lognormal_checked", lambda d: d.PoissonLogNormalQuadratureCompound(
+        0.5, 1.0, quadrature_size=3, validate_args=True,
+        quadrature_fn=d.quadrature_scheme_lognormal_gauss_hermite), COUNTS),
     ("quantized", lambda d: d.QuantizedDistribution(d.Normal(LOGITS, 2.0)), COUNTS),
     ("quantized_bounded", lambda d: d.QuantizedDistribution(
         d.Logistic(LOGITS, PROBS), low=0.0, high=3.0, validate_args=True), COUNTS),
