@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 
 _PARTS = (
-    "attributes", "modules", "sources", "arrays", "hdf5", "distribution", "headless",
+    "attributes", "modules", "sources", "arrays", "hdf5", "libraries", "distribution", "headless",
 )
 _active = False
 

@@ -28,6 +28,10 @@ MODULES = {
     "scipy.misc.pilutil": _HERE + "scipy_misc",
     "scipy.sparse.linalg.eigen": "scipy.sparse.linalg",
     "scipy.sparse.linalg.eigen.arpack": "scipy.sparse.linalg",
+    "sklearn.cross_validation": "sklearn.model_selection",
+    "sklearn.grid_search": "sklearn.model_selection",
+    "sklearn.externals.joblib": "joblib",
+    "sklearn.externals.six": "six",
     "xml.etree.cElementTree": "xml.etree.ElementTree",
 }
 

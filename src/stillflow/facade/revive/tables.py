@@ -87,6 +87,10 @@ TABLES: dict[str, dict[str, Any]] = {
     "scipy.linalg": _same("numpy", "tri tril triu kron") | {"pinv2": "scipy.linalg:pinv"},
     "scipy.stats": _same("numpy", "nanmean nanmedian nanstd") | _alias(
         "scipy.special", "chisqprob=chdtrc betai=betainc"),
+    "sklearn.externals": {"joblib": "joblib", "six": "six"},
+    "networkx": _alias("networkx", "from_numpy_matrix=from_numpy_array"
+                                   " from_scipy_sparse_matrix=from_scipy_sparse_array")
+        | _same("stillflow.facade.revive.old_graphs", "to_numpy_matrix to_scipy_sparse_matrix"),
     "matplotlib.cm": {"get_cmap": "matplotlib.pyplot:get_cmap"},
     "PIL.Image": _alias("PIL.Image", """
         ANTIALIAS=Resampling.LANCZOS LINEAR=Resampling.BILINEAR CUBIC=Resampling.BICUBIC

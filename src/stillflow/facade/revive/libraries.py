@@ -1,0 +1,120 @@
+"""Calls and methods that libraries beside NumPy took for granted once.
+
+``yaml.load`` without a loader, which PyYAML 6 refuses, reads what its safe kind of full loader
+reads; frames and series of pandas have ``as_matrix``, ``append``, ``get_value`` and ``ix``.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from stillflow.facade.revive.after import after_import
+from stillflow.facade.say import say
+
+
+def activate() -> None:
+    """Patch these libraries when they are imported."""
+    after_import("yaml", _patch_yaml)
+    after_import("pandas", _patch_pandas)
+
+
+def _patch_yaml(yaml: Any) -> None:
+    for name in ("load", "load_all"):
+        setattr(yaml, name, _with_loader(getattr(yaml, name), yaml.FullLoader))
+
+
+def _with_loader(plain: Any, default: Any) -> Any:
+    @functools.wraps(plain)
+    def load(stream: Any, Loader: Any = default) -> Any:
+        return plain(stream, Loader=Loader)
+
+    return load
+
+
+def _patch_pandas(pandas: Any) -> None:
+    for kind in (pandas.DataFrame, pandas.Series):
+        for name, value in _METHODS.items():
+            if not hasattr(kind, name):
+                setattr(kind, name, value)
+
+
+def _as_matrix(self: Any, columns: Any = None) -> Any:
+    """Return the values as an array."""
+    say(".as_matrix() is gone from pandas; it is .values here")
+    return (self if columns is None else self[columns]).values
+
+
+def _append(self: Any, other: Any, ignore_index: bool = False, **options: Any) -> Any:
+    """Return this and others below it: frames, series, or a row that is a series or a dict."""
+    import pandas
+
+    say(".append() is gone from pandas; it is pandas.concat here")
+    others = other if isinstance(other, (list, tuple)) else [other]
+    if isinstance(self, pandas.DataFrame):
+        others = [_as_frame(item) for item in others]
+    return pandas.concat([self, *others], ignore_index=ignore_index, **options)
+
+
+def _as_frame(row: Any) -> Any:
+    import pandas
+
+    if isinstance(row, dict):
+        row = pandas.Series(row)
+    return row.to_frame().T.infer_objects() if isinstance(row, pandas.Series) else row
+
+
+def _get_value(self: Any, *place: Any) -> Any:
+    """Return the value at an index, of a frame in a column."""
+    say(".get_value() is gone from pandas; it is .at here")
+    return self.at[place if len(place) > 1 else place[0]]
+
+
+class _Ix:
+    """Chooses by labels; by places where the labels are no numbers and numbers are given."""
+
+    def __init__(self, owner: Any) -> None:
+        self._owner = owner
+
+    def _labels(self, key: Any) -> Any:
+        axes = self._owner.axes
+        if isinstance(key, tuple) and len(axes) > 1:
+            return tuple(_labels(part, axis) for part, axis in zip(key, axes, strict=False))
+        return _labels(key, axes[0])
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._owner.loc[self._labels(key)]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._owner.loc[self._labels(key)] = value
+
+
+def _labels(key: Any, axis: Any) -> Any:
+    """Return the labels of places of an axis; other keys, and those of numbered axes, as is."""
+    import numpy as np
+
+    if axis.dtype.kind in "iuf" or not _of_numbers(key):
+        return key
+    if isinstance(key, slice) or np.ndim(key):
+        return axis[key]
+    return axis[int(key)]
+
+
+def _of_numbers(key: Any) -> bool:
+    import numpy as np
+
+    if isinstance(key, slice):
+        given = [part for part in (key.start, key.stop) if part is not None]
+        return bool(given) and all(isinstance(part, (int, np.integer)) for part in given)
+    return np.asarray(key).dtype.kind in "iu"
+
+
+def _ix(self: Any) -> _Ix:
+    """Labels or places of rows, and of columns."""
+    say(".ix is gone from pandas; it is .loc or .iloc here")
+    return _Ix(self)
+
+
+_METHODS: dict[str, Any] = {
+    "as_matrix": _as_matrix, "append": _append, "get_value": _get_value, "ix": property(_ix),
+}

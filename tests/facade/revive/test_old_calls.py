@@ -1,0 +1,70 @@
+"""Calls and methods that libraries have dropped."""
+
+from __future__ import annotations
+
+import pytest
+from tests.cli.conftest import launcher  # noqa: F401 - a fixture
+
+
+def test_yaml_without_a_loader(launcher):  # noqa: F811
+    pytest.importorskip("yaml")
+    out, _ = launcher.program("""
+        import yaml
+        print(yaml.load("a: [1, 2.5]"), list(yaml.load_all("1\\n---\\n2")))
+        print(yaml.load("a: 1", Loader=yaml.SafeLoader), yaml.safe_load("b: 2"))
+        try:
+            yaml.load("!!python/object/apply:os.system ['exit 1']")
+        except yaml.YAMLError:
+            print("refused")
+        """)
+    assert out == "{'a': [1, 2.5]} [1, 2]\n{'a': 1} {'b': 2}\nrefused\n"
+
+
+def test_frames(launcher):  # noqa: F811
+    pytest.importorskip("pandas")
+    out, said = launcher.program("""
+        import pandas as pd
+        frame = pd.DataFrame({"a": [1, 2], "b": [3, 4]}, index=["x", "y"])
+        print(frame.as_matrix().tolist(), frame.as_matrix(["b"]).tolist(), frame.a.as_matrix())
+        print(frame.append(frame, ignore_index=True).shape, frame.a.append(frame.b).tolist())
+        print(frame.append({"a": 5, "b": 6}, ignore_index=True).values.tolist())
+        print(frame.append(pd.Series({"a": 7, "b": 8}, name="z")).index.tolist())
+        print(frame.get_value("x", "b"), frame.a.get_value("y"))
+        print(frame.ix[0].tolist(), frame.ix["y", "a"], frame.ix[:, 0].tolist(),
+              frame.ix[0:1, ["b"]].values.tolist(), frame.ix[[1, 0], "a"].tolist())
+        frame.ix[1, "a"] = 9
+        numbered = pd.DataFrame({"a": [1, 2, 3]}, index=[2, 1, 0])
+        print(frame.a.tolist(), numbered.ix[2, "a"], numbered.ix[2:1, 0].tolist())
+        """)
+    assert out.splitlines() == [
+        "[[1, 3], [2, 4]] [[3], [4]] [1 2]", "(4, 2) [1, 2, 3, 4]",
+        "[[1, 3], [2, 4], [5, 6]]", "['x', 'y', 'z']", "3 2",
+        "[1, 3] 2 [1, 2] [[3]] [2, 1]", "[1, 9] 1 [1, 2]",
+    ]
+    assert said.count(".ix is gone from pandas") == 1
+
+
+def test_graphs_as_matrices(launcher):  # noqa: F811
+    pytest.importorskip("networkx")
+    pytest.importorskip("scipy")
+    out, _ = launcher.program("""
+        import networkx as nx
+        import numpy as np
+        graph = nx.from_numpy_matrix(np.array([[0, 1], [1, 0]]))
+        dense, sparse = nx.to_numpy_matrix(graph), nx.to_scipy_sparse_matrix(graph)
+        print((dense * dense).tolist(), (sparse * sparse).toarray().tolist(), sparse.format)
+        print(nx.from_scipy_sparse_matrix(sparse).number_of_edges())
+        """)
+    assert out == "[[1.0, 0.0], [0.0, 1.0]] [[1, 0], [0, 1]] csr\n1\n"
+
+
+def test_modules_of_scikit_learn(launcher):  # noqa: F811
+    pytest.importorskip("sklearn")
+    out, _ = launcher.program("""
+        from sklearn import cross_validation
+        from sklearn.grid_search import GridSearchCV
+        from sklearn.externals import joblib
+        import sklearn.externals.joblib as again
+        print(len(cross_validation.train_test_split([1, 2, 3])), joblib.__name__, again is joblib)
+        """)
+    assert out == "2 joblib True\n"
