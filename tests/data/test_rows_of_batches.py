@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 import stillflow as tf
-from stillflow.ops.data import mapping
+from stillflow.ops.data import background, mapping
 from stillflow.ops.data.files import Records
+from stillflow.ops.data.pipeline import Context
 from stillflow.ops.data.walk import Walk
 from stillflow.ops.queues.elements import Stacked, joined
 from stillflow.runtime.functions import CompiledFunction
+from stillflow.runtime.interrupts import Interrupt, Waits
 
 Dataset = tf.data.Dataset
 MANY = 30  # results are asked for
@@ -59,6 +61,20 @@ PIPELINES: dict[str, Callable[[Any], Any]] = {
     "csv, again": lambda names: csv_dataset(names[::2]).repeat(2).batch(4, drop_remainder=True),
     "csv, singly": csv_dataset,
     "mapped csv": lambda names: csv_dataset(names).map(lambda a, b, c: (c, b)).repeat(2).batch(7),
+    "prefetched": lambda names: csv_dataset(names).prefetch(3).batch(4),
+    "prefetched, again": lambda names: (
+        csv_dataset(names[::2]).prefetch(2).repeat(2).prefetch(1).batch(5)
+    ),
+    "one file after the other": lambda names: (
+        Dataset.from_tensor_slices(names).interleave(csv_dataset, cycle_length=1).batch(4)
+    ),
+    "in turn": lambda names: (
+        Dataset.from_tensor_slices(names).interleave(csv_dataset, cycle_length=2).batch(4)
+    ),
+    "read ahead": lambda names: (
+        Dataset.from_tensor_slices(names)
+        .apply(tf.data.experimental.parallel_interleave(csv_dataset, cycle_length=1)).batch(4)
+    ),
     "numbers": lambda names: Dataset.range(20).map(lambda x: (x, x * 2, x)).batch(8),
     "padded": lambda names: Dataset.range(20).map(lambda x: x + 1).padded_batch(8, []),
     "shapes": lambda names: (
@@ -115,6 +131,34 @@ def test_they_are_mapped_together(name, files, monkeypatch):
     assert max(taken) > 1
 
 
+def test_elements_that_are_soon_made_are_fetched_some_at_a_time():
+    made = background.Prefetching(Context(Waits(Interrupt())), Numbers(), 1)
+    made.source.early = True
+    assert [number for (number,) in made] == list(range(300))
+    assert max(made.source.asked) > 8
+    made = background.Prefetching(Context(Waits(Interrupt())), Numbers(), 1)
+    assert made.take(7) == ([(number,) for number in range(7)], None)
+    assert [number for (number,) in made] == list(range(7, 300))
+    assert set(made.source.asked) == {1}
+
+
+class Numbers(Walk):
+    """0 to 299; notes for how many of them it was asked."""
+
+    inputs = ()
+
+    def __init__(self) -> None:
+        self.rest = iter(range(300))
+        self.asked: list[int] = []
+
+    def __next__(self) -> Any:
+        return (next(self.rest),)
+
+    def take(self, count: int) -> Any:
+        self.asked.append(count)
+        return super().take(count)
+
+
 def test_functions_with_effects_are_called_in_turn():
     seen: list[Any] = []
 
@@ -147,7 +191,7 @@ def test_random_numbers_come_in_their_order():
     assert batches(4) == batches(1)
 
 
-@pytest.mark.parametrize("kind", ["csv", "mapped lines", "mapped csv"])
+@pytest.mark.parametrize("kind", ["csv", "mapped lines", "mapped csv", "prefetched"])
 def test_saved_after_an_error_it_goes_on_with_what_follows(kind, files):
     before, after = [], []
     with tf.Graph().as_default(), tf.Session() as session:

@@ -15,7 +15,8 @@ from stillflow.graph.lazy import torch
 from stillflow.ops.data.pipeline import Context
 from stillflow.ops.data.walk import Element, State, Walk
 from stillflow.ops.exits import at_work
-from stillflow.ops.runs import RunLength
+from stillflow.ops.queues.elements import joined
+from stillflow.ops.runs import MOST, RunLength
 
 _END = object()
 
@@ -143,7 +144,9 @@ def start_threads(function: Callable[[], None], name: str, count: int = 1) -> No
 
 
 class Prefetching(Walk):
-    """Elements that a thread fetches ahead; errors come in their place."""
+    """Elements that a thread fetches ahead, some at a time where that is not seen and they are soon
+    made; errors come in their place.
+    """
 
     def __init__(self, context: Context, source: Walk, limit: int, name: str = "") -> None:
         self.context = context
@@ -151,22 +154,48 @@ class Prefetching(Walk):
         self.name = name
         self.limit = limit
         self.channel: Channel | None = None
-        self.fetched: list[tuple[Any, Any]] = []  # before there was a channel
+        self.fetched: list[_Run] = []  # before there was a channel
+        self.here: Sequence[Element] = ()  # elements of the run that was taken last
+        self.error: Any = None  # what comes behind them
         self.ended = False
 
     def __next__(self) -> Element:
-        if self.ended:
-            raise StopIteration
-        channel = self.begin()
-        error, element = channel.take()
-        if error is _END:
-            self.ended = True
-            raise StopIteration
-        if self.context.stats is not None:
-            self._report(min(len(channel.items) + 1, self.limit))
+        elements, error = self.take(1)
         if error is not None:
             raise error
-        return element  # type: ignore[no-any-return]
+        if not len(elements):
+            raise StopIteration
+        return elements[0]
+
+    def take(self, count: int) -> tuple[Sequence[Element], Exception | None]:
+        parts: list[Sequence[Element]] = []
+        try:
+            while count and self._has_some():
+                parts.append(self.here[:count])
+                self.here = self.here[count:]
+                count -= len(parts[-1])
+        except Exception as error:
+            return joined(parts), error
+        return joined(parts), None
+
+    def _has_some(self) -> bool:
+        """Waits for elements; whether there are any before the end.
+
+        Raises:
+          Exception: what is in the place of the next one.
+        """
+        while not len(self.here) and not self.ended:
+            error, self.error = self.error, None
+            if error is _END:
+                self.ended = True
+            elif error is not None:
+                raise error
+            else:
+                channel = self.begin()
+                self.here, self.error = channel.take()
+                if self.context.stats is not None and self.error is not _END:
+                    self._report(min(len(channel.items) + 1, self.limit))
+        return not self.ended
 
     def _report(self, size: int) -> None:
         stats, name = self.context.stats, self.name
@@ -182,7 +211,8 @@ class Prefetching(Walk):
             self.context.on_close(channel)
             weakref.finalize(self, channel.close)
             source = self.source
-            start_threads(lambda: _fill(channel, source), "tf_data_prefetch")
+            most = MOST if source.early and self.context.stats is None else 1
+            start_threads(lambda: _fill(channel, source, most), "tf_data_prefetch")
         return self.channel
 
     def save(self, state: State) -> None:
@@ -190,7 +220,11 @@ class Prefetching(Walk):
         with nullcontext() if channel is None else channel.making:
             items = list(self.fetched if channel is None else channel.items)
             super().save(state)
-        results = [item for item in items if item[0] is not _END]
+        results: list[tuple[Any, Any]] = []
+        for elements, error in [(self.here, self.error), *items]:
+            results.extend((None, element) for element in elements)
+            if error is not None and error is not _END:
+                results.append((error, None))
         self.put(state, "buffer_size", len(results))
         for index, (error, element) in enumerate(results):
             self.put_status(state, f"status[{index}]", error)
@@ -203,22 +237,27 @@ class Prefetching(Walk):
         for index in range(self.integer(state, "buffer_size")):
             error, item = self.get_status(state, f"status[{index}]"), f"buffer[{index}]"
             element = self.get_values(state, f"{item}.size", f"{item}[{{}}]") if not error else None
-            self.fetched.append((error, element))
+            self.fetched.append(((), error) if error else ([element or ()], None))
 
 
-def _fill(channel: Channel, source: Any) -> None:
+_Run = tuple[Sequence[Element], Any]  # elements, and the error or the end behind them
+
+
+def _fill(channel: Channel, source: Walk, most: int) -> None:
     error: Any = None
+    run = RunLength(most=most)
     while error is not _END and channel.wait_for_room():
         with channel.making, at_work:
-            error, element = None, None
+            before, elements = time.perf_counter_ns(), ()
             try:
-                element = next(source)
-            except StopIteration:
-                error = _END
+                elements, error = source.take(run.size)  # type: ignore[assignment]
+                if error is None and len(elements) < run.size:
+                    error = _END
             except BaseException as failure:  # it belongs to whoever asks for the element
                 error = failure
-            channel.put((error, element))
-            element = None  # freed at work: to free a tensor is to leave Python as well
+            run.took(time.perf_counter_ns() - before, len(elements))
+            channel.put((elements, error))
+            elements = ()  # freed at work: to free a tensor is to leave Python as well
 
 
 class Parallel(Walk):

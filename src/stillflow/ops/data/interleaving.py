@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from stillflow import errors
@@ -24,6 +24,7 @@ from stillflow.ops.data.pipeline import (
     unary,
 )
 from stillflow.ops.data.walk import Element, Ended, State, Walk
+from stillflow.ops.queues.elements import joined
 
 _CYCLE = f"{CAPTURED}, cycle_length: int64, block_length: int64"
 
@@ -133,6 +134,7 @@ class Interleaving(Walk):
         "place": "cycle_index", "given": "block_index", "used": "num_open"
     }  # fmt: skip
     flags: ClassVar[dict[str, str]] = {"ended": "end_of_input"}
+    stats: Any = None  # what numbers are reported to
 
     def __init__(self, source: Elements, start: Open, cycle: int, block: int) -> None:
         self.source = source
@@ -169,6 +171,25 @@ class Interleaving(Walk):
             else:
                 self._open()
         raise StopIteration
+
+    def take(self, count: int) -> tuple[Sequence[Element], Exception | None]:
+        if len(self.open) > 1 or self.stats is not None:
+            return super().take(count)
+        parts: list[Sequence[Element]] = []
+        while count:
+            current = self.open[0]
+            taken, error = super().take(1) if current is None else current.take(count)
+            parts.append(taken)
+            count -= len(taken)
+            if current is not None:
+                self.given = (self.given + len(taken)) % self.block
+            if error is not None or (current is None and not len(taken)):
+                return joined(parts), error
+            if current is not None and count:
+                self.open[0] = None
+                self.used -= 1
+                self._advance()
+        return joined(parts), None
 
     def _open(self) -> None:
         try:

@@ -135,6 +135,7 @@ class Dataset:
         walk = self.make(context, path)
         if not walk.prefix:
             walk.prefix = path
+        walk.early = self.stateful is None
         return walk
 
     def origin(self) -> Dataset:

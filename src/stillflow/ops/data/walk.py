@@ -32,9 +32,11 @@ class Walk:
 
     Attributes:
       prefix: the path of the walk in the pipeline; the dataset that starts it sets it.
+      early: whether nobody sees that elements are made early; the dataset sets that, too.
     """
 
     prefix = ""
+    early = False
     inputs: ClassVar[Sequence[str]] = ("source",)  # attributes that are walks, or lists of them
     numbers: ClassVar[dict[str, str]] = {}  # integers among the attributes, and their names there
     flags: ClassVar[dict[str, str]] = {}  # booleans, and their names there where they are true

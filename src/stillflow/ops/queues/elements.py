@@ -37,6 +37,8 @@ class Stacked(Sequence[Tuple]):
         return iter(rows(self.components))
 
     def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return Stacked([value[index] for value in self.components])
         return list(self)[index]
 
 
