@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow import nest
-from stillflow.graph import dtypes
+from stillflow.graph import dtypes, tapes
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.functions import define, uid
@@ -211,6 +211,8 @@ class ConcreteFunction:
         graph = get_default_graph()
         if graph.runs_at_once:
             return self._structured(self._run(inputs), None)
+        for variable in self.graph.watched_variables:  # it is read in the body only
+            tapes.variable_accessed(variable)
         op = self.add_call(graph, inputs)
         return self._structured(op._outputs, op)
 

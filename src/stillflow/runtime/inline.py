@@ -449,8 +449,11 @@ def expansion_of(op: Operation, scope: Scope) -> Callable[..., Any] | None:
 def is_pruned(op: Operation) -> bool:
     """Whether only that runs of a body which its results and its definition ask for.
 
-    That is how the graph's optimizer leaves bodies behind; without it, all effects happen.
+    That is how the graph's optimizer leaves bodies behind; without it, all effects happen. A
+    gradient computes a body again, whose effects happened already.
     """
+    if op.type == "SymbolicGradient":
+        return True
     config = op.attrs.get("config_proto")
     return bool(op.attrs.get(_LOWERED)) or config not in (None, disabled_rewriter_config())
 

@@ -126,7 +126,8 @@ class _Objects:
         }
         kind = plain.get(message.identifier)
         # Every object has a class of its own: some can be called, some cannot.
-        return kind() if kind else type("_UserObject", (AutoTrackable,), {})()
+        said = {"_saved_metadata": message.metadata}
+        return kind() if kind else type("_UserObject", (AutoTrackable,), said)()
 
     def _make_asset(self, message: Any) -> Any:
         name = self._assets[message.asset_file_def_index].filename

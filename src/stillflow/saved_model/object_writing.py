@@ -13,6 +13,7 @@ from stillflow.functional.polymorphic import Function
 from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies
 from stillflow.graph.constant_value import constant_value
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.graph import Graph, get_default_graph
@@ -97,7 +98,7 @@ def save(obj: Any, export_dir: Any, signatures: Any = None) -> None:
     gfile.recursive_create_dir_v2(variables)
     export.assets.copy(export_dir)
     prefix = os.path.join(variables, names.VARIABLES_FILENAME)
-    TrackableSaver(obj, parts).save(prefix, get_session())
+    TrackableSaver(obj, parts).save(prefix, None if executing_eagerly() else get_session())
     path = os.path.join(export_dir, names.SAVED_MODEL_FILENAME_PB)
     whole_file.write(path, message.SerializeToString(), sync=False)
 
@@ -283,7 +284,7 @@ class _Export:
     def _describe_objects(self) -> None:
         for thing, entry in zip(self._objects.objects, self._message.nodes, strict=False):
             if is_resource_variable(thing):
-                entry.variable.name = thing.op.name
+                entry.variable.name = thing._shared_name
                 entry.variable.dtype = thing.dtype.as_datatype_enum
                 entry.variable.trainable = thing.trainable
                 entry.variable.synchronization = thing.synchronization.value

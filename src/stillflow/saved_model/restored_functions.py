@@ -35,6 +35,11 @@ class _Body:
         inputs = self._body.inputs
         return inputs[: len(inputs) - len(self.captured_inputs)]
 
+    @property
+    def watched_variables(self) -> list[Any]:
+        """What tapes are told of when it is called."""
+        return self.variables
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._body, name)
 
@@ -52,6 +57,7 @@ class RestoredConcreteFunction(ConcreteFunction):
         self.graph: Any = _Body(function.instantiate(graph))
         self.argument_keywords: Sequence[str] | None = None
         self.positional = 0
+        self._immediate, self._backward = None, {}
 
     @property
     def variables(self) -> list[Any]:

@@ -482,6 +482,12 @@ class UninitializedVariable(BaseResourceVariable):
         graph = get_default_graph()
         with init_scope(), name_scope(name, "Variable") as scope:
             self._handle_name = scope[:-1] + ":0"
+            if get_default_graph().runs_at_once:  # others of this name are other variables
+                self._unique_id = f"{scope[:-1]}_{uid()}"
+                self._handle = ops.var_handle_op(shape=self._shape, dtype=self._dtype)
+                self._handle._held.name = scope[:-1]  # type: ignore[attr-defined]
+                self._in_graph_mode, self._graph_element = False, None
+                return
             self._handle = ops.var_handle_op(
                 shape=self._shape, dtype=self._dtype, shared_name=scope[:-1], name=scope
             )

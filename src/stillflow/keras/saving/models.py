@@ -102,7 +102,8 @@ def load_model(filepath: Any, custom_objects: Any = None, compile: bool = True) 
     Raises:
       ImportError: if h5py is not installed.
       OSError: if the file is none.
-      NotImplementedError: for a SavedModel of a model that only its class describes.
+      NotImplementedError: for a SavedModel of a model that only its class describes, without the
+        functions that TensorFlow saves of models.
     """
     filepath = os.fspath(filepath)
     if hdf5.is_hdf5(filepath):

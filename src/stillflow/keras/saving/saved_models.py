@@ -11,6 +11,7 @@ from typing import Any
 from stillflow.keras.engine.network_weights import confirm_overwrite
 from stillflow.keras.layers.serialization import deserialize
 from stillflow.keras.saving.description import compile_as
+from stillflow.keras.saving.revived import revive
 from stillflow.keras.saving.serving import check_inputs
 from stillflow.keras.utils.objects import CustomObjectScope
 from stillflow.layers.learning_phase import learning_phase_scope
@@ -53,7 +54,8 @@ def load_model(path: str, custom_objects: Any, compile_model: bool) -> Any:
     If what was saved is no model, gives what `tf.compat.v2.saved_model.load` gives.
 
     Raises:
-      NotImplementedError: if it is a model that only its class describes.
+      NotImplementedError: if it is a model that only its class describes, without the functions
+        that TensorFlow saves of models.
     """
     graph = parse_saved_model(path).meta_graphs[0]
     nodes = graph.object_graph_def.nodes  # none if graphs alone were saved
@@ -62,13 +64,12 @@ def load_model(path: str, custom_objects: Any, compile_model: bool) -> Any:
         return object_reading.load(path)
     described = json.loads(root.metadata)
     config = described["model_config"]
-    if "config" not in config:
-        raise NotImplementedError(
-            f"keras.models.load_model: the SavedModel at {path} holds a model of the class "
-            f"{config['class_name']}, which has no get_config(); Stillflow cannot make it again. "
-            "tf.saved_model.load reads its graph"
-        )
     with CustomObjectScope(custom_objects or {}):
+        if "config" not in config:
+            model = revive(object_reading.load(path), described)
+            if compile_model and described.get("training_config"):
+                compile_as(model, described["training_config"])
+            return model
         model = deserialize(config)
         model.load_weights(os.path.join(path, names.VARIABLES_DIRECTORY, names.VARIABLES_FILENAME))
         model._deferred.pop("optimizer", None)

@@ -68,10 +68,11 @@ def serving_function(model: Any, input_signature: Any = None) -> Function:
 @contextlib.contextmanager
 def _contributions_kept(model: Any) -> Iterator[None]:
     """Lets layers forget the losses and updates of calls inside, whose graph is the function's."""
-    kept = [own for layer in all_layers(model) for own in (layer._losses, layer._updates)]
-    lengths = [len(own) for own in kept]
+    layers = all_layers(model)
+    kept = [own for x in layers for own in (x._losses, x._updates, x._eager_losses)]
+    before = [list(own) for own in kept]
     try:
         yield
     finally:
-        for own, length in zip(kept, lengths, strict=True):
-            del own[length:]
+        for own, items in zip(kept, before, strict=True):
+            own[:] = items
