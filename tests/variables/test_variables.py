@@ -240,3 +240,17 @@ def test_rows_of_a_variable_behind_an_identity_have_a_known_shape():
         rows = tf.raw_ops.ResourceGather(resource=handle, indices=[1], dtype=tf.float32)
         (grad,) = tf.gradients(rows, handle)
     assert grad.dense_shape.op.type == "Const"
+
+
+def test_functions_of_eager_execution_make_no_reference_variables():
+    with ImmediateGraph().as_default():
+
+        def body():
+            made.append(tf.get_variable("v", [2], use_resource=False))
+            return made[-1].read_value()
+
+        made: list[object] = []
+        assert tf.compat.v1.wrap_function(body, [])().numpy().shape == (2,)
+        assert isinstance(made[0], ResourceVariable)
+        with pytest.raises(RuntimeError, match="RefVariable not supported when eager"):
+            tf.Variable(1.0, use_resource=False)

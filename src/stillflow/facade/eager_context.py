@@ -40,6 +40,11 @@ def global_seed() -> int | None:
     return seed
 
 
+def set_global_seed(seed: int | None) -> None:
+    """Set the seed of operations that run when they are called."""
+    _eager_graph().seed = seed
+
+
 def internal_operation_seed() -> int:
     """Return the next seed for an operation that has none."""
     seed: int = _eager_graph().next_op_seed()

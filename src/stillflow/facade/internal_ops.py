@@ -66,7 +66,10 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.ops.critical_section_ops": {
         "*": "stillflow.ops.control_flow.critical_section",
     },
-    "tensorflow.python.ops.custom_gradient": {"*": "stillflow.variables.custom_gradient"},
+    "tensorflow.python.ops.custom_gradient": {
+        "copy_handle_data": "stillflow.ops.functional.nodes:copy_handle_data",
+        "*": "stillflow.variables.custom_gradient",
+    },
     "tensorflow.python.ops.ctc_ops": {
         "_scan": "stillflow.nn.ctc_alignments:scan",
         "_state_to_olabel": "stillflow.nn.ctc_alignments:of_classes",

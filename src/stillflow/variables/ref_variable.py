@@ -8,7 +8,7 @@ from typing import Any
 from stillflow.graph.api import init_scope, name_scope
 from stillflow.graph.conversion import convert_to_tensor, register_tensor_conversion_function
 from stillflow.graph.dtypes import DType
-from stillflow.graph.graph import get_default_graph
+from stillflow.graph.graph import get_default_graph, initial_graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.control import identity
@@ -58,6 +58,8 @@ class RefVariable(RefScatterMethods, Variable):
             return
         if initial_value is None:
             raise ValueError("initial_value must be specified.")
+        if initial_graph().runs_at_once:
+            raise RuntimeError("RefVariable not supported when eager execution is enabled. ")
         self._synchronization, self._aggregation, self._trainable = check_distribution(
             synchronization, aggregation, trainable, name
         )

@@ -11,7 +11,7 @@ from typing import Any
 from stillflow.graph import dtypes
 from stillflow.graph.api import init_scope, name_scope
 from stillflow.graph.dtypes import DType
-from stillflow.graph.graph import get_default_graph
+from stillflow.graph.graph import get_default_graph, initial_graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
@@ -71,6 +71,8 @@ class VariableStore:
                     "example usage."
                 )
             reuse = None if self.keeps_eager else False
+        if initial_graph().runs_at_once:
+            use_resource = True  # those of functions are made outside of them
         dtype = getattr(dtype, "base_dtype", dtype)
         synchronization, aggregation, trainable = check_distribution(
             synchronization, aggregation, trainable, name
