@@ -68,3 +68,34 @@ def test_modules_of_scikit_learn(launcher):  # noqa: F811
         print(len(cross_validation.train_test_split([1, 2, 3])), joblib.__name__, again is joblib)
         """)
     assert out == "2 joblib True\n"
+
+
+def test_arguments_by_place(launcher):  # noqa: F811
+    pytest.importorskip("librosa")
+    out, _ = launcher.program("""
+        import librosa
+        import numpy as np
+        sound = np.sin(np.arange(16000) / 20)
+        print(librosa.filters.mel(16000, 512, n_mels=20).shape)
+        print(librosa.resample(sound, 16000, 8000, res_type="polyphase").shape)
+        print(librosa.feature.melspectrogram(sound, 16000, n_fft=512, n_mels=20).shape[0])
+        print(librosa.stft(sound, 512, 128).shape, librosa.stft(sound, n_fft=512).shape[0])
+        try:
+            librosa.filters.mel(16000, 512, sr=1)
+        except TypeError:
+            print("refused")
+        """)
+    assert out.splitlines() == ["(20, 257)", "(8000,)", "20", "(257, 126) 257", "refused"]
+
+
+def test_arguments_by_place_are_told_by_the_signature():
+    from stillflow.facade.revive.libraries import _by_place
+
+    def plain(y, *, sr=1, n_fft=2):
+        return y, sr, n_fft
+
+    call = _by_place(plain)
+    assert call(0, 5, 6) == (0, 5, 6) and call(0, 5) == (0, 5, 2) and call(0, n_fft=3) == (0, 1, 3)
+    for arguments, options in (((0, 1, 2, 3), {}), ((0, 5), {"sr": 5})):
+        with pytest.raises(TypeError):
+            call(*arguments, **options)

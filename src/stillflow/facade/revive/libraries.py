@@ -1,12 +1,15 @@
 """Calls and methods that libraries beside NumPy took for granted once.
 
 ``yaml.load`` without a loader, which PyYAML 6 refuses, reads what its safe kind of full loader
-reads; frames and series of pandas have ``as_matrix``, ``append``, ``get_value`` and ``ix``.
+reads; frames and series of pandas have ``as_matrix``, ``append``, ``get_value`` and ``ix``;
+functions of librosa take by place what 0.10 takes by name only.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 from stillflow.facade.revive.after import after_import
@@ -17,6 +20,40 @@ def activate() -> None:
     """Patch these libraries when they are imported."""
     after_import("yaml", _patch_yaml)
     after_import("pandas", _patch_pandas)
+    for module, names in _BY_PLACE.items():
+        after_import(module, functools.partial(_patch_by_place, names.split()))
+
+
+# Functions of librosa, by the modules that hold them.
+_BY_PLACE = {
+    "librosa.filters": "mel",
+    "librosa.core.audio": "resample",
+    "librosa.core.spectrum": "stft istft",
+    "librosa.feature.spectral": "melspectrogram mfcc",
+    "librosa.effects": "trim split time_stretch pitch_shift",
+}
+
+
+def _patch_by_place(names: list[str], module: Any) -> None:
+    for name in names:
+        setattr(module, name, _by_place(getattr(module, name)))
+
+
+def _by_place(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that also takes by place, in their order, arguments that have to be named."""
+    parameters = list(inspect.signature(plain).parameters.values())
+    count = sum(item.kind is item.POSITIONAL_OR_KEYWORD for item in parameters)
+    named = [item.name for item in parameters if item.kind is item.KEYWORD_ONLY]
+
+    @functools.wraps(plain)
+    def call(*args: Any, **options: Any) -> Any:
+        more = args[count:]
+        if more and len(more) <= len(named) and options.keys().isdisjoint(named[: len(more)]):
+            options.update(zip(named, more, strict=False))
+            args = args[:count]
+        return plain(*args, **options)
+
+    return call
 
 
 def _patch_yaml(yaml: Any) -> None:
