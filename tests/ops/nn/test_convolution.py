@@ -12,7 +12,7 @@ from tests.ops.nn.running import image, with_and_without_loops
 from tests.running import run
 
 import stillflow as tf
-from stillflow.ops.nn import whole_windows
+from stillflow.ops.nn import convolution, whole_windows
 from stillflow.ops.nn.convolution import Slide
 
 WAYS = list(itertools.product([3, 4, 7], [1, 2, 3], [1, 2, 3], ["SAME", "VALID"]))
@@ -137,6 +137,18 @@ def test_depthwise_windows_keep_channels_apart(stride, padding):
         expected = convolve(x[..., [channel]], w[:, :, [channel]], stride, padding)
         own = slice(2 * channel, 2 * channel + 2)
         np.testing.assert_allclose(y[..., own], expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("size", [None, 5])
+def test_depthwise_windows_of_one_pixel_only_multiply(stride, padding, size, monkeypatch):
+    monkeypatch.setattr(convolution, "convolve", None)  # slow where torch has one thread
+    data, w = image(2, 5, 7, 3), image(1, 1, 3, 1, seed=1)
+    x = tf.placeholder(tf.float32, [None, size, None, 3])
+    y = tf.nn.depthwise_conv2d_native(x, w, [1, stride, stride, 1], padding)
+    found = run(y, {x: data})
+    np.testing.assert_array_equal(found, data[:, ::stride, ::stride] * w.reshape(3))
 
 
 def test_volumes_slide_along_depth_too():
