@@ -216,6 +216,7 @@ class Graph(Scopes, Collections):
             try:
                 infer_shapes(op)
             except Exception:
+                self._version += 1  # the number is gone, and seeds are made of such numbers
                 self._forget(op)
                 raise
             op._original_op = self._default_original_op
