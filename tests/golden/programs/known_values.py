@@ -112,3 +112,18 @@ def gradient_of_cross_entropy_by_known_zeros(tf):
         },
         {logits: [[1, 2, 3], [3, 1, 2]]},
     )
+
+
+@program
+def normalization_in_a_phase_named_by_strings(tf):
+    x = tf.constant([[1.0, 2.0], [3.0, 5.0]])
+    training = tf.equal(tf.constant("train"), tf.constant("train"))
+    testing = tf.equal(tf.constant("test"), tf.constant("train"))
+    return Run(
+        {
+            "training": tf.layers.batch_normalization(x, training=training),
+            "testing": tf.layers.batch_normalization(x, training=testing),
+            "contrib": tf.contrib.layers.batch_norm(x, is_training=training),
+        },
+        setup=[tf.global_variables_initializer()],
+    )

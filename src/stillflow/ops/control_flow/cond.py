@@ -8,8 +8,8 @@ from typing import Any
 from stillflow import nest
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
-from stillflow.graph.constant_value import constant_value
 from stillflow.graph.eager_mode import executing_eagerly
+from stillflow.graph.evaluate import evaluated
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
@@ -190,7 +190,7 @@ def smart_constant_value(pred: Any) -> bool | None:
     if isinstance(pred, bool):
         return pred
     if isinstance(pred, Tensor):
-        value = constant_value(pred)
+        value = evaluated(pred)
         return None if value is None else bool(value)
     raise TypeError(
         "`pred` must be a Tensor, or a Python bool, or 1 or 0. "
