@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import operator
 import subprocess
 import sys
 import types
@@ -12,6 +13,7 @@ import pytest
 
 import stillflow as tf
 from stillflow import _namespace
+from stillflow._renamed import SUCCESSORS
 
 
 def python(program: str) -> str:
@@ -186,3 +188,16 @@ def test_imports_are_not_searched_for_garbage(
         assert (seen, gc.isenabled()) == ([False], searches)
     finally:
         (gc.enable if was_enabled else gc.disable)()
+
+
+def test_names_from_before_tensorflow_1_name_what_became_of_them() -> None:
+    with pytest.raises(AttributeError) as raised:
+        _ = tf.train.SummaryWriter
+    assert str(raised.value) == (
+        "module 'tensorflow.train' has no attribute 'SummaryWriter': "
+        "since TensorFlow 1.0 it is tf.summary.FileWriter"
+    )
+    for old, new in SUCCESSORS.items():
+        *path, name = old.split(".")
+        assert not hasattr(operator.attrgetter(".".join(path))(tf) if path else tf, name)
+        assert operator.attrgetter(new)(tf) is not None

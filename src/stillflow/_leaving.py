@@ -7,7 +7,6 @@ again, before it goes: 0.4 seconds.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import io
 import os
@@ -26,6 +25,8 @@ def leave_quickly() -> None:
     """
     if "torch" not in sys.modules:
         return
+    import ctypes
+
     are_files: dict[type, bool] = {}
     for each in gc.get_objects():
         kind = type(each)

@@ -244,9 +244,14 @@ def _imported(name: str) -> ModuleType:
 def _missing(prefix: str, name: str) -> str:
     module = _join("tensorflow", prefix).rstrip(".")
     message = f"module {module!r} has no attribute {name!r}"
-    if not name.startswith("__") and _known_to_tensorflow(prefix, name):
-        message += f": {_join('tf', _join(prefix, name))} is not supported by Stillflow yet"
-    return message
+    if name.startswith("__"):
+        return message
+    if _known_to_tensorflow(prefix, name):
+        return f"{message}: {_join('tf', _join(prefix, name))} is not supported by Stillflow yet"
+    from stillflow._renamed import SUCCESSORS
+
+    successor = SUCCESSORS.get(_join(prefix, name))
+    return f"{message}: since TensorFlow 1.0 it is tf.{successor}" if successor else message
 
 
 def _known_to_tensorflow(prefix: str, name: str) -> bool:
