@@ -102,7 +102,7 @@ def test_what_does_not_depend_on_an_element_is_made_for_each():
     x, shared = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.float32, [2])
     found = plan([x, shared], [x + shared, shared * 2.0, tf.constant(b"text")], [shared])
     elements = [(torch.full((2,), float(i)),) for i in range(3)]
-    rows = compute(found, elements, torch.tensor([1.0, 2.0]))
+    rows = list(compute(found, elements, torch.tensor([1.0, 2.0])))
     assert [row[0].tolist() for row in rows] == [[1, 2], [2, 3], [3, 4]]
     with torch.inference_mode():
         rows[0][1].zero_()
