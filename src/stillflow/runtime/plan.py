@@ -17,6 +17,7 @@ from stillflow.runtime.denormals import flushed
 from stillflow.runtime.emit import Emitter
 from stillflow.runtime.facts import Facts
 from stillflow.runtime.failures import fetched_in_loop
+from stillflow.runtime.folded_norms import fold_normalizations
 from stillflow.runtime.frames import find_frames, has_loops
 from stillflow.runtime.inline import inline, is_call
 from stillflow.runtime.joins import join
@@ -102,6 +103,7 @@ def make_plan(
     joined = join_accuracies(joined, tracer.constants, names_out)
     joined = join_lookups(joined, tracer.constants, names_out)
     joined = join(merge_averages(joined, tracer.constants, names_out))
+    joined = fold_normalizations(joined, tracer.constants, names_out)
     joined = join_activations(join_normalizations(joined, names_out), names_out)
     joined = resize_integers(joined, tracer.values.values(), names_out)
     if emitter.beside:

@@ -110,7 +110,7 @@ def _train_empty(x: Any, scale: Any, reserve: bool) -> tuple[Any, ...]:
     return (*result, scale.new_zeros(())) if reserve else result
 
 
-def _infer(
+def infer(
     x: Any, scale: Any, offset: Any, mean: Any, variance: Any, epsilon: float, first: bool,
     reserve: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
@@ -127,7 +127,7 @@ def fused_batch_norm_kernel(node: Node) -> Any:
     first, reserve = node.data_format == b"NCHW", len(node.outputs) == 6
     if not node.is_training:
         return node.call(
-            _infer, x, scale, offset, mean, variance, node.epsilon, first, reserve
+            infer, x, scale, offset, mean, variance, node.epsilon, first, reserve
         )
     if dims.num_elements(node.dims(0)) == 0:
         return node.call(_train_empty, x, scale, reserve)
