@@ -11,7 +11,7 @@ from stillflow.ops.nn import batch_norm
 IMAGES = np.random.RandomState(0).randn(2, 7, 6, 4).astype("f")
 
 
-def normalized(form, depthwise=False, variance=(0.5, 2.0), later=tf.nn.relu):
+def normalized(form, depthwise=False, variance=(0.5, 2.0), later=tf.nn.relu, bias=False):
     """(images, what a convolution gives, normalized images) of a frozen graph."""
     rng = np.random.RandomState(1)
     channels = 8
@@ -21,6 +21,8 @@ def normalized(form, depthwise=False, variance=(0.5, 2.0), later=tf.nn.relu):
         y = tf.nn.depthwise_conv2d_native(x, weights, [1, 1, 1, 1], "SAME")
     else:
         y = tf.nn.conv2d(x, weights, 1, "SAME", data_format=form)
+    if bias:
+        y = tf.nn.bias_add(y, tf.constant(rng.randn(channels), tf.float32), data_format=form)
     z, *_ = tf.nn.fused_batch_norm(
         y, *(tf.constant(rng.randn(channels), tf.float32) for _ in range(2)),
         mean=tf.constant(rng.randn(channels), tf.float32),
@@ -39,11 +41,12 @@ def calls(monkeypatch):
     return found
 
 
+@pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("form, depthwise", [("NHWC", False), ("NCHW", False), ("NHWC", True)])
-def test_constants_of_a_normalization_go_into_the_convolution(calls, form, depthwise):
+def test_constants_of_a_normalization_go_into_the_convolution(calls, form, depthwise, bias):
     images = IMAGES if form == "NHWC" else IMAGES.transpose(0, 3, 1, 2)
     with tf.Graph().as_default(), tf.Session() as session:
-        x, y, z = normalized(form, depthwise)
+        x, y, z = normalized(form, depthwise, bias=bias)
         folded = session.run(z, {x: images})
         assert not calls
         _, apart = session.run([y, z], {x: images})  # what is fetched stays what it is

@@ -35,27 +35,44 @@ def fold_normalizations(
     for number, step in enumerate(steps):
         if step.function is not batch_norm.infer or any(uses[name] for name in step.outputs[1:]):
             continue
-        source = str(step.arguments[0])
-        place = makers.get(source, -1)
-        if place >= 0 and uses[source] == 1 and steps[place].guard == step.guard:
-            folded = _folded(steps[place], step, constants)
-            if folded is not None:
-                result[place], result[number] = folded, None
-    return [step for step in result if step is not None]
+        places = [number]  # of the normalization, of a bias and of the convolution
+        while (place := makers.get(str(steps[places[-1]].arguments[0]), -1)) >= 0:
+            maker = steps[place]
+            if uses[maker.outputs[0]] != 1 or maker.guard != step.guard:
+                break
+            places.append(place)
+            if not is_call(maker, "BiasAdd"):
+                break
+        parts = [steps[each] for each in reversed(places)]
+        folded = _folded(parts, constants) if len(parts) > 1 else None
+        if folded is not None:
+            for each in places:
+                result[each] = None
+            result[places[-1]] = folded
+    left = [step for step in result if step is not None]
+    still = count_uses(left, kept)
+    for name in [name for name in constants if uses[name] and not still[name]]:
+        del constants[name]  # filters are as large as what took their place
+    return left
 
 
-def _folded(convolution: Step, norm: Step, constants: dict[str, Any]) -> Step | None:
-    """One step for both; None if not everything but the image is constant."""
-    if not any(is_call(convolution, kind) for kind in _CONVOLUTIONS) or convolution.writes:
+def _folded(parts: Sequence[Step], constants: dict[str, Any]) -> Step | None:
+    """One step for a convolution, perhaps a bias, and a normalization.
+
+    None if they are something else, or not everything but the image is constant.
+    """
+    convolution, *biases, norm = parts
+    if not any(is_call(convolution, kind) for kind in _CONVOLUTIONS) or len(biases) > 1:
         return None
     image, filter, *rest = convolution.arguments
     *given, epsilon, first, _ = norm.arguments[1:]
-    known = [_float32(name, constants) for name in (filter, *given)]
+    taken = [filter, *given, *(bias.arguments[1] for bias in biases)]
+    known = [_float32(name, constants) for name in taken]
     if any(each is None for each in known):
         return None
-    weights, scale, offset, mean, variance = known
+    weights, scale, offset, mean, variance, *bias = known
     factor = scale.double() * torch.rsqrt(variance.double() + epsilon)
-    shift = offset.double() - mean.double() * factor
+    shift = offset.double() - (mean.double() - sum(bias)) * factor
     if not (factor.isfinite().all() and shift.isfinite().all()):
         return None
     is_depthwise = is_call(convolution, "DepthwiseConv2dNative")
@@ -65,7 +82,7 @@ def _folded(convolution: Step, norm: Step, constants: dict[str, Any]) -> Step | 
     constants[names[1]] = shift.float().reshape(-1, 1, 1) if first else shift.float()
     function = _then_add(convolution.function)
     arguments = [image, *names, *rest]
-    return one_step([convolution, norm], norm.outputs[:1], function, arguments)
+    return one_step(parts, norm.outputs[:1], function, arguments)
 
 
 def _float32(name: Any, constants: Mapping[str, Any]) -> Any:
