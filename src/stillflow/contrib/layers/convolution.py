@@ -14,12 +14,7 @@ from stillflow.contrib.layers.formats import (
     keras_format,
 )
 from stillflow.contrib.layers.initializers import xavier_initializer
-from stillflow.contrib.layers.variables import (
-    WEIGHTS_AND_BIASES,
-    add_to_collections,
-    finished,
-    variable_getter,
-)
+from stillflow.contrib.layers.variables import WEIGHTS_AND_BIASES, outputs_of, variable_getter
 from stillflow.graph.export import export
 from stillflow.layers import convolutional, transposed
 from stillflow.variables.initializers import Zeros
@@ -28,30 +23,12 @@ _BY_RANK = {3: convolutional.Conv1D, 4: convolutional.Conv2D, 5: convolutional.C
 _FORMATS = [None, "NWC", "NCW", "NHWC", "NCHW", "NDHWC", "NCDHW"]
 
 
-def _layer(kind: Any, sc: Any, inputs: Any, given: dict[str, Any], **options: Any) -> Any:
-    """A layer of `tf.layers` from the arguments of one of the functions below."""
-    return kind(
-        filters=given["num_outputs"], kernel_size=given["kernel_size"], strides=given["stride"],
-        padding=given["padding"], data_format=keras_format(given["data_format"]), activation=None,
-        use_bias=not given["normalizer_fn"] and given["biases_initializer"],
-        kernel_initializer=given["weights_initializer"],
-        bias_initializer=given["biases_initializer"],
-        kernel_regularizer=given["weights_regularizer"],
-        bias_regularizer=given["biases_regularizer"], activity_regularizer=None,
-        trainable=given["trainable"], name=sc.name, dtype=inputs.dtype.base_dtype, _scope=sc,
-        _reuse=given["reuse"], **options,
-    )  # fmt: skip
-
-
-def _applied(layer: Any, sc: Any, inputs: Any, given: dict[str, Any]) -> Any:
-    outputs = layer.apply(inputs)
-    collections = given["variables_collections"]
-    add_to_collections(layer.kernel, collections, "weights")
-    if layer.use_bias:
-        add_to_collections(layer.bias, collections, "biases")
-    return finished(
-        outputs, sc.name, given["outputs_collections"], given["activation_fn"],
-        given["normalizer_fn"], given["normalizer_params"],
+def _convolved(kind: Any, sc: Any, inputs: Any, given: dict[str, Any], **options: Any) -> Any:
+    """The outputs of a layer of `tf.layers` from the arguments of one of the functions below."""
+    return outputs_of(
+        kind, sc, inputs, given, filters=given["num_outputs"], kernel_size=given["kernel_size"],
+        strides=given["stride"], padding=given["padding"],
+        data_format=keras_format(given["data_format"]), **options,
     )  # fmt: skip
 
 
@@ -117,8 +94,7 @@ def convolution(
     getter = variable_getter(WEIGHTS_AND_BIASES)
     with tf.variable_scope(scope, "Conv", [inputs], reuse=reuse, custom_getter=getter) as sc:
         inputs = tf.convert_to_tensor(inputs)
-        layer = _layer(_kind(inputs, conv_dims), sc, inputs, given, dilation_rate=rate)
-        return _applied(layer, sc, inputs, given)
+        return _convolved(_kind(inputs, conv_dims), sc, inputs, given, dilation_rate=rate)
 
 
 @export(
@@ -248,7 +224,7 @@ def convolution2d_transpose(
     ) as sc:
         assert_images(data_format)
         inputs = tf.convert_to_tensor(inputs)
-        return _applied(_layer(transposed.Conv2DTranspose, sc, inputs, given), sc, inputs, given)
+        return _convolved(transposed.Conv2DTranspose, sc, inputs, given)
 
 
 @export(
@@ -288,7 +264,7 @@ def convolution3d_transpose(
     ) as sc:
         assert_volumes(data_format)
         inputs = tf.convert_to_tensor(inputs)
-        return _applied(_layer(transposed.Conv3DTranspose, sc, inputs, given), sc, inputs, given)
+        return _convolved(transposed.Conv3DTranspose, sc, inputs, given)
 
 
 conv1d, conv2d, conv3d = convolution1d, convolution2d, convolution3d

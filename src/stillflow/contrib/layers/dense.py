@@ -8,12 +8,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.contrib.framework.argument_scope import add_arg_scope
 from stillflow.contrib.layers.initializers import xavier_initializer
-from stillflow.contrib.layers.variables import (
-    WEIGHTS_AND_BIASES,
-    add_to_collections,
-    finished,
-    variable_getter,
-)
+from stillflow.contrib.layers.variables import WEIGHTS_AND_BIASES, outputs_of, variable_getter
 from stillflow.graph.export import export, export_value
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.layers.core import Dense
@@ -60,6 +55,7 @@ def fully_connected(
     Raises:
       ValueError: if `num_outputs` is no integer; if the size of the last axis is not known.
     """
+    given = dict(locals())
     if not isinstance(num_outputs, int):
         raise ValueError(f"num_outputs type should be one of {[int]}, got {type(num_outputs)}.")
     getter = variable_getter(WEIGHTS_AND_BIASES)
@@ -67,20 +63,7 @@ def fully_connected(
         scope, "fully_connected", [inputs], reuse=reuse, custom_getter=getter
     ) as sc:
         inputs = tf.convert_to_tensor(inputs)
-        layer = Dense(
-            units=num_outputs, activation=None, use_bias=not normalizer_fn and biases_initializer,
-            kernel_initializer=weights_initializer, bias_initializer=biases_initializer,
-            kernel_regularizer=weights_regularizer, bias_regularizer=biases_regularizer,
-            activity_regularizer=None, trainable=trainable, name=sc.name,
-            dtype=inputs.dtype.base_dtype, _scope=sc, _reuse=reuse,
-        )  # fmt: skip
-        outputs = layer.apply(inputs)
-        add_to_collections(layer.kernel, variables_collections, "weights")
-        if layer.bias is not None:
-            add_to_collections(layer.bias, variables_collections, "biases")
-        return finished(
-            outputs, sc.name, outputs_collections, activation_fn, normalizer_fn, normalizer_params
-        )
+        return outputs_of(Dense, sc, inputs, given, units=num_outputs)
 
 
 def _legacy_variable(name: str, shape: Any, dtype: Any, collections: Any, **options: Any) -> Any:

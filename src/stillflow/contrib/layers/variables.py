@@ -124,3 +124,36 @@ def finished(
     if activation_fn is not None:
         outputs = activation_fn(outputs)
     return collect_named_outputs(outputs_collections, scope_name, outputs)
+
+
+def outputs_of(
+    kind: Any, sc: Any, inputs: Any, given: dict[str, Any], alias: str = "", **options: Any
+) -> Any:
+    """What a layer with a kernel and perhaps a bias gives, finished.
+
+    Args:
+      kind: the class of the layer, of `tf.layers` or like those.
+      sc: its variable scope.
+      inputs: a tensor.
+      given: the arguments of the function that makes it, as all such functions call them.
+      alias: by which collections know the outputs; the scope's name by default.
+      options: other arguments of `kind`.
+    """
+    use_bias = not given["normalizer_fn"] and given["biases_initializer"]
+    layer = kind(
+        activation=None, use_bias=use_bias, kernel_initializer=given["weights_initializer"],
+        bias_initializer=given["biases_initializer"],
+        kernel_regularizer=given["weights_regularizer"],
+        bias_regularizer=given["biases_regularizer"], activity_regularizer=None,
+        trainable=given["trainable"], name=sc.name, dtype=inputs.dtype.base_dtype, _scope=sc,
+        _reuse=given["reuse"], **options,
+    )  # fmt: skip
+    outputs = layer.apply(inputs)
+    collections = given["variables_collections"]
+    add_to_collections(layer.kernel, collections, "weights")
+    if use_bias:
+        add_to_collections(layer.bias, collections, "biases")
+    return finished(
+        outputs, alias or sc.name, given["outputs_collections"], given["activation_fn"],
+        given["normalizer_fn"], given["normalizer_params"],
+    )  # fmt: skip

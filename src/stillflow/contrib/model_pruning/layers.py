@@ -7,40 +7,13 @@ from typing import Any
 import stillflow as tf
 from stillflow.contrib.framework.argument_scope import add_arg_scope
 from stillflow.contrib.layers.initializers import xavier_initializer
-from stillflow.contrib.layers.variables import (
-    WEIGHTS_AND_BIASES,
-    add_to_collections,
-    finished,
-    variable_getter,
-)
+from stillflow.contrib.layers.variables import WEIGHTS_AND_BIASES, outputs_of, variable_getter
 from stillflow.contrib.model_pruning.core_layers import MaskedConv2D, MaskedFullyConnected
 from stillflow.graph.export import export
 from stillflow.variables.initializers import Zeros
 
 _FORMATS = [None, "NWC", "NCW", "NHWC", "NCHW", "NDHWC", "NCDHW"]
 _KERAS_FORMATS = {None: "channels_last", "NHWC": "channels_last", "NCHW": "channels_first"}
-
-
-def _applied(kind: Any, sc: Any, inputs: Any, given: dict[str, Any], **options: Any) -> Any:
-    """The outputs of a layer made of the arguments of one of the functions below."""
-    layer = kind(
-        activation=None, use_bias=not given["normalizer_fn"] and given["biases_initializer"],
-        kernel_initializer=given["weights_initializer"],
-        bias_initializer=given["biases_initializer"],
-        kernel_regularizer=given["weights_regularizer"],
-        bias_regularizer=given["biases_regularizer"], activity_regularizer=None,
-        trainable=given["trainable"], name=sc.name, dtype=inputs.dtype.base_dtype, _scope=sc,
-        _reuse=given["reuse"], **options,
-    )  # fmt: skip
-    outputs = layer.apply(inputs)
-    collections = given["variables_collections"]
-    add_to_collections(layer.kernel, collections, "weights")
-    if layer.bias is not None:
-        add_to_collections(layer.bias, collections, "biases")
-    return finished(
-        outputs, sc.original_name_scope, given["outputs_collections"], given["activation_fn"],
-        given["normalizer_fn"], given["normalizer_params"],
-    )  # fmt: skip
 
 
 @export("contrib.model_pruning.masked_convolution", "contrib.model_pruning.masked_conv2d")
@@ -99,10 +72,10 @@ def masked_convolution(
             raise ValueError("Sparse Convolution not supported for input with rank", rank)
         if data_format not in _KERAS_FORMATS:
             raise ValueError("Unsupported data format", data_format)
-        return _applied(
-            MaskedConv2D, sc, inputs, given, filters=num_outputs, kernel_size=kernel_size,
-            strides=stride, padding=padding, data_format=_KERAS_FORMATS[data_format],
-            dilation_rate=rate,
+        return outputs_of(
+            MaskedConv2D, sc, inputs, given, sc.original_name_scope, filters=num_outputs,
+            kernel_size=kernel_size, strides=stride, padding=padding,
+            data_format=_KERAS_FORMATS[data_format], dilation_rate=rate,
         )  # fmt: skip
 
 
@@ -148,4 +121,5 @@ def masked_fully_connected(
         scope, "fully_connected", [inputs], reuse=reuse, custom_getter=getter
     ) as sc:
         inputs = tf.convert_to_tensor(inputs)
-        return _applied(MaskedFullyConnected, sc, inputs, given, units=num_outputs)
+        alias = sc.original_name_scope
+        return outputs_of(MaskedFullyConnected, sc, inputs, given, alias, units=num_outputs)
