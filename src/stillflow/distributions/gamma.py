@@ -15,6 +15,23 @@ from stillflow.ops.control import with_dependencies
 from stillflow.util.deprecation import deprecated
 
 
+def positive_parameters(concentration: Any, rate: Any, validate_args: bool) -> tuple[Any, Any]:
+    """Tensors of a shape parameter and an inverse scale, under the default name scope.
+
+    Raises:
+      TypeError: if they are of different or no floating-point types.
+    """
+    checks = []
+    if validate_args:
+        checks = [tf.assert_positive(concentration), tf.assert_positive(rate)]
+    with tf.control_dependencies(checks):
+        parameters = (
+            tf.identity(concentration, name="concentration"), tf.identity(rate, name="rate"),
+        )  # fmt: skip
+        tf.debugging.assert_same_float_dtype(parameters)
+    return parameters
+
+
 @export("distributions.Gamma", "contrib.distributions.Gamma")
 class Gamma(ScalarDistribution):
     """Gamma distributions, with density proportional to `x^(concentration - 1) exp(-rate x)`.
@@ -43,13 +60,8 @@ class Gamma(ScalarDistribution):
     ) -> None:
         parameters = dict(locals())
         with tf.name_scope(name, values=[concentration, rate]) as scope:
-            checks = []
-            if validate_args:
-                checks = [tf.assert_positive(concentration), tf.assert_positive(rate)]
-            with tf.control_dependencies(checks):
-                self._concentration = tf.identity(concentration, name="concentration")
-                self._rate = tf.identity(rate, name="rate")
-                tf.debugging.assert_same_float_dtype([self._concentration, self._rate])
+            given = positive_parameters(concentration, rate, validate_args)
+            self._concentration, self._rate = given
         super().__init__(
             dtype=self._concentration.dtype,
             validate_args=validate_args,

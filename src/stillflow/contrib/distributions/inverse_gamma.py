@@ -9,6 +9,7 @@ import numpy as np
 import stillflow as tf
 from stillflow.contrib.distributions.moved import moved_from_contrib
 from stillflow.distributions.distribution import NOT_REPARAMETERIZED, ScalarDistribution
+from stillflow.distributions.gamma import positive_parameters
 from stillflow.graph.export import export
 from stillflow.ops.control import with_dependencies
 
@@ -41,13 +42,8 @@ class InverseGamma(ScalarDistribution):
     ) -> None:
         parameters = dict(locals())
         with tf.name_scope(name, values=[concentration, rate]) as scope:
-            checks = []
-            if validate_args:
-                checks = [tf.assert_positive(concentration), tf.assert_positive(rate)]
-            with tf.control_dependencies(checks):
-                self._concentration = tf.identity(concentration, name="concentration")
-                self._rate = tf.identity(rate, name="rate")
-                tf.debugging.assert_same_float_dtype([self._concentration, self._rate])
+            given = positive_parameters(concentration, rate, validate_args)
+            self._concentration, self._rate = given
         super().__init__(
             dtype=self._concentration.dtype,
             validate_args=validate_args,
