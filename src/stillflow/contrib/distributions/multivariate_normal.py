@@ -7,6 +7,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.contrib.distributions.bijectors.affine_linear_operator import AffineLinearOperator
 from stillflow.contrib.distributions.scales import (
+    check_operator,
     diagonal_scale,
     is_diagonal,
     low_rank_update,
@@ -43,10 +44,7 @@ class MultivariateNormalLinearOperator(StretchedDistribution):
         allow_nan_stats: bool = True, name: str = "MultivariateNormalLinearOperator",
     ) -> None:  # fmt: skip
         parameters = dict(locals())
-        if scale is None:
-            raise ValueError("Missing required `scale` parameter.")
-        if not scale.dtype.is_floating:
-            raise TypeError("`scale` parameter must have floating-point dtype.")
+        check_operator(scale)
         with tf.name_scope(name, values=[loc, *scale.graph_parents]) as name:
             loc = optional_tensor(loc, "loc")
             batch_shape, event_shape = shapes_of(loc, scale)

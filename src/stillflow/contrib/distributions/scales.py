@@ -22,6 +22,18 @@ def optional_tensor(value: Any, name: str) -> Any:
     return None if value is None else convert_to_tensor(value, name=name)
 
 
+def check_operator(scale: Any) -> None:
+    """Refuses a missing operator, and one of other than floating-point numbers.
+
+    Raises:
+      ValueError, TypeError: if it is one of these.
+    """
+    if scale is None:
+        raise ValueError("Missing required `scale` parameter.")
+    if not scale.dtype.is_floating:
+        raise TypeError("`scale` parameter must have floating-point dtype.")
+
+
 def shapes_of(loc: Any, scale: Any) -> tuple[Any, Any]:
     """The shapes of batch and event, that means and an operator of scales have together."""
     with tf.name_scope("shapes_from_loc_and_scale", values=[loc, *scale.graph_parents]):

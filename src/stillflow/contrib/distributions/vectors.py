@@ -10,6 +10,7 @@ import stillflow as tf
 from stillflow.contrib.distributions.bijectors.affine_linear_operator import AffineLinearOperator
 from stillflow.contrib.distributions.moved import moved_from_contrib
 from stillflow.contrib.distributions.scales import (
+    check_operator,
     diagonal_scale,
     is_diagonal,
     optional_tensor,
@@ -23,12 +24,6 @@ from stillflow.graph.export import export
 
 class _Vectors(StretchedDistribution):
     """What `VectorLaplaceLinearOperator` and `VectorExponentialLinearOperator` have in common."""
-
-    def _check_scale(self, scale: Any) -> None:
-        if scale is None:
-            raise ValueError("Missing required `scale` parameter.")
-        if not scale.dtype.is_floating:
-            raise TypeError("`scale` parameter must have floating-point dtype.")
 
     def _start(self, given: dict[str, Any], name: str) -> None:
         """Finishes construction, inside of the scope."""
@@ -72,7 +67,7 @@ class VectorLaplaceLinearOperator(_Vectors):
         allow_nan_stats: bool = True, name: str = "VectorLaplaceLinearOperator",
     ) -> None:  # fmt: skip
         given = dict(locals())
-        self._check_scale(scale)
+        check_operator(scale)
         # The name below is not the scope's: the scope of the methods lies in that one.
         with tf.name_scope(name, values=[loc, *scale.graph_parents]):
             self._start(given, name)
@@ -111,7 +106,7 @@ class VectorExponentialLinearOperator(_Vectors):
         allow_nan_stats: bool = True, name: str = "VectorExponentialLinearOperator",
     ) -> None:  # fmt: skip
         given = dict(locals())
-        self._check_scale(scale)
+        check_operator(scale)
         with tf.name_scope(name, values=[loc, *scale.graph_parents]) as scope:
             self._start(given, scope)
 
