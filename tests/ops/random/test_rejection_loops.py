@@ -23,8 +23,14 @@ def check(found: np.ndarray | None, expected: np.ndarray) -> None:
     """All as numbers of single precision, and nearly all to the last bit of double precision."""
     assert found is not None
     assert found.shape == expected.shape
+    found, expected = without_denormals(found), without_denormals(expected)
     np.testing.assert_allclose(found, expected, rtol=1e-13)
     np.testing.assert_array_equal(found.astype(np.float32), expected.astype(np.float32))
+
+
+def without_denormals(values: np.ndarray) -> np.ndarray:
+    """Zero for those: worker threads that a plan has started flush them, this one does not."""
+    return np.where(np.abs(values) < np.finfo(values.dtype).tiny, 0.0, values)
 
 
 @pytest.mark.parametrize("samples", [0, 1, FEW, MANY])
