@@ -33,6 +33,23 @@ def test_importing_the_package_takes_the_processor_less_than_fifty_milliseconds(
     assert min(float(python(timed)) for _ in range(3)) < 0.05
 
 
+def test_a_namespace_shows_its_names_with_their_values_to_whoever_reads_all_of_them() -> None:
+    # As GPflow 1.2 does, which makes an optimizer of its own of each.
+    program = (
+        "import stillflow as tf; print(sorted(k for k, v in tf.train.__dict__.items()"
+        " if isinstance(v, type) and k.endswith('tumOptimizer')),"
+        " {*dir(tf.train)} <= {*vars(tf.train)})"
+    )
+    assert python(program) == "['MomentumOptimizer'] True"
+
+
+def test_a_namespace_holds_what_is_put_into_its_attributes() -> None:
+    vars(tf.train)["of_a_test"] = 5
+    assert tf.train.of_a_test == 5
+    del vars(tf.train)["of_a_test"]
+    assert not hasattr(tf.train, "of_a_test")
+
+
 def test_a_public_name_is_imported_once_and_kept() -> None:
     vars(tf).pop("DType", None)
     first = tf.DType
@@ -153,8 +170,8 @@ def test_a_submodule_does_not_hide_the_public_name_it_shares() -> None:
         patch.setattr(_namespace, "TABLE", table)
         package.dropout = submodule
         package.core = other
-    assert "dropout" not in vars(package)
-    assert vars(package)["core"] is other
+    assert "dropout" not in _namespace.held(package)
+    assert _namespace.held(package)["core"] is other
 
 
 def test_a_real_module_where_the_api_has_a_namespace_answers_for_it() -> None:

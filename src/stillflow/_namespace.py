@@ -80,10 +80,24 @@ def _prefixes(names: Iterable[str]) -> set[str]:
 _NAMESPACES = _prefixes([*TABLE, *(f"{name}." for name in (*_DYNAMIC, *_ALIASES))])
 
 
+held = ModuleType.__dict__["__dict__"].__get__  # what a module holds by now, no more
+
+
 class ApiModule(ModuleType):
     """A module whose public names are imported on first access."""
 
     __api_prefix__: str
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        """All that the module holds: who reads it, as `vars` does, looks for public names.
+
+        Not so the root's, which would be the whole library with PyTorch.
+        """
+        if self.__api_prefix__:
+            for name in dir(self):
+                getattr(self, name)
+        return held(self)  # type: ignore[no-any-return]
 
     def __getattr__(self, name: str) -> Any:
         path = _join(self.__api_prefix__, name)
@@ -102,7 +116,7 @@ class ApiModule(ModuleType):
             from stillflow._missing import missing
 
             value = missing(_missing(self.__api_prefix__, name), self, name)
-        self.__dict__[name] = value
+        held(self)[name] = value
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -150,11 +164,11 @@ class NamespaceFinder:
 class _Loader:
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = ApiModule(spec.name)
-        module.__dict__["__api_prefix__"] = _canonical(spec.name.partition(".")[2])
+        held(module)["__api_prefix__"] = _canonical(spec.name.partition(".")[2])
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        canonical = f"{_ROOT}.{module.__dict__['__api_prefix__']}"
+        canonical = f"{_ROOT}.{held(module)['__api_prefix__']}"
         if canonical not in (f"{_ROOT}.", module.__name__):
             # compat.v1.nn is nn, not a second module.
             sys.modules[module.__name__] = importlib.import_module(canonical)
@@ -185,7 +199,7 @@ def is_namespace(path: str) -> bool:
 
 
 def _adopt(module: ModuleType, prefix: str) -> None:
-    module.__dict__["__api_prefix__"] = prefix
+    held(module)["__api_prefix__"] = prefix
     if module.__class__ is ModuleType:
         module.__class__ = ApiModule
 

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
+from stillflow._namespace import held
 from stillflow.facade import internal, names
 
 MISSING: Any = object()
@@ -81,7 +82,7 @@ def _any_own(module: str, name: str) -> Any:
     if name.startswith("_"):
         return MISSING
     for own in _own_modules(module):
-        value = vars(own).get(name, MISSING)
+        value = held(own).get(name, MISSING)
         if value is not MISSING and not isinstance(value, ModuleType):
             return value
     return MISSING

@@ -1,8 +1,11 @@
 /* Maxima of images whose channels come last, and their gradients: src/stillflow/ops/nn/native_pool.py.
 
    The place of a maximum is kept as its number within the window, in one byte. Of equal maxima the
-   first counts; a NaN is greater than all before it. */
+   first counts. As in TensorFlow a NaN is never greater, so that it is a maximum's place only where
+   it comes first, and never its value: that is finite at the lower end. */
 #include "native.h"
+
+#include <float.h>
 
 enum {
     LANES = 32,    /* channels taken together */
@@ -43,6 +46,17 @@ INLINE Span span(int64_t number, int64_t step, int64_t before, int64_t window, i
     return (Span){start, start < 0 ? -start : 0, least(window, size - start)};
 }
 
+/* The maximum of one channel of a window among what is a number; the lowest one of none. */
+static float take_number(const Windows *all, const float *corner, Span y, Span x) {
+    float value = -FLT_MAX;
+    for (int64_t i = y.first; i < y.end; i++) {
+        const float *row = corner + (i - y.first) * all->width * all->channels;
+        for (int64_t j = x.first; j < x.end; j++, row += all->channels)
+            value = *row > value ? *row : value;
+    }
+    return value;
+}
+
 /* The maxima of `count` channels of a window: `corner` is the first of its places on the image. */
 INLINE void take(const Windows *all, const float *corner, Span y, Span x, int64_t count, float *out,
                  uint8_t *best) {
@@ -54,12 +68,15 @@ INLINE void take(const Windows *all, const float *corner, Span y, Span x, int64_
         place = (int32_t)(i * all->window_width + x.first);
         for (int64_t j = x.first; j < x.end; j++, place++, row += all->channels)
             for (int64_t c = 0; c < count; c++) {
-                int wins = (row[c] > value[c]) | (row[c] != row[c]);
+                int wins = row[c] > value[c];
                 value[c] = wins ? row[c] : value[c];
                 at[c] = wins ? place : at[c];
             }
     }
-    for (int64_t c = 0; c < count; c++) out[c] = value[c];
+    int wrong = 0; /* the first is no number, or all are infinite */
+    for (int64_t c = 0; c < count; c++) out[c] = value[c], wrong |= !(value[c] >= -FLT_MAX);
+    for (int64_t c = 0; wrong && c < count; c++)
+        if (!(value[c] >= -FLT_MAX)) out[c] = take_number(all, corner + c, y, x);
     if (best)
         for (int64_t c = 0; c < count; c++) best[c] = (uint8_t)at[c];
 }

@@ -106,14 +106,47 @@ def _empty_image(like: Any, shape: Sequence[int], geometry: PoolGeometry) -> Any
 # ---- maxima
 
 
-def maximum_and_index(image: Any, geometry: PoolGeometry) -> tuple[Any, Any]:
-    """Maxima of a torch image, and where in its plane each stands; nothing dropped yet."""
+def _pooled(image: Any, geometry: PoolGeometry) -> tuple[Any, Any]:
+    """Torch's maxima of a torch image, and where in its plane each stands; nothing dropped yet."""
     function = (
         aten.max_pool2d_with_indices if image.ndim == 4 else aten.max_pool3d_with_indices
     ).default
     window, strides, padding = _arguments(geometry)
     ones = [1] * len(window)
     return function(image, window, strides, padding, ones, geometry.ceil)
+
+
+def _has_nan(best: Any) -> bool:
+    return best.is_floating_point() and best.is_cpu and bool(best.isnan().any())
+
+
+def maximum_and_index(image: Any, geometry: PoolGeometry) -> tuple[Any, Any]:
+    """Maxima of a torch image, and where in its plane each stands; nothing dropped yet.
+
+    A NaN, which for torch is greater than all, is one for TF only where it comes first.
+    """
+    best, index = _pooled(image, geometry)
+    if not _has_nan(best):
+        return best, index
+    best, index = _pooled(_without_nan(image), geometry)
+    first = _pooled(torch.zeros_like(image[:1, :1]), geometry)[1].expand(index.shape)
+    leading = image.flatten(2).gather(2, first.flatten(2)).view(first.shape)
+    is_nan = leading.isnan()
+    return torch.where(is_nan, leading, best), torch.where(is_nan, first, index)
+
+
+def _without_nan(image: Any) -> Any:
+    return torch.where(image.isnan(), -torch.inf, image)
+
+
+def _maximum_of_numbers(image: Any, geometry: PoolGeometry) -> tuple[Any, Any]:
+    """The same, but values that TF's pools give: NaN is left out, and the least is finite."""
+    best, index = maximum_and_index(image, geometry)
+    if best.is_floating_point() and best.is_cpu:
+        if _has_nan(best):
+            best = _pooled(_without_nan(image), geometry)[0]
+        best = best.clamp_(min=torch.finfo(best.dtype).min)
+    return best, index
 
 
 def max_pool(image: Any, geometry: PoolGeometry) -> Any:
@@ -129,7 +162,7 @@ def max_pool_with_places(
         return image_out(geometry.empty_output(image_in(image, geometry)), geometry), None
     if native_pool.applies(image, geometry):
         return native_pool.max_pool(image, geometry, wanted)
-    best, places = maximum_and_index(image_in(image, geometry), geometry)
+    best, places = _maximum_of_numbers(image_in(image, geometry), geometry)
     return image_out(_dropped(best, geometry.drop), geometry), places
 
 
@@ -217,7 +250,12 @@ def max_pool_grad_grad(image: Any, grad: Any, geometry: PoolGeometry) -> Any:
 
 def depth_max_pool(image: Any, window: int, axis: int) -> Any:
     """Maxima over groups of `window` neighbouring channels."""
-    return image.unflatten(axis, (-1, window)).amax(axis + 1)
+    groups = image.unflatten(axis, (-1, window))
+    best = groups.amax(axis + 1)
+    if _has_nan(best):
+        first = groups.select(axis + 1, 0)
+        best = torch.where(first.isnan(), first, _without_nan(groups).amax(axis + 1))
+    return best
 
 
 # ---- averages

@@ -15,6 +15,7 @@ from stillflow.graph.card import Card, find, op
 from stillflow.graph.node import Node
 from stillflow.ops.training import rules
 from stillflow.ops.training.groups import GROUP_RULES
+from stillflow.ops.training.limits import check_limits
 from stillflow.ops.training.rows import update_rows
 
 _NUMBERS = (
@@ -147,6 +148,8 @@ def _shape(states: Sequence[str], others: Sequence[str]) -> Callable[[Node], Any
                     merged = dims.merge(merged, node.dims(index))
             elif name == "indices":
                 dims.with_rank(node.dims(index), 1)
+            elif name == "lr_power" and "l2_shrinkage" in others:
+                continue  # as in TF, which looks at the scalar before it and only then runs
             else:
                 dims.with_rank(node.dims(index), 0)
         return merged if node.op._outputs else []
@@ -172,9 +175,11 @@ def _kernel(rule: Rule, others: Sequence[str], sparse: bool) -> Callable[[Node],
                 for name, value in zip(others, inputs[count:], strict=True)
             }
             if sparse:
+                check_limits(rule.name, named)
                 update_rows(update, states, named, flags)
             else:
                 _check_shapes(states, named)
+                check_limits(rule.name, named)
                 update(*states, **named, **flags)
             return buffers[0]
 
@@ -203,7 +208,7 @@ class GroupedUpdate:
         self.gradient = count + others.index(gradient)
         self.shared = [i for i in range(count, count + len(others)) if i != self.gradient]
         self._names = [others[i - count] for i in self.shared]
-        self._flags, self._locked = flags, locked
+        self._rule_name, self._flags, self._locked = rule, flags, locked
 
     def __call__(self, *inputs: Any) -> Any:
         shared = [inputs[i] for i in self.shared]
@@ -219,6 +224,7 @@ class GroupedUpdate:
             _check_shapes(each, {"grad": grad})
         columns = [list(column) for column in zip(*states, strict=True)]
         scalars = dict(zip(self._names, shared, strict=True))
+        check_limits(self._rule_name, scalars)
         self.rule(columns, list(grads), **scalars, **self._flags)
 
     def joined(self, number: int) -> Callable[..., None]:
