@@ -102,3 +102,28 @@ def pooling_refused(tf):
         "zero": raised(tf.nn.max_pool, x, [1, 2, 2, 1], [1, 0, 0, 1], "SAME"),
     }
     return Run(facts=facts)
+
+
+@program
+def pools_of_what_is_no_number(tf):
+    x = wave(2, 6, 6, 3)
+    x[np.random.RandomState(1).rand(*x.shape) < 0.4] = np.nan
+    x[0, :2, :2] = -np.inf
+    x[0, 2:4, :2] = np.nan
+    x[1, :2, :2, :] = [-np.inf, np.nan, 1.0]
+    fetches = {}
+    for name, kind in (("single", tf.float32), ("double", tf.float64)):
+        image = tf.constant(x, kind)
+        for window in (2, 3):
+            for padding in ("SAME", "VALID"):
+                sizes = [1, window, window, 1], [1, 2, 2, 1], padding
+                best = tf.nn.max_pool(image, *sizes)
+                value, place = tf.nn.max_pool_with_argmax(image, *sizes)
+                weights = tf.range(1.0, tf.cast(tf.size(best) + 1, tf.float32))
+                weights = tf.reshape(weights, tf.shape(best))
+                grad = tf.gradients(best, image, tf.cast(weights, kind))
+                fetches[f"{name}_{window}_{padding}"] = [best, grad, value, place]
+        fetches[name + "_depth"] = tf.nn.max_pool(image, [1, 1, 1, 3], [1, 1, 1, 3], "VALID")
+    volume = tf.constant(x.reshape(2, 3, 4, 3, 3), tf.float32)
+    fetches["volume"] = tf.nn.max_pool3d(volume, 2, 2, "SAME")
+    return Run(fetches)
