@@ -203,7 +203,7 @@ class ImmediateGraph(EagerContext):
         held = [tensor._held for tensor in tensors]
         function, data = call.kernel(self, self.state, tensors, held)
         card = call.card
-        for index in card.writes:
+        for index in card.writes[: len(held)]:
             unshare(held[index])
         for index in card.keeps:
             if index >= len(held):  # cards of any number of inputs name many

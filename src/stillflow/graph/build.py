@@ -89,14 +89,10 @@ def _with_references(graph: Graph, signature: Signature, tensors: list[Tensor]) 
     if not signature.takes_references:
         return contextlib.nullcontext()
     stack = contextlib.ExitStack()
-    position = 0
-    for arg in signature.inputs:
-        # Lists of references do not occur with other inputs before them.
-        count = 1 if not arg.is_list else len(tensors) - position
+    # As in TensorFlow, the first of a list counts only.
+    for arg, tensor in zip(signature.inputs, tensors):
         if arg.is_ref:
-            for tensor in tensors[position : position + count]:
-                stack.enter_context(graph.colocate_with(tensor.op))
-        position += count
+            stack.enter_context(graph.colocate_with(tensor.op))
     return stack
 
 

@@ -275,7 +275,8 @@ class Tracer:
         step = Step("call", op, outputs, [given[t].name for t in inputs], guard, function)
         step.arguments = [Name(given[a].name) if isinstance(a, Tensor) else a for a in arguments]
         step.keywords = keywords
-        step.writes = [self.buffer_id(given[op._inputs[i]]) for i in card.writes]
+        changed = [op._inputs[i] for i in card.writes if i < len(op._inputs)]
+        step.writes = [self.buffer_id(given[tensor]) for tensor in changed]
         if card.calls:
             step.writes.append(-1)  # what is called may change any variable
         self.steps.append(step)

@@ -15,9 +15,9 @@ from stillflow import native
 
 Words = np.ndarray  # uint64, one for each string
 
-_K0 = np.uint64(0xC3A5C85C97CB3127)
-_K1 = np.uint64(0xB492B66FBE98F273)
-_K2 = np.uint64(0x9AE16A3B2F90404F)
+K0 = np.uint64(0xC3A5C85C97CB3127)
+K1 = np.uint64(0xB492B66FBE98F273)
+K2 = np.uint64(0x9AE16A3B2F90404F)
 _CAT = np.uint64(0xC6A4A7935BD1E995)
 _SEED = 81
 _BLOCK = 64
@@ -58,13 +58,13 @@ def row_fingerprints(rows: np.ndarray) -> np.ndarray:
     """
     length = rows.shape[1]
     if length == 0:
-        return np.full(rows.shape[0], _K2)
+        return np.full(rows.shape[0], K2)
     if length < 4:
         return _tiny(rows)
     if length <= 16:
         return _short(rows)
     if length <= 32:
-        return _mix(*_ends(rows), _multiplier(length))
+        return mix(*_ends(rows), _multiplier(length))
     if length <= _BLOCK:
         return _medium(rows)
     return _long(rows)
@@ -80,11 +80,11 @@ def fingerprint_cat(first: Words, second: Words) -> Words:
     Returns:
       uint64 [n].
     """
-    mixed = (first ^ _CAT) ^ (_fold(second * _CAT) * _CAT)
-    return _fold(_fold(mixed * _CAT) * _CAT)
+    mixed = (first ^ _CAT) ^ (fold(second * _CAT) * _CAT)
+    return fold(fold(mixed * _CAT) * _CAT)
 
 
-def _word(rows: np.ndarray, offset: int) -> Words:
+def word(rows: np.ndarray, offset: int) -> Words:
     """The eight bytes from `offset` on (from the end where it is negative)."""
     start = offset % rows.shape[1]
     return np.ascontiguousarray(rows[:, start : start + 8]).view("<u8")[:, 0]
@@ -95,22 +95,22 @@ def _half_word(rows: np.ndarray, offset: int) -> Words:
     return np.ascontiguousarray(rows[:, start : start + 4]).view("<u4")[:, 0].astype(np.uint64)
 
 
-def _rotate(words: Words, bits: int) -> Words:
+def rotate(words: Words, bits: int) -> Words:
     """Rotates to the right."""
     return (words >> np.uint64(bits)) | (words << np.uint64(64 - bits))
 
 
-def _fold(words: Words) -> Words:
+def fold(words: Words) -> Words:
     return words ^ (words >> np.uint64(47))
 
 
-def _mix(low: Words, high: Words, multiplier: Words | np.uint64) -> Words:
-    first = _fold((low ^ high) * multiplier)
-    return _fold((high ^ first) * multiplier) * multiplier
+def mix(low: Words, high: Words, multiplier: Words | np.uint64) -> Words:
+    first = fold((low ^ high) * multiplier)
+    return fold((high ^ first) * multiplier) * multiplier
 
 
 def _multiplier(length: int) -> np.uint64:
-    return np.uint64((int(_K2) + 2 * length) & _ALL_BITS)
+    return np.uint64((int(K2) + 2 * length) & _ALL_BITS)
 
 
 def _tiny(rows: np.ndarray) -> Words:
@@ -120,7 +120,7 @@ def _tiny(rows: np.ndarray) -> Words:
     )
     start = first + (middle << np.uint64(8))
     end = np.uint64(length) + (last << np.uint64(2))
-    return _fold(start * _K2 ^ end * _K0) * _K2
+    return fold(start * K2 ^ end * K0) * K2
 
 
 def _short(rows: np.ndarray) -> Words:
@@ -128,44 +128,44 @@ def _short(rows: np.ndarray) -> Words:
     multiplier = _multiplier(length)
     if length < 8:
         start = np.uint64(length) + (_half_word(rows, 0) << np.uint64(3))
-        return _mix(start, _half_word(rows, -4), multiplier)
-    start = _word(rows, 0) + _K2
-    end = _word(rows, -8)
-    return _mix(
-        _rotate(end, 37) * multiplier + start, (_rotate(start, 25) + end) * multiplier, multiplier
+        return mix(start, _half_word(rows, -4), multiplier)
+    start = word(rows, 0) + K2
+    end = word(rows, -8)
+    return mix(
+        rotate(end, 37) * multiplier + start, (rotate(start, 25) + end) * multiplier, multiplier
     )
 
 
-def _ends(rows: np.ndarray, scale: np.uint64 = _K1) -> tuple[Words, Words]:
+def _ends(rows: np.ndarray, scale: np.uint64 = K1) -> tuple[Words, Words]:
     """Two words of the first and the last 16 bytes."""
-    start = _word(rows, 0) * scale
-    second = _word(rows, 8)
-    last = _word(rows, -8) * _multiplier(rows.shape[1])
-    spread = _rotate(start + second, 43) + _rotate(last, 30) + _word(rows, -16) * _K2
-    return spread, start + _rotate(second + _K2, 18) + last
+    start = word(rows, 0) * scale
+    second = word(rows, 8)
+    last = word(rows, -8) * _multiplier(rows.shape[1])
+    spread = rotate(start + second, 43) + rotate(last, 30) + word(rows, -16) * K2
+    return spread, start + rotate(second + K2, 18) + last
 
 
 def _medium(rows: np.ndarray) -> Words:
     multiplier = _multiplier(rows.shape[1])
-    spread, outer = _ends(rows, _K2)
-    mixed = _mix(spread, outer, multiplier)
-    third = _word(rows, 16) * multiplier
-    fourth = _word(rows, 24)
-    before_last = (spread + _word(rows, -32)) * multiplier
-    last = (mixed + _word(rows, -24)) * multiplier
-    return _mix(
-        _rotate(third + fourth, 43) + _rotate(before_last, 30) + last,
-        third + _rotate(fourth + _word(rows, 0) * _K2, 18) + before_last,
+    spread, outer = _ends(rows, K2)
+    mixed = mix(spread, outer, multiplier)
+    third = word(rows, 16) * multiplier
+    fourth = word(rows, 24)
+    before_last = (spread + word(rows, -32)) * multiplier
+    last = (mixed + word(rows, -24)) * multiplier
+    return mix(
+        rotate(third + fourth, 43) + rotate(before_last, 30) + last,
+        third + rotate(fourth + word(rows, 0) * K2, 18) + before_last,
         multiplier,
     )
 
 
-def _absorb_half(rows: np.ndarray, at: int, first: Words, second: Words) -> tuple[Words, Words]:
+def absorb_half(rows: np.ndarray, at: int, first: Words, second: Words) -> tuple[Words, Words]:
     """Takes 32 bytes from offset `at` into a pair of words."""
-    w, x, y, z = (_word(rows, at + 8 * index) for index in range(4))
+    w, x, y, z = (word(rows, at + 8 * index) for index in range(4))
     start = first + w
     total = start + x + y
-    return total + z, _rotate(second + start + z, 21) + _rotate(total, 44) + start
+    return total + z, rotate(second + start + z, 21) + rotate(total, 44) + start
 
 
 class _LongState:
@@ -173,11 +173,11 @@ class _LongState:
 
     def __init__(self, rows: np.ndarray) -> None:
         count = rows.shape[0]
-        y = (_SEED * int(_K1) + 113) & _ALL_BITS
+        y = (_SEED * int(K1) + 113) & _ALL_BITS
         self.rows = rows
-        self.x = np.uint64((_SEED * int(_K2)) & _ALL_BITS) + _word(rows, 0)
+        self.x = np.uint64((_SEED * int(K2)) & _ALL_BITS) + word(rows, 0)
         self.y = np.full(count, y, np.uint64)
-        self.z = _fold(self.y * _K2 + np.uint64(113)) * _K2
+        self.z = fold(self.y * K2 + np.uint64(113)) * K2
         self.v = (np.zeros(count, np.uint64), np.zeros(count, np.uint64))
         self.w = self.v
 
@@ -185,12 +185,12 @@ class _LongState:
         """Takes the block from offset `at`; the last one has a weight of its own."""
         rows, times = self.rows, np.uint64(weight)
         (v0, v1), (w0, w1) = self.v, self.w
-        x = _rotate(self.x + self.y + v0 + _word(rows, at + 8), 37) * multiplier ^ w1 * times
-        y = _rotate(self.y + v1 + _word(rows, at + 48), 42) * multiplier
-        y = y + v0 * times + _word(rows, at + 40)
-        z = _rotate(self.z + w0, 33) * multiplier
-        self.v = _absorb_half(rows, at, v1 * multiplier, x + w0)
-        self.w = _absorb_half(rows, at + 32, z + w1, y + _word(rows, at + 16))
+        x = rotate(self.x + self.y + v0 + word(rows, at + 8), 37) * multiplier ^ w1 * times
+        y = rotate(self.y + v1 + word(rows, at + 48), 42) * multiplier
+        y = y + v0 * times + word(rows, at + 40)
+        z = rotate(self.z + w0, 33) * multiplier
+        self.v = absorb_half(rows, at, v1 * multiplier, x + w0)
+        self.w = absorb_half(rows, at + 32, z + w1, y + word(rows, at + 16))
         self.x, self.y, self.z = z, y, x
 
 
@@ -198,16 +198,16 @@ def _long(rows: np.ndarray) -> Words:
     length = rows.shape[1]
     state = _LongState(rows)
     for at in range(0, length - 1 - (length - 1) % _BLOCK, _BLOCK):
-        state.absorb(at, _K1)
-    multiplier = _K1 + ((state.z & np.uint64(0xFF)) << np.uint64(1))
+        state.absorb(at, K1)
+    multiplier = K1 + ((state.z & np.uint64(0xFF)) << np.uint64(1))
     (v0, v1), (w0, w1) = state.v, state.w
     w0 = w0 + np.uint64((length - 1) % _BLOCK)
     v0 = v0 + w0
     state.v, state.w = (v0, v1), (w0 + v0, w1)
     state.absorb(length - _BLOCK, multiplier, weight=9)  # overlaps the block before it
     (v0, v1), (w0, w1) = state.v, state.w
-    return _mix(
-        _mix(v0, w0, multiplier) + _fold(state.y) * _K0 + state.z,
-        _mix(v1, w1, multiplier) + state.x,
+    return mix(
+        mix(v0, w0, multiplier) + fold(state.y) * K0 + state.z,
+        mix(v1, w1, multiplier) + state.x,
         multiplier,
     )

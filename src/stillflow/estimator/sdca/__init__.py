@@ -1,0 +1,1 @@
+"""Linear models that stochastic dual coordinate ascent trains."""

@@ -1,0 +1,1 @@
+"""Stochastic dual coordinate ascent: linear models trained example by example."""
