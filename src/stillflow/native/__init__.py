@@ -86,6 +86,8 @@ _SHORT: _Types = {
     ),
     "count_hits": (_INT, (_POINTER, _INT, _INT, _POINTER, _INT)),
     "find_fingerprints": (None, (*2 * (_POINTER,), _INT, _POINTER)),
+    "find_murmurs": (None, (*2 * (_POINTER,), *2 * (_INT,), _POINTER)),
+    "find_siphashes": (None, (*2 * (_POINTER,), _INT, *2 * (_POINTER,))),
     "find_features": (
         _INT,
         (*2 * (_POINTER,), _INT, *2 * (_POINTER,), _INT, _POINTER, _INT, *2 * (_POINTER,)),
@@ -103,6 +105,7 @@ _SHORT: _Types = {
     "frame_records": (None, (_POINTER, _POINTER, _INT, _POINTER)),
     "build_block": (_INT, (*4 * (_POINTER,), *3 * (_INT,), *3 * (_POINTER,))),
     "find_distinct": (_INT, (_POINTER, _INT, _INT, *2 * (_POINTER,), _INT)),
+    "find_unlike": (_INT, (_POINTER, _INT, _INT, _POINTER, _INT, *2 * (_POINTER,), _INT)),
     "take_tuples": (_INT, (_POINTER, _INT, _POINTER, _INT, _POINTER, _INT, _INT, _POINTER)),
     "add_to_rows": (_INT, (_POINTER, _INT, _INT, _POINTER, _INT, _INT, _POINTER, _DOUBLE)),
     "draw_boxes": (None, (_POINTER, *4 * (_INT,), _POINTER, _INT, _POINTER, _INT)),

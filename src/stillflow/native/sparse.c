@@ -43,6 +43,29 @@ static inline void add_row(float *sum, const float *row, int64_t width, float we
 
 /* ---- distinct integers */
 
+/* Where in a vector each of its integers stands, from 1; 0 where a slot of the table is free. */
+typedef struct {
+    int64_t *table;
+    uint64_t last; /* slot */
+    int shift;
+} Places;
+
+static int make_places(Places *all, int64_t size) {
+    int shift = 60;
+    while (shift && (int64_t)1 << (64 - shift) < 2 * size) shift--;
+    uint64_t slots = (uint64_t)1 << (64 - shift);
+    *all = (Places){calloc((size_t)slots, sizeof *all->table), slots - 1, shift};
+    return all->table != NULL;
+}
+
+/* The slot of an integer, or the free one that is its. */
+static inline int64_t *find_place(const Places *all, Integers vector, int64_t number) {
+    uint64_t slot = (uint64_t)number * 0x9e3779b97f4a7c15u >> all->shift; /* golden ratio */
+    while (all->table[slot] && at(vector, all->table[slot] - 1) != number)
+        slot = (slot + 1) & all->last;
+    return all->table + slot;
+}
+
 /* The different ones among integers, in the order in which they come first.
 
    distinct: receives them; has room for all.
@@ -51,23 +74,42 @@ static inline void add_row(float *sum, const float *row, int64_t width, float we
 PUBLIC int64_t find_distinct(const void *items, int64_t bytes, int64_t size, void *distinct,
                              void *places, int64_t place_bytes) {
     Integers numbers = {items, bytes}, found = {distinct, bytes};
-    int shift = 60;
-    while (shift && (int64_t)1 << (64 - shift) < 2 * size) shift--;
-    int64_t slots = (int64_t)1 << (64 - shift), count = 0;
-    int64_t *table = calloc((size_t)slots, sizeof *table); /* which distinct one, from 1 */
-    if (!table) return -1;
+    Places seen;
+    int64_t count = 0;
+    if (!make_places(&seen, size)) return -1;
     for (int64_t i = 0; i < size; i++) {
-        int64_t number = at(numbers, i);
-        uint64_t slot = (uint64_t)number * 0x9e3779b97f4a7c15u >> shift; /* golden ratio */
-        while (table[slot] && at(found, table[slot] - 1) != number)
-            slot = (slot + 1) & (uint64_t)(slots - 1);
-        if (!table[slot]) {
-            put(distinct, bytes, count, number);
-            table[slot] = ++count;
+        int64_t *place = find_place(&seen, found, at(numbers, i));
+        if (!*place) {
+            put(distinct, bytes, count, at(numbers, i));
+            *place = ++count;
         }
-        put(places, place_bytes, i, table[slot] - 1);
+        put(places, place_bytes, i, *place - 1);
     }
-    free(table);
+    free(seen.table);
+    return count;
+}
+
+/* The integers of a vector that are not in another one.
+
+   unlike: receives them; has room for all.
+   places: receives where each stands; integers of `place_bytes`.
+   Returns how many there are, or -1 if there is no memory. */
+PUBLIC int64_t find_unlike(const void *items, int64_t bytes, int64_t size, const void *others,
+                           int64_t other_size, void *unlike, void *places, int64_t place_bytes) {
+    Integers numbers = {items, bytes}, known = {others, bytes};
+    Places seen;
+    int64_t count = 0;
+    if (!make_places(&seen, other_size)) return -1;
+    for (int64_t i = 0; i < other_size; i++) {
+        int64_t *place = find_place(&seen, known, at(known, i));
+        if (!*place) *place = i + 1;
+    }
+    for (int64_t i = 0; i < size; i++) {
+        if (*find_place(&seen, known, at(numbers, i))) continue;
+        put(unlike, bytes, count, at(numbers, i));
+        put(places, place_bytes, count++, i);
+    }
+    free(seen.table);
     return count;
 }
 

@@ -46,6 +46,22 @@ def distinct(numbers: Any, place_type: Any) -> tuple[Any, Any] | None:
     return (found[:count], places) if count >= 0 else None
 
 
+def unlike(numbers: Any, others: Any, place_type: Any) -> tuple[Any, Any] | None:
+    """Those integers of a vector that are not in another one, and where each stands.
+
+    Args:
+      numbers, others: vectors of int32 or int64, of one type.
+      place_type: of the second result, one of these two.
+    """
+    if not _are_integers(numbers) or (library := _library(numbers, others)) is None:
+        return None
+    found, places = torch.empty_like(numbers), torch.empty_like(numbers, dtype=place_type)
+    count = library.find_unlike(
+        numbers.data_ptr(), numbers.itemsize, len(numbers), others.data_ptr(), len(others),
+        found.data_ptr(), places.data_ptr(), places.itemsize)
+    return (found[:count], places[:count]) if count >= 0 else None
+
+
 def take_tuples(params: Any, indices: Any) -> Any:
     """Elements or slices at the tuples of indices in the last dimension.
 

@@ -8,6 +8,7 @@ little-endian. A string up to 16 bytes, up to 32, up to 64 and beyond each has i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 
@@ -33,7 +34,7 @@ def fingerprints(strings: Sequence[bytes]) -> np.ndarray:
     result = np.empty(len(strings), np.uint64)
     library = native.library()
     if library is not None:
-        ends = np.cumsum([0, *map(len, strings)])
+        ends = ends_of(strings)
         library.find_fingerprints(
             b"".join(strings), ends.ctypes.data, len(strings), result.ctypes.data)
         return result
@@ -45,6 +46,11 @@ def fingerprints(strings: Sequence[bytes]) -> np.ndarray:
         rows = np.frombuffer(joined, np.uint8).reshape(len(group), length)
         result[group] = row_fingerprints(rows)
     return result
+
+
+def ends_of(strings: Sequence[bytes]) -> np.ndarray:
+    """Where the first of strings begins and each ends, one after the other; int64 [n + 1]."""
+    return np.fromiter(accumulate(map(len, strings), initial=0), np.int64, len(strings) + 1)
 
 
 def row_fingerprints(rows: np.ndarray) -> np.ndarray:

@@ -7,6 +7,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from stillflow import native
+from stillflow.util.farmhash import ends_of
+
 _MASK = (1 << 64) - 1
 _MULTIPLIER = 0xC6A4A7935BD1E995
 _SHIFT = 47
@@ -28,9 +31,15 @@ def murmur64(data: bytes, seed: int) -> int:
 
 def murmur64s(strings: Sequence[bytes], seed: int) -> np.ndarray:
     """The MurmurHash64A of each of some byte strings, uint64 [n]."""
+    library = native.library()
+    result = np.empty(len(strings), np.uint64)
+    if library is not None:
+        ends = ends_of(strings)
+        library.find_murmurs(
+            b"".join(strings), ends.ctypes.data, len(strings), seed, result.ctypes.data)
+        return result
     if len(strings) < _FEW:
         return np.array([murmur64(string, seed) for string in strings], np.uint64)
-    result = np.empty(len(strings), np.uint64)
     multiplier, shift = np.uint64(_MULTIPLIER), np.uint64(_SHIFT)
     for places, words, sizes in _by_words(strings):
         state = np.uint64(seed) ^ sizes * multiplier
@@ -46,9 +55,16 @@ def murmur64s(strings: Sequence[bytes], seed: int) -> np.ndarray:
 
 def siphashes(strings: Sequence[bytes], key: tuple[int, int]) -> np.ndarray:
     """The SipHash-2-4 of each of some byte strings under one key, uint64 [n]."""
+    library = native.library()
+    result = np.empty(len(strings), np.uint64)
+    if library is not None:
+        ends, start = ends_of(strings), np.array(_sip_start(key), np.uint64)
+        library.find_siphashes(
+            b"".join(strings), ends.ctypes.data, len(strings), start.ctypes.data,
+            result.ctypes.data)
+        return result
     if len(strings) < _FEW:
         return np.array([siphash(string, key) for string in strings], np.uint64)
-    result = np.empty(len(strings), np.uint64)
     for places, words, sizes in _by_words(strings):
         words[:, -1] |= sizes << np.uint64(56)
         state = [np.full(len(places), word, np.uint64) for word in _sip_start(key)]

@@ -82,8 +82,13 @@ def _unique(x: Any, axis: int, dtype: Any, with_counts: bool) -> Any:
         y = as_signed(x).index_select(axis, places.to(x.device)).view(x.dtype)
     result = [y, inverse.to(dtype)]
     if with_counts:
-        result.append(torch.bincount(inverse, minlength=places.numel()).to(dtype))
+        result.append(_counted(inverse, places.numel(), dtype))
     return result
+
+
+def _counted(places: Any, count: int, dtype: Any) -> Any:
+    """How often each of the numbers below `count` is among `places`."""
+    return torch.bincount(places, minlength=count).to(dtype)
 
 
 def unique_value(node: Node) -> Any:
@@ -108,9 +113,10 @@ def unique_kernel(node: Node) -> Any:
         def unique_of_vector(x: Any) -> Any:
             if x.ndim != 1:
                 raise ValueError("unique expects a 1D vector.")
-            plain = counts or isinstance(x, np.ndarray)
-            found = None if plain else sparse_loops.distinct(x, dtype)
-            return found or _unique(x, 0, dtype, counts)
+            found = None if isinstance(x, np.ndarray) else sparse_loops.distinct(x, dtype)
+            if found is None:
+                return _unique(x, 0, dtype, counts)
+            return (*found, _counted(found[1], len(found[0]), dtype)) if counts else found
 
         return unique_of_vector
 
@@ -201,6 +207,9 @@ def list_diff_kernel(node: Node) -> Any:
         for name, value in (("x", x), ("y", y)):
             if value.ndim != 1:
                 raise ValueError(f"{name} should be a 1D vector.")
+        found = None if isinstance(x, np.ndarray) else sparse_loops.unlike(x, y, dtype)
+        if found is not None:
+            return found
         known = set(y.tolist())
         kept = [index for index, item in enumerate(x.tolist()) if item not in known]
         chosen = torch.tensor(kept, dtype=torch.int64)
