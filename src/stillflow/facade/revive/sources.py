@@ -11,6 +11,7 @@ library nor installed packages.  Nothing is written: neither sources nor compile
 from __future__ import annotations
 
 import builtins
+import copy
 import os
 import re
 import sys
@@ -42,6 +43,8 @@ MODULES = {
     "xmlrpclib": "xmlrpc.client", "dummy_thread": "_thread", "exceptions": "builtins",
     "future_builtins": "builtins",
 }
+# Code that names one of these may come to numbers of NumPy's.
+_NUMBERS = {"numpy", "run", "eval"}
 _PACKAGES = {"site-packages", "dist-packages"}
 _TRANSLATED = {"pickle": _HERE + "py2pickle", "io": _HERE + "py2stringio"}
 
@@ -141,6 +144,8 @@ def _completed(code: CodeType, source: bytes, path: str) -> CodeType:
     from stillflow.facade.revive import rewrite
 
     tree = ast.parse(source, path)
+    if not _of_old_days(code):
+        return _with_numbers(tree, path) or code
     if _METHOD_CALL.search(source):
         tree = rewrite.Methods().visit(tree)
     if _OLD_IMPORT.search(source):
@@ -160,6 +165,21 @@ def _indexed(tree: ast.Module, path: str) -> ast.Module:
     return repaired
 
 
+def _with_numbers(tree: ast.Module, path: str) -> CodeType | None:
+    """Compile a tree with arithmetic of NumPy's numbers as it was; None if it has none."""
+    from stillflow.facade.revive import number_sources, rewrite
+
+    repaired = number_sources.rewritten(tree)
+    if repaired is None:
+        return None
+    rewrite.import_first(
+        repaired,
+        {_HERE + "promotion": number_sources.HELPERS, "operator": number_sources.OPERATORS},
+    )
+    made: CodeType = compile(repaired, path, "exec", dont_inherit=True)
+    return made
+
+
 def _with_names(tree: ast.Module, path: str) -> CodeType:
     """Compile a tree, after imports of Python 2's built-in names that it uses."""
     from stillflow.autograph.source import remember
@@ -174,10 +194,15 @@ def _with_names(tree: ast.Module, path: str) -> CodeType:
     if any(name in rewrite.HELPERS for part in _parts(code) for name in part.co_names):
         rewrite.import_first(tree, {_RUNTIME: rewrite.HELPERS})
     made: CodeType = compile(tree, path, "exec", dont_inherit=True)
-    return made
+    return _with_numbers(copy.deepcopy(tree), path) or made
 
 
 def _suspicious(code: CodeType) -> bool:
+    """Return whether code may have to be changed; cheap."""
+    return _of_old_days(code) or any(_NUMBERS & set(part.co_names) for part in _parts(code))
+
+
+def _of_old_days(code: CodeType) -> bool:
     """Return whether code mentions anything that was Python 2's; cheap, and rarely true."""
     suspects = runtime.METHODS.keys() | MODULES.keys() | set(py2builtins.__all__)
     return any(

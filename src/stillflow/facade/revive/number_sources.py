@@ -1,0 +1,239 @@
+"""Where a program does arithmetic that NumPy's numbers may take part in, rewritten for them.
+
+NumPy's are what its functions return, what ``Session.run`` and ``eval`` return, and whatever is
+made of these: names are followed through the whole module, without looking at scopes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from stillflow.facade.revive import rewrite
+
+_PREFIX = "__stillflow_"
+COMBINE, ADDED, TOTAL = (f"{_PREFIX}{name}__" for name in ("combine", "added", "total"))
+_OPERATOR = _PREFIX + "operator_{}__"
+_OPERATORS = ("Add", "Sub", "Mult", "Div", "FloorDiv", "Mod", "Pow")
+_NAMES = {kind: _OPERATOR.format(kind) for kind in _OPERATORS}
+# {name in rewritten code: name in `promotion`} and {...: name in `operator`}
+HELPERS = {COMBINE: "combine", ADDED: "added", TOTAL: "total"}
+OPERATORS = {
+    _NAMES["Add"]: "add",
+    _NAMES["Sub"]: "sub",
+    _NAMES["Mult"]: "mul",
+    _NAMES["Div"]: "truediv",
+    _NAMES["FloorDiv"]: "floordiv",
+    _NAMES["Mod"]: "mod",
+    _NAMES["Pow"]: "pow",
+}
+# Methods whose results are NumPy's, whoever has them; and built-in functions that hand them on.
+_METHODS = frozenset({"run", "eval", "mean", "std", "var", "astype", "numpy"})
+_KEEPING = frozenset({"sum", "min", "max", "dot", "copy", "reshape", "flatten", "ravel", "T"})
+_BUILTINS = frozenset({"abs", "max", "min", "sum", "round", "zip", "enumerate", "list", "sorted"})
+_GROWING = frozenset({"append", "extend", "insert"})
+_DIVISIONS = (rewrite.DIVIDE, rewrite.DIVIDE_INTO)
+# What gives a value a name, directly or as what a function returns or a list holds.
+_GIVING = (
+    ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.For, ast.comprehension,
+    ast.FunctionDef, ast.Call,
+)  # fmt: skip
+_PASSES = 10
+
+
+def rewritten(tree: ast.Module) -> ast.Module | None:
+    """Return a module's tree after its repair, None if it needs none."""
+    repair = _Repair(_Values(tree))
+    tree = repair.visit(tree)
+    return ast.fix_missing_locations(tree) if repair.changed else None
+
+
+class _Values:
+    """What in a module stands for values of NumPy's."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.modules: set[str] = set()
+        self.functions: set[str] = set()
+        self.names: set[str] = set()
+        self.attributes: set[str] = set()
+        nodes = []
+        for node in ast.walk(tree):
+            if isinstance(node, _GIVING):
+                nodes.append(node)
+            elif isinstance(node, (ast.Import, ast.ImportFrom)):
+                self._imports(node)
+        before = -1
+        for _ in range(_PASSES):
+            if self._known() == before:
+                break
+            before = self._known()
+            for node in nodes:
+                self._follow(node)
+
+    def _known(self) -> int:
+        return len(self.functions) + len(self.names) + len(self.attributes)
+
+    def _imports(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if _of_numpy(alias.name):
+                    self.modules.add(alias.asname or "numpy")
+        elif isinstance(node, ast.ImportFrom) and not node.level and _of_numpy(node.module):
+            self.functions.update(alias.asname or alias.name for alias in node.names)
+
+    def _follow(self, node: ast.AST) -> None:
+        """Take note of what a statement gives such a value to."""
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)):
+            if node.value is not None and self.holds(node.value):
+                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                    self._give(target)
+        elif isinstance(node, (ast.For, ast.comprehension)):
+            if self.holds(node.iter):
+                self._give(node.target)
+        elif isinstance(node, ast.FunctionDef):
+            if node.name not in self.functions and any(map(self.holds, _returned(node))):
+                self.functions.add(node.name)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            grows = node.func.attr in _GROWING
+            if grows and any(map(self.holds, node.args)):
+                self._give(node.func.value)
+
+    def _give(self, target: ast.expr) -> None:
+        if isinstance(target, (ast.Tuple, ast.List)):
+            for part in target.elts:
+                self._give(part)
+        elif isinstance(target, (ast.Starred, ast.Subscript)):
+            self._give(target.value)
+        elif isinstance(target, ast.Name):
+            self.names.add(target.id)
+        elif isinstance(target, ast.Attribute):
+            self.attributes.add(target.attr)
+
+    def holds(self, node: ast.expr) -> bool:
+        """Return whether an expression may be, or contain, a value of NumPy's."""
+        if isinstance(node, ast.Name):
+            return node.id in self.names
+        if isinstance(node, ast.Call):
+            return self._returns(node)
+        if isinstance(node, ast.Attribute):
+            return node.attr in self.attributes or (
+                node.attr in _KEEPING and self.holds(node.value)
+            )
+        return any(map(self.holds, _parts(node)))
+
+    def _returns(self, call: ast.Call) -> bool:
+        function = call.func
+        if isinstance(function, ast.Name):
+            if function.id in _BUILTINS or function.id in _DIVISIONS:
+                return any(map(self.holds, call.args))
+            return function.id in self.functions
+        if not isinstance(function, ast.Attribute):
+            return False
+        if function.attr in _METHODS or function.attr in self.functions:
+            return True
+        if function.attr in _KEEPING and self.holds(function.value):
+            return True
+        root = function.value
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        return isinstance(root, ast.Name) and root.id in self.modules
+
+
+def _of_numpy(module: str | None) -> bool:
+    return (module or "").partition(".")[0] == "numpy"
+
+
+def _parts(node: ast.expr) -> Iterator[ast.expr]:
+    """Give the parts of an expression of which its value is made."""
+    if isinstance(node, ast.BinOp):
+        yield from (node.left, node.right)
+    elif isinstance(node, ast.UnaryOp):
+        yield node.operand
+    elif isinstance(node, ast.IfExp):
+        yield from (node.body, node.orelse)
+    elif isinstance(node, (ast.Subscript, ast.Starred, ast.NamedExpr)):
+        yield node.value
+    elif isinstance(node, (ast.Tuple, ast.List)):
+        yield from node.elts
+    elif isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+        yield node.elt
+
+
+def _returned(function: ast.FunctionDef) -> Iterator[ast.expr]:
+    """Give what a function returns, the functions inside of it left out."""
+    waiting: list[ast.AST] = list(function.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Return) and node.value is not None:
+            yield node.value
+        elif not isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Lambda)):
+            waiting.extend(ast.iter_child_nodes(node))
+
+
+class _Repair(ast.NodeTransformer):
+    def __init__(self, values: _Values) -> None:
+        self.values = values
+        self.changed = False
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        wanted = self._meets(node.op, node.left, node.right)
+        self.generic_visit(node)
+        if not wanted:
+            return node
+        return self._call(COMBINE, [_name(_named(node.op)), node.left, node.right], node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        wanted = _is_plain(node.target) and self._meets(node.op, node.target, node.value)
+        self.generic_visit(node)
+        if wanted:
+            beside = ast.parse(ast.unparse(node.target), mode="eval").body
+            node.value = self._call(ADDED, [node.value, beside], node.value)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        function = node.func
+        wanted = isinstance(function, ast.Name) and any(map(self.values.holds, node.args))
+        self.generic_visit(node)
+        if not wanted or not isinstance(function, ast.Name):
+            return node
+        if function.id in _DIVISIONS:
+            return self._call(COMBINE, [function, *node.args], node)
+        if function.id == "sum" and "sum" not in self.values.functions:
+            self.changed = True
+            node.func = ast.copy_location(_name(TOTAL), function)
+        return node
+
+    def _meets(self, kind: ast.operator, left: ast.expr, right: ast.expr) -> bool:
+        """Return whether an operation may be one of NumPy's values, and is not one of text."""
+        texts = any(
+            isinstance(side, ast.JoinedStr)
+            or (isinstance(side, ast.Constant) and isinstance(side.value, (str, bytes)))
+            for side in (left, right)
+        )
+        return (
+            _named(kind) != ""
+            and not texts
+            and (self.values.holds(left) or self.values.holds(right))
+        )
+
+    def _call(self, name: str, args: list[ast.expr], node: ast.expr) -> ast.expr:
+        self.changed = True
+        call = ast.copy_location(ast.Call(_name(name), args, []), node)
+        return ast.fix_missing_locations(call)
+
+
+def _named(kind: ast.operator) -> str:
+    return _NAMES.get(type(kind).__name__, "")
+
+
+def _is_plain(target: ast.expr) -> bool:
+    """Return whether reading a target twice is the same as reading it once."""
+    if isinstance(target, ast.Attribute):
+        return _is_plain(target.value)
+    if isinstance(target, ast.Subscript):
+        return _is_plain(target.value) and isinstance(target.slice, (ast.Name, ast.Constant))
+    return isinstance(target, ast.Name)
+
+
+def _name(name: str) -> ast.Name:
+    return ast.Name(name, ast.Load())

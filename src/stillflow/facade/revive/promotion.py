@@ -1,0 +1,100 @@
+"""Arithmetic of NumPy's numbers and arrays, with the types that it gave before NumPy 2.
+
+A number took on the type of the array beside it (``np.sqrt(2.0) * float32_array`` was float32), and
+two numbers were both taken at their word (``0.0 + np.float32(1)`` was a float64).  Which operations
+meet NumPy's values cannot be seen for certain before they run: those that may are rewritten, and
+look at their operands then.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from stillflow.facade.say import say
+
+_CHANGED = np.lib.NumpyVersion(np.__version__) >= "2.0.0"
+# Kinds of numbers in the order in which one outdid the other; complex and real ones were equals.
+_RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 2}
+_PYTHON = {bool: np.bool_, int: np.int64, float: np.float64, complex: np.complex128}
+_SAFE = 255  # up to here no number asks for a larger type than half precision
+_INT64 = np.iinfo(np.int64)
+
+
+def combine(function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+    """Return ``function(left, right)``, both of the types that they took on before NumPy 2."""
+    return function(fitted(left, right), fitted(right, left))
+
+
+def fitted(value: Any, other: Any) -> Any:
+    """Return one operand as the other one has it: itself but for numbers that change their type."""
+    if not _CHANGED or (isinstance(value, np.ndarray) and value.ndim):
+        return value
+    if isinstance(other, np.ndarray) and other.ndim:
+        return _beside_array(value, other.dtype)
+    if type(value) in _PYTHON and _is_number(other):
+        return _as_number(value)
+    return value
+
+
+def added(value: Any, target: Any) -> Any:
+    """Return what is added to a target in place, so that the sum gets the type it had."""
+    value = fitted(value, target)
+    number = isinstance(value, np.generic) and value.dtype.kind in _RANK
+    if _CHANGED and number and type(target) in _PYTHON:
+        return np.promote_types(value.dtype, _PYTHON[type(target)]).type(value)
+    return value
+
+
+def total(values: Any, *start: Any, **options: Any) -> Any:
+    """Return what ``sum`` gave; it adds up to a Python number, 0 if none is given."""
+    values = values if isinstance(values, np.ndarray) else list(values)
+    if not _CHANGED or options or not any(isinstance(item, np.generic) for item in values):
+        return sum(values, *start, **options)
+    result: Any = start[0] if start else 0
+    for item in values:
+        result = combine(operator.add, result, item)
+    return result
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is a number of NumPy's, or an array of one."""
+    return isinstance(value, (np.generic, np.ndarray)) and value.dtype.kind in _RANK
+
+
+def _as_number(value: Any) -> Any:
+    if type(value) is int and not _INT64.min <= value <= _INT64.max:
+        return value
+    return _PYTHON[type(value)](value)
+
+
+def _beside_array(value: Any, dtype: np.dtype[Any]) -> Any:
+    """Return a number beside an array of a type."""
+    own = type(value) in _PYTHON
+    if dtype.kind not in _RANK or not (own or _is_number(value)):
+        return value
+    if own and _RANK[dtype.kind] == 2 and abs(value) <= _SAFE:
+        return value  # NumPy still takes Python's own numbers for what they stand beside
+    if own:
+        value = _as_number(value)
+    if not isinstance(value, (np.generic, np.ndarray)):
+        return value
+    if _RANK[value.dtype.kind] > _RANK[dtype.kind]:
+        return value
+    wanted = np.promote_types(dtype, _smallest(value, dtype))
+    if wanted == value.dtype:
+        return value
+    if not own:
+        say(f"a {value.dtype} is taken for a {wanted} beside an array of {dtype}, as in NumPy 1")
+    return wanted.type(value)
+
+
+def _smallest(value: Any, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the smallest type that holds a number; a signed one beside signed ones if it fits."""
+    found = np.min_scalar_type(value)
+    if found.kind == "u" and dtype.kind == "i" and value <= np.iinfo(f"i{found.itemsize}").max:
+        return np.dtype(f"i{found.itemsize}")
+    return found

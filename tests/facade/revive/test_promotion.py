@@ -1,0 +1,111 @@
+"""Arithmetic of NumPy's numbers, with the types of NumPy 1."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.facade.revive import number_types
+
+from stillflow.facade import revive
+from stillflow.facade.revive import number_sources, promotion, sources
+
+PRELUDE = """
+import numpy as np
+class Session:
+    def run(self, fetches):
+        return np.float32(0.1), np.float32(0.2)
+session = Session()
+"""
+
+
+@pytest.fixture(autouse=True)
+def old_world(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(revive, "active", lambda: True)
+
+
+def run(source: str) -> dict[str, Any]:
+    scope: dict[str, Any] = {}
+    exec(sources.compiled((PRELUDE + source).encode(), "program.py"), scope)
+    return scope
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_operands_give_the_types_that_numpy_1_gave() -> None:
+    recorded = json.loads(Path(__file__).with_name("number_types.json").read_text())
+    assert number_types.types(promotion.combine) == recorded
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_values_are_those_of_the_type() -> None:
+    bytes_ = np.array([1, 2], np.uint8)
+    assert promotion.combine(np.subtract, bytes_, 300).tolist() == [65237, 65238]
+    assert promotion.combine(np.add, np.uint8(200), 100) == 300
+
+
+@pytest.mark.parametrize("made", [
+    "w = np.sqrt(2.0) * (2 * np.random.rand(3).astype(np.float32) - 1)",
+    "limit = np.sqrt(2.0)\nw = np.ones(3, np.float32) / limit",
+    "class A:\n    pass\na = A()\na.limit = np.log(2.0)\nw = np.ones(3, 'f') - -a.limit",
+    "def limit():\n    return np.sqrt(2.0)\nw = limit() * np.ones(3, np.float32)",
+    "for s in [np.sqrt(2.0)]:\n    w = s * np.ones(3, np.float32)",
+    "from numpy import sqrt\nones = np.ones(3, np.float32)\nw = ones * (sqrt(2.0) if 1 else 2)",
+])  # fmt: skip
+def test_arrays_keep_their_type_beside_numbers(made: str) -> None:
+    assert run(made)["w"].dtype == np.float32
+
+
+@pytest.mark.parametrize("made", [
+    "total = 0.0\n_, loss = session.run('x')\ntotal += loss",
+    "loss = session.run('x')[1]\ntotal = loss * 1.0",
+    "kept = {'k': 0.0}\nkept['k'] += session.run('x')[1]\ntotal = kept['k']",
+    "losses = []\nlosses.append(session.run('x')[1])\ntotal = sum(losses)",
+    "total = sum(loss for loss in session.run('x')[1:])",
+    "class A:\n    total = 0.0\na = A()\na.total += session.run('x')[1]\ntotal = a.total",
+])  # fmt: skip
+def test_sums_of_losses_are_doubles(made: str) -> None:
+    total = run(made)["total"]
+    assert type(total) is np.float64
+    assert total == float(np.float32(0.2))
+
+
+def test_arrays_are_still_changed_in_place() -> None:
+    scope = run(
+        "a = np.ones(2, np.float32)\nb = a\na *= np.float64(3)\na += session.run('')[0] * 0"
+    )
+    assert scope["a"] is scope["b"]
+    assert scope["a"].dtype == np.float32
+    assert scope["a"].tolist() == [3, 3]
+
+
+def test_texts_lists_and_others_are_combined_as_ever() -> None:
+    scope = run(
+        "n = np.int64(2)\ntext = 'ab' * n\nmany = [0] * n\nline = '%d' % n\n"
+        "day = np.datetime64('2018-01-01') + np.timedelta64(1, 'D') * 2\n"
+        "whole = sum([[1], [2]], [])"
+    )
+    assert (scope["text"], scope["many"], scope["line"]) == ("abab", [0, 0], "2")
+    assert str(scope["day"]) == "2018-01-03"
+    assert scope["whole"] == [1, 2]
+
+
+def test_a_program_of_python_2_keeps_its_division() -> None:
+    scope = run("print 'x'\na = np.array([7]) / 2\nb = np.sqrt(4.0) / np.ones(1, np.float32)\n")
+    assert scope["a"].tolist() == [3]
+    assert scope["b"].dtype == np.float32
+
+
+def test_code_without_numbers_of_numpy_is_left_alone() -> None:
+    tree = ast.parse("import numpy as np\ndef f(a, b):\n    a += 1\n    return a * b + sum([1])\n")
+    assert number_sources.rewritten(tree) is None
+
+
+def test_errors_name_the_line_of_the_program() -> None:
+    with pytest.raises(ValueError, match="broadcast") as caught:
+        run("a = np.ones(2)\n\nb = (a *\n     np.ones(3))\n")
+    lines = [entry.lineno for entry in caught.traceback if str(entry.path) == "program.py"]
+    assert lines[-1] + 1 == PRELUDE.count("\n") + 3
