@@ -17,7 +17,8 @@ import torch
 
 from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
-from stillflow.ops.arrays.select import choose_rows
+from stillflow.ops.arrays.choice_loops import choose as choose_elements
+from stillflow.ops.arrays.choice_loops import choose_rows
 from stillflow.ops.arrays.tile import spread
 from stillflow.runtime.steps import Name, Step
 
@@ -84,7 +85,7 @@ def choose_by_bits(steps: list[Step], shapes: Shapes, zeros: set[str]) -> list[S
 
 def _bits(step: Step, shapes: Shapes) -> torch.dtype | None:
     """The type whose bits a choice is to be made with; None for all other steps."""
-    if step.function not in (choose_rows, torch.where) or len(step.arguments) != 3:
+    if step.function not in (choose_rows, choose_elements) or len(step.arguments) != 3:
         return None
     sizes, dtype = shapes.get(step.outputs[0], (None, dtypes.bool))
     if sizes is None or None in sizes or math.prod(sizes) < MIN_ELEMENTS:

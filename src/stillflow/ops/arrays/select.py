@@ -18,6 +18,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.broadcast import broadcast_gradient_args_op
+from stillflow.ops.arrays.choice_loops import choose, choose_rows
 from stillflow.ops.arrays.fill import zeros, zeros_like
 from stillflow.ops.arrays.shape import reshape, shape
 from stillflow.ops.dispatch import dispatchable
@@ -80,11 +81,6 @@ def _choose(x: Any, y: Any, condition: Any) -> Any:
     return torch.where(condition, x, y)
 
 
-def choose_rows(condition: Any, x: Any, y: Any) -> Any:
-    """Whole slices along the first dimension, chosen by a vector."""
-    return torch.where(_aligned(condition, x), x, y)
-
-
 def _choose_strings(x: Any, y: Any, condition: Any) -> Any:
     return np.where(condition.numpy(), x, y)
 
@@ -104,21 +100,21 @@ def select_kernel(node: Node) -> Any:
     known, dims = node.value(0), [node.dims(index) for index in (0, 1, 2)]
     if known is not None and known.ndim == 0:
         return node.same(1 if known else 2)
-    choose = _choose_strings if is_object(node, 1) else moving(node.T, _choose, 2)
+    moved = _choose_strings if is_object(node, 1) else moving(node.T, _choose, 2)
     if all(map(dims_lib.is_known, dims)):
         if len(dims[0]) == 1 and len(dims[1]) > 1:  # type: ignore[arg-type]
-            if choose is _choose:
+            if moved is _choose:
                 return node.call(choose_rows, condition, x, y)
-            return lambda c, t, e: choose(t, e, _aligned(c, t))
-        if choose is _choose:
-            return node.call(torch.where, condition, x, y)
-        return node.call(choose, x, y, condition)
+            return lambda c, t, e: moved(t, e, _aligned(c, t))
+        if moved is _choose:
+            return node.call(choose, condition, x, y)
+        return node.call(moved, x, y, condition)
 
     name = node.op.name
 
     def select_at_run_time(c: Any, t: Any, e: Any) -> Any:
         _check(name, tuple(c.shape), tuple(t.shape), tuple(e.shape))
-        return choose(t, e, _aligned(c, t))
+        return choose_rows(c, t, e) if moved is _choose else moved(t, e, _aligned(c, t))
 
     return select_at_run_time
 
@@ -172,10 +168,10 @@ def select_v2_kernel(node: Node) -> Any:
     condition, x, y = node.inputs
     if is_object(node, 1):
         return node.call(_choose_strings, x, y, condition)
-    choose = moving(node.T, _choose, 2)
-    if choose is _choose:
-        return node.call(torch.where, condition, x, y)
-    return node.call(choose, x, y, condition)
+    moved = moving(node.T, _choose, 2)
+    if moved is _choose:
+        return node.call(choose, condition, x, y)
+    return node.call(moved, x, y, condition)
 
 
 @select_v2_op.gradient

@@ -16,6 +16,7 @@ from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.choice_loops import choose
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math.broadcasting import (
     broadcast_shape,
@@ -295,11 +296,11 @@ def pow_kernel(node: Node) -> Any:
 
 
 def _maximum(x: Any, y: Any) -> Any:
-    return torch.maximum(x, y) if is_finite(y) else torch.where(x < y, y, x)
+    return torch.maximum(x, y) if is_finite(y) else choose(x < y, y, x)
 
 
 def _minimum(x: Any, y: Any) -> Any:
-    return torch.minimum(x, y) if is_finite(y) else torch.where(y < x, y, x)
+    return torch.minimum(x, y) if is_finite(y) else choose(y < x, y, x)
 
 
 def _extreme_kernel(node: Node, function: Any, exact: Any) -> Any:

@@ -16,6 +16,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import F, aten, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.arrays.choice_loops import choose
 from stillflow.ops.arrays.fill import zeros, zeros_like
 from stillflow.ops.arrays.join import concat
 from stillflow.ops.arrays.select import where
@@ -255,7 +256,7 @@ selu_grad_op.samples(activation_grad_samples)
 
 def _selu_backward(grad: Any, outputs: Any) -> Any:
     # elu_backward would take the slope from below at 0, TF takes the one from above.
-    return torch.where(outputs < 0, grad * (outputs + _SCALE_ALPHA), grad * _SCALE)
+    return choose(outputs < 0, grad * (outputs + _SCALE_ALPHA), grad * _SCALE)
 
 
 @selu_grad_op.kernel

@@ -48,9 +48,33 @@ softmax_op.shape(softmax_shape)
 softmax_op.samples(softmax_samples)
 
 
+# Torch takes rows that do not fill a vector register number by number; of so many numbers, a few
+# operations over all rows are faster.
+_NARROW, _MANY, _MANY_OF_LOGARITHMS = 16, 1 << 10, 1 << 13
+
+
+def _is_narrow(logits: Any, many: int) -> bool:
+    narrow = logits.ndim > 0 and 0 < logits.shape[-1] < _NARROW
+    return narrow and logits.numel() >= many and logits.is_cpu and logits.itemsize >= 4
+
+
+def _softmax(logits: Any) -> Any:
+    if not _is_narrow(logits, _MANY):
+        return torch.softmax(logits, -1)
+    result = torch.sub(logits, logits.amax(-1, keepdim=True)).exp_()
+    return result.div_(result.sum(-1, keepdim=True))
+
+
+def _log_softmax(logits: Any) -> Any:
+    if not _is_narrow(logits, _MANY_OF_LOGARITHMS):
+        return torch.log_softmax(logits, -1)
+    result = torch.sub(logits, logits.amax(-1, keepdim=True))
+    return result.sub_(result.exp().sum(-1, keepdim=True).log_())
+
+
 @softmax_op.kernel
 def softmax_kernel(node: Node) -> Any:
-    return node.call(torch.softmax, node.inputs[0], -1)
+    return node.call(_softmax, node.inputs[0])
 
 
 @softmax_op.gradient
@@ -67,7 +91,7 @@ log_softmax_op.samples(softmax_samples)
 
 @log_softmax_op.kernel
 def log_softmax_kernel(node: Node) -> Any:
-    return node.call(torch.log_softmax, node.inputs[0], -1)
+    return node.call(_log_softmax, node.inputs[0])
 
 
 @log_softmax_op.gradient
