@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow import errors
-from stillflow.eager.calls import Call, as_eager_error
+from stillflow.eager.calls import Call, Kernel, as_eager_error
 from stillflow.eager.eager_tensor import EagerTensor
 from stillflow.graph.attrs import normalize
 from stillflow.graph.build import check_attrs, output_types, record_type
@@ -15,6 +15,93 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dtypes import DType, as_dtype, cpp_name
 from stillflow.graph.operation import Tensor
 from stillflow.graph.signature import Arg
+
+# Lists longer than this are not looked at for what kind they are.
+_FEW = 16
+
+
+def read(value: Any) -> Any:
+    """The value of a variable; anything else as it is."""
+    if type(value) is not EagerTensor and hasattr(value, "_dense_var_to_tensor"):
+        return convert_to_tensor(value)
+    return value
+
+
+def kind_of(value: Any) -> Any:
+    """What tells an argument from others that become tensors otherwise; None if that is not known.
+
+    Whole numbers are axes, sizes and indices, on which kernels depend: they tell themselves.
+    """
+    kind = type(value)
+    if kind is EagerTensor:
+        return value._kind
+    if kind is int or kind is bool:
+        return kind, value
+    if kind is float:
+        return kind
+    if (kind is list or kind is tuple) and len(value) <= _FEW:
+        kinds = [kind_of(item) for item in value]
+        return None if None in kinds or float in kinds else tuple(kinds)
+    return None
+
+
+class Arguments:
+    """How arguments of certain kinds become the tensors of a call.
+
+    Args:
+      card: the op.
+      inputs: the arguments, of kinds that `kind_of` knows.
+      tensors: what they became.
+      lengths: of the lists among them.
+      kernel: that runs on these tensors.
+    """
+
+    def __init__(
+        self,
+        card: Card,
+        inputs: Sequence[Any],
+        tensors: Sequence[Any],
+        lengths: Any,
+        kernel: Kernel,
+    ) -> None:
+        self.lengths = lengths
+        self._lists = tuple(arg.is_list for arg in card.signature.inputs) if lengths else ()
+        flat = self._flat(inputs)
+        # Whether no tensor is put together of several: the next ones would have other values.
+        self.last = not any(_holds_tensor(value) for value in flat)
+        # What stands for each argument: None for itself, a type to convert it to, or a tensor.
+        self._parts = [
+            None if value is tensor else tensor.dtype if type(value) is float else tensor
+            for value, tensor in zip(flat, tensors, strict=True)
+        ]
+        # The kernel, unless it depends on values that other arguments of these kinds may not have.
+        told = kernel.told
+        fixed = told is not None and all(type(self._parts[i]) is EagerTensor for i in told)
+        self.kernel = kernel if fixed else None
+
+    def tensors(self, inputs: Sequence[Any], number: Callable[[float, DType], Any]) -> list[Any]:
+        """The tensors of other arguments of the same kinds; `number` makes those of numbers."""
+        return [
+            value if part is None else part if type(part) is EagerTensor else number(value, part)
+            for value, part in zip(self._flat(inputs), self._parts, strict=True)
+        ]
+
+    def _flat(self, inputs: Sequence[Any]) -> Sequence[Any]:
+        if not self._lists:
+            return inputs
+        flat: list[Any] = []
+        for is_list, value in zip(self._lists, inputs, strict=True):
+            if is_list:
+                flat += value
+            else:
+                flat.append(value)
+        return flat
+
+
+def _holds_tensor(value: Any) -> bool:
+    return type(value) in (list, tuple) and any(
+        type(item) is EagerTensor or _holds_tensor(item) for item in value
+    )
 
 
 def converted(
@@ -37,7 +124,9 @@ def converted(
     lengths = []
     for arg, value in zip(args, inputs, strict=True):
         if not arg.is_list:
-            tensors.append(_tensor(card, arg, value, attrs, found))
+            if type(value) is not EagerTensor:
+                value = _tensor(card, arg, value, attrs, found)
+            tensors.append(value)
             continue
         if not isinstance(value, (list, tuple)):
             raise TypeError(
@@ -47,14 +136,15 @@ def converted(
             types = attrs.get(arg.type_list_attr)
             given = types if types is not None and len(types) == len(value) else [None] * len(value)
             tensors += [
-                convert_to_tensor(item, dtype=dtype)
+                item if type(item) is EagerTensor else convert_to_tensor(item, dtype=dtype)
                 for item, dtype in zip(value, given, strict=True)
             ]
         else:
             tensors += [_tensor(card, arg, item, attrs, found) for item in value]
         lengths.append(len(value))
     for tensor in tensors:
-        _check_held(tensor)
+        if type(tensor) is not EagerTensor:
+            _check_held(tensor)
     return tensors, tuple(lengths) if lengths else None
 
 
@@ -72,7 +162,11 @@ def _types_of_tensors(args: Sequence[Arg], inputs: Sequence[Any]) -> dict[str, D
 
 
 def _tensor(
-    card: Card, arg: Arg, value: Any, attrs: dict[str, Any], found: dict[str, DType]
+    card: Card,
+    arg: Arg,
+    value: Any,
+    attrs: dict[str, Any],
+    found: dict[str, DType],
 ) -> Any:
     if type(value) is EagerTensor:
         return value

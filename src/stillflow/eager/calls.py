@@ -12,10 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 
 from stillflow import errors
-from stillflow.eager.eager_tensor import HANDLES, EagerTensor
+from stillflow.eager.eager_tensor import EagerTensor
 from stillflow.graph import dtypes
 from stillflow.graph.card import Card, get
 from stillflow.graph.constant_value import Dims
@@ -24,14 +23,14 @@ from stillflow.graph.dtypes import DType
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_shape import TensorShape
-from stillflow.runtime.facts import Facts, PlanNode, to_array
+from stillflow.runtime.facts import Facts, PlanNode
 from stillflow.runtime.failures import kind_and_message
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.threads import with_few_threads
 from stillflow.runtime.tokens import kernel_function
 
-# Kernels that are kept for one call by shapes, and for the same shapes by values.
-_MOST = 256
+# Kernels that are kept: of all, and for the same shapes by values.
+_MOST, _MOST_BY_VALUE = 8192, 256
 _numbers = itertools.count()
 
 
@@ -87,28 +86,30 @@ _TOLD = frozenset((
 ))  # fmt: skip
 _FEW = 64
 
-# What runs, and what handles among its outputs point to (None where there are none).
-Made = tuple[Callable[..., Any], Any]
 
+class Kernel:
+    """What runs on inputs of certain types and shapes, and values where they matter.
 
-class _ByValue:
-    """The kernels for inputs of the same shapes, by the values of those that matter."""
+    Attributes:
+      card, attrs, output_types: of the op.
+      function: takes and gives run-time values.
+      data: what handles among the outputs point to; None where there are none.
+      gives: the type of the only output; None where there are other outputs, or handles.
+      touches: whether the op writes to inputs, or keeps their memory.
+      told: positions of inputs on whose values it depends; None if it serves this call only.
+    """
 
-    __slots__ = ("kernels", "told")
+    __slots__ = (
+        "attrs", "card", "data", "function", "gives", "output_types", "told", "touches",
+    )  # fmt: skip
 
-    def __init__(self, told: Sequence[int]) -> None:
-        self.told = tuple(told)
-        self.kernels: dict[Any, Made] = {}
-
-    def key(self, held: Sequence[Any]) -> Any:
-        return tuple([_value_key(held[index]) for index in self.told])
-
-
-def _value_key(value: Any) -> Any:
-    if type(value) is torch.Tensor and not value.is_cuda:
-        return value.numpy().tobytes()
-    array = to_array(value)
-    return tuple(array.ravel().tolist()) if array.dtype.hasobject else array.tobytes()
+    def __init__(
+        self, call: Call, function: Callable[..., Any], data: Any, told: Sequence[int] | None
+    ) -> None:
+        self.card, self.attrs, self.output_types = call.card, call.attrs, call.output_types
+        self.function, self.data, self.told = function, data, told
+        self.gives = call.output_types[0] if len(call.output_types) == 1 and not data else None
+        self.touches = bool(call.card.writes or call.card.keeps)
 
 
 class Call:
@@ -120,75 +121,82 @@ class Call:
       output_types: of its results.
     """
 
-    __slots__ = ("attrs", "card", "kernels", "name", "output_types")
+    __slots__ = ("attrs", "card", "name", "output_types")
 
     def __init__(self, card: Card, attrs: dict[str, Any], output_types: Sequence[DType]) -> None:
         self.card, self.attrs, self.output_types = card, attrs, output_types
         self.name = f"{card.name}_{next(_numbers)}"
-        self.kernels: dict[Any, Made | _ByValue] = {}
 
-    def kernel(
-        self, graph: Graph, state: Resources, tensors: Sequence[EagerTensor], held: Sequence[Any]
-    ) -> Made:
+    def kernel(self, graph: Graph, state: Resources, tensors: Sequence[EagerTensor]) -> Kernel:
         """What runs on inputs of the tensors' shapes (and values, where they matter).
 
         Raises:
           InvalidArgumentError: if the op refuses the inputs.
         """
-        shapes = tuple([_shape(tensor) for tensor in tensors])
-        found = self.kernels.get(shapes)
-        if type(found) is tuple:
-            return found
-        if found is not None:
-            made = found.kernels.get(found.key(held))  # type: ignore[union-attr]
-            if made is not None:
-                return made
-        made, node = self._make(graph, state, tensors, held)
-        if node.reusable:
-            self._keep(shapes, made, node)
-        return made
-
-    def _make(
-        self, graph: Graph, state: Resources, tensors: Sequence[EagerTensor], held: Sequence[Any]
-    ) -> tuple[Made, CallNode]:
         inputs = [_stand_in(graph, tensor) for tensor in tensors]
         op = Operation._of_card(
             self.card, graph, self.name, inputs, self.attrs, self.output_types, []
         )
         facts = Facts(state, {})
-        node = CallNode(op, facts, held)
+        node = CallNode(op, facts, [tensor._held for tensor in tensors])
         check(node)
         function: Callable[..., Any] = _read
         if op.type != "ReadVariableOp":
             function = with_few_threads(kernel_function(op, facts, node), [op], facts)
         data = [(tensor._handle_dims, tensor._handle_dtype) for tensor in op._outputs]
-        return (function, data if any(dtype for _, dtype in data) else None), node
+        told = sorted(node.told) if node.reusable else None
+        return Kernel(self, function, data if any(dtype for _, dtype in data) else None, told)
 
-    def _keep(self, shapes: Any, made: Made, node: CallNode) -> None:
-        if not node.told:
-            _put(self.kernels, shapes, made)
+
+class _ByValue:
+    """The kernels for inputs of the same shapes, by the values of those that matter."""
+
+    __slots__ = ("kernels", "told")
+
+    def __init__(self, told: Sequence[int]) -> None:
+        self.told = tuple(told)
+        self.kernels: dict[Any, Kernel] = {}
+
+    def key(self, tensors: Sequence[EagerTensor]) -> Any:
+        return tuple([tensors[index]._content() for index in self.told])
+
+
+class Kernels:
+    """The kernels that serve more than one call, by what they depend on."""
+
+    def __init__(self) -> None:
+        self._made: dict[Any, Kernel | _ByValue] = {}
+
+    def clear(self) -> None:
+        """Forgets all of them."""
+        self._made.clear()
+
+    def get(self, key: Any, tensors: Sequence[EagerTensor]) -> Kernel | None:
+        """The kernel for these tensors, if it was made; `key` tells the op and their kinds."""
+        found = self._made.get(key)
+        if type(found) is _ByValue:
+            return found.kernels.get(found.key(tensors))
+        return found  # type: ignore[return-value]
+
+    def put(self, key: Any, tensors: Sequence[EagerTensor], kernel: Kernel) -> None:
+        """Keeps a kernel, unless it serves one call only."""
+        if kernel.told is None:
             return
-        found = self.kernels.get(shapes)
-        told = sorted(node.told)
-        if not isinstance(found, _ByValue) or not set(told) <= set(found.told):
-            found = _ByValue(told if found is None else range(len(node.held)))
-            _put(self.kernels, shapes, found)
-        _put(found.kernels, found.key(node.held), made)
+        if not kernel.told:
+            put(self._made, key, kernel)
+            return
+        found = self._made.get(key)
+        if not isinstance(found, _ByValue) or not set(kernel.told) <= set(found.told):
+            found = _ByValue(kernel.told if found is None else range(len(tensors)))
+            put(self._made, key, found)
+        put(found.kernels, found.key(tensors), kernel, _MOST_BY_VALUE)
 
 
-def _put(kernels: dict[Any, Any], key: Any, value: Any) -> None:
-    if len(kernels) >= _MOST:
-        kernels.clear()
-    kernels[key] = value
-
-
-def _shape(tensor: EagerTensor) -> Any:
-    held = tensor._held
-    if type(held) is torch.Tensor:
-        return held.shape
-    if tensor.dtype in HANDLES and not isinstance(held, np.ndarray):
-        return tensor._handle_dims, tensor._handle_dtype
-    return held.shape
+def put(kept: dict[Any, Any], key: Any, value: Any, most: int = _MOST) -> None:
+    """Keeps a value, and forgets all others where there are too many of them."""
+    if len(kept) >= most:
+        kept.clear()
+    kept[key] = value
 
 
 def check(node: CallNode) -> None:

@@ -17,7 +17,16 @@ from stillflow.graph.tensor_shape import TensorShape, shape_from_dims
 from stillflow.runtime.facts import to_array
 
 _numbers = itertools.count()
+_Numbers = torch.Tensor
+_ONE_BOOL = dtypes.bool._type_enum, ()
 HANDLES = (dtypes.resource, dtypes.variant)
+
+
+class _KindOfHandle:
+    """The kind of a tensor that holds a handle: what this points to may be known later."""
+
+    def __get__(self, tensor: Any, owner: Any) -> Any:
+        return tensor.dtype._type_enum, tensor._handle_dims, tensor._handle_dtype
 
 
 def _meaningless(what: str) -> Any:
@@ -36,6 +45,8 @@ class EagerTensor(Tensor):
     """
 
     holds_value = True
+    # What a kernel may depend on, hashable: the type, and the shape or what a handle points to.
+    _kind: Any = _KindOfHandle()
     __hash__ = object.__hash__  # by identity, without a call of Python's
 
     op = _meaningless("op")
@@ -49,14 +60,13 @@ class EagerTensor(Tensor):
         self._held = held
         self.dtype = dtype
         self._id = next(_numbers)
+        if type(held) is _Numbers or dtype not in HANDLES or isinstance(held, np.ndarray):
+            self._kind = dtype._type_enum, tuple(held.shape)
 
     @property
     def _dims(self) -> Any:
-        held = self._held
-        if type(held) is torch.Tensor:
-            return tuple(held.shape)
-        shaped = self.dtype not in HANDLES or isinstance(held, np.ndarray)
-        return tuple(held.shape) if shaped else ()
+        kind = self._kind
+        return kind[1] if len(kind) == 2 else ()
 
     @property
     def shape(self) -> TensorShape:
@@ -89,6 +99,15 @@ class EagerTensor(Tensor):
         """The value as an array that may share the tensor's memory; None for handles."""
         return None if self.dtype in HANDLES else to_array(self._held)
 
+    def _content(self) -> Any:
+        """The value as something hashable, which is kept: for values that choose kernels."""
+        found = self.__dict__.get("_bytes")
+        if found is None:
+            array = to_array(self._held)
+            is_text = array.dtype.hasobject
+            found = self._bytes = tuple(array.ravel().tolist()) if is_text else array.tobytes()
+        return found
+
     def _numpy(self) -> Any:
         array = self._array()
         if array is None:
@@ -100,7 +119,7 @@ class EagerTensor(Tensor):
     def numpy(self) -> Any:
         """A copy of the value, an array or a scalar of numpy."""
         value = self._numpy()
-        return value.copy() if isinstance(value, np.ndarray) else value
+        return value.copy() if type(value) is np.ndarray else value
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         del copy
@@ -108,6 +127,8 @@ class EagerTensor(Tensor):
         return array.copy() if dtype is None else array.astype(dtype)
 
     def __bool__(self) -> bool:
+        if self._kind == _ONE_BOOL and type(self._held) is _Numbers:
+            return self._held.item()  # type: ignore[no-any-return]
         return bool(self._numpy())
 
     __nonzero__ = __bool__

@@ -13,28 +13,41 @@ import contextlib
 import math
 import random
 from collections.abc import Sequence
+from threading import get_ident
 from typing import Any
 
+import numpy as np
 import torch
 
-from stillflow.eager.arguments import converted, resolve
-from stillflow.eager.calls import Call, as_eager_error, frozen
+from stillflow.eager.arguments import Arguments, converted, kind_of, read, resolve
+from stillflow.eager.calls import Call, Kernel, Kernels, as_eager_error, frozen, put
 from stillflow.eager.eager_tensor import EagerTensor
 from stillflow.graph import tapes
 from stillflow.graph.arrays import as_array
-from stillflow.graph.build import result_structure
+from stillflow.graph.build import add_node, graph_of, has_symbolic, result_structure
 from stillflow.graph.card import Card
-from stillflow.graph.dtypes import DType, as_dtype
+from stillflow.graph.dtypes import DType, as_dtype, string
 from stillflow.graph.eager_mode import EagerContext
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.ops.exits import at_work
+from stillflow.ops.exits import MAIN_THREAD, at_work
 from stillflow.runtime.denormals import flushed
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.values import from_array
 
 _MAXINT32 = 2**31 - 1
-_MOST_NUMBERS = 4096  # that are kept as run-time values
+_NOTHING = contextlib.nullcontext()
+_flush = torch.set_flush_denormal
 _InferenceMode = torch._C._InferenceMode
+
+
+def _key(card: Card, lengths: Any, attrs: dict[str, Any], kinds: list[Any]) -> Any:
+    """What a kernel depends on, but for values of tensors."""
+    key = (card, lengths, *attrs, *attrs.values(), *kinds)
+    try:
+        hash(key)
+    except TypeError:  # a list, say
+        return (card, lengths, *attrs, frozen(list(attrs.values())), *kinds)
+    return key
 
 
 class EagerOperation(Operation):
@@ -70,6 +83,8 @@ class ImmediateGraph(EagerContext):
         self.switch_to_thread_local()
         self.state = Resources(lambda op: "cpu", from_array)
         self._calls: dict[Any, Call] = {}
+        self._kernels = Kernels()
+        self._arguments: dict[Any, Arguments] = {}
         self._numbers: dict[Any, tuple[Any, DType]] = {}
         self._drawn = random.Random()
 
@@ -85,6 +100,8 @@ class ImmediateGraph(EagerContext):
         self._seed = seed
         self._drawn = random.Random(seed)
         self._calls.clear()  # and with them the streams of random operations
+        self._kernels.clear()
+        self._arguments.clear()
         self.state.forget("op state", "")
 
     def next_op_seed(self) -> int:
@@ -106,10 +123,16 @@ class ImmediateGraph(EagerContext):
         if found is None:
             array = as_array(value, dtype)
             kind = as_dtype(array.dtype if dtype is None else dtype).base_dtype
-            if len(self._numbers) >= _MOST_NUMBERS:
-                self._numbers.clear()
-            found = self._numbers[key] = from_array(array), kind
+            found = from_array(array), kind
+            put(self._numbers, key, found)
         return EagerTensor(*found)
+
+    def filled(self, value: Any, dims: Sequence[int], dtype: DType) -> EagerTensor:
+        """A tensor of these sizes, with the same value everywhere."""
+        if dtype is string:
+            return self.constant(np.broadcast_to(as_array(value, dtype), dims), dtype)
+        held = self.number(value, dtype)._held
+        return EagerTensor(held.expand(dims).contiguous() if dims else held, dtype)
 
     def tensor(self, value: Any, dtype: DType) -> EagerTensor:
         """A tensor for a run-time value."""
@@ -118,14 +141,14 @@ class ImmediateGraph(EagerContext):
     def control_dependencies(self, control_inputs: Any) -> Any:
         """Nothing to wait for: whatever was called has run."""
         for item in control_inputs or ():
-            if callable(item) and not isinstance(item, Tensor):
+            if type(item) is not EagerTensor and callable(item) and not isinstance(item, Tensor):
                 item()
-        return contextlib.nullcontext()
+        return _NOTHING
 
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Any:
         """Nothing to place: values are where they are."""
         del op, ignore_existing
-        return contextlib.nullcontext()
+        return _NOTHING
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """`name` under the current scope; names need not be unique here."""
@@ -154,23 +177,72 @@ class ImmediateGraph(EagerContext):
         Raises:
           tf.errors.OpError: if it is refused or fails.
         """
-        lengths: Any = None
-        for value in inputs:
-            if type(value) is not EagerTensor:
-                inputs, lengths = converted(card, inputs, attrs)
-                break
         try:
-            key = (card, lengths, *attrs.items(), *[tensor.dtype for tensor in inputs])
-            call = self._calls.get(key)
-        except TypeError:  # a list, say
-            key = (card, lengths, frozen(list(attrs.items())), *[t.dtype for t in inputs])
-            call = self._calls.get(key)
-        if call is None:
-            call = self._calls[key] = resolve(card, inputs, lengths, attrs, name)
-        outputs = self.run(call, inputs, name)
-        if len(outputs) == 1 and card.gives_one:
+            kinds = [tensor._kind for tensor in inputs]
+        except AttributeError:  # not all are tensors that hold values
+            return self._call_with_plain(card, inputs, attrs, name)
+        kernel = self._kernel(card, inputs, None, attrs, kinds, name)
+        return self._results(kernel, inputs, name)
+
+    def _call_with_plain(
+        self, card: Card, inputs: Sequence[Any], attrs: dict[str, Any], name: str | None
+    ) -> Any:
+        """Runs an op some of whose arguments have to become tensors, or are lists."""
+        inputs = [read(value) for value in inputs]
+        kinds = [kind_of(value) for value in inputs]
+        key = None if None in kinds else _key(card, None, attrs, kinds)
+        found = self._arguments.get(key)
+        if found is None:
+            if has_symbolic(inputs) and (graph := graph_of(inputs)) is not self:
+                return add_node(graph, card, inputs, attrs, name)
+            tensors, lengths = converted(card, inputs, attrs)
+        else:
+            tensors, lengths = found.tensors(inputs, self.number), found.lengths
+            if found.kernel is not None:
+                return self._results(found.kernel, tensors, name)
+        kernel = self._kernel(card, tensors, lengths, attrs, [t._kind for t in tensors], name)
+        if found is None and key is not None:
+            found = Arguments(card, inputs, tensors, lengths, kernel)
+            if found.last:
+                put(self._arguments, key, found)
+        return self._results(kernel, tensors, name)
+
+    def _results(self, kernel: Kernel, tensors: Sequence[Any], name: str | None) -> Any:
+        outputs = self._run(kernel, tensors, name)
+        card = kernel.card
+        if kernel.gives is not None and card.gives_one:
             return outputs[0]
-        return result_structure(card, call.attrs, outputs, [] if card.signature.outputs else None)
+        nothing = [] if card.signature.outputs else None
+        return result_structure(card, kernel.attrs, outputs, nothing)
+
+    def _kernel(
+        self,
+        card: Card,
+        tensors: Sequence[Any],
+        lengths: Any,
+        attrs: dict[str, Any],
+        kinds: list[Any],
+        name: str | None,
+    ) -> Kernel:
+        """The kernel for a call; a new one shares the op's state with those of other shapes."""
+        key = _key(card, lengths, attrs, kinds)
+        kernel = self._kernels.get(key, tensors)
+        if kernel is None:
+            types = [tensor.dtype for tensor in tensors]
+            call_key = (card, lengths, frozen(list(attrs.items())), *types)
+            call = self._calls.get(call_key)
+            if call is None:
+                call = self._calls[call_key] = resolve(card, tensors, lengths, attrs, name)
+            kernel = self._made(call, tensors, name)
+            self._kernels.put(key, tensors, kernel)
+        return kernel
+
+    def _made(self, call: Call, tensors: Sequence[Any], name: str | None) -> Kernel:
+        with at_work, flushed, _InferenceMode(True):
+            try:
+                return call.kernel(self, self.state, tensors)
+            except Exception as error:
+                raise as_eager_error(error, call.card.name, name) from error
 
     def run(self, call: Call, tensors: Sequence[Any], name: str | None = None) -> list[EagerTensor]:
         """Runs a call on tensors; gives its outputs, and shows them to the tapes.
@@ -178,38 +250,29 @@ class ImmediateGraph(EagerContext):
         Raises:
           tf.errors.OpError: if it is refused or fails.
         """
-        with at_work, flushed, _InferenceMode(True):
-            try:
-                values, data = self._compute(call, tensors)
-            except Exception as error:
-                raise as_eager_error(error, call.card.name, name) from error
-        types = call.output_types
-        if len(types) == 1:
-            outputs = [EagerTensor(values, types[0])]
-        else:
-            made = values if types else ()
-            outputs = [EagerTensor(v, t) for v, t in zip(made, types, strict=True)]
-        if data is not None:
-            for tensor, (dims, dtype) in zip(outputs, data, strict=True):
-                tensor._handle_dims, tensor._handle_dtype = dims, dtype
-        for tape in tapes.active.tapes:
-            if tape.should_record(tensors):
-                op = EagerOperation(call.card, self, call.attrs, tensors, outputs)
-                tapes.record_operation(op)
-                break
-        return outputs
+        return self._run(self._made(call, tensors, name), tensors, name)
 
-    def _compute(self, call: Call, tensors: Sequence[EagerTensor]) -> Any:
+    def _run(
+        self, kernel: Kernel, tensors: Sequence[Any], name: str | None = None
+    ) -> list[EagerTensor]:
         held = [tensor._held for tensor in tensors]
-        function, data = call.kernel(self, self.state, tensors, held)
-        card = call.card
-        for index in card.writes[: len(held)]:
-            unshare(held[index])
-        for index in card.keeps:
-            if index >= len(held):  # cards of any number of inputs name many
-                break
-            held[index] = _own(held[index])
-        return function(*held), data
+        if get_ident() != MAIN_THREAD:
+            with at_work:
+                values = _compute(kernel, held, name)
+        else:
+            values = _compute(kernel, held, name)
+        if kernel.gives is not None:
+            outputs = [EagerTensor(values, kernel.gives)]
+        else:
+            outputs = _several(kernel, values)
+        tapes_now = tapes.active.tapes
+        if tapes_now:
+            for tape in tapes_now:
+                if tape.should_record(tensors):
+                    op = EagerOperation(kernel.card, self, kernel.attrs, tensors, outputs)
+                    tapes.record_operation(op)
+                    break
+        return outputs
 
     def add_op(
         self,
@@ -227,6 +290,35 @@ class ImmediateGraph(EagerContext):
         call = Call(card, attrs, output_types)
         outputs = self.run(call, inputs, name)
         return EagerOperation(card, self, attrs, inputs, outputs)
+
+
+def _compute(kernel: Kernel, held: list[Any], name: str | None) -> Any:
+    """The results of a kernel; see `Flushed` and `torch.inference_mode` for what it runs under."""
+    if kernel.touches:
+        card = kernel.card
+        for index in card.writes[: len(held)]:  # cards of any number of inputs name many
+            unshare(held[index])
+        for index in card.keeps[: len(held)]:
+            held[index] = _own(held[index])
+    _flush(True)
+    try:
+        with _InferenceMode(True):
+            return kernel.function(*held)
+    except Exception as error:
+        raise as_eager_error(error, kernel.card.name, name) from error
+    finally:
+        _flush(False)
+
+
+def _several(kernel: Kernel, values: Any) -> list[EagerTensor]:
+    """The outputs of a kernel that gives none, several, or handles."""
+    types = kernel.output_types
+    made = (values,) if len(types) == 1 else values if types else ()
+    outputs = [EagerTensor(v, t) for v, t in zip(made, types, strict=True)]
+    if kernel.data is not None:
+        for tensor, (dims, dtype) in zip(outputs, kernel.data, strict=True):
+            tensor._handle_dims, tensor._handle_dtype = dims, dtype
+    return outputs
 
 
 def _own(value: Any) -> Any:

@@ -24,41 +24,47 @@ _OUTPUTS_LEFT_OUT = {
 }
 
 
+_NONE_SKIPPED: frozenset[int] = frozenset()
+
+
 class _Walk:
     """One way back over the entries of a tape between targets and sources."""
 
     def __init__(self, tape: Tape, targets: Sequence[Tensor], sources: Sequence[Tensor]) -> None:
-        self._tape, self._sources = tape, set(sources)
+        self._all, self._producers = tape.entries, tape.producers
+        self._sources = set(sources)
         self._entries, self._uses = self._between(targets)
-        self._missing: dict[int, int] = collections.Counter(
-            number
-            for tensor in self._uses
-            if (number := tape.producer(tensor)) is not None and number != WATCHED
-        )
+        # How many tensors of each entry still wait for gradients.
+        self._missing: dict[int, int] = {}
+        for tensor in self._uses:
+            number = self._producers.get(tensor)
+            if number is not None and number != WATCHED:
+                self._missing[number] = self._missing.get(number, 0) + 1
         self._grads: dict[Tensor, list[Any]] = {}
 
     def _between(self, targets: Sequence[Tensor]) -> tuple[dict[int, Entry], dict[Tensor, int]]:
         """The entries that the targets depend on, and how often these take each tensor."""
         entries: dict[int, Entry] = {}
-        uses: dict[Tensor, int] = collections.Counter()
-        pending = list(targets)
+        uses: dict[Tensor, int] = {}
+        known, producers = self._all, self._producers
+        pending = [producers.get(target) for target in targets]
         while pending:
-            number = self._tape.producer(pending.pop())
-            if number is None or number == WATCHED or number in entries:
+            number: Any = pending.pop()
+            if number in entries or number not in known:
                 continue
-            if number not in self._tape.entries:
-                continue
-            entry = entries[number] = self._tape.entries[number]
+            entry = entries[number] = known[number]
             for tensor in entry.inputs:
-                if tensor not in uses and self._tape.producer(tensor) is not None:
-                    pending.append(tensor)
-                uses[tensor] += 1
+                if tensor in uses:
+                    uses[tensor] += 1
+                else:
+                    uses[tensor] = 1
+                    pending.append(producers.get(tensor))
         return entries, uses
 
     def start(self, target: Tensor, grad: Any) -> None:
         """Gives a target its gradient: ones where the caller gives none."""
         if grad is None:
-            known = self._tape.producer(target) not in (None, WATCHED)
+            known = self._producers.get(target) not in (None, WATCHED)
             if not known and target not in self._sources:
                 return
             grad = like(target, ones)
@@ -66,39 +72,46 @@ class _Walk:
 
     def run(self) -> None:
         """Builds the gradients of all entries on the way."""
-        queue = collections.deque(n for n in self._entries if not self._missing[n])
+        missing, uses, producers, grads = self._missing, self._uses, self._producers, self._grads
+        queue = collections.deque(n for n in self._entries if n not in missing)
         while queue:
             entry = self._entries.pop(queue.popleft())
             for tensor, grad in zip(entry.inputs, self._backward(entry), strict=False):
                 if grad is not None:
-                    self._grads.setdefault(tensor, []).append(grad)
-                self._uses[tensor] -= 1
-                number = self._tape.producer(tensor)
-                if self._uses[tensor] or number == WATCHED:
+                    grads.setdefault(tensor, []).append(grad)
+                uses[tensor] -= 1
+                number = producers.get(tensor)
+                if uses[tensor] or number == WATCHED:
                     continue
                 if number is None:  # not watched, be it a source or not
-                    self._grads.pop(tensor, None)
+                    grads.pop(tensor, None)
                     continue
-                self._missing[number] -= 1
-                if not self._missing[number]:
+                missing[number] -= 1
+                if not missing[number]:
                     queue.append(number)
         if self._entries:
             raise errors.InternalError(None, None, "Invalid tape state.")
 
     def _backward(self, entry: Entry) -> Sequence[Any]:
-        grads = [self._collected(output) for output in entry.outputs]
-        if all(grad is None for grad in grads):
+        found = False
+        grads = []
+        for output in entry.outputs:
+            grad = self._collected(output)
+            found = found or grad is not None
+            grads.append(grad)
+        if not found:
             return [None] * len(entry.inputs)
-        left_out = _OUTPUTS_LEFT_OUT.get(entry.op_type, ())
-        for i, output in enumerate(entry.outputs):
-            if grads[i] is None and i not in left_out:
-                grads[i] = like(output, zeros)
-        skipped = frozenset(
+        if any(grad is None for grad in grads):
+            left_out = _OUTPUTS_LEFT_OUT.get(entry.op_type, ())
+            for i, output in enumerate(entry.outputs):
+                if grads[i] is None and i not in left_out:
+                    grads[i] = like(output, zeros)
+        skipped = [
             i
             for i, tensor in enumerate(entry.inputs)
-            if self._tape.producer(tensor) is None and tensor not in self._sources
-        )
-        return entry.backward(grads, skipped)
+            if tensor not in self._producers and tensor not in self._sources
+        ]
+        return entry.backward(grads, frozenset(skipped) if skipped else _NONE_SKIPPED)
 
     def _collected(self, tensor: Tensor) -> Any:
         """The sum of a tensor's gradients so far."""

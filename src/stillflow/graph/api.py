@@ -30,8 +30,10 @@ def graph_from_inputs(op_inputs: Any, graph: Graph | None = None) -> Graph:
     found: Graph | None = graph
     first: Any = None
     for item in op_inputs:
+        if getattr(item, "holds_value", False):
+            continue
         item = item._as_graph_element() if hasattr(item, "_as_graph_element") else item
-        if not isinstance(item, (Tensor, Operation)) or getattr(item, "holds_value", False):
+        if not isinstance(item, (Tensor, Operation)):
             continue
         if found is None:
             found, first = item.graph, item
@@ -64,8 +66,8 @@ class name_scope:  # noqa: N801 - the public name
             )
         self._name = default_name if name is None else name
         self._given, self._default_name, self._values = name, default_name, values
-        self._stack = contextlib.ExitStack()
-        self._left: Any = None  # the eager context and its scope before
+        self._stack: contextlib.ExitStack[Any] | None = None
+        self._left: Any = None  # the scopes of eager execution, and the scope before
 
     @property
     def name(self) -> Any:
@@ -81,9 +83,11 @@ class name_scope:  # noqa: N801 - the public name
         if self._values:
             graph = graph_from_inputs(self._values)
         if graph.runs_at_once:
-            self._left = graph, graph._name_stack
-            graph._name_stack, scope = graph._enter_name_scope(self._name)
+            scopes = graph._of_thread
+            self._left = scopes, scopes.name
+            scopes.name, scope = graph._enter_name_scope(self._name)
             return scope
+        self._stack = contextlib.ExitStack()
         try:
             if graph is not get_default_graph():
                 self._stack.enter_context(graph.as_default())
@@ -94,9 +98,9 @@ class name_scope:  # noqa: N801 - the public name
 
     def __exit__(self, *details: Any) -> None:
         if self._left is not None:
-            graph, graph._name_stack = self._left
-            return
-        self._stack.__exit__(*details)
+            scopes, scopes.name = self._left
+        elif self._stack is not None:
+            self._stack.__exit__(*details)
 
 
 @export("op_scope")
@@ -159,6 +163,10 @@ def get_collection_ref(key: Any) -> list[Any]:
 @contextlib.contextmanager
 def init_scope() -> Iterator[None]:
     """A scope outside functions, control flow and control dependencies, keeping the name scope."""
+    if get_default_graph().runs_at_once:  # outside of all of them already
+        with tapes.stopped():
+            yield
+        return
     scope = get_default_graph().get_name_scope()
     scope = scope + "/" if scope else ""
     graph = initial_graph()
@@ -171,5 +179,3 @@ def init_scope() -> Iterator[None]:
                 yield
         finally:
             graph._device_stack = old
-
-

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import collections
 import contextlib
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 from stillflow.graph import tapes
@@ -34,9 +32,16 @@ def apply(card: Card, inputs: Sequence[Any], attrs: dict[str, Any], name: str | 
       TypeError: if a value cannot become a tensor of a type the op takes.
       ValueError: if shapes or attribute values are refused.
     """
-    graph = graph_of(inputs)
+    graph = get_default_graph()
     if graph.runs_at_once:
         return graph.call(card, inputs, attrs, name)  # type: ignore[attr-defined]
+    return add_node(graph_of(inputs), card, inputs, attrs, name)
+
+
+def add_node(
+    graph: Graph, card: Card, inputs: Sequence[Any], attrs: dict[str, Any], name: str | None
+) -> Any:
+    """Adds a node of `card` to `graph`; see `apply`."""
     signature = card.signature
     if len(inputs) != len(signature.inputs):
         raise TypeError(
@@ -122,6 +127,16 @@ def graph_of(values: Sequence[Any]) -> Graph:
             elif first is None:
                 first = item
     return default
+
+
+def has_symbolic(values: Sequence[Any]) -> bool:
+    """Whether there is a tensor of a graph among `values`, or in lists among them."""
+    for value in values:
+        if type(value) is Tensor:
+            return True
+        if type(value) in (list, tuple) and any(type(item) is Tensor for item in value):
+            return True
+    return False
 
 
 def _refuse_outside(tensor: Tensor) -> None:
@@ -380,11 +395,6 @@ def _types(args: Sequence[Arg], attrs: dict[str, Any]) -> list[DType]:
     return types
 
 
-@cache
-def _result_type(name: str, fields: tuple[str, ...]) -> Any:
-    return collections.namedtuple(name, fields)  # type: ignore[misc]
-
-
 def results(op: Operation) -> Any:
     """What calling a card gives: a tensor, a list, a named tuple of those, or the operation."""
     return result_structure(op.card, op.attrs, op._outputs, op)
@@ -409,7 +419,7 @@ def result_structure(card: Card, attrs: dict[str, Any], outputs: list[Any], noth
         position += count
     if len(args) == 1:
         return parts[0] if parts[0] else nothing
-    return _result_type(card.name, tuple(arg.name for arg in args))(*parts)
+    return card.result_type(*parts)
 
 
 def arg_length(signature: Signature, arg: Arg, attrs: dict[str, Any]) -> int:

@@ -20,6 +20,7 @@ Calling a card adds a node to the default graph. See `ops/CARDS.md` for each par
 
 from __future__ import annotations
 
+import collections
 import importlib
 import platform
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,6 +28,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 from stillflow import errors
+from stillflow.graph.lazy import LazyModule
 from stillflow.graph.signature import Signature, parse
 
 Part = TypeVar("Part", bound=Callable[..., Any])
@@ -34,6 +36,7 @@ Part = TypeVar("Part", bound=Callable[..., Any])
 # What running an op may touch; anything but "pure" and "state" needs trust for graphs from files.
 Effect = Literal["pure", "state", "reads files", "writes files", "runs Python", "network"]
 
+_building: Any = LazyModule("stillflow.graph.build")
 _cards: dict[str, Card] = {}
 # Cards of libraries that a program loads on top of TensorFlow's own ops.
 _library_cards: dict[str, Card] = {}
@@ -109,6 +112,11 @@ class Card:
         outputs = self.signature.outputs
         return len(outputs) == 1 and not outputs[0].is_list
 
+    @cached_property
+    def result_type(self) -> Any:
+        """The named tuple of several outputs."""
+        return collections.namedtuple(self.name, [arg.name for arg in self.signature.outputs])
+
     def _attach(self, slot: str, part: Part) -> Part:
         if getattr(self, slot) is not None:
             raise ValueError(f"op {self.name} already has a {slot.removesuffix('_part')}")
@@ -141,9 +149,7 @@ class Card:
 
     def __call__(self, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
         """Adds a node of this op to the default graph; gives its output(s), or the operation."""
-        from stillflow.graph.build import apply
-
-        return apply(self, inputs, attrs, name)
+        return _building.apply(self, inputs, attrs, name)
 
     def __repr__(self) -> str:
         return f"<card {self.name}>"

@@ -386,7 +386,8 @@ make_global_graph: Callable[[], Graph] = Graph  # what the default graph is to b
 @export("get_default_graph")
 def get_default_graph() -> Graph:
     """The graph that ops are added to now, in this thread."""
-    return _default.stack[-1] if _default.stack else _global_default_graph()
+    stack = _default.stack
+    return stack[-1] if stack else _default.outermost or _global_default_graph()
 
 
 def _global_default_graph() -> Graph:

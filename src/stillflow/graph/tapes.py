@@ -9,27 +9,29 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stillflow.graph import dtypes
+from stillflow.graph.lazy import LazyModule
 
 if TYPE_CHECKING:
     from stillflow.graph.operation import Operation, Tensor
 
 _TRAINABLE = frozenset(
-    (
+    dtype._type_enum
+    for dtype in (
         dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.complex64,
         dtypes.complex128, dtypes.resource, dtypes.variant,
     )
 )  # fmt: skip
 
+_gradients: Any = LazyModule("stillflow.graph.gradient_registry")
+
 # The producer of a tensor that is watched for itself.
 WATCHED = -1
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One recorded operation.
 
     `backward` takes the gradients of the outputs and the positions of the inputs whose gradient
@@ -53,14 +55,14 @@ class Tape:
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
         self.persistent = persistent
         self._watches_variables = watch_accessed_variables
-        self._producers: dict[Tensor, int] = {}
+        self.producers: dict[Tensor, int] = {}  # the number of the entry that made each tensor
         self._variables: dict[Tensor, Any] = {}
         self.entries: dict[int, Entry] = {}
         self._made = 0
 
     def watch(self, tensor: Tensor) -> None:
         """Records from now on what is computed from `tensor`."""
-        self._producers.setdefault(tensor, WATCHED)
+        self.producers.setdefault(tensor, WATCHED)
 
     def watch_variable(self, variable: Any) -> None:
         """Records from now on what is computed from a resource variable."""
@@ -77,25 +79,28 @@ class Tape:
 
     def producer(self, tensor: Tensor) -> int | None:
         """The number of the entry that made a tensor, `WATCHED`, or None where nothing is known."""
-        return self._producers.get(tensor)
+        return self.producers.get(tensor)
 
     def should_record(self, tensors: Sequence[Tensor]) -> bool:
         """Whether a gradient may flow to any of these tensors."""
-        producers = self._producers
+        producers = self.producers
         for tensor in tensors:
-            if tensor in producers and tensor.dtype.base_dtype in _TRAINABLE:
+            if tensor in producers and tensor.dtype.base_dtype._type_enum in _TRAINABLE:
                 return True
         return False
 
     def record(self, entry: Entry) -> None:
         """Adds an entry if anything that it takes is watched."""
-        if not self.should_record(entry.inputs):
-            return
+        if self.should_record(entry.inputs):
+            self.add(entry)
+
+    def add(self, entry: Entry) -> None:
+        """Adds an entry that takes something watched."""
         number = self._made
         self._made += 1
         self.entries[number] = entry
         for output in entry.outputs:
-            self._producers[output] = number
+            self.producers[output] = number
 
 
 def _age(tensor: Tensor) -> int:
@@ -163,15 +168,14 @@ def variable_accessed(variable: Any) -> None:
 
 def record_operation(op: Operation) -> None:
     """Shows the tapes an operation that was built just now."""
-    from stillflow.graph.gradient_registry import backward_function
-
     inputs = tuple(op._inputs)
     entry = None
     for tape in active.tapes:
         if tape.should_record(inputs):
             if entry is None:
-                entry = Entry(op.type, tuple(op._outputs), inputs, backward_function(op))
-            tape.record(entry)
+                backward = _gradients.backward_function(op)
+                entry = Entry(op.type, tuple(op._outputs), inputs, backward)
+            tape.add(entry)
 
 
 def record(

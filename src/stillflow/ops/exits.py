@@ -16,7 +16,7 @@ from types import TracebackType
 _PATIENCE = 5.0  # seconds that the end of the program waits for a kernel
 
 _working: dict[int, int] = {}  # thread -> how many plans it is in, one inside another
-_main = threading.main_thread().ident
+MAIN_THREAD = threading.main_thread().ident
 _ending: int | None = None  # the thread that ends the program
 
 
@@ -27,7 +27,7 @@ class AtWork:
 
     def __enter__(self) -> None:
         thread = threading.get_ident()
-        if thread != _main:
+        if thread != MAIN_THREAD:
             _begin(thread)
 
     def __exit__(
@@ -37,7 +37,7 @@ class AtWork:
         traceback: TracebackType | None,
     ) -> None:
         thread = threading.get_ident()
-        if thread != _main:
+        if thread != MAIN_THREAD:
             depth = _working.pop(thread, 1) - 1
             if depth:
                 _working[thread] = depth

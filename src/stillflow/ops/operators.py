@@ -10,7 +10,7 @@ from typing import Any
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
-from stillflow.graph.build import graph_of
+from stillflow.graph.build import graph_of, has_symbolic
 from stillflow.graph.card import get
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.graph import get_default_graph
@@ -59,6 +59,9 @@ _BINARY: dict[str, Function] = {
 
 def _in_scope(operator: str, x: Any, y: Any, make: Callable[[str], Any]) -> Any:
     """Calls `make` with the operator's scope; the direct way where the graph is the default."""
+    default = get_default_graph()
+    if default.runs_at_once and not has_symbolic((x, y)):
+        return make(default._enter_name_scope(operator)[1])
     graph = graph_of((x, y))
     if graph is not get_default_graph() or not (type(x) is Tensor or type(y) is Tensor):
         with name_scope(None, operator, [x, y]) as scope:

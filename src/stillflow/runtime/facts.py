@@ -59,6 +59,13 @@ def to_array(value: Any) -> np.ndarray:
     """A run-time value as a numpy array, sharing memory where possible."""
     if isinstance(value, np.ndarray):
         return value
+    try:
+        return value.numpy()  # type: ignore[no-any-return]
+    except (RuntimeError, TypeError):  # on a GPU, or NumPy does not know it
+        return _carried_over(value)
+
+
+def _carried_over(value: Any) -> np.ndarray:
     if str(value.dtype) == "torch.bfloat16":
         import ml_dtypes
         import torch

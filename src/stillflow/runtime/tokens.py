@@ -117,15 +117,22 @@ def _bound(op: Operation, call: Call) -> Callable[..., Any]:
     if call.function is not None and list(call.args) == op._inputs:
         return partial(call.function, **call.kwargs) if call.kwargs else call.function
 
+    # One expression, as this runs for every operation that is called eagerly.
     places = {tensor: place for place, tensor in enumerate(op._inputs)}
-    parts = [(places[a], None) if isinstance(a, Tensor) else (None, a) for a in call.args]
-    function, options = call.function, call.kwargs
-
-    def run(*inputs: Any) -> Any:
-        args = [constant if place is None else inputs[place] for place, constant in parts]
-        return args[0] if function is None else function(*args, **options)
-
-    return run
+    names = {"call": call.function, "options": call.kwargs}
+    args = []
+    for index, arg in enumerate(call.args):
+        if isinstance(arg, Tensor):
+            args.append(f"x{places[arg]}")
+        else:
+            names[f"c{index}"] = arg
+            args.append(f"c{index}")
+    if call.kwargs:
+        args.append("**options")
+    given = ", ".join(f"x{place}" for place in range(len(op._inputs)))
+    result = args[0] if call.function is None else f"call({', '.join(args)})"
+    bound: Callable[..., Any] = eval(f"lambda {given}: {result}", names)
+    return bound
 
 
 class _Frame:

@@ -14,6 +14,7 @@ from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.graph import get_default_graph
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
@@ -193,6 +194,9 @@ def ones_like_samples() -> Iterator[Any]:
 
 def _filled(value: Any, shape: Any, dtype: Any, name: str) -> Tensor:
     """A constant where that is small, else a Fill. The name is a scope, with its slash."""
+    graph = get_default_graph()
+    if graph.runs_at_once and (dims := _whole(shape)) is not None:
+        return graph.filled(value, dims, dtype)  # type: ignore[attr-defined, no-any-return]
     if not isinstance(shape, Tensor):
         try:
             if _is_small(shape):
@@ -206,6 +210,18 @@ def _filled(value: Any, shape: Any, dtype: Any, name: str) -> Tensor:
     if not shape._dims:
         shape = reshape(shape, [-1])
     return fill(shape, constant(value, dtype=dtype), name=name)
+
+
+def _whole(shape: Any) -> Any:
+    """The sizes of a shape that is written as a list of whole numbers; None for other shapes."""
+    dims = shape._dims if isinstance(shape, TensorShape) else shape
+    if (
+        isinstance(dims, (list, tuple))
+        and set(map(type, dims)) <= {int}
+        and min(dims, default=0) >= 0
+    ):
+        return tuple(dims)
+    return None
 
 
 def _is_small(shape: Any) -> bool:

@@ -49,6 +49,9 @@ def _output_context(op: Operation) -> Any:
 
 
 def _dense(grad: Tensor, values: Sequence[Tensor], axis: Tensor) -> list[Tensor]:
+    if grad.holds_value and axis.holds_value:
+        where = int(axis)  # type: ignore[call-overload]
+        return split(grad, [value._dims[where] for value in values], where)  # type: ignore[index]
     if (
         not axis.holds_value
         and axis.op.type == "Const"

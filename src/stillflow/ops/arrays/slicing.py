@@ -16,6 +16,7 @@ from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
 from stillflow.graph.dims import Dims
 from stillflow.graph.export import export, export_value
+from stillflow.graph.graph import get_default_graph
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
@@ -120,9 +121,7 @@ def run_time_extent(
         elif not 0 <= start <= dim:
             raise ValueError(f"Expected begin[{axis}] in [0, {dim}], but got {start}")
         elif not 0 <= extent <= dim - start:
-            raise ValueError(
-                f"Expected size[{axis}] in [0, {dim - start}], but got {extent}"
-            )
+            raise ValueError(f"Expected size[{axis}] in [0, {dim - start}], but got {extent}")
         result.append(extent)
     return tuple(result)
 
@@ -384,9 +383,7 @@ def _spread_one(node: Node, found: Resolved, dims: tuple[int, ...]) -> Any:
     stop = part.start + (part.count - 1) * part.step + 1
     if part.count == 0:
         return None
-    return node.call(
-        aten.slice_backward.default, dy, dims, axis, part.start, stop, part.step
-    )
+    return node.call(aten.slice_backward.default, dy, dims, axis, part.start, stop, part.step)
 
 
 @strided_slice_grad_op.kernel
@@ -497,8 +494,13 @@ class _Spec:
             stride = part.step
         self._add(begin, end, stride)
 
-    def vectors(self) -> list[Tensor]:
-        """Begin, end and strides as tensors of one type."""
+    def vectors(self) -> list[Any]:
+        """Begin, end and strides as tensors of one type, or lists where operations run at once."""
+        parts = [self.begin, self.end, self.strides]
+        if get_default_graph().runs_at_once and all(
+            set(map(type, part)) == {int} for part in parts
+        ):
+            return parts
         if not self.begin:
             return [constant([], dtype=dtypes.int32)] * 3
         vectors = [stack(self.begin), stack(self.end), stack(self.strides)]

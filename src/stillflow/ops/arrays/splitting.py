@@ -11,6 +11,7 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.graph.graph import get_default_graph
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
@@ -39,9 +40,7 @@ def _known_axis(node: Node, index: int, rank: int | None) -> int | None:
 def run_time_axis(axis: int, rank: int) -> int:
     """The axis to split along, checked in the words of TF's kernel."""
     if not -rank <= axis < rank:
-        raise ValueError(
-            f"-input rank(-{rank}) <= split_dim < input rank ({rank}), but got {axis}"
-        )
+        raise ValueError(f"-input rank(-{rank}) <= split_dim < input rank ({rank}), but got {axis}")
     return axis % rank
 
 
@@ -294,6 +293,8 @@ def split(
     Raises:
       ValueError: if the number of parts is not known.
     """
+    if type(num_or_size_splits) is int and get_default_graph().runs_at_once:
+        return split_op(axis, value, num_split=num_or_size_splits, name=name)  # type: ignore[no-any-return]
     sizes = convert_to_tensor(num_or_size_splits)
     if isinstance(num_or_size_splits, (int, Dimension)):
         count = int(num_or_size_splits)
