@@ -253,6 +253,25 @@ def test_probing_libraries_see_no_tensorflow(monkeypatch):
     assert probe["found"].name == "tensorflow"
 
 
+@pytest.mark.parametrize("name, folder, sees", [
+    ("datasets", "program", True), ("datasets", "venv/site-packages", False),
+    ("torch", "program", True), ("torch", "installed", False), ("torch", "", False),
+])  # fmt: skip
+def test_folders_of_a_program_see_tensorflow(name, folder, sees, tmp_path, monkeypatch):
+    def distribution(asked):
+        if asked != "torch":
+            raise importlib.metadata.PackageNotFoundError(asked)
+        return importlib.metadata.PathDistribution(tmp_path / "installed" / "torch.dist-info")
+
+    monkeypatch.setattr(importlib.metadata, "distribution", distribution)
+    callers._of_program.cache_clear()
+    file = str(tmp_path / folder / name / "common.py") if folder else None
+    probe = {"__name__": name + ".common", "__file__": file}
+    exec("import importlib.util; found = importlib.util.find_spec('tensorflow')", probe)
+    assert (probe["found"] is not None) is sees
+    callers._of_program.cache_clear()
+
+
 def test_probing_import_finds_nothing():
     with pytest.raises(ModuleNotFoundError):
         exec("import tensorflow", {"__name__": "tensorboard.compat"})
