@@ -79,6 +79,12 @@ OBJECTS: dict[str, dict[str, str]] = {
         "get_reachable_from_inputs": "stillflow.layers.reachability:get_reachable_from_inputs",
         "*": f"{_OURS}.utils.symbolic",
     },
+    f"{_KERAS}.utils.generic_utils": {
+        "*": f"{_OURS}.utils.objects {_OURS}.utils.arrays",
+    },
+    f"{_KERAS}.utils.io_utils": {
+        "ask_to_proceed_with_overwrite": f"{_OURS}.engine.network_weights:confirm_overwrite",
+    },
     f"{_KERAS}.utils.layer_utils": {"*": f"{_OURS}.utils.kernels"},
     f"{_KERAS}.utils.multi_gpu_utils": {
         "_get_available_devices": f"{_OURS}.utils.towers:device_names",

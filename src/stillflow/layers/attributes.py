@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from stillflow import nest
+from stillflow.keras.backend.initialization import track_variable
 from stillflow.train.tracking.base import NoDependency, Trackable, is_trackable
 from stillflow.variables.base import VariableV2
 
@@ -104,6 +105,7 @@ class Attributes(Trackable):
                 own = self._own_list("_trainable_weights" if trained else "_non_trainable_weights")
                 if not any(part is variable for variable in own):
                     own.append(part)
+                    track_variable(part)
 
     def _own_list(self, name: str) -> list[Any]:
         if name not in self.__dict__:

@@ -29,6 +29,7 @@ from stillflow.layers.autocast_variable import variables_read_as
 from stillflow.layers.call_context import call_context
 from stillflow.layers.connections import Connections
 from stillflow.layers.contributions import Contributions
+from stillflow.layers.description import Description
 from stillflow.layers.effects import call_with_effects
 from stillflow.layers.history import create_history, has_history, needs_history
 from stillflow.layers.input_spec import InputSpec, check_inputs
@@ -63,7 +64,7 @@ def only_for_users(build: _Build) -> _Build:
 
 
 @export("keras.layers.Layer")
-class Layer(Attributes, Weights, Contributions, Connections):
+class Layer(Attributes, Weights, Contributions, Connections, Description):
     """A function of tensors that keeps its variables.
 
     A subclass makes variables in `build(input_shape)`, which is called once, and computes its
@@ -122,7 +123,7 @@ class Layer(Attributes, Weights, Contributions, Connections):
         """Makes the layer's variables for inputs of a shape."""
         self.built = True
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
         """Computes the layer's outputs."""
         return inputs
 
@@ -464,16 +465,17 @@ def _policy(dtype: Any) -> Policy:
 
 
 @functools.lru_cache(maxsize=1024)
-def _arguments_of(function: Any) -> tuple[list[str], bool]:
+def _arguments_of(function: Any, is_method: bool) -> tuple[list[str], bool]:
     spec = tf_inspect.getfullargspec(function)
-    names = spec.args[1:] if spec.args[:1] == ["self"] else spec.args
+    names = spec.args[1:] if is_method or spec.args[:1] == ["self"] else spec.args
     return names, spec.varkw is not None
 
 
 def _arguments(call: Any) -> tuple[list[str], bool]:
     """The names of a method's arguments, and whether it takes any others by keyword."""
     call = getattr(call, "python_function", call)  # of a `tf.function`
-    return _arguments_of(call.__func__ if inspect.ismethod(call) else call)
+    is_method = inspect.ismethod(call)
+    return _arguments_of(call.__func__ if is_method else call, is_method)
 
 
 def _to_tensor(x: Any) -> Any:

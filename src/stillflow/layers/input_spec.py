@@ -7,6 +7,9 @@ from typing import Any
 from stillflow import nest
 from stillflow.graph import dtypes
 from stillflow.graph.export import export
+from stillflow.graph.tensor_shape import TensorShape
+from stillflow.graph.tensor_spec import TensorSpec
+from stillflow.keras.backend.config import floatx
 
 
 @export("layers.InputSpec", "keras.layers.InputSpec")
@@ -60,6 +63,31 @@ class InputSpec:
     def __repr__(self) -> str:
         config = self.get_config()
         return f"InputSpec({', '.join(f'{k}={v}' for k, v in config.items() if v)})"
+
+
+def to_tensor_shape(spec: InputSpec) -> TensorShape:
+    """The shape of the inputs that a spec allows, unknown where several ranks are."""
+    if spec.ndim is None and spec.shape is None:
+        return TensorShape(None)
+    if spec.shape is not None:
+        return TensorShape(spec.shape)
+    dims: list[Any] = [None] * (spec.ndim or 0)
+    for axis, size in spec.axes.items():
+        dims[axis] = size
+    return TensorShape(dims)
+
+
+def to_tensor_spec(spec: InputSpec | None, default_dtype: Any = None) -> TensorSpec:
+    """The `TensorSpec` of what a spec allows; None allows any shape.
+
+    Args:
+      spec: the spec.
+      default_dtype: of one that does not say any; Keras' default if None.
+    """
+    default_dtype = default_dtype or floatx()
+    if spec is None:
+        return TensorSpec(None, default_dtype)
+    return TensorSpec(to_tensor_shape(spec), spec.dtype or default_dtype)
 
 
 def check_inputs(input_spec: Any, inputs: Any, layer_name: str) -> None:

@@ -7,6 +7,7 @@ import weakref
 from typing import Any
 
 from stillflow.graph.composite_tensor import CompositeTensor
+from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.eager_mode import executing_eagerly_outside_functions
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.graph import Graph, get_default_graph
@@ -14,6 +15,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.nest import flatten
 from stillflow.variables.base import VariableV2
 
+_registered: set[type] = set()  # classes whose objects are taken for tensors
 _own: weakref.WeakKeyDictionary[Graph, FuncGraph] = weakref.WeakKeyDictionary()
 
 
@@ -60,8 +62,19 @@ def forget_symbolic_graph() -> None:
     _own.pop(get_default_graph(), None)
 
 
+def register_symbolic_tensor_type(cls: type) -> None:
+    """Has objects of a class taken for tensors; it needs a tensor conversion function, too.
+
+    Args:
+      cls: the class.
+    """
+    _registered.add(cls)
+
+
 def is_symbolic(x: Any) -> bool:
     """Whether something is a tensor of a graph, or a variable or composite made of such."""
+    if _registered and isinstance(x, tuple(_registered)):
+        x = convert_to_tensor(x)
     if isinstance(x, Tensor):
         return not x.holds_value
     if isinstance(x, VariableV2):

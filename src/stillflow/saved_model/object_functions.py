@@ -18,6 +18,7 @@ from stillflow.train.tracking.base import Trackable
 from stillflow.variables.module import Module
 
 SIGNATURES = "signatures"
+SAVED_FUNCTIONS = "_saved_functions"  # where an object has more of them while it is saved
 _DEFAULT_SIGNATURE = "_default_save_signature"  # where an object has the one it wants served
 
 
@@ -50,6 +51,7 @@ def functions_of(thing: Any) -> dict[str, Any]:
         return dict(thing)
     found: dict[str, Any] = {}
     if isinstance(thing, (Trackable, Module)):
+        found.update(getattr(thing, SAVED_FUNCTIONS, {}))
         for name in dir(thing):
             if isinstance(inspect.getattr_static(thing, name, None), property):
                 continue
@@ -111,7 +113,8 @@ def signatures_to_export(root: Any, signatures: Any) -> dict[str, ConcreteFuncti
 
 
 def _only_function(root: Any) -> ConcreteFunction | None:
-    default = _fixed(getattr(root, _DEFAULT_SIGNATURE, None))
+    attached = getattr(root, SAVED_FUNCTIONS, {})
+    default = _fixed(attached.get(_DEFAULT_SIGNATURE) or getattr(root, _DEFAULT_SIGNATURE, None))
     if default is not None:
         return default
     concrete = [found for one in functions_of(root).values() if (found := _fixed(one))]

@@ -89,7 +89,13 @@ def save(obj: Any, export_dir: Any, signatures: Any = None) -> None:
     if not is_trackable(obj):
         raise ValueError(f"Expected a Trackable object for export, got {obj}.")
     export_dir = os.fsdecode(export_dir)
-    found = signatures_to_export(obj, signatures)
+    from stillflow.keras.saving.attached import layers_with_functions
+
+    with layers_with_functions(obj):
+        _write(obj, export_dir, signatures_to_export(obj, signatures))
+
+
+def _write(obj: Any, export_dir: str, found: dict[str, ConcreteFunction]) -> None:
     parts = [] if _has_signatures(obj) else [TrackableReference(SIGNATURES, SignatureMap(found))]
     message = SavedModel(saved_model_schema_version=names.SAVED_MODEL_SCHEMA_VERSION)
     export = _Export(ObjectGraph(obj, parts), found)
@@ -168,7 +174,7 @@ class _Export:
         entry.function.CopyFrom(SavedFunction(concrete_functions=[one.name for one in found]))
         described = entry.function.function_spec
         described.fullargspec.CopyFrom(encode(spec._replace(annotations={})))
-        described.is_method = isinstance(function, Function) and function._bound is not None
+        described.is_method = _is_method(function)
         described.input_signature.CopyFrom(encode(function.input_signature))
 
     def meta_graph(self) -> Any:
@@ -307,6 +313,12 @@ class _Export:
             described.canonicalized_input_signature.CopyFrom(encode(given))
             described.output_signature.CopyFrom(encode(_specs(function.structured_outputs)))
             self._message.concrete_functions[name].CopyFrom(described)
+
+
+def _is_method(function: Any) -> bool:
+    if not isinstance(function, Function):
+        return False
+    return function._bound is not None or tf_inspect.ismethod(function.python_function)
 
 
 def _call(function: Callable[[Tensor], Tensor], filename: Tensor) -> Tensor:

@@ -69,7 +69,8 @@ def getfullargspec(obj: Any) -> Any:
             if isinstance(spec, FullArgSpec):
                 return spec
             return FullArgSpec(spec.args, spec.varargs, spec.keywords, spec.defaults, [], None, {})
-    spec = inspect.getfullargspec(target)
+    traced = getattr(target, "function_spec", None)  # of a `tf.function`
+    spec = inspect.getfullargspec(target) if traced is None else FullArgSpec(*traced)
     if getattr(target, "__module__", "").startswith("stillflow."):
         spec = spec._replace(annotations={})  # TensorFlow's functions have none, libraries compare
     return spec

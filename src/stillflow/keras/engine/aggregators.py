@@ -24,8 +24,8 @@ class MetricsAggregator:
     def add(self, outputs: list[Any], start: int, end: int) -> None:
         """Adds the results of a step, which had the examples from `start` to `end`."""
         if not self.results:
-            self.results = [0.0] * len(outputs)
-        self.results[0] += float(outputs[0]) * ((end - start) if self._by_examples else 1)
+            self.results = [np.float64(0.0)] * len(outputs)
+        self.results[0] += np.float64(outputs[0]) * ((end - start) if self._by_examples else 1)
         self.results[1:] = outputs[1:]
 
     def finalize(self) -> None:

@@ -142,6 +142,8 @@ def _alone(inputs: Any) -> Any:
 def _as_inputs(model: Any, x: Any) -> Any:
     """Values as tensors of the dtypes that the model's inputs have."""
     expected = model.inputs
+    if isinstance(expected, dict) and not isinstance(x, dict):
+        x = dict(zip(model.input_names, x, strict=True))
     if isinstance(x, dict):
         names = dict(zip(model.input_names, nest.flatten(expected), strict=False))
         return {key: tf.cast(value, names[key].dtype) for key, value in x.items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from stillflow.keras.engine.compiling import Compiling
 from stillflow.keras.engine.feeding import Feeding
 from stillflow.keras.engine.model_inputs import ModelInputs
 from stillflow.keras.engine.network import Network
-from stillflow.keras.engine.network_config import json_of
 from stillflow.keras.engine.steps import Steps
 from stillflow.keras.engine.training import Training
 from stillflow.layers.learning_phase import learning_phase
@@ -49,16 +47,11 @@ class Model(Compiling, Feeding, Steps, Training, Network):
         """What SavedModels call an object of this kind."""
         return f"_tf_keras_{'sequential' if type(self).__name__ == 'Sequential' else 'model'}"
 
-    @property
-    def _tracking_metadata(self) -> str:
-        """What SavedModels say of the model, as JSON."""
+    def _described(self) -> dict[str, Any]:
+        """What SavedModels say of the model, by name."""
         from stillflow.keras.saving.description import describe
 
-        own = {
-            "class_name": type(self).__name__, "name": self.name, "trainable": self.trainable,
-            "expects_training_arg": self._expects("training"),
-        }  # fmt: skip
-        return json.dumps({**own, **describe(self)}, default=json_of)
+        return {**super()._described(), **describe(self)}
 
     @property
     def _default_save_signature(self) -> Any:

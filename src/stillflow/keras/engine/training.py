@@ -415,6 +415,8 @@ def _print_counts(source: Source, validation: Any, is_dataset: bool) -> None:
             count = held_out[0][0].shape[0]
         elif isinstance(held_out, tuple):
             count = validation.args[2]
+            if datasets.is_dataset(held_out[0]) and not tf.executing_eagerly():
+                count = datasets.steps_of(held_out[0], count, 1, "validation_steps")
         if count:
             message += f", validate on {count} {'steps' if is_dataset else 'samples'}"
     print(message)

@@ -59,8 +59,8 @@ def save_model(
 ) -> None:
     """Writes a model to an HDF5 file or as a SavedModel.
 
-    A SavedModel serves programs everywhere. `load_model` of Stillflow makes the model again, that
-    of TensorFlow does not: the functions of the single layers, which it calls, are not written.
+    A SavedModel serves programs everywhere, and `load_model` makes the model again: Stillflow's of
+    its configuration, if it has one, TensorFlow's of the functions of its layers.
 
     Args:
       model: a functional or sequential model; for a SavedModel any that knows its inputs.

@@ -26,7 +26,12 @@ def check_inputs(model: Any) -> None:
         )
 
 
-def _input_signature(model: Any) -> list[Any]:
+def input_signature(model: Any) -> list[Any]:
+    """The `TensorSpec`s of what a model takes, with any number of examples.
+
+    Raises:
+      ValueError: if the model does not know its inputs.
+    """
     declared = getattr(model.call, "input_signature", None)
     if declared is not None:
         return list(declared)
@@ -38,6 +43,9 @@ def _input_signature(model: Any) -> list[Any]:
     packed = nest.pack_sequence_as(model.inputs, specs)
     single = isinstance(packed, Sequence) and len(packed) == 1
     return packed if single else [packed]
+
+
+_signature = input_signature  # where an argument has its name
 
 
 def serving_function(model: Any, input_signature: Any = None) -> Function:
@@ -54,11 +62,11 @@ def serving_function(model: Any, input_signature: Any = None) -> Function:
     Raises:
       ValueError: if the model does not know its inputs.
     """
-    signature = _input_signature(model) if input_signature is None else list(input_signature)
+    signature = _signature(model) if input_signature is None else list(input_signature)
 
     def _wrapped_model(*args: Any) -> dict[str, Any]:
         inputs = args[0] if len(signature) == 1 else list(args)
-        with _contributions_kept(model):
+        with contributions_apart(model):
             outputs = nest.flatten(model(inputs, training=False))
         return dict(zip(model.output_names, outputs, strict=True))
 
@@ -66,11 +74,16 @@ def serving_function(model: Any, input_signature: Any = None) -> Function:
 
 
 @contextlib.contextmanager
-def _contributions_kept(model: Any) -> Iterator[None]:
-    """Lets layers forget the losses and updates of calls inside, whose graph is the function's."""
-    layers = all_layers(model)
+def contributions_apart(layer: Any) -> Iterator[None]:
+    """Lets a layer and those inside it have only the losses and updates of calls inside.
+
+    The graph of these is that of a function; what there was before is there again afterwards.
+    """
+    layers = all_layers(layer)
     kept = [own for x in layers for own in (x._losses, x._updates, x._eager_losses)]
     before = [list(own) for own in kept]
+    for own in kept:
+        own.clear()
     try:
         yield
     finally:

@@ -45,3 +45,25 @@ def normalize(x: NDArray[Any], axis: int = -1, order: int = 2) -> NDArray[Any]:
     norms[norms == 0] = 1
     normalized: NDArray[Any] = x / np.expand_dims(norms, axis)
     return normalized
+
+
+def slice_arrays(arrays: Any, start: Any = None, stop: int | None = None) -> Any:
+    """Rows of an array, or of each array in a list.
+
+    Args:
+      arrays: the array or list; items of the list that have no rows give None.
+      start: the first row, or the numbers of all rows.
+      stop: the row after the last; None if `start` has all numbers.
+
+    Raises:
+      ValueError: if there are numbers of rows, and a last one too.
+    """
+    if arrays is None:
+        return [None]
+    if isinstance(start, list) and stop is not None:
+        raise ValueError("The stop argument has to be None if the value of start is a list.")
+    chosen = hasattr(start, "__len__")
+    rows = (start.tolist() if hasattr(start, "shape") else start) if chosen else slice(start, stop)
+    if not isinstance(arrays, list):
+        return arrays[rows] if chosen or hasattr(start, "__getitem__") else [None]
+    return [x[rows] if hasattr(x, "__getitem__") else None for x in arrays]

@@ -105,3 +105,15 @@ def _from_config(kind: Any, config: dict[str, Any], custom: dict[str, Any]) -> A
         return kind.from_config(config, custom_objects={**_custom_objects, **custom})
     with CustomObjectScope(custom):
         return kind.from_config(config)
+
+
+def has_arg(fn: Any, name: str, accept_all: bool = False) -> bool:
+    """Whether a function takes an argument.
+
+    Args:
+      fn: the function.
+      name: of the argument.
+      accept_all: whether one that takes any keywords counts.
+    """
+    spec = tf_inspect.getfullargspec(fn)
+    return (accept_all and spec.varkw is not None) or name in spec.args

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.eager_mode import executing_eagerly
-from stillflow.graph.operation import Tensor
+from stillflow.layers.symbolic_graph import is_symbolic, register_symbolic_tensor_type
 from stillflow.variables.base import Variable
 
-_registered: set[type] = set()
-
-
-def register_symbolic_tensor_type(cls: type) -> None:
-    """Has objects of a class taken for tensors; it needs a tensor conversion function, too.
-
-    Args:
-      cls: the class.
-    """
-    _registered.add(cls)
+__all__ = ["is_symbolic_tensor", "register_symbolic_tensor_type"]
 
 
 def is_symbolic_tensor(tensor: Any) -> bool:
-    """Whether something is a tensor of a graph, or of a class registered to be one."""
+    """Whether something is a tensor of a graph, or of a class registered to be one.
+
+    A tensor that holds its value is none; a variable is one where operations do not run when they
+    are called, and if a layer of a model has made it.
+    """
     if isinstance(tensor, Variable):
-        return not executing_eagerly()
-    return isinstance(tensor, (Tensor, CompositeTensor, *_registered))
+        return hasattr(tensor, "_keras_history") or not executing_eagerly()
+    return is_symbolic(tensor)

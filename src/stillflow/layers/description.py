@@ -1,0 +1,54 @@
+"""The part of a layer that says what SavedModels hold of it besides its variables."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from stillflow import nest
+
+
+class Description:
+    """What a layer is, as TensorFlow describes layers in SavedModels."""
+
+    name: Any
+    trainable: Any
+    dtype: Any
+    input_spec: Any
+    activity_regularizer: Any
+    get_config: Any
+    _expects: Any
+
+    @property
+    def _object_identifier(self) -> str:
+        """What SavedModels call an object of this kind."""
+        return "_tf_keras_layer"
+
+    def _described(self) -> dict[str, Any]:
+        """What is said of the layer, by name."""
+        from stillflow.keras.utils.objects import serialize_keras_object
+
+        described = {
+            "class_name": type(self).__name__, "name": self.name, "trainable": self.trainable,
+            "expects_training_arg": self._expects("training"), "dtype": self.dtype,
+            "batch_input_shape": getattr(self, "_batch_input_shape", None),
+        }  # fmt: skip
+        try:
+            described["config"] = self.get_config()
+        except NotImplementedError:  # its class does not say with which arguments it was made
+            pass
+        spec = self.input_spec
+        if spec is not None:
+            spec = nest.map_structure(lambda x: x and serialize_keras_object(x), spec)
+        described["input_spec"] = spec
+        regularizer = self.activity_regularizer
+        known = hasattr(regularizer, "get_config")
+        described["activity_regularizer"] = serialize_keras_object(regularizer) if known else None
+        return described
+
+    @property
+    def _tracking_metadata(self) -> str:
+        """What SavedModels say of the layer, as JSON."""
+        from stillflow.keras.engine.network_config import json_of
+
+        return json.dumps(self._described(), default=json_of)
