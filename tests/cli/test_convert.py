@@ -101,6 +101,69 @@ def test_reports_and_keeps_what_is_there(tmp_path: Path, capsys: pytest.CaptureF
     assert convert.main([str(tmp_path / "lost"), str(tmp_path / "n")]) == 1
 
 
+def test_checkpoints_are_found_by_their_files_and_folders(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    write(folder / "m-1", {"old": (1, np.ones(1, np.float32))})
+    write(folder / "m-2", {"v": (1, np.ones(3, np.float32))})
+    (folder / "m-2.meta").write_bytes(b"")
+    # As one that was written elsewhere, and moved here.
+    (folder / "checkpoint").write_text('model_checkpoint_path: "/home/gone/m-2"')
+    sources = [folder, *(folder / name for name in ("checkpoint", "m-2", "m-2.index", "m-2.meta"))]
+    for at, source in enumerate([*sources, folder / "m-2.data-00000-of-00001"]):
+        assert convert.main([str(source), str(tmp_path / f"{at}.npz")]) == 0
+        with np.load(tmp_path / f"{at}.npz") as found:
+            assert found.files == ["v"]
+
+
+def test_folders_without_a_list(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    folder, target = tmp_path / "bert", str(tmp_path / "b.npz")
+    folder.mkdir()
+    assert convert.main([str(folder), target]) == 1
+    assert f"{folder} is a directory; in it: no checkpoint\n" in capsys.readouterr().err
+    write(folder / "bert_model.ckpt", {"v": (1, np.ones(3, np.float32))})
+    assert convert.main([str(folder), target]) == 0
+    write(folder / "other", {"v": (1, np.ones(3, np.float32))})
+    assert convert.main([str(folder), target, "--force"]) == 1
+    assert f"in it: {folder}/bert_model.ckpt, {folder}/other\n" in capsys.readouterr().err
+
+
+def test_tensors_are_chosen_by_name(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    names = ("conv/w", "conv/w/Adam", "fc/w", "global_step")
+    write(tmp_path / "old", {name: (1, np.ones(1, np.float32)) for name in names})
+    for at, (options, left) in enumerate([
+        (["--skip", "Adam|global_step"], ["conv/w", "fc/w"]),
+        (["--only", "^conv"], ["conv/w", "conv/w/Adam"]),
+        (["--only", "^conv", "--skip", "Adam$"], ["conv/w"]),
+    ]):
+        target = tmp_path / f"{at}.safetensors"
+        assert convert.main([str(tmp_path / "old"), str(target), *options]) == 0
+        assert sorted(tensor.name for tensor in safetensors.read(str(target))) == left
+        assert convert.main([str(target), str(tmp_path / "one.npz"), "--force", *options]) == 0
+    capsys.readouterr()
+    assert convert.main([str(tmp_path / "old"), str(tmp_path / "n"), "--only", "beta"]) == 1
+    assert "holds no tensor" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        convert.main([str(tmp_path / "old"), str(tmp_path / "n"), "--only", "("])
+    assert "'(' is no regular expression" in capsys.readouterr().err
+
+
+def test_what_is_left_of_damaged_checkpoints(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    tensors = {name: (1, np.full(4, at, np.float32)) for at, name in enumerate("abc")}
+    write(tmp_path / "old", tensors)
+    data = tmp_path / "old.data-00000-of-00001"
+    data.write_bytes(data.read_bytes()[:-4])
+    target = tmp_path / "m.npz"
+    assert convert.main([str(tmp_path / "old"), str(target)]) == 1 and not target.exists()
+    capsys.readouterr()
+    assert convert.main([str(tmp_path / "old"), str(target), "--salvage"]) == 1
+    assert capsys.readouterr().err.startswith("stillflow: left out c: c lies at bytes 32 to 48 of")
+    with np.load(target) as found:
+        assert {name: found[name].tolist() for name in found} == {"a": [0] * 4, "b": [1] * 4}
+
+
 def file_of(header: object, data: bytes = b"") -> bytes:
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     return struct.pack("<Q", len(text)) + text + data

@@ -13,8 +13,9 @@ import pytest
 import stillflow as tf
 from stillflow.cli import inspect as command
 from stillflow.cli.inspection import tree
-from stillflow.files import sstable
+from stillflow.files import safetensors, sstable
 from stillflow.files.bundle_writer import BundleWriter
+from stillflow.files.safetensors import StoredTensor
 from stillflow.protos import BundleEntryProto
 
 pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
@@ -115,7 +116,32 @@ def test_meta_graphs_and_checkpoints(tmp_path):
     data = bytearray(Path(prefix + ".data-00000-of-00001").read_bytes())
     data[3] ^= 1
     Path(prefix + ".data-00000-of-00001").write_bytes(data)
-    assert report(prefix)["checksums"].startswith("damaged: v: ")
+    found = report(prefix)
+    assert found["checksums"] == "damaged: 1 of 1 tensors"
+    assert found["damaged"]["v"].startswith("Checksum does not match")
+
+
+def test_directories_that_came_without_a_list_of_checkpoints(tmp_path):
+    prefix = str(tmp_path / "bert_model.ckpt")
+    with BundleWriter(prefix) as writer:
+        writer.add(b"v", np.ones(2, np.float32), 1)
+    assert report(tmp_path)["checkpoints"] == [prefix]
+    os.remove(prefix + ".index")
+    assert "no checkpoints" in report(tmp_path)["note"]
+    assert "there is only bert_model.ckpt.data-00000-of-00001" in report(prefix)["error"]
+
+
+def test_files_of_tensors(tmp_path):
+    arrays = {"w": np.ones((2, 3), np.float16), "n": np.array(3)}
+    np.savez(tmp_path / "a.npz", **arrays)
+    stored = [StoredTensor("w", 19, arrays["w"]), StoredTensor("n", 9, arrays["n"])]
+    safetensors.write(str(tmp_path / "a.safetensors"), stored)
+    for name, half in (("a.npz", "float16"), ("a.safetensors", "half")):
+        found = report(tmp_path / name)
+        assert found["tensors"] == {"n": "int64 []", "w": f"{half} [2, 3]"}
+        assert (found["count"], found["parameters"]) == (2, 7)
+        (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:50])
+        assert "not a" in report(tmp_path / name)["error"]
 
 
 def test_what_is_none_of_these(tmp_path, capsys):

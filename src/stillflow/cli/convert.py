@@ -1,7 +1,8 @@
 """Convert a checkpoint to safetensors, NumPy's npz or the newer checkpoint format, and back.
 
 What SOURCE is, is found out; what TARGET is to be, its ending says: .safetensors, .npz, or else a
-checkpoint of format V2. Types and names of tensors stay as they are.
+checkpoint of format V2. Types and names of tensors stay as they are. Patterns are regular
+expressions, found anywhere in a name: --skip 'Adam|global_step' leaves an optimizer's state out.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from stillflow import errors
 from stillflow.files import atomic, safetensors, tensor_types
 from stillflow.files.bundle_format import index_path
 from stillflow.files.bundle_writer import BundleWriter
+from stillflow.files.checkpoint_paths import prefix_of
 from stillflow.files.checkpoint_reader import open_checkpoint
 from stillflow.files.failures import data_loss, os_errors
 from stillflow.files.safetensors import StoredTensor
@@ -27,45 +30,103 @@ from stillflow.files.v1_checkpoint import V1Reader
 
 
 def main(arguments: list[str]) -> int:
-    """Convert; returns the exit status."""
-    summary, _, details = (__doc__ or "").partition("\n")
-    parser = argparse.ArgumentParser(
-        prog="python -m stillflow convert", description=summary, epilog=details
-    )
-    parser.add_argument("source", help="a checkpoint's prefix, a .safetensors or an .npz file")
-    parser.add_argument("target", help="a .safetensors or an .npz file, or a checkpoint's prefix")
-    parser.add_argument("--force", action="store_true", help="replace a target that exists")
-    parser.add_argument("--json", action="store_true", help="print a report as JSON")
-    flags = parser.parse_args(arguments)
+    """Convert; returns the exit status, 1 also where tensors were left out as damaged."""
+    flags = _parser().parse_args(arguments)
     try:
-        report = convert(flags.source, flags.target, flags.force)
+        report = convert(
+            flags.source,
+            flags.target,
+            flags.force,
+            lambda name: _is_wanted(name, flags.only, flags.skip),
+            flags.salvage,
+        )
     except errors.OpError as error:
         print(f"stillflow: {error.message}", file=sys.stderr)
         return 1
+    for name, reason in report["damaged"].items():
+        print(f"stillflow: left out {name}: {reason}", file=sys.stderr)
     if flags.json:
         print(json.dumps(report, ensure_ascii=False))
     else:
         print(f"{report['target']}: {report['tensors']} tensors, {report['bytes']} bytes")
-    return 0
+    return int(bool(report["damaged"]))
 
 
-def convert(source: str, target: str, force: bool = False) -> dict[str, Any]:
+def _parser() -> argparse.ArgumentParser:
+    summary, _, details = (__doc__ or "").partition("\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m stillflow convert", description=summary, epilog=details
+    )
+    parser.add_argument(
+        "source",
+        help="a checkpoint (its prefix, one of its files, or the folder "
+        "whose last one is meant), a .safetensors or an .npz file",
+    )
+    parser.add_argument("target", help="a .safetensors or an .npz file, or a checkpoint's prefix")
+    parser.add_argument(
+        "--only",
+        metavar="PATTERN",
+        type=pattern,
+        help="leave out tensors in whose names this is not found",
+    )
+    parser.add_argument(
+        "--skip",
+        metavar="PATTERN",
+        type=pattern,
+        help="leave out tensors in whose names this is found",
+    )
+    parser.add_argument(
+        "--salvage",
+        action="store_true",
+        help="leave out tensors that cannot be read, and name them",
+    )
+    parser.add_argument("--force", action="store_true", help="replace a target that exists")
+    parser.add_argument("--json", action="store_true", help="print a report as JSON")
+    return parser
+
+
+def pattern(text: str) -> re.Pattern[str]:
+    """A regular expression of the command line; ArgumentTypeError if it is none."""
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no regular expression: {error}") from None
+
+
+def _is_wanted(name: str, only: re.Pattern[str] | None, skip: re.Pattern[str] | None) -> bool:
+    return not (only and not only.search(name)) and not (skip and skip.search(name))
+
+
+def convert(
+    source: str,
+    target: str,
+    force: bool = False,
+    is_wanted: Callable[[str], bool] = lambda name: True,
+    salvage: bool = False,
+) -> dict[str, Any]:
     """Writes the tensors of one file into another.
 
     Args:
       source: what to read.
       target: what to write.
       force: whether to replace what is there.
+      is_wanted: tells by its name whether a tensor is to be written.
+      salvage: whether to leave out what cannot be read of a checkpoint.
 
     Returns:
-      How many tensors there are, and how many bytes they have.
+      How many tensors were written, how many bytes they have, and why those that were left out
+      could not be read, by name.
 
     Raises:
-      OpError: If it cannot be read or written, or the target cannot hold one of the tensors.
+      OpError: If it cannot be read or written, the target cannot hold one of the tensors, or no
+        tensor is left.
     """
     if not force and (os.path.exists(target) or os.path.exists(index_path(target))):
         raise errors.AlreadyExistsError(None, None, f"{target} exists; --force replaces it")
-    tensors = list(_read(source))
+    damaged: dict[str, str] | None = {} if salvage else None
+    tensors = list(_read(source, is_wanted, damaged))
+    if not tensors:
+        raise errors.NotFoundError(None, None, f"{source} holds no tensor that could be written")
     if target.endswith(".safetensors"):
         safetensors.write(target, tensors)
     elif target.endswith(".npz"):
@@ -75,19 +136,35 @@ def convert(source: str, target: str, force: bool = False) -> dict[str, Any]:
             for tensor in tensors:
                 writer.add(tensor.name.encode(), tensor.array, tensor.number)
     size = sum(tensor.array.nbytes for tensor in tensors if tensor.array.dtype != object)
-    return {"source": source, "target": target, "tensors": len(tensors), "bytes": size}
+    return {
+        "source": source,
+        "target": target,
+        "tensors": len(tensors),
+        "bytes": size,
+        "damaged": damaged or {},
+    }
 
 
-def _read(source: str) -> Iterator[StoredTensor]:
-    if source.endswith(".safetensors"):
-        yield from safetensors.read(source)
-    elif source.endswith(".npz"):
-        yield from _read_npz(source)
-    else:
-        reader = open_checkpoint(source)
-        found: Any = reader.tensors if isinstance(reader, V1Reader) else reader.tensors()
-        for key, entry in found.items():
-            yield StoredTensor(key.decode(), entry.number, reader.lookup(key))
+def _read(
+    source: str, is_wanted: Callable[[str], bool], damaged: dict[str, str] | None
+) -> Iterator[StoredTensor]:
+    if source.endswith((".safetensors", ".npz")):
+        read = safetensors.read if source.endswith(".safetensors") else _read_npz
+        yield from (tensor for tensor in read(source) if is_wanted(tensor.name))
+        return
+    reader = open_checkpoint(prefix_of(source))
+    found: Any = reader.tensors if isinstance(reader, V1Reader) else reader.tensors()
+    for key, entry in found.items():
+        if not is_wanted(key.decode()):
+            continue
+        try:
+            array = reader.lookup(key)
+        except errors.OpError as error:
+            if damaged is None:
+                raise
+            damaged[key.decode()] = error.message
+        else:
+            yield StoredTensor(key.decode(), entry.number, array)
 
 
 def _read_npz(path: str) -> Iterator[StoredTensor]:
@@ -137,5 +214,7 @@ def _for_numpy(tensor: StoredTensor) -> np.ndarray[Any, Any]:
 
 def _unfit(tensor: StoredTensor, what: str) -> errors.UnimplementedError:
     return errors.UnimplementedError(
-        None, None, f"npz files cannot hold {tensor.name}: {what}; safetensors can"
+        None,
+        None,
+        f"npz files cannot hold {tensor.name}: {what}; safetensors can, or --skip leaves it out",
     )

@@ -1,4 +1,4 @@
-"""Say what is in a checkpoint, graph, SavedModel, TensorFlow Lite model, TFRecord or event file.
+"""Say what is in a checkpoint, graph, SavedModel, TFRecord or event file, or file of tensors.
 
 Nothing in the file is run, and no tensor is computed.
 """
@@ -14,6 +14,7 @@ from typing import Any
 from stillflow import errors
 from stillflow.cli.inspection import tree
 from stillflow.files import kinds
+from stillflow.files.checkpoint_paths import advice, in_directory
 
 
 def main(arguments: list[str]) -> int:
@@ -63,12 +64,12 @@ def inspect(path: str, verify: bool = True) -> dict[str, Any]:
     except errors.OpError as error:
         if report["kind"] == kinds.GRAPH:  # that was but a guess
             report["kind"] = kinds.UNKNOWN
-        report["error"] = error.message
+        report["error"] = error.message + advice(path)
     return report
 
 
 def _describe(kind: kinds.Kind, verify: bool) -> dict[str, Any]:
-    from stillflow.cli.inspection import checkpoints, graphs, lite_models, records
+    from stillflow.cli.inspection import checkpoints, graphs, lite_models, records, tensor_files
 
     if kind.name == kinds.RECORDS:
         return records.describe_records(kind)
@@ -80,8 +81,15 @@ def _describe(kind: kinds.Kind, verify: bool) -> dict[str, Any]:
         return lite_models.describe_lite_model(kind)
     if kind.name == kinds.SAVED_MODEL:
         return graphs.describe_saved_model(kind)
+    if kind.name == kinds.SAFETENSORS:
+        return tensor_files.describe_safetensors(kind.path)
+    if kind.name == kinds.NPZ:
+        return tensor_files.describe_npz(kind.path)
     if kind.name == kinds.CHECKPOINT:
         return checkpoints.describe_checkpoint(kind.path, verify)
     if kind.name == kinds.CHECKPOINT_STATE:
         return checkpoints.describe_state(kind.path)
+    there = in_directory(kind.path) if kind.name == kinds.DIRECTORY else []
+    if there:
+        return {"checkpoints": there, "note": "name one of them to see what is in it"}
     return {"note": kind.note or "a directory with no SavedModel and no checkpoints"}

@@ -12,6 +12,7 @@ from stillflow import errors
 from stillflow.files import tensor_types
 from stillflow.files.bundle_format import index_path
 from stillflow.files.bundle_reader import BundleReader
+from stillflow.files.checkpoint_paths import advice
 from stillflow.files.local_path import is_remote, plain_path
 from stillflow.files.tensor_slice import Shape, TensorSlice, parse_shape_and_slice
 from stillflow.files.v1_checkpoint import V1Reader
@@ -125,7 +126,8 @@ def restore(
             raise errors.NotFoundError(
                 None,
                 None,
-                f'Tensor name "{text}" not found in checkpoint files {reader.pattern}',
+                f'Tensor name "{text}" not found in checkpoint files {reader.pattern}'
+                + advice(reader.pattern),
             )
         stored: Any = reader.tensors[name]
     else:

@@ -20,7 +20,9 @@ DIRECTORY = "directory"
 EVENTS = "event file"
 GRAPH = "graph"
 LITE_MODEL = "TensorFlow Lite model"
+NPZ = "npz file"
 RECORDS = "TFRecord file"
+SAFETENSORS = "safetensors file"
 SAVED_MODEL = "SavedModel"
 UNKNOWN = "unknown"
 
@@ -110,6 +112,10 @@ def _file(path: str, head: bytes, ends_as_table: bool) -> Kind:
         return Kind(CHECKPOINT_STATE, path)
     if head[4:8] == _LITE_IDENTIFIER:
         return Kind(LITE_MODEL, path)
+    if path.endswith(".safetensors"):
+        return Kind(SAFETENSORS, path)
+    if path.endswith(".npz"):
+        return Kind(NPZ, path)
     guess = sniff.describe(head)
     if guess is None and os.path.basename(path).startswith("saved_model.pb"):
         return Kind(SAVED_MODEL, path)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import glob
 import mmap
 import os
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from stillflow.files import (
     v1_values,
     wire,
 )
+from stillflow.files.checkpoint_paths import advice
 from stillflow.files.failures import data_loss, os_errors
 from stillflow.files.slice_assembly import assemble
 from stillflow.files.tensor_slice import Shape, TensorSlice
@@ -170,7 +172,7 @@ class V1Reader:
                 None,
                 None,
                 "Unsuccessful TensorSliceReader constructor: Failed to find any matching files "
-                f"for {pattern}",
+                f"for {pattern}{advice(pattern)}",
             )
         self._tables = [_open(path) for path in self._paths]
         self.tensors: dict[bytes, Tensor] = {}
@@ -267,17 +269,19 @@ def _last(message: Any, number: int) -> Any:
 
 
 def _open(path: str) -> sstable.Table:
-    with os_errors(path):
-        with open(path, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
     try:
+        with os_errors(path):
+            with open(path, "rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
         return sstable.Table(data, path)
-    except errors.DataLossError as error:
-        what, _, rest = error.message.partition("\n")
+    except errors.OpError as error:
+        what, line, rest = error.message.partition("\n")
+        kind = re.sub(r"(?<!^)(?=[A-Z])", " ", type(error).__name__.removesuffix("Error"))
         raise errors.DataLossError(
             None,
             None,
-            f"Unable to open table file {path}: Data loss: {what}: perhaps your file is in a "
-            f"different file format and you need to use a different restore operator?\n{rest}",
+            f"Unable to open table file {path}: {kind.capitalize()}: {what}: perhaps your file is "
+            f"in a different file format and you need to use a different restore operator?"
+            f"{line}{rest}{advice(path)}",
         ) from None

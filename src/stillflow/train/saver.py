@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from stillflow import errors
+from stillflow.files.checkpoint_paths import advice
 from stillflow.files.durability import write_back
 from stillflow.files.local_path import is_remote, plain_path
 from stillflow.graph.api import add_to_collection, get_collection
@@ -433,7 +434,9 @@ class Saver:
             raise ValueError("Can't load save_path when it is None.")
         prefix = compat.as_text(os.fspath(save_path))
         if not checkpoint_management.checkpoint_exists_internal(prefix):
-            raise ValueError("The passed save_path is not a valid checkpoint: " + prefix)
+            raise ValueError(
+                f"The passed save_path is not a valid checkpoint: {prefix}{advice(prefix)}"
+            )
         logging.info("Restoring parameters from %s", prefix)
         try:
             if self._is_immediate:

@@ -29,17 +29,24 @@ def describe_checkpoint(prefix: str, verify: bool = True) -> Report:
                     for name in sorted(shapes)},
         "count": len(shapes), "parameters": parameters,
     }
-    report["checksums"] = _verify(reader, sorted(shapes)) if verify else "not verified"
-    return report
+    if not verify:
+        return report | {"checksums": "not verified"}
+    damaged = _damaged(reader, sorted(shapes))
+    if not damaged:
+        return report | {"checksums": "right"}
+    report["checksums"] = f"damaged: {len(damaged)} of {len(shapes)} tensors"
+    return report | {"damaged": damaged}
 
 
-def _verify(reader: CheckpointReader, names: list[str]) -> str:
+def _damaged(reader: CheckpointReader, names: list[str]) -> dict[str, str]:
+    """Why tensors cannot be read, by name."""
+    found = {}
     for name in names:
         try:
             reader.get_tensor(name)
         except errors.OpError as error:
-            return f"damaged: {name}: {error.message}"
-    return "right"
+            found[name] = error.message
+    return found
 
 
 def describe_state(path: str) -> Report:
