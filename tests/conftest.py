@@ -9,6 +9,7 @@ import pytest
 
 import stillflow as tf
 from stillflow import native
+from stillflow.runtime.devices import gpu_count
 
 # The same examples every time, and no clock: a busy machine is no failure.
 hypothesis.settings.register_profile("suite", deadline=None, derandomize=True)
@@ -27,6 +28,21 @@ def session() -> Iterator[tf.Session]:
     """A session on a graph of its own, which is the default one."""
     with tf.Graph().as_default(), tf.Session() as session:
         yield session
+
+
+@pytest.fixture(params=[pytest.param("real", marks=pytest.mark.gpu), "simulated"])
+def cuda(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """With a CUDA device: that of the machine, and one that only says it is one."""
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "1")
+    if request.param == "simulated":
+        from tests.simulated_cuda import simulated_cuda
+
+        with simulated_cuda():
+            yield request.param
+    elif gpu_count() == 0:
+        pytest.skip("there is no CUDA device")
+    else:
+        yield request.param
 
 
 @pytest.fixture(params=["native", "plain"])

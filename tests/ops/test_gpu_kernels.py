@@ -1,4 +1,4 @@
-"""Every card's samples on a CUDA device, against the CPU."""
+"""Every card's samples on a CUDA device, real or simulated, against the CPU."""
 
 from __future__ import annotations
 
@@ -9,12 +9,6 @@ from tests.ops.sampling import arrays_of, build
 import stillflow as tf
 from stillflow.graph import card as cards
 from stillflow.ops.samples import Sample
-from stillflow.runtime.devices import gpu_count
-
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(gpu_count() == 0, reason="there is no CUDA device"),
-]
 
 ALL = {name: card for name, card in sorted(cards.load_all().items()) if card.samples_part}
 
@@ -27,7 +21,7 @@ def results(card, sample, **config):
 
 
 @pytest.mark.parametrize("name", [name for name, card in ALL.items() if card.signature.outputs])
-def test_gives_what_the_cpu_gives(name):
+def test_gives_what_the_cpu_gives(name, cuda):
     card = ALL[name]
     for sample in card.samples_part():
         if not isinstance(sample, Sample):

@@ -40,7 +40,7 @@ def max_bytes_in_use_kernel(node: Node) -> Any:
 
 
 def _measured(node: Node, measure: Any) -> Any:
-    if not node.device.startswith("cuda"):
+    if torch.device(node.device).type != "cuda":
         raise InvalidArgumentError(
             None,
             None,
@@ -53,7 +53,7 @@ def _measured(node: Node, measure: Any) -> Any:
 @bytes_limit_op.kernel
 def bytes_limit_kernel(node: Node) -> Any:
     limit = _NO_LIMIT
-    if node.device.startswith("cuda"):
+    if torch.device(node.device).type == "cuda":
         limit = torch.cuda.get_device_properties(node.device).total_memory
     return lambda: torch.tensor(limit)
 

@@ -7,32 +7,80 @@ from functools import cache
 from stillflow.graph.operation import Operation
 
 _BOTH, _CPU, _NONE = frozenset(("GPU", "CPU")), frozenset(("CPU",)), frozenset[str]()
-# Values that live in Python's own memory.
-_OF_HOST = frozenset(("string", "variant"))
+_HANDLES = frozenset(("resource", "variant"))
 # Handles of variables stand for tensors; all other resources (queues, tables, ...) are of the host.
+# So do lists of tensors, which can be added and handed on.
 _OF_VARIABLES = frozenset((
-    "VarHandleOp", "ReadVariableOp", "AssignVariableOp", "AssignAddVariableOp",
+    "AddN", "ZerosLike", "VarHandleOp", "ReadVariableOp", "AssignVariableOp", "AssignAddVariableOp",
     "AssignSubVariableOp", "VarIsInitializedOp", "VariableShape", "DestroyResourceOp",
     "ResourceGather", "ResourceGatherNd", "Identity", "Switch", "Merge", "Enter", "Exit",
     "NextIteration",
 ))  # fmt: skip
 # Of variables too, or of arrays and stacks of tensors, which stay where they were made.
 _PREFIXES = ("ResourceApply", "ResourceSparseApply", "ResourceScatter", "ResourceStridedSlice",
-             "TensorArray", "Stack")  # fmt: skip
+             "TensorArray", "TensorList", "EmptyTensorList", "Stack")  # fmt: skip
 # Kernels that compute with NumPy or Python on the host.
-_ON_HOST = frozenset((
-    "PyFunc", "PyFuncStateless", "EagerPyFunc", "Print", "PrintV2", "Assert", "Timestamp",
-    "NoOp",
+_ON_HOST = frozenset(("Print", "PrintV2", "PyFunc", "PyFuncStateless", "Timestamp"))
+# Those that may stand on a GPU as well, where they read what they are given.
+_ON_HOST_OF_BOTH = frozenset(("Assert", "EagerPyFunc", "Unique"))
+# Handles of other things than variables that may stand on a GPU, but only do if they are told to.
+_CPU_FIRST = frozenset((
+    "AnonymousIterator", "AnonymousIteratorV2", "ConsumeMutexLock", "DeleteIterator",
+    "ExperimentalMapDataset", "GeneratorDataset", "IteratorGetNext", "IteratorGetNextAsOptional",
+    "IteratorFromStringHandleV2", "IteratorGetNextSync", "IteratorToStringHandle", "IteratorV2",
+    "MakeIterator", "MutexLock", "MutexV2",
+    "OptionalFromValue", "OptionalGetValue", "OptionalHasValue", "OptionalNone", "PrefetchDataset",
+    "QueueCloseV2", "QueueDequeueV2", "QueueEnqueueV2", "QueueIsClosedV2", "QueueSizeV2",
+    "UnwrapDatasetVariant", "WrapDatasetVariant",
 ))  # fmt: skip
+# TensorFlow has these on the CPU alone, and here too they read what they are given element by
+# element, or what they find says how large other tensors are.
+_READING = frozenset((
+    "AllCandidateSampler", "AudioMicrofrontend", "AudioSpectrogram", "CTCBeamSearchDecoder",
+    "CTCGreedyDecoder", "CTCLoss", "CombinedNonMaxSuppression", "ComputeAccidentalHits",
+    "DenseToDenseSetOperation", "DenseToSparseSetOperation", "Dequantize", "DrawBoundingBoxes",
+    "DrawBoundingBoxesV2", "EditDistance", "ExtractGlimpse", "FixedUnigramCandidateSampler",
+    "FractionalAvgPool", "FractionalAvgPoolGrad", "FractionalMaxPool", "FractionalMaxPoolGrad",
+    "KMC2ChainInitialization", "KmeansPlusPlusInitialization", "LearnedUnigramCandidateSampler",
+    "ListDiff", "LogUniformCandidateSampler", "Mfcc", "NonMaxSuppression", "NonMaxSuppressionV4",
+    "NonMaxSuppressionV5", "NonMaxSuppressionWithOverlaps", "QuantizeDownAndShrinkRange",
+    "QuantizeV2", "RandomGamma", "RandomPoisson", "RandomPoissonV2", "RequantizationRange",
+    "Requantize", "SampleDistortedBoundingBox", "SampleDistortedBoundingBoxV2", "ScaleAndTranslate",
+    "ScaleAndTranslateGrad", "SetSize", "SingleImageRandomDotStereograms", "SparseAdd",
+    "SparseAddGrad", "SparseConcat", "SparseCross", "SparseDenseCwiseAdd", "SparseDenseCwiseDiv",
+    "SparseDenseCwiseMul", "SparseFillEmptyRows", "SparseFillEmptyRowsGrad", "SparseReduceMax",
+    "SparseReduceMaxSparse", "SparseReduceSum", "SparseReduceSumSparse", "SparseReorder",
+    "SparseReshape", "SparseSlice", "SparseSliceGrad", "SparseSoftmax", "SparseSparseMaximum",
+    "SparseSparseMinimum", "SparseSplit", "SparseTensorDenseAdd", "SparseToSparseSetOperation",
+    "TakeManySparseFromTensorsMap", "ThreadUnsafeUnigramCandidateSampler",
+    "UniformCandidateSampler", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2", "UnravelIndex",
+))  # fmt: skip
+# What CUDA's libraries do with floating point numbers only.
+_OF_FLOATS = (
+    "AvgPool", "BatchMatMul", "Conv2D", "Conv3D", "CropAndResize", "DepthwiseConv2d", "Dilation2D",
+    "ExtractImagePatches", "ExtractVolumePatches", "MatMul", "MaxPool", "MirrorPad",
+    "ResizeBilinear", "SparseTensorDenseMatMul",
+)  # fmt: skip
+_VARIABLES = frozenset(("VarHandleOp", "Variable", "VariableV2"))
+# TensorFlow keeps variables of other types on the CPU, where what they count and index is asked.
+_OF_DEVICES = frozenset((
+    "bfloat16", "complex128", "complex64", "float16", "float32", "float64", "int64",
+))  # fmt: skip
+_PREFIXES_OF_HOST = ("BoostedTrees", "Quantized", "Ragged", "Sdca")
 # Arguments that kernels read as plain numbers: shapes, axes, counts.
 _NUMBERS = frozenset((
-    "axis", "begin", "block_shape", "concat_dim", "crops", "depth", "dim", "dimension", "dims",
-    "element_shape", "end", "fft_length", "filter_sizes", "index", "input_shape", "input_sizes",
-    "k", "ksize", "max_output_size", "multiples", "n", "num", "num_lower", "num_samples",
-    "num_segments", "num_upper", "orig_input_shape", "output_dim0", "output_shape", "paddings",
-    "perm", "reduction_indices", "seed", "seed2", "shape", "shift", "size", "size_splits",
-    "split_dim", "strides",
+    "a_shape", "algorithm", "axis", "begin", "block_shape", "concat_dim", "crop_size", "crops",
+    "delta", "depth", "dim", "dimension", "dims", "element_shape", "end", "fft_length",
+    "filter_sizes", "image_size", "index", "input_shape", "input_size", "input_sizes", "k", "ksize",
+    "limit", "max_num_elements", "max_output_size", "maxval", "minval", "multiples", "n", "nbins",
+    "num", "num_bits", "num_cols", "num_elements", "num_layers", "num_lower", "num_rows",
+    "num_samples", "num_segments", "num_units", "num_upper", "orig_input_shape", "output_dim0",
+    "output_shape", "paddings", "perm", "reduction_indices", "s0", "s1", "seed", "seed2",
+    "seq_len_max", "shape", "shape_to_prepend", "shift", "size", "size_splits", "split_dim",
+    "start", "strides",
 ))  # fmt: skip
+# Of arrays and lists of tensors all integers: where elements stand, how many there are.
+OF_ARRAYS = ("TensorArray", "TensorList", "EmptyTensorList", "Stack")
 _INTEGERS = frozenset(("int32", "int64"))
 
 
@@ -40,7 +88,7 @@ def reads_number(op: Operation, position: int) -> bool:
     """Whether an input says how to compute, so that the kernel reads it on the host."""
     if op._inputs[position].dtype.name not in _INTEGERS:
         return False
-    return op.type.startswith(("TensorArray", "Stack")) or position in _number_positions(op)
+    return op.type.startswith(OF_ARRAYS) or position in _number_positions(op)
 
 
 def _number_positions(op: Operation) -> frozenset[int]:
@@ -59,18 +107,35 @@ def _number_positions(op: Operation) -> frozenset[int]:
 
 def kinds_of(op: Operation) -> frozenset[str]:
     """The types of devices that have a kernel for an operation."""
-    if op.type in _ON_HOST:
+    if op.type in _ON_HOST or op.type in _READING or op.type.startswith(_PREFIXES_OF_HOST):
         return _CPU
     if op.card.elsewhere:
         return _NONE
+    if op.type in _VARIABLES and op.attrs["dtype"].base_dtype.name not in _OF_DEVICES:
+        return _CPU
     names = tuple(tensor.dtype.base_dtype.name for tensor in (*op._inputs, *op._outputs))
     return _kinds(op.type, names)
 
 
+def prefers_cpu(op: Operation) -> bool:
+    """Whether an operation that can run on a GPU does so only where its device says it."""
+    return op.type in _CPU_FIRST
+
+
+def computes_on_host(op: Operation) -> bool:
+    """Whether an operation reads what it is given, whichever device it stands on."""
+    return op.type in _ON_HOST_OF_BOTH
+
+
 @cache
 def _kinds(op_type: str, dtypes: tuple[str, ...]) -> frozenset[str]:
-    if not _OF_HOST.isdisjoint(dtypes) or op_type.startswith("BoostedTrees"):
+    if op_type in _CPU_FIRST:
+        return _BOTH
+    if "string" in dtypes:
         return _CPU
-    if "resource" in dtypes and not (op_type in _OF_VARIABLES or op_type.startswith(_PREFIXES)):
+    if op_type.startswith(_OF_FLOATS) and _OF_DEVICES.isdisjoint(dtypes):
         return _CPU
+    if not _HANDLES.isdisjoint(dtypes):
+        stands = op_type in _OF_VARIABLES or op_type.startswith(_PREFIXES)
+        return _BOTH if stands else _CPU
     return _BOTH

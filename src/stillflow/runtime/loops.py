@@ -103,6 +103,7 @@ class LoopTracer(Tracer):
         self.facts._dims[tensor] = dims
         self.facts._dims[index] = ()
         if self.moves is not None and not value.is_handle:
+            self.moves.settle_variable(variable.merge, dims)
             self.moves.put(name, self.moves.device_of(variable.merge))
 
     # ---- when things run
@@ -156,6 +157,7 @@ def trace_loop(outer: Tracer, frame: Frame) -> None:
     if outer.moves is not None:  # a variable is where its Merge is, from the start on
         for variable in loop.variables:
             source = variable.enter._inputs[0]
+            outer.moves.settle_variable(variable.merge, outer.facts.dims(source))
             entered[variable.enter] = outer.moves.bring(
                 entered[variable.enter], source, variable.merge
             )

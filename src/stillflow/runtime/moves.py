@@ -6,20 +6,20 @@ nothing is ever moved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.device_kinds import reads_number
+from stillflow.runtime.device_kinds import OF_ARRAYS, computes_on_host, reads_number
 from stillflow.runtime.steps import Memory, Step, Value
 
 HOST = torch.device("cpu")
 _OF_HOST = frozenset(("string", "variant", "resource"))
 # Numbers of these types say how to compute: counters, sizes, conditions. As long as nothing that
 # was computed on a GPU goes into them they stay with the program, which wants to know them.
-_SAYS_HOW = frozenset(("int32", "bool"))
+_SAYS_HOW = frozenset(("int32", "int64", "bool"))
 # What looks at a tensor's shape alone takes it wherever it is.
 _OF_SHAPES = frozenset(("Shape", "ShapeN", "Size", "Rank"))
 
@@ -46,7 +46,7 @@ class Moves:
         self._steps = steps
         self._name = name
         self._places: dict[str, Any] = {}  # by local name; what is fed may be anywhere
-        self._moved: dict[tuple[str, Any], Value] = {}
+        self._moved: dict[tuple[str, Any], list[Value]] = {}
 
     def place(self, name: str) -> Any:
         """The device of a value; None if only the run knows it."""
@@ -63,17 +63,27 @@ class Moves:
         found = self._targets.get(op)
         return self._device_of(op) if found is None else found
 
-    def settle(self, op: Operation, given: Iterable[tuple[Tensor, Value]]) -> Any:
+    def settle_variable(self, merge: Operation, dims: Any) -> None:
+        """Keeps a loop's counter or flag with the program; takes its Merge, and its shape."""
+        if dims == () and merge._outputs[0].dtype.base_dtype.name in _SAYS_HOW:
+            self._targets[merge] = HOST
+
+    def settle(self, op: Operation, given: Sequence[tuple[Tensor, Value]]) -> Any:
         """Chooses the device of an operation, now that it is known where its inputs are."""
         target = self._device_of(op)
-        if target != HOST and self._says_how(op, given):
+        handles = [value for _, value in given if value.is_handle]
+        if handles and not op.type.startswith(OF_ARRAYS):
+            target = self.place(handles[0].name) or target  # where the variable is
+        elif target != HOST and (computes_on_host(op) or self._stays(op, given)):
             target = HOST
         self._targets[op] = target
         return target
 
-    def _says_how(self, op: Operation, given: Iterable[tuple[Tensor, Value]]) -> bool:
+    def _stays(self, op: Operation, given: Sequence[tuple[Tensor, Value]]) -> bool:
         if op.type in _OF_SHAPES:
             return True
+        if op.type.startswith(OF_ARRAYS):  # so do arrays of numbers, sizes and places
+            return bool(op._outputs) and all(t.dtype.name in _SAYS_HOW for t in op._outputs)
         return all(
             value.is_handle or (tensor.dtype.name in _SAYS_HOW and self.place(value.name) == HOST)
             for tensor, value in given
@@ -88,11 +98,17 @@ class Moves:
             return value
         if is_of_host(tensor) or op.type in _OF_SHAPES:
             return value
-        key = value.name, target
-        if key not in self._moved:
-            self._moved[key] = self._move(value, op, target)
-        moved = self._moved[key]
+        moved = self._moved_for(value, op, target)
         return Value(moved.name, value.guard, moved.roots)
+
+    def _moved_for(self, value: Value, op: Operation, target: Any) -> Value:
+        """The value on a device, moved there by a step that runs whenever the value is taken."""
+        there = self._moved.setdefault((value.name, target), [])
+        for moved in there:  # another branch may have moved it for itself
+            if set(moved.guard or ()).issubset(value.guard or ()):
+                return moved
+        there.append(self._move(value, op, target))
+        return there[-1]
 
     def _move(self, value: Value, op: Operation, target: Any) -> Value:
         constant = self._constants.get(value.name)

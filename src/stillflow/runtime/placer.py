@@ -16,7 +16,7 @@ from stillflow import errors
 from stillflow.graph.device import DeviceSpecV2, canonical_name
 from stillflow.graph.graph import Graph
 from stillflow.graph.operation import Operation
-from stillflow.runtime.device_kinds import kinds_of
+from stillflow.runtime.device_kinds import kinds_of, prefers_cpu
 from stillflow.runtime.failures import kernels_elsewhere
 from stillflow.runtime.inline import is_call, is_handle
 
@@ -38,6 +38,7 @@ class _Group:
     Attributes:
       spec: what their device strings say together.
       kinds: types of devices that all of them can run on.
+      cpu_first: whether they run on a GPU only where a device string says so.
       named: the operation whose string said so first, for errors.
       device: the number of the device, once it is chosen.
       count: how many operations.
@@ -45,6 +46,7 @@ class _Group:
 
     spec: DeviceSpecV2 = field(default_factory=DeviceSpecV2)
     kinds: frozenset[str] = frozenset(_PREFERRED)
+    cpu_first: bool = False
     named: Operation | None = None
     device: int | None = None
     count: int = 0
@@ -65,7 +67,6 @@ class Placer:
         # Where nothing is said, the first by name: in a cluster `/job:ps`, not the task asked.
         self._order = sorted(range(len(kinds)), key=lambda i: (kinds[i] != "GPU", devices[i]))
         self._soft = soft
-        self._has_tasks = len({(spec.job, spec.replica, spec.task) for spec in self._specs}) > 1
         # Names are those of a graph; functions have graphs of their own.
         self._parents: dict[_Name, _Name] = {}
         self._groups: dict[_Name, _Group] = {}
@@ -84,9 +85,20 @@ class Placer:
         """The number of an operation's device among those that were given."""
         number = self._assigned.get(op)
         if number is None:  # made for a plan, in place of one of the graph
-            self.place([op])
+            self.place(self._with_makers(op))
             number = self._assigned[op]
         return number
+
+    def _with_makers(self, op: Operation) -> list[Operation]:
+        """An operation and those not placed yet that make its handles, which it has to be with."""
+        found = {op: None}
+        waiting = [op]
+        while waiting:
+            for tensor in waiting.pop()._inputs:
+                if is_handle(tensor) and tensor.op not in found and tensor.op not in self._assigned:
+                    found[tensor.op] = None
+                    waiting.append(tensor.op)
+        return list(found)
 
     def place(self, ops: Iterable[Operation]) -> None:
         """Places operations, in the order they were made.
@@ -133,11 +145,14 @@ class Placer:
         self._assigned[op] = group.device
 
     def _possible(self, group: _Group, exact: bool) -> list[int]:
-        return [
+        found = [
             number for number in self._order
             if self._specs[number].device_type in group.kinds
             and fits(group.spec, self._specs[number], exact)
         ]  # fmt: skip
+        if group.cpu_first:
+            found.sort(key=lambda number: self._specs[number].device_type != "CPU")
+        return found
 
     # ---- groups
 
@@ -171,12 +186,13 @@ class Placer:
         group = self._group((op.graph, op.name))
         group.count += 1
         group.kinds &= kinds_of(op)
+        group.cpu_first |= prefers_cpu(op)
         if op._device:
             wanted = DeviceSpecV2.from_string(op._device)
             group.spec = self._merged(group.spec, wanted, op, group, self._soft)
             group.named = group.named or op
         # What a function does with the handles that it is given is done where they are.
-        is_apart = self._has_tasks and is_call(op)
+        is_apart = len(self._names) > 1 and is_call(op)
         for tensor in op._inputs:
             if is_handle(tensor) and not is_apart:
                 self._join((tensor.op.graph, tensor.op.name), op, forced=True)
@@ -198,6 +214,7 @@ class Placer:
             spec = a.spec
         a.spec, a.named = spec, a.named or b.named
         a.kinds &= b.kinds
+        a.cpu_first |= b.cpu_first
         a.count += b.count
         if a.device is None:
             a.device = b.device

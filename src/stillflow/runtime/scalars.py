@@ -14,6 +14,7 @@ import torch
 from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Operation
+from stillflow.runtime.moves import HOST
 from stillflow.runtime.steps import Name, Step
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ class _Scalars:
         self.types: dict[str, DType] = {}
         for tensor, value in tracer.values.items():
             dtype = tensor.dtype.base_dtype
+            if tracer.moves is not None and tracer.moves.place(value.name) != HOST:
+                continue
             if value.name[0] != "d" and dtype in _KINDS and tracer.facts.dims(tensor) == ():
                 self.types[value.name] = dtype
         self.literals: dict[str, str] = {}

@@ -168,6 +168,8 @@ class Tracer:
             return True
         if not op._inputs or any(tensor not in facts.values for tensor in op._inputs):
             return False
+        if self.moves is not None and any(tensor.dtype.name == "variant" for tensor in op._outputs):
+            return False  # a list would hold what was made on the host
         for index in range(len(op._outputs)):
             dims = facts.dims(op._outputs[index])
             if dims is None or None in dims:

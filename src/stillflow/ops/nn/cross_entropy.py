@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -189,10 +190,24 @@ def _sparse_cross_entropy(features: Any, labels: Any) -> tuple[Any, Any]:
         return features.new_empty(0), torch.empty_like(features)
     if _is_small(features, labels) and labels.shape == features.shape[:1]:
         return _small_cross_entropy(features, labels)
+    if features.is_cuda:
+        return _sparse_cross_entropy_on_gpu(features, labels)
     low, high = labels.aminmax()
     if low < 0 or high >= classes:
         refuse_labels(labels, classes)
-    index = labels.long().unsqueeze(1)
+    return _sparse_cross_entropy_of_valid(features, labels.long())
+
+
+def _sparse_cross_entropy_on_gpu(features: Any, labels: Any) -> tuple[Any, Any]:
+    """What belongs to a label that is no class is NaN, as in TF on a GPU; nothing waits."""
+    classes = features.shape[1]
+    wrong = (labels < 0) | (labels >= classes)
+    loss, backprop = _sparse_cross_entropy_of_valid(features, labels.long().clamp(0, classes - 1))
+    return loss.masked_fill_(wrong, nan), backprop.masked_fill_(wrong.unsqueeze(1), nan)
+
+
+def _sparse_cross_entropy_of_valid(features: Any, labels: Any) -> tuple[Any, Any]:
+    index = labels.unsqueeze(1)
     logs = torch.log_softmax(features, 1)
     loss = logs.gather(1, index).squeeze(1).neg_()
     ones = logs.new_ones(()).expand(index.shape)

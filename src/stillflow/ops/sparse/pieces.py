@@ -58,7 +58,7 @@ def cut(indices: Any, values: Any, size: Sequence[int]) -> Iterator[tuple[Any, A
 def stacked_indices(pieces: Sequence[Any]) -> Any:
     """The indices of sparse tensors stacked along a new first dimension."""
     return torch.cat([
-        torch.cat([torch.full((len(indices), 1), place), indices], 1)
+        torch.cat([indices.new_full((len(indices), 1), place), indices], 1)
         for place, indices in enumerate(pieces)
     ])  # fmt: skip
 

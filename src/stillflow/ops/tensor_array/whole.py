@@ -27,8 +27,15 @@ def together(values: Sequence[Any], dtype: DType, new_axis: bool) -> Any:
     """Elements stacked, or put one after the other."""
     if isinstance(values[0], np.ndarray):
         return np.stack(values) if new_axis else np.concatenate(values)
-    join = torch.stack if new_axis else torch.cat
-    return moving(dtype, lambda *items: join(items), len(values))(*values)
+    stack = torch.stack if new_axis else torch.cat
+    join = moving(dtype, lambda *items: stack(items), len(values))
+    try:
+        return join(*values)
+    except RuntimeError:  # zeros for what was never written are on the host
+        there = next((value.device for value in values if value.is_cuda), None)
+        if there is None:
+            raise
+        return join(*(value.to(there) for value in values))
 
 
 def gather(store: ArrayStore, indices: Sequence[int], dtype: DType, element: Dims) -> Any:

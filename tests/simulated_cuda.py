@@ -1,0 +1,305 @@
+"""A CUDA device that is not there: tensors that say they are on one, and compute on the host.
+
+A GPU refuses much that a CPU does: operands on two devices, host memory behind a pointer, NumPy
+views, products of integers. Tests that run inside `simulated_cuda` meet the same refusals with true
+numbers, on any machine. What it cannot show are rounding, speed, and faults of the drivers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves, tree_map
+
+from stillflow.runtime.devices import pretend_gpus
+
+aten = torch.ops.aten
+
+# Copies between devices, and indices that are brought to the device of what they index.
+_ACROSS = {aten.copy_.default, aten._to_copy.default, aten.index.Tensor}
+_PUTS = {aten.index_put.default, aten.index_put_.default, aten._index_put_impl_.default}
+# No kernels for whole numbers, which the CPU has.
+_OF_FLOATS = {
+    aten.mm.default, aten.addmm.default, aten.bmm.default, aten.baddbmm.default, aten.mv.default,
+    aten.addmv.default, aten.dot.default, aten.vdot.default, aten.convolution.default,
+    aten.avg_pool2d.default, aten.avg_pool3d.default, aten.max_pool2d_with_indices.default,
+    aten.max_pool3d_with_indices.default, aten.reflection_pad1d.default,
+    aten.reflection_pad2d.default, aten.replication_pad1d.default, aten.replication_pad2d.default,
+    aten.im2col.default, aten.col2im.default,
+}  # fmt: skip
+# No kernels at all.
+_OF_HOST = ("mkldnn", "onednn", "quantized", "prepacked", "mkldnn_prepacked")
+_MISSING = {"histogram", "_histogramdd_from_bin_cts", "mkldnn_reorder_conv2d_weight"}
+# What waits for the device, which a captured graph must not.
+_WAITS = {
+    aten._local_scalar_dense.default, aten.nonzero.default, aten.masked_select.default,
+    aten._unique2.default, aten.unique_consecutive.default, aten.unique_dim.default,
+}  # fmt: skip
+
+_capturing: list[SimulatedGraph] = []
+
+
+class CudaTensor(torch.Tensor):
+    """A tensor on a simulated device; `held` has its numbers.
+
+    To torch it is on the meta device, the only one of an accelerator that each build of it has.
+    """
+
+    held: torch.Tensor
+    place: torch.device
+    device = property(lambda self: self.place)
+    is_cuda = property(lambda self: True)
+
+    @staticmethod
+    def __new__(cls, held: torch.Tensor, device: torch.device) -> CudaTensor:
+        with torch.inference_mode(False):  # its views may be used anywhere
+            made = torch.Tensor._make_wrapper_subclass(
+                cls, held.shape, strides=held.stride(), storage_offset=held.storage_offset(),
+                dtype=held.dtype, device="meta",
+            )  # fmt: skip
+        made.held, made.place = held, device
+        return made
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        with torch._C.DisableTorchFunction():
+            if _is_composite(func.name()):  # of others, which inference mode leaves to this
+                return func.decompose(*args, **(kwargs or {}))
+            return _computed(func, args, kwargs or {})
+
+    def numpy(self, *, force: bool = False) -> Any:
+        if force:
+            return self.held.numpy(force=True)
+        raise TypeError(f"can't convert {self.device} device type tensor to numpy")
+
+    def __array__(self, dtype: Any = None) -> Any:
+        return self.numpy()
+
+    def tolist(self) -> Any:
+        return _fetched(self).tolist()
+
+    def data_ptr(self) -> int:
+        raise AssertionError("memory of a GPU is handed to a loop on the host")
+
+    def untyped_storage(self) -> Any:
+        return SimpleNamespace(data_ptr=self.held.untyped_storage().data_ptr)
+
+    def __repr__(self, **_: Any) -> str:
+        return f"CudaTensor({self.held}, {self.device})"
+
+
+@cache
+def _is_composite(name: str) -> bool:
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(name, "CompositeImplicitAutograd"))
+
+
+def _computed(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """What a kernel of the device gives, or the error that it raises."""
+    tensors = _tensors((args, kwargs))
+    there = [tensor for tensor in tensors if isinstance(tensor, CudaTensor)]
+    _check(func, tensors, there)
+    wrapped = {id(tensor.held): tensor for tensor in there}
+    wanted = kwargs.get("device")
+    device = there[0].place if wanted in (None, torch.device("meta")) else torch.device(wanted)
+    if wanted is not None:
+        kwargs = {**kwargs, "device": "cpu"}
+    held = [tensor.held.shape for tensor in there]
+    inner_args, inner_kwargs = tree_map(_inner, (args, kwargs))
+    result = func(*inner_args, **inner_kwargs)
+    if held != [tensor.held.shape for tensor in there]:
+        raise NotImplementedError(f"the simulated device does not resize in place: {func}")
+
+    def outer(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        if id(value) in wrapped:
+            return wrapped[id(value)]
+        return value if device.type != "cuda" else CudaTensor(value, device)
+
+    if func is aten.copy_.default and not isinstance(args[0], CudaTensor):
+        return args[0]
+    given = tree_map(outer, result)
+    for graph in _capturing:
+        graph.record(func, (inner_args, inner_kwargs), result)
+    return given
+
+
+def _tensors(tree: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
+
+
+def _inner(value: Any) -> Any:
+    return value.held if isinstance(value, CudaTensor) else value
+
+
+def _check(func: Any, tensors: list[torch.Tensor], there: list[CudaTensor]) -> None:
+    """Raises what CUDA raises for operands that its kernel does not take."""
+    name = func._schema.name.partition("::")
+    if name[0] in _OF_HOST or name[2] in _MISSING:
+        raise NotImplementedError(f"Could not run '{func}' with arguments from the 'CUDA' backend.")
+    whole = not (there[0].is_floating_point() or there[0].is_complex()) if there else False
+    if func in _OF_FLOATS and whole:
+        raise RuntimeError(f'"{name[2]}_cuda" not implemented for {there[0].dtype}')
+    if _capturing and (func in _WAITS or len(there) < len(tensors)):
+        raise RuntimeError("operation not permitted when stream is capturing")
+    if func in _ACROSS:
+        return
+    devices = {tensor.place for tensor in there}
+    hosts = [tensor for tensor in tensors if not isinstance(tensor, CudaTensor)]
+    if func in _PUTS:
+        value = tensors[-1]
+        hosts = [tensor for tensor in hosts if tensor is value and value.dim() > 0]
+    elif torch.Tag.pointwise in func.tags or func in (aten.fill_.Tensor, aten.masked_fill.Tensor):
+        hosts = [tensor for tensor in hosts if tensor.dim() > 0]
+        written = [a for a, s in zip(tensors, func._schema.arguments, strict=False)
+                   if s.alias_info is not None and s.alias_info.is_write]  # fmt: skip
+        hosts += [tensor for tensor in written if not isinstance(tensor, CudaTensor)]
+    if hosts or len(devices) > 1:
+        found = sorted({str(tensor.device) for tensor in (*hosts, *there)})
+        raise RuntimeError(
+            f"Expected all tensors to be on the same device, but found at least two devices, "
+            f"{' and '.join(found)}! ({func})"
+        )
+
+
+def _cuda(device: Any) -> torch.device | None:
+    """A device, if it is a CUDA device."""
+    if isinstance(device, (str, torch.device)) and str(device).startswith("cuda"):
+        found = torch.device(device)
+        return torch.device("cuda", found.index or 0)
+    return None
+
+
+def _fetched(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.held.clone() if isinstance(tensor, CudaTensor) else tensor
+
+
+class _Placing(TorchFunctionMode):
+    """Makes on the simulated device what is asked for there."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = dict(kwargs or {})
+        kwargs.pop("non_blocking", None)
+        if func is torch.Tensor.to or func is torch.Tensor.cuda:
+            places = [place for place in map(_place, (*args[1:], *kwargs.values())) if place]
+            if func is torch.Tensor.cuda:
+                places = places or [torch.device("cuda", 0)]
+            if places:
+                return _brought(args, kwargs, places[0])
+            return func(*args, **kwargs)
+        device = _cuda(kwargs.get("device"))
+        if device is None:
+            return func(*_with_numbers(func, args), **kwargs)
+        made = func(*args, **{**kwargs, "device": "cpu"})
+        return CudaTensor(made, device) if type(made) is torch.Tensor else made
+
+
+def _with_numbers(func: Any, args: Any) -> Any:
+    """Arguments with tensors in place of numbers that torch would copy to the meta device."""
+    if func not in (torch.where, torch.Tensor.where, torch.Tensor.__setitem__):
+        return args
+    there = next((a for a in args if isinstance(a, CudaTensor)), None)
+    if there is None:
+        return args
+    if func is torch.Tensor.__setitem__:
+        value = args[2]
+        if not isinstance(value, (bool, int, float, complex)):
+            return args
+        return *args[:2], CudaTensor(torch.tensor(value, dtype=there.dtype), there.place)
+    numbers = [a for a in args if isinstance(a, (bool, int, float, complex))]
+    tensors = [a for a in args[1:] if isinstance(a, torch.Tensor)]
+    dtype = torch.result_type(tensors[0], numbers[0]) if tensors and numbers else None
+    return tuple(
+        torch.tensor(a, dtype=dtype) if isinstance(a, (bool, int, float, complex)) else a
+        for a in args
+    )
+
+
+def _place(argument: Any) -> torch.device | None:
+    return argument.device if isinstance(argument, CudaTensor) else _cuda(argument)
+
+
+def _brought(args: Any, kwargs: Any, device: torch.device) -> torch.Tensor:
+    """`tensor.to(device, ...)`"""
+    tensor = args[0]
+    dtypes = [a for a in (*args[1:], *kwargs.values()) if isinstance(a, torch.dtype)]
+    others = [a for a in args[1:] if isinstance(a, torch.Tensor)]
+    dtype = (dtypes or [other.dtype for other in others] or [tensor.dtype])[0]
+    if tensor.device == device and tensor.dtype == dtype:
+        return tensor
+    if _capturing and not isinstance(tensor, CudaTensor):
+        raise RuntimeError("operation not permitted when stream is capturing")
+    if isinstance(tensor, CudaTensor):
+        return tensor.to(dtype) if tensor.device == device else CudaTensor(
+            tensor.held.to(dtype).clone(), device)  # fmt: skip
+    return CudaTensor(tensor.detach().to(dtype).clone(), device)
+
+
+class SimulatedGraph:
+    """`torch.cuda.CUDAGraph`: the kernels of a captured function, run again on the same memory."""
+
+    def __init__(self) -> None:
+        self._calls: list[tuple[Any, Any, Any]] = []
+
+    def record(self, func: Any, given: Any, result: Any) -> None:
+        self._calls.append((func, given, result))
+
+    def replay(self) -> None:
+        for func, (args, kwargs), result in self._calls:
+            again = func(*args, **kwargs)
+            for old, new in zip(_tensors(result), _tensors(again), strict=True):
+                if old.data_ptr() != new.data_ptr():
+                    old.copy_(new)
+
+
+@contextlib.contextmanager
+def _captured(graph: SimulatedGraph, **_: Any) -> Iterator[None]:
+    _capturing.append(graph)
+    try:
+        yield
+    finally:
+        _capturing.pop()
+
+
+@contextlib.contextmanager
+def simulated_cuda(count: int = 1) -> Iterator[None]:
+    """For tests: there are CUDA devices inside, "cuda:0" to count - 1."""
+    run = threading.Thread.run
+
+    def run_there(self: threading.Thread) -> None:
+        with _Placing():
+            run(self)
+
+    answers: dict[str, Any] = {
+        "is_available": lambda: True,
+        "is_initialized": lambda: True,
+        "device_count": lambda: count,
+        "synchronize": lambda device=None: None,
+        "get_device_properties": lambda device: SimpleNamespace(
+            name="simulated", major=9, minor=0, total_memory=1 << 30
+        ),
+        "set_per_process_memory_fraction": lambda fraction, device=None: None,
+        "memory_allocated": lambda device=None: 0,
+        "max_memory_allocated": lambda device=None: 0,
+        "CUDAGraph": SimulatedGraph,
+        "graph": _captured,
+    }
+    with contextlib.ExitStack() as stack:
+        for name, answer in answers.items():
+            stack.enter_context(mock.patch.object(torch.cuda, name, answer))
+        stack.enter_context(mock.patch.object(threading.Thread, "run", run_there))
+        stack.enter_context(pretend_gpus(count, "cuda:{}"))
+        stack.enter_context(_Placing())
+        yield
