@@ -537,7 +537,7 @@ TABLE = {
     "contrib.checkpoint.CheckpointableObjectGraph": "protos:TrackableObjectGraph",
     "contrib.checkpoint.List": "contrib.checkpoint.containers:List",
     "contrib.checkpoint.Mapping": "contrib.checkpoint.containers:Mapping",
-    "contrib.checkpoint.NoDependency": "train.tracking.base:NoDependency",
+    "contrib.checkpoint.NoDependency": "variables.no_dependency:NoDependency",
     "contrib.checkpoint.NumpyState": "contrib.checkpoint.numpy_state:NumpyState",
     "contrib.checkpoint.PythonStateWrapper": "train.tracking.python_state:PythonState",
     "contrib.checkpoint.UniqueNameTracker": "contrib.checkpoint.containers:UniqueNameTracker",

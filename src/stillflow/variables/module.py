@@ -11,6 +11,7 @@ from stillflow import nest
 from stillflow.graph.api import name_scope
 from stillflow.graph.export import export
 from stillflow.variables.base import VariableV2
+from stillflow.variables.no_dependency import NoDependency
 
 
 def _snake_case(name: str) -> str:
@@ -30,6 +31,8 @@ class Module:
 
     # Attributes that are not searched.
     _TF_MODULE_IGNORED_PROPERTIES: frozenset[str] = frozenset()
+    # Attributes that checkpoints leave out.
+    _not_parts: frozenset[str] = frozenset()
 
     def __init__(self, name: str | None = None) -> None:
         if name is None:
@@ -42,6 +45,18 @@ class Module:
         self._name = name
         with name_scope(name) as scope:
             self._scope_name = scope
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, NoDependency):
+            value = value.value
+            super().__setattr__("_not_parts", self._not_parts | {name})
+        elif name in self._not_parts:
+            super().__setattr__("_not_parts", self._not_parts - {name})
+        super().__setattr__(name, value)
+
+    def _no_dependency(self, value: Any) -> NoDependency:
+        """What to assign to an attribute for checkpoints to leave a value out."""
+        return NoDependency(value)
 
     @property
     def name(self) -> str:

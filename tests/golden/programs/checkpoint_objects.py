@@ -118,3 +118,40 @@ def states_in_graphs(tf):
 @program
 def states_at_once(tf):
     return eagerly(tf, lambda tf: saved_and_restored(tf, None))
+
+
+@program
+def attributes_that_are_no_parts(tf):
+    class Model(tf.Module):
+        def __init__(self):
+            super().__init__(name="model")
+            self.given = self._no_dependency({"scale": [1.0]})
+            self.kept = tf.Variable(1.0, name="kept", use_resource=True)
+            self.hidden = self._no_dependency(tf.Variable(2.0, name="hidden", use_resource=True))
+            self.back = self._no_dependency(tf.Variable(3.0, name="back", use_resource=True))
+            self.back = tf.Variable(4.0, name="again", use_resource=True)
+
+    class Holder(tf.contrib.checkpoint.Checkpointable):
+        pass
+
+    class Base(tf.contrib.checkpoint.CheckpointableBase):
+        pass
+
+    with tf.Graph().as_default():
+        model, holder, base = Model(), Holder(), Base()
+        holder.model = model
+        holder.other = holder._no_dependency(model)
+        layer = tf.keras.layers.Dense(1)
+        layer.scale = layer._no_dependency([1.0])
+        with directory() as folder, tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            saver = tf.train.Checkpoint(holder=holder)
+            path = saver.save(os.path.join(folder, "model"), session=session)
+            saved = [name for name, _ in tf.train.list_variables(path)]
+    facts = {
+        "type": [type(model.given).__name__, type(layer.scale).__name__, base._no_dependency(3)],
+        "variables": [v.name for v in model.variables],
+        "parts": [name for name, _ in holder._checkpoint_dependencies],
+        "saved": [name for name in saved if name.startswith("holder")],
+    }
+    return Run(facts=facts)

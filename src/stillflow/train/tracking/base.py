@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from stillflow.graph.export import export
 from stillflow.variables.base import VariableV2
 from stillflow.variables.module import Module
+from stillflow.variables.no_dependency import NoDependency
 from stillflow.variables.partitioned import PartitionedVariable
 from stillflow.variables.resource_variable import is_resource_variable
 
@@ -85,6 +86,11 @@ class Trackable:
         for restoration, node in self._deferred.pop(name, ()):
             restoration.bind(trackable, node)
 
+    def _no_dependency(self, value: Any) -> Any:
+        """What to assign to an attribute for a value to be no part of the object."""
+        assigns_parts = type(self).__setattr__ is not object.__setattr__
+        return NoDependency(value) if assigns_parts else value
+
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
         """What of the object itself is saved: saveables, or functions of a name that make them."""
         return {}
@@ -125,14 +131,6 @@ def no_automatic_dependency_tracking(method: Any) -> Any:
     return untracked
 
 
-@export("contrib.checkpoint.NoDependency")
-class NoDependency:
-    """Assigned to an attribute, lets what is in it be no part of the object."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
 def _is_variable(thing: Any) -> bool:
     return isinstance(thing, (VariableV2, PartitionedVariable)) or is_resource_variable(thing)
 
@@ -168,7 +166,7 @@ def parts_of(thing: Any) -> Iterator[TrackableReference]:
                 yield TrackableReference(str(name), item)
     elif isinstance(thing, Module):
         for name, item in vars(thing).items():
-            if is_trackable(item):
+            if is_trackable(item) and name not in thing._not_parts:
                 yield TrackableReference(name, item)
 
 
