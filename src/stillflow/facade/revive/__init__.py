@@ -10,7 +10,8 @@ from __future__ import annotations
 import importlib
 
 _PARTS = (
-    "attributes", "modules", "sources", "arrays", "hdf5", "libraries", "distribution", "headless",
+    "attributes", "submodules", "modules", "sources", "arrays", "hdf5", "libraries", "distribution",
+    "headless",
 )
 _active = False
 
