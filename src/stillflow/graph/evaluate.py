@@ -25,7 +25,7 @@ _NEVER = frozenset((
     "LoopCond",
 ))  # fmt: skip
 _ENTERS = frozenset(("Enter", "RefEnter"))
-_OF_SHAPES = frozenset(("Shape", "ShapeN", "Size", "Rank"))
+_OF_SHAPES = frozenset(("Shape", "ShapeN"))
 
 
 def evaluated(tensor: Tensor) -> np.ndarray | None:
@@ -102,8 +102,7 @@ def _is_small(tensor: Tensor) -> bool:
 def _told_by_shapes(op: Operation) -> bool:
     """Whether static shapes alone give the values of the op, whatever its inputs are."""
     return op.type in _OF_SHAPES and all(
-        tensor._dims is not None and (op.type == "Rank" or None not in tensor._dims)
-        for tensor in op._inputs
+        tensor._dims is not None and None not in tensor._dims for tensor in op._inputs
     )
 
 

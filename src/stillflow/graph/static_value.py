@@ -6,8 +6,9 @@ nodes to make by a value, it only sees through the few ops below, and so the sam
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -45,8 +46,10 @@ def _value(tensor: Tensor, partial: bool) -> Any:
     if tensor.holds_value:
         return constant_value(tensor)
     op = tensor.op
-    if op.type in ("Const", "Shape", "Size", "Rank"):
+    if op.type in ("Const", "Shape"):
         return constant_value(tensor)
+    if op.type in ("Size", "Rank"):
+        return _counted(op, tensor)
     if op.type == "Pack":
         return _packed(op, partial)
     if op.type == "Fill":
@@ -65,6 +68,15 @@ def _value(tensor: Tensor, partial: bool) -> Any:
             return None
         arrays.append(array)
     return compute(op, arrays)
+
+
+def _counted(op: Operation, tensor: Tensor) -> Any:
+    """A size or rank, from the static shape."""
+    dims = op._inputs[0]._dims
+    if dims is None or (op.type == "Size" and None in dims):
+        return constant_value(tensor)
+    number = len(dims) if op.type == "Rank" else math.prod(cast("tuple[int, ...]", dims))
+    return np.array(number, tensor.dtype.as_numpy_dtype)
 
 
 def _packed(op: Operation, partial: bool) -> Any:

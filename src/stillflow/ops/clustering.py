@@ -38,10 +38,11 @@ kmc2_chain_initialization_op = op(
 )
 
 
-def _check_rank(value: Any, rank: int, name: str) -> None:
+def check_rank(value: Any, rank: int, name: str, end: str = ".") -> None:
+    """Refuses arguments of another rank, in TensorFlow's words."""
     if value.ndim != rank:
         kind = ("scalar", "vector", "matrix")[rank]
-        raise ValueError(f"Input {name} should be a {kind}.")
+        raise ValueError(f"Input {name} should be a {kind}{end}")
 
 
 # ---- NearestNeighbors
@@ -55,9 +56,9 @@ def nearest_neighbors_shape(node: Node) -> Any:
 @nearest_neighbors_op.kernel
 def nearest_neighbors_kernel(node: Node) -> Any:
     def nearest(points: Any, centers: Any, k: Any) -> Any:
-        _check_rank(points, 2, "points")
-        _check_rank(centers, 2, "centers")
-        _check_rank(k, 0, "k")
+        check_rank(points, 2, "points")
+        check_rank(centers, 2, "centers")
+        check_rank(k, 0, "k")
         if not len(points):
             raise ValueError("Expected points.rows() > 0.")
         if points.shape[1] != centers.shape[1]:
@@ -125,10 +126,10 @@ def kmeans_plus_plus_initialization_shape(node: Node) -> Any:
 @kmeans_plus_plus_initialization_op.kernel
 def kmeans_plus_plus_initialization_kernel(node: Node) -> Any:
     def choose(points: Any, count: Any, seed: Any, retries: Any) -> Any:
-        _check_rank(points, 2, "points")
-        _check_rank(count, 0, "num_to_sample")
-        _check_rank(seed, 0, "seed")
-        _check_rank(retries, 0, "num_retries_per_sample")
+        check_rank(points, 2, "points")
+        check_rank(count, 0, "num_to_sample")
+        check_rank(seed, 0, "seed")
+        check_rank(retries, 0, "num_retries_per_sample")
         number, tries = int(count), int(retries)
         if not len(points):
             raise ValueError("Expected points.rows() > 0.")
@@ -214,8 +215,8 @@ def kmc2_chain_initialization_shape(node: Node) -> Any:
 @kmc2_chain_initialization_op.kernel
 def kmc2_chain_initialization_kernel(node: Node) -> Any:
     def walk(distances: Any, seed: Any) -> Any:
-        _check_rank(distances, 1, "distances")
-        _check_rank(seed, 0, "seed")
+        check_rank(distances, 1, "distances")
+        check_rank(seed, 0, "seed")
         if not len(distances):
             raise ValueError("Expected distances_tensor.size() > 0.")
         words = Words(Philox(int(seed), 0, 0))

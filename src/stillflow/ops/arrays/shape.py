@@ -125,8 +125,15 @@ def size_shape(node: Node) -> Any:
     return ()
 
 
+def _is_known_to_python_only(node: Node) -> bool:
+    """Whether `constant_value` knows a size or rank that TF's static shapes do not depend on."""
+    return not node.planning and node.value(0) is None
+
+
 @size_op.value
 def size_value(node: Node) -> Any:
+    if _is_known_to_python_only(node):
+        return None
     dims = node.dims(0)
     if dims is None or None in dims:
         value = node.value(0)
@@ -151,6 +158,8 @@ rank_op.shape(size_shape)
 
 @rank_op.value
 def rank_value(node: Node) -> Any:
+    if _is_known_to_python_only(node):
+        return None
     dims = node.dims(0)
     return None if dims is None else np.array(len(dims), np.int32)
 

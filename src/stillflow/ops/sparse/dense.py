@@ -351,7 +351,7 @@ def _divide(x: Any, y: Any) -> Any:
 
 
 def _values_shape(node: Node) -> Any:
-    return node.dims(1)
+    return dims.with_rank(node.dims(0), 2)[:1]  # as many as there are indices
 
 
 def _cwise_kernel(combine: Callable[[Any, Any], Any]) -> Callable[[Node], Any]:

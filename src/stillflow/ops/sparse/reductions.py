@@ -50,9 +50,10 @@ def _axes(axes: Any, rank: int) -> set[int]:
 
 
 def _dense_shape(node: Node) -> Any:
-    size, axes = node.shape_value(2), node.value(3)
-    if size is None or axes is None:
+    value, axes = node.value(2), node.value(3)  # TF wants all sizes, or gives no shape at all
+    if value is None or axes is None:
         return None
+    size = value.tolist()
     if node.planning:
         reduced = _axes(axes, len(size))
     elif not size:
