@@ -74,6 +74,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_Transformer": f"{_OURS}.feature_columns.transforming:_Transformer",
         "*": _columns("input_layers", "weighted_sums", "transforming"),
     },
+    "tensorflow.contrib.learn.python.learn": {"run_config": f"{_LEARN}.run_config"},
     f"{_ESTIMATORS}.dnn": {
         "_dnn_model_fn": f"{_LEARN}.canned.deep:_dnn_model_fn",
         "*": f"{_LEARN}.canned.deep",
@@ -83,6 +84,16 @@ OBJECTS: dict[str, dict[str, str]] = {
             f"{_LEARN}.canned.wide_and_deep:_dnn_linear_combined_model_fn",
         "*": f"{_LEARN}.canned.wide_and_deep",
     },
+    f"{_ESTIMATORS}.dynamic_rnn_estimator": {
+        "_get_state_name": f"{_LEARN}.canned.dynamic_rnn:state_name",
+        "_get_output_alternatives": f"{_LEARN}.canned.dynamic_rnn:output_alternatives",
+        "_get_dynamic_rnn_model_fn": f"{_LEARN}.canned.dynamic_rnn:dynamic_rnn_model_fn",
+        "*": f"{_LEARN}.canned.dynamic_rnn {_LEARN}.canned.recurrent_parts",
+    },
+    f"{_ESTIMATORS}.rnn_common": {"*": f"{_LEARN}.canned.recurrent_parts"},
+    f"{_LAYERS}.layers.target_column": {
+        "*": f"{_OURS}.targets stillflow.contrib.learn.keys",
+    },
     f"{_ESTIMATORS}.head": {
         **_HEADS,
         "*": f"{_LEARN}.heads.base {_LEARN}.heads.regression {_LEARN}.heads.classification"
@@ -90,6 +101,19 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     f"{_FACTORIZATION}.clustering_ops": {
         "*": "stillflow.contrib.factorization.clustering stillflow.ops.clustering",
+    },
+    f"{_FACTORIZATION}.factorization_ops": {
+        "*": "stillflow.contrib.factorization.wals_model stillflow.ops.factorization",
+    },
+    f"{_FACTORIZATION}.gen_factorization_ops": {"*": "stillflow.ops.factorization"},
+    f"{_FACTORIZATION}.gmm_ops": {
+        "_covariance": "stillflow.contrib.factorization.mixtures:covariance",
+        "*": "stillflow.contrib.factorization.mixtures",
+    },
+    f"{_FACTORIZATION}.wals": {
+        "_SweepHook": "stillflow.contrib.factorization.wals_hooks:SweepHook",
+        "_StopAtSweepHook": "stillflow.contrib.factorization.wals_hooks:StopAtSweepHook",
+        "*": "stillflow.contrib.factorization.wals",
     },
     f"{_FACTORIZATION}.kmeans": {
         "_parse_features_if_necessary": "stillflow.contrib.factorization.kmeans:_points",
