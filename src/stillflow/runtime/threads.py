@@ -48,7 +48,10 @@ _OF_INPUT = frozenset((
 # Nanoseconds for each number, of kernels that share them from few on.
 _SLOW = {"Betainc": 200.0, "Igamma": 100.0, "Igammac": 100.0, "IgammaGradA": 200.0,
          "RandomGammaGrad": 200.0, "RandomGamma": 100.0, "RandomPoisson": 50.0,
-         "RandomPoissonV2": 50.0}  # fmt: skip
+         "RandomPoissonV2": 50.0, "CTCLoss": 40.0}  # fmt: skip
+# The same of kernels that share them as others do.
+_SLOW_IF_MANY = {"Acosh": 15.0, "Asinh": 20.0, "BesselI0e": 18.0, "BesselI1e": 18.0,
+                 "Digamma": 15.0}  # fmt: skip
 
 _PRODUCTS = frozenset(("MatMul", "BatchMatMul", "BatchMatMulV2"))
 # Kernels that share work of any size, and whose cost is not that of their elements.
@@ -115,7 +118,8 @@ def _cost(op: Operation, facts: Facts) -> tuple[float, bool]:
         window = _product((facts.dims(filter) or (None,))[:-1] or (None,))
         return 2.0 * _elements(answers, facts) * window * _NANOSECONDS_PER_FLOP, True
     least = _SHARED_SOON if op.type in _SOON else _SHARED
-    return count, count >= least or op.type in _PASSES
+    cost = count * _SLOW_IF_MANY.get(op.type, 1.0)
+    return cost, count >= least or op.type in _PASSES
 
 
 def _count(op: Operation, facts: Facts) -> float:

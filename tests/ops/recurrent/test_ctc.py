@@ -9,7 +9,8 @@ import pytest
 import torch
 
 import stillflow as tf
-from stillflow.ops.recurrent import ctc_beams
+from stillflow import native
+from stillflow.ops.recurrent import ctc_beams, ctc_loops
 from stillflow.ops.recurrent.ctc_lattice import loss_and_gradient, without_blanks
 
 
@@ -95,3 +96,42 @@ def test_the_likeliest_labels_of_every_step(merge):
     assert decoded.values.dtype == decoded.indices.dtype == np.int64
     expected = [-logits[:length, b].max(1).sum() for b, length in enumerate(lengths)]
     np.testing.assert_array_equal(scores[:, 0], np.float32(expected))
+
+
+def batch_of_labels(random, batch, classes, longest):
+    return [
+        random.randint(0, classes - 1, random.randint(1, longest + 1)).tolist()
+        for _ in range(batch)
+    ]
+
+
+@pytest.mark.parametrize("merge", [True, False])
+@pytest.mark.parametrize("scale", [1, 30, 1000])
+def test_the_loop_gives_what_arrays_give(merge, scale):
+    if native.library() is None:
+        pytest.skip("the loops in C were not built")
+    random = np.random.RandomState(scale)
+    logits = (random.randn(40, 7, 9) * scale).astype(np.float32)
+    labels = batch_of_labels(random, 7, 9, 12)
+    lengths = np.array([40, 31, 25, 26, 39, 30, 40], np.int32)
+    expected = loss_and_gradient(logits, labels, lengths, merge)
+    found = ctc_loops.loss_and_gradient(logits, labels, lengths, merge)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+def test_the_loop_knows_what_cannot_be_read():
+    if native.library() is None:
+        pytest.skip("the loops in C were not built")
+    random = np.random.RandomState(2)
+    logits = random.randn(3, 4, 5).astype(np.float32)
+    logits[1, 3] = np.nan
+    labels, lengths = [[1, 1, 1], [0], [2, 3, 2, 3], [1]], np.array([3, 0, 3, 3])
+    losses, gradient = ctc_loops.loss_and_gradient(logits, labels, lengths, True)
+    used = [0, 2, 3]
+    expected = loss_and_gradient(
+        logits[:, used], [labels[b] for b in used], lengths[used], True)
+    np.testing.assert_allclose(losses[used], expected[0], rtol=1e-5)
+    np.testing.assert_allclose(gradient[:, used], expected[1], rtol=1e-5, atol=1e-6)
+    assert np.isinf(losses[[0, 2]]).all() and np.isnan(losses[3])
+    assert losses[1] == 0 and not gradient[:, 1].any()

@@ -12,7 +12,7 @@ from stillflow.graph import dims
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
-from stillflow.ops.recurrent import ctc_beams
+from stillflow.ops.recurrent import ctc_beams, ctc_loops
 from stillflow.ops.recurrent.ctc_lattice import loss_and_gradient, read_labels, without_blanks
 from stillflow.ops.samples import Bad, Sample
 
@@ -65,16 +65,28 @@ def ctc_loss_kernel(node: Node) -> Any:
             b for b in range(batch)
             if lengths[b] and not (ignore_longer and len(labels[b]) > lengths[b])
         ]  # fmt: skip
-        losses = np.zeros(batch, logits.dtype)
-        gradient = np.zeros_like(logits)
-        if used:
-            given = [kept[b] for b in used]
-            losses[used], gradient[:, used] = loss_and_gradient(
-                logits[:, used], given, lengths[used], merge
-            )
-        return tuple(torch.from_numpy(a).to(inputs.device) for a in (losses, gradient))
+        found = _losses(logits, kept, lengths, used, merge)
+        return tuple(torch.from_numpy(a).to(inputs.device) for a in found)
 
     return run
+
+
+def _losses(
+    logits: np.ndarray, labels: list[list[int]], lengths: np.ndarray, used: list[int], merge: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Losses and their gradients, zeros for all sequences but those that are used."""
+    steps = np.zeros_like(lengths)
+    steps[used] = lengths[used]
+    found = ctc_loops.loss_and_gradient(logits, labels, steps, merge)
+    if found is not None:
+        return found
+    losses, gradient = np.zeros(len(labels), logits.dtype), np.zeros_like(logits)
+    if used:
+        given = [labels[b] for b in used]
+        losses[used], gradient[:, used] = loss_and_gradient(
+            logits[:, used], given, lengths[used], merge
+        )
+    return losses, gradient
 
 
 @ctc_loss_op.gradient
