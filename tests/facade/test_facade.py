@@ -109,6 +109,15 @@ def test_estimators_are_found_in_the_package_that_they_had_of_their_own():
     assert run_config.RunConfig is stillflow.estimator.RunConfig
 
 
+def test_heads_are_found_in_the_modules_that_define_them():
+    from tensorflow.python.estimator.head import base_head
+    from tensorflow_estimator.python.estimator.head import multi_head, regression_head
+
+    assert base_head.Head is stillflow.estimator.Head
+    assert multi_head.MultiHead is stillflow.estimator.MultiHead
+    assert regression_head.PoissonRegressionHead is stillflow.estimator.PoissonRegressionHead
+
+
 def test_internal_modules_exist_once():
     import tensorflow.python.framework.dtypes as first
     import tensorflow_core.python.framework.dtypes as second

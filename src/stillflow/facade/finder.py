@@ -146,9 +146,15 @@ def _loader(name: str) -> _Loader | None:
     for space in spaces:
         if _exists(space):
             return _Loader(target=f"stillflow.{space}")
-    if entry is not None or _known(spaces[0]):
+    if entry is not None or _known(spaces[0]) or name in _packages():
         return _Loader(served.Internal)
     return None
+
+
+@functools.cache
+def _packages() -> frozenset[str]:
+    """Return the packages of internal modules that are ours."""
+    return frozenset(name.rpartition(".")[0] for name in internal.MODULES)
 
 
 def _public(name: str) -> str:

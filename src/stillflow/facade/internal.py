@@ -91,6 +91,7 @@ MODULES = {
     "tensorflow.python.util.tf_decorator": "stillflow.util.tf_decorator",
     "tensorflow.python.util.tf_inspect": "stillflow.util.tf_inspect",
     "tensorflow.tools.graph_transforms": "stillflow.tools.graph_transforms",
+    **internal_estimator.MODULES,
 }
 
 # Single names of the others, and the modules of ours to ask for all other names.

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 _TF, _OURS = "tensorflow.python.estimator.canned", "stillflow.estimator.canned"
 _CLASSIFIERS = f"{_OURS}.classification_heads"
+# Modules that define the public heads.
+MODULES = {
+    "tensorflow.python.estimator.head.base_head": "stillflow.estimator.head.base",
+    **{
+        f"tensorflow.python.estimator.head.{kind}_head": f"stillflow.estimator.head.{kind}_head"
+        for kind in ("binary_class", "multi_class", "multi_label", "multi", "regression")
+    },
+}
 
 OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.estimator.estimator": {
