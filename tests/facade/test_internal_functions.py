@@ -173,3 +173,14 @@ def test_what_estimators_look_at() -> None:
         data = tf.data.Dataset.from_tensors((1, 2))
         *_, hooks = internal(f"{util}.parse_input_fn_result")(data)
         assert isinstance(hooks[0], internal(f"{util}._DatasetInitializerHook"))
+
+
+def test_what_towers_choose_devices_by() -> None:
+    module = "tensorflow.python.training.device_setter"
+    in_turn = internal(f"{module}._RoundRobinStrategy")(num_tasks=2)
+    assert [in_turn(None) for _ in range(3)] == [0, 1, 0]
+    chooser = internal(f"{module}._ReplicaDeviceChooser")
+    servers = internal(f"{module}.STANDARD_PS_OPS")
+    choose = chooser(1, "/job:ps", "/job:worker", True, servers, in_turn).device_function
+    assert choose(tf.NodeDef(op="VarHandleOp")) == "/job:ps/task:1"
+    assert choose(tf.NodeDef(op="Add")) == "/job:worker"

@@ -10,6 +10,11 @@ OBJECTS: dict[str, dict[str, str]] = {
              "stillflow.train.stopping_hooks stillflow.train.step_counter "
              "stillflow.train.hook_timer",
     },
+    "tensorflow.python.training.device_setter": {
+        "_ReplicaDeviceChooser": "stillflow.train.device_setter:DeviceChooser",
+        "_RoundRobinStrategy": "stillflow.train.device_setter:RoundRobin",
+        "*": "stillflow.train.device_setter",
+    },
     "tensorflow.python.training.evaluation": {
         "_StopAfterNEvalsHook": "stillflow.train.evaluation:StopAfterNEvalsHook",
         "_evaluate_once": "stillflow.train.evaluation:evaluate_once",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from stillflow.graph.device import DeviceSpec
@@ -28,7 +28,7 @@ STANDARD_PS_OPS = (
 )
 
 
-class _RoundRobin:
+class RoundRobin:
     """Chooses one task after the other."""
 
     def __init__(self, num_tasks: int) -> None:
@@ -39,6 +39,47 @@ class _RoundRobin:
         task = self._next_task
         self._next_task = (task + 1) % self._num_tasks
         return task
+
+
+class DeviceChooser:
+    """Sends operations to parameter servers or to the worker.
+
+    Args:
+      ps_tasks: the number of parameter servers.
+      ps_device: where they are.
+      worker_device: where the worker is.
+      merge_devices: whether devices are merged with those of scopes around and inside.
+      ps_ops: types of operations that hold state.
+      ps_strategy: chooses a parameter server for an operation.
+    """
+
+    def __init__(
+        self,
+        ps_tasks: int,
+        ps_device: str,
+        worker_device: str,
+        merge_devices: bool,
+        ps_ops: Collection[str],
+        ps_strategy: Callable[[Any], int],
+    ) -> None:
+        self._ps_device = ps_device if ps_tasks else ""
+        self._worker_device = worker_device
+        self._merge_devices = merge_devices
+        self._ps_ops = frozenset(ps_ops)
+        self._ps_strategy = ps_strategy
+
+    def device_function(self, op: Any) -> str:
+        """The device of an `Operation` or `NodeDef`."""
+        if not self._merge_devices and op.device:
+            return str(op.device)
+        current = DeviceSpec.from_string(op.device or "")
+        node_def = getattr(op, "node_def", op)
+        chosen = DeviceSpec.from_string(self._worker_device or "")
+        if self._ps_device and node_def.op in self._ps_ops:
+            chosen = DeviceSpec.from_string(self._ps_device)
+            if chosen.job and current.job in (None, "", chosen.job):
+                chosen = chosen.replace(task=self._ps_strategy(op))
+        return chosen.make_merged_spec(current).to_string()
 
 
 @export("train.replica_device_setter")
@@ -81,21 +122,9 @@ def replica_device_setter(
         logging.warning(
             "DEPRECATION: It is recommended to set merge_devices=true in replica_device_setter"
         )
-    choose = _RoundRobin(ps_tasks) if ps_strategy is None else ps_strategy
+    choose = RoundRobin(ps_tasks) if ps_strategy is None else ps_strategy
     if not callable(choose):
         raise TypeError("ps_strategy must be callable")
-    state_ops = frozenset(STANDARD_PS_OPS if ps_ops is None else ps_ops)
-
-    def device_function(op: Any) -> str:
-        if not merge_devices and op.device:
-            return str(op.device)
-        current = DeviceSpec.from_string(op.device or "")
-        node_def = getattr(op, "node_def", op)
-        chosen = DeviceSpec.from_string(worker_device or "")
-        if ps_device and node_def.op in state_ops:
-            chosen = DeviceSpec.from_string(ps_device)
-            if chosen.job and current.job in (None, "", chosen.job):
-                chosen = chosen.replace(task=choose(op))
-        return chosen.make_merged_spec(current).to_string()
-
-    return device_function
+    state_ops = STANDARD_PS_OPS if ps_ops is None else ps_ops
+    chooser = DeviceChooser(ps_tasks, ps_device, worker_device, merge_devices, state_ops, choose)
+    return chooser.device_function

@@ -154,6 +154,35 @@ def replica_device_setter(tf):
     return Run(facts={"devices": [v.device for v in variables] + [total.device]})
 
 
+def _device_setter(tf):
+    if tf.__name__ == "stillflow":
+        from stillflow.train import device_setter as module
+
+        return module.DeviceChooser, module.RoundRobin
+    from tensorflow.python.training import device_setter as module
+
+    return module._ReplicaDeviceChooser, module._RoundRobinStrategy
+
+
+@program
+def devices_of_replicas_chosen(tf):
+    chooser, round_robin = _device_setter(tf)
+    in_turn = round_robin(num_tasks=3)
+    devices = {"turns": [in_turn(None) for _ in range(4)]}
+    for merge in (True, False):
+        for tasks, servers in ((2, "/job:ps"), (0, "/job:ps"), (2, "/cpu:0"), (2, "")):
+            choose = chooser(
+                tasks, servers, "/job:worker/gpu:1", merge, ["VariableV2"], round_robin(2)
+            )
+            found = devices[f"{merge} {tasks} {servers}"] = []
+            with tf.device(choose.device_function):
+                for inside in (None, "/job:ps/task:5", "/job:x", "/gpu:2"):
+                    with tf.device(inside):
+                        found += [tf.Variable(1.0).device, tf.constant(1.0).device]
+            found.append(choose.device_function(tf.NodeDef(name="x", op="VariableV2")))
+    return Run(facts=devices)
+
+
 @program
 def colocation(tf):
     with tf.device("/cpu:0"):
