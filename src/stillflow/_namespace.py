@@ -193,6 +193,18 @@ def public_names() -> dict[str, str]:
     return dict(TABLE)
 
 
+def provides(path: str) -> bool:
+    """Whether the API has this name or namespace: "nn.relu", "compat.v2.nn.relu", "raw_ops.Add"."""
+    path = _canonical(path)
+    plain = path[len(_V2) :]
+    if path in TABLE or _is_namespace(path):
+        return True
+    if path.startswith(_V2):
+        return plain in TABLE and _in_v2(plain)
+    space, _, name = path.rpartition(".")
+    return space in _DYNAMIC and name in importlib.import_module(_DYNAMIC[space]).names()
+
+
 def is_namespace(path: str) -> bool:
     """Whether the API has a namespace "nn", or "compat.v1.nn", which is another name for it."""
     return _is_namespace(_canonical(path))

@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from stillflow.cli.checking.support import SUPPORTED, UNKNOWN, verdict
 from stillflow.cli.checking.uses import uses
 
 
@@ -50,6 +51,22 @@ def test_names_are_followed_through_imports_and_assignments(check):
         "tf.contrib.rnn.BasicLSTMCell", "tensorflow.python.framework.ops.get_default_graph",
     } <= set(entries)  # fmt: skip
     assert entries["tf.contrib.layers.flatten"]["places"] == ["program.py:9"]
+
+
+@pytest.mark.parametrize("name, said, status", [
+    ("compat.v2.TensorSpec", "tf.compat.v2.TensorSpec", SUPPORTED),
+    ("compat.v2.nn.relu", "tf.compat.v2.nn.relu", SUPPORTED),
+    ("compat.v2.keras.layers.Dense", "tf.compat.v2.keras.layers.Dense", SUPPORTED),
+    ("compat.v2.placeholder", "tf.compat.v2.placeholder", UNKNOWN),
+    ("compat.v2.compat.v1.placeholder", "tf.placeholder", SUPPORTED),
+    ("compat.v1.compat.v1.Session", "tf.Session", SUPPORTED),
+    ("raw_ops", "tf.raw_ops", SUPPORTED),
+    ("raw_ops.AddV2", "tf.raw_ops.AddV2", SUPPORTED),
+    ("raw_ops.AddV3", "tf.raw_ops.AddV3", UNKNOWN),
+    ("contrib.keras.layers.Dense", "tf.contrib.keras.layers.Dense", SUPPORTED),
+])  # fmt: skip
+def test_names_of_the_second_generation_and_raw_operations(name, said, status):
+    assert verdict(f"tensorflow.{name}") == (said, status)
 
 
 def test_what_is_missing_is_named_with_its_places(check):

@@ -28,19 +28,19 @@ def verdict(dotted: str) -> Verdict:
     Args:
       dotted: a name from the package on, "tensorflow.nn.relu".
     """
-    from stillflow._namespace import public_names
+    from stillflow._namespace import is_namespace, provides
     from stillflow.facade import internal, names
     from stillflow.facade.finder import canonical
 
-    supported = public_names()
-    words = canonical(dotted).split(".")[1:]
-    if words[:2] == ["compat", "v1"]:
-        words = words[2:]
+    words = _shortest(canonical(dotted).split(".")[1:])
     space = ""
     for word in words:
         path = names.join(space, word)
         module, own = f"tensorflow.{space}".rstrip("."), f"tensorflow.{path}"
-        if path in supported:
+        if is_namespace(path):
+            space = path
+            continue
+        if provides(path):
             return Verdict(_shown(path), SUPPORTED)
         inside = names.internal_module(module) is not None or module in internal.MODULES
         # What is public is on record; of internal modules only what programs were seen to use.
@@ -58,6 +58,13 @@ def verdict(dotted: str) -> Verdict:
         else:
             return Verdict(_shown(path), UNKNOWN)
     return Verdict(_shown(space), SUPPORTED)
+
+
+def _shortest(words: list[str]) -> list[str]:
+    """A name without what only leads back to the whole API."""
+    while words[:2] == ["compat", "v1"]:
+        words = words[2:]
+    return _shortest(words[2:]) if words[:3] == ["compat", "v2", "compat"] else words
 
 
 def _shown(path: str) -> str:
