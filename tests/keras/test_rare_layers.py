@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 import stillflow as tf
-from stillflow.keras.layers.locally_connected import connections
+from stillflow.keras.utils.convolutions import conv_kernel_mask
 
 MOVIES = np.sin(np.arange(2 * 3 * 5 * 4 * 2.0)).reshape(2, 3, 5, 4, 2).astype("float32")
 IMAGES = np.cos(np.arange(2 * 5 * 6 * 3.0)).reshape(2, 5, 6, 3).astype("float32")
 
 
 def test_connections_of_a_place():
-    valid = connections((4,), (2,), (1,), "valid", (3,))
+    valid = conv_kernel_mask((4,), (2,), (1,), "valid")
     np.testing.assert_array_equal(valid.astype(int), [[1, 0, 0], [1, 1, 0], [0, 1, 1], [0, 0, 1]])
-    same = connections((4,), (3,), (2,), "same", (2,))
+    same = conv_kernel_mask((4,), (3,), (2,), "same")
     np.testing.assert_array_equal(same.astype(int), [[1, 0], [1, 1], [0, 1], [0, 1]])
 
 

@@ -37,6 +37,9 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     f"{_KERAS}.engine.node": {"Node": "stillflow.layers.node:Node"},
     f"{_KERAS}.engine.sequential": {"Sequential": f"{_OURS}.engine.sequential:Sequential"},
+    f"{_KERAS}.engine.training_utils": {
+        "ModelInputs": f"{_OURS}.engine.model_inputs:ModelInputs",
+    },
     f"{_KERAS}.engine.training": {"Model": f"{_OURS}.engine.model:Model"},
     f"{_KERAS}.layers.recurrent": {
         "DropoutRNNCellMixin": f"{_OURS}.layers.recurrent.cells:DropoutRNNCellMixin",
@@ -58,7 +61,12 @@ OBJECTS: dict[str, dict[str, str]] = {
             f"{_OURS}.saving.recurrent_weights:preprocess_weights_for_loading",
     },
     f"{_KERAS}.losses": {"LossFunctionWrapper": f"{_OURS}.losses.base:LossFunctionWrapper"},
-    f"{_KERAS}.models": {"Network": f"{_OURS}.engine.network:Network"},
+    f"{_KERAS}.models": {
+        "Network": f"{_OURS}.engine.network:Network",
+        "_clone_functional_model": f"{_OURS}.engine.cloning:clone_functional_model",
+        "_clone_sequential_model": f"{_OURS}.engine.cloning:clone_sequential_model",
+        "*": f"{_OURS}.engine.cloning",
+    },
     f"{_KERAS}.premade.linear": {"*": f"{_OURS}.premade.linear"},
     f"{_KERAS}.premade.wide_deep": {"*": f"{_OURS}.premade.wide_deep"},
     f"{_KERAS}.optimizer_v2.optimizer_v2": {
@@ -78,6 +86,16 @@ OBJECTS: dict[str, dict[str, str]] = {
     f"{_KERAS}.utils.tf_utils": {
         "get_reachable_from_inputs": "stillflow.layers.reachability:get_reachable_from_inputs",
         "*": f"{_OURS}.utils.symbolic",
+    },
+    f"{_KERAS}.utils.conv_utils": {
+        "*": f"stillflow.layers.utils {_OURS}.utils.convolutions {_OURS}.utils.kernels",
+    },
+    f"{_KERAS}.utils.metrics_utils": {"*": f"{_OURS}.metrics.ragged"},
+    f"{_KERAS}.saving.saving_utils": {
+        "extract_model_metrics": f"{_OURS}.saving.serving:compiled_metrics",
+        "model_input_signature": f"{_OURS}.saving.serving:input_signature",
+        "raise_model_input_error": f"{_OURS}.saving.serving:check_inputs",
+        "trace_model_call": f"{_OURS}.saving.serving:serving_function",
     },
     f"{_KERAS}.utils.generic_utils": {
         "*": f"{_OURS}.utils.objects {_OURS}.utils.arrays",

@@ -7,6 +7,7 @@ from typing import Any
 
 from stillflow import nest
 from stillflow.graph.export import export
+from stillflow.keras.backend.initialization import track_tf_optimizer
 from stillflow.keras.backend.variables import placeholder
 from stillflow.keras.engine.input_layer import Input, InputLayer
 from stillflow.keras.engine.model import Model
@@ -37,22 +38,19 @@ def clone_model(
       NotImplementedError: for a functional model with losses or metrics of tensors.
     """
     clone = clone_function or _clone_layer
-    if not callable(clone):
-        raise ValueError("Expected `layer_fn` argument to be a callable.")
     if isinstance(model, Sequential):
-        return _clone_sequential(model, input_tensors, clone)
-    if not isinstance(model, Model):
-        raise ValueError("Expected `model` argument to be a `Model` instance, got ", model)
-    if not model._is_graph_network:
-        raise ValueError(
-            "Expected `model` argument to be a functional `Model` instance, but got a subclass "
-            "model instead."
-        )
-    if min(model._nodes_by_depth) < 0:
-        raise NotImplementedError(
-            "clone_model: losses and metrics of tensors are not supported by Stillflow"
-        )
-    return _clone_functional(model, input_tensors, clone)
+        return clone_sequential_model(model, input_tensors, clone)
+    return clone_functional_model(model, input_tensors, clone)
+
+
+def _check_cloner(layer_fn: Any) -> None:
+    if not callable(layer_fn):
+        raise ValueError("Expected `layer_fn` argument to be a callable.")
+
+
+def share_weights(layer: Any) -> Any:
+    """The layer itself, for clones that have the layers of the model."""
+    return layer
 
 
 def _as_input(tensor: Any, name: str) -> Any:
@@ -61,12 +59,20 @@ def _as_input(tensor: Any, name: str) -> Any:
     return Input(tensor=tensor, name=f"input_wrapper_for_{name}")
 
 
-def _clone_sequential(model: Any, input_tensors: Any, clone: Callable[[Any], Any]) -> Any:
+def clone_sequential_model(
+    model: Any, input_tensors: Any = None, layer_fn: Callable[[Any], Any] = _clone_layer
+) -> Any:
+    """A sequential model like another; see `clone_model`, whose `clone_function` is `layer_fn`."""
+    _check_cloner(layer_fn)
+    if not isinstance(model, Sequential):
+        raise ValueError(
+            f"Expected `model` argument to be a `Sequential` model instance, but got: {model}"
+        )
     inputs = nest.flatten(input_tensors) if input_tensors is not None else None
     layers = []
     for layer in model._layers:
         if not isinstance(layer, InputLayer):
-            layers.append(clone(layer))
+            layers.append(layer_fn(layer))
         elif inputs is None:
             layers.append(_clone_layer(layer))
     if inputs is None:
@@ -85,7 +91,27 @@ def _clone_sequential(model: Any, input_tensors: Any, clone: Callable[[Any], Any
     return Sequential([first, *layers], name=model.name)
 
 
-def _clone_functional(model: Any, input_tensors: Any, clone: Callable[[Any], Any]) -> Any:
+def clone_functional_model(
+    model: Any, input_tensors: Any = None, layer_fn: Callable[[Any], Any] = _clone_layer
+) -> Any:
+    """A functional model like another; see `clone_model`, whose `clone_function` is `layer_fn`."""
+    _check_cloner(layer_fn)
+    if not isinstance(model, Model):
+        raise ValueError("Expected `model` argument to be a `Model` instance, got ", model)
+    if isinstance(model, Sequential):
+        raise ValueError(
+            "Expected `model` argument to be a functional `Model` instance, got a `Sequential` "
+            "instance instead:", model,
+        )  # fmt: skip
+    if not model._is_graph_network:
+        raise ValueError(
+            "Expected `model` argument to be a functional `Model` instance, but got a subclass "
+            "model instead."
+        )
+    if min(model._nodes_by_depth) < 0:
+        raise NotImplementedError(
+            "clone_model: losses and metrics of tensors are not supported by Stillflow"
+        )
     if input_tensors is None:
         inputs = [Input(**layer.get_config()) for layer in model._input_layers]
     else:
@@ -100,7 +126,7 @@ def _clone_functional(model: Any, input_tensors: Any, clone: Callable[[Any], Any
             if isinstance(old, InputLayer):
                 continue
             if id(old) not in layers:
-                layers[id(old)] = clone(old)
+                layers[id(old)] = layer_fn(old)
             arguments = nest.map_structure(lambda x: tensors.get(id(x), x), node.arguments)
             called = nest.map_structure(lambda x: tensors[id(x)], node.input_tensors)
             outputs = layers[id(old)](called, **(arguments or {}))
@@ -111,18 +137,33 @@ def _clone_functional(model: Any, input_tensors: Any, clone: Callable[[Any], Any
 
 
 def clone_and_build_model(
-    model: Any, input_tensors: Any = None, custom_objects: Any = None, compile_clone: bool = True
+    model: Any,
+    input_tensors: Any = None,
+    target_tensors: Any = None,
+    custom_objects: Any = None,
+    compile_clone: bool = True,
+    in_place_reset: bool = False,
+    optimizer_iterations: Any = None,
+    optimizer_config: Any = None,
 ) -> Any:
-    """A functional or sequential model made again in the default graph, with inputs.
+    """A model made again in the default graph, with inputs.
 
     Args:
       model: the model.
       input_tensors: its inputs; new placeholders by default.
+      target_tensors: the targets; new placeholders by default.
       custom_objects: classes and functions by name.
       compile_clone: whether it is compiled as the model is.
+      in_place_reset: whether a model that only its class describes may be changed itself, which is
+        not supported.
+      optimizer_iterations: the variable that counts the steps of the clone's optimizer.
+      optimizer_config: its configuration, or one for each of several; those of the model's by
+        default.
 
     Raises:
-      ValueError: as `clone_model`, or if the model is not compiled and the clone should be.
+      ValueError: as `clone_model`, if the model is not compiled and the clone should be, or if it
+        does not say how it is made.
+      NotImplementedError: for such a model, with `in_place_reset`.
     """
     if compile_clone and not model.optimizer:
         raise ValueError(
@@ -130,26 +171,64 @@ def clone_and_build_model(
             "not been compiled."
         )
     with CustomObjectScope(custom_objects or {}):
-        clone = clone_model(model, input_tensors=input_tensors)
+        if model._is_graph_network or isinstance(model, Sequential):
+            clone = clone_model(model, input_tensors=input_tensors)
+        else:
+            clone = _clone_subclassed(model, input_tensors, in_place_reset)
     shape = getattr(model, "_build_input_shape", None)
     if isinstance(clone, Sequential) and not clone._is_graph_network and shape is not None:
         clone._set_inputs(placeholder(shape, dtype=model.inputs[0].dtype))
     if compile_clone:
         clone.compile(
-            _clone_optimizer(model.optimizer),
+            _clone_optimizer(model.optimizer, optimizer_iterations, optimizer_config),
             model.loss,
             metrics=clone_metrics(model._compile_metrics),
             loss_weights=model.loss_weights,
             sample_weight_mode=model.sample_weight_mode,
             weighted_metrics=clone_metrics(model._compile_weighted_metrics),
+            target_tensors=target_tensors,
         )
     return clone
 
 
-def _clone_optimizer(optimizer: Any) -> Any:
+def _clone_subclassed(model: Any, input_tensors: Any, in_place_reset: bool) -> Any:
+    try:
+        clone = type(model).from_config(model.get_config())
+    except NotImplementedError:
+        if in_place_reset:
+            raise NotImplementedError(
+                "clone_and_build_model: in_place_reset is not supported by Stillflow"
+            ) from None
+        raise ValueError(
+            "This model is a subclassed model. Such a model cannot be cloned, but there is a "
+            "workaround where the model is reset in-place. To use this, please set the argument "
+            "`in_place_reset` to `True`. This will reset the attributes in the original model. To "
+            "restore the attributes, call `in_place_subclassed_model_state_restoration(model)`."
+        ) from None
+    if input_tensors is not None:
+        single = isinstance(input_tensors, (list, tuple)) and len(input_tensors) == 1
+        clone._set_inputs(input_tensors[0] if single else input_tensors)
+    return clone
+
+
+def _clone_optimizer(optimizer: Any, iterations: Any, config: Any) -> Any:
     if isinstance(optimizer, TFOptimizer):
-        return optimizer.optimizer  # what it has in a graph is the graph's
-    return type(optimizer).from_config(optimizer.get_config())
+        if iterations is None:
+            return optimizer.optimizer  # what it has in a graph is the graph's
+        made = TFOptimizer(optimizer.optimizer, iterations)
+        track_tf_optimizer(made)
+        return made
+    several = isinstance(optimizer, (list, tuple))
+    given = list(optimizer) if several else [optimizer]
+    configs = config if isinstance(config, (list, tuple)) else [config] * len(given)
+    clones = [
+        type(one).from_config(told or one.get_config())
+        for one, told in zip(given, configs, strict=True)
+    ]
+    if iterations is not None:
+        for one in clones:
+            one.iterations = iterations
+    return clones if several else clones[0]
 
 
 def clone_metrics(metrics: Any) -> Any:

@@ -416,6 +416,14 @@ class Compiling:
             raise ValueError("The `optimizer` in `compile` should be a single optimizer.")
         return [(self.optimizer, lambda: self._collected_trainable_weights)]
 
+    def _apply(self, tape: Any, loss: Any) -> None:
+        """Changes the variables by the gradients of a loss, where operations run when called."""
+        variables = self._unique_trainable_weights
+        grads = tape.gradient(loss, variables)
+        if isinstance(self.optimizer, LossScaleOptimizer):
+            grads = self.optimizer.get_unscaled_gradients(grads)
+        self.optimizer.apply_gradients(zip(grads, variables, strict=True))
+
     def _runs_at_once(self) -> bool:
         """Whether steps call the model, rather than run parts of a graph that has it."""
         return tf.executing_eagerly() and (self.run_eagerly or self._experimental_run_tf_function)

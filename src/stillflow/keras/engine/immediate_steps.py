@@ -56,10 +56,7 @@ def train(model: Any, x: Any, y: list[Any], weights: Any) -> list[Any]:
             scaled = model.optimizer.get_scaled_loss(total) if scales else total
         variables = model._unique_trainable_weights
         if variables:
-            grads = tape.gradient(scaled, variables)
-            if scales:
-                grads = model.optimizer.get_unscaled_gradients(grads)
-            model.optimizer.apply_gradients(zip(grads, variables, strict=True))
+            model._apply(tape, scaled)
         else:
             logging.warning(_NO_WEIGHTS)
         model._set_trainable_state(before)
@@ -76,7 +73,7 @@ def test(model: Any, x: Any, y: list[Any], weights: Any) -> list[Any]:
 def predict(model: Any, x: Any) -> Any:
     """The outputs of a model for a batch."""
     with immediate_learning_phase(0):
-        return model(_alone(nest.map_structure(as_default_float, x)))
+        return model(_alone(_by_name(model, nest.map_structure(as_default_float, x))))
 
 
 class ImmediateStep:
@@ -139,11 +136,17 @@ def _alone(inputs: Any) -> Any:
     return inputs[0] if single else inputs
 
 
+def _by_name(model: Any, x: Any) -> Any:
+    """Inputs in a dictionary, if the model takes them in one."""
+    if isinstance(model.inputs, dict) and not isinstance(x, dict):
+        return dict(zip(model.input_names, x, strict=True))
+    return x
+
+
 def _as_inputs(model: Any, x: Any) -> Any:
     """Values as tensors of the dtypes that the model's inputs have."""
     expected = model.inputs
-    if isinstance(expected, dict) and not isinstance(x, dict):
-        x = dict(zip(model.input_names, x, strict=True))
+    x = _by_name(model, x)
     if isinstance(x, dict):
         names = dict(zip(model.input_names, nest.flatten(expected), strict=False))
         return {key: tf.cast(value, names[key].dtype) for key, value in x.items()}

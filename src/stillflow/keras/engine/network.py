@@ -200,7 +200,7 @@ class Network(NetworkConfig, NetworkWeights, Layer):
     def _track_layers(self, layers: Any) -> None:
         with_weights = 0
         for index, layer in enumerate(layers):  # some are lists of layers
-            if any(one.weights for one in layers_in([layer])):
+            if _has_weights_yet(layer):
                 name = f"layer_with_weights-{with_weights}"
                 self._track_trackable(layer, name, overwrite=True)
                 with_weights += 1
@@ -580,3 +580,11 @@ def _needed_arguments(call: Any) -> dict[str, Any]:
             "all expected call arguments."
         )
     return dict.fromkeys(needed, False)
+
+
+def _has_weights_yet(layer: Any) -> bool:
+    """Whether a layer, or one in a list of layers, has variables already."""
+    try:
+        return any(one.weights for one in layers_in([layer]))
+    except ValueError:  # it may get some when it is built
+        return False

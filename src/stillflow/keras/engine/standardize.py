@@ -72,7 +72,7 @@ def standardize(data: Any, names: list[str], shapes: Any, prefix: str) -> list[A
       ValueError: if there are too few or too many, or of other shapes.
     """
     if not names:
-        if data is not None and len(data) and not isinstance(data, dict):
+        if data is not None and getattr(data, "__len__", int)() and not isinstance(data, dict):
             raise ValueError(
                 f"Error when checking model {prefix}: expected no data, but got:", data
             )

@@ -13,10 +13,11 @@ import numpy as np
 
 from stillflow import nest
 from stillflow.graph.export import export
-from stillflow.graph.tensor_shape import TensorShape
+from stillflow.graph.tensor_shape import Dimension, TensorShape
 from stillflow.keras.backend.initialization import track_variable
 from stillflow.keras.utils.objects import deserialize_keras_object
 from stillflow.layers.base_layer import Layer
+from stillflow.layers.shape_inference import inferred_output_shape
 from stillflow.util import tf_inspect
 from stillflow.variables.creation import variable_creator_scope
 
@@ -52,22 +53,25 @@ class Lambda(Layer):
         self._takes = [name for name in ("mask", "training") if name in taken]
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The shape that was told.
+        """The shape that was told, else what the function makes of placeholders.
 
         Raises:
-          NotImplementedError: if there was none.
+          NotImplementedError: if there was none, and the function takes no placeholders.
         """
-        if self._output_shape is None:
-            raise NotImplementedError(
-                "We could not automatically infer the shape of the Lambda's output. Please specify "
-                "`output_shape` for this Lambda."
-            )
-        if callable(self._output_shape):
-            return TensorShape(self._output_shape(input_shape))
-        batch = TensorShape(nest.flatten(input_shape)[0]).as_list()[:1] if (
-            isinstance(input_shape, list)
-        ) else TensorShape(input_shape).as_list()[:1]  # fmt: skip
-        return TensorShape([*batch, *TensorShape(self._output_shape).as_list()])
+        told = self._output_shape
+        if told is None:
+            try:
+                return inferred_output_shape(self, input_shape)
+            except NotImplementedError as error:
+                raise NotImplementedError(
+                    "We could not automatically infer the shape of the Lambda's output. Please "
+                    "specify `output_shape` for this Lambda."
+                ) from error
+        if callable(told):
+            return _shapes(told(input_shape))
+        given = nest.flatten(_shapes(input_shape)) if input_shape else [TensorShape([None])]
+        batch = given[0].as_list()[:1]
+        return nest.map_structure(lambda x: TensorShape([*batch, *x.as_list()]), _shapes(told))
 
     def call(self, inputs: Any, mask: Any = None, training: Any = None) -> Any:
         """What the function gives."""
@@ -92,7 +96,7 @@ class Lambda(Layer):
         return self.mask(inputs, mask) if callable(self.mask) else self.mask
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments; code of functions without a name among them."""
+        """The constructor's arguments; the code of functions among them."""
         config = super().get_config()
         parts = {"function": self.function, "output_shape": self._output_shape}
         if self.mask is not None:
@@ -119,9 +123,22 @@ class Lambda(Layer):
         return cls(**config)
 
 
+def _shapes(structure: Any) -> Any:
+    """Tuples and lists of numbers in a structure as shapes."""
+    if isinstance(structure, TensorShape):
+        return structure
+    if isinstance(structure, dict):
+        return {key: _shapes(value) for key, value in structure.items()}
+    if not isinstance(structure, (list, tuple)):
+        return TensorShape(structure)
+    if all(size is None or isinstance(size, (int, np.integer, Dimension)) for size in structure):
+        return TensorShape(structure)
+    return type(structure)(_shapes(item) for item in structure)
+
+
 def _described(value: Any) -> tuple[Any, str, Any]:
     """(content, "lambda", "function" or "raw", the module's name)."""
-    if isinstance(value, types.FunctionType) and value.__name__ == "<lambda>":
+    if isinstance(value, types.FunctionType):
         code = base64.encodebytes(marshal.dumps(value.__code__, 2)).decode("ascii")
         cells = tuple(cell.cell_contents for cell in value.__closure__ or ()) or None
         return (code, value.__defaults__, cells), "lambda", value.__module__

@@ -16,43 +16,11 @@ from stillflow.graph.export import export
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.keras.backend.bias import bias_add
 from stillflow.keras.backend.local_convolution import local_conv
+from stillflow.keras.utils.convolutions import conv_kernel_mask
 from stillflow.layers import utils
 from stillflow.layers.functional import arguments
 from stillflow.layers.input_spec import InputSpec
 from stillflow.layers.keras_style.convolution import Conv
-
-
-def connections(
-    input_sizes: Any, kernel_size: Any, strides: Any, padding: str, output_sizes: Any
-) -> np.ndarray[Any, Any]:
-    """Which places of the input a place of the output looks at.
-
-    Args:
-      input_sizes, kernel_size, strides, output_sizes: one number for each axis.
-      padding: "valid" or "same".
-
-    Returns:
-      bools, [input sizes ..., output sizes ...].
-
-    Raises:
-      NotImplementedError: for another padding.
-    """
-    if padding not in ("same", "valid"):
-        raise NotImplementedError(
-            f'Padding type {padding} not supported. Only "valid" and "same" are implemented.'
-        )
-    rank = len(input_sizes)
-    found = np.ones((1,) * (2 * rank), bool)
-    for axis, (size, kernel, stride, outputs) in enumerate(
-        zip(input_sizes, kernel_size, strides, output_sizes, strict=True)
-    ):
-        starts = np.arange(outputs) * stride - (kernel // 2 if padding == "same" else 0)
-        places = np.arange(size)[:, np.newaxis]
-        touched = (places >= starts) & (places < starts + kernel)
-        shape = [1] * (2 * rank)
-        shape[axis], shape[rank + axis] = size, outputs
-        found = found & touched.reshape(shape)
-    return found
 
 
 class LocallyConnected(Conv):
@@ -129,9 +97,7 @@ class LocallyConnected(Conv):
 
     def _mask(self) -> np.ndarray[Any, Any]:
         """Where the kernel of way 2 is not zero."""
-        found = connections(
-            self._sizes, self.kernel_size, self.strides, self.padding, self._output_sizes
-        )
+        found = conv_kernel_mask(self._sizes, self.kernel_size, self.strides, self.padding)
         channel = 0 if self._channels_first else self.rank
         last = self.rank + 1 if self._channels_first else 2 * self.rank + 1
         return np.expand_dims(np.expand_dims(found, channel), last)

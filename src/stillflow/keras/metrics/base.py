@@ -20,6 +20,7 @@ from stillflow.graph.export import export
 from stillflow.keras.backend.config import floatx
 from stillflow.keras.backend.session import batch_set_value, eval_
 from stillflow.keras.losses.alignment import align_targets, align_weights
+from stillflow.keras.metrics.ragged import ragged_assert_compatible_and_get_flat_values
 from stillflow.layers.base_layer import Layer
 from stillflow.layers.symbolic_graph import graph_of_symbolic
 from stillflow.losses.weights import broadcast_weights
@@ -141,6 +142,7 @@ class Reduce(Metric):
 
     def update_state(self, values: Any, sample_weight: Any = None) -> Any:
         """Adds values, each with a weight that is broadcast to them."""
+        values, sample_weight = ragged_assert_compatible_and_get_flat_values(values, sample_weight)
         values = tf.cast(values, self._dtype)
         if sample_weight is not None:
             sample_weight = align_weights(values, tf.cast(sample_weight, self._dtype))
@@ -209,6 +211,9 @@ class MeanMetricWrapper(Mean):
     ) -> Any:
         """Adds the function's values, each with a weight that is broadcast to them."""
         y_true, y_pred = tf.cast(y_true, self._dtype), tf.cast(y_pred, self._dtype)
+        (y_true, y_pred), sample_weight = ragged_assert_compatible_and_get_flat_values(
+            [y_true, y_pred], sample_weight
+        )
         y_pred, y_true = align_targets(y_pred, y_true)
         matches = self._fn(y_true, y_pred, **self._fn_kwargs)
         return super().update_state(matches, sample_weight=sample_weight)

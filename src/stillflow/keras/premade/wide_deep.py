@@ -8,7 +8,7 @@ from typing import Any
 from stillflow.graph.export import export
 from stillflow.keras.engine.model import Model
 from stillflow.keras.layers.serialization import deserialize
-from stillflow.keras.utils.objects import serialize_keras_object
+from stillflow.keras.utils.objects import CustomObjectScope, serialize_keras_object
 from stillflow.layers.base_layer import Layer
 from stillflow.layers.identifiers import activation_of, serialized
 
@@ -51,6 +51,16 @@ class WideDeepModel(Model):
             for i, model in enumerate(models)
         ]
 
+    def _apply(self, tape: Any, loss: Any) -> None:
+        several = isinstance(self.optimizer, (tuple, list))
+        trained = self._optimizers_and_weights() if several else [
+            (self.optimizer, lambda: self.trainable_weights)
+        ]  # fmt: skip
+        weights = [of_model() for _, of_model in trained]
+        grads = tape.gradient(loss, weights)
+        for (optimizer, _), grads_of, variables in zip(trained, grads, weights, strict=True):
+            optimizer.apply_gradients(zip(grads_of, variables, strict=True))
+
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
         return {
@@ -68,4 +78,5 @@ class WideDeepModel(Model):
             name: deserialize(config.pop(name), custom_objects)
             for name in ("linear_model", "dnn_model")
         }
-        return cls(**models, **config)
+        with CustomObjectScope(custom_objects or {}):
+            return cls(**models, **config)

@@ -137,7 +137,9 @@ def _clone(model: Any, mode: str, custom_objects: Any, signature: Any) -> Any:
     inputs = signature and nest.map_structure(
         lambda spec: placeholder(shape=spec.shape, dtype=spec.dtype, name=spec.name), signature
     )
-    clone = clone_and_build_model(model, inputs, custom_objects, compile_clone=mode != "predict")
+    clone = clone_and_build_model(
+        model, inputs, custom_objects=custom_objects, compile_clone=mode != "predict"
+    )
     if clone.optimizer:
         get_collection_ref(GraphKeys.GLOBAL_STEP).append(clone.optimizer.iterations)
     clone._make_execution_function(mode, (0, 0))

@@ -89,3 +89,10 @@ def contributions_apart(layer: Any) -> Iterator[None]:
     finally:
         for own, items in zip(kept, before, strict=True):
             own[:] = items
+
+
+def compiled_metrics(model: Any) -> dict[str, Any] | None:
+    """The metrics that a model was compiled with, by name; None if there are none."""
+    if not getattr(model, "_compile_metrics", None):
+        return None
+    return {metric.name: metric for metric in model._compile_metric_functions}
