@@ -91,3 +91,27 @@ def test_status_context():
         errors.raise_exception_on_not_ok_status() as status,
     ):
         status.set(errors.NOT_FOUND, "no such file")
+
+
+def test_of_a_notebook_the_cell_is_shown():
+    shell = "/env/lib/python3.12/site-packages/IPython/core/interactiveshell.py"
+    frames = [("/env/ipykernel_launcher.py", 18, "<module>", "app.launch()"),
+              (shell, 3700, "run_code", "exec(code_obj, self.user_global_ns)"),
+              ("/tmp/ipykernel_7/12.py", 2, "<module>", "x = tf.placeholder(tf.float32)")]
+    text = str(errors.UnknownError(None, Operation("x", frames), "failed"))
+    assert text == (
+        "failed\n\nOriginal stack trace for 'x':\n"
+        '  File "/tmp/ipykernel_7/12.py", line 2, in <module>\n'
+        "    x = tf.placeholder(tf.float32)\n"
+    )
+
+
+def test_programs_may_lie_in_folders_called_stillflow():
+    import stillflow as tf
+
+    with tf.Graph().as_default():
+        lines = "tf.get_variable('w', [2])\n" * 2
+        code = compile(lines, "/home/me/stillflow-models/train.py", "exec")
+        with pytest.raises(ValueError, match=r"stillflow-models/train\.py") as raised:
+            exec(code, {"tf": tf})
+    assert 'train.py", line 1' in str(raised.value) and "runpy" not in str(raised.value)

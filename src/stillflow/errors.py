@@ -46,6 +46,7 @@ export_value("errors.DATA_LOSS", DATA_LOSS)
 export_value("errors.UNAUTHENTICATED", UNAUTHENTICATED)
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_SHELL = os.path.join("IPython", "core", "interactiveshell.py")  # whose run_code() runs a cell
 
 
 class InaccessibleTensorError(ValueError):
@@ -129,12 +130,24 @@ def is_ours(path: str) -> bool:
     return path.startswith(_PACKAGE) or path == "<frozen runpy>"
 
 
+def of_program(frames: list[Any]) -> list[Any]:
+    """Those frames of a stack that are the program's: not of this package, nor of what starts it.
+
+    Args:
+      frames: (file, line, function, ...) each, outermost first.
+    """
+    # Of a notebook, the cell is the program; what is outside it serves all cells.
+    shell = [at for at, frame in enumerate(frames)
+             if frame[2] == "run_code" and str(frame[0]).endswith(_SHELL)]
+    inside = frames[shell[-1] + 1 :] if shell else frames
+    return [frame for frame in inside if not is_ours(str(frame[0]))]
+
+
 def _format_frames(op: Any) -> list[str]:
-    """One text per stack frame; frames inside this package are left out."""
+    """One text per stack frame of the program."""
     frames = getattr(op, "traceback", None) or getattr(op, "_traceback", None) or []
     frames = [tuple(frame)[:4] for frame in frames]
-    of_user = [frame for frame in frames if not is_ours(str(frame[0]))]
-    return traceback.format_list(of_user or frames)
+    return traceback.format_list(of_program(frames) or frames)
 
 
 def _elide(lines: list[str], previous: list[str]) -> list[str]:

@@ -7,6 +7,7 @@ docstring's first line is its help. Add it to ``COMMANDS``.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 
 COMMANDS = {
@@ -76,6 +77,9 @@ def main(arguments: list[str]) -> int | None:
         return status
     if arguments[0] in ("-m", "-c") and len(arguments) < 2:
         return wrong(f"{arguments[0]} needs an argument")
+    meant = _mistyped(arguments[0])
+    if meant:
+        return wrong(f"there is no program and no command {arguments[0]}; is it {meant}?")
     from stillflow.cli.run import run
 
     revive = not options["--no-revive"]
@@ -83,6 +87,29 @@ def main(arguments: list[str]) -> int | None:
         return wrong("--python2 and --no-revive exclude each other")
     run(arguments, revive, find_nan=options["--find-nan"], python2=options["--python2"])
     return None
+
+
+def _mistyped(program: str) -> str | None:
+    """The command that was meant by a word that is none, and no file either."""
+    if not program.isidentifier() or os.path.exists(program):
+        return None
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(program, COMMANDS, 1, 0.75)), None)
+
+
+def takes_nothing(command: str, arguments: list[str]) -> None:
+    """Parse the command line of a command without arguments; --help and others end here.
+
+    Args:
+      command: its name.
+      arguments: what follows it.
+    """
+    import argparse
+
+    argparse.ArgumentParser(
+        prog=f"python -m stillflow {command}", description=f"{COMMANDS[command]}."
+    ).parse_args(arguments)
 
 
 def usage() -> str:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import sys
 
+from stillflow.cli import takes_nothing
 from stillflow.cli.enable import location
 
 
 def main(arguments: list[str]) -> int:
     """Remove the file; returns the exit status."""
-    if arguments:
-        print("usage: python -m stillflow disable", file=sys.stderr)
-        return 2
+    takes_nothing("disable", arguments)
     try:
         os.remove(location())
     except FileNotFoundError:

@@ -11,6 +11,8 @@ import os
 import sys
 import sysconfig
 
+from stillflow.cli import takes_nothing
+
 NAME = "stillflow-enabled.pth"
 _HOOK = """\
 import sys, os
@@ -39,9 +41,7 @@ sys.meta_path.insert(0, StillflowEnabled)
 
 def main(arguments: list[str]) -> int:
     """Write the file; returns the exit status."""
-    if arguments:
-        print("usage: python -m stillflow enable", file=sys.stderr)
-        return 2
+    takes_nothing("enable", arguments)
     path = location()
     try:
         with open(path, "w", encoding="utf-8") as file:

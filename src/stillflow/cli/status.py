@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 
+from stillflow.cli import takes_nothing
 from stillflow.cli.enable import location
 
 
 def main(arguments: list[str]) -> int:
     """Print it; returns the exit status."""
+    takes_nothing("status", arguments)
     import stillflow
     from stillflow.facade.finder import real_spec
 

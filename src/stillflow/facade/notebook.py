@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
+
+from stillflow.facade import frames
+
+_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
 
 def load(shell: Any) -> None:
-    """Serve tensorflow in an IPython shell and register the magic.
+    """Serve tensorflow in an IPython shell, register the magic, and show errors in few lines.
 
     Args:
       shell: the shell, as IPython hands it to an extension.
@@ -17,6 +22,32 @@ def load(shell: Any) -> None:
     shell.register_magic_function(
         tensorflow_version, magic_kind="line", magic_name="tensorflow_version"
     )
+    shell.set_custom_exc((Exception,), show)
+
+
+def show(shell: Any, kind: type, error: Exception, traceback: Any, tb_offset: Any = None) -> Any:
+    """Show an error that a cell ends with, without our frames unless `%xmode Verbose` holds.
+
+    Args:
+      shell: the shell.
+      kind: the class of the error.
+      error: the error.
+      traceback: its traceback.
+      tb_offset: how many frames at its beginning are the shell's.
+
+    Returns:
+      What the shell's own way to show it returns.
+    """
+    if shell.InteractiveTB.mode != "Verbose":
+        own = traceback.tb_frame.f_code.co_filename if traceback else ""
+        frames.cut(error, lambda path: path != own and _is_ours(path))
+        frames.forget_hidden_causes(error)
+    return shell.showtraceback((kind, error, error.__traceback__), tb_offset=tb_offset)
+
+
+def _is_ours(path: str) -> bool:
+    """Whether code is of this package, or of a plan that it compiled."""
+    return path.startswith((_PACKAGE, "<plan "))
 
 
 def tensorflow_version(line: str) -> None:

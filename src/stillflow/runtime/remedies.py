@@ -99,7 +99,7 @@ def _origin(op: Operation | None) -> str:
 
 def line_of(op: Operation) -> str:
     """The innermost line of the program that made an operation, as "train.py:12"."""
-    frames = [frame for frame in op.traceback if not errors.is_ours(frame[0])]
+    frames = errors.of_program(op.traceback)
     if not frames:
         return "made by Stillflow"
     return f"{os.path.basename(frames[-1][0])}:{frames[-1][1]}"

@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from stillflow import errors
 from stillflow.graph import dtypes
 from stillflow.graph.api import init_scope, name_scope
 from stillflow.graph.dtypes import DType
@@ -237,9 +238,8 @@ class VariableStore:
                 "reuse=tf.AUTO_REUSE in VarScope?"
             )
             if not getattr(found, "_is_resource_variable", False):
-                frames = found.op.traceback[::-1]
-                frames = [frame for frame in frames if "stillflow" not in frame[0]][:5]
-                lines = "".join(traceback.format_list(frames))
+                frames = errors.of_program(found.op.traceback)[::-1]
+                lines = "".join(traceback.format_list(frames[:5]))
                 message = f"{message} Originally defined at:\n\n{lines}"
             raise ValueError(message)
         prefix = f"Trying to share variable {name}, but specified"

@@ -104,9 +104,9 @@ def traceback_lines(frames: Any) -> list[str]:
 
 def of_user(frames: Any) -> list[Any]:
     """The frames of the program; all of them if there is none."""
-    from stillflow.errors import is_ours
+    from stillflow.errors import of_program
 
-    return [frame for frame in frames if not is_ours(frame[0])] or list(frames)
+    return of_program(list(frames)) or list(frames)
 
 
 def node_tree(
