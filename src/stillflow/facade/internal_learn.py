@@ -90,6 +90,11 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_get_dynamic_rnn_model_fn": f"{_LEARN}.canned.dynamic_rnn:dynamic_rnn_model_fn",
         "*": f"{_LEARN}.canned.dynamic_rnn {_LEARN}.canned.recurrent_parts",
     },
+    "tensorflow.contrib.learn.python.learn.utils.export": {
+        "_export_estimator": f"{_LEARN}.bundle_export:export_bundle",
+        "_default_input_fn": f"{_LEARN}.bundle_export:parse_features",
+        "*": f"{_LEARN}.bundle_export",
+    },
     f"{_ESTIMATORS}.rnn_common": {"*": f"{_LEARN}.canned.recurrent_parts"},
     f"{_LAYERS}.layers.target_column": {
         "*": f"{_OURS}.targets stillflow.contrib.learn.keys",

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from stillflow.contrib.learn.bundle_export import export_bundle, parse_features
 from stillflow.contrib.learn.estimator_export import export_savedmodel
 from stillflow.contrib.learn.estimator_inputs import array_input, verify_input_args
 from stillflow.contrib.learn.estimator_metrics import make_metrics_ops, split_metrics
@@ -22,6 +23,7 @@ from stillflow.contrib.learn.run_config import RunConfig
 from stillflow.contrib.learn.saved_model_export import GraphRewriteSpec
 from stillflow.contrib.learn.sk_compat import SKCompat
 from stillflow.contrib.learn.tensor_signature import (
+    create_example_parser_from_signatures,
     create_placeholders_from_signatures,
     create_signatures,
     tensors_compatible,
@@ -316,6 +318,44 @@ class BaseEstimator(Parametrized, Evaluable, Trainable):
             current = results[step_key]
             write_results(eval_dir, {**results, GraphKeys.GLOBAL_STEP: current}, None)
         return results, current
+
+    @deprecated("2017-03-25", "Please use Estimator.export_savedmodel() instead.")
+    def export(
+        self, export_dir: Any, input_fn: Any = parse_features,
+        input_feature_key: str | None = None, use_deprecated_input_fn: bool = True,
+        signature_fn: Any = None, prediction_key: str | None = None,
+        default_batch_size: int | None = 1, exports_to_keep: int | None = None,
+        checkpoint_path: Any = None,
+    ) -> Any:  # fmt: skip
+        """Writes a bundle, as programs served them before there were SavedModels.
+
+        Args:
+          export_dir: the folder of all exports of the model.
+          input_fn: gives features of this estimator and a tensor of serialized `Example`s; without
+            `use_deprecated_input_fn` takes nothing and gives features and labels.
+          input_feature_key: the feature that is the tensor of examples.
+          use_deprecated_input_fn: see `input_fn`.
+          signature_fn: gives signatures of examples, features and predictions.
+          prediction_key: which of the predictions it sees; all if None.
+          default_batch_size: how many examples there are.
+          exports_to_keep: how many exports stay.
+          checkpoint_path: the values; the latest checkpoint if None.
+
+        Returns:
+          The path of the export, as bytes.
+
+        Raises:
+          ValueError: without input function, features or examples.
+        """
+        return export_bundle(
+            self, export_dir, signature_fn, input_fn, default_batch_size, exports_to_keep,
+            input_feature_key, use_deprecated_input_fn, prediction_key, checkpoint_path,
+        )  # fmt: skip
+
+    def _get_feature_ops_from_example(self, examples_batch: Any) -> Any:
+        if self._features_info is None:
+            raise ValueError("Features information missing, was fit() ever called?")
+        return create_example_parser_from_signatures(self._features_info, examples_batch)
 
     def _latest_checkpoint(self) -> str:
         path = latest_checkpoint(self._model_dir)

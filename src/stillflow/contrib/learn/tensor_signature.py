@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.ops.arrays.placeholders import sparse_placeholder
 from stillflow.ops.constants import placeholder
+from stillflow.ops.math.cast import cast
+from stillflow.ops.parsing.features import FixedLenFeature, VarLenFeature
+from stillflow.ops.parsing.functions import parse_example
 
 
 class _Fields(NamedTuple):
@@ -48,6 +52,15 @@ class TensorSignature(_Fields):
             return sparse_placeholder(dtype=self.dtype)
         return placeholder(dtype=self.dtype, shape=[None, *as_shape(self.shape)[1:]])
 
+    def get_feature_spec(self) -> Any:
+        """How an `Example` holds it, which knows fewer types."""
+        dtype = {dtypes.int32: dtypes.int64, dtypes.float64: dtypes.float32}.get(
+            self.dtype, self.dtype
+        )
+        if self.is_sparse:
+            return VarLenFeature(dtype=dtype)
+        return FixedLenFeature(shape=as_shape(self.shape)[1:], dtype=dtype)
+
 
 def create_signatures(tensors: Any) -> Any:
     """The signature of a tensor, or of tensors by name; None of None."""
@@ -75,3 +88,17 @@ def create_placeholders_from_signatures(signatures: Any) -> Any:
     if isinstance(signatures, dict):
         return {name: signature.get_placeholder() for name, signature in signatures.items()}
     return None if signatures is None else signatures.get_placeholder()
+
+
+def create_example_parser_from_signatures(
+    signatures: Any, examples_batch: Any, single_feature_name: str = "feature"
+) -> Any:
+    """The tensor, or tensors by name, that serialized `Example`s [n] hold."""
+    single = not isinstance(signatures, dict)
+    by_name = {single_feature_name: signatures} if single else signatures
+    specs = {name: signature.get_feature_spec() for name, signature in by_name.items()}
+    features = parse_example(examples_batch, specs)
+    for name, signature in by_name.items():
+        if not signature.dtype.is_compatible_with(features[name].dtype):
+            features[name] = cast(features[name], signature.dtype)
+    return features[single_feature_name] if single else features

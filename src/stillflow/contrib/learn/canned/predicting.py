@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from stillflow.contrib.layers.feature_columns.transforming import (
+    parse_feature_columns_from_examples,
+)
+from stillflow.contrib.learn.bundle_export import (
+    classification_signature_fn_with_prob,
+    regression_signature_fn,
+)
 from stillflow.contrib.learn.estimator import Estimator
 from stillflow.contrib.learn.keys import PredictionKey
 from stillflow.contrib.learn.metric_spec import MetricSpec
-from stillflow.util.deprecation import deprecated_arg_values
+from stillflow.util.deprecation import deprecated, deprecated_arg_values
 
 _AS_ITERABLE = deprecated_arg_values(
     "2016-09-15",
@@ -17,6 +24,8 @@ _AS_ITERABLE = deprecated_arg_values(
     "altogether. The behavior of this flag is described below.",
     as_iterable=False,
 )
+
+_EXPORT = deprecated("2017-03-25", "Please use Estimator.export_savedmodel() instead.")
 
 
 def _or_outputs(name: str) -> Any:
@@ -35,6 +44,22 @@ class _Predicts(Estimator):
         )
         return _each(predictions, key) if as_iterable else predictions[key]
 
+    def _parse(self, estimator: Any, examples: Any) -> Any:
+        """The features of the model's columns, from serialized `Example`s."""
+        keys = ("feature_columns", "linear_feature_columns", "dnn_feature_columns")
+        columns = [column for key in keys for column in self.params.get(key) or ()]
+        return parse_feature_columns_from_examples(examples, columns)
+
+    def _export_of(
+        self, prediction: str, describe: Any, export_dir: Any, input_fn: Any, key: Any,
+        of_examples: bool, signature_fn: Any, batch_size: Any, keep: Any,
+    ) -> Any:  # fmt: skip
+        return super().export(
+            export_dir=export_dir, input_fn=input_fn or self._parse, input_feature_key=key,
+            use_deprecated_input_fn=of_examples, signature_fn=signature_fn or describe,
+            prediction_key=prediction, default_batch_size=batch_size, exports_to_keep=keep,
+        )  # fmt: skip
+
 
 def _each(predictions: Any, key: str) -> Iterator[Any]:
     for prediction in predictions:
@@ -43,6 +68,19 @@ def _each(predictions: Any, key: str) -> Iterator[Any]:
 
 class PredictsClasses(_Predicts):
     """An estimator whose `predict` gives classes."""
+
+    @_EXPORT
+    def export(
+        self, export_dir: Any, input_fn: Any = None, input_feature_key: str | None = None,
+        use_deprecated_input_fn: bool = True, signature_fn: Any = None,
+        default_batch_size: int | None = 1, exports_to_keep: int | None = None,
+    ) -> Any:  # fmt: skip
+        """Writes a bundle that serves probabilities; see `Estimator.export`."""
+        return self._export_of(
+            PredictionKey.PROBABILITIES, classification_signature_fn_with_prob, export_dir,
+            input_fn, input_feature_key, use_deprecated_input_fn, signature_fn, default_batch_size,
+            exports_to_keep,
+        )  # fmt: skip
 
     @_AS_ITERABLE
     @_or_outputs("predict_classes")
@@ -84,6 +122,19 @@ class PredictsClasses(_Predicts):
 
 class PredictsScores(_Predicts):
     """An estimator whose `predict` gives numbers."""
+
+    @_EXPORT
+    def export(
+        self, export_dir: Any, input_fn: Any = None, input_feature_key: str | None = None,
+        use_deprecated_input_fn: bool = True, signature_fn: Any = None,
+        default_batch_size: int | None = 1, exports_to_keep: int | None = None,
+    ) -> Any:  # fmt: skip
+        """Writes a bundle that serves numbers; see `Estimator.export`."""
+        return self._export_of(
+            PredictionKey.SCORES, regression_signature_fn, export_dir, input_fn,
+            input_feature_key, use_deprecated_input_fn, signature_fn, default_batch_size,
+            exports_to_keep,
+        )  # fmt: skip
 
     @_AS_ITERABLE
     @_or_outputs("predict_scores")
