@@ -441,16 +441,25 @@ class Estimator:
         return spec
 
     def _assert_members_are_not_overridden(self) -> None:
-        own = {name for name in dir(Estimator) if not name.startswith("__")} - _OPEN
-        replaced = [
-            name for name in own & set(vars(type(self)))
-            if getattr(Estimator, name) != getattr(type(self), name)
-        ]  # fmt: skip
-        if replaced:
-            raise ValueError(
-                "Subclasses of Estimator cannot override members of Estimator. "
-                f"{type(self)} does override {sorted(replaced)}"
-            )
+        assert_not_overridden(Estimator, self)
+
+
+def assert_not_overridden(kind: type, thing: Any) -> None:
+    """Refuses subclasses that replace what a kind of estimators does itself.
+
+    Raises:
+      ValueError: naming what is replaced.
+    """
+    own = {name for name in dir(kind) if not name.startswith("__")} - _OPEN
+    replaced = [
+        name for name in own & set(vars(type(thing)))
+        if getattr(kind, name) != getattr(type(thing), name)
+    ]  # fmt: skip
+    if replaced:
+        raise ValueError(
+            "Subclasses of Estimator cannot override members of Estimator. "
+            f"{type(thing)} does override {sorted(replaced)}"
+        )
 
 
 def _settled(config: Any, model_dir: Any) -> Any:

@@ -295,6 +295,23 @@ def _warn(key: Hashable, warn_once: bool, message: str, *args: Any) -> None:
     tf_logging.warning(message, _call_location(), *args)
 
 
+class HiddenTfApiAttribute(property):
+    """An attribute that a class has inherited, and refuses with a message when an object is asked.
+
+    Args:
+      deprecation_message: what the AttributeError says.
+    """
+
+    def __init__(self, deprecation_message: str) -> None:
+        def refuse(unused_self: object) -> Any:
+            raise AttributeError(deprecation_message)
+
+        super().__init__(refuse)
+
+
+hide_attribute_from_api = HiddenTfApiAttribute
+
+
 def _call_location() -> str:
     """Return file and line of the code that calls a decorated function."""
     frame = inspect.currentframe()
