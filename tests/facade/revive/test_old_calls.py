@@ -88,6 +88,19 @@ def test_arguments_by_place(launcher):  # noqa: F811
     assert out.splitlines() == ["(20, 257)", "(8000,)", "20", "(257, 126) 257", "refused"]
 
 
+def test_pictures_are_rotated_by_arrays_of_one_angle(launcher):  # noqa: F811
+    pytest.importorskip("scipy")
+    out, _ = launcher.program("""
+        import numpy as np
+        from scipy import ndimage
+        picture = np.arange(16.0).reshape(4, 4)
+        plain = ndimage.rotate(picture, 30, reshape=False)
+        print((ndimage.rotate(picture, np.array([30]), reshape=False) == plain).all())
+        print(ndimage.rotate(picture, angle=np.array([[30.5]])).shape)
+        """)
+    assert out.splitlines() == ["True", "(5, 5)"]
+
+
 def test_arguments_by_place_are_told_by_the_signature():
     from stillflow.facade.revive.libraries import _by_place
 

@@ -2,7 +2,8 @@
 
 ``yaml.load`` without a loader, which PyYAML 6 refuses, reads what its safe kind of full loader
 reads; frames and series of pandas have ``as_matrix``, ``append``, ``get_value`` and ``ix``;
-functions of librosa take by place what 0.10 takes by name only.
+functions of librosa take by place what 0.10 takes by name only; ``scipy.ndimage.rotate`` takes
+arrays of one angle, as it did before SciPy 1.3.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ def activate() -> None:
     """Patch these libraries when they are imported."""
     after_import("yaml", _patch_yaml)
     after_import("pandas", _patch_pandas)
+    after_import("scipy.ndimage", _patch_ndimage)
     for module, names in _BY_PLACE.items():
         after_import(module, functools.partial(_patch_by_place, names.split()))
 
@@ -54,6 +56,20 @@ def _by_place(plain: Callable[..., Any]) -> Callable[..., Any]:
         return plain(*args, **options)
 
     return call
+
+
+def _patch_ndimage(ndimage: Any) -> None:
+    ndimage.rotate = _of_one_angle(ndimage.rotate)
+
+
+def _of_one_angle(plain: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(plain)
+    def rotate(input: Any, angle: Any, *args: Any, **options: Any) -> Any:
+        if getattr(angle, "size", 0) == 1:  # an array, as `randint(-15, 15, 1)` gives one
+            angle = angle.item()
+        return plain(input, angle, *args, **options)
+
+    return rotate
 
 
 def _patch_yaml(yaml: Any) -> None:
