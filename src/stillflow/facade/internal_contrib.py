@@ -21,8 +21,10 @@ _CUDNN = "stillflow.contrib.cudnn_rnn"
 _FIELD = "stillflow.contrib.receptive_field"
 _LABELED = "stillflow.contrib.labeled_tensor"
 _LEARN = "stillflow.contrib.learn"
+_LINEAR = "tensorflow.contrib.linear_optimizer.python"
 _PRUNING = "stillflow.contrib.model_pruning"
 _PREDICTOR = "stillflow.contrib.predictor"
+_SOLVER = "stillflow.contrib.linear_optimizer"
 _QUANTIZE = "stillflow.contrib.quantize"
 
 OBJECTS: dict[str, dict[str, str]] = {
@@ -73,6 +75,9 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.contrib.grid_rnn.python.ops.grid_rnn_cell": {
         "*": "stillflow.contrib.grid_rnn.cell stillflow.contrib.grid_rnn.cells",
+    },
+    "tensorflow.contrib.input_pipeline.python.ops.input_pipeline_ops": {
+        "*": "stillflow.contrib.input_pipeline.seeking",
     },
     "tensorflow.contrib.image.python.ops.dense_image_warp": {
         "_interpolate_bilinear": "stillflow.contrib.image.dense_warp:interpolate_bilinear",
@@ -134,6 +139,8 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.contrib.learn.python.learn.preprocessing.text": {
         "*": "stillflow.contrib.learn.preprocessing.text",
     },
+    f"{_LINEAR}.ops.sharded_mutable_dense_hashtable": {"*": f"{_SOLVER}.model"},
+    f"{_LINEAR}.sdca_estimator": {"*": f"{_SOLVER}.estimators {_SOLVER}.model_fn"},
     "tensorflow.contrib.model_pruning.python.layers.core_layers": {
         "*": f"{_PRUNING}.core_layers {_PRUNING}.masks",
     },

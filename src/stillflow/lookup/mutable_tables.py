@@ -54,6 +54,8 @@ class ChangingTable(LookupInterface):
       checkpoint: whether checkpoints hold it.
     """
 
+    _saveable = TableSaveable
+
     def __init__(
         self, key_dtype: Any, value_dtype: Any, default_value: Any, name: str, checkpoint: bool
     ) -> None:
@@ -67,10 +69,14 @@ class ChangingTable(LookupInterface):
             return
         self._table_name = self._resource_handle.op.name.split("/")[-1]
         if checkpoint:
-            add_to_collection(GraphKeys.SAVEABLE_OBJECTS, TableSaveable(self, name))
+            add_to_collection(GraphKeys.SAVEABLE_OBJECTS, self._saveable(self, name))
 
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
         return {"table": functools.partial(_saveable, self, self._name)}
+
+    def _op_name(self, scope: str) -> str | None:
+        """How an operation in a scope of its own is called; by its type if None."""
+        return None
 
     @property
     def name(self) -> Any:
@@ -80,8 +86,8 @@ class ChangingTable(LookupInterface):
     def size(self, name: str | None = None) -> Any:
         """The number of elements, an int64 scalar tensor."""
         handle = self.resource_handle
-        with name_scope(name, f"{self.name}_Size", [handle]), colocate_with(handle):
-            return lookup_table_size_v2_op(handle)
+        with name_scope(name, f"{self.name}_Size", [handle]) as scope, colocate_with(handle):
+            return lookup_table_size_v2_op(handle, name=self._op_name(scope))
 
     def remove(self, keys: Any, name: str | None = None) -> Any:
         """An operation that forgets keys; those that are not there do no harm.
@@ -102,10 +108,12 @@ class ChangingTable(LookupInterface):
           TypeError: for keys of another type.
         """
         handle = self.resource_handle
-        with name_scope(name, f"{self.name}_lookup_table_find", [handle, keys]):
+        with name_scope(name, f"{self.name}_lookup_table_find", [handle, keys]) as scope:
             keys = convert_to_tensor(keys, dtype=self._key_dtype, name="keys")
             with colocate_with(handle):
-                return lookup_table_find_v2_op(handle, keys, self._default_value)
+                return lookup_table_find_v2_op(
+                    handle, keys, self._default_value, name=self._op_name(scope)
+                )
 
     def insert(self, keys: Any, values: Any, name: str | None = None) -> Any:
         """An operation that sets the values of keys.
@@ -114,11 +122,12 @@ class ChangingTable(LookupInterface):
           TypeError: for keys or values of another type.
         """
         handle = self.resource_handle
-        with name_scope(name, f"{self.name}_lookup_table_insert", [handle, keys, values]):
+        used = [handle, keys, values]
+        with name_scope(name, f"{self.name}_lookup_table_insert", used) as scope:
             keys = convert_to_tensor(keys, dtype=self._key_dtype, name="keys")
             values = convert_to_tensor(values, dtype=self._value_dtype, name="values")
             with colocate_with(handle):
-                return lookup_table_insert_v2_op(handle, keys, values)
+                return lookup_table_insert_v2_op(handle, keys, values, name=self._op_name(scope))
 
     def export(self, name: str | None = None) -> Any:
         """All keys and values."""
@@ -127,17 +136,18 @@ class ChangingTable(LookupInterface):
     def _entries(self, name: str | None = None) -> Any:
         handle = self.resource_handle
         with (
-            name_scope(name, f"{self.name}_lookup_table_export_values", [handle]),
+            name_scope(name, f"{self.name}_lookup_table_export_values", [handle]) as scope,
             colocate_with(handle),
         ):
             keys, values = lookup_table_export_v2_op(
-                handle, Tkeys=self._key_dtype, Tvalues=self._value_dtype
-            )
+                handle, Tkeys=self._key_dtype, Tvalues=self._value_dtype,
+                name=self._op_name(scope),
+            )  # fmt: skip
             return keys, values
 
 
 def _saveable(table: Any, own_name: str, name: str | None = None) -> TableSaveable:
-    return TableSaveable(table, own_name if name is None else name)
+    return table._saveable(table, own_name if name is None else name)  # type: ignore[no-any-return]
 
 
 @export("contrib.lookup.MutableHashTable")

@@ -10,6 +10,7 @@ from stillflow.estimator.sdca.sparse_features import SparseFeatures
 from stillflow.estimator.sdca.tables import ShardedTable
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
+from stillflow.lookup.mutable_tables import DenseHashTable
 from stillflow.ops.sdca.cards import sdca_shrink_l1_op
 from stillflow.util.deprecation import deprecated
 
@@ -46,6 +47,8 @@ class ShardedMutableDenseHashTable(ShardedTable):
       checkpoint: whether checkpoints hold it.
       name: the beginning of the names of the tables.
     """
+
+    _shard = DenseHashTable
 
     @_deprecated
     def __init__(

@@ -7,16 +7,22 @@ from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
-from stillflow.estimator.canned.classification_heads import classification_head
+from stillflow.estimator.canned.classification_heads import BinaryLogisticHead, classification_head
 from stillflow.estimator.canned.optimizers import get_optimizer_instance
 from stillflow.estimator.canned.partitions import by_servers_if_large, check_features
 from stillflow.estimator.canned.regression_head import RegressionHead
 from stillflow.estimator.estimator import Estimator
+from stillflow.estimator.head.binary_class_head import BinaryClassHead
+from stillflow.estimator.head.regression_head import RegressionHead as RegressionHeadV2
+from stillflow.estimator.mode_keys import ModeKeys
+from stillflow.estimator.sdca.hooks import UpdateWeightsHook
+from stillflow.estimator.sdca.linear_sdca import LinearSDCA, check_linear_sdca
 from stillflow.feature_column.linear_layer import LinearModel
 from stillflow.graph.export import export
 from stillflow.losses.reduction import Reduction
 from stillflow.ops.summary.numbers import histogram, scalar
 from stillflow.train.ftrl import FtrlOptimizer
+from stillflow.train.global_step import get_global_step
 from stillflow.variables.partitioned import PartitionedVariable
 
 _LEARNING_RATE = 0.2
@@ -46,6 +52,8 @@ class LinearClassifier(Estimator):
         config: Any = None, partitioner: Any = None, warm_start_from: Any = None,
         loss_reduction: Any = Reduction.SUM, sparse_combiner: str = "sum",
     ) -> None:  # fmt: skip
+        why = "LinearSDCA cannot be used in a multi-class setting."
+        check_linear_sdca(optimizer, feature_columns, sparse_combiner, n_classes, 2, why)
         head = classification_head(n_classes, weight_column, label_vocabulary, loss_reduction)
         model_fn = _model_fn(head, feature_columns, optimizer, partitioner, sparse_combiner)
         super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
@@ -84,6 +92,8 @@ class LinearRegressor(Estimator):
         partitioner: Any = None, warm_start_from: Any = None,
         loss_reduction: Any = Reduction.SUM, sparse_combiner: str = "sum",
     ) -> None:  # fmt: skip
+        why = "LinearSDCA can only be used with one-dimensional label."
+        check_linear_sdca(optimizer, feature_columns, sparse_combiner, label_dimension, 1, why)
         head = RegressionHead(weight_column, label_dimension, loss_reduction)
         model_fn = _model_fn(head, feature_columns, optimizer, partitioner, sparse_combiner)
         super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
@@ -98,6 +108,8 @@ def _model_fn(
         check_features(features)
         cut = partitioner or by_servers_if_large(config)
         with tf.variable_scope("linear", values=features.values(), partitioner=cut):
+            if isinstance(optimizer, LinearSDCA):
+                return _sdca_spec(features, labels, mode, head, columns, optimizer)
             logit_fn = linear_logit_fn_builder(head.logits_dimension, columns, sparse_combiner)
             logits = logit_fn(features)
             chosen = get_optimizer_instance(
@@ -127,17 +139,61 @@ def linear_logit_fn_builder(
 
     def linear_logit_fn(features: Any) -> Any:
         model = LinearModel(feature_columns, units, sparse_combiner, name="linear_model")
-        logits = model(features)
-        bias = _parts([model.bias])
-        weights = _parts([each for each in model.variables if each is not model.bias])
-        if units > 1:
-            histogram("bias", bias)
-        else:
-            scalar("bias", bias[0][0])
-        scalar("fraction_of_zero_weights", _fraction_of_zeros(weights))
-        return logits
+        return _logits(model, features, units)
 
     return linear_logit_fn
+
+
+def _logits(model: Any, features: Any, units: int) -> Any:
+    """The logits of a model, with summaries of its variables."""
+    logits = model(features)
+    bias = _parts([model.bias])
+    weights = _parts([each for each in model.variables if each is not model.bias])
+    if units > 1:
+        histogram("bias", bias)
+    else:
+        scalar("bias", bias[0][0])
+    scalar("fraction_of_zero_weights", _fraction_of_zeros(weights))
+    return logits
+
+
+def _sdca_spec(
+    features: Any, labels: Any, mode: Any, head: Any, columns: Any, optimizer: LinearSDCA
+) -> Any:
+    """The spec of a linear model that dual coordinate ascent trains.
+
+    Raises:
+      ValueError: for heads of other losses.
+    """
+    loss_type = _sdca_loss(head)
+    name = "linear_model"
+    if isinstance(head, (BinaryClassHead, RegressionHeadV2)):
+        name = "linear/linear_model"
+    model = LinearModel(columns, units=1, sparse_combiner="sum", name=name)
+    logits = _logits(model, features, units=1)
+    if mode != ModeKeys.TRAIN:
+        return head.create_estimator_spec(
+            features=features, mode=mode, labels=labels, logits=logits
+        )
+    solver, train_op = optimizer.get_train_step(
+        model.layer._state_manager, head._weight_column, loss_type, columns, features, labels,
+        model.bias, get_global_step(),
+    )  # fmt: skip
+    spec = head.create_estimator_spec(
+        features=features, mode=mode, labels=labels, train_op_fn=lambda loss: train_op,
+        logits=logits,
+    )  # fmt: skip
+    hook = UpdateWeightsHook(solver, train_op)
+    return spec._replace(training_chief_hooks=(*spec.training_chief_hooks, hook))
+
+
+def _sdca_loss(head: Any) -> str:
+    if isinstance(head, (BinaryClassHead, BinaryLogisticHead)):
+        return "logistic_loss"
+    if isinstance(head, (RegressionHeadV2, RegressionHead)):
+        assert head.logits_dimension == 1
+        return "squared_loss"
+    raise ValueError(f"Unsupported head type: {head}")
 
 
 def _parts(variables: list[Any]) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
@@ -48,15 +49,20 @@ class SparseFeatures:
         return self._feature_values
 
 
-def distinct_features(ids: Any, weights: Any) -> tuple[Any, Any, Any]:
+def distinct_features(
+    ids: Any, weights: Any, cast: Callable[[Any], Any] | None = None
+) -> tuple[Any, Any, Any]:
     """The arguments of `SparseFeatures` of ids, each once in an example.
 
     Args:
-      ids: a SparseTensor of int64 ids; those below 0 are left out.
+      ids: a SparseTensor of ids; those below 0 are left out.
       weights: float32 [n], their values, which are added up where an id is there twice.
+      cast: makes ids int64.
     """
     examples = tf.reshape(ids.indices[:, 0], [-1])
-    flat = _flat_ids(ids)
+    flat = tf.reshape(ids.values, [-1])
+    if cast is not None:
+        flat = cast(flat)
     valid = tf.greater_equal(flat, 0)
     flat, examples, weights = (tf.boolean_mask(each, valid) for each in (flat, examples, weights))
     # A number for each pair of an example and an id.
@@ -66,7 +72,3 @@ def distinct_features(ids: Any, weights: Any) -> tuple[Any, Any, Any]:
     features = pairs - length * examples
     sums = tf.unsorted_segment_sum(weights, places, tf.shape(pairs)[0])
     return examples, features, tf.reshape(sums, [-1])
-
-
-def _flat_ids(ids: Any) -> Any:
-    return tf.reshape(ids.values, [-1])

@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
-from stillflow.lookup.mutable_tables import DenseHashTable
+from stillflow.lookup.mutable_tables import DenseHashTable, TableSaveable
+from stillflow.ops.lookup.using import lookup_table_import_v2_op
+
+
+class _Saveable(TableSaveable):
+    """As any table's, restored in no scope of its own."""
+
+    def restore(self, restored_tensors: Any, restored_shapes: Any, name: Any = None) -> Any:
+        """Puts what was read in place of what the table has."""
+        handle = self.op.resource_handle
+        with tf.colocate_with(handle):
+            return lookup_table_import_v2_op(handle, *restored_tensors)
+
+
+class StateTable(DenseHashTable):
+    """As `DenseHashTable`, whose operations have the names that estimators give them."""
+
+    _saveable = _Saveable
+
+    def _op_name(self, scope: str) -> str | None:
+        return scope
 
 
 class ShardedTable:
@@ -20,6 +41,8 @@ class ShardedTable:
       name: the beginning of the names of the tables.
     """
 
+    _shard: Callable[..., DenseHashTable] = StateTable
+
     def __init__(
         self, key_dtype: Any, value_dtype: Any, default_value: Any, empty_key: Any,
         deleted_key: Any, num_shards: int = 1, checkpoint: bool = True,
@@ -29,7 +52,7 @@ class ShardedTable:
         with tf.name_scope(name, "sharded_mutable_hash_table") as scope:
             self._table_name = scope
             self._table_shards = [
-                DenseHashTable(
+                self._shard(
                     key_dtype=key_dtype, value_dtype=value_dtype, default_value=default_value,
                     empty_key=empty_key, deleted_key=deleted_key, checkpoint=checkpoint,
                     name=f"{name}-{number + 1}-of-{num_shards}",

@@ -103,7 +103,7 @@ def drawn(problem: Problem, state: np.ndarray) -> np.ndarray:
     if not count:
         return order
     thresholds, others = _alias_table(_probabilities(problem, state))
-    words, chance = Words(Philox(0, 0, 0)), np.random.default_rng()
+    words, chance = Words(Philox.from_seeds(0, 0)), np.random.default_rng()
     times = [0] * count
     taken = vain = 0
     while taken < count and vain < count:

@@ -19,7 +19,11 @@ from stillflow.contrib.learn.estimator import Estimator
 from stillflow.contrib.learn.heads.classification import multi_class_head
 from stillflow.contrib.learn.heads.regression import regression_head
 from stillflow.contrib.learn.model_fn_ops import ModelFnOps
+from stillflow.contrib.linear_optimizer.model_fn import sdca_model_fn
+from stillflow.contrib.linear_optimizer.optimizer import SDCAOptimizer
+from stillflow.estimator.sdca.hooks import UpdateWeightsHook
 from stillflow.graph.export import export
+from stillflow.platform import tf_logging as logging
 from stillflow.train.ftrl import FtrlOptimizer
 from stillflow.train.global_step import get_global_step
 
@@ -69,14 +73,18 @@ class _Linear(Estimator):
 
     def _set_up(
         self, head: Any, feature_columns: Any, optimizer: Any, gradient_clip_norm: Any,
-        joint_weights: bool, **settings: Any,
+        joint_weights: bool, weight_column_name: str | None = None, **settings: Any,
     ) -> None:  # fmt: skip
         assert feature_columns
-        params = {
-            "head": head, "feature_columns": feature_columns, "optimizer": optimizer,
-            "gradient_clip_norm": gradient_clip_norm, "joint_weights": joint_weights,
-        }  # fmt: skip
-        Estimator.__init__(self, model_fn=_linear_model_fn, params=params, **settings)
+        params = {"head": head, "feature_columns": feature_columns, "optimizer": optimizer}
+        if isinstance(optimizer, SDCAOptimizer):
+            model_fn: Any = sdca_model_fn
+            params["weight_column_name"] = weight_column_name
+            params["update_weights_hook"] = UpdateWeightsHook()
+        else:
+            model_fn = _linear_model_fn
+            params.update(gradient_clip_norm=gradient_clip_norm, joint_weights=joint_weights)
+        Estimator.__init__(self, model_fn=model_fn, params=params, **settings)
 
 
 @export("contrib.learn.LinearClassifier")
@@ -111,12 +119,18 @@ class LinearClassifier(PredictsClasses, _Linear):
         feature_engineering_fn: Any = None,
         label_keys: Any = None,
     ) -> None:
+        if isinstance(optimizer, SDCAOptimizer):
+            if enable_centered_bias:
+                raise ValueError("enable_centered_bias is not supported with SDCA")
+            assert not _joint_weight, "_joint_weight is incompatible with the SDCAOptimizer"
+            assert n_classes == 2, "SDCA only applies to binary classification."
         head = multi_class_head(
             n_classes, weight_column_name=weight_column_name,
             enable_centered_bias=enable_centered_bias, label_keys=label_keys,
         )  # fmt: skip
         self._set_up(
             head, feature_columns, optimizer, gradient_clip_norm, _joint_weight,
+            weight_column_name=weight_column_name,
             model_dir=model_dir, config=config, feature_engineering_fn=feature_engineering_fn,
         )  # fmt: skip
 
@@ -144,12 +158,21 @@ class LinearRegressor(PredictsScores, _Linear):
         config: Any = None,
         feature_engineering_fn: Any = None,
     ) -> None:
+        if isinstance(optimizer, SDCAOptimizer):
+            if enable_centered_bias:
+                enable_centered_bias = False
+                logging.warning(
+                    "centered_bias is not supported with SDCA, please disable it explicitly."
+                )
+            assert label_dimension == 1, "SDCA only applies for label_dimension=1."
+            assert not _joint_weights, "_joint_weights is incompatible with SDCAOptimizer."
         head = regression_head(
             weight_column_name=weight_column_name, label_dimension=label_dimension,
             enable_centered_bias=enable_centered_bias,
         )  # fmt: skip
         self._set_up(
             head, feature_columns, optimizer, gradient_clip_norm, _joint_weights,
+            weight_column_name=weight_column_name,
             model_dir=model_dir, config=config, feature_engineering_fn=feature_engineering_fn,
         )  # fmt: skip
 
@@ -176,7 +199,10 @@ class LinearEstimator(_Linear):
         config: Any = None,
         feature_engineering_fn: Any = None,
     ) -> None:
+        if isinstance(optimizer, SDCAOptimizer):
+            raise ValueError("LinearEstimator does not support SDCA optimizer.")
         self._set_up(
             head, feature_columns, optimizer, gradient_clip_norm, _joint_weights,
+            weight_column_name=weight_column_name,
             model_dir=model_dir, config=config, feature_engineering_fn=feature_engineering_fn,
         )  # fmt: skip
