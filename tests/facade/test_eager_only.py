@@ -22,9 +22,3 @@ def test_decorated_functions_refuse_to_be_called() -> None:
         plain(1)
     with pytest.raises(errors.UnimplementedError, match="defun is not supported"):
         with_arguments(1)
-
-
-def test_callbacks_on_operations_run_at_once_are_never_called() -> None:
-    with eager_only.errstate(inf_or_nan=eager_only.ExecutionCallback.RAISE):
-        pass
-    assert eager_only.seterr() == {"inf_or_nan": None}

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from stillflow.eager import callbacks
 from stillflow.eager.arguments import Arguments, converted, kind_of, read, resolve
 from stillflow.eager.calls import Call, Kernel, Kernels, as_eager_error, frozen, put
 from stillflow.eager.eager_tensor import EagerTensor
@@ -272,6 +273,8 @@ class ImmediateGraph(EagerContext):
                     op = EagerOperation(kernel.card, self, kernel.attrs, tensors, outputs)
                     tapes.record_operation(op)
                     break
+        if callbacks.active:
+            callbacks.tell(kernel.card.name, tensors, kernel.attrs, outputs, name)
         return outputs
 
     def add_op(
@@ -296,10 +299,12 @@ def _compute(kernel: Kernel, held: list[Any], name: str | None) -> Any:
     """The results of a kernel; see `Flushed` and `torch.inference_mode` for what it runs under."""
     if kernel.touches:
         card = kernel.card
-        for index in card.writes[: len(held)]:  # cards of any number of inputs name many
-            unshare(held[index])
-        for index in card.keeps[: len(held)]:
-            held[index] = _own(held[index])
+        for index in card.writes:
+            if index < len(held):  # cards of any number of inputs name many
+                unshare(held[index])
+        for index in card.keeps:
+            if index < len(held):
+                held[index] = _own(held[index])
     _flush(True)
     try:
         with _InferenceMode(True):

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from typing import Any
 
+from stillflow.eager import callbacks
+from stillflow.eager.devices_and_modes import (
+    async_clear_error,
+    async_wait,
+    execution_mode,
+    num_gpus,
+    set_execution_mode,
+)
 from stillflow.graph.eager_mode import (
     ASYNC,
     DEVICE_PLACEMENT_EXPLICIT,
@@ -20,8 +26,9 @@ from stillflow.graph.eager_mode import (
 
 __all__ = [
     "ASYNC", "DEVICE_PLACEMENT_EXPLICIT", "DEVICE_PLACEMENT_SILENT",
-    "DEVICE_PLACEMENT_SILENT_FOR_INT32", "DEVICE_PLACEMENT_WARN", "SYNC", "eager_mode",
-    "executing_eagerly", "graph_mode",
+    "DEVICE_PLACEMENT_SILENT_FOR_INT32", "DEVICE_PLACEMENT_WARN", "SYNC", "async_clear_error",
+    "async_wait", "eager_mode", "executing_eagerly", "execution_mode", "graph_mode", "num_gpus",
+    "set_execution_mode",
 ]  # fmt: skip
 
 GRAPH_MODE, EAGER_MODE = 0, 1
@@ -57,24 +64,6 @@ def _eager_graph() -> Any:
     return context()
 
 
-@contextlib.contextmanager
-def execution_mode(mode: Any) -> Iterator[None]:
-    """Do nothing: each operation is done when its call returns."""
-    yield
-
-
-def set_execution_mode(mode: Any) -> None:
-    """Do nothing: each operation is done when its call returns."""
-
-
-def async_wait() -> None:
-    """Do nothing: each operation is done when its call returns."""
-
-
-def async_clear_error() -> None:
-    """Do nothing: each operation is done when its call returns."""
-
-
 def shared_name(name: Any = None) -> Any:
     """Return the name by which a resource is shared: as given, but nothing is shared eagerly."""
     return "" if executing_eagerly() else name
@@ -83,17 +72,6 @@ def shared_name(name: Any = None) -> Any:
 def in_graph_mode() -> bool:
     """Return whether operations are added to a graph."""
     return not executing_eagerly()
-
-
-def num_gpus() -> int:
-    """Return the number of GPUs."""
-    from stillflow.testing.environment import is_gpu_available
-
-    if not is_gpu_available():
-        return 0
-    import torch
-
-    return max(1, torch.cuda.device_count())
 
 
 def device(name: Any) -> Any:
@@ -111,6 +89,8 @@ class Context:
     in_graph_mode = staticmethod(in_graph_mode)
     num_gpus = staticmethod(num_gpus)
     ensure_initialized = staticmethod(ensure_initialized)
+    add_post_execution_callback = staticmethod(callbacks.add_execution_callback)
+    clear_post_execution_callbacks = staticmethod(callbacks.clear_execution_callbacks)
     summary_writer: Any = None
     device_policy = DEVICE_PLACEMENT_SILENT
     execution_mode = SYNC
@@ -122,6 +102,11 @@ class Context:
 
         asked = [s for s in get_default_graph()._device_functions_outer_to_inner if s]
         return str(asked[-1]) if asked else None
+
+    @property
+    def post_execution_callbacks(self) -> list[Any]:
+        """What is called after each operation that runs when it is called."""
+        return list(callbacks.active)
 
     @property
     def scope_name(self) -> str:

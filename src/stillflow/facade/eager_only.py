@@ -7,32 +7,11 @@ used, not before.
 from __future__ import annotations
 
 import contextlib
-import enum
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from stillflow import errors
-
-
-class ExecutionCallback(enum.Enum):
-    """What to do about operations that, run at once, give infinities or NaNs."""
-
-    IGNORE = "ignore"
-    PRINT = "print"
-    RAISE = "raise"
-    WARN = "warn"
-
-
-@contextlib.contextmanager
-def errstate(inf_or_nan: Any = None) -> Iterator[None]:
-    """Do nothing: these callbacks are told of operations that run at once only."""
-    yield
-
-
-def seterr(inf_or_nan: Any = None) -> dict[str, Any]:
-    """Do nothing, and return what holds."""
-    return {"inf_or_nan": None}
 
 
 def test_main(argv: Any = None) -> None:

@@ -50,6 +50,7 @@ MODULES = {
     "tensorflow.python.data.util.structure": "stillflow.data.structure",
     "tensorflow.python.eager.context": "stillflow.facade.eager_context",
     "tensorflow.python.eager.backprop": "stillflow.eager.backprop",
+    "tensorflow.python.eager.execution_callbacks": "stillflow.eager.callbacks",
     "tensorflow.python.eager.tape": "stillflow.eager.tape",
     "tensorflow.python.framework.errors": "stillflow.errors",
     "tensorflow.python.framework.errors_impl": "stillflow.errors",
@@ -130,11 +131,6 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.client.timeline": {"*": "stillflow.runtime.timeline"},
     "tensorflow.python.eager.def_function": {
         "function": "stillflow.functional.polymorphic:function",
-    },
-    "tensorflow.python.eager.execution_callbacks": {
-        "ExecutionCallback": "stillflow.facade.eager_only:ExecutionCallback",
-        "errstate": "stillflow.facade.eager_only:errstate",
-        "seterr": "stillflow.facade.eager_only:seterr",
     },
     "tensorflow.python.eager.function": {
         "defun": "stillflow.functional.polymorphic:defun",

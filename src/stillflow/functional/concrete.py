@@ -57,23 +57,54 @@ def trace_function(
 
     Raises:
       TypeError: if a result cannot become a tensor.
+      ValueError: if the function changes the lists or dictionaries that are its arguments.
     """
     graph = TracedGraph(name)
-    graph.structured_input_signature = (args, kwargs)
     names = [*arg_names, *("arg" for _ in range(len(args)))]
     with graph.as_default():
         given = [
             _placeholders(graph, arg, arg_name) for arg, arg_name in zip(args, names, strict=False)
         ]
         named = {key: _placeholders(graph, kwargs[key], key) for key in sorted(kwargs)}
-    return trace_body(graph, python_function, given, named, ordered=ordered)
+    graph.structured_input_signature = nest.map_structure(_spec, (tuple(given), named))
+    before = nest.map_structure(lambda leaf: leaf, (given, named))
+    trace_body(graph, python_function, given, named, ordered=ordered)
+    _check_untouched(before, (given, named))
+    return graph
+
+
+def _spec(leaf: Any) -> Any:
+    """What stands for an argument in a signature."""
+    if not isinstance(leaf, Tensor):
+        return leaf
+    return TensorSpec(leaf.shape, leaf.dtype, leaf.op.attrs["_user_specified_name"].decode())
+
+
+def _check_untouched(before: Any, after: Any) -> None:
+    try:
+        nest.assert_same_structure(before, after)
+        same = all(
+            one is other
+            for one, other in zip(nest.flatten(before), nest.flatten(after), strict=True)
+        )
+    except ValueError:
+        same = False
+    if not same:
+        raise ValueError(
+            "Function to be traced should not modify structure of input arguments. Check if your "
+            "function has list and dictionary operations that alter input arguments, such as "
+            "`list.pop`, `list.append`"
+        )
 
 
 def _placeholders(graph: TracedGraph, value: Any, name: str) -> Any:
     def one(leaf: Any) -> Any:
         if isinstance(leaf, (Tensor, TensorSpec)):
             label = getattr(leaf, "name", None) if isinstance(leaf, TensorSpec) else None
-            made = graph.add_argument(leaf.dtype, leaf.shape, label or name)
+            try:
+                made = graph.add_argument(leaf.dtype, leaf.shape, label or name)
+            except ValueError:  # an argument's name that no operation may have
+                made = graph.add_argument(leaf.dtype, leaf.shape, "Placeholder")
             made.op.attrs["_user_specified_name"] = (label or name).encode()
             if isinstance(leaf, Tensor):
                 copy_handle_data(leaf, made)
@@ -174,6 +205,10 @@ class ConcreteFunction:
         del register_gradient_functions
         self.library_function.add_to_graph(get_default_graph() if g is None else g)
 
+    @property
+    def _arg_keywords(self) -> list[str]:
+        return [t.op.attrs["_user_specified_name"].decode() for t in self.graph.arguments]
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Adds a call; gives the results in the structure that the function gave them.
 
@@ -185,13 +220,13 @@ class ConcreteFunction:
           TypeError: if there are too many or too few.
         """
         flat = nest.flatten(args, expand_composites=True)
-        names = [t.op.attrs["_user_specified_name"].decode() for t in self.graph.arguments]
-        rest = names[len(flat) :]
-        for name in rest:
+        names = self._arg_keywords
+        found = [*names[: len(flat)], *kwargs]
+        for name in names[len(flat) :]:
             if name not in kwargs:
                 raise TypeError(
-                    f"ConcreteFunction was called with {len(flat)} positional arguments; it "
-                    f"takes {len(names)}: {', '.join(names)}"
+                    f"Expected argument names {names} but got values for {found}. Missing: "
+                    f"{sorted(set(names) - set(found))}."
                 )
             flat.append(kwargs.pop(name))
         if kwargs or len(flat) > len(names):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from stillflow.eager import callbacks
 from stillflow.eager.eager_tensor import EagerTensor
 from stillflow.eager.immediate import context, held_by, unshare
 from stillflow.functional.concrete import Backward, Extended
@@ -102,8 +103,13 @@ class ImmediateCalls:
         for variable in self._graph.watched_variables:
             tapes.variable_accessed(variable)
         recording = [tape for tape in tapes.active.tapes if tape.should_record(inputs)]
-        if not recording:
-            return self._plain(inputs)
+        outputs = self._recorded_run(inputs, recording) if recording else self._plain(inputs)
+        if callbacks.active:
+            callbacks.tell(self._name, inputs, {}, outputs, None)
+        return outputs
+
+    def _recorded_run(self, inputs: Sequence[Any], recording: Sequence[Any]) -> list[Tensor]:
+        """The results, and word of them to the tapes."""
         again = len(recording) > 1 or recording[0].persistent
         if again not in self._recorded:
             with tapes.stopped():

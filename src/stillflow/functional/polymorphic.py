@@ -50,7 +50,8 @@ class Function:
         self._relax = experimental_relax_shapes
         self._bound = bound
         self._autograph = autograph  # whether it is converted, and with which features
-        self._may_run_eagerly = may_run_eagerly
+        self._may_run_eagerly = may_run_eagerly  # as only what `tf.function` makes does
+        self._may_create = True  # variables, in the first trace
         self._concrete: weakref.WeakKeyDictionary[Any, dict[Any, ConcreteFunction]]
         self._concrete = weakref.WeakKeyDictionary()
         self._of_instances: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
@@ -177,8 +178,37 @@ class Function:
         names = self._names()
         if self._spec.varargs:
             names += [f"{self._spec.varargs}_{i}" for i in range(len(args))]
-        graph = trace_function(function, args, kwargs, self._name, names)
+        if not (self._may_run_eagerly and initial_graph().runs_at_once):
+            graph = trace_function(function, args, kwargs, self._name, names)
+            return ConcreteFunction(graph, self._attributes)
+        created: list[bool] = []
+        first = _noting_variables(function, created if self._may_create else None)
+        graph = trace_function(first, args, kwargs, self._name, names)
+        self._may_create = False
+        if created:  # the next one finds them made
+            again = _noting_variables(function, None)
+            graph = trace_function(again, args, kwargs, self._name, names)
         return ConcreteFunction(graph, self._attributes)
+
+
+def _noting_variables(
+    function: Callable[..., Any], created: list[bool] | None
+) -> Callable[..., Any]:
+    """A function that adds to a list for every variable that it makes; None refuses them."""
+
+    def creator(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+        if created is None:
+            raise ValueError(
+                "tf.function-decorated function tried to create variables on non-first call."
+            )
+        created.append(True)
+        return next_creator(**kwargs)
+
+    def noting(*args: Any, **kwargs: Any) -> Any:
+        with get_default_graph()._variable_creator_scope(creator):
+            return function(*args, **kwargs)
+
+    return noting
 
 
 def _ordered(kwargs: dict[str, Any]) -> tuple[tuple[str, Any], ...]:

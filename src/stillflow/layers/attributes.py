@@ -17,8 +17,14 @@ def has_weights(thing: Any) -> bool:
     return hasattr(kind, "trainable_weights") and hasattr(kind, "non_trainable_weights")
 
 
-def layers_in(things: Iterable[Any]) -> Iterator[Any]:
-    """The layers among things and inside lists and dictionaries of things, each once."""
+def layers_in(things: Iterable[Any], with_containers: bool = False) -> Iterator[Any]:
+    """The layers among things and inside lists and dictionaries of things, each once.
+
+    Args:
+      things: layers, lists and dictionaries, others.
+      with_containers: whether lists of `tf.contrib.checkpoint`, which have weights of their own,
+        are given as they are, rather than the layers in them.
+    """
     seen: set[int] = set()
     waiting = list(things)[::-1]
     while waiting:
@@ -30,6 +36,8 @@ def layers_in(things: Iterable[Any]) -> Iterator[Any]:
             waiting.extend(list(thing.values())[::-1])
         elif isinstance(thing, (list, tuple)):
             waiting.extend(thing[::-1])
+        elif getattr(thing, "is_container", False) and not with_containers:
+            waiting.extend(thing.layers[::-1])
         elif has_weights(thing):
             yield thing
 

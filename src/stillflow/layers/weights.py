@@ -177,9 +177,8 @@ class Weights:
 
     def _of_children(self, attribute: str) -> list[Any]:
         """The items of a list that every layer has, of the layers inside this one."""
-        return list(
-            itertools.chain.from_iterable(getattr(x, attribute) for x in layers_in(self._layers))
-        )
+        inside = layers_in(self._layers, with_containers=True)
+        return list(itertools.chain.from_iterable(getattr(x, attribute) for x in inside))
 
     @property
     def trainable_weights(self) -> list[Any]:

@@ -18,6 +18,8 @@ class _UntrackableError(ValueError):
 class _Container(Trackable):
     """What is tracked under names, and the weights of all of it."""
 
+    is_container = True
+
     def __init__(self) -> None:
         self.trainable = True
         self._maybe_initialize_trackable()
@@ -39,6 +41,16 @@ class _Container(Trackable):
     def layers(self) -> list[Any]:
         """The layers in it."""
         return [item for item in _flat(self._elements()) if isinstance(item, Layer)]
+
+    @property
+    def losses(self) -> list[Any]:
+        """What the layers in it add to a loss."""
+        return [loss for layer in self.layers for loss in layer.losses]
+
+    @property
+    def updates(self) -> list[Any]:
+        """What the layers in it update in training."""
+        return [update for layer in self.layers for update in layer.updates]
 
     @property
     def trainable_weights(self) -> list[Any]:

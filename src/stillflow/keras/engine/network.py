@@ -585,6 +585,6 @@ def _needed_arguments(call: Any) -> dict[str, Any]:
 def _has_weights_yet(layer: Any) -> bool:
     """Whether a layer, or one in a list of layers, has variables already."""
     try:
-        return any(one.weights for one in layers_in([layer]))
+        return any(one.weights for one in layers_in([layer], with_containers=True))
     except ValueError:  # it may get some when it is built
         return False

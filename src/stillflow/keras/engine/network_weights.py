@@ -32,7 +32,8 @@ class NetworkWeights:
     _is_graph_network: bool
 
     def _of_layers(self, attribute: str) -> list[Any]:
-        return [x for layer in layers_in(self._layers) for x in getattr(layer, attribute)]
+        inside = layers_in(self._layers, with_containers=True)
+        return [x for layer in inside for x in getattr(layer, attribute)]
 
     def _own(self, trainable: bool) -> list[Any]:
         own = self._trainable_weights + self._non_trainable_weights
