@@ -29,3 +29,14 @@ def test_subclasses_may_not_replace_what_it_does(base):
 
     with pytest.raises(ValueError, match=r"does override \['train'\]"):
         Other(nothing)
+
+
+def test_a_static_method_may_take_the_place_of_that_check(monkeypatch, tmp_path):
+    class Other(EstimatorV2):
+        def train(self):
+            """Allowed then."""
+
+    monkeypatch.setattr(
+        EstimatorV2, "_assert_members_are_not_overridden", staticmethod(lambda _: None)
+    )
+    assert Other(nothing, str(tmp_path)).train() is None

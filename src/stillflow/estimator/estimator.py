@@ -73,7 +73,7 @@ class Estimator:
         self, model_fn: Callable[..., Any], model_dir: Any = None, config: Any = None,
         params: Any = None, warm_start_from: Any = None,
     ) -> None:  # fmt: skip
-        self._assert_members_are_not_overridden()
+        type(self)._assert_members_are_not_overridden(self)  # a static method may replace it
         self._config = _settled(config, model_dir)
         self._model_dir: str = self._config.model_dir
         self._session_config = self._config.session_config
