@@ -47,6 +47,7 @@ _LONG: _Types = {
     "adjust_colours": (None, (_POINTER, *2 * (_INT,), _DOUBLE, _INT, _POINTER, _INT)),
     "extract_patches": (None, (_POINTER, _INT, *2 * (_POINTER,), _INT, _POINTER, _INT)),
     "dilate": (None, (_POINTER, _INT, *2 * (_POINTER,), _INT, *3 * (_POINTER,), _INT)),
+    "find_largest": (None, (_POINTER, *5 * (_INT,), _POINTER, _INT)),
     "ctc_losses": (_INT, (*4 * (_POINTER,), _INT)),
     "choose_items": (
         None, (*2 * (_POINTER,), _INT, _POINTER, *4 * (_INT,), _POINTER, _INT)

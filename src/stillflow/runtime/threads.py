@@ -43,7 +43,7 @@ _SOON = frozenset((
 # Work through their first input, whatever they give.
 _OF_INPUT = frozenset((
     "ArgMax", "ArgMin", "HistogramFixedWidth", "L2Loss", "Max", "Mean", "Min", "Multinomial",
-    "Prod", "SegmentMax", "SegmentMin", "SegmentProd", "Sum",
+    "Prod", "SegmentMax", "SegmentMin", "SegmentProd", "Sum", "TopK", "TopKV2",
 ))  # fmt: skip
 # Nanoseconds for each number, of kernels that share them from few on.
 _SLOW = {"Betainc": 200.0, "Igamma": 100.0, "Igammac": 100.0, "IgammaGradA": 200.0,

@@ -377,3 +377,23 @@ def inputs_of_unknown_rank(tf):
     y = tf.placeholder(tf.float32)
     counted = {"unique": tf.unique(y), "counts": tf.unique_with_counts(y)}
     return [Run(fetches, {x: numbers(2, 2)}), Run(counted, {y: [2.0, 1.0, 2.0]})]
+
+
+@program
+def largest_in_no_order(tf):
+    random = np.random.RandomState(3)
+    fetches = {}
+    for rows, columns in ((3, 9), (2, 40), (2, 333)):
+        few, many = random.randint(0, 6, [rows, columns]), random.permutation(columns * rows)
+        many = many.reshape(rows, columns)
+        broken = np.where(random.rand(rows, columns) < 0.3, np.nan, few)
+        for count in (1, 2, 3, 5, 8):
+            for name, kind, values in (("few", tf.int32, few), ("many", tf.float32, many),
+                                       ("byte", tf.uint8, few), ("half", tf.float16, few),
+                                       ("broken", tf.float64, broken)):
+                key = f"{name}_{columns}_{count}"
+                given = tf.constant(values, kind)
+                fetches[key] = tf.nn.top_k(given, count, sorted=False)
+                if name == "broken" and count > 1:
+                    fetches[key + "_sorted"] = tf.nn.top_k(given, count)
+    return Run(fetches)

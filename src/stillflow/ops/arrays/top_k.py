@@ -26,6 +26,7 @@ from stillflow.ops.arrays.search import ordered
 from stillflow.ops.arrays.sequences import range as range_of
 from stillflow.ops.arrays.shape import expand_dims, rank, reshape, shape, size
 from stillflow.ops.arrays.slicing import slice_helper
+from stillflow.ops.arrays.top_k_heaps import find_largest
 from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.constants import constant
 from stillflow.ops.samples import Bad, Sample
@@ -87,9 +88,21 @@ def _in_order(keys: Any, count: int) -> Any:
     where = where[..., :count]
     tied = ~(found[..., 1:] < found[..., :-1]).all(-1)  # or no numbers, which do not compare
     if tied.any():
-        order = torch.sort(keys[tied], stable=True, dim=-1, descending=True)[1]
+        rows = keys[tied]
+        if count < rows.shape[-1] and rows.is_floating_point() and rows.isnan().any():
+            order = find_largest(rows, count, True)
+        else:
+            order = torch.sort(rows, stable=True, dim=-1, descending=True)[1]
         where = where.clone()
         where[tied] = order[..., :count]
+    return where
+
+
+def _place_of_largest(keys: Any) -> Any:
+    """Where the largest number of each row stands; 0 where there is none."""
+    best, where = torch.max(keys, -1, keepdim=True)
+    if keys.is_floating_point() and best.isnan().any():
+        where = torch.max(torch.where(keys.isnan(), -torch.inf, keys), -1, keepdim=True)[1]
     return where
 
 
@@ -114,10 +127,11 @@ def _largest_by_blocks(keys: Any, count: int) -> tuple[Any, Any]:
     return found, places.gather(-1, where)
 
 
-def largest(x: Any, count: int) -> Any:
+def largest(x: Any, count: int, in_order: bool = True) -> Any:
     """The largest elements along the last dimension, and where they stand.
 
-    Of equal elements the first comes first, which torch promises for a stable sort only.
+    Of equal elements the first comes first, which torch promises for a stable sort only. Where no
+    order is asked for they come in TF's.
     """
     if not 0 <= count <= x.shape[-1]:
         raise ValueError(
@@ -128,9 +142,11 @@ def largest(x: Any, count: int) -> Any:
     if not count:
         return x[..., :0], torch.zeros((*x.shape[:-1], 0), dtype=torch.int32, device=x.device)
     if count == 1:
-        _, where = torch.max(keys, -1, keepdim=True)
-    else:
+        where = _place_of_largest(keys)
+    elif in_order or count == x.shape[-1]:
         where = _in_order(keys, count)
+    else:
+        where = find_largest(keys, count, False)
     if keys is x:
         return torch.gather(x, -1, where), where.to(torch.int32)
     signed = {torch.uint16: torch.int16, torch.uint32: torch.int32}.get(x.dtype, torch.int64)
@@ -139,15 +155,16 @@ def largest(x: Any, count: int) -> Any:
 
 @top_k_op.kernel
 def top_k_kernel(node: Node) -> Any:
-    return node.call(largest, node.inputs[0], node.k)
+    return node.call(largest, node.inputs[0], node.k, node.sorted)
 
 
 @top_k_v2_op.kernel
 def top_k_v2_kernel(node: Node) -> Any:
     count = _known_count(node)
     if count is not None:
-        return node.call(largest, node.inputs[0], count)
-    return lambda x, k: largest(x, int(k))
+        return node.call(largest, node.inputs[0], count, node.sorted)
+    in_order = node.sorted
+    return lambda x, k: largest(x, int(k), in_order)
 
 
 def top_k_gradient(node: Node, grad: Any, _: Any) -> Any:
