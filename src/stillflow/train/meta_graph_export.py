@@ -9,6 +9,7 @@ from typing import Any
 
 from stillflow.graph.card import find
 from stillflow.graph.collection_protos import proto_functions
+from stillflow.graph.export import export
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.graphdef import op_def
@@ -235,6 +236,7 @@ def _scope_of(name: str) -> str:
 # ---- What else a MetaGraph tells
 
 
+@export("contrib.util.ops_used_by_graph_def")
 def ops_used_by_graph_def(graph_def: Any) -> list[str]:
     """The types of all operations in a graph and in the functions that it calls."""
     functions = {function.signature.name: function for function in graph_def.library.function}
@@ -249,6 +251,7 @@ def ops_used_by_graph_def(graph_def: Any) -> list[str]:
     return [name for name in used if name not in functions]
 
 
+@export("contrib.util.stripped_op_list_for_graph")
 def stripped_op_list_for_graph(graph_def: Any) -> Any:
     """The signatures of the operations in a graph, as an `OpList` in the order of their names.
 
