@@ -497,9 +497,8 @@ class _Spec:
     def vectors(self) -> list[Any]:
         """Begin, end and strides as tensors of one type, or lists where operations run at once."""
         parts = [self.begin, self.end, self.strides]
-        if get_default_graph().runs_at_once and all(
-            set(map(type, part)) == {int} for part in parts
-        ):
+        kinds = {type(number) for part in parts for number in part}
+        if kinds == {int} and get_default_graph().runs_at_once:
             return parts
         if not self.begin:
             return [constant([], dtype=dtypes.int32)] * 3
