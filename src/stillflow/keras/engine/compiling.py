@@ -11,6 +11,7 @@ from stillflow.distribute.context import get_strategy, has_strategy, in_cross_re
 from stillflow.functional.polymorphic import runs_functions_eagerly
 from stillflow.graph.api import name_scope
 from stillflow.graph.eager_mode import executing_eagerly_outside_functions
+from stillflow.keras.backend.config import floatx
 from stillflow.keras.backend.function import function
 from stillflow.keras.backend.session import make_session_of
 from stillflow.keras.engine.endpoints import (
@@ -333,6 +334,15 @@ class Compiling:
     def _compile_weights_and_loss(self) -> None:
         for endpoint in self._training_endpoints:
             endpoint.set_sample_weight()
+        self._call_metrics(weighted=True)
+        self.total_loss = self._total_loss()
+
+    def _weigh_by(self, weights: list[Any]) -> None:
+        """Takes weights of examples from tensors, one for each output that has a loss."""
+        taken = [endpoint for endpoint in self._training_endpoints if not endpoint.skips_target]
+        for endpoint, weight in zip(taken, weights, strict=True):
+            endpoint.sample_weight_mode = endpoint.sample_weight_mode or "samplewise"
+            endpoint.set_sample_weight(tf.cast(weight, floatx()))
         self._call_metrics(weighted=True)
         self.total_loss = self._total_loss()
 

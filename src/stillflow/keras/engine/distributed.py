@@ -232,10 +232,6 @@ def _model_of_replica(model: Any, mode: str, x: Any, y: Any, weights: Any) -> An
     """A replica's model: the same layers, called on its inputs."""
     from stillflow.keras.engine.cloning import clone_metrics, clone_model
 
-    if weights is not None:
-        raise NotImplementedError(
-            "Model.fit: sample_weight in replicas is not supported by Stillflow yet"
-        )
     if isinstance(x, dict):
         x = [x[name] for name in model.input_names]
     own = clone_model(model, input_tensors=nest.flatten(x), clone_function=lambda layer: layer)
@@ -251,6 +247,8 @@ def _model_of_replica(model: Any, mode: str, x: Any, y: Any, weights: Any) -> An
         weighted_metrics=clone_metrics(model._compile_weighted_metrics),
         target_tensors=nest.flatten(y),
     )
+    if weights is not None:
+        own._weigh_by(nest.flatten(weights))
     return own
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from stillflow.ops.arrays.shape import expand_dims
 from stillflow.ops.control import with_dependencies
-from stillflow.ragged.tensor import RaggedTensor
 from stillflow.ragged.splits import assert_splits_match
+from stillflow.ragged.tensor import RaggedTensor
 
 
 def _flat(tensor: RaggedTensor, checks: list[Any]) -> Any:
