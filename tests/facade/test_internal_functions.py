@@ -184,3 +184,16 @@ def test_what_towers_choose_devices_by() -> None:
     choose = chooser(1, "/job:ps", "/job:worker", True, servers, in_turn).device_function
     assert choose(tf.NodeDef(op="VarHandleOp")) == "/job:ps/task:1"
     assert choose(tf.NodeDef(op="Add")) == "/job:worker"
+
+
+def test_constants_are_evaluated_by_the_compiled_part():
+    evaluate = internal("tensorflow.python.pywrap_tensorflow.TF_TryEvaluateConstant_wrapper")
+    graph = tf.get_default_graph()
+
+    def evaluated(tensor):
+        return evaluate(graph._c_graph, tensor._as_tf_output())
+
+    assert evaluated(tf.constant([1, 2]) + 1).tolist() == [2, 3]
+    assert evaluated(tf.shape(tf.placeholder(tf.float32, [2, 3]))).dtype == "int32"
+    assert evaluated(tf.constant("a")) == b"a"
+    assert evaluated(tf.placeholder(tf.float32, [2])) is None

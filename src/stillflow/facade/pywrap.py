@@ -25,3 +25,19 @@ def TF_bfloat16_type() -> Any:
     from stillflow.graph.dtypes import bfloat16
 
     return bfloat16.as_numpy_dtype
+
+
+def TF_TryEvaluateConstant_wrapper(graph: Any, output: Any) -> Any:
+    """Return the value of a tensor that depends on constants and static shapes alone, else None.
+
+    Args:
+      graph: the graph, as `Graph._c_graph` gives it.
+      output: the tensor, as `Tensor._as_tf_output()` gives it.
+
+    Returns:
+      An array; bytes for a single string.
+    """
+    from stillflow.graph.evaluate import evaluated
+
+    value = evaluated(output)
+    return value.item() if value is not None and value.dtype == object and not value.ndim else value

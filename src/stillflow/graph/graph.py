@@ -329,6 +329,11 @@ class Graph(Scopes, Collections):
 
         return session_for(self, session, purpose)
 
+    @property
+    def _c_graph(self) -> Graph:
+        """What functions of `pywrap_tensorflow` take for this graph: it is its own handle."""
+        return self
+
     # ---- protos
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:

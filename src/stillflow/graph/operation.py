@@ -160,8 +160,9 @@ class Tensor:
     def _as_node_def_input(self) -> str:
         return self.op.name if self.value_index == 0 else self.name
 
-    def _as_tf_output(self) -> Any:
-        raise NotImplementedError("C API handles are not supported by Stillflow")
+    def _as_tf_output(self) -> Tensor:
+        """What functions of `pywrap_tensorflow` take for this tensor: it is its own handle."""
+        return self
 
     def __iter__(self) -> Iterator[Tensor]:
         raise _not_in_graph("iterating over `tf.Tensor`")
