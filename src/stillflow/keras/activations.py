@@ -99,7 +99,8 @@ def hard_sigmoid(x: Any) -> Tensor:
 @export("keras.activations.serialize")
 def serialize(activation: Any) -> Any:
     """The name of an activation."""
-    return serialize_keras_object(activation)
+    name = getattr(activation, "__name__", None)
+    return _V2_NAMES[name] if name in _V2_NAMES else serialize_keras_object(activation)
 
 
 _KNOWN = {
@@ -109,6 +110,10 @@ _KNOWN = {
         linear,
     )
 }  # fmt: skip
+
+
+_V2_NAMES = {"softmax_v2": "softmax"}  # functions of `tf.nn` and the activations that they are
+_KNOWN.update((name, _KNOWN[ours]) for name, ours in _V2_NAMES.items())
 
 
 @export("keras.activations.deserialize")

@@ -287,7 +287,11 @@ class Compiling:
         return [metric for metric in losses if metric is not None] + self.metrics
 
     def _name_metrics(self, metrics: Any, weighted_metrics: Any) -> None:
-        shapes = [None if x.shape.ndims is None else x.shape.as_list() for x in self.outputs]
+        known = [x is not None and x.shape.ndims is not None for x in self.outputs]
+        shapes = [
+            x.shape.as_list() if is_known else None
+            for x, is_known in zip(self.outputs, known, strict=True)
+        ]
         plain, weighted = (
             metrics_by_output(given, self.output_names, shapes, self.loss_functions, is_weighted)
             for given, is_weighted in ((metrics, False), (weighted_metrics, True))
