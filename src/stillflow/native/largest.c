@@ -20,7 +20,7 @@ typedef struct {
     }                                                                                          \
                                                                                                \
     /* Puts an item where a heap has a hole: down to a leaf first, then up again. */           \
-    static void settle_##name(const type *key, int32_t *heap, int64_t hole, int64_t size,      \
+    INLINE void settle_##name(const type *key, int32_t *heap, int64_t hole, int64_t size,      \
                               int32_t item) {                                                  \
         int64_t top = hole, child;                                                             \
         while ((child = 2 * hole + 2) < size) {                                                \
@@ -46,7 +46,7 @@ typedef struct {
         settle_##name(key, heap, 0, size - 1, item);                                           \
     }                                                                                          \
                                                                                                \
-    FOR_EACH_PROCESSOR static void take_##name(void *data, int64_t part) {                     \
+    static void take_##name(void *data, int64_t part) {                                        \
         const Rows *all = data;                                                                \
         int64_t end = (part + 1) * ROWS < all->rows ? (part + 1) * ROWS : all->rows;           \
         int64_t size = all->count + 1;                                                         \

@@ -31,7 +31,9 @@ PUBLIC void find_murmurs(const uint8_t *text, const int64_t *ends, int64_t count
         out[i] = murmur(text + ends[i], ends[i + 1] - ends[i], seed);
 }
 
-static inline uint64_t rotate(uint64_t word, int bits) { return word << bits | word >> (64 - bits); }
+static inline uint64_t rotate(uint64_t word, int bits) {
+    return word << bits | word >> (64 - bits);
+}
 
 static inline void stir(uint64_t s[4], int rounds) {
     while (rounds--) {
