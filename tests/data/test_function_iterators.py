@@ -82,3 +82,22 @@ def test_eager_tensors_from_outside_are_elements_too():
         outside = tf.constant(37.0)
         dataset = tf.data.Dataset.range(2).map(lambda _: {"a": outside})
         assert [element["a"].numpy() for element in dataset] == [37.0, 37.0]
+
+
+def test_functions_are_traced_once_for_iterators_of_one_type():
+    traces = []
+
+    @tf.function
+    def step(iterator):
+        traces.append(1)
+        return next(iterator)
+
+    with ImmediateGraph().as_default():
+        dataset = tf.data.Dataset.range(5)
+        for _ in range(3):
+            iterator = iter(dataset)
+            assert [step(iterator).numpy() for _ in range(2)] == [0, 1]
+            assert next(iterator).numpy() == 2
+        assert len(traces) == 1
+        step(iter(dataset.batch(2)))
+    assert len(traces) == 2

@@ -11,11 +11,14 @@ from stillflow.data.dataset import _legacy
 from stillflow.errors import OutOfRangeError
 from stillflow.graph import dtypes
 from stillflow.graph.api import add_to_collection, colocate_with, device, name_scope
+from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
+from stillflow.graph.tensor_spec import TensorSpec
+from stillflow.graph.type_spec import TypeSpec
 from stillflow.ops.data import iterators as cards
 from stillflow.train.saveables import SaveableObject, SaveSpec
 from stillflow.train.tracking.base import Trackable
@@ -239,7 +242,7 @@ def _check(mine: Any, theirs: Any, fits: Any, message: str) -> None:
             raise TypeError("Expected output " + message.format(mine, theirs))
 
 
-class IteratorV2(Trackable):
+class IteratorV2(Trackable, CompositeTensor):
     """Walks a dataset with Python's `next`.
 
     Where operations run when they are called, that is what walks it; in the body of a function,
@@ -263,6 +266,10 @@ class IteratorV2(Trackable):
                 made = cards.anonymous_iterator_v2_op(**self._attrs)
                 self._iterator_resource, self._deleter = made.handle, _Deleter(made)
                 cards.make_iterator_op(dataset._variant_tensor, self._iterator_resource)
+
+    @property
+    def _type_spec(self) -> IteratorSpec:
+        return IteratorSpec(self._element_spec)
 
     def __iter__(self) -> IteratorV2:
         return self
@@ -296,6 +303,39 @@ class IteratorV2(Trackable):
 
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
         return {"ITERATOR": lambda name: IteratorSaveable(self._iterator_resource, name, "")}
+
+
+class IteratorSpec(TypeSpec):
+    """The type of iterators: functions are traced once for all that walk elements of one type.
+
+    Args:
+      element_spec: the type of the elements.
+    """
+
+    __slots__ = ("_element_spec",)
+
+    def __init__(self, element_spec: Any) -> None:
+        self._element_spec = element_spec
+
+    @property
+    def value_type(self) -> Any:
+        return IteratorV2
+
+    def _serialize(self) -> tuple[Any, ...]:
+        return (self._element_spec,)
+
+    @property
+    def _component_specs(self) -> Any:
+        return TensorSpec((), dtypes.resource)
+
+    def _to_components(self, value: Any) -> Any:
+        return value._iterator_resource
+
+    def _from_components(self, components: Any) -> IteratorV2:
+        made = IteratorV2.__new__(IteratorV2)
+        made._iterator_resource, made._element_spec = components, self._element_spec
+        made._attrs, made._immediate = _attrs(self._element_spec), components.holds_value
+        return made
 
 
 class _Deleter:
