@@ -84,6 +84,19 @@ OF_ARRAYS = ("TensorArray", "TensorList", "EmptyTensorList", "Stack")
 _INTEGERS = frozenset(("int32", "int64"))
 
 
+# Indices are checked on the host, where most of them come from; nothing has to wait for a device.
+_UPDATES = ("Apply", "ResourceApply", "ResourceSparseApply", "SparseApply")
+_CHECKING = ("ResourceScatter", "Scatter", "Segment", "SparseSegment", *_UPDATES)
+_CHECKED = frozenset(("indices", "segment_ids"))
+
+
+def reads_anywhere(op: Operation, position: int) -> bool:
+    """Whether an input is a rate of an optimizer, which is taken from wherever it is."""
+    if not op.type.startswith(_UPDATES):
+        return False
+    return op.card.signature.inputs[position].name not in ("delta", "grad", "indices")
+
+
 def reads_number(op: Operation, position: int) -> bool:
     """Whether an input says how to compute, so that the kernel reads it on the host."""
     if op._inputs[position].dtype.name not in _INTEGERS:
@@ -99,7 +112,8 @@ def _number_positions(op: Operation) -> frozenset[int]:
         elif argument.type_list_attr is not None:
             position += len(op.attrs[argument.type_list_attr])
         else:
-            if argument.name in _NUMBERS:
+            checked = argument.name in _CHECKED and op.type.startswith(_CHECKING)
+            if checked or argument.name in _NUMBERS:
                 found.append(position)
             position += 1
     return frozenset(found)
@@ -119,6 +133,8 @@ def kinds_of(op: Operation) -> frozenset[str]:
 
 def prefers_cpu(op: Operation) -> bool:
     """Whether an operation that can run on a GPU does so only where its device says it."""
+    if op.type in _VARIABLES:  # global steps, which programs ask for
+        return op.attrs["dtype"].base_dtype.name == "int64" and op.attrs["shape"].rank == 0
     return op.type in _CPU_FIRST
 
 

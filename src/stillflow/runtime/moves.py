@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.runtime.device_kinds import OF_ARRAYS, computes_on_host, reads_number
+from stillflow.runtime.device_kinds import OF_ARRAYS, computes_on_host, reads_anywhere, reads_number
 from stillflow.runtime.steps import Memory, Step, Value
 
 HOST = torch.device("cpu")
@@ -29,6 +29,7 @@ class Moves:
 
     Args:
       device_of: the torch device that an operation computes on.
+      dims_of: the shape of a tensor, as far as it is known.
       constants: the plan's constants by name; moved ones are added.
       memory: which values may share memory.
       steps: the plan; what moves a value is added.
@@ -36,10 +37,11 @@ class Moves:
     """
 
     def __init__(
-        self, device_of: Callable[[Operation], Any], constants: dict[str, Any], memory: Memory,
-        steps: list[Step], name: Callable[[str], str],
+        self, device_of: Callable[[Operation], Any], dims_of: Callable[[Tensor], Any],
+        constants: dict[str, Any], memory: Memory, steps: list[Step], name: Callable[[str], str],
     ) -> None:  # fmt: skip
         self._device_of = device_of
+        self._dims_of = dims_of
         self._targets: dict[Operation, Any] = {}
         self._constants = constants
         self._memory = memory
@@ -84,6 +86,9 @@ class Moves:
             return True
         if op.type.startswith(OF_ARRAYS):  # so do arrays of numbers, sizes and places
             return bool(op._outputs) and all(t.dtype.name in _SAYS_HOW for t in op._outputs)
+        scalars = all(self._dims_of(t) == () for t in (*op._inputs, *op._outputs))
+        if op._inputs and scalars:  # rates that depend on a step, say
+            return all(self.place(value.name) == HOST for _, value in given)
         return all(
             value.is_handle or (tensor.dtype.name in _SAYS_HOW and self.place(value.name) == HOST)
             for tensor, value in given
@@ -95,6 +100,8 @@ class Moves:
         number = position is not None and reads_number(op, position)
         target = HOST if number else self.device_of(op)
         if value.is_handle or value.guard is None or self.place(value.name) == target:
+            return value
+        if position is not None and reads_anywhere(op, position):
             return value
         if is_of_host(tensor) or op.type in _OF_SHAPES:
             return value

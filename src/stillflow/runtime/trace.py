@@ -11,6 +11,7 @@ import numpy as np
 from stillflow import errors
 from stillflow.graph.node import Call, Handle
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.training.cards import GroupedUpdate
 from stillflow.runtime import containers
 from stillflow.runtime.distributed import crossings
 from stillflow.runtime.duplicates import Duplicates
@@ -51,8 +52,10 @@ class Tracer:
         self.shortcuts: Shortcuts | None = None
         self.moves: Moves | None = None  # None where every device computes on the CPU
         if facts.resources.several:
-            device_of = facts.resources.device_of
-            self.moves = Moves(device_of, self.constants, self.memory, self.steps, self.name)
+            self.moves = Moves(
+                facts.resources.device_of, facts.dims, self.constants, self.memory, self.steps,
+                self.name,
+            )  # fmt: skip
 
     def name(self, prefix: str) -> str:
         self._count += 1
@@ -319,6 +322,8 @@ class Tracer:
         for argument in arguments:
             if isinstance(argument, Tensor):
                 given[argument] = self.moves.bring(given[argument], argument, op)
+        if isinstance(function, GroupedUpdate):  # one call is for variables of one device
+            function.key = (*function.key, self.moves.device_of(op))
         module = getattr(function, "__module__", None) or "torch"
         if module.startswith(_OWN_DEVICE):
             return function

@@ -97,20 +97,20 @@ def change_rows(target: Any, index: Any, updates: Any, how: str) -> None:
     if how == "update":
         if updates.numel() > _SEQUENTIAL or target.is_cuda:
             index, updates = _last_of_each(index, updates)
-        target.index_copy_(0, index, updates)
+        target.index_copy_(0, index.to(target.device), updates)
     elif how == "sub":
-        target.index_add_(0, index, updates, alpha=-1)
+        target.index_add_(0, index.to(target.device), updates, alpha=-1)
     elif how == "add" and target.dtype in (torch.float16, torch.bfloat16):
         # With alpha=1 torch adds several updates in float32 before it rounds.
-        target.index_add_(0, index, -updates, alpha=-1)
+        target.index_add_(0, index.to(target.device), -updates, alpha=-1)
     elif how == "add":
-        target.index_add_(0, index, updates)
+        target.index_add_(0, index.to(target.device), updates)
     elif target.dtype in (torch.uint16, torch.uint32, torch.uint64):
         _change_unsigned(target, index, updates, how)
     else:
         combine = _COMBINE[how]
         for chosen in _rounds(index):
-            rows = index[chosen]
+            rows = index[chosen].to(target.device)
             target.index_copy_(0, rows, combine(target[rows], updates[chosen]))
 
 

@@ -152,7 +152,7 @@ def sorted_segments(combine: Combine) -> Callable[[Any, Any], Any]:
             raise invalid("segment_ids should be the same size as dimension 0 of input.")
         rows = check_sorted(ids)
         require_room((rows, *data.shape[1:]), type_of(data))
-        return combine(data, ids, rows)
+        return combine(data, ids.to(data.device), rows)
 
     return run
 
@@ -244,6 +244,7 @@ def picked_segments(mode: str, dtype: DType) -> Callable[..., Any]:
                 return found
         rows = check_sorted(ids, rows)
         _check_indices(indices, table.shape[0])
+        indices, ids = indices.to(table.device), ids.to(table.device)
         if dtype.is_floating and table.dim() == 2 and table.numel():
             return _bags(table, indices, ids, rows, mode)
         summed = sums(dtype)(table[indices.long()], ids, rows)
@@ -290,6 +291,7 @@ def picked_gradient(mode: str, dtype: DType) -> Callable[..., Any]:
             wrong = (numbers < 0) | (numbers >= limit)
             if torch.any(wrong):
                 raise invalid(f"{what} {int(numbers[wrong][0])} out of range [0, {limit}).")
+        indices, ids = indices.to(grad.device), ids.to(grad.device)
         weights = _weights(ids, segments, mode, kind)
         scaled = grad * _as_column(weights, grad)
         return scatter_sum(scaled[ids.long()], indices, rows)

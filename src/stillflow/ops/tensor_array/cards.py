@@ -107,8 +107,8 @@ def _array_shape(node: Node) -> Any:
     return [(2,), ()]
 
 
-def _flow() -> Any:
-    return torch.zeros((), dtype=torch.float32)
+def _flow(node: Node) -> Any:
+    return torch.zeros((), dtype=torch.float32, device=node.device)
 
 
 def _array_kernel(node: Node) -> Any:
@@ -121,7 +121,7 @@ def _array_kernel(node: Node) -> Any:
     )  # fmt: skip
     if len(node.outputs) == 1:
         return lambda size: make(int(size), *rest)
-    flow = _flow()
+    flow = _flow(node)
     return lambda size: (make(int(size), *rest), flow)
 
 
@@ -163,7 +163,7 @@ def _grad_kernel(node: Node) -> Any:
     source = node.source
     if len(node.outputs) == 1:
         return lambda store, flow: store.gradient(source)
-    constant = _flow()
+    constant = _flow(node)
 
     def gradient(store: ArrayStore, flow: Any, lead: Any = None) -> Any:
         found = store.grads.get(source)

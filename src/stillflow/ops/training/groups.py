@@ -51,8 +51,13 @@ def _all_fit(columns: Sequence[Sequence[Any]]) -> bool:
 def _one_by_one(
     rule: Callable[..., None], columns: Sequence[Sequence[Any]], scalars: dict[str, Any]
 ) -> None:
+    device = columns[0][0].device
+    there = {
+        name: value if isinstance(value, bool) else value.to(device)
+        for name, value in scalars.items()
+    }
     for *state, grad in zip(*columns, strict=True):
-        rule(*state, grad=grad, **scalars)
+        rule(*state, grad=grad, **there)
 
 
 def _grouped(
@@ -86,7 +91,10 @@ def _grouped(
 
 def gradient_descent(states: Sequence[Sequence[Any]], grads: Sequence[Any], *, alpha: Any) -> None:
     (variables,) = states
-    torch._foreach_add_(variables, grads, alpha=-float(alpha))
+    if alpha.is_cuda:  # to read it would wait for all that is computed before
+        torch._foreach_sub_(variables, torch._foreach_mul(grads, alpha))
+    else:
+        torch._foreach_add_(variables, grads, alpha=-float(alpha))
 
 
 def momentum(
@@ -98,7 +106,7 @@ def momentum(
     use_nesterov: bool = False,
 ) -> None:
     columns = [*states, grads]
-    rate, kept = float(lr), float(momentum)
+    rate, kept = lr if lr.is_cuda else float(lr), float(momentum)
     if not kept or not _all_fit(columns):  # torch keeps no momentum of 0
         scalars = {"lr": lr, "momentum": momentum, "use_nesterov": use_nesterov}
         _one_by_one(rules.momentum, columns, scalars)
@@ -251,7 +259,10 @@ def adam(
     if use_nesterov or not _all_fit(columns):
         _one_by_one(rules.adam, columns, scalars)
         return
-    rate = float(lr) * (1 - float(beta2_power)) ** 0.5 / (1 - float(beta1_power))
+    if beta1_power.is_cuda:
+        rate = lr * (1 - beta2_power).sqrt() / (1 - beta1_power)
+    else:
+        rate = float(lr) * (1 - float(beta2_power)) ** 0.5 / (1 - float(beta1_power))
     torch._fused_adam_(
         variables, grads, means, squares, [], _steps(len(grads), variables[0].device),
         lr=rate, beta1=float(beta1), beta2=float(beta2), weight_decay=0.0, eps=float(epsilon),

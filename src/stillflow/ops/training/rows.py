@@ -44,8 +44,10 @@ def update_rows(
     indices = indices.to(torch.int64)
     _check_indices(states[0], indices)
     rounds = [slice(None)] if _are_different(indices) else _rounds(indices)
+    device = states[0].device  # the indices were on the host, where asking does not wait
+    others = {name: value.to(device) for name, value in others.items()}
     for chosen in rounds:
-        rows = indices[chosen]
+        rows = indices[chosen].to(device)
         parts = [state.index_select(0, rows) for state in states]
         update(*parts, **{key: gradient[chosen]}, **others, **flags)
         for state, part in zip(states, parts, strict=True):
