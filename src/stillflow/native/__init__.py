@@ -72,6 +72,8 @@ _LONG: _Types = {
     "update_variables": (_INT, (_POINTER, *2 * (_INT,), _POINTER, _INT)),
     "square_roots": (None, (*2 * (_POINTER,), *2 * (_INT,))),
     "transpose_matrix": (None, (_POINTER, _INT, _INT, _POINTER, _INT)),
+    "ascend": (None, (*2 * (_POINTER,), _INT, _POINTER)),
+    "predict_examples": (None, (_POINTER, _INT, _POINTER)),
     "edit_distances": (_INT, (*2 * (_POINTER,), _INT, _POINTER, _INT)),
     "draw_many": (None, (*6 * (_INT,), _POINTER, _INT)),
     "draw_gammas": (None, (*3 * (_INT,), _POINTER, *2 * (_INT,), _POINTER, _INT)),

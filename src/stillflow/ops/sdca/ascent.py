@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from stillflow import native
 from stillflow.graph.lazy import torch
 from stillflow.ops.random.philox import Philox
 from stillflow.ops.random.range_samplers import Words
 from stillflow.ops.sdca.examples import Problem
+from stillflow.ops.sdca.loops import loops_of
 from stillflow.ops.sdca.losses import LARGEST, Place
 
 _DECAY = 0.1  # how much rarer an example becomes each time that it is drawn
@@ -30,6 +32,12 @@ def train(problem: Problem, order: np.ndarray, state: np.ndarray) -> None:
       InvalidArgumentError: for labels that the loss does not know.
     """
     labels = problem.loss.labels(problem.labels)
+    library = native.library()
+    if library is not None:
+        order = np.ascontiguousarray(order)
+        loops = loops_of(problem, labels)
+        library.ascend(loops.address, order.ctypes.data, len(order), state.ctypes.data)
+        return
     with np.errstate(all="ignore"):
         for number in order.tolist():
             _train_on(problem, number, labels[number], state[number])
@@ -68,6 +76,18 @@ def _predict(problem: Problem, number: int) -> tuple[float, float]:
         before += float(row @ _shrunk(column.weights, shrinkage))
         wx += float(row @ _shrunk(moved, shrinkage))
     return wx, before
+
+
+def _predictions(problem: Problem) -> np.ndarray:
+    """What the model predicts of all examples, float64 [examples]."""
+    count = len(problem.labels)
+    library = native.library()
+    if library is None:
+        return np.array([_predict(problem, number)[0] for number in range(count)])
+    result = np.empty(count)
+    loops = loops_of(problem, problem.labels)  # has to live as long as the call
+    library.predict_examples(loops.address, count, result.ctypes.data)
+    return result
 
 
 def _shrunk(weights: np.ndarray, shrinkage: Any) -> np.ndarray:
@@ -123,7 +143,7 @@ def _probabilities(problem: Problem, state: np.ndarray) -> np.ndarray:
     """How often examples should be drawn, float32 [examples], to a common factor."""
     loss = problem.loss
     with np.errstate(all="ignore"):
-        wx = np.array([_predict(problem, number)[0] for number in range(len(problem.labels))])
+        wx = _predictions(problem)
         labels = problem.loss.labels(problem.labels).astype(np.float64)
         far = np.abs(state[: len(labels), 0] + loss.slope(wx, labels))
         spread = np.sqrt(problem.norms + problem.l2 * loss.smoothness)
