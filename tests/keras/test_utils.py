@@ -109,4 +109,7 @@ def test_registered_classes_count_as_tensors():
     assert not symbolic.is_symbolic_tensor(1.0)
     assert not symbolic.is_symbolic_tensor(Coercible())
     symbolic.register_symbolic_tensor_type(Coercible)
+    with pytest.raises(TypeError):  # nothing makes a tensor of it yet
+        symbolic.is_symbolic_tensor(Coercible())
+    tf.register_tensor_conversion_function(Coercible, lambda *args, **kwargs: tf.constant(1.0))
     assert symbolic.is_symbolic_tensor(Coercible())
