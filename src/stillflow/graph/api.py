@@ -33,8 +33,8 @@ def graph_from_inputs(op_inputs: Any, graph: Graph | None = None) -> Graph:
         if getattr(item, "holds_value", False):
             continue
         item = item._as_graph_element() if hasattr(item, "_as_graph_element") else item
-        if not isinstance(item, (Tensor, Operation)):
-            continue
+        if not isinstance(item, (Tensor, Operation)) or getattr(item, "holds_value", False):
+            continue  # of a ragged tensor, too
         if found is None:
             found, first = item.graph, item
         elif first is not None and item.graph is not found:
