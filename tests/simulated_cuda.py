@@ -276,7 +276,7 @@ def _captured(graph: SimulatedGraph, **_: Any) -> Iterator[None]:
 @contextlib.contextmanager
 def simulated_cuda(count: int = 1) -> Iterator[None]:
     """For tests: there are CUDA devices inside, "cuda:0" to count - 1."""
-    run = threading.Thread.run
+    run: Any = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
 
     def run_there(self: threading.Thread) -> None:
         with _Placing():
@@ -299,7 +299,7 @@ def simulated_cuda(count: int = 1) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for name, answer in answers.items():
             stack.enter_context(mock.patch.object(torch.cuda, name, answer))
-        stack.enter_context(mock.patch.object(threading.Thread, "run", run_there))
+        stack.enter_context(mock.patch.object(threading.Thread, "_bootstrap_inner", run_there))
         stack.enter_context(pretend_gpus(count, "cuda:{}"))
         stack.enter_context(_Placing())
         yield

@@ -70,7 +70,7 @@ def _join_updates(steps: list[Step]) -> list[Step]:
             scalars = tuple(
                 same.get(name, name) for name in (str(step.arguments[i]) for i in function.shared)
             )
-            key = (function.key, scalars, step.guard)
+            key = (function.key, function.device, scalars, step.guard)
             waiting.setdefault(key, _Updates()).add(step)
             continue
         if _changes_variables(step):  # a scalar may be the memory of what is changed

@@ -323,7 +323,7 @@ class Tracer:
             if isinstance(argument, Tensor):
                 given[argument] = self.moves.bring(given[argument], argument, op)
         if isinstance(function, GroupedUpdate):  # one call is for variables of one device
-            function.key = (*function.key, self.moves.device_of(op))
+            function.device = self.moves.device_of(op)
         module = getattr(function, "__module__", None) or "torch"
         if module.startswith(_OWN_DEVICE):
             return function

@@ -193,6 +193,7 @@ class GroupedUpdate:
 
     Attributes:
       key: updates with equal keys, and the same values for `shared`, may be joined.
+      device: where the variables are, if a plan knows several; only those of one are joined.
       count: how many variables and slots come first among the inputs.
       gradient: the position of the gradient.
       shared: the positions of all other inputs.
@@ -204,6 +205,7 @@ class GroupedUpdate:
     ) -> None:  # fmt: skip
         self.rule, gradient = GROUP_RULES[rule]
         self.key = (rule, tuple(sorted(flags.items())))
+        self.device: Any = None
         self.count = count
         self.gradient = count + others.index(gradient)
         self.shared = [i for i in range(count, count + len(others)) if i != self.gradient]
