@@ -65,15 +65,16 @@ def test_learns_as_on_the_cpu(build):
     assert expected[-1] < expected[0]
 
 
-def test_learns_the_same_by_graphs(monkeypatch):
+@pytest.mark.parametrize("build", [perceptron, convolutional, recurrent, embedding])
+def test_learns_the_same_by_graphs(build, monkeypatch):
     found = []
     replay = torch.cuda.CUDAGraph.replay
     monkeypatch.setattr(torch.cuda.CUDAGraph, "replay", lambda self: found.append(replay(self)))
     state = RANDOM.get_state()
-    expected = losses(perceptron)
+    expected = losses(build)
     RANDOM.set_state(state)
     monkeypatch.setenv("STILLFLOW_CUDA_GRAPHS", "1")
-    np.testing.assert_allclose(losses(perceptron), expected, rtol=1e-4)
+    np.testing.assert_allclose(losses(build), expected, rtol=1e-4)
     assert found
 
 
