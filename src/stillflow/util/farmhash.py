@@ -7,7 +7,7 @@ little-endian. A string up to 16 bytes, up to 32, up to 64 and beyond each has i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 import numpy as np
@@ -38,14 +38,19 @@ def fingerprints(strings: Sequence[bytes]) -> np.ndarray:
         library.find_fingerprints(
             b"".join(strings), ends.ctypes.data, len(strings), result.ctypes.data)
         return result
+    for group, rows in rows_by_length(strings):
+        result[group] = row_fingerprints(rows)
+    return result
+
+
+def rows_by_length(strings: Sequence[bytes]) -> Iterator[tuple[list[int], np.ndarray]]:
+    """Byte strings of one length together: their places, and uint8 [n, length]."""
     places: dict[int, list[int]] = {}
     for place, string in enumerate(strings):
         places.setdefault(len(string), []).append(place)
     for length, group in places.items():
         joined = b"".join([strings[place] for place in group])
-        rows = np.frombuffer(joined, np.uint8).reshape(len(group), length)
-        result[group] = row_fingerprints(rows)
-    return result
+        yield group, np.frombuffer(joined, np.uint8).reshape(len(group), length)
 
 
 def ends_of(strings: Sequence[bytes]) -> np.ndarray:

@@ -18,6 +18,7 @@ from stillflow.util.farmhash import (
     mix,
     rotate,
     row_fingerprints,
+    rows_by_length,
     word,
 )
 
@@ -34,12 +35,7 @@ def fingerprints128(strings: Sequence[bytes]) -> np.ndarray:
       uint64 [n, 2], the low word first.
     """
     result = np.empty((len(strings), 2), np.uint64)
-    places: dict[int, list[int]] = {}
-    for place, string in enumerate(strings):
-        places.setdefault(len(string), []).append(place)
-    for length, group in places.items():
-        joined = b"".join([strings[place] for place in group])
-        rows = np.frombuffer(joined, np.uint8).reshape(len(group), length)
+    for group, rows in rows_by_length(strings):
         result[group] = np.stack(_fingerprint(rows), 1)
     return result
 
