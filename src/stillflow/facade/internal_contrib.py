@@ -19,6 +19,7 @@ MODULES = {
 
 _CUDNN = "stillflow.contrib.cudnn_rnn"
 _FIELD = "stillflow.contrib.receptive_field"
+_KERNELS = "stillflow.contrib.kernel_methods"
 _LABELED = "stillflow.contrib.labeled_tensor"
 _LEARN = "stillflow.contrib.learn"
 _LINEAR = "tensorflow.contrib.linear_optimizer.python"
@@ -90,6 +91,10 @@ OBJECTS: dict[str, dict[str, str]] = {
             "stillflow.contrib.image.sparse_warp:add_zero_flow_controls_at_boundary",
         "_get_boundary_locations": "stillflow.contrib.image.sparse_warp:get_boundary_locations",
         "_get_grid_locations": "stillflow.contrib.image.sparse_warp:get_grid_locations",
+    },
+    "tensorflow.contrib.kernel_methods.python.kernel_estimators": {"*": f"{_KERNELS}.estimators"},
+    "tensorflow.contrib.kernel_methods.python.mappers.dense_kernel_mapper": {
+        "*": f"{_KERNELS}.dense_kernel_mapper",
     },
     "tensorflow.contrib.labeled_tensor.python.ops._typecheck": {"Error": f"{_LABELED}.axes:Error"},
     "tensorflow.contrib.labeled_tensor.python.ops.core": {

@@ -126,7 +126,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.contrib.factorization.kmeans",
     },
     f"{_ESTIMATORS}.linear": {
-        "_linear_model_fn": f"{_LEARN}.canned.wide:_linear_model_fn",
+        "_linear_model_fn": f"{_LEARN}.canned.wide:linear_model_fn",
         "*": f"{_LEARN}.canned.wide",
     },
     f"{_LAYERS}.layers.rev_block_lib": {

@@ -43,7 +43,7 @@ def _optimizer(spec: Any, columns: Any) -> Any:
     return optimizer_of(spec)
 
 
-def _linear_model_fn(
+def linear_model_fn(
     features: Any, labels: Any, mode: str, params: dict[str, Any], config: Any = None
 ) -> ModelFnOps:
     """Builds the model of a `LinearEstimator`, whose arguments are `params`."""
@@ -82,7 +82,7 @@ class _Linear(Estimator):
             params["weight_column_name"] = weight_column_name
             params["update_weights_hook"] = UpdateWeightsHook()
         else:
-            model_fn = _linear_model_fn
+            model_fn = linear_model_fn
             params.update(gradient_clip_norm=gradient_clip_norm, joint_weights=joint_weights)
         Estimator.__init__(self, model_fn=model_fn, params=params, **settings)
 
