@@ -59,6 +59,12 @@ OBJECTS: dict[str, dict[str, str]] = {
     f"{_KERAS}.saving.hdf5_format": {
         "preprocess_weights_for_loading":
             f"{_OURS}.saving.recurrent_weights:preprocess_weights_for_loading",
+        "load_model_from_hdf5": f"{_OURS}.saving.hdf5:load_model_from_hdf5",
+        "save_model_to_hdf5": f"{_OURS}.saving.hdf5:save_model_to_hdf5",
+        "*": f"{_OURS}.saving.hdf5_groups",
+    },
+    "tensorflow.python.util.serialization": {
+        "get_json_type": f"{_OURS}.engine.network_config:get_json_type",
     },
     f"{_KERAS}.losses": {"LossFunctionWrapper": f"{_OURS}.losses.base:LossFunctionWrapper"},
     f"{_KERAS}.models": {

@@ -49,6 +49,6 @@ class Description:
     @property
     def _tracking_metadata(self) -> str:
         """What SavedModels say of the layer, as JSON."""
-        from stillflow.keras.engine.network_config import json_of
+        from stillflow.keras.engine.network_config import get_json_type
 
-        return json.dumps(self._described(), default=json_of)
+        return json.dumps(self._described(), default=get_json_type)

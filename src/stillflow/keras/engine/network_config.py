@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from stillflow import nest
 from stillflow.graph.operation import Tensor
+from stillflow.graph.tensor_shape import Dimension, TensorShape
 from stillflow.keras.backend.session import get_value
 from stillflow.keras.engine.topology import node_key
 from stillflow.keras.version import VERSION
@@ -149,7 +151,7 @@ class NetworkConfig:
 
     def to_json(self, **kwargs: Any) -> str:
         """The config as JSON; arguments are those of `json.dumps`."""
-        return json.dumps(self._updated_config(), default=json_of, **kwargs)
+        return json.dumps(self._updated_config(), default=get_json_type, **kwargs)
 
     def to_yaml(self, **kwargs: Any) -> str:
         """Always raises: reading YAML may run code.
@@ -163,25 +165,25 @@ class NetworkConfig:
         )
 
 
-def json_of(value: Any) -> Any:
+def get_json_type(obj: Any) -> Any:
     """What JSON has no form for, as something that it has.
 
     Raises:
       TypeError: if there is nothing.
     """
-    if hasattr(value, "get_config"):
-        return {"class_name": type(value).__name__, "config": value.get_config()}
-    if isinstance(value, (np.ndarray, np.generic)):
-        return value.tolist()
-    if callable(value):
-        return value.__name__
-    if hasattr(value, "as_list"):
-        return {"class_name": "TensorShape", "items": value.as_list()}
-    if hasattr(value, "value"):
-        return value.value
-    if hasattr(value, "name"):
-        return value.name
-    raise TypeError("Not JSON Serializable:", value)
+    if hasattr(obj, "get_config"):
+        return {"class_name": type(obj).__name__, "config": obj.get_config()}
+    if isinstance(obj, (np.ndarray, np.generic)):
+        return obj.tolist()
+    if callable(obj):
+        return obj.__name__
+    if isinstance(obj, TensorShape):
+        return obj.as_list()
+    if isinstance(obj, Dimension):
+        return obj.value
+    if isinstance(obj, Mapping):
+        return dict(obj)
+    raise TypeError("Not JSON Serializable:", obj)
 
 
 def _node_config(node: Node, kept: dict[str, int]) -> Any:

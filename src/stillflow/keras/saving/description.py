@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from stillflow.keras.losses.classes import get as get_loss
 from stillflow.keras.optimizers.tf_optimizer import TFOptimizer
 from stillflow.keras.version import VERSION
 from stillflow.platform import tf_logging as logging
@@ -51,4 +52,7 @@ def describe(model: Any, include_optimizer: bool = True) -> dict[str, Any]:
 def compile_as(model: Any, training_config: dict[str, Any]) -> None:
     """Compiles a model as a description says."""
     given = dict(training_config)
+    loss = given["loss"]
+    if isinstance(loss, dict) and "class_name" in loss:  # not those of several outputs by name
+        given["loss"] = get_loss(loss)
     model.compile(optimizer=given.pop("optimizer_config"), **given)

@@ -64,7 +64,7 @@ def save_model(
 
     Args:
       model: a functional or sequential model; for a SavedModel any that knows its inputs.
-      filepath: the file, or the directory of a SavedModel.
+      filepath: the path of a file, a file of h5py that is open, or the directory of a SavedModel.
       overwrite: False to ask before a file is replaced.
       include_optimizer: whether it can be trained on.
       save_format: "h5", or "tf" for a SavedModel.
@@ -75,8 +75,9 @@ def save_model(
       NotImplementedError: for an HDF5 file of a model that a subclass defines.
       ValueError: for a SavedModel of a model that does not know its inputs.
     """
-    filepath = os.fspath(filepath)
-    if (save_format or "h5") != "h5" and not filepath.endswith(_ENDINGS):
+    is_open = hdf5.is_file(filepath)
+    filepath = filepath if is_open else os.fspath(filepath)
+    if (save_format or "h5") != "h5" and not (is_open or filepath.endswith(_ENDINGS)):
         saved_models.save_model(model, filepath, overwrite, include_optimizer, signatures)
         return
     if not model._is_graph_network and not isinstance(model, Sequential):
@@ -87,7 +88,7 @@ def save_model(
             'saving to the Tensorflow SavedModel format (by setting save_format="tf") or using '
             "`save_weights`."
         )
-    hdf5.save_model(model, filepath, overwrite, include_optimizer)
+    hdf5.save_model_to_hdf5(model, filepath, overwrite, include_optimizer)
 
 
 @export("keras.models.load_model")
@@ -95,7 +96,7 @@ def load_model(filepath: Any, custom_objects: Any = None, compile: bool = True) 
     """Reads a model from an HDF5 file or a SavedModel.
 
     Args:
-      filepath: the file, or the directory of a SavedModel.
+      filepath: the path of a file, a file of h5py that is open, or the directory of a SavedModel.
       custom_objects: classes and functions by name.
       compile: whether it is compiled as it was.
 
@@ -105,9 +106,10 @@ def load_model(filepath: Any, custom_objects: Any = None, compile: bool = True) 
       NotImplementedError: for a SavedModel of a model that only its class describes, without the
         functions that TensorFlow saves of models.
     """
-    filepath = os.fspath(filepath)
-    if hdf5.is_hdf5(filepath):
-        return hdf5.load_model(filepath, custom_objects, compile)
+    is_open = hdf5.is_file(filepath)
+    filepath = filepath if is_open else os.fspath(filepath)
+    if is_open or hdf5.is_hdf5(filepath):
+        return hdf5.load_model_from_hdf5(filepath, custom_objects, compile)
     if os.path.isdir(filepath):
         return saved_models.load_model(filepath, custom_objects, compile)
     raise OSError(
