@@ -16,6 +16,12 @@ hypothesis.settings.register_profile("suite", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("suite")
 
 
+@pytest.fixture(autouse=True)
+def _python_3(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program in Python 2 tells the programs that it starts, but not the tests after it."""
+    monkeypatch.delenv("STILLFLOW_PYTHON2", raising=False)
+
+
 @pytest.fixture
 def graph() -> Iterator[tf.Graph]:
     """A graph, which is the default one."""
