@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
+from stillflow import nest
 from stillflow.keras.utils.sequences import (
     GeneratorEnqueuer,
     OrderedEnqueuer,
@@ -43,6 +44,27 @@ def refuse_other_data(y: Any, sample_weight: Any, validation_split: float = 0.0)
         raise ValueError(
             "If your data is in the form of a Python generator, you cannot use `validation_split`."
         )
+
+
+class ArrayBatches(Sequence):
+    """Arrays cut into batches, in their order.
+
+    Args:
+      data: (inputs, targets, weights), as far as given; each an array or a structure of them.
+      batch_size: of all batches but the last.
+    """
+
+    def __init__(self, data: Any, batch_size: int) -> None:
+        given = [part for part in data if any(x is not None for x in nest.flatten(part))]
+        self._data, self._batch_size = tuple(given), batch_size
+        self._count = int(nest.flatten(self._data)[0].shape[0])
+
+    def __len__(self) -> int:
+        return -(-self._count // self._batch_size)
+
+    def __getitem__(self, index: int) -> Any:
+        start = index * self._batch_size
+        return nest.map_structure(lambda x: x[start : start + self._batch_size], self._data)
 
 
 class Batches:

@@ -52,9 +52,7 @@ class Loop:
             epochs=epochs, steps_per_epoch=source.steps, samples=source.count, mode=mode,
         )  # fmt: skip
         names = getattr(model, "metrics_names", ["loss"])
-        self._progress = ProgbarLogger(
-            "samples" if source.by_examples else "steps", stateful_metrics=names[1:]
-        )
+        self._progress = ProgbarLogger(source.unit, stateful_metrics=names[1:])
         self._progress.params = self.callbacks.params
         self._progress.params["verbose"] = verbose
         if mode == PREDICT:
@@ -81,7 +79,6 @@ class Loop:
     def _epoch(self, epoch: int) -> Any:
         logs: dict[str, Any] = {}
         self.model.reset_metrics()
-        self._results.reset()
         if self.mode == TRAIN:
             self.callbacks.on_epoch_begin(epoch, logs)
         self._progress.on_epoch_begin(epoch, logs)
@@ -117,6 +114,8 @@ class Loop:
             outputs = outputs if isinstance(outputs, list) else [outputs]
             if isinstance(outputs, StepResults) and self.mode != PREDICT:
                 logs["size"] = outputs.size
+            if step == 0:  # an epoch without steps goes on with the results of the last one
+                self._results.reset()
             self._results.add(outputs, batch.start, batch.end)
             logs = make_logs(self.model, logs, outputs, self.mode)
             self.callbacks.call_batch_hook(self.mode, "end", step, logs)

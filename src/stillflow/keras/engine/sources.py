@@ -50,13 +50,15 @@ class Source:
     Attributes:
       steps: how many batches an epoch has; None for as many as there are, or for examples.
       count: the number of examples or steps that is shown.
-      by_examples: whether progress is counted in examples.
+      by_examples: whether results of steps weigh by their examples.
+      unit: what progress is counted in: "samples" or "steps".
       ends_by_itself: whether an epoch ends when the batches run out.
     """
 
     steps: int | None = None
     count: int | None = None
     by_examples = False
+    unit = "steps"
     ends_by_itself = False
 
     def batches(self) -> Iterator[Batch]:
@@ -83,6 +85,7 @@ class ArraySource(Source):
     """
 
     by_examples = True
+    unit = "samples"
 
     def __init__(
         self,
@@ -172,12 +175,24 @@ class GeneratorSource(Source):
       data: the batches.
       steps: how many steps an epoch has; the length of a sequence by default.
       run: runs a step with a batch.
+      unit: what progress is counted in.
       **options: see `Batches`.
+
+    Attributes:
+      last_size: the number of examples of the last batch.
     """
 
+    last_size = 0
+
     def __init__(
-        self, data: Any, steps: int | None, run: Callable[..., Any], **options: Any
+        self,
+        data: Any,
+        steps: int | None,
+        run: Callable[..., Any],
+        unit: str = "steps",
+        **options: Any,
     ) -> None:
+        self.unit = unit
         self.steps = self.count = len(data) if steps is None else steps
         self._run = run
         self._batches = Batches(data, **options)
@@ -185,7 +200,7 @@ class GeneratorSource(Source):
     def batches(self) -> Iterator[Batch]:
         """The next batches."""
         while (batch := self._batches.next()) is not None:
-            size = _size_of(batch)
+            size = self.last_size = _size_of(batch)
             yield Batch(size, 0, size, lambda batch=batch: self._run(*batch))
 
     def close(self) -> None:

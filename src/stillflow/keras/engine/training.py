@@ -92,10 +92,7 @@ class Training:
             raise TypeError(f"Unrecognized keyword arguments: {kwargs}")
         self._check_compiled()
         self._check_call_arguments("fit")
-        reading = {
-            "max_queue_size": max_queue_size, "workers": workers,
-            "use_multiprocessing": use_multiprocessing,
-        }  # fmt: skip
+        reading = {name: given[name] for name in _READING}
         run = {
             "epochs": epochs, "verbose": verbose, "callbacks": callbacks,
             "initial_epoch": initial_epoch, "validation_freq": validation_freq,
@@ -111,7 +108,9 @@ class Training:
             source: Source = self._generator_source(
                 x, steps_per_epoch, TRAIN, class_weight, shuffle=shuffle, **reading
             )
-            validation = self._validation(validation_data, batch_size, validation_steps, reading)
+            validation = self._validation_beside(
+                source, validation_data, validation_steps, reading, verbose
+            )
             return self._loop(TRAIN, source, validation=validation, **run)
         if datasets.is_dataset(x):
             datasets.refuse_other_data(x, y, sample_weight, validation_split)
@@ -334,22 +333,27 @@ class Training:
         if generators.is_generator(data):
             if steps is None and not isinstance(data, generators.Sequence):
                 raise ValueError("Please specify the `validation_steps` argument.")
-            return functools.partial(self._validate_generator, data, steps, reading)
-        if datasets.is_dataset(data):
-            parts = (data,)
-        elif len(data) in (2, 3):
-            parts = data
-        else:
-            raise ValueError(
-                "When passing a `validation_data` argument, it must contain either 2 items (x_val, "
-                "y_val), or 3 items (x_val, y_val, val_sample_weights), or alternatively it could "
-                "be a dataset or a dataset or a dataset iterator. However we received "
-                f"`validation_data={data}`"
-            )
+            return functools.partial(self._validate_generator, data, steps, reading, 0)
+        parts = (data,) if datasets.is_dataset(data) else _parts(data)
         if batch_size is None and steps is None and not datasets.is_dataset(data):
             batch_size = 32
         held_out = self._standardize_user_data(*parts, batch_size=batch_size)
         return functools.partial(self._validate_arrays, held_out, batch_size, steps)
+
+    def _validation_beside(
+        self, source: Any, data: Any, steps: Any, reading: Any, verbose: int
+    ) -> Any:
+        """The same beside training on a generator: it is shown too, and no order is drawn."""
+        if isinstance(data, (list, tuple)) and data:
+            parts = _parts(data)
+            return lambda callbacks: self._validate_generator(
+                generators.ArrayBatches(parts, source.last_size), None,
+                {"workers": 0, "unit": "samples"}, verbose, callbacks,
+            )  # fmt: skip
+        validation = self._validation(data, None, steps, reading)
+        if generators.is_generator(data):
+            return functools.partial(self._validate_generator, data, steps, reading, verbose)
+        return validation
 
     def _validate_arrays(self, data: Any, batch_size: Any, steps: Any, callbacks: Any) -> Any:
         # TensorFlow shuffles validation data too, which moves NumPy's generator on.
@@ -358,11 +362,16 @@ class Training:
         )
         return self._loop(TEST, source, callbacks=callbacks, steps_name="validation_steps")
 
-    def _validate_generator(self, data: Any, steps: Any, reading: Any, callbacks: Any) -> Any:
+    def _validate_generator(
+        self, data: Any, steps: Any, reading: Any, verbose: int, callbacks: Any
+    ) -> Any:
         source = self._generator_source(data, steps, TEST, **reading)
-        return self._loop(TEST, source, callbacks=callbacks, steps_name="validation_steps")
+        return self._loop(
+            TEST, source, callbacks=callbacks, steps_name="validation_steps", verbose=verbose
+        )
 
 
+_READING = "max_queue_size", "workers", "use_multiprocessing"
 _FIT_GENERATOR = (
     "steps_per_epoch", "epochs", "verbose", "callbacks", "validation_data", "validation_steps",
     "validation_freq", "class_weight", "max_queue_size", "workers", "use_multiprocessing",
@@ -371,6 +380,18 @@ _FIT_GENERATOR = (
 _USE_GENERATOR = (
     "steps", "callbacks", "max_queue_size", "workers", "use_multiprocessing", "verbose",
 )  # fmt: skip
+
+
+def _parts(data: Any) -> Any:
+    """Validation data as (inputs, targets) or (inputs, targets, weights)."""
+    if len(data) not in (2, 3):
+        raise ValueError(
+            "When passing a `validation_data` argument, it must contain either 2 items (x_val, "
+            "y_val), or 3 items (x_val, y_val, val_sample_weights), or alternatively it could "
+            "be a dataset or a dataset or a dataset iterator. However we received "
+            f"`validation_data={data}`"
+        )
+    return data
 
 
 def _first_argument(function: Any) -> Any:

@@ -116,8 +116,12 @@ class SequenceEnqueuer:
         raise NotImplementedError
 
     def _results(self) -> Iterator[Any]:
+        """The batches, up to the end of a generator."""
         while self.is_running():
-            inputs = self.queue.get(block=True).get()
+            try:
+                inputs = self.queue.get(block=True).get()
+            except StopIteration:
+                return
             self.queue.task_done()
             if inputs is not None:
                 yield inputs
@@ -196,7 +200,6 @@ class GeneratorEnqueuer(SequenceEnqueuer):
         """
         try:
             yield from self._results()
-        except StopIteration:
             yield from self._last()
         except Exception as error:
             self.stop()
