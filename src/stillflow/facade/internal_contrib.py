@@ -17,6 +17,7 @@ MODULES = {
                     "resnet_utils", "resnet_v1", "resnet_v2", "vgg")},
 }
 
+_CONSTRAINED = "stillflow.contrib.constrained_optimization"
 _CUDNN = "stillflow.contrib.cudnn_rnn"
 _FIELD = "stillflow.contrib.receptive_field"
 _KERNELS = "stillflow.contrib.kernel_methods"
@@ -32,6 +33,17 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.contrib.bayesflow.python.ops.monte_carlo_impl": {
         "_get_samples": "stillflow.contrib.bayesflow.monte_carlo:get_samples",
         "_logspace_mean": "stillflow.contrib.bayesflow.monte_carlo:log_mean",
+    },
+    "tensorflow.contrib.constrained_optimization.python.external_regret_optimizer": {
+        "_project_multipliers_wrt_euclidean_norm":
+            f"{_CONSTRAINED}.projections:project_multipliers",
+    },
+    "tensorflow.contrib.constrained_optimization.python.swap_regret_optimizer": {
+        "_maximal_eigenvector_power_method": f"{_CONSTRAINED}.projections:maximal_eigenvector",
+        "_project_log_stochastic_matrix_wrt_kl_divergence":
+            f"{_CONSTRAINED}.projections:project_log_stochastic_matrix",
+        "_project_stochastic_matrix_wrt_euclidean_norm":
+            f"{_CONSTRAINED}.projections:project_stochastic_matrix",
     },
     "tensorflow.contrib.copy_graph.python.util.copy_elements": {
         "*": "stillflow.contrib.copy_graph.copying",
