@@ -3115,6 +3115,7 @@ TABLE = {
     "keras.datasets.mnist.load_data": "keras.datasets.images:load_mnist",
     "keras.datasets.reuters.get_word_index": "keras.datasets.tables:get_reuters_word_index",
     "keras.datasets.reuters.load_data": "keras.datasets.tables:load_reuters",
+    "keras.estimator.model_to_estimator": "keras.estimator:model_to_estimator",
     "keras.experimental.CosineDecay": "train.schedules:CosineDecay",
     "keras.experimental.CosineDecayRestarts": "train.schedules:CosineDecayRestarts",
     "keras.experimental.LinearCosineDecay": "train.schedules:LinearCosineDecay",

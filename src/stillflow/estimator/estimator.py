@@ -74,7 +74,7 @@ class Estimator:
         params: Any = None, warm_start_from: Any = None,
     ) -> None:  # fmt: skip
         type(self)._assert_members_are_not_overridden(self)  # a static method may replace it
-        self._config = _settled(config, model_dir)
+        self._config = settled_config(config, model_dir)
         self._model_dir: str = self._config.model_dir
         self._session_config = self._config.session_config
         logging.info("Using config: %s", str(vars(self._config)))
@@ -462,7 +462,7 @@ def assert_not_overridden(kind: type, thing: Any) -> None:
         )
 
 
-def _settled(config: Any, model_dir: Any) -> Any:
+def settled_config(config: Any, model_dir: Any) -> Any:
     """The settings with a session's `ConfigProto` and a folder, whoever names it."""
     if config is None:
         config = RunConfig()
