@@ -147,3 +147,28 @@ def test_the_gradients_of_two_ways_are_added_while_they_pass(calls, shape):
     wanted = (2 * value * ways[0] + np.cos(value) * ways[1]) * (value > 0)
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
     assert calls == ["gradient_of_sum"]
+
+
+def test_a_gradient_that_is_not_finite_is_noticed_where_nothing_passes(calls):
+    x = tf.placeholder(tf.float32, [3, 4])
+    out = tf.nn.relu(tf.nn.bias_add(x, tf.zeros([4])))
+    way = np.float32([[1, -2, np.nan, np.inf]] * 3)
+    shown = np.float32([[-1] * 4, [2] * 4, [np.nan] * 4])
+    grads = tf.gradients(out, [x, out.op.inputs[0].op.inputs[1]], way)
+    found, bias = run(grads, {x: shown})
+    blocked = [0, 0, np.nan, np.nan]
+    np.testing.assert_array_equal(found, [blocked, way[1], blocked])
+    np.testing.assert_array_equal(bias, [1, -2, np.nan, np.nan])
+    assert calls == ["add_relu", "relu_gradients"]
+
+
+def test_two_gradients_that_are_not_finite_are_noticed_where_nothing_passes(calls):
+    x = tf.placeholder(tf.float32, [4])
+    out = tf.nn.relu(tf.identity(x))
+    ways = [np.float32([np.inf, 1, np.nan, 1]), np.float32([-np.inf, np.inf, 1, 2])]
+    (grad,) = tf.gradients([tf.square(out), tf.exp(out)], x, ways)
+    found = run(grad, {x: [-1.0, 0.0, -2.0, np.nan]})
+    np.testing.assert_array_equal(found, [np.nan] * 4)
+    found = run(grad, {x: [1.0, 0.0, -2.0, -3.0]})
+    np.testing.assert_array_equal(found, [np.nan, np.nan, np.nan, 0])
+    assert calls == 2 * ["gradient_of_sum"]

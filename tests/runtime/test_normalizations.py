@@ -150,3 +150,17 @@ def test_a_gradient_that_reads_a_variable_is_the_one_before_its_change():
     feeds = {x: image(4, 3, 2, 5)}
     (wanted,) = tf.gradients(y, x, passed)
     np.testing.assert_allclose(run([wanted, later], feeds)[0], run(wanted, feeds), rtol=1e-6)
+
+
+def test_a_gradient_that_is_not_finite_is_noticed_where_the_relu_passes_nothing(calls):
+    x = tf.placeholder(tf.float32, [4, 3, 2, 5])
+    out = tf.nn.relu(normalized(x)[0])
+    way = image(4, 3, 2, 5, seed=1)
+    grads = tf.gradients(out, x, tf.placeholder_with_default(way, way.shape))
+    result, before = run([out, *grads], {x: image(4, 3, 2, 5)})
+    blocked = tuple(np.argwhere(result == 0)[0])
+    assert np.isfinite(before).all()
+    way[blocked] = np.inf
+    (found,) = run(tf.gradients(out, x, way), {x: image(4, 3, 2, 5)})
+    assert np.isnan(found[blocked]) and calls[-1][0] == "backward"
+    assert np.isfinite(np.delete(found, blocked[-1], axis=-1)).all()

@@ -69,6 +69,8 @@ _LONG: _Types = {
     "add_bias_relu": (_INT, (_POINTER, _INT, _INT, _POINTER, _POINTER, _INT)),
     "bias_relu_gradient": (_INT, (_POINTER, _POINTER, _INT, _INT, _POINTER, _POINTER, _INT)),
     "relu_gradient_of_sum": (None, (*3 * (_POINTER,), _INT, _POINTER, _INT)),
+    "relu6_gradient": (None, (*2 * (_POINTER,), _INT, _POINTER, _INT)),
+    "elu_gradient": (None, (*2 * (_POINTER,), _INT, _POINTER, _INT)),
     "update_variables": (_INT, (_POINTER, *2 * (_INT,), _POINTER, _INT)),
     "square_roots": (None, (*2 * (_POINTER,), *2 * (_INT,))),
     "transpose_matrix": (None, (_POINTER, _INT, _INT, _POINTER, _INT)),

@@ -80,7 +80,7 @@ static inline __attribute__((always_inline)) const float *gradient_row(const Mat
     const float *grad = all->grad + i * columns;
     if (!all->relu) return grad;
     const float *out = all->relu + i * columns;
-    for (int64_t j = 0; j < columns; j++) room[j] = out[j] <= 0 ? 0 : grad[j];
+    for (int64_t j = 0; j < columns; j++) room[j] = grad[j] * (out[j] > 0 ? 1.0F : 0.0F);
     return room;
 }
 

@@ -1,4 +1,6 @@
-/* ReLU with what stands before it, and its gradient: src/stillflow/ops/nn/native_relu.py. */
+/* ReLU with what stands before it, and its gradient: src/stillflow/ops/nn/native_relu.py.
+
+   What lets no gradient pass multiplies it by 0: one that is not finite becomes no number. */
 #include "rows.h"
 
 #include <stdlib.h>
@@ -41,7 +43,7 @@ static void propagate_part(void *data, int64_t part) {
         const float *row = all->x + i * columns, *relu = all->relu + i * columns;
         float *out = all->out + i * columns;
         for (int64_t j = 0; j < columns; j++) {
-            float passed = relu[j] <= 0 ? 0 : row[j];
+            float passed = row[j] * (relu[j] > 0 ? 1.0F : 0.0F);
             out[j] = passed;
             some[j] += passed;
         }
@@ -106,7 +108,8 @@ static void add_gradients(void *data, int64_t part) {
     const float *one = all->one, *other = all->other, *relu = all->relu;
     float *out = all->out;
     int64_t first = part * PART, last = first + PART < all->size ? first + PART : all->size;
-    for (int64_t i = first; i < last; i++) out[i] = relu[i] <= 0 ? 0 : one[i] + other[i];
+    for (int64_t i = first; i < last; i++)
+        out[i] = (one[i] + other[i]) * (relu[i] > 0 ? 1.0F : 0.0F);
 }
 
 /* The gradient of a ReLU whose result, `relu`, has two gradients; out may be one of them. */
@@ -114,4 +117,37 @@ PUBLIC void relu_gradient_of_sum(const float *one, const float *other, const flo
                                  int64_t size, float *out, int64_t threads) {
     Gradients all = {one, other, relu, out, size};
     in_parallel(add_gradients, &all, (size + PART - 1) / PART, threads);
+}
+
+FOR_EACH_PROCESSOR
+static void pass_below_6(void *data, int64_t part) {
+    const Gradients *all = data;
+    const float *grad = all->one, *relu = all->relu;
+    float *out = all->out;
+    int64_t first = part * PART, last = first + PART < all->size ? first + PART : all->size;
+    for (int64_t i = first; i < last; i++)
+        out[i] = grad[i] * (relu[i] > 0 ? 1.0F : 0.0F) * (relu[i] < 6 ? 1.0F : 0.0F);
+}
+
+/* The gradient of a ReLU that ends at 6; `relu` is its result or what it was of. */
+PUBLIC void relu6_gradient(const float *grad, const float *relu, int64_t size, float *out,
+                           int64_t threads) {
+    Gradients all = {grad, NULL, relu, out, size};
+    in_parallel(pass_below_6, &all, (size + PART - 1) / PART, threads);
+}
+
+FOR_EACH_PROCESSOR
+static void pass_exponential(void *data, int64_t part) {
+    const Gradients *all = data;
+    const float *grad = all->one, *elu = all->relu;
+    float *out = all->out;
+    int64_t first = part * PART, last = first + PART < all->size ? first + PART : all->size;
+    for (int64_t i = first; i < last; i++) out[i] = grad[i] * ((elu[i] < 0 ? elu[i] : 0) + 1);
+}
+
+/* The gradient of an ELU, given its result, `elu`; it passes whole where that is no number. */
+PUBLIC void elu_gradient(const float *grad, const float *elu, int64_t size, float *out,
+                         int64_t threads) {
+    Gradients all = {grad, NULL, elu, out, size};
+    in_parallel(pass_exponential, &all, (size + PART - 1) / PART, threads);
 }

@@ -10,7 +10,7 @@ import torch
 from stillflow.ops.nn import bias, native_relu
 from stillflow.runtime.steps import Name, Step, count_uses, one_step
 
-_RELU_GRAD = torch.ops.aten.threshold_backward.default
+_RELU_GRAD = torch.ops.aten.leaky_relu_backward.default  # of a slope of 0
 
 
 def join_activations(steps: Sequence[Step], kept: Sequence[str]) -> list[Step]:

@@ -13,7 +13,7 @@ import torch
 from stillflow.ops.nn import batch_norm
 from stillflow.runtime.steps import Name, Step, count_uses, one_step
 
-_RELU_GRAD = torch.ops.aten.threshold_backward.default
+_RELU_GRAD = torch.ops.aten.leaky_relu_backward.default  # of a slope of 0
 
 
 def join_normalizations(steps: Sequence[Step], kept: Sequence[str]) -> list[Step]:
@@ -97,7 +97,7 @@ class _Joiner:
         if found is None or found[1].arguments[2] != 0 or self._changes(found[0], number):
             return
         place, relu = found
-        grad, result, _ = relu.arguments
+        grad, result = relu.arguments[:2]
         self._steps[number] = one_step(
             [step, relu], step.outputs, batch_norm.backward, [grad, *step.arguments[1:], result])
         self._steps[place] = None

@@ -30,7 +30,7 @@ _IN_PLACE: dict[Any, tuple[Any, bool]] = {
     roots.square_roots: (roots.square_roots_, False),
     torch.tanh: ("tanh_", False), torch.sigmoid: ("sigmoid_", False),
     torch.square: ("square_", False),
-    aten.threshold_backward.default: ("threshold_backward", False),
+    aten.leaky_relu_backward.default: ("leaky_relu_backward", False),
     aten.tanh_backward.default: ("tanh_backward", False),
     aten.sigmoid_backward.default: ("sigmoid_backward", False),
     batch_norm.backward: (batch_norm.backward_, False),

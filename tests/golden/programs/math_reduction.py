@@ -135,3 +135,27 @@ def cumulative(tf):
         "ints": tf.cumsum([1, 2, 3]),
     }
     return Run(fetches, {x: X[1]})
+
+
+@program
+def extremes_of_what_is_no_number(tf):
+    """A NaN is passed over, but not where it is the only one: nothing is compared then."""
+    nan, inf = np.nan, np.inf
+    arrays = [
+        np.array(nan), np.full([1], nan), np.full([1, 1], nan), np.full([3], nan),
+        np.full([3, 1], nan), np.full([1, 3], nan), np.array([[nan, 1, -inf]]),
+        np.array([[nan, 1, nan], [nan, -inf, 2]]), np.array([[[nan, 2]], [[3, nan]], [[nan, nan]]]),
+        np.array([nan] + [-3.0] * 8 + [nan] + [7.0] * 9),
+    ]
+    fetches, feeds = {}, {}
+    for dtype in (tf.float32, tf.float64, tf.float16):
+        for number, array in enumerate(arrays):
+            x = tf.placeholder(dtype, array.shape)
+            feeds[x] = array.astype(dtype.as_numpy_dtype)
+            every = list(range(array.ndim))
+            for axes in [[], every, *([axis] for axis in every if array.ndim > 1)]:
+                name = f"{dtype.name}_{number}_of_{''.join(map(str, axes))}"
+                fetches[name] = [tf.reduce_max(x, axes), tf.reduce_min(x, axes)]
+                if len(axes) == 1:
+                    fetches[name].extend([tf.argmax(x, axes[0]), tf.argmin(x, axes[0])])
+    return Run(fetches, feeds)

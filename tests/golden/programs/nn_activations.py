@@ -162,3 +162,41 @@ def top_k_and_in_top_k(tf):
                "ints": tf.nn.top_k([[3, 1, 2]], 2), "gradient": tf.gradients(values * values, x),
                "last": tf.nn.top_k([1.0, 3.0, 3.0, 2.0], 3)}
     return Run(fetches, {x: X, k: 3})
+
+
+NO_NUMBERS = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 5.0, 6.0, 7.0]
+
+
+@program
+def gradients_of_what_is_no_number(tf):
+    """Each of the features with each of the gradients: more than one vector of a processor."""
+    features = np.repeat(NO_NUMBERS, 4 * 9)
+    grads = np.tile([1.0, -2.0, np.nan, np.inf], 9 * len(NO_NUMBERS))
+    fetches, feeds = {}, {}
+    for dtype in (tf.float32, tf.float64, tf.float16):
+        grad, shown = tf.placeholder(dtype, [None]), tf.placeholder(dtype, [None])
+        feeds[grad] = grads.astype(dtype.as_numpy_dtype)
+        feeds[shown] = features.astype(dtype.as_numpy_dtype)
+        for name in ("ReluGrad", "Relu6Grad", "LeakyReluGrad", "SoftplusGrad", "SoftsignGrad"):
+            made = getattr(tf.raw_ops, name)(gradients=grad, features=shown)
+            fetches[name + dtype.name] = made
+        for name in ("EluGrad", "SeluGrad"):
+            fetches[name + dtype.name] = getattr(tf.raw_ops, name)(gradients=grad, outputs=shown)
+    return Run(fetches, feeds)
+
+
+@program
+def gradients_of_what_is_no_number_with_a_bias(tf):
+    """Of a ReLU after a bias, and of one whose result goes two ways."""
+    shape = [len(NO_NUMBERS), 16]
+    image = tf.placeholder(tf.float32, shape)
+    grads = np.resize(np.float32([1.0, -2.0, np.nan, np.inf, 3.0]), shape)
+    biased = tf.nn.relu(tf.nn.bias_add(image, tf.zeros([16])))
+    two_ways = tf.nn.relu(tf.identity(image))
+    ways = [tf.constant(grads), tf.constant(grads[:, ::-1])]
+    fetches = {
+        "biased": tf.gradients(biased, image, ways[0])[0],
+        "bias": tf.gradients(biased, biased.op.inputs[0].op.inputs[1], ways[0])[0],
+        "two_ways": tf.gradients([two_ways * 1.0, two_ways * 2.0], image, ways)[0],
+    }
+    return Run(fetches, {image: np.tile(np.float32(NO_NUMBERS)[:, None], [1, 16])})

@@ -164,7 +164,8 @@ def product_of(dtype: DType) -> tuple[Reduce, Callable[..., Any] | None]:
 def extreme_of(dtype: DType, largest: bool) -> tuple[Reduce, Callable[..., Any] | None]:
     """The largest or smallest element along axes.
 
-    As in TF, NaNs are passed over, and of no elements the result is the type's other extreme.
+    As in TF, NaNs are passed over unless each stands alone (nothing is compared then), and of no
+    elements the result is the type's other extreme.
     """
     function = "amax" if largest else "amin"
     floating = dtype.is_floating
@@ -186,7 +187,9 @@ def extreme_of(dtype: DType, largest: bool) -> tuple[Reduce, Callable[..., Any] 
                 [n for i, n in enumerate(x.shape) if i not in axes]
             )
         result = getattr(torch, function)(x, axes, keep)
-        if floating and x.is_cpu and not is_finite(result) and torch.isnan(result).any():
+        if not floating or not x.is_cpu or is_finite(result) or result.numel() == x.numel():
+            return result
+        if torch.isnan(result).any():
             x = torch.where(torch.isnan(x), worst, x)
             result = getattr(torch, function)(x, axes, keep)
         return result

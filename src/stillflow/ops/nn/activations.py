@@ -30,6 +30,7 @@ from stillflow.ops.math.kernels import (
     through_numpy,
 )
 from stillflow.ops.math.unary import exp, sigmoid
+from stillflow.ops.nn import native_relu
 from stillflow.ops.samples import Bad, Sample
 
 _FLOATS = "{half, bfloat16, float, double}"
@@ -96,7 +97,10 @@ relu_grad_op.samples(activation_grad_samples)
 def relu_grad_kernel(node: Node) -> Any:
     if node.T in NUMPY_TYPES:
         return through_numpy(lambda grad, x: grad * (x > 0), node.T)
-    return node.call(aten.threshold_backward.default, *node.inputs, 0)
+    if not node.T.is_floating:
+        return node.call(aten.threshold_backward.default, *node.inputs, 0)
+    # As native_relu.relu_gradient; this function is the one that steps are joined by.
+    return node.call(aten.leaky_relu_backward.default, *node.inputs, 0, False)
 
 
 @relu_grad_op.gradient
@@ -139,7 +143,7 @@ def _between_0_and_6(grad: Any, x: Any) -> Any:
 @relu6_grad_op.kernel
 def relu6_grad_kernel(node: Node) -> Any:
     if node.T.is_floating:
-        return node.call(aten.hardtanh_backward.default, *node.inputs, 0, 6)
+        return node.call(native_relu.relu6_gradient, *node.inputs)
     return element_wise(node, _between_0_and_6, _between_0_and_6)
 
 
@@ -226,7 +230,7 @@ elu_grad_op.samples(activation_grad_samples)
 
 @elu_grad_op.kernel
 def elu_grad_kernel(node: Node) -> Any:
-    return node.call(aten.elu_backward.default, node.inputs[0], 1, 1, 1, True, node.inputs[1])
+    return node.call(native_relu.elu_gradient, *node.inputs)
 
 
 @elu_grad_op.gradient

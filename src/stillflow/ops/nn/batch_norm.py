@@ -16,7 +16,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops import native_loops
 from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.math.kernels import ANY_NUMBER
-from stillflow.ops.nn import native_norm, windows
+from stillflow.ops.nn import native_norm, native_relu, windows
 from stillflow.ops.nn.batch_norm_gradient import second_gradient
 from stillflow.ops.samples import Bad, Sample
 
@@ -152,7 +152,7 @@ def backward(
         found = native_norm.gradient(grad, relu, x, scale, mean, variance, epsilon, into)
         return (*found, *rest)
     if relu is not None:
-        grad = aten.threshold_backward.default(grad, relu, 0)
+        grad = native_relu.relu_gradient(grad, relu)
     grad, x = _image(grad, first), _image(x, first)
     # Torch's kernel reads these without strides; a constant may be one number, expanded.
     scale, mean, variance = scale.contiguous(), mean.contiguous(), variance.contiguous()

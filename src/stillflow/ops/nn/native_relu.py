@@ -1,4 +1,8 @@
-"""ReLU with what stands before it, and its gradient: one pass over memory instead of two."""
+"""ReLU with what stands before it, and gradients of it and its kin, in one pass over memory.
+
+As in TF what passes no gradient multiplies it by 0, so that one that is not finite becomes no
+number and is noticed; of features that are no numbers nothing passes.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,33 @@ from typing import Any
 
 from stillflow.graph.lazy import aten, torch
 from stillflow.ops import native_loops
+
+
+def relu_gradient(grad: Any, features: Any) -> Any:
+    """The gradient of a ReLU, as of a leaky one whose slope is 0: the function that multiplies."""
+    return aten.leaky_relu_backward.default(grad, features, 0, False)
+
+
+def relu6_gradient(grad: Any, features: Any) -> Any:
+    """The gradient of `min(relu(features), 6)`.
+
+    On other devices than the CPU what does not pass is 0 even where it is not finite: no kernel of
+    torch multiplies there in one pass.
+    """
+    if not features.is_cpu:
+        return aten.hardtanh_backward.default(grad, features, 0, 6)
+    if not (grad.shape == features.shape and native_loops.take(grad, features)):
+        return relu_gradient(grad, features * (6 - features))
+    return _of_each("relu6_gradient", grad, features)
+
+
+def elu_gradient(grad: Any, result: Any) -> Any:
+    """The gradient of an ELU, given its result; where that is no number it passes whole."""
+    if not result.is_cpu:
+        return aten.elu_backward.default(grad, 1, 1, 1, True, result)
+    if not (grad.shape == result.shape and native_loops.take(grad, result)):
+        return torch.fmin(result, result.new_zeros(())).add_(1).mul_(grad)
+    return _of_each("elu_gradient", grad, result)
 
 
 def add_relu(x: Any, bias: Any) -> Any:
@@ -23,7 +54,7 @@ def add_relu_(x: Any, bias: Any) -> Any:
 def relu_gradients(grad: Any, result: Any) -> tuple[Any, Any]:
     """The gradients of `add_relu`, given its result, for `x` and for `bias`."""
     if not native_loops.take_channels((grad, result)):
-        passed = aten.threshold_backward.default(grad, result, 0)
+        passed = relu_gradient(grad, result)
         return passed, passed.flatten(0, -2).sum(0)
     return _passed(grad, result, torch.empty_like(grad))
 
@@ -31,7 +62,7 @@ def relu_gradients(grad: Any, result: Any) -> tuple[Any, Any]:
 def relu_gradients_(grad: Any, result: Any) -> tuple[Any, Any]:
     """`relu_gradients`, the first of them in the memory of `grad`."""
     if not native_loops.take_channels((grad, result)):
-        passed = aten.threshold_backward.grad_input(grad, result, 0, grad_input=grad)
+        passed = aten.leaky_relu_backward.grad_input(grad, result, 0, False, grad_input=grad)
         return passed, passed.flatten(0, -2).sum(0)
     return _passed(grad, result, grad)
 
@@ -48,10 +79,16 @@ def gradient_of_sum_(one: Any, other: Any, result: Any) -> Any:
 
 def _gradient_of_sum(one: Any, other: Any, result: Any, out: Any) -> Any:
     if not (one.shape == other.shape == result.shape and native_loops.take(one, other, result)):
-        return aten.threshold_backward.default(torch.add(one, other, out=out), result, 0)
+        return relu_gradient(torch.add(one, other, out=out), result)
     out = torch.empty_like(one) if out is None else out
     native_loops.call("relu_gradient_of_sum", one.data_ptr(), other.data_ptr(), result.data_ptr(),
                one.numel(), out.data_ptr())  # fmt: skip
+    return out
+
+
+def _of_each(name: str, grad: Any, shown: Any) -> Any:
+    out = torch.empty_like(grad)
+    native_loops.call(name, grad.data_ptr(), shown.data_ptr(), grad.numel(), out.data_ptr())
     return out
 
 
