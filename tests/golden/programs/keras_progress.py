@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import re
 
 import numpy as np
@@ -134,3 +135,45 @@ def sequences(tf):
         return found
 
     return of_model(tf, act)
+
+
+def orders(tf):
+    """Datasets of examples, by what is done to them."""
+    data = tf.data.Dataset.from_tensor_slices((X, Y))
+    one = tf.data.Dataset.from_tensors
+    return {
+        "batch": data.batch(5),
+        "repeat": data.batch(5).repeat(),
+        "map": data.map(lambda x, y: (x, y)).batch(5).prefetch(1),
+        "options": data.batch(5).with_options(tf.data.Options()),
+        "shuffle": data.shuffle(4, seed=1).batch(5),
+        "shuffle and map": data.shuffle(4, seed=1).map(lambda x, y: (x, y), 2).batch(5),
+        "flat_map": data.flat_map(lambda x, y: one((x, y))).batch(5),
+    }
+
+
+@program
+def datasets_in_order(tf):
+    said = []
+    log = logging.getLogger("tensorflow")
+    handler = logging.Handler()
+    handler.emit = lambda record: said.append("shuffled dataset" in record.getMessage())
+    found = {}
+
+    def act(model):
+        for name, data in orders(tf).items():
+            for shuffle in (True, False):
+                del said[:]
+                model.fit(data, steps_per_epoch=1, verbose=0, shuffle=shuffle)
+                found[f"{name} {shuffle}"] = sum(said)
+        return []
+
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.WARNING)
+    try:
+        of_model(tf, act)
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+    return Run({}, facts=found)

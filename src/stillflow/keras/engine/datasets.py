@@ -6,12 +6,25 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.data import batching, combining, mapping, readers, sources, transforming
 from stillflow.data.dataset import DatasetV2
-from stillflow.data.dataset_v1 import make_initializable_iterator
+from stillflow.data.dataset_v1 import DatasetV1Adapter, make_initializable_iterator
 from stillflow.data.experimental import INFINITE, cardinality
 from stillflow.data.iterator import Iterator, IteratorV2
+from stillflow.data.wrapping import _OptionsDataset
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.keras.backend.session import get_session, get_value
+from stillflow.platform import tf_logging as logging
+
+_IN_ORDER = (
+    _OptionsDataset, batching.BatchDataset, batching.PaddedBatchDataset,
+    combining.ConcatenateDataset, combining.ZipDataset, mapping.FilterDataset,
+    mapping.MapDataset, mapping.ParallelMapDataset, readers.FixedLengthRecordDatasetV2,
+    readers.TFRecordDatasetV2, readers.TextLineDatasetV2, sources.RangeDataset,
+    sources.SparseTensorSliceDataset, sources.TensorDataset, sources.TensorSliceDataset,
+    transforming.CacheDataset, transforming.PrefetchDataset, transforming.RepeatDataset,
+    transforming.SkipDataset, transforming.TakeDataset, transforming.WindowDataset,
+)  # fmt: skip
 
 
 def is_dataset(x: Any) -> bool:
@@ -48,6 +61,32 @@ def refuse_other_data(x: Any, y: Any, sample_weight: Any, validation_split: floa
             "`validation_split` argument is not supported when input `x` is a dataset or a dataset "
             f"iterator. Received: x={x}, validation_split={validation_split:f}"
         )
+
+
+def check_training_data(
+    x: Any, y: Any, sample_weight: Any, validation_split: float, shuffle: Any
+) -> None:
+    """Refuses data beside a dataset, and warns of one that comes in order.
+
+    Args:
+      shuffle: whether the program wants another order.
+
+    Raises:
+      ValueError: if there are data beside it.
+    """
+    refuse_other_data(x, y, sample_weight, validation_split)
+    if shuffle and _comes_in_order(x):
+        logging.warning(
+            "Expected a shuffled dataset but input dataset `x` is not shuffled. Please invoke "
+            "`shuffle()` on input dataset."
+        )
+
+
+def _comes_in_order(dataset: Any) -> bool:
+    """Whether nothing that a dataset is made of changes the order of its elements."""
+    if isinstance(dataset, DatasetV1Adapter):
+        return _comes_in_order(dataset._dataset)
+    return isinstance(dataset, _IN_ORDER) and all(map(_comes_in_order, dataset._inputs()))
 
 
 def iterator_of(dataset: Any) -> Any:

@@ -113,7 +113,7 @@ class Training:
             )
             return self._loop(TRAIN, source, validation=validation, **run)
         if datasets.is_dataset(x):
-            datasets.refuse_other_data(x, y, sample_weight, validation_split)
+            datasets.check_training_data(x, y, sample_weight, validation_split, shuffle)
         data = self._standardize_user_data(
             x, y, sample_weight=sample_weight, class_weight=class_weight, batch_size=batch_size
         )
