@@ -58,3 +58,10 @@ def test_infinities():
     data = np.full((2, WIDE), -np.inf, np.float32)
     data[0, [3, 900, 901]] = [1, np.inf, 0]
     check(data, 5)
+
+
+@pytest.mark.usefixtures("either_way")
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.int8, np.float32, np.float64, np.float16])
+@pytest.mark.parametrize("count", [1, 5, 100])
+def test_rows_with_few_different_numbers_keep_the_order_of_equal_ones(dtype, count):
+    check(np.random.RandomState(count).randint(-5, 6, (3, 500)).astype(dtype), count)

@@ -17,6 +17,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.static_value import static_value
+from stillflow.ops import native_loops
 from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.arrays.gather import gather
 from stillflow.ops.arrays.join import concat
@@ -89,7 +90,9 @@ def _in_order(keys: Any, count: int) -> Any:
     tied = ~(found[..., 1:] < found[..., :-1]).all(-1)  # or no numbers, which do not compare
     if tied.any():
         rows = keys[tied]
-        if count < rows.shape[-1] and rows.is_floating_point() and rows.isnan().any():
+        few = 8 * count <= rows.shape[-1] and native_loops.reach(rows)  # a heap is faster then
+        unknown = rows.is_floating_point() and count < rows.shape[-1] and rows.isnan().any()
+        if few or unknown:
             order = find_largest(rows, count, True)
         else:
             order = torch.sort(rows, stable=True, dim=-1, descending=True)[1]
