@@ -8,6 +8,7 @@ numbers, on any machine. What it cannot show are rounding, speed, and faults of 
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -92,7 +93,7 @@ class CudaTensor(torch.Tensor):
         raise AssertionError("memory of a GPU is handed to a loop on the host")
 
     def untyped_storage(self) -> Any:
-        return SimpleNamespace(data_ptr=self.held.untyped_storage().data_ptr)
+        return self.held.untyped_storage()
 
     def __repr__(self, **_: Any) -> str:
         return f"CudaTensor({self.held}, {self.device})"
@@ -302,4 +303,13 @@ def simulated_cuda(count: int = 1) -> Iterator[None]:
         stack.enter_context(mock.patch.object(threading.Thread, "_bootstrap_inner", run_there))
         stack.enter_context(pretend_gpus(count, "cuda:{}"))
         stack.enter_context(_Placing())
+        _forget_eager_context()
         yield
+        _forget_eager_context()
+
+
+def _forget_eager_context() -> None:
+    """Has eager execution look for devices anew."""
+    immediate = sys.modules.get("stillflow.eager.immediate")
+    if immediate is not None:
+        immediate.forget_context()

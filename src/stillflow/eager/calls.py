@@ -44,8 +44,8 @@ class CallNode(PlanNode):
 
     __slots__ = ("held", "reusable", "told")
 
-    def __init__(self, op: Operation, facts: Facts, held: Sequence[Any]) -> None:
-        super().__init__(op, facts)
+    def __init__(self, op: Operation, facts: Facts, held: Sequence[Any], place: Any) -> None:
+        super().__init__(op, facts, place)
         self.held = held
         self.reusable = True
         self.told: set[int] = set()
@@ -127,7 +127,7 @@ class Call:
         self.card, self.attrs, self.output_types = card, attrs, output_types
         self.name = f"{card.name}_{next(_numbers)}"
 
-    def kernel(self, graph: Graph, state: Resources, tensors: Sequence[EagerTensor]) -> Kernel:
+    def kernel(self, graph: Any, state: Resources, tensors: Sequence[EagerTensor]) -> Kernel:
         """What runs on inputs of the tensors' shapes (and values, where they matter).
 
         Raises:
@@ -138,7 +138,8 @@ class Call:
             self.card, graph, self.name, inputs, self.attrs, self.output_types, []
         )
         facts = Facts(state, {})
-        node = CallNode(op, facts, [tensor._held for tensor in tensors])
+        place = None if graph.places is None else graph.places.of(op, tensors)
+        node = CallNode(op, facts, [tensor._held for tensor in tensors], place)
         check(node)
         function: Callable[..., Any] = _read
         if op.type != "ReadVariableOp":

@@ -23,6 +23,7 @@ from stillflow.eager import callbacks
 from stillflow.eager.arguments import Arguments, converted, kind_of, read, resolve
 from stillflow.eager.calls import Call, Kernel, Kernels, as_eager_error, frozen, put
 from stillflow.eager.eager_tensor import EagerTensor
+from stillflow.eager.places import places_of
 from stillflow.graph import tapes
 from stillflow.graph.arrays import as_array
 from stillflow.graph.build import add_node, graph_of, has_symbolic, result_structure
@@ -82,7 +83,10 @@ class ImmediateGraph(EagerContext):
     def __init__(self) -> None:
         super().__init__()
         self.switch_to_thread_local()
-        self.state = Resources(lambda op: "cpu", from_array)
+        self.places = places_of(self)
+        device_of = (lambda op: "cpu") if self.places is None else self.places.in_functions
+        self.state = Resources(device_of, from_array)
+        self.state.several = self.places is not None
         self._calls: dict[Any, Call] = {}
         self._kernels = Kernels()
         self._arguments: dict[Any, Arguments] = {}
@@ -115,7 +119,10 @@ class ImmediateGraph(EagerContext):
         """A tensor of an array, which nobody else changes."""
         if not isinstance(array, torch.Tensor) and 0 in array.strides:
             array = array.copy()
-        return EagerTensor(from_array(array), dtype)
+        held = from_array(array)
+        if self.places is not None and isinstance(held, torch.Tensor):
+            held = held.to(self.places.of_constant(dtype))
+        return EagerTensor(held, dtype)
 
     def number(self, value: bool | int | float, dtype: Any) -> EagerTensor:
         """A tensor of a number, whose run-time value is made once."""
@@ -133,7 +140,11 @@ class ImmediateGraph(EagerContext):
         if dtype is string:
             return self.constant(np.broadcast_to(as_array(value, dtype), dims), dtype)
         held = self.number(value, dtype)._held
-        return EagerTensor(held.expand(dims).contiguous() if dims else held, dtype)
+        if not dims:
+            return EagerTensor(held, dtype)
+        if self.places is not None:
+            held = held.to(self.places.of_constant(dtype))
+        return EagerTensor(held.expand(dims).contiguous(), dtype)
 
     def tensor(self, value: Any, dtype: DType) -> EagerTensor:
         """A tensor for a run-time value."""
@@ -191,7 +202,8 @@ class ImmediateGraph(EagerContext):
         """Runs an op some of whose arguments have to become tensors, or are lists."""
         inputs = [read(value) for value in inputs]
         kinds = [kind_of(value) for value in inputs]
-        key = None if None in kinds else _key(card, None, attrs, kinds)
+        is_placed = self.places is not None  # which depends on more
+        key = None if is_placed or None in kinds else _key(card, None, attrs, kinds)
         found = self._arguments.get(key)
         if found is None:
             if has_symbolic(inputs) and (graph := graph_of(inputs)) is not self:
@@ -226,6 +238,8 @@ class ImmediateGraph(EagerContext):
         name: str | None,
     ) -> Kernel:
         """The kernel for a call; a new one shares the op's state with those of other shapes."""
+        if self.places is not None:
+            kinds = [*kinds, *self.places.key(tensors)]
         key = _key(card, lengths, attrs, kinds)
         kernel = self._kernels.get(key, tensors)
         if kernel is None:

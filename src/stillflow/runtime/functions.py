@@ -28,6 +28,7 @@ from stillflow.ops.queues.elements import Stacked, stacked
 from stillflow.runtime.denormals import flushed
 from stillflow.runtime.facts import own_states
 from stillflow.runtime.inline import body_effects
+from stillflow.runtime.moves import place_of
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.rows import RowPlan, row_plan
 
@@ -74,9 +75,10 @@ class CompiledFunction:
                 f"but got {len(values)}",
             )
         shapes = tuple(_dims(value) for value in values)
-        plan = self._plans.get(shapes) or self._plans.get(None)
+        places = tuple(map(place_of, values)) if self._resources.several else ()
+        plan = self._plans.get((shapes, places)) or self._plans.get((None, places))
         if plan is None:
-            plan = self._make(shapes)
+            plan = self._make(shapes, places)
         return plan(*values)
 
     def on_rows(
@@ -124,20 +126,20 @@ class CompiledFunction:
             if self._resources.forget("op state", own_states(self.body)):
                 self._plans.clear()
 
-    def _make(self, shapes: tuple[Dims, ...]) -> Callable[..., list[Any]]:
+    def _make(self, shapes: tuple[Dims, ...], places: tuple[Any, ...]) -> Callable[..., list[Any]]:
         from stillflow.runtime.plan import make_plan
 
         with self._lock:
-            key: Any = shapes
+            key: Any = shapes, places
             dims: Sequence[Dims] = shapes
             if len(self._plans) >= MAX_SHAPES:
-                key, dims = None, [tensor._dims for tensor in self.body.inputs]
+                key, dims = (None, places), [tensor._dims for tensor in self.body.inputs]
             if key not in self._plans:
                 body = self.body
                 feeds = dict(zip(body.inputs, dims, strict=True))
                 self._plans[key] = make_plan(
                     self._resources, [], [], feeds, raw=body.outputs, own=True,
-                    effects=self._effects,
+                    effects=self._effects, places=places,
                 )  # fmt: skip
             return self._plans[key]
 

@@ -19,9 +19,9 @@ HOST = torch.device("cpu")
 _OF_HOST = frozenset(("string", "variant", "resource"))
 # Numbers of these types say how to compute: counters, sizes, conditions. As long as nothing that
 # was computed on a GPU goes into them they stay with the program, which wants to know them.
-_SAYS_HOW = frozenset(("int32", "int64", "bool"))
+SAYS_HOW = frozenset(("int32", "int64", "bool"))
 # What looks at a tensor's shape alone takes it wherever it is.
-_OF_SHAPES = frozenset(("Shape", "ShapeN", "Size", "Rank"))
+OF_SHAPES = frozenset(("Shape", "ShapeN", "Size", "Rank"))
 
 
 class Moves:
@@ -67,7 +67,7 @@ class Moves:
 
     def settle_variable(self, merge: Operation, dims: Any) -> None:
         """Keeps a loop's counter or flag with the program; takes its Merge, and its shape."""
-        if dims == () and merge._outputs[0].dtype.base_dtype.name in _SAYS_HOW:
+        if dims == () and merge._outputs[0].dtype.base_dtype.name in SAYS_HOW:
             self._targets[merge] = HOST
 
     def settle(self, op: Operation, given: Sequence[tuple[Tensor, Value]]) -> Any:
@@ -82,17 +82,17 @@ class Moves:
         return target
 
     def _stays(self, op: Operation, given: Sequence[tuple[Tensor, Value]]) -> bool:
-        if op.type in _OF_SHAPES:
+        if op.type in OF_SHAPES:
             return True
         if op.type.startswith(OF_ARRAYS):  # so do arrays of numbers, sizes and places
-            return bool(op._outputs) and all(t.dtype.name in _SAYS_HOW for t in op._outputs)
+            return bool(op._outputs) and all(t.dtype.name in SAYS_HOW for t in op._outputs)
         scalars = all(self._dims_of(t) == () for t in (*op._inputs, *op._outputs))
         if op._inputs and scalars:  # rates that depend on a step, say
             return all(self.place(value.name) == HOST for _, value in given)
         return all(
-            value.is_handle or (tensor.dtype.name in _SAYS_HOW and self.place(value.name) == HOST)
+            value.is_handle or (tensor.dtype.name in SAYS_HOW and self.place(value.name) == HOST)
             for tensor, value in given
-        ) and all(tensor.dtype.name in _SAYS_HOW for tensor in op._outputs)
+        ) and all(tensor.dtype.name in SAYS_HOW for tensor in op._outputs)
 
     def bring(self, value: Value, tensor: Tensor, op: Operation) -> Value:
         """A tensor's value where an operation takes it: on its device, or on the host."""
@@ -103,7 +103,7 @@ class Moves:
             return value
         if position is not None and reads_anywhere(op, position):
             return value
-        if is_of_host(tensor) or op.type in _OF_SHAPES:
+        if is_of_host(tensor) or op.type in OF_SHAPES:
             return value
         moved = self._moved_for(value, op, target)
         return Value(moved.name, value.guard, moved.roots)
@@ -155,11 +155,24 @@ def settled(function: Callable[..., Any], device: Any) -> Callable[..., Any]:
     return run
 
 
-def carried(function: Callable[..., Any], device: Any) -> Callable[..., Any]:
-    """A kernel that takes values from any device, and gives them on its own."""
+def place_of(value: Any) -> Any:
+    """The torch device of a run-time value, or of the variable behind a handle; None of others."""
+    held = value if isinstance(value, torch.Tensor) else getattr(value, "value", None)
+    return held.device if isinstance(held, torch.Tensor) else None
+
+
+def carried(function: Callable[..., Any], op: Operation, device: Any) -> Callable[..., Any]:
+    """An operation's kernel that takes values from any device, and gives them on its own."""
     inner = settled(function, device)
+    targets = [
+        None if reads_anywhere(op, place) else HOST if reads_number(op, place) else device
+        for place in range(len(op._inputs))
+    ]
 
     def run(*args: Any) -> Any:
-        return inner(*(a.to(device) if isinstance(a, torch.Tensor) else a for a in args))
+        return inner(*[
+            value.to(target) if target is not None and isinstance(value, torch.Tensor) else value
+            for value, target in zip(args, targets, strict=True)
+        ])  # fmt: skip
 
     return run

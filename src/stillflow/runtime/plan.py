@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from stillflow import errors
@@ -51,6 +52,7 @@ def make_plan(
     own: bool = False,
     effects: Sequence[Operation] = (),
     see: Callable[[Tensor, Any], None] | None = None,
+    places: Sequence[Any] = (),
 ) -> Callable[..., list[Any]]:
     """Compiles a function from fed values, in the order of `feeds`, to fetched numpy values.
 
@@ -65,6 +67,7 @@ def make_plan(
       own: whether raw values must not share memory with anything.
       effects: operations that run as well, unless they are in a branch that is not taken.
       see: called with every value of the run; nothing is folded or joined then.
+      places: the devices of fed values and of variables behind fed handles, if they are known.
 
     Raises:
       tf.errors.OpError: if the graph cannot run with these shapes.
@@ -86,7 +89,7 @@ def make_plan(
     tracer = Tracer(facts)
     tracer.fed_by_host = not raw
     tracer.look_back()
-    names = [tracer.feed(tensor) for tensor in feeds]
+    names = [tracer.feed(*fed) for fed in zip_longest(feeds, places)]
     try:
         with at_work, flushed:
             tracer.run(find_frames(ops, feeds).units if loops else ops)

@@ -108,9 +108,10 @@ def kernel_function(
         return lambda *_: state
     else:
         function = _bound(op, made)
-    if facts.resources.several:
-        return carried(function, facts.resources.device_of(op))
-    return function
+    if not facts.resources.several:
+        return function
+    device = facts.resources.device_of(op) if node is None else node.place
+    return function if device is None else carried(function, op, device)
 
 
 def _bound(op: Operation, call: Call) -> Callable[..., Any]:

@@ -67,12 +67,12 @@ class Tracer:
             self.duplicates = Duplicates(self.facts, self.values, self.constants, self.memory)
             self.shortcuts = Shortcuts(self.facts, self.values, self.memory)
 
-    def feed(self, tensor: Tensor) -> str:
+    def feed(self, tensor: Tensor, place: Any = None) -> str:
         # What is fed for a reference is a value, not a variable.
         handle = tensor.dtype.name == "resource"
         value = Value(self.name("t"), roots=self.memory.borrowed(), is_handle=handle)
-        if self.moves is not None and self.fed_by_host:
-            self.moves.put(value.name, HOST)
+        if self.moves is not None:
+            self.moves.put(value.name, HOST if self.fed_by_host else place)
         self.values[tensor] = value
         return value.name
 
