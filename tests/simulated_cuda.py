@@ -304,8 +304,8 @@ def simulated_cuda(count: int = 1) -> Iterator[None]:
         stack.enter_context(pretend_gpus(count, "cuda:{}"))
         stack.enter_context(_Placing())
         _forget_eager_context()
+        stack.callback(_forget_eager_context)
         yield
-        _forget_eager_context()
 
 
 def _forget_eager_context() -> None:
