@@ -30,11 +30,9 @@ def graph_from_inputs(op_inputs: Any, graph: Graph | None = None) -> Graph:
     found: Graph | None = graph
     first: Any = None
     for item in op_inputs:
-        if isinstance(item, Tensor) and item.holds_value:
-            continue  # to ask others would read variables of strategies
         item = item._as_graph_element() if hasattr(item, "_as_graph_element") else item
         if not isinstance(item, (Tensor, Operation)) or getattr(item, "holds_value", False):
-            continue  # of a ragged tensor, too
+            continue
         if found is None:
             found, first = item.graph, item
         elif first is not None and item.graph is not found:
