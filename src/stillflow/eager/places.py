@@ -18,7 +18,7 @@ from stillflow.graph.operation import Operation
 from stillflow.runtime.device_kinds import computes_on_host, kinds_of, prefers_cpu
 from stillflow.runtime.devices import gpu_count, session_devices
 from stillflow.runtime.inline import is_call
-from stillflow.runtime.moves import HOST, OF_SHAPES, SAYS_HOW, place_of
+from stillflow.runtime.moves import HOST, OF_SHAPES, SAYS_HOW, gives_numbers, place_of
 from stillflow.runtime.placement import Placement
 from stillflow.runtime.settings import session_config
 
@@ -89,7 +89,7 @@ class Places:
 
 def _says_how(op: Operation, tensors: Sequence[Any]) -> bool:
     """Whether there are numbers and flags of the host only, before and after."""
-    return all(
+    return gives_numbers(op) and all(
         tensor.dtype.name in SAYS_HOW and place_of(tensor._held) == HOST
         for tensor in tensors if tensor.dtype.name != "resource"
-    ) and all(tensor.dtype.name in SAYS_HOW for tensor in op._outputs)  # fmt: skip
+    )  # fmt: skip

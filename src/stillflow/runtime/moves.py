@@ -85,14 +85,14 @@ class Moves:
         if op.type in OF_SHAPES:
             return True
         if op.type.startswith(OF_ARRAYS):  # so do arrays of numbers, sizes and places
-            return bool(op._outputs) and all(t.dtype.name in SAYS_HOW for t in op._outputs)
+            return bool(op._outputs) and gives_numbers(op)
         scalars = all(self._dims_of(t) == () for t in (*op._inputs, *op._outputs))
         if op._inputs and scalars:  # rates that depend on a step, say
             return all(self.place(value.name) == HOST for _, value in given)
         return all(
             value.is_handle or (tensor.dtype.name in SAYS_HOW and self.place(value.name) == HOST)
             for tensor, value in given
-        ) and all(tensor.dtype.name in SAYS_HOW for tensor in op._outputs)
+        ) and gives_numbers(op)
 
     def bring(self, value: Value, tensor: Tensor, op: Operation) -> Value:
         """A tensor's value where an operation takes it: on its device, or on the host."""
@@ -130,6 +130,11 @@ class Moves:
             self._steps.append(step)
         self._places[name] = target
         return moved
+
+
+def gives_numbers(op: Operation) -> bool:
+    """Whether all that an operation gives says how to compute."""
+    return all(tensor.dtype.name in SAYS_HOW for tensor in op._outputs)
 
 
 def is_of_host(tensor: Tensor) -> bool:
