@@ -77,6 +77,7 @@ _LONG: _Types = {
     "ascend": (None, (*2 * (_POINTER,), _INT, _POINTER)),
     "predict_examples": (None, (_POINTER, _INT, _POINTER)),
     "edit_distances": (_INT, (*2 * (_POINTER,), _INT, _POINTER, _INT)),
+    "shuffle_elements": (None, (*5 * (_INT,), _POINTER)),
     "draw_many": (None, (*6 * (_INT,), _POINTER, _INT)),
     "draw_gammas": (None, (*3 * (_INT,), _POINTER, *2 * (_INT,), _POINTER, _INT)),
     "draw_poissons": (
@@ -139,6 +140,7 @@ _SHORT: _Types = {
     "adagrad_rows": (_INT, (*3 * (_POINTER,), _DOUBLE, _INT)),
     "ftrl_rows": (_INT, (*4 * (_POINTER,), *3 * (_DOUBLE,))),
     "draw_few": (None, (*6 * (_INT,), _POINTER, _INT)),
+    "sample_classes": (_INT, (_POINTER, *5 * (_INT,), _POINTER, _INT, *3 * (_POINTER,))),
     "encode_entries": (None, (*2 * (_POINTER,), *2 * (_INT,), *4 * (_POINTER,))),
 }
 _FUNCTIONS = {**_LONG, **_SHORT}

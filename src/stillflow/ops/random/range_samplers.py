@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from stillflow.ops.random.candidate_loops import FIXED, LOG_UNIFORM, UNIFORM, Loop
 from stillflow.ops.random.draws import unit_doubles
 from stillflow.ops.random.philox import MASK32, MASK64, Philox
 
@@ -58,9 +59,15 @@ def _skewed(limit: int, largest: int) -> int:
 
 
 class Sampler(Protocol):
-    """Gives class numbers one after another, and the probability of each."""
+    """Gives class numbers one after another, and the probability of each.
+
+    Attributes:
+      range: the number of classes.
+      loop: what does the same in C, if there is such a loop.
+    """
 
     range: int
+    loop: Loop | None
 
     def draw(self, words: Words, count: int) -> np.ndarray:
         """The next `count` class numbers, int64."""
@@ -74,6 +81,7 @@ class UniformSampler:
 
     def __init__(self, range: int) -> None:
         self.range = range
+        self.loop: Loop | None = Loop(UNIFORM, range)
 
     def draw(self, words: Words, count: int) -> np.ndarray:
         skewed = _skewed(self.range, MASK64)
@@ -94,6 +102,7 @@ class LogUniformSampler:
     def __init__(self, range: int) -> None:
         self.range = range
         self._log_range = np.log1p(float(range))
+        self.loop: Loop | None = Loop(LOG_UNIFORM, range, self._log_range)
 
     def draw(self, words: Words, count: int) -> np.ndarray:
         pairs = words.take(2 * count)
@@ -108,6 +117,8 @@ class LogUniformSampler:
 
 class LearnedUnigramSampler:
     """Classes are as likely as they were frequent among those seen, each counted once more."""
+
+    loop: Loop | None = None
 
     def __init__(self, range: int) -> None:
         self.range = range
@@ -165,6 +176,8 @@ class FixedUnigramSampler:
         self._total = np.cumsum(raised, dtype=np.float32)[-1] if len(raised) else np.float32(0)
         self.range = len(self._weights)
         self._keep, self._other = _alias_table(self._weights)
+        tables = (self._keep, self._other, self._weights)
+        self.loop: Loop | None = Loop(FIXED, self.range, tables=tables, total=float(self._total))
 
     def draw(self, words: Words, count: int) -> np.ndarray:
         skewed = _skewed(self.range, MASK32)
@@ -223,6 +236,9 @@ def sample_candidates(
     sampler: Sampler, stream: Philox, count: int, unique: bool, true_classes: np.ndarray
 ) -> Candidates:
     """Draws `count` classes; with `unique`, until there are that many different ones."""
+    found = sampler.loop and sampler.loop.sample(stream, count, unique, true_classes)
+    if found:
+        return Candidates(*found)
     words = Words(stream)
     if unique:
         sampled, tries = _different(sampler, words, count)

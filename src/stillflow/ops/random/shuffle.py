@@ -23,8 +23,10 @@ from stillflow.ops.control import with_dependencies
 from stillflow.ops.control_flow.asserts import Assert
 from stillflow.ops.kernels import either, moving
 from stillflow.ops.math.reductions import reduce_all
+from stillflow.ops.random import shuffle_loops
 from stillflow.ops.random.basic import random_uniform
 from stillflow.ops.random.permutation import permutation
+from stillflow.ops.random.philox import Philox
 from stillflow.ops.random.streams import OpStream, op_stream
 from stillflow.ops.samples import Bad, Sample
 
@@ -55,13 +57,21 @@ def random_shuffle_kernel(node: Node) -> Any:
 
 def _order(stream: OpStream | None, shape: Any) -> np.ndarray | None:
     """The order of the rows of an array of this shape, or None if there is nothing to shuffle."""
-    if len(shape) == 0 or shape[0] <= 1 or 0 in shape:
+    if not _has_rows(shape):
         return None
     if stream is None:
         order: np.ndarray = torch.randperm(shape[0]).numpy()
         return order
-    words = shape[0] - 1
-    return permutation(stream.reserve(-(-words // 4)), shape[0])
+    return permutation(_position(stream, shape[0]), shape[0])
+
+
+def _has_rows(shape: Any) -> bool:
+    return len(shape) > 0 and shape[0] > 1 and 0 not in shape
+
+
+def _position(stream: OpStream, rows: int) -> Philox:
+    """Where the words begin by which rows are shuffled."""
+    return stream.reserve(-(-(rows - 1) // 4))
 
 
 def _shuffled_array(value: np.ndarray, stream: OpStream | None) -> np.ndarray:
@@ -70,6 +80,8 @@ def _shuffled_array(value: np.ndarray, stream: OpStream | None) -> np.ndarray:
 
 
 def _shuffled_tensor(value: Any, stream: OpStream | None) -> Any:
+    if stream is not None and _has_rows(value.shape) and shuffle_loops.takes(value):
+        return shuffle_loops.shuffled(value, _position(stream, len(value)))
     order = _order(stream, value.shape)
     if order is None:
         return value
