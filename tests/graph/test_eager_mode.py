@@ -56,6 +56,16 @@ def test_eager_execution_is_for_the_start_of_a_program():
         tf.enable_eager_execution()
 
 
+def test_asking_how_operations_run_makes_no_graph():
+    tf.reset_default_graph()
+    assert not tf.executing_eagerly() and not graphs.has_global_graph()
+    try:
+        tf.enable_eager_execution()
+        assert tf.executing_eagerly()
+    finally:
+        tf.disable_eager_execution()
+
+
 def test_resetting_graphs_leaves_eager_execution_on():
     with tf.Graph().as_default(), eager_mode():
         with pytest.raises(AssertionError, match="nested graphs"):

@@ -52,7 +52,7 @@ def _context() -> Any:
 @export("executing_eagerly", "contrib.eager.executing_eagerly", "contrib.eager.in_eager_mode")
 def executing_eagerly() -> bool:
     """Whether operations called now would run at once, outside of any graph."""
-    return graphs.get_default_graph().runs_at_once
+    return graphs.runs_at_once()
 
 
 def executing_eagerly_outside_functions() -> bool:

@@ -401,6 +401,13 @@ def _global_default_graph() -> Graph:
     return _default.outermost
 
 
+def runs_at_once() -> bool:
+    """Whether operations called now run at once; makes no graph to find out."""
+    stack = _default.stack
+    graph = stack[-1] if stack else _default.outermost
+    return make_global_graph is not Graph if graph is None else graph.runs_at_once
+
+
 def has_global_graph() -> bool:
     """Whether something was built, or asked for, outside of `as_default` in this thread."""
     return _default.outermost is not None
