@@ -6,7 +6,8 @@ _SLIM = "tensorflow.contrib.slim.python.slim"
 
 # Internal modules that we have whole.
 MODULES = {
-    "tensorflow.contrib.opt.python.training.sign_decay": "stillflow.contrib.opt.sign_decay",
+    **{f"tensorflow.contrib.opt.python.training.{name}": f"stillflow.contrib.opt.{name}"
+       for name in ("matrix_functions", "sign_decay")},
     **{f"{_SLIM}.{name}": f"stillflow.contrib.slim.{name}"
        for name in ("evaluation", "learning", "model_analyzer", "queues", "summaries")},
     **{f"{_SLIM}.data.{name}": f"stillflow.contrib.slim.{name}"

@@ -19,6 +19,11 @@ OPTIMIZERS = {
     "MomentumW": lambda step: tf.contrib.opt.MomentumWOptimizer(0.01, 0.05, 0.5),
     "RegAdagrad": lambda step: tf.contrib.opt.RegAdagradOptimizer(0.5),
     "LARS": lambda step: tf.contrib.opt.LARSOptimizer(0.1, eeta=0.5),
+    "GGT": lambda step: tf.contrib.opt.GGTOptimizer(0.1),
+    "Shampoo": lambda step: tf.contrib.opt.ShampooOptimizer(step, learning_rate=0.1),
+    "ShampooByIterations": lambda step: tf.contrib.opt.ShampooOptimizer(
+        step, learning_rate=0.1, use_iterative_root=True
+    ),
     "MovingAverage": lambda step: tf.contrib.opt.MovingAverageOptimizer(
         tf.train.GradientDescentOptimizer(0.1)
     ),
@@ -134,3 +139,23 @@ def test_scipy_keeps_to_constraints():
         with tf.Session() as session:
             session.run(tf.global_variables_initializer())
             tf.contrib.opt.ScipyOptimizerInterface(x * x, bounds=[]).minimize(session)
+
+
+@both_kinds
+def test_ggt_refuses_rows(use_resource):
+    table = tf.get_variable("t", initializer=np.ones((3, 2), np.float32), use_resource=use_resource)
+    loss = tf.reduce_sum(tf.nn.embedding_lookup(table, [0, 2]))
+    with pytest.raises(NotImplementedError, match="Sparse gradient"):
+        tf.contrib.opt.GGTOptimizer().minimize(loss)
+
+
+def test_tnc_stops_after_as_many_evaluations_as_maxiter_says():
+    pytest.importorskip("scipy")
+    v = tf.get_variable("v", initializer=[2.0, -1.0])
+    loss = tf.square(1 - v[0]) + 100 * tf.square(v[1] - tf.square(v[0]))
+    optimizer = tf.contrib.opt.ScipyOptimizerInterface(loss, method="TNC", options={"maxiter": 7})
+    seen = []
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        optimizer.minimize(session, fetches=[loss], loss_callback=seen.append)
+    assert 7 <= len(seen) <= 8  # some versions of SciPy evaluate the first point twice

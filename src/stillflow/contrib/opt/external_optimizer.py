@@ -23,6 +23,13 @@ from stillflow.variables.collections import trainable_variables
 _DOUBLE_ONLY = ("SLSQP", "TNC")
 
 
+def _as_evaluations(options: dict[str, Any] | None) -> dict[str, Any]:
+    """Options of TNC with `maxiter` under the name that SciPy 1.9 and later know alone."""
+    known = dict(options or {})
+    limit = known.pop("maxiter", None)
+    return known if limit is None else {"maxfun": limit, **known}
+
+
 def _shape(variable: Any) -> tuple[int, ...]:
     return tuple(variable.get_shape().as_list())
 
@@ -233,7 +240,10 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
         import scipy.optimize
 
         start = initial_val
-        if str(given["method"]).upper() in _DOUBLE_ONLY:
+        method = str(given["method"]).upper()
+        if method == "TNC":
+            given["options"] = _as_evaluations(options.pop("options", None))
+        if method in _DOUBLE_ONLY:
             start = initial_val.astype(np.float64)
         result = scipy.optimize.minimize(loss_and_gradient, start, **given, **options)
         lines = [
