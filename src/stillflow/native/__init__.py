@@ -75,6 +75,7 @@ _LONG: _Types = {
     "square_roots": (None, (*2 * (_POINTER,), *2 * (_INT,))),
     "transpose_matrix": (None, (_POINTER, _INT, _INT, _POINTER, _INT)),
     "ascend": (None, (*2 * (_POINTER,), _INT, _POINTER)),
+    "draw_examples": (_INT, (*3 * (_INT,), _POINTER, _INT, _DOUBLE, _POINTER)),
     "predict_examples": (None, (_POINTER, _INT, _POINTER)),
     "edit_distances": (_INT, (*2 * (_POINTER,), _INT, _POINTER, _INT)),
     "shuffle_elements": (None, (*5 * (_INT,), _POINTER)),

@@ -1,9 +1,10 @@
 /* Dual coordinate ascent: src/stillflow/ops/sdca/ascent.py and losses.py, whose functions these
    follow. */
-#include "native.h"
+#include "philox.h"
 
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 
 enum { LOGISTIC, SQUARED, HINGE, SMOOTH_HINGE, POISSON }; /* losses */
 enum { STEPS = 10 };                                      /* of Newton's method */
@@ -183,4 +184,60 @@ PUBLIC void ascend(const Problem *all, const int64_t *order, int64_t count, floa
 PUBLIC void predict_examples(const Problem *all, int64_t count, double *out) {
     double before;
     for (int64_t i = 0; i < count; i++) out[i] = predict(all, i, &before);
+}
+
+/* ---- the order of examples */
+
+/* Walker's table, of shares whose mean is one: number i stands for itself below shares[i]. */
+static void make_alias_table(double *shares, int64_t *others, int64_t count, int64_t *stack) {
+    int64_t low = 0, high = count; /* both grow towards each other */
+    for (int64_t i = 0; i < count; i++) {
+        others[i] = i;
+        stack[shares[i] < 1 ? low++ : --high] = i;
+    }
+    while (low && high < count) {
+        int64_t small = stack[--low], large = stack[high++];
+        others[small] = large;
+        shares[large] -= 1 - shares[small];
+        stack[shares[large] < 1 ? low++ : --high] = large;
+    }
+    while (low) shares[stack[--low]] = 1;
+    while (high < count) shares[stack[high++]] = 1;
+}
+
+/* Draws as many examples as there are, by weights; one that was drawn before is mostly passed over.
+
+   decay: how much rarer an example becomes each time that it is drawn.
+   order: the numbers; of those that are not drawn, after `count` in vain, zeros.
+   Returns 0, or -1 without memory. */
+PUBLIC int64_t draw_examples(int64_t key, int64_t low, int64_t high, const float *weights,
+                             int64_t count, double decay, int64_t *order) {
+    Stream stream = {(uint64_t)key, (uint64_t)low, (uint64_t)high};
+    double *shares = malloc((size_t)count * 2 * sizeof *shares), total = 0;
+    int64_t *others = malloc((size_t)count * 2 * sizeof *others);
+    if (!shares || !others) {
+        free(shares), free(others);
+        return -1;
+    }
+    double *chances = shares + count;
+    for (int64_t i = 0; i < count; i++) total += weights[i], chances[i] = 1;
+    for (int64_t i = 0; i < count; i++) shares[i] = weights[i] * (float)count / total;
+    make_alias_table(shares, others, count, others + count);
+    int64_t taken = 0;
+    for (int64_t vain = 0; taken < count && vain < count;) {
+        uint32_t words[PER_BLOCK];
+        fill_block(&stream, (uint64_t)(taken + vain), words);
+        double share = unit_double(words[0], words[1]), chance = words[3] * 0x1p-32;
+        int64_t number = (int64_t)((uint64_t)words[2] * (uint64_t)count >> 32);
+        if (!(share < shares[number])) number = others[number];
+        if (chance > chances[number]) {
+            vain++;
+            continue;
+        }
+        chances[number] *= decay;
+        order[taken++] = number;
+    }
+    for (; taken < count; taken++) order[taken] = 0;
+    free(shares), free(others);
+    return 0;
 }

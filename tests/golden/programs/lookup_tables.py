@@ -119,6 +119,26 @@ def the_empty_key(tf):
 
 
 @program
+def dense_tables_take_what_comes_before_a_mark(tf):
+    pairs = tf.contrib.lookup.MutableDenseHashTable(
+        tf.int64, tf.float32, [0.0, 1.0], empty_key=0, deleted_key=-1, initial_num_buckets=4)
+    keys = tf.placeholder(tf.int64, [None])
+    values = tf.stack([tf.cast(keys, tf.float32), tf.range(tf.cast(tf.size(keys), tf.float32))], 1)
+    insert, remove, found = pairs.insert(keys, values), pairs.remove(keys), pairs.lookup(keys)
+    buckets, rows = pairs.export()
+    return [
+        Run({"insert": insert}, {keys: [5, 6, 7]}),
+        Run({"insert": insert}, {keys: [8, 9, 0, 10]}, fails=True),
+        Run({"found": found}, {keys: [5, 8, 9, 10]}),
+        Run({"insert": insert}, {keys: [20, 21, 20, 22, 23, 24, 25]}),
+        Run({"remove": remove}, {keys: [21, 99, 5]}),
+        Run({"insert": insert}, {keys: [26, -1, 7]}, fails=True),
+        Run({"found": found}, {keys: [3, -1]}, fails=True),
+        Run({"size": pairs.size(), "keys": buckets, "values": rows}),
+    ]
+
+
+@program
 def equal_marks(tf):
     table = tf.contrib.lookup.MutableDenseHashTable(
         tf.int64, tf.int64, -1, empty_key=1, deleted_key=1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import repeat
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -82,12 +84,15 @@ class DenseTable(Table):
         if count < 4 or count & (count - 1):
             raise invalid(f"Number of buckets must be at least 4 and a power of 2, got: {count}")
         # A bucket holds a key and its value, or one of the two marks and a value left over.
-        blank: Any = b"" if self.value_dtype.name == "string" else 0
-        if self.value_shape:
-            blank = [blank] * self.value_shape[0]
         self._bucket_keys: list[Any] = [self._empty] * count
-        self._bucket_values: list[Any] = [blank] * count
+        self._bucket_values = self._blank(count)
         self._places: dict[Any, int] = {}
+
+    def _blank(self, count: int) -> np.ndarray:
+        shape = (count, *self.value_shape)
+        if self.value_dtype.name == "string":
+            return np.full(shape, b"", object)
+        return np.zeros(shape, self.value_dtype.as_numpy_dtype)
 
     def size(self) -> int:
         """The number of keys."""
@@ -113,20 +118,25 @@ class DenseTable(Table):
         """
         self.check_keys(keys.shape)
         self._check_batch(keys)
-        with self._lock:
-            for key in self._keys(keys):
-                self._check_key(key)
-            values = self._bucket_values
-            self._entries = {key: values[place] for key, place in self._places.items()}
         return super().find(keys, default)
 
-    def _put(self, key: Any, value: Any) -> None:
+    def _found(self, keys: list[Any], default: np.ndarray) -> np.ndarray:
+        places = np.fromiter(map(self._places.get, keys, repeat(-1)), np.intp, len(keys))
+        missing = np.flatnonzero(places < 0)
+        for number in missing.tolist():
+            self._check_key(keys[number])
+        values = self._bucket_values[places]
+        values[missing] = default
+        return values
+
+    def _place(self, key: Any) -> int:
+        """The bucket of a key, which gets one if it has none."""
         place = self._places.get(key)
         if place is None:
-            place = self._free_place(key)
-            self._places[key] = place
+            self._check_key(key)
+            place = self._places[key] = self._free_place(key)
             self._bucket_keys[place] = key
-        self._bucket_values[place] = value
+        return place
 
     def _free_place(self, key: Any) -> int:
         mask = len(self._bucket_keys) - 1
@@ -143,11 +153,10 @@ class DenseTable(Table):
             buckets *= 2
         if buckets == len(self._bucket_keys):
             return
-        old = [(key, value) for key, value in zip(self._bucket_keys, self._bucket_values)
-               if key in self._places]  # fmt: skip
+        old, values = sorted(self._places.items(), key=itemgetter(1)), self._bucket_values
         self._allocate(buckets)
-        for key, value in old:
-            self._put(key, value)
+        places = [self._place(key) for key, _ in old]
+        self._bucket_values[places] = values[[place for _, place in old]]
 
     def insert(self, keys: np.ndarray, values: np.ndarray) -> None:
         """Sets the values of keys.
@@ -156,12 +165,20 @@ class DenseTable(Table):
           InvalidArgumentError: for the empty or the deleted key.
         """
         self._check_batch(keys)
-        pairs = list(zip(self._keys(keys), self._values(values)))
+        wanted, values = self._keys(keys), self._rows(values)
         with self._lock:
-            self._grow(len(self._places) + len(pairs))
-            for key, value in pairs:
-                self._check_key(key)
-                self._put(key, value)
+            self._grow(len(self._places) + len(wanted))
+            places: list[int | None] = list(map(self._places.get, wanted))
+            try:
+                for number, place in enumerate(places):
+                    if place is None:
+                        places[number] = self._place(wanted[number])
+            finally:  # what comes before a key that is not allowed is there
+                count = places.index(None) if None in places else len(places)
+                self._bucket_values[places[:count]] = values[:count]
+
+    def _rows(self, values: np.ndarray) -> np.ndarray:
+        return values.reshape(-1, *self.value_shape)
 
     def remove(self, keys: np.ndarray) -> None:
         """Forgets keys.
@@ -190,7 +207,7 @@ class DenseTable(Table):
     def replace(self, keys: np.ndarray, values: np.ndarray) -> None:
         """Takes over buckets."""
         with self._lock:
-            self._bucket_keys, self._bucket_values = self._keys(keys), self._values(values)
+            self._bucket_keys, self._bucket_values = self._keys(keys), self._rows(values).copy()
             marks = (self._empty, self._deleted)
             self._places = {
                 key: place for place, key in enumerate(self._bucket_keys) if key not in marks
@@ -199,11 +216,8 @@ class DenseTable(Table):
     def all_entries(self) -> tuple[np.ndarray, np.ndarray]:
         """All buckets: keys and values, as matrices."""
         with self._lock:
-            keys, values = list(self._bucket_keys), list(self._bucket_values)
-        return (
-            _matrix(keys, self.key_dtype, self.key_shape),
-            _matrix(values, self.value_dtype, self.value_shape),
-        )
+            keys, values = list(self._bucket_keys), self._bucket_values.copy()
+        return _matrix(keys, self.key_dtype, self.key_shape), values.reshape(len(keys), -1)
 
 
 def _matrix(rows: list[Any], dtype: Any, shape: Shape) -> np.ndarray:

@@ -78,7 +78,8 @@ class Table:
         """Keys as dictionaries take them."""
         if not self.key_shape:
             return list(keys.reshape(-1).tolist())
-        return [tuple(row) for row in keys.reshape(-1, *self.key_shape).tolist()]
+        columns = keys.reshape(-1, *self.key_shape).T.tolist()
+        return list(zip(*columns, strict=True))
 
     def _values(self, values: np.ndarray) -> list[Any]:
         rows: list[Any] = values.reshape(-1, *self.value_shape).tolist()
@@ -92,14 +93,16 @@ class Table:
                 f"Expected shape {shape_text(self.value_shape)} for default value, got "
                 f"{shape_text(default.shape)}"
             )
-        missing = default.tolist()
         with self._lock:
-            get = self._entries.get
-            found = [get(key, missing) for key in self._keys(keys)]
-        shape = self._outer(keys.shape) + self.value_shape
+            found = self._found(self._keys(keys), default)
+        return found.reshape(self._outer(keys.shape) + self.value_shape)
+
+    def _found(self, keys: list[Any], default: np.ndarray) -> np.ndarray:
+        get, missing = self._entries.get, default.tolist()
+        found = [get(key, missing) for key in keys]
         if self.value_shape and self.value_dtype.name == "string":
             found = [item for row in found for item in row]
-        return _array_of(found, self.value_dtype, shape)
+        return _array_of(found, self.value_dtype, (len(keys), *self.value_shape))
 
     def all_entries(self) -> tuple[np.ndarray, np.ndarray]:
         """All keys and values."""

@@ -122,8 +122,14 @@ def drawn(problem: Problem, state: np.ndarray) -> np.ndarray:
     order = np.zeros(count, np.int64)
     if not count:
         return order
-    thresholds, others = _alias_table(_probabilities(problem, state))
-    words, chance = Words(Philox.from_seeds(0, 0)), np.random.default_rng()
+    weights, stream, library = _weights(problem, state), Philox.from_seeds(0, 0), native.library()
+    position = (stream.key, stream.low, stream.high)
+    if library is not None and not library.draw_examples(
+        *position, weights.ctypes.data, count, _DECAY, order.ctypes.data
+    ):
+        return order
+    thresholds, others = _alias_table(weights)
+    words, chance = Words(stream), np.random.default_rng()
     times = [0] * count
     taken = vain = 0
     while taken < count and vain < count:
@@ -139,7 +145,7 @@ def drawn(problem: Problem, state: np.ndarray) -> np.ndarray:
     return order
 
 
-def _probabilities(problem: Problem, state: np.ndarray) -> np.ndarray:
+def _weights(problem: Problem, state: np.ndarray) -> np.ndarray:
     """How often examples should be drawn, float32 [examples], to a common factor."""
     loss = problem.loss
     with np.errstate(all="ignore"):

@@ -106,7 +106,7 @@ def sparse_column(
     starts = np.searchsorted(ascending, np.arange(count + 1))
     used = features[: starts[-1]]
     places = _places(used, indices)
-    _refuse_twice(ascending[: starts[-1]], used)
+    _refuse_twice(ascending[: starts[-1]], places)
     if values is None:
         values = np.ones(len(used), np.float32)
     weights = weights.reshape(-1)
@@ -115,20 +115,27 @@ def sparse_column(
 
 def _places(features: np.ndarray, indices: np.ndarray) -> np.ndarray:
     """Where among `indices` features are; the last place of those that are there twice."""
-    order = np.argsort(indices, kind="stable")
-    places = np.searchsorted(indices, features, "right", sorter=order) - 1
-    known = places >= 0
-    if known.any():
-        known &= indices[order[places]] == features
+    in_order = np.array_equal(indices, np.arange(len(indices)))
+    order = indices if in_order else np.argsort(indices, kind="stable")
+    if in_order:
+        places, known = features, (features >= 0) & (features < len(indices))
+    else:
+        places = np.searchsorted(indices, features, "right", sorter=order) - 1
+        known = places >= 0
+        if known.any():
+            known &= indices[order[places]] == features
     for bad in np.flatnonzero(~known)[:1]:
         raise refused(f"Found sparse feature indices out of valid range: {features[bad]}")
     return order[places]
 
 
-def _refuse_twice(examples: np.ndarray, features: np.ndarray) -> None:
-    order = np.lexsort((features, examples))
-    same = (np.diff(examples[order]) == 0) & (np.diff(features[order]) == 0)
-    if same.any():
+def _refuse_twice(examples: np.ndarray, places: np.ndarray) -> None:
+    if not len(places):
+        return
+    pairs = examples * (places.max() + 1)
+    pairs += places
+    pairs.sort()
+    if (pairs[1:] == pairs[:-1]).any():
         raise refused("Duplicate index in sparse vector.")
 
 
