@@ -236,3 +236,21 @@ def too_far_in_a_branch(tf):
     nothing = tf.reshape(tf.boolean_mask(tf.constant([1, 2]), tf.constant([False, False])), [-1])
     guarded = tf.cond(tf.equal(tf.size(nothing), 0), lambda: tf.constant(7), lambda: nothing[0])
     return Run({"guarded": guarded, "backwards": tf.constant([1, 2, 3])[::-1][0]})
+
+
+@program
+def slices_of_partly_known_vectors_of_numbers(tf):
+    """What is known of a vector tells what is cut out of it, whatever the numbers are."""
+    numbers = tf.placeholder(tf.float32, [None])
+    words = tf.placeholder(tf.string, [None])
+    with_nan = tf.concat([numbers, tf.fill([2], float("nan"))], 0)
+    return Run(
+        {
+            "joined": tf.concat([[2.7, -3.5], numbers], 0)[:2],
+            "stacked": tf.stack([3.5, numbers[0], 1.5])[0:1],
+            "nan": tf.is_nan(with_nan[0:3]),
+            "words": tf.concat([["a"], words], 0)[:1],
+            "truths": tf.concat([[True], numbers > 0.0], 0)[:1],
+        },
+        {numbers: [1.0, 2.0], words: ["b"]},
+    )
