@@ -56,6 +56,20 @@ def test_convolutions_use_all_threads(settings):
     assert settings == []
 
 
+@pytest.mark.parametrize(("units", "expected"), [(8, [1, 2]), (600, [])])
+@pytest.mark.parametrize("kind", [tf.contrib.rnn.GRUBlockCell, tf.contrib.rnn.LSTMBlockCell])
+def test_small_cells_use_one_thread(settings, kind, units, expected):
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [4, 10])
+        cell = kind(units)
+        output, _ = cell(x, cell.zero_state(4, tf.float32))
+        steps = tf.gradients(tf.reduce_sum(tf.tanh(output)), x)
+        session.run(tf.global_variables_initializer())
+        settings.clear()
+        session.run(steps, {x: np.ones([4, 10])})
+    assert settings == expected
+
+
 def test_plans_that_cannot_share_work_are_left_alone(settings):
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float32, [2])
@@ -138,3 +152,18 @@ def test_large_kernels_leave_none(settings, monkeypatch):
     monkeypatch.setattr(threads, "_processors", lambda most: SimpleNamespace(count=lambda: 1))
     multiply(1000, 1000)
     assert settings == []
+
+
+@pytest.mark.parametrize(("columns", "asked"), [(200, [1, 2]), (4000, [])])
+def test_kernels_of_batches_of_any_size_leave_processors_to_others(
+    settings, monkeypatch, columns, asked
+):
+    monkeypatch.setattr(threads, "_processors", lambda most: SimpleNamespace(count=lambda: 1))
+    with tf.Graph().as_default(), tf.Session() as session:
+        dataset = tf.data.Dataset.from_tensors(np.ones(columns, np.float32)).repeat(3).batch(2)
+        row = dataset.make_one_shot_iterator().get_next()
+        y = tf.matmul(tf.tanh(row), tf.Variable(tf.ones([columns, columns])))
+        session.run(tf.global_variables_initializer())
+        settings.clear()
+        session.run(y)
+    assert settings == asked

@@ -29,6 +29,8 @@ _LITTLE = 300_000
 _NANOSECONDS_PER_FLOP = 0.05
 # Up to so many for a single kernel, threads had better not wait for each other on a busy machine.
 _SMALL = 20_000_000
+# What a size is taken for that is not known, as the batch of elements of a dataset.
+_USUAL = 64
 # From so many elements on, element-wise kernels share their work; those of Intel's library for
 # vectors, and what goes by way of a sort, do so much sooner.
 _SHARED = 32_768
@@ -64,6 +66,15 @@ _HEAVY = (
 # among inputs and outputs; what goes through its input a few times; and what is done with each of
 # some matrices, in nanoseconds a matrix and for the cube of its size.
 _WINDOWS = {"Conv2D": (2, 1), "Conv2DBackpropInput": (2, 1), "Conv2DBackpropFilter": (2, 3)}
+# Cells of recurrent networks, with the places of what comes in and of the weights.
+_CELLS = {
+    "GRUBlockCell": (0, (2, 3)),
+    "GRUBlockCellGrad": (0, (2, 3)),
+    "LSTMBlockCell": (0, (3,)),
+    "LSTMBlockCellGrad": (0, (3,)),
+    "BlockLSTM": (1, (4,)),
+    "BlockLSTMGrad": (1, (4,)),
+}
 _PASSES = frozenset((
     "MaxPool", "MaxPoolGrad", "AvgPool", "AvgPoolGrad", "FusedBatchNorm", "FusedBatchNormGrad",
     "FusedBatchNormV2", "FusedBatchNormGradV2", "FusedBatchNormV3", "FusedBatchNormGradV3",
@@ -90,20 +101,35 @@ def with_few_threads(
     to other programs, if these run; large kernels gain by a second thread even then.
     """
     done = {op for op in ops if op is not None}
-    heavy = {op.type for op in done if op.type.startswith(_HEAVY)}
+    heavy = {op.type for op in done if op.type.startswith(_HEAVY)} - _CELLS.keys()
     costs = [_cost(op, facts) for op in done]
     shared = [cost for cost, is_shared in costs if is_shared]
     if not shared or not heavy.issubset(_WINDOWS.keys() | _PASSES):
         return function
     if not heavy and sum(cost for cost, _ in costs) <= _LITTLE:
         return _limited(function, lambda count: 1)
+    if inf in shared:
+        guesses = [_cost(op, _Guess(facts)) for op in done]
+        shared = [cost for cost, is_shared in guesses if is_shared]
     largest = max((cost for cost in shared if cost < inf), default=inf)
     # How sums of many numbers are rounded depends on the number of threads.
     keeps_all = os.environ.get("TF_DETERMINISTIC_OPS") in ("1", "true")
     return function if largest > _SMALL or keeps_all else _limited(function, _left_by_others)
 
 
-def _cost(op: Operation, facts: Facts) -> tuple[float, bool]:
+class _Guess:
+    """Facts with a usual size in the place of those that are not known."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self.values = facts.values
+
+    def dims(self, tensor: Tensor) -> tuple[int, ...] | None:
+        sizes = self._facts.dims(tensor)
+        return None if sizes is None else tuple(_USUAL if size is None else size for size in sizes)
+
+
+def _cost(op: Operation, facts: Facts | _Guess) -> tuple[float, bool]:
     """The nanoseconds of one thread that an operation takes, and whether several may share it."""
     count = _count(op, facts)
     if op.type in _SLOW:
@@ -117,12 +143,23 @@ def _cost(op: Operation, facts: Facts) -> tuple[float, bool]:
         answers, filter = (tensors[place] for place in _WINDOWS[op.type])
         window = _product((facts.dims(filter) or (None,))[:-1] or (None,))
         return 2.0 * _elements(answers, facts) * window * _NANOSECONDS_PER_FLOP, True
+    if op.type in _CELLS:
+        return _cells(op, facts), True
     least = _SHARED_SOON if op.type in _SOON else _SHARED
     cost = count * _SLOW_IF_MANY.get(op.type, 1.0)
     return cost, count >= least or op.type in _PASSES
 
 
-def _count(op: Operation, facts: Facts) -> float:
+def _cells(op: Operation, facts: Facts | _Guess) -> float:
+    """What it costs to multiply all that comes into the cells of a layer by their weights."""
+    first, places = _CELLS[op.type]
+    rows = _product((facts.dims(op._inputs[first]) or (None,))[:-1] or (None,))
+    weights = sum(_product(facts.dims(op._inputs[place]) or (None,)) for place in places)
+    products = 2 if op.type.endswith("Grad") else 1  # by the weights, and for theirs
+    return 2.0 * products * rows * weights * _NANOSECONDS_PER_FLOP
+
+
+def _count(op: Operation, facts: Facts | _Guess) -> float:
     """How many numbers an operation works on, as far as they are not known before."""
     worked_on = op._outputs
     if any(tensor.dtype._is_ref_dtype for tensor in worked_on):
@@ -134,7 +171,7 @@ def _count(op: Operation, facts: Facts) -> float:
     return count
 
 
-def _matrices(op: Operation, facts: Facts) -> float:
+def _matrices(op: Operation, facts: Facts | _Guess) -> float:
     """What it costs to decompose the matrices of an operation's first input."""
     sizes = facts.dims(op._inputs[0])
     if sizes is None or None in sizes or len(sizes) < 2:
@@ -143,7 +180,7 @@ def _matrices(op: Operation, facts: Facts) -> float:
     return _product(sizes[:-2]) * (_PER_MATRIX + _PER_CUBE * cube)
 
 
-def _elements(tensor: Tensor, facts: Facts) -> float:
+def _elements(tensor: Tensor, facts: Facts | _Guess) -> float:
     """How many numbers are computed; infinitely many where it is not known."""
     if tensor in facts.values:
         return 0.0
@@ -157,7 +194,7 @@ def _product(sizes: Sequence[int | None]) -> float:
     return float(prod(inf if size is None else size for size in sizes))
 
 
-def _inner(op: Operation, facts: Facts) -> float:
+def _inner(op: Operation, facts: Facts | _Guess) -> float:
     """The length of the sums of a matrix product."""
     sizes = facts.dims(op._inputs[0])
     transposed = op.attrs.get("transpose_a") or op.attrs.get("adj_x")
@@ -182,9 +219,7 @@ def with_room(function: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
     return _limited(function, lambda count: max(1, count - 1))
 
 
-def _limited(
-    function: Callable[..., Any], limit: Callable[[int], int]
-) -> Callable[..., Any]:
+def _limited(function: Callable[..., Any], limit: Callable[[int], int]) -> Callable[..., Any]:
     get, put = torch.get_num_threads, torch.set_num_threads
 
     def run(*arrays: Any) -> Any:
