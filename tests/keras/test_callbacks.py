@@ -12,6 +12,8 @@ X = np.linspace(-1, 1, 32, dtype="float32").reshape(8, 4)
 Y = X.sum(1, keepdims=True)
 callbacks = tf.keras.callbacks
 
+PROFILED = ".profile-empty"
+
 
 def fit(*made, epochs=3, rate=0.01, **kwargs):
     model = tf.keras.Sequential([
@@ -62,7 +64,7 @@ def test_writes_logs_as_tables_and_events(tmp_path):
         rows = list(csv.DictReader(file))
     found = [float(row["loss"]) for row in rows]
     np.testing.assert_allclose(found, history.history["loss"], rtol=1e-6)
-    (events,) = (tmp_path / "tb").iterdir()
+    (events,) = (path for path in (tmp_path / "tb").glob("events*") if path.suffix != PROFILED)
     tags = [
         (value.tag, event.step)
         for event in tf.train.summary_iterator(str(events))
@@ -126,9 +128,55 @@ def test_the_second_generation_writes_results_of_batches(tmp_path):
     assert not (tmp_path / "validation").exists()
 
 
-def test_what_the_second_generation_does_not_know_is_refused():
+def test_what_the_second_generation_does_not_know_is_refused(tmp_path):
     made = tf.compat.v2.keras.callbacks.TensorBoard
     with pytest.raises(ValueError, match="Unrecognized arguments in `TensorBoard`"):
         made(other=1)
-    with pytest.raises(NotImplementedError, match="embeddings_freq"):
-        made(embeddings_freq=1)
+    with pytest.raises(ValueError, match="Unrecognized `Embedding` layer names"):
+        fit(made(str(tmp_path), embeddings_freq=1, embeddings_metadata={"other": "a.tsv"}))
+
+
+def embedded(callback):
+    layers = tf.keras.layers
+    model = tf.keras.Sequential(
+        [layers.Embedding(20, 4, input_length=3, name="words"), layers.Flatten(), layers.Dense(1)]
+    )
+    model.compile("sgd", "mse")
+    x = np.arange(24).reshape(8, 3) % 20
+    model.fit(x, np.ones([8, 1]), epochs=2, verbose=0, callbacks=[callback])
+    return x, model
+
+
+def test_writes_what_layers_make_of_examples(tmp_path):
+    examples = np.arange(21).reshape(7, 3) % 20
+    _, model = embedded(
+        callbacks.TensorBoard(
+            str(tmp_path), batch_size=3, embeddings_freq=1, embeddings_data=examples,
+            embeddings_metadata="names.tsv",
+        )
+    )  # fmt: skip
+    config = (tmp_path / "projector_config.pbtxt").read_text()
+    assert 'tensor_name: "words_embedding:0"' in config
+    assert 'metadata_path: "names.tsv"' in config
+    (table,) = model.layers[0].get_weights()
+    reader = tf.train.load_checkpoint(str(tmp_path / "keras_embedding.ckpt-1"))
+    np.testing.assert_array_equal(
+        reader.get_tensor("words_embedding"), table[examples].reshape(7, 12)
+    )
+    with pytest.raises(ValueError, match="embeddings_data must be provided"):
+        embedded(callbacks.TensorBoard(str(tmp_path), embeddings_freq=1))
+
+
+def test_the_second_generation_writes_embeddings(tmp_path):
+    made = tf.compat.v2.keras.callbacks.TensorBoard
+    embedded(made(str(tmp_path), embeddings_freq=2, embeddings_metadata={"words": "names.tsv"}))
+    assert 'metadata_path: "names.tsv"' in (tmp_path / "projector_config.pbtxt").read_text()
+    assert sorted(path.name for path in (tmp_path / "train").glob("*.index")) == [
+        "keras_embedding.ckpt-0.index"
+    ]
+
+
+@pytest.mark.parametrize("batch, traces", [(0, 0), (1, 1), (2, 1), (40, 0)])
+def test_profiles_one_batch(tmp_path, batch, traces):
+    fit(callbacks.TensorBoard(str(tmp_path), profile_batch=batch), batch_size=4)
+    assert len(list(tmp_path.glob("plugins/profile/*/local.trace"))) == traces

@@ -49,6 +49,7 @@ MODULES = {
     "tensorflow.python.data.util.options": "stillflow.data.options_base",
     "tensorflow.python.data.util.structure": "stillflow.data.structure",
     "tensorflow.python.eager.context": "stillflow.facade.eager_context",
+    "tensorflow.python.eager.profiler": "stillflow.eager.profiler",
     "tensorflow.python.eager.backprop": "stillflow.eager.backprop",
     "tensorflow.python.eager.execution_callbacks": "stillflow.eager.callbacks",
     "tensorflow.python.eager.tape": "stillflow.eager.tape",

@@ -94,7 +94,7 @@ class ImmediateCalls:
     """The calls of one traced function; tapes that watch its arguments can differentiate them."""
 
     def __init__(self, name: str, body: TracedGraph) -> None:
-        self._name, self._graph = name, body
+        self.name, self._graph = name, body
         self._plain = _Body(body, body.outputs)
         self._recorded: dict[bool, _Recorded] = {}
 
@@ -105,7 +105,7 @@ class ImmediateCalls:
         recording = [tape for tape in tapes.active.tapes if tape.should_record(inputs)]
         outputs = self._recorded_run(inputs, recording) if recording else self._plain(inputs)
         if callbacks.active:
-            callbacks.tell(self._name, inputs, {}, outputs, None)
+            callbacks.tell(self.name, inputs, {}, outputs, None)
         return outputs
 
     def _recorded_run(self, inputs: Sequence[Any], recording: Sequence[Any]) -> list[Tensor]:
@@ -114,4 +114,4 @@ class ImmediateCalls:
         if again not in self._recorded:
             with tapes.stopped():
                 self._recorded[again] = _Recorded(self._graph, again)
-        return self._recorded[again](self._name, inputs)[: len(self._graph.outputs)]
+        return self._recorded[again](self.name, inputs)[: len(self._graph.outputs)]

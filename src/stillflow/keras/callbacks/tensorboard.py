@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 import stillflow as tf
+from stillflow.eager import profiler
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.keras.callbacks.base import Callback
+from stillflow.keras.callbacks.projections import Projections
 from stillflow.layers.node import int_shape
 
 _NOT_RESULTS = ("batch", "size", "num_steps")
@@ -25,16 +27,18 @@ class TensorBoard(Callback):
       batch_size: of no effect.
       write_graph: whether the graph is written.
       write_grads, write_images: whether histograms of gradients and images of variables are.
-      embeddings_freq: not supported; 0.
-      embeddings_layer_names, embeddings_metadata, embeddings_data: not supported.
+      embeddings_freq: every how many epochs there is a checkpoint, for the projector, of what
+        layers make of `embeddings_data`; 0 for none. TensorFlow 1.15.5 itself fails to find the
+        variables of it, which nobody initializes there.
+      embeddings_layer_names: of these layers; of all embeddings if it is None or empty.
+      embeddings_metadata: the file that labels the examples, or a dict of them by layer.
+      embeddings_data: the examples: an array, or one for each input.
       update_freq: "epoch", "batch", or after how many examples results are written.
-      profile_batch: of no effect.
-
-    Raises:
-      NotImplementedError: for embeddings.
+      profile_batch: which batch is profiled, counted from 1; 0 for none.
     """
 
     writer: Any
+    _profiling: ClassVar[TensorBoard | None] = None  # who profiles a batch; one at a time
 
     def __init__(
         self,
@@ -52,10 +56,9 @@ class TensorBoard(Callback):
         profile_batch: int = 2,
     ) -> None:
         super().__init__()
-        if embeddings_freq:
-            raise NotImplementedError(
-                "keras.callbacks.TensorBoard: embeddings_freq= is not supported by Stillflow"
-            )
+        self.embeddings_freq, self.embeddings_data = embeddings_freq, embeddings_data
+        self.embeddings_layer_names = embeddings_layer_names
+        self.embeddings_metadata = embeddings_metadata
         self.log_dir, self.histogram_freq, self.batch_size = log_dir, histogram_freq, batch_size
         self.write_graph, self.write_grads = write_graph, write_grads
         self.write_images = write_images
@@ -63,6 +66,8 @@ class TensorBoard(Callback):
         self.merged: Any = None
         self._samples = self._samples_at_write = 0
         self._batches = self._validation_batches = 0
+        self._profile_batch = profile_batch
+        self._projections: Projections | None = None
 
     def set_model(self, model: Any) -> None:
         """Opens the file."""
@@ -73,6 +78,12 @@ class TensorBoard(Callback):
             for layer in model.layers:
                 self._add_summaries(layer)
         self.merged = tf.summary.merge_all()
+        if self.embeddings_freq and self.embeddings_data is not None:
+            self._projections = Projections(
+                model, self.embeddings_layer_names, self.embeddings_data, self.embeddings_metadata,
+                self.batch_size,
+            )  # fmt: skip
+            self._projections.describe(self.writer)
 
     def _add_summaries(self, layer: Any) -> None:
         for weight in layer.weights:
@@ -102,8 +113,23 @@ class TensorBoard(Callback):
         self.writer.add_summary(summary, self._validation_batches)
         self._validation_batches += 1
 
+    def _end_profile(self) -> None:
+        profiler.save(self.log_dir, profiler.stop())
+        TensorBoard._profiling = None
+
+    def _begin_profile(self) -> None:
+        if TensorBoard._profiling is not None:  # training ended by an error before its batch did
+            profiler.stop()
+        profiler.start()
+        TensorBoard._profiling = self
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        """Begins to profile, if it is the first batch that is profiled."""
+        if self._profile_batch == 1:
+            self._begin_profile()
+
     def on_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Writes results after so many examples."""
+        """Writes results after so many examples, and the profile of a batch."""
         logs = logs or {}
         self._samples += logs.get("size", 1)
         fresh = self._samples - self._samples_at_write
@@ -111,6 +137,10 @@ class TensorBoard(Callback):
             self._write(self._batches, _named("batch_", logs))
             self._samples_at_write = self._samples
         self._batches += 1
+        if TensorBoard._profiling is self:
+            self._end_profile()
+        elif self._batches == self._profile_batch - 1:
+            self._begin_profile()
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Lets validation make histograms."""
@@ -129,9 +159,15 @@ class TensorBoard(Callback):
             function = self.model.test_function
             function.fetches = [x for x in function.fetches if x is not self.merged]
             function.fetch_callbacks.pop(self.merged, None)
+        if self.embeddings_freq and self.embeddings_data is None:
+            raise ValueError("To visualize embeddings, embeddings_data must be provided.")
+        if self._projections is not None and epoch % self.embeddings_freq == 0:
+            self._projections.write(self.log_dir, epoch)
 
     def on_train_end(self, logs: Any = None) -> None:
         """Closes the file."""
+        if TensorBoard._profiling is self:
+            self._end_profile()
         self.writer.close()
 
 

@@ -13,6 +13,7 @@ import stillflow as tf
 from stillflow.graph.eager_mode import eager_mode, executing_eagerly_outside_functions
 from stillflow.graph.export import export
 from stillflow.keras.callbacks.base import Callback
+from stillflow.keras.callbacks.projections import CHECKPOINT, describe_embeddings
 from stillflow.layers.symbolic_graph import symbolic_graph
 from stillflow.platform import tf_logging as logging
 from stillflow.protos import SummaryMetadata
@@ -48,12 +49,11 @@ class TensorBoard(Callback):
       write_images: whether variables are written as images beside their histograms.
       update_freq: "epoch", "batch", or after how many batches results are written.
       profile_batch: of no effect.
-      embeddings_freq: not supported; 0.
-      embeddings_metadata: not supported.
+      embeddings_freq: every how many epochs there is a checkpoint of the embeddings; 0 for none.
+      embeddings_metadata: the file that labels their rows, or a dict of them by layer.
       **kwargs: arguments of `tf.keras.callbacks.TensorBoard`, of no effect but a warning.
 
     Raises:
-      NotImplementedError: for embeddings.
       ValueError: for other arguments.
     """
 
@@ -75,10 +75,7 @@ class TensorBoard(Callback):
                 logging.warning(warning)
         if kwargs:
             raise ValueError(f"Unrecognized arguments in `TensorBoard` Callback: {set(kwargs)}")
-        if embeddings_freq:
-            raise NotImplementedError(
-                "keras.callbacks.TensorBoard: embeddings_freq= is not supported by Stillflow"
-            )
+        self.embeddings_freq, self.embeddings_metadata = embeddings_freq, embeddings_metadata
         self.log_dir, self.histogram_freq = log_dir, histogram_freq
         self.write_graph, self.write_images = write_graph, write_images
         self.update_freq = 1 if update_freq == "batch" else update_freq
@@ -95,6 +92,8 @@ class TensorBoard(Callback):
                 graph(built, step=0)
                 if model._is_graph_network or type(model).__name__ == "Sequential":
                     _write_model(model)
+        if self.embeddings_freq:
+            describe_embeddings(model, self.embeddings_metadata, self.log_dir)
         self._before = state.writer, state.condition, state.step
 
     # ---- files
@@ -171,6 +170,9 @@ class TensorBoard(Callback):
         self._write_results(logs or {}, "epoch_", epoch)
         if self.histogram_freq and epoch % self.histogram_freq == 0:
             self._write_weights(epoch)
+        if self.embeddings_freq and epoch % self.embeddings_freq == 0:
+            path = os.path.join(self.log_dir, _TRAIN, f"{CHECKPOINT}-{epoch}")
+            self.model.save_weights(path)
 
     def on_train_end(self, logs: Any = None) -> None:
         """Closes the files."""
