@@ -110,3 +110,18 @@ def test_ordinary_graphs_are_built_without_torch():
         "assert 'torch' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_what_a_value_part_does_not_tell_the_kernel_does():
+    ids = tf.SparseTensor([[0, 1], [1, 0]], [5, 6], [2, 2])
+    rows = tf.sparse_reshape(ids, [4, 1]).indices
+    assert constant_value(rows) is None
+    np.testing.assert_array_equal(evaluated(rows), [[1, 0], [2, 0]])
+    assert tf.zeros(rows[:, 0]).shape.as_list() == [1, 2]
+
+
+def test_a_value_part_tells_some_outputs_where_inputs_vary():
+    rows = tf.placeholder(tf.int64, [2, 2])
+    reshaped = tf.sparse_reshape(tf.SparseTensor(rows, [5, 6], [2, 2]), [4, -1])
+    assert evaluated(reshaped.indices) is None
+    np.testing.assert_array_equal(evaluated(reshaped.dense_shape + 1), [5, 2])

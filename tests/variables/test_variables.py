@@ -254,3 +254,13 @@ def test_functions_of_eager_execution_make_no_reference_variables():
         assert isinstance(made[0], ResourceVariable)
         with pytest.raises(RuntimeError, match="RefVariable not supported when eager"):
             tf.Variable(1.0, use_resource=False)
+
+
+@both_kinds
+def test_arrays_of_variables_hold_objects_in_graphs(use_resource):
+    with tf.Graph().as_default():
+        variable = tf.get_variable("v", [2], use_resource=use_resource)
+        alone, listed = np.array(variable), np.array([variable])
+    assert (alone.shape, listed.shape, listed.dtype) == ((), (1,), object)
+    assert alone.item() is variable
+    assert listed[0] is variable

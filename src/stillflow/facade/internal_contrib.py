@@ -75,6 +75,9 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.contrib.distributions.python.ops.vector_laplace_linear_operator": {
         "*": "stillflow.contrib.distributions.vectors",
     },
+    "tensorflow.contrib.framework.python.framework": {
+        "experimental": "stillflow.contrib.framework.experimental:experimental",
+    },
     "tensorflow.contrib.framework.python.framework.experimental": {
         "experimental": "stillflow.contrib.framework.experimental:experimental",
     },
@@ -86,6 +89,9 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.contrib.framework.python.ops.arg_scope": {
         "*": "stillflow.contrib.framework.argument_scope",
+    },
+    "tensorflow.contrib.framework.python.ops.prettyprint_ops": {
+        "print_op": "stillflow.contrib.framework.printing:print_op",
     },
     "tensorflow.contrib.grid_rnn.python.ops.grid_rnn_cell": {
         "*": "stillflow.contrib.grid_rnn.cell stillflow.contrib.grid_rnn.cells",
@@ -122,6 +128,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.contrib.labeled_tensor.python.ops.sugar": {"*": f"{_LABELED}.shapes"},
     "tensorflow.contrib.layers.python.layers.layers": {
+        "poincare_normalize": "stillflow.contrib.layers.normalization:poincare_normalize",
         "_inner_flatten": "stillflow.contrib.layers.core:inner_flatten",
         "_model_variable_getter": "stillflow.contrib.layers.variables:model_variable_getter",
         "_build_variable_getter": "stillflow.contrib.layers.variables:variable_getter",

@@ -59,7 +59,8 @@ OBJECTS: dict[str, dict[str, str]] = {
             f"{_OURS}.scattered_embeddings:sampled_scattered_embedding_lookup",
         "_sampled_scattered_embedding_lookup_sparse":
             f"{_OURS}.scattered_embeddings:sampled_scattered_embedding_lookup_sparse",
-        "*": f"{_OURS}.embedding_lookups {_OURS}.scattered_embeddings {_OURS}.embeddings",
+        "*": f"{_OURS}.embedding_lookups {_OURS}.scattered_embeddings {_OURS}.embeddings"
+             f" {_OURS}.aggregated_embeddings",
     },
     f"{_LAYERS}.layers.feature_column": {
         **_COLUMNS,

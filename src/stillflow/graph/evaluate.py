@@ -35,9 +35,14 @@ def evaluated(tensor: Tensor) -> np.ndarray | None:
     op = tensor.op
     if op.type in _ENTERS:  # TF reads what enters a loop, but nothing computed from it inside
         return evaluated(op._inputs[0])
-    if op._values is None and not op._varies:
+    if not _is_known(op) and not op._varies:
         _evaluate(op, set())
     return constant_value(tensor)
+
+
+def _is_known(op: Operation) -> bool:
+    """Whether the values of all outputs are known; a value part may tell some of them only."""
+    return op._values is not None and all(value is not None for value in op._values)
 
 
 class Evaluated(Known):
@@ -58,8 +63,8 @@ class EvaluatedOutside(Evaluated):
     looks_outside = True
 
 
-def _evaluate(op: Operation, visited: set[Operation]) -> bool:
-    """Computes the values of an operation's outputs; says whether they are known."""
+def _evaluate(op: Operation, visited: set[Operation]) -> None:
+    """Computes the values of an operation's outputs, as far as they can be known."""
     stack = [op]
     while stack:
         top = stack[-1]
@@ -74,12 +79,11 @@ def _evaluate(op: Operation, visited: set[Operation]) -> bool:
         else:
             visited.add(stack.pop())
             _compute(top)
-    return op._values is not None
 
 
 def _settled(op: Operation) -> bool:
-    """Whether it is decided that the values of `op` are known, or that they vary."""
-    if op._values is not None or op._varies:
+    """Whether it is decided that the values of `op` are known, or that some of them vary."""
+    if _is_known(op) or op._varies:
         return True
     card = op.card
     op._varies = (
@@ -113,20 +117,19 @@ def _unsettled_inputs(op: Operation, visited: set[Operation]) -> list[Operation]
         if tensor.holds_value:
             continue
         source = tensor.op
+        if source._values is not None and source._values[tensor.value_index] is not None:
+            continue
         if source._varies:
             op._varies = op.type not in _OF_SHAPES  # a static shape may become known
             return None
-        if source._values is None:
-            if source in visited:
-                return None  # a static shape that may become known
-            waiting.append(source)
-        elif source._values[tensor.value_index] is None:
-            return None
+        if source in visited:
+            return None  # a static shape that may become known
+        waiting.append(source)
     return waiting
 
 
 def _compute(op: Operation) -> None:
-    """Runs the value part or, if that gives nothing, the kernel of an op with known inputs."""
+    """Runs the value part and, where that does not tell all, the kernel if inputs are known."""
     from stillflow.graph.node import Node
 
     if op.card.value_part is not None:
@@ -135,9 +138,11 @@ def _compute(op: Operation) -> None:
             values: list[Any] = list(value) if isinstance(value, (list, tuple)) else [value]
             if any(array is not None for array in values):
                 op._values = values
-                return
+    if _is_known(op):
+        return
     arrays = [constant_value(tensor) for tensor in op._inputs]
     if all(array is not None and array.size <= MAX_ELEMENTS for array in arrays):
         # Kernels are above this layer; nothing else needs them while a graph is built.
-        op._values = importlib.import_module("stillflow.runtime.constants").compute(op)
-    op._varies = op._values is None and op.type not in _OF_SHAPES
+        computed = importlib.import_module("stillflow.runtime.constants").compute(op)
+        op._values = op._values if computed is None else computed
+    op._varies = not _is_known(op) and op.type not in _OF_SHAPES

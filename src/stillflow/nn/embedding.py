@@ -69,8 +69,13 @@ def _rows(params: Any) -> int | None:
     return params.shape.dims[0].value if params.shape.ndims else None
 
 
-def _assign(flat_ids: Any, params: list[Any], strategy: str) -> tuple[Tensor, Tensor]:
-    """Which part each id is in, and its number there."""
+def assign_ids(
+    flat_ids: Any, params: list[Any], strategy: str, by_products: bool = False
+) -> tuple[Tensor, Tensor]:
+    """Which part each id is in, and its number there.
+
+    `by_products` chooses between numbers by multiplying them with 0 and 1, as some lookups do.
+    """
     count = len(params)
     if strategy == "mod":
         return flat_ids % count, flat_ids // count
@@ -80,6 +85,10 @@ def _assign(flat_ids: Any, params: list[Any], strategy: str) -> tuple[Tensor, Te
     per_part = total // count
     extras = total % count
     part = maximum(flat_ids // (per_part + 1), (flat_ids - extras) // per_part)
+    if by_products:
+        is_long = cast(part < extras, flat_ids.dtype)
+        own = is_long * (flat_ids % (per_part + 1))
+        return part, own + (1 - is_long) * ((flat_ids - extras) % per_part)
     own = where(part < extras, flat_ids % (per_part + 1), (flat_ids - extras) % per_part)
     return part, own
 
@@ -106,7 +115,7 @@ def _lookup_parts(
     """Gathers from every part what lies there, and puts the rows in order again."""
     flat_ids = reshape(ids, [-1])
     original = range_of(size(flat_ids))
-    part, own = _assign(flat_ids, params, strategy)
+    part, own = assign_ids(flat_ids, params, strategy)
     part = cast(part, dtypes.int32)
     gather_ids = dynamic_partition(own, part, len(params))
     places = dynamic_partition(original, part, len(params))
@@ -164,9 +173,7 @@ def embedding_lookup_and_transform(
             params = convert_n_to_tensor_or_indexed_slices(params, name="params")
         ids = convert_to_tensor(ids, name="ids")
         if len(params) > 1 or (transform_fn and ids.shape.ndims != 1):
-            return _lookup_parts(
-                params, ids, partition_strategy, scope, max_norm, transform_fn
-            )
+            return _lookup_parts(params, ids, partition_strategy, scope, max_norm, transform_fn)
         with colocate_with(params[0]):
             result = _clip(gather(params[0], ids, name=scope), ids, max_norm)
             if transform_fn:
@@ -204,7 +211,7 @@ def embedding_lookup(
 # ---- sparse ids
 
 
-def _check_sparse(sp_ids: Any, sp_weights: Any) -> None:
+def check_sparse(sp_ids: Any, sp_weights: Any) -> None:
     if not isinstance(sp_ids, SparseTensor):
         raise TypeError("sp_ids must be SparseTensor")
     if sp_weights is None:
@@ -216,7 +223,7 @@ def _check_sparse(sp_ids: Any, sp_weights: Any) -> None:
         mine.shape.assert_is_compatible_with(others.shape)
 
 
-def _weights_like(weights: Tensor, embeddings: Tensor) -> Tensor:
+def weights_like(weights: Tensor, embeddings: Tensor) -> Tensor:
     """Weights with trailing dimensions of size 1, as many as the embeddings have."""
     ones = fill(expand_dims(rank(embeddings) - 1, 0), 1)
     target = concat([shape(weights), ones], 0)
@@ -277,7 +284,7 @@ def embedding_lookup_sparse(
     if combiner not in _COMBINERS:
         raise ValueError("combiner must be one of 'mean', 'sqrtn' or 'sum'")
     params = as_list(params)
-    _check_sparse(sp_ids, sp_weights)
+    check_sparse(sp_ids, sp_weights)
     with name_scope(name, "embedding_lookup_sparse", [*params, sp_ids]) as scope:
         segments = sp_ids.indices[:, 0]
         if segments.dtype != dtypes.int32:
@@ -294,5 +301,5 @@ def embedding_lookup_sparse(
         if weights.dtype != embeddings.dtype:
             weights = cast(weights, embeddings.dtype)
         embeddings = gather(embeddings, index)
-        weights = _weights_like(weights, embeddings)
+        weights = weights_like(weights, embeddings)
         return _combine_weighted(embeddings, weights, segments, combiner, scope)

@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from stillflow.graph import dtypes, tapes
 from stillflow.graph.api import init_scope, name_scope
 from stillflow.graph.conversion import convert_to_tensor, register_tensor_conversion_function
@@ -180,6 +182,10 @@ class BaseResourceVariable(Copies, ResourceScatterMethods, Variable):
         raise NotImplementedError("numpy() is only available when eager execution is enabled.")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        if dtype is None and not get_default_graph().runs_at_once:
+            alone = np.empty((), object)  # in graphs NumPy takes a variable for some object
+            alone[()] = self
+            return alone
         return self.numpy().__array__(dtype)
 
     def set_shape(self, shape: Any) -> None:

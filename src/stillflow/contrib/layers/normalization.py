@@ -260,3 +260,21 @@ def unit_norm(inputs: Any, dim: int, epsilon: float = 1e-7, scope: Any = None) -
         if dim < rank - 1:
             multiples.append(tf.ones([rank - 1 - dim], tf.int32))
         return tf.div(inputs, tf.tile(lengths, tf.concat(multiples, 0)))
+
+
+def poincare_normalize(
+    x: Any, axis: Any = 1, epsilon: float = 1e-5, name: str | None = None
+) -> tf.Tensor:
+    """Vectors cut down to a length of `1 - epsilon`, into the ball of Poincare embeddings.
+
+    Args:
+      x: a float tensor.
+      axis: along which vectors lie, a number or several.
+      epsilon: how far from the edge of the ball they stay.
+      name: of the operation.
+    """
+    with tf.name_scope(name, "poincare_normalize", [x]) as name:
+        x = tf.convert_to_tensor(x, name="x")
+        inverse = tf.rsqrt(tf.reduce_sum(tf.square(x), axis, keepdims=True))
+        inverse = tf.minimum((1.0 - epsilon) * inverse, 1.0)
+        return tf.multiply(x, inverse, name=name)
