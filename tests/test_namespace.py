@@ -8,6 +8,7 @@ import operator
 import subprocess
 import sys
 import types
+from typing import Any
 
 import pytest
 
@@ -205,6 +206,29 @@ def test_imports_are_not_searched_for_garbage(
         assert (seen, gc.isenabled()) == ([False], searches)
     finally:
         (gc.enable if was_enabled else gc.disable)()
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_what_a_large_import_makes_counts_as_old(
+    monkeypatch: pytest.MonkeyPatch, frozen: bool
+) -> None:
+    made: list[Any] = []
+
+    def load(name: str) -> Any:
+        made.extend([] for _ in range(2 * _namespace._MANY))
+        return types.SimpleNamespace(Session=made)
+
+    monkeypatch.setattr(_namespace, "importlib", types.SimpleNamespace(import_module=load))
+    if frozen:  # what a program has frozen stays so
+        gc.freeze()
+    try:
+        before = gc.get_freeze_count()
+        assert _namespace._load("Session") is made
+        assert gc.get_freeze_count() == before
+        young = {id(each) for age in (0, 1) for each in gc.get_objects(generation=age)}
+        assert (id(made[-1]) in young) is frozen
+    finally:
+        gc.unfreeze()
 
 
 def test_names_from_before_tensorflow_1_name_what_became_of_them() -> None:

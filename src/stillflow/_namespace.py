@@ -63,6 +63,9 @@ _ALIASES = {
     "contrib.slim.init_ops": "",
 }
 
+# Namespaces that show all of another one beside what is their own.
+_WIDER = {"contrib.slim": "contrib.layers"}
+
 # tf.compat.v2 shares most names with the API; what it has of its own is in the table.
 _V2 = "compat.v2."
 
@@ -107,6 +110,8 @@ class ApiModule(ModuleType):
             value = importlib.import_module(f"{_ROOT}.{path}")
         elif path.startswith(_V2) and _in_v2(path[len(_V2) :]) and path[len(_V2) :] in TABLE:
             value = _load(path[len(_V2) :])
+        elif (wider := _join(_WIDER.get(self.__api_prefix__, "-"), name)) in TABLE:
+            value = _load(wider)
         elif name == "__all__":
             return dir(self)
         elif self.__api_prefix__ in _DYNAMIC and not name.startswith("__"):
@@ -252,11 +257,15 @@ def _load(path: str) -> Any:
     return getattr(_imported(f"{_ROOT}.{module}"), name)
 
 
+_MANY = 50_000  # objects; PyTorch makes three times as many
+
+
 def _imported(name: str) -> ModuleType:
     """The module, whose import is not interrupted by searches for garbage.
 
     What it makes stays; looking at that again and again is a fifth of the time that PyTorch takes,
-    which comes with the first session.
+    which comes with the first session. Much of it counts as old at once: else the next searches,
+    of what is young, would find it, a twentieth of a second each.
     """
     searches = gc.isenabled()
     gc.disable()
@@ -264,6 +273,9 @@ def _imported(name: str) -> ModuleType:
         return importlib.import_module(name)
     finally:
         if searches:
+            if gc.get_count()[0] > _MANY and not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 
