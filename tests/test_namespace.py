@@ -104,6 +104,11 @@ def test_compat_v2_lacks_what_the_second_generation_dropped() -> None:
         _ = tf.compat.v2.Session
 
 
+def test_slim_shows_all_of_the_layers() -> None:
+    assert tf.contrib.slim.embedding_column is tf.contrib.layers.embedding_column
+    assert {*dir(tf.contrib.slim)} >= {*dir(tf.contrib.layers)}
+
+
 def test_dir_lists_public_names_only() -> None:
     assert {"float32", "Graph", "errors", "compat"} <= set(dir(tf))
     assert not [name for name in dir(tf) if name.startswith("_")]

@@ -143,6 +143,8 @@ class ApiModule(ModuleType):
         names = {*TABLE, *_NAMESPACES}
         if start.startswith(_V2):
             names |= {_V2 + name for name in names if _in_v2(name)}
+        if wider := _WIDER.get(prefix):
+            names |= {prefix + name[len(wider) :] for name in TABLE if name.startswith(f"{wider}.")}
         inside = {
             name[len(start) :].partition(".")[0]
             for name in names

@@ -1,14 +1,66 @@
-"""What `tf.contrib.eager` says of devices, and of operations that would run later."""
+"""What is said of devices, and of operations that would run later, where they run when called.
+
+Values go to the device that needs them and operations are done when their calls return, whatever
+is asked for; what was asked for can be read.
+"""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from stillflow.graph.eager_mode import ASYNC, SYNC, enable_eager_execution
 from stillflow.graph.export import export
 from stillflow.platform import app
+
+_POLICIES = ("silent", "silent_for_int32", "warn", "explicit")
+
+
+@dataclass
+class _Asked:
+    """What the program asked for."""
+
+    synchronous: bool = True
+    policy: str = "silent"
+
+
+_asked = _Asked()
+
+
+@export("config.experimental.get_synchronous_execution")
+def get_synchronous_execution() -> bool:
+    """Whether calls were asked to return when their operations are done, as they do anyway."""
+    return _asked.synchronous
+
+
+@export("config.experimental.set_synchronous_execution")
+def set_synchronous_execution(enable: Any) -> None:
+    """Asks for calls that return when their operations are done (True or None), or before."""
+    _asked.synchronous = enable is None or bool(enable)
+
+
+@export("config.experimental.get_device_policy")
+def get_device_policy() -> str:
+    """What was asked for where an operation needs a value of another device."""
+    return _asked.policy
+
+
+@export("config.experimental.set_device_policy")
+def set_device_policy(device_policy: str | None) -> None:
+    """Asks what to do where an operation needs a value of another device; it is copied anyway.
+
+    Args:
+      device_policy: "silent", "silent_for_int32", "warn" or "explicit"; None for the first.
+
+    Raises:
+      ValueError: for another one.
+    """
+    policy = "silent" if device_policy is None else device_policy
+    if policy not in _POLICIES:
+        raise ValueError(f"Not a valid device policy: {device_policy!r}")
+    _asked.policy = policy
 
 
 @export("contrib.eager.num_gpus")
