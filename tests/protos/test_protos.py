@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from google.protobuf import descriptor_pool, text_format
 from tests.protos import record
@@ -110,6 +111,22 @@ def test_any_holds_our_messages():
     unpacked = protos.SaverDef()
     assert meta.meta_info_def.any_info.Unpack(unpacked)
     assert unpacked.max_to_keep == 3
+
+
+@pytest.mark.parametrize(
+    "value", [[True, False], (True, 0), [np.bool_(True), np.int64(0)], np.array([True, False])]
+)
+def test_truth_values_are_numbers_to_messages(value):
+    assert list(protos.Int64List(value=value).value) == [1, 0]
+    config = protos.ConfigProto(intra_op_parallelism_threads=value[0])
+    assert config.intra_op_parallelism_threads == 1
+
+
+def test_other_types_are_refused_where_numbers_belong():
+    with pytest.raises(TypeError, match="float"):
+        protos.Int64List(value=[True, 1.5])
+    with pytest.raises(TypeError, match="str"):
+        protos.Int64List(value=["1"])
 
 
 def test_first_message_is_there_in_a_blink():

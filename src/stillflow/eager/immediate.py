@@ -29,6 +29,7 @@ from stillflow.graph.arrays import as_array
 from stillflow.graph.build import add_node, graph_of, has_symbolic, result_structure
 from stillflow.graph.card import Card
 from stillflow.graph.dtypes import DType, as_dtype, string
+from stillflow.graph.eager_arrays import as_eager_array
 from stillflow.graph.eager_mode import EagerContext
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.exits import MAIN_THREAD, at_work
@@ -129,7 +130,7 @@ class ImmediateGraph(EagerContext):
         key = (value, type(value), dtype, value == 0 and math.copysign(1, value))
         found = self._numbers.get(key)
         if found is None:
-            array = as_array(value, dtype)
+            array = as_eager_array(value, dtype)
             kind = as_dtype(array.dtype if dtype is None else dtype).base_dtype
             found = from_array(array), kind
             put(self._numbers, key, found)

@@ -62,11 +62,7 @@ def as_array(
       ValueError: If `values` is None, ragged, or has more elements than `shape`.
     """
     sizes = None if shape is None else [int(dim) for dim in shape]
-    array = None
-    if sizes is None or 0 not in sizes:
-        fast = _FAST.get(values.__class__)
-        if fast is not None:
-            array = fast(values, dtype)
+    array = fast_array(values, dtype) if sizes is None or 0 not in sizes else None
     if array is None:
         array = _convert(values, None if dtype is None else dtypes.as_dtype(dtype), sizes)
     if sizes is None:
@@ -77,6 +73,12 @@ def as_array(
         empty.given = string_scalar(as_bytes(values)).reshape(1)
         return empty  # type: ignore[no-any-return]
     return array
+
+
+def fast_array(values: Any, dtype: Any) -> Array | None:
+    """The array of a plain number, string, array or flat list of one type; None for all else."""
+    fast = _FAST.get(values.__class__)
+    return None if fast is None else fast(values, dtype)
 
 
 def _fast_int(value: int, dtype: Any) -> Array | None:

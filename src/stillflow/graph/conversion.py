@@ -192,17 +192,33 @@ def constant_op(
     from stillflow.graph.arrays import as_array
 
     graph = get_default_graph()
-    if graph.runs_at_once and shape is None and type(value) in _NUMBERS:
-        return graph.number(value, dtype)  # type: ignore[attr-defined, no-any-return]
-    if graph.runs_at_once and value is None:
-        raise ValueError(
-            "Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a "
-            "Tensor."
-        )
+    if graph.runs_at_once:
+        return _eager_constant(graph, value, dtype, shape, verify_shape)
     if type(value).__name__ == "TensorProto":  # says all there is to say
         return constant_from_array(graph, value, value.dtype, name)
     array = as_array(value, dtype, shape, verify_shape, allow_broadcast)
     return constant_from_array(graph, array, dtype, name)
+
+
+def _eager_constant(graph: Any, value: Any, dtype: Any, shape: Any, verify_shape: bool) -> Tensor:
+    """A tensor of a value that nobody else changes, where operations run when they are called."""
+    from stillflow.graph.eager_arrays import as_eager_array, fill_to_shape
+
+    wanted = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
+    if shape is None and type(value) in _NUMBERS:
+        return graph.number(value, wanted)  # type: ignore[no-any-return]
+    if type(value).__name__ == "TensorProto":
+        return graph.constant(value, value.dtype)  # type: ignore[no-any-return]
+    if isinstance(value, Tensor) and value.holds_value:
+        if wanted not in (None, value.dtype):
+            raise TypeError(f"Expected tensor with type {wanted!r} not {value.dtype!r}")
+        if shape is None:
+            return value
+        value = value.numpy()  # type: ignore[attr-defined]
+    array = as_eager_array(value, wanted)
+    if shape is not None:
+        array = fill_to_shape(array, shape, verify_shape)
+    return constant_from_array(graph, array, wanted, "")
 
 
 def constant_from_array(graph: Graph, array: Any, dtype: Any, name: str) -> Tensor:

@@ -35,13 +35,21 @@ class EagerContext(Graph):
     def __init__(self) -> None:
         super().__init__()
         self._era = _Era()
+        self._of_sessions: Graph | None = None
+
+    @property
+    def of_sessions(self) -> Graph:
+        """The graph of sessions that are given none."""
+        if self._of_sessions is None:
+            self._of_sessions = Graph()
+        return self._of_sessions
 
     @property
     def era(self) -> Any:
         return self._era
 
     def begin_anew(self) -> None:
-        self._collections, self._era = {}, _Era()
+        self._collections, self._era, self._of_sessions = {}, _Era(), None
 
 
 def _context() -> Any:

@@ -69,6 +69,11 @@ class Graph(Scopes, Collections):
     def _last_id(self) -> int:
         return self._version
 
+    @property
+    def of_sessions(self) -> Graph:
+        """What sessions run that are given no graph while this is the default one."""
+        return self
+
     def next_op_seed(self) -> int:
         """The seed of an operation that has none of its own, where the graph has one."""
         return self._version

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 from google.protobuf.message import Message
 from google.protobuf.reflection import GeneratedProtocolMessageType
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FileDescriptor
 
 MODULE = "stillflow.protos"
+
+_INTEGERS = (
+    FieldDescriptor.CPPTYPE_INT32, FieldDescriptor.CPPTYPE_INT64,
+    FieldDescriptor.CPPTYPE_UINT32, FieldDescriptor.CPPTYPE_UINT64,
+)  # fmt: skip
 
 
 def file_names(descriptor: FileDescriptor) -> dict[str, Any]:
@@ -62,7 +68,37 @@ def message_class(descriptor: Descriptor, outer: str = "") -> type[Message]:
         __repr__=_text,
     )
     made: type[Message] = GeneratedProtocolMessageType(name, (Message,), members)
+    if any(field.cpp_type in _INTEGERS for field in descriptor.fields):
+        _take_truth_values(made)
     return made
+
+
+def _take_truth_values(made: type[Message]) -> None:
+    """Let ``Int64List(value=[True])`` say 1, as it did before protobuf refused it."""
+    plain: Any = made.__init__
+
+    def init(self: Message, *args: Any, **fields: Any) -> None:
+        try:
+            plain(self, *args, **fields)
+        except TypeError:
+            numbers = {name: _numbers(value) for name, value in fields.items()}
+            if all(numbers[name] is value for name, value in fields.items()):
+                raise
+            self.Clear()
+            plain(self, *args, **numbers)
+
+    made.__init__ = init  # type: ignore[method-assign]
+
+
+def _numbers(value: Any) -> Any:
+    """The value with 0 and 1 for truth values, which may be NumPy's; else itself."""
+    if isinstance(value, (list, tuple)):
+        numbers = [_numbers(item) for item in value]
+        same = all(number is item for number, item in zip(numbers, value, strict=True))
+        return value if same else numbers
+    if type(value).__name__ == "ndarray":
+        return value.astype(int) if value.dtype.kind == "b" else value
+    return int(value) if type(value).__name__ in ("bool", "bool_") else value
 
 
 def _text(message: Message) -> str:

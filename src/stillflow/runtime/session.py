@@ -45,7 +45,7 @@ class BaseSession:
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
         if graph is not None and not isinstance(graph, Graph):
             raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
-        self._graph = get_default_graph() if graph is None else graph
+        self._graph = get_default_graph().of_sessions if graph is None else graph
         self._target = _check_target(target)
         self._server = targets.find(self._target)
         if config is not None and type(config).__name__ != "ConfigProto":

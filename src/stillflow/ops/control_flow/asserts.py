@@ -73,7 +73,7 @@ def Assert(
         if not condition:
             shown = "\n".join(_shown(value, summarize) for value in convert_n_to_tensor(data))
             raise errors.InvalidArgumentError(
-                None, None, f"Expected '{condition}' to be true. Summarized data: {shown}"
+                None, None, f"Expected '{condition!s}' to be true. Summarized data: {shown}"
             )
         return None
     with name_scope(name, "Assert", [condition, data]):
