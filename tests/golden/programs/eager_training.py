@@ -42,6 +42,34 @@ def tapes(tf):
 
 
 @program
+def losses_of_matrices(tf):
+    def compute(tf):
+        nn = tf.nn
+        logits = tf.constant([[0.5, -1.0, 2.0], [1.5, 0.25, -0.75]])
+        labels = tf.constant([[0.25, 0.25, 0.5], [1.0, 0.0, 0.0]])
+        found = {}
+        cases = [("rows", logits, labels, None), ("columns", logits, labels, 0),
+                 ("halves", tf.cast(logits, tf.float16), labels, None),
+                 ("cube", logits[None], labels[None], None),
+                 ("vector", logits[0], labels[0], None)]
+        for name, x, y, axis in cases:
+            with tf.GradientTape() as outer:
+                outer.watch([x, y])
+                with tf.GradientTape() as inner:
+                    inner.watch([x, y])
+                    loss = nn.softmax_cross_entropy_with_logits_v2(labels=y, logits=x, axis=axis)
+                    total = tf.reduce_mean(loss * loss)
+                by_x, by_y = inner.gradient(total, [x, y])
+                sums = tf.reduce_sum(by_x * by_x, axis=-1)
+            found[name] = (loss.numpy(), by_x.numpy(), by_y.numpy(), sums.numpy(),
+                           outer.gradient(sums, x).numpy())  # fmt: skip
+        found["transposed"] = (tf.transpose(logits).numpy(), tf.transpose(logits[None]).numpy())
+        return found
+
+    return eagerly(tf, compute)
+
+
+@program
 def gradient_functions(tf):
     def compute(tf):
         tfe = tf.contrib.eager

@@ -242,6 +242,8 @@ def transpose(
             order = (size - 1) - range_op(0, size, 1)
         else:
             order = len(a._dims) - 1 - np.arange(len(a._dims))
+            if a.holds_value:  # eager execution finds a kernel sooner
+                order = order.tolist()
         result: Tensor = card(a, order, name=scope)
         if a._dims is not None:
             result.set_shape(shape_from_dims(a._dims[::-1]))

@@ -170,11 +170,14 @@ def _spread(node: Node, grad: Tensor) -> Tensor:
         axes = static_value(node.inputs[1])
         if axes is not None:
             rank = len(shape)
-            if np.array_equal(axes, np.arange(rank)):
+            if axes.tolist() == list(range(rank)):
                 grad = shapes.reshape(grad, [1] * rank)
                 if None in shape:
                     return tiles.tile(grad, shapes.shape(x))
-                return tiles.tile(grad, constant(shape, dtype=dtypes.int32))
+                sizes = list(shape)  # from which eager execution finds a kernel sooner
+                return tiles.tile(
+                    grad, sizes if x.holds_value else constant(shape, dtype=dtypes.int32)
+                )
             if None not in shape:
                 kept, scaling = _kept_and_tiled(shape, tuple(axes.reshape(-1).tolist()))
                 return tiles.tile(shapes.reshape(grad, kept), scaling)

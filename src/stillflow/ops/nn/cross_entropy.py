@@ -285,6 +285,11 @@ def flatten_outer_dims(logits: Tensor) -> Tensor:
     return output
 
 
+def _are_matrices(*tensors: Tensor) -> bool:
+    """Whether there is nothing to flatten, and no graph that would show it."""
+    return all(tensor.holds_value and len(tensor._dims or ()) == 2 for tensor in tensors)
+
+
 @export("nn.softmax_cross_entropy_with_logits_v2")
 @deprecated_args(None, "dim is deprecated, use axis instead", "dim")
 def softmax_cross_entropy_with_logits_v2(
@@ -315,6 +320,8 @@ def softmax_cross_entropy_with_logits_v2(
         if axis != -1:
             precise = _move_to_end(precise, axis, count)
             labels = _move_to_end(labels, axis, count)
+        if _are_matrices(precise, labels) and not narrow:
+            return softmax_cross_entropy_with_logits_op(precise, labels, name=scope).loss
         full = shape(precise)
         precise, labels = flatten_outer_dims(precise), flatten_outer_dims(labels)
         cost = softmax_cross_entropy_with_logits_op(precise, labels, name=scope).loss
