@@ -31,6 +31,9 @@ _SOLVER = "stillflow.contrib.linear_optimizer"
 _QUANTIZE = "stillflow.contrib.quantize"
 
 OBJECTS: dict[str, dict[str, str]] = {
+    "tensorflow.contrib.batching.python.ops.batch_ops": {
+        "*": "stillflow.contrib.batching.functions",
+    },
     "tensorflow.contrib.bayesflow.python.ops.monte_carlo_impl": {
         "_get_samples": "stillflow.contrib.bayesflow.monte_carlo:get_samples",
         "_logspace_mean": "stillflow.contrib.bayesflow.monte_carlo:log_mean",
