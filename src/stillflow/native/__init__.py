@@ -108,6 +108,8 @@ _SHORT: _Types = {
         _INT, (*2 * (_POINTER,), *3 * (_INT,), _POINTER, _INT, *2 * (_POINTER,)),
     ),
     "read_values": (_INT, (*3 * (_POINTER,), *2 * (_INT,), *2 * (_POINTER,))),
+    "count_strings": (None, (*3 * (_POINTER,), _INT, _POINTER)),
+    "find_strings": (None, (*3 * (_POINTER,), _INT, *3 * (_POINTER,))),
     "find_tags": (_INT, (_POINTER, _INT, _POINTER, _INT)),
     "digest_tags": (_INT, (_POINTER, _INT)),
     "sparse_indices": (None, (_POINTER, _INT, _INT, _POINTER)),

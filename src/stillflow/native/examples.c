@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 enum { MAP = 0x0A, ENTRY = 0x0A, NAME = 0x0A, FEATURE = 0x12 };
-enum { FLOATS = 0x12, INTEGERS = 0x1A, LIST = 0x0A };
+enum { STRINGS = 0x0A, STRING = 0x0A, FLOATS = 0x12, INTEGERS = 0x1A, LIST = 0x0A };
 enum { INTEGER_BYTES = 10 };
 
 /* ---- Names */
@@ -190,6 +190,40 @@ PUBLIC int64_t read_values(const uint8_t *data, const int64_t *starts, const int
             out = read_floats(values, out);
     }
     return out != NULL;
+}
+
+/* ---- Strings */
+
+/* How many strings each of `count` features has; -1 for one that is not written as read here. */
+PUBLIC void count_strings(const uint8_t *data, const int64_t *starts, const int64_t *sizes,
+                          int64_t count, int64_t *counts) {
+    for (int64_t i = 0; i < count; i++) {
+        Bytes feature = {data + starts[i], data + starts[i] + sizes[i]}, list, string;
+        counts[i] = 0;
+        if (!sizes[i]) continue;
+        if (!take_all(feature, STRINGS, &list)) list.at = NULL, counts[i] = -1;
+        while (list.at && list.at < list.end) {
+            counts[i]++;
+            if (!take(&list, STRING, &string)) list.at = NULL, counts[i] = -1;
+        }
+    }
+}
+
+/* Where the strings of features stand, one after the other.
+
+   counts: as `count_strings` has counted; nothing is read of a feature that has none.
+   string_starts, string_sizes: have room for all of them. */
+PUBLIC void find_strings(const uint8_t *data, const int64_t *starts, const int64_t *sizes,
+                         int64_t count, const int64_t *counts, int64_t *string_starts,
+                         int64_t *string_sizes) {
+    for (int64_t i = 0; i < count; i++) {
+        Bytes feature = {data + starts[i], data + starts[i] + sizes[i]}, list, string;
+        if (counts[i] <= 0 || !take_all(feature, STRINGS, &list)) continue;
+        for (int64_t k = 0; k < counts[i] && take(&list, STRING, &string); k++) {
+            *string_starts++ = string.at - data;
+            *string_sizes++ = string.end - string.at;
+        }
+    }
 }
 
 /* The indices of sparse matrices [features, rows, counts], one after the other: pairs of a row and

@@ -116,8 +116,25 @@ def test_a_run_with_one_special_feature_is_left_to_the_caller():
     np.testing.assert_array_equal(second.values, [2.0])
 
 
-def test_two_strings_are_left_to_the_caller():
-    assert one_by_one([[strings(b"a", b"b"), strings(b"c")]], "string") == [None]
+def test_several_strings_are_read_or_left_to_the_caller(either_way):
+    row = [strings(b"a", b"", b"bc"), b"", strings(*[b"d"] * MANY), strings()]
+    (block,) = one_by_one([row], "string")
+    if either_way == "plain":
+        assert block is None
+    else:
+        assert block.values.tolist() == [b"a", b"", b"bc", *[b"d"] * MANY]
+        np.testing.assert_array_equal(block.counts, [[3, 0, MANY, 0]])
+        np.testing.assert_array_equal(block.present, [[True, False, True, True]])
+
+
+@pytest.mark.parametrize("raw", [
+    integers(1), strings(b"a") + strings(b"b"), strings(b"a", b"b")[:-1], b"\x0a", b"\x0a\x01\x0a",
+    strings(b"a") + b"\x0a", b"\x0a\x02\x12\x00", b"\x0a" + b"\xff" * 12,
+])  # fmt: skip
+def test_strings_written_otherwise_are_left_to_the_caller(raw):
+    first, second = one_by_one([[strings(b"c"), raw], [strings(b"d"), b""]], "string")
+    assert first is None
+    assert second.values.tolist() == [b"d"]
 
 
 def test_integers_that_go_on_past_the_end_are_left_to_the_caller():

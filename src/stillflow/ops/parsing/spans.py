@@ -85,8 +85,13 @@ def decode(spans: Spans, kind: str, runs: Sequence[slice]) -> list[wire.Block | 
     group = slice(runs[0].start, runs[-1].stop)
     starts, sizes = spans.starts[group], spans.sizes[group]
     spanned = Spans(spans.data, starts, sizes, spans.short)
-    library = native.library() if kind in _NUMBERS else None
-    found = _read(spanned, kind) if library is None else _read_in_c(library, spanned, kind)
+    library = native.library()
+    if library is None:
+        found = _read(spanned, kind)
+    elif kind in _NUMBERS:
+        found = _read_in_c(library, spanned, kind)
+    else:
+        found = _strings_in_c(library, spanned)
     if found is None:
         return [None] * len(runs)
     plain, values, counts = found
@@ -114,6 +119,22 @@ def _read_in_c(library: Any, spans: Spans, kind: str) -> Read | None:
     if not library.read_values(*features, values.ctypes.data):
         return None
     return Read(plain, values, counts)
+
+
+def _strings_in_c(library: Any, spans: Spans) -> Read:
+    """Reads strings in features."""
+    counts = np.empty(spans.starts.shape, np.int64)
+    features = (
+        spans.data.ctypes.data, spans.starts.ctypes.data, spans.sizes.ctypes.data, counts.size,
+        counts.ctypes.data,
+    )  # fmt: skip
+    library.count_strings(*features)
+    plain = (counts >= 0).all(1)
+    counts[~plain] = 0
+    total = int(counts.sum())
+    starts, sizes = np.empty(total, np.int64), np.empty(total, np.int64)
+    library.find_strings(*features, starts.ctypes.data, sizes.ctypes.data)
+    return Read(plain, strings_of(strings(spans.data, starts, sizes), (total,)), counts)
 
 
 def _read(spans: Spans, kind: str) -> Read | None:
