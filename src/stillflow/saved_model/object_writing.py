@@ -49,7 +49,7 @@ from stillflow.train.meta_graph_export import create_meta_graph_def
 from stillflow.train.saver_builder import BaseSaverBuilder
 from stillflow.train.tracking.base import TrackableReference, is_trackable, parts_of
 from stillflow.train.tracking.object_graph import ObjectGraph
-from stillflow.train.tracking.restoration import restore_op
+from stillflow.train.tracking.sharded_saves import restore_from_shards
 from stillflow.train.tracking.trackable_saver import SavedGraph, TrackableSaver
 from stillflow.util import tf_inspect
 from stillflow.variables.base import VariableV2
@@ -276,7 +276,8 @@ class _Export:
                           file_prefix)  # fmt: skip
 
         def traced_restore(file_prefix: Tensor) -> Tensor:
-            return _after([restore_op(one, file_prefix) for one in saveables], file_prefix)
+            restored = restore_from_shards(file_prefix, saveables)
+            return _after([op for _, op in restored], file_prefix)
 
         return SaverDef(
             filename_tensor_name=filename.name,

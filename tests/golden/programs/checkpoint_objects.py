@@ -155,3 +155,51 @@ def attributes_that_are_no_parts(tf):
         "saved": [name for name in saved if name.startswith("holder")],
     }
     return Run(facts=facts)
+
+
+def nodes_since(graph, count):
+    """The operations added to a graph: names, types, devices, inputs and control inputs."""
+    return [
+        [op.name, op.type, op.device, [i.name for i in op.inputs],
+         [c.name for c in op.control_inputs]]
+        for op in graph.get_operations()[count:]
+    ]  # fmt: skip
+
+
+@program
+def operations_in_graphs(tf):
+    with directory() as place, tf.Graph().as_default() as graph, tf.Session() as session:
+        layer = tf.keras.layers.Dense(2, name="d")
+        layer.build((None, 3))
+        optimizer = tf.train.AdamOptimizer()
+        with tf.variable_scope("", use_resource=True):
+            step = tf.Variable(2.0, name="step")
+        train = optimizer.minimize(tf.reduce_sum(layer(tf.ones([1, 3]))))
+        checkpoint = tf.train.Checkpoint(layer=layer, step=step, optimizer=optimizer)
+        session.run(tf.global_variables_initializer())
+        session.run(train)
+        count = len(graph.get_operations())
+        paths = [checkpoint.save(os.path.join(place, "deeper", "a")) for _ in range(2)]
+        facts = {"saving": nodes_since(graph, count)}
+        count = len(graph.get_operations())
+        checkpoint.restore(paths[0]).assert_consumed().run_restore_ops()
+        facts["restoring"] = nodes_since(graph, count)
+        facts["files"] = sorted(os.listdir(os.path.join(place, "deeper")))
+        with open(os.path.join(place, "deeper", "checkpoint")) as state:
+            facts["state"] = [line for line in state.read().splitlines() if "stamp" not in line]
+    return Run(facts=facts)
+
+
+@program
+def weights_in_graphs(tf):
+    with directory() as place, tf.Graph().as_default() as graph, tf.Session() as session:
+        tf.keras.backend.set_session(session)
+        model = tf.keras.Sequential([tf.keras.layers.Dense(2, input_shape=(3,))])
+        model.compile(tf.keras.optimizers.Adam(), "mse")
+        model.fit(np.ones((2, 3), "f"), np.ones((2, 2), "f"), verbose=0)
+        count = len(graph.get_operations())
+        model.save_weights(os.path.join(place, "w"))
+        model.save_weights(os.path.join(place, "w"))
+        model.load_weights(os.path.join(place, "w"))
+        facts = {"nodes": nodes_since(graph, count), "files": sorted(os.listdir(place))}
+    return Run(facts=facts)

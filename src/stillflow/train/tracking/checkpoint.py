@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from stillflow.graph import dtypes
-from stillflow.graph.api import device
+from stillflow.graph.api import colocate_with, device
 from stillflow.graph.export import export
 from stillflow.train.checkpoint_management import update_checkpoint_state_internal
 from stillflow.train.checkpoint_utils import load_checkpoint
@@ -98,6 +98,7 @@ class Checkpoint(AutoTrackable):
             save_dir=os.path.dirname(file_prefix),
             model_checkpoint_path=path,
             all_model_checkpoint_paths=[path],
+            save_relative_paths=True,
         )
         return path
 
@@ -108,7 +109,8 @@ class Checkpoint(AutoTrackable):
         if self._save_counter is None:
             session.run(self.save_counter.initializer)
         if self._save_assign_op is None:
-            counted = self.save_counter.assign_add(1, read_value=True)
+            with colocate_with(self.save_counter):
+                counted = self.save_counter.assign_add(1, read_value=True)
             self._save_assign_op = NoDependency(counted)
         return int(session.run(self._save_assign_op))
 

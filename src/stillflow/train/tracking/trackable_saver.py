@@ -6,13 +6,12 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from stillflow.files import gfile
 from stillflow.graph import dtypes
 from stillflow.graph.api import device
 from stillflow.graph.eager_mode import executing_eagerly
-from stillflow.ops.constants import constant, placeholder_with_default
-from stillflow.ops.control import with_dependencies
+from stillflow.ops.constants import constant
 from stillflow.platform import compat
-from stillflow.train import saver_builder
 from stillflow.train.immediate_saves import save_now
 from stillflow.train.saveables import SaveableObject, SaveSpec
 from stillflow.train.tracking import status as status_lib
@@ -20,14 +19,19 @@ from stillflow.train.tracking.base import OBJECT_GRAPH_PROTO_KEY, TrackableRefer
 from stillflow.train.tracking.object_graph import ObjectGraph
 from stillflow.train.tracking.python_state import PythonStateSaveable
 from stillflow.train.tracking.restoration import Restoration, open_checkpoint
+from stillflow.train.tracking.sharded_saves import save_in_shards
 
 
 class SavedGraph(SaveableObject):
-    """The description of the objects, which is saved and not restored."""
+    """The description of the objects, which is saved and not restored.
 
-    def __init__(self, content: bytes) -> None:
+    Args:
+      content: The description, or the tensor that is fed with it.
+    """
+
+    def __init__(self, content: Any) -> None:
         with device("/cpu:0"):
-            tensor = constant(content, dtype=dtypes.string)
+            tensor = constant(content, dtype=dtypes.string) if type(content) is bytes else content
         spec = SaveSpec(tensor, "", OBJECT_GRAPH_PROTO_KEY)
         super().__init__(tensor, [spec], OBJECT_GRAPH_PROTO_KEY)
 
@@ -43,36 +47,41 @@ class TrackableSaver:
     def __init__(self, root: Any, more: Sequence[TrackableReference] = ()) -> None:
         self._root = root
         self._more = more
-        self._prefix: Any = None
+        self._fed: tuple[Any, Any] | None = None  # the description and the prefix of a save
+        self._prefix: Any = None  # that of what is restored
         self._restore_cache: dict[Any, Any] = {}
         self._save_cache: tuple[bytes, Any] | None = None
 
-    def _file_prefix(self) -> Any:
-        if self._prefix is None:
-            with device("/cpu:0"):
-                self._prefix = placeholder_with_default("model", shape=(), name="checkpoint_prefix")
-        return self._prefix
-
     def save(self, file_prefix: Any, session: Any) -> str:
         """Writes a checkpoint under exactly this prefix; gives it as a string."""
+        folder = os.path.dirname(os.fspath(file_prefix))
+        if folder:
+            gfile.recursive_create_dir(folder)
         if session is None:
             saveables, message = ObjectGraph(self._root, self._more).serialize()
             content = message.SerializeToString(deterministic=True)
             return save_now([*saveables, SavedGraph(content)], os.fspath(file_prefix))
-        prefix = self._file_prefix()
+        if self._fed is None:
+            with device("/cpu:0"):
+                self._fed = constant("", dtypes.string), constant("", dtypes.string)
+        description, prefix = self._fed
         saveables, message = ObjectGraph(self._root, self._more).serialize()
         content = message.SerializeToString(deterministic=True)
-        feeds = {prefix: os.fspath(file_prefix)}
+        feeds = {prefix: os.fspath(file_prefix), description: content}
         for saveable in saveables:
             if isinstance(saveable, PythonStateSaveable):
                 feeds.update(saveable.feed_dict_additions())
         if self._save_cache is None or self._save_cache[0] != content:
-            with device("/cpu:0"):
-                saveables = [*saveables, SavedGraph(content)]
-                save = saver_builder.BaseSaverBuilder().save_op(prefix, saveables)
-                self._save_cache = content, with_dependencies([save], prefix)
+            saved = save_in_shards(prefix, [*saveables, SavedGraph(description)])
+            self._save_cache = content, saved
         path = session.run(self._save_cache[1], feeds)
         return compat.as_str(path)
+
+    def _prefix_to_restore(self) -> Any:
+        if self._prefix is None:
+            with device("/cpu:0"):
+                self._prefix = constant("model")
+        return self._prefix
 
     def restore(self, save_path: Any, prepare: Callable[[], Any] | None = None) -> Any:
         """Prepares reading a checkpoint.
@@ -96,7 +105,7 @@ class TrackableSaver:
             prefix: Any = constant(save_path)
             restoration, feeds = Restoration(save_path, graph, prefix, {}), {}
         else:
-            prefix = self._file_prefix()
+            prefix = self._prefix_to_restore()
             restoration = Restoration(save_path, graph, prefix, self._restore_cache)
             feeds = {prefix: save_path}
         if prepare is not None:
