@@ -74,14 +74,15 @@ class _SavedModelExporter(Exporter):
             as_text=self._as_text, checkpoint_path=checkpoint_path,
         )  # fmt: skip
         if self._exports_to_keep is not None:
-            _keep_latest(os.fsdecode(export_path), self._exports_to_keep)
+            keep_latest(os.fsdecode(export_path), self._exports_to_keep)
         return result
 
 
-def _keep_latest(folder: str, count: int) -> None:
+def keep_latest(folder: str, count: int) -> None:
+    """Deletes all exports in a folder but the latest ones."""
     names = [name.rstrip("/") for name in gfile.list_directory(folder)]
     exports = sorted(name for name in names if len(name) == _VERSION_DIGITS and name.isdigit())
-    for name in exports[:-count]:
+    for name in exports[: max(len(exports) - count, 0)]:
         path = os.path.join(folder, name)
         try:
             gfile.delete_recursively(path)

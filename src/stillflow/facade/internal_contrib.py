@@ -157,6 +157,9 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.contrib.learn.python.learn.estimators.tensor_signature": {
         "*": f"{_LEARN}.tensor_signature",
     },
+    "tensorflow.contrib.learn.python.learn.graph_actions": {
+        "*": f"{_LEARN}.graph_actions {_LEARN}.graph_evaluation {_LEARN}.graph_training",
+    },
     "tensorflow.contrib.learn.python.learn.preprocessing": {
         "*": "stillflow.contrib.learn.preprocessing.text"
              " stillflow.contrib.learn.preprocessing.categorical_vocabulary",
@@ -166,6 +169,9 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.contrib.learn.python.learn.preprocessing.text": {
         "*": "stillflow.contrib.learn.preprocessing.text",
+    },
+    "tensorflow.contrib.learn.python.learn.utils.saved_model_export_utils": {
+        "*": f"{_LEARN}.export_strategies",
     },
     f"{_LINEAR}.ops.sharded_mutable_dense_hashtable": {"*": f"{_SOLVER}.model"},
     f"{_LINEAR}.sdca_estimator": {"*": f"{_SOLVER}.estimators {_SOLVER}.model_fn"},

@@ -1,4 +1,4 @@
-"""tf.contrib.learn.run_n and run_feeds: values of a graph, in a session of their own."""
+"""tf.contrib.learn.run_n, run_feeds and infer: values of a graph, in a session of their own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from stillflow.contrib.framework.elsewhere import get_graph_from_inputs
 from stillflow.graph.export import export
+from stillflow.graph.graph_keys import GraphKeys
 from stillflow.platform import tf_logging as logging
 from stillflow.runtime.session import Session
 from stillflow.train.coordinator import Coordinator
@@ -18,15 +19,31 @@ from stillflow.util.deprecation import deprecated
 from stillflow.variables.collections import global_variables_initializer
 from stillflow.variables.resources import initialize_resources, shared_resources
 
-_DEPRECATED = deprecated(
+DEPRECATED = deprecated(
     "2017-02-15",
     "graph_actions.py will be deleted. Use tf.train.* utilities instead. You can use "
     "learn/estimators/estimator.py as an example.",
 )
 
 
+def checkpoint_saver(graph: Any, keep_checkpoint_max: int = 5) -> Saver | None:
+    """A saver of all that a graph has to save; None if there is nothing."""
+    saved = graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
+    saved = saved + graph.get_collection(GraphKeys.SAVEABLE_OBJECTS)
+    return Saver(saved, sharded=True, max_to_keep=keep_checkpoint_max) if saved else None
+
+
+def restore_from(session: Session, path: Any, saver: Saver | None) -> None:
+    """Sets variables to those of a checkpoint."""
+    logging.info("Loading model from checkpoint: %s.", path)
+    if saver is None:
+        logging.info("No variables found in graph, not creating Saver() object.")
+    else:
+        saver.restore(session, path)
+
+
 @export("contrib.learn.run_feeds")
-@_DEPRECATED
+@DEPRECATED
 def run_feeds(
     output_dict: dict[str, Any], feed_dicts: Iterable[Any], restore_checkpoint_path: Any = None
 ) -> list[dict[str, Any]]:
@@ -49,8 +66,7 @@ def run_feeds(
     with graph.as_default(), Session("") as session:
         session.run(initialize_resources(shared_resources()))
         if restore_checkpoint_path:
-            logging.info("Loading model from checkpoint: %s.", restore_checkpoint_path)
-            Saver(sharded=True).restore(session, restore_checkpoint_path)
+            restore_from(session, restore_checkpoint_path, checkpoint_saver(graph))
         else:
             session.run(global_variables_initializer())
         session.run(Scaffold.default_local_init_op())
@@ -64,7 +80,7 @@ def run_feeds(
 
 
 @export("contrib.learn.run_n")
-@_DEPRECATED
+@DEPRECATED
 def run_n(
     output_dict: dict[str, Any], feed_dict: Any = None, restore_checkpoint_path: Any = None,
     n: int = 1,
@@ -73,3 +89,25 @@ def run_n(
     return run_feeds(  # type: ignore[no-any-return]
         output_dict, itertools.repeat(feed_dict, n), restore_checkpoint_path
     )
+
+
+@export("contrib.learn.infer")
+@DEPRECATED
+def infer(
+    restore_checkpoint_path: Any, output_dict: dict[str, Any], feed_dict: Any = None
+) -> dict[str, Any]:
+    """Runs tensors once, with variables from a checkpoint.
+
+    Args:
+      restore_checkpoint_path: the values of variables; they are initialized if None.
+      output_dict: {name: tensor}.
+      feed_dict: what to feed.
+
+    Returns:
+      {name: value}.
+
+    Raises:
+      ValueError: if there is nothing to run.
+    """
+    found: dict[str, Any] = run_feeds(output_dict, [feed_dict], restore_checkpoint_path)[0]
+    return found

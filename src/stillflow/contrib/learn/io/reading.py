@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import stillflow as tf
+from stillflow.contrib.input_pipeline.seeking import seek_next
 from stillflow.contrib.learn.io.queueing import queue_parsed_features
 from stillflow.graph.export import export
 from stillflow.graph.tensor_like import is_tensor
@@ -74,14 +75,75 @@ def read_keyed_batch_examples(
     Raises:
       ValueError: if no file matches, or a number is not positive.
     """
+    return _read(
+        _own_queue, file_pattern, batch_size, reader, randomize_input, num_epochs, queue_capacity,
+        num_threads, read_batch_size, parse_fn, name, seed,
+    )  # fmt: skip
+
+
+@export("contrib.learn.read_keyed_batch_examples_shared_queue")
+@_USE_DATA
+def read_keyed_batch_examples_shared_queue(
+    file_pattern: Any,
+    batch_size: Any,
+    reader: Callable[[], Any],
+    randomize_input: bool = True,
+    num_epochs: int | None = None,
+    queue_capacity: int = 10000,
+    num_threads: int = 1,
+    read_batch_size: Any = 1,
+    parse_fn: Callable[[Any], Any] | None = None,
+    name: str | None = None,
+    seed: int | None = None,
+) -> tuple[Any, Any]:
+    """As `read_keyed_batch_examples`, but workers that share a queue divide the files."""
+    return _read(
+        _shared_queue, file_pattern, batch_size, reader, randomize_input, num_epochs,
+        queue_capacity, num_threads, read_batch_size, parse_fn, name, seed,
+    )  # fmt: skip
+
+
+def _own_queue(
+    names: list[str], shuffle: bool, num_epochs: int | None, name: str, seed: int | None
+) -> Any:
+    """A queue of the names of files."""
+    return tf.train.string_input_producer(
+        tf.constant(names, name="input"), shuffle=shuffle, num_epochs=num_epochs, name=name,
+        seed=seed,
+    )  # fmt: skip
+
+
+def _shared_queue(
+    names: list[str], shuffle: bool, num_epochs: int | None, name: str, seed: int | None
+) -> Any:
+    """A queue of a single name: what workers have not got yet stays in a shared variable."""
+    queue = tf.FIFOQueue(capacity=1, dtypes=[tf.string], shapes=[[]])
+    following = seek_next(names, shuffle=shuffle, num_epochs=num_epochs, seed=seed)
+    runner = tf.train.QueueRunner(queue, [queue.enqueue(following)])
+    tf.train.add_queue_runner(runner)
+    return queue
+
+
+def _read(
+    make_queue: Callable[..., Any],
+    file_pattern: Any,
+    batch_size: Any,
+    reader: Callable[[], Any],
+    randomize_input: bool,
+    num_epochs: int | None,
+    queue_capacity: int,
+    num_threads: int,
+    read_batch_size: Any,
+    parse_fn: Callable[[Any], Any] | None,
+    name: str | None,
+    seed: int | None,
+) -> tuple[Any, Any]:
+    """Batches of records and keys, of files whose names are in the queue that is made."""
     file_names = _file_names(file_pattern, randomize_input)
     _check(batch_size, queue_capacity, read_batch_size, num_threads, num_epochs)
     with tf.name_scope(name, "read_batch_examples", [file_pattern]) as scope:
         with tf.name_scope("file_name_queue") as queue_scope:
-            queue = tf.train.string_input_producer(
-                tf.constant(file_names, name="input"), shuffle=randomize_input,
-                num_epochs=num_epochs, name=queue_scope, seed=seed,
-            )  # fmt: skip
+            queue = make_queue(file_names, randomize_input, num_epochs, queue_scope, seed)
         records = _records(queue, reader, num_threads, read_batch_size, parse_fn)
         settings = {
             "capacity": queue_capacity, "enqueue_many": read_batch_size > 1, "name": scope,
@@ -191,6 +253,35 @@ def read_keyed_batch_features(
             tf.parse_example(examples, features), keys=keys,
             feature_queue_capacity=feature_queue_capacity,
             num_enqueue_threads=num_enqueue_threads, name=scope,
+        )  # fmt: skip
+
+
+@export("contrib.learn.read_keyed_batch_features_shared_queue")
+@_USE_DATA
+def read_keyed_batch_features_shared_queue(
+    file_pattern: Any,
+    batch_size: Any,
+    features: dict[str, Any],
+    reader: Callable[[], Any],
+    randomize_input: bool = True,
+    num_epochs: int | None = None,
+    queue_capacity: int = 10000,
+    reader_num_threads: int = 1,
+    feature_queue_capacity: int = 100,
+    num_queue_runners: int = 2,
+    parse_fn: Callable[[Any], Any] | None = None,
+    name: str | None = None,
+) -> tuple[Any, dict[str, Any]]:
+    """As `read_keyed_batch_features`, but workers that share a queue divide the files."""
+    with tf.name_scope(name, "read_batch_features", [file_pattern]) as scope:
+        keys, examples = read_keyed_batch_examples_shared_queue(
+            file_pattern, batch_size, reader, randomize_input, num_epochs, queue_capacity,
+            reader_num_threads, batch_size, parse_fn, name=scope,
+        )  # fmt: skip
+        return queue_parsed_features(
+            tf.parse_example(examples, features), keys=keys,
+            feature_queue_capacity=feature_queue_capacity,
+            num_enqueue_threads=num_queue_runners, name=scope,
         )  # fmt: skip
 
 
