@@ -12,6 +12,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.linalg.operands import scalar_words
 from stillflow.ops.samples import Bad, Sample
 
 matrix_band_part_op = op("""
@@ -24,7 +25,14 @@ matrix_band_part_op = op("""
 @matrix_band_part_op.check
 def matrix_band_part_check(node: Node) -> None:
     matrix = node.dims(0)
-    if matrix is None or len(matrix) < 2:
+    if matrix is not None and len(matrix) < 2:
+        if node.planning:
+            shape = dims.to_string(matrix)
+            raise ValueError(f"input must be at least 2-dim, received shape: {shape}")
+        return
+    scalar_words(node, 1, "num_lower")
+    scalar_words(node, 2, "num_upper")
+    if matrix is None:
         return
     for index, name, size in ((1, "num_lower", matrix[-2]), (2, "num_upper", matrix[-1])):
         value = node.value(index)
@@ -37,9 +45,7 @@ def matrix_band_part_check(node: Node) -> None:
 
 @matrix_band_part_op.shape
 def matrix_band_part_shape(node: Node) -> Any:
-    dims.with_rank(node.dims(1), 0)
-    dims.with_rank(node.dims(2), 0)
-    return dims.with_rank_at_least(node.dims(0), 2)
+    return node.dims(0)
 
 
 @matrix_band_part_op.kernel

@@ -22,6 +22,7 @@ from stillflow.ops.arrays.shape import expand_dims, reshape, shape
 from stillflow.ops.arrays.transpose import matrix_transpose
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.linalg.bands import matrix_band_part
+from stillflow.ops.linalg.operands import one_matrix, square_factors, square_matrix
 from stillflow.ops.math.complex import real
 from stillflow.ops.math.matmul import matmul
 from stillflow.ops.math.unary import reciprocal
@@ -77,6 +78,7 @@ _BAD = Bad(np.zeros((2, 3), np.float32), match="Dimensions must be equal")
 
 cholesky_op = op(f"Cholesky(input: T) -> output: T\n{_FIELD}")
 cholesky_op.shape(square_shape)
+cholesky_op.check(square_matrix)
 
 
 @cholesky_op.kernel
@@ -85,12 +87,41 @@ def cholesky_kernel(node: Node) -> Any:
 
 
 def _cholesky(matrix: Any) -> Any:
+    return cholesky_factor(
+        matrix, "Cholesky decomposition was not successful. The input might not be valid."
+    )
+
+
+def cholesky_factor(matrix: Any, refusal: str) -> Any:
+    """The factors of matrices, of which the lower triangle counts.
+
+    Raises:
+      InvalidArgumentError: with the message `refusal`, if a pivot is not positive; NaN is let
+        pass, and fills what comes after it.
+    """
     result, info = torch.linalg.cholesky_ex(matrix)
-    if matrix.numel() and bool(info.any()):
-        raise errors.InvalidArgumentError(
-            None, None, "Cholesky decomposition was not successful. The input might not be valid."
-        )
+    if not matrix.numel() or not bool(info.any()):
+        return result
+    for where in info.nonzero().tolist():
+        result[tuple(where)] = _column_by_column(matrix[tuple(where)], refusal)
     return result
+
+
+def _column_by_column(matrix: Any, refusal: str) -> Any:
+    """One factor, going on behind pivots that are NaN as torch does not."""
+    factor = torch.zeros_like(matrix)
+    for k in range(matrix.shape[-1]):
+        row = factor[k, :k]
+        pivot = matrix[k, k].real - (row.abs() ** 2).sum()
+        if bool(pivot <= 0):
+            raise errors.InvalidArgumentError(None, None, refusal)
+        if bool(pivot.isnan()):
+            factor[k:, k:] = torch.full_like(matrix[k:, k:], float("nan")).tril()
+            return factor
+        factor[k, k] = pivot.sqrt()
+        below = matrix[k + 1 :, k] - factor[k + 1 :, :k] @ row.conj()
+        factor[k + 1 :, k] = below / pivot.sqrt()
+    return factor
 
 
 @cholesky_op.gradient
@@ -121,11 +152,27 @@ matrix_determinant_op = op(
     "MatrixDeterminant(input: T) -> output: T\nT: {half, float, double, complex64, complex128}"
 )
 matrix_determinant_op.shape(_scalars_shape)
+matrix_determinant_op.check(square_matrix)
+
+
+def _sign_and_logarithm(matrix: Any) -> Any:
+    """As a determinant is put together; one whose logarithm is not finite has the sign 0."""
+    sign, value = torch.linalg.slogdet(matrix)
+    odd = ~value.isfinite()
+    infinite = torch.where(value > 0, float("inf"), float("-inf")).to(value.dtype)
+    return sign.masked_fill(odd, 0), torch.where(odd, infinite, value)
 
 
 @matrix_determinant_op.kernel
 def matrix_determinant_kernel(node: Node) -> Any:
-    return in_float32(torch.linalg.det)
+    def run(matrix: Any) -> Any:
+        value = torch.linalg.det(matrix)
+        if bool(value.isfinite().all()):
+            return value
+        sign, logarithm = _sign_and_logarithm(matrix)
+        return sign * logarithm.exp()
+
+    return in_float32(run)
 
 
 @matrix_determinant_op.gradient
@@ -147,6 +194,9 @@ log_matrix_determinant_op = op(
 )
 
 
+log_matrix_determinant_op.check(square_matrix)
+
+
 @log_matrix_determinant_op.shape
 def log_matrix_determinant_shape(node: Node) -> Any:
     return [_scalars_shape(node)] * 2
@@ -155,7 +205,7 @@ def log_matrix_determinant_shape(node: Node) -> Any:
 @log_matrix_determinant_op.kernel
 def log_matrix_determinant_kernel(node: Node) -> Any:
     def run(matrix: Any) -> Any:
-        sign, value = torch.linalg.slogdet(matrix)
+        sign, value = _sign_and_logarithm(matrix)
         return sign, value.to(matrix.dtype)
 
     return in_float32(run)
@@ -177,6 +227,7 @@ def log_matrix_determinant_samples() -> Any:
 
 matrix_inverse_op = op(f"MatrixInverse(input: T) -> output: T\nadjoint: bool = false\n{_FIELD}")
 matrix_inverse_op.shape(square_shape)
+matrix_inverse_op.check(square_matrix)
 
 
 def check_invertible(info: Any, numel: int, what: str = "Input") -> None:
@@ -184,13 +235,22 @@ def check_invertible(info: Any, numel: int, what: str = "Input") -> None:
         raise errors.InvalidArgumentError(None, None, f"{what} is not invertible.")
 
 
+def check_pivots(matrix: Any, result: Any, what: str = "Input") -> None:
+    """Refuses matrices without an inverse that only a first pivot of NaN shows in `result`."""
+    if result.numel() and not bool(result.isfinite().all()):
+        packed, _, _ = torch.linalg.lu_factor_ex(matrix)
+        check_invertible(packed[..., 0, 0].isnan(), packed.numel(), what)
+
+
 @matrix_inverse_op.kernel
 def matrix_inverse_kernel(node: Node) -> Any:
     transposed = node.adjoint
 
     def inverse(matrix: Any) -> Any:
-        result, info = torch.linalg.inv_ex(matrix.mH if transposed else matrix)
+        matrix = matrix.mH if transposed else matrix
+        result, info = torch.linalg.inv_ex(matrix)
         check_invertible(info, matrix.numel())
+        check_pivots(matrix, result)
         return result.contiguous()
 
     return in_float32(inverse)
@@ -213,6 +273,8 @@ def matrix_inverse_samples() -> Any:
 # ---- QR
 
 qr_op = op(f"Qr(input: T) -> (q: T, r: T)\nfull_matrices: bool = false\n{_FIELD}")
+
+qr_op.check(one_matrix)
 
 
 @qr_op.shape
@@ -271,12 +333,19 @@ self_adjoint_eig_v2_op = op(
     f"SelfAdjointEigV2(input: T) -> (e: T, v: T)\ncompute_v: bool = true\n{_FIELD}"
 )
 
+self_adjoint_eig_v2_op.check(square_matrix)
+
 
 @self_adjoint_eig_v2_op.shape
 def self_adjoint_eig_v2_shape(node: Node) -> Any:
     matrix = square_shape(node)
     values = None if matrix is None else matrix[:-1]
-    return [values, matrix if node.compute_v else (0,)]
+    return [values, matrix if node.compute_v else _left_out(node)]
+
+
+def _left_out(node: Node) -> tuple[int, ...]:
+    """The shape of an output that is not computed: kernels give a scalar where rules say none."""
+    return () if node.planning else (0,)
 
 
 @self_adjoint_eig_v2_op.kernel
@@ -284,13 +353,39 @@ def self_adjoint_eig_v2_kernel(node: Node) -> Any:
     compute = node.compute_v
 
     def run(matrix: Any) -> Any:
-        if not compute:
-            values = torch.linalg.eigvalsh(matrix)
-            return values.to(matrix.dtype), matrix.new_empty((0,))
-        values, vectors = torch.linalg.eigh(matrix)
+        values, vectors = _eigenvalues(matrix, compute)
+        if vectors is None:
+            vectors = matrix.new_zeros(())
         return values.to(matrix.dtype), vectors.contiguous()
 
     return in_float32(run)
+
+
+def _eigenvalues(matrix: Any, compute: bool) -> Any:
+    """Eigenvalues, and eigenvectors or None; those of numbers that are not finite are unknown."""
+    odd = ~matrix.tril().isfinite().flatten(-2).all(-1)
+    if bool(odd.any()):
+        return _odd_eigenvalues(matrix, odd, compute)
+    if not compute:
+        return torch.linalg.eigvalsh(matrix), None
+    return torch.linalg.eigh(matrix)
+
+
+def _odd_eigenvalues(matrix: Any, odd: Any, compute: bool) -> Any:
+    """Infinite numbers on the diagonal leave the vectors as they are; others find no end."""
+    size = matrix.shape[-1]
+    identity = torch.eye(size, dtype=matrix.dtype, device=matrix.device)
+    lower = matrix.tril(-1)
+    diagonal = matrix.diagonal(dim1=-2, dim2=-1).real
+    if size > 1 and not bool(lower.isfinite().all() & ~diagonal.isnan().any()):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "Self-adjoint eigen decomposition was not successful. The input might not be valid.",
+        )
+    values, vectors = _eigenvalues(torch.where(odd[..., None, None], identity, matrix), compute)
+    unknown = diagonal if size == 1 else torch.full_like(values, float("nan"))
+    return torch.where(odd[..., None], unknown, values), vectors
 
 
 @self_adjoint_eig_v2_op.gradient
@@ -323,16 +418,18 @@ svd_op = op(
     f"compute_uv: bool = true\nfull_matrices: bool = false\n{_FIELD}"
 )
 
+svd_op.check(one_matrix)
+
 
 @svd_op.shape
 def svd_shape(node: Node) -> Any:
     matrix = dims.with_rank_at_least(node.dims(0), 2)
     if matrix is None:
-        return [None] * 3 if node.compute_uv else [None, (0,), (0,)]
+        return [None] * 3 if node.compute_uv else [None, _left_out(node), _left_out(node)]
     *batch, rows, columns = matrix
     inner = dims.minimum(rows, columns)
     if not node.compute_uv:
-        return [(*batch, inner), (0,), (0,)]
+        return [(*batch, inner), _left_out(node), _left_out(node)]
     left, right = (rows, columns) if node.full_matrices else (inner, inner)
     return [(*batch, inner), (*batch, rows, left), (*batch, columns, right)]
 
@@ -342,11 +439,16 @@ def svd_kernel(node: Node) -> Any:
     compute, full = node.compute_uv, node.full_matrices
 
     def run(matrix: Any) -> Any:
+        odd = ~matrix.isfinite().flatten(-2).all(-1)[..., None]
+        if bool(odd.any()):
+            matrix = matrix.masked_fill(odd[..., None], 0)
         if not compute:
-            s = torch.linalg.svdvals(matrix)
-            return s.to(matrix.dtype), matrix.new_empty((0,)), matrix.new_empty((0,))
+            s = torch.linalg.svdvals(matrix).masked_fill(odd, float("nan"))
+            return s.to(matrix.dtype), matrix.new_zeros(()), matrix.new_zeros(())
         u, s, vh = torch.linalg.svd(matrix, full_matrices=full)
-        return s.to(matrix.dtype), u.contiguous(), vh.mH.resolve_conj().contiguous()
+        unknown = [m.masked_fill(odd[..., None], float("nan")) for m in (u, vh.mH.resolve_conj())]
+        s = s.masked_fill(odd, float("nan"))
+        return s.to(matrix.dtype), *[m.contiguous() for m in unknown]
 
     return in_float32(run)
 
@@ -372,6 +474,8 @@ lu_op = op(
     f"{_FIELD}\noutput_idx_type: {{int32, int64}} = int32"
 )
 
+lu_op.check(square_factors)
+
 
 @lu_op.shape
 def lu_shape(node: Node) -> Any:
@@ -388,6 +492,7 @@ def lu_kernel(node: Node) -> Any:
             return matrix.clone(), matrix.new_zeros(matrix.shape[:-1], dtype=index)
         packed, pivots, info = torch.linalg.lu_factor_ex(matrix)
         check_invertible(info, matrix.numel())
+        check_invertible(packed[..., 0, 0].isnan(), matrix.numel())
         permutation, _, _ = torch.lu_unpack(packed, pivots, unpack_data=False)
         return packed.contiguous(), permutation.real.argmax(-2).to(index)
 

@@ -21,6 +21,7 @@ from stillflow.ops.linalg.decompositions import (
     square_shape,
     svd_op,
 )
+from stillflow.ops.linalg.operands import factor_and_gradient, square_matrix
 from stillflow.ops.linalg.solvers import (
     matrix_solve_ls_op,
     matrix_solve_op,
@@ -56,6 +57,8 @@ def _old_card(text: str, today: Card) -> Card:
     card = op(text, view=today.view)
     card.shape(today.shape_part)  # type: ignore[type-var]
     card.kernel(today.kernel_part)  # type: ignore[type-var]
+    if today.check_part is not None:
+        card.check(today.check_part)
     card.samples(_without_gradients(today))
     return card
 
@@ -92,17 +95,13 @@ def _cholesky_gradient_samples() -> Any:
     yield Sample(factor, np.array([[1.0, 0.0], [2.0, -1.0]]), grad=False)
 
 
-def _same_as_first(node: Node) -> Any:
-    dims.with_rank_at_least(node.dims(0), 2)
-    return node.dims(0)
-
-
 for _name, _types in (
     ("CholeskyGrad", "{half, float, double}"),
     ("BatchCholeskyGrad", "{float, double}"),
 ):
     _card = op(f"{_name}(l: T, grad: T) -> output: T\nT: {_types}")
-    _card.shape(_same_as_first)
+    _card.shape(square_shape)
+    _card.check(factor_and_gradient)
     _card.kernel(lambda node: in_float32(_cholesky_gradient))
     _card.samples(_cholesky_gradient_samples)
 
@@ -132,5 +131,6 @@ for _name, _types in (
 ):
     _card = op(f"{_name}(input: T) -> output: T\nT: {_types}")
     _card.shape(_stacked_shape)
+    _card.check(square_matrix)
     _card.kernel(lambda node: in_float32(_stacked_eigenvalues))
     _card.samples(_symmetric_samples)

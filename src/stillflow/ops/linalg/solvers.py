@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow import errors
 from stillflow.graph import dims
 from stillflow.graph.card import op
 from stillflow.graph.export import export
@@ -14,7 +15,13 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.linalg.bands import matrix_band_part
-from stillflow.ops.linalg.decompositions import check_invertible, in_float32
+from stillflow.ops.linalg.decompositions import (
+    check_invertible,
+    check_pivots,
+    cholesky_factor,
+    in_float32,
+)
+from stillflow.ops.linalg.operands import scalar_words, square_system, system
 from stillflow.ops.math.matmul import matmul
 from stillflow.ops.samples import Bad, Sample
 
@@ -42,6 +49,7 @@ matrix_solve_op = op(
     f"MatrixSolve(matrix: T, rhs: T) -> output: T\nadjoint: bool = false\n{_FIELD}"
 )
 matrix_solve_op.shape(solve_shape)
+matrix_solve_op.check(square_system)
 
 
 @matrix_solve_op.kernel
@@ -49,8 +57,10 @@ def matrix_solve_kernel(node: Node) -> Any:
     transposed = node.adjoint
 
     def solve(matrix: Any, rhs: Any) -> Any:
-        result, info = torch.linalg.solve_ex(matrix.mH if transposed else matrix, rhs)
-        check_invertible(info, matrix.numel(), "Input matrix")
+        matrix = matrix.mH if transposed else matrix
+        result, info = torch.linalg.solve_ex(matrix, rhs)
+        check_invertible(info, result.numel(), "Input matrix")
+        check_pivots(matrix, result, "Input matrix")
         return result.contiguous()
 
     return in_float32(solve)
@@ -80,6 +90,7 @@ matrix_triangular_solve_op = op(
     f"lower: bool = true\nadjoint: bool = false\n{_FIELD}"
 )
 matrix_triangular_solve_op.shape(solve_shape)
+matrix_triangular_solve_op.check(square_system)
 
 
 @matrix_triangular_solve_op.kernel
@@ -88,7 +99,10 @@ def matrix_triangular_solve_kernel(node: Node) -> Any:
 
     def solve(matrix: Any, rhs: Any) -> Any:
         zeros = matrix.diagonal(dim1=-2, dim2=-1) == 0
-        check_invertible(zeros, matrix.numel(), "Input matrix")
+        check_invertible(zeros, rhs.numel(), "Input matrix")
+        if rhs.numel():
+            first = matrix[..., 0, 0].isnan()
+            check_invertible(first, rhs.numel(), "Input matrix")
         if transposed:
             matrix = matrix.mH
         upper = lower if transposed else not lower
@@ -120,6 +134,12 @@ matrix_solve_ls_op = op(
 )
 
 
+@matrix_solve_ls_op.check
+def matrix_solve_ls_check(node: Node) -> None:
+    system(node)
+    scalar_words(node, 2, "l2_regularizer")
+
+
 @matrix_solve_ls_op.shape
 def matrix_solve_ls_shape(node: Node) -> Any:
     dims.with_rank(node.dims(2), 0)
@@ -133,29 +153,49 @@ def matrix_solve_ls_shape(node: Node) -> Any:
     return (*batch, matrix[-1], rhs[-1])
 
 
+_ILL_CONDITIONED = (
+    "Input matrix was rank deficient or ill-conditioned. Try setting fast=False or provide "
+    "{} l2_regularizer > 0."
+)
+
+
 @matrix_solve_ls_op.kernel
 def matrix_solve_ls_kernel(node: Node) -> Any:
     fast = node.fast
 
     def solve(matrix: Any, rhs: Any, l2: Any) -> Any:
-        if not fast:
-            return torch.linalg.pinv(matrix) @ rhs
-        rows, columns = matrix.shape[-2:]
-        adjoint = matrix.mH
-        over = rows >= columns
-        gram = adjoint @ matrix if over else matrix @ adjoint
-        identity = torch.eye(gram.shape[-1], dtype=matrix.dtype, device=matrix.device)
-        factor = torch.linalg.cholesky(gram + l2.to(matrix.dtype) * identity)
-        if over:
-            return torch.cholesky_solve(adjoint @ rhs, factor)
-        return adjoint @ torch.cholesky_solve(rhs, factor)
+        if not bool(l2 >= 0) and rhs.shape[:-2].numel():
+            raise errors.InvalidArgumentError(None, None, "l2_regularizer must be >= 0.")
+        if not matrix.numel():
+            return matrix.mT @ rhs
+        if fast:
+            return _by_normal_equations(matrix, rhs, l2)
+        odd = ~matrix.isfinite().flatten(-2).all(-1)[..., None, None]
+        solution = torch.linalg.pinv(matrix.masked_fill(odd, 0)) @ rhs
+        return solution.masked_fill(odd, float("nan"))
 
     return in_float32(solve)
+
+
+def _by_normal_equations(matrix: Any, rhs: Any, l2: Any) -> Any:
+    rows, columns = matrix.shape[-2:]
+    adjoint = matrix.mH
+    over = rows >= columns
+    gram = adjoint @ matrix if over else matrix @ adjoint
+    identity = torch.eye(gram.shape[-1], dtype=matrix.dtype, device=matrix.device)
+    if bool(l2 > 0):
+        gram = gram + l2.to(matrix.dtype) * identity
+    factor = cholesky_factor(gram, _ILL_CONDITIONED.format("a larger" if over else "an"))
+    if over:
+        return torch.cholesky_solve(adjoint @ rhs, factor)
+    return adjoint @ torch.cholesky_solve(rhs, factor)
 
 
 @matrix_solve_ls_op.samples
 def matrix_solve_ls_samples() -> Any:
     yield Sample(_A, _B, 0.5, grad=False)
+    yield Sample(_A, _B, 0.0, fast=False, grad=False)
+    yield Bad(_A, _B, -0.5, match="l2_regularizer must be >= 0.")
 
 
 @export("linalg.solve", "matrix_solve")

@@ -15,6 +15,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import dimension_value
+from stillflow.ops.linalg.operands import diagonals_product, diagonals_system
 from stillflow.ops.samples import Bad, Sample
 
 _RHS = np.array([[1.0, 2.0], [0.5, -1.0], [3.0, 1.5]])
@@ -28,6 +29,8 @@ tridiagonal_solve_op = op("""
     T: {double, float, complex64, complex128}
 """)
 
+tridiagonal_solve_op.check(diagonals_system)
+
 
 @tridiagonal_solve_op.shape
 def tridiagonal_solve_shape(node: Node) -> Any:
@@ -37,8 +40,9 @@ def tridiagonal_solve_shape(node: Node) -> Any:
         return rhs
     batch = dims.merge(diagonals[:-2], rhs[:-2])
     assert batch is not None
+    size = dims.merge_dim(diagonals[-1], rhs[-2])
     dims.with_value(diagonals[-2], 3)
-    return (*batch, dims.merge_dim(diagonals[-1], rhs[-2]), rhs[-1])
+    return (*batch, size, rhs[-1])
 
 
 @tridiagonal_solve_op.kernel
@@ -153,11 +157,21 @@ tridiagonal_mat_mul_op = op("""
 
 @tridiagonal_mat_mul_op.shape
 def tridiagonal_mat_mul_shape(node: Node) -> Any:
-    for i in range(3):
-        row = dims.with_rank_at_least(node.dims(i), 2)
-        if row is not None:
-            dims.with_value(row[-2], 1)
-    return dims.with_rank_at_least(node.dims(3), 2)
+    *rows, rhs = [dims.with_rank_at_least(node.dims(i), 2) for i in range(4)]
+    upper, main, lower = rows
+    row = dims.merge(upper, main)
+    batch = None if rhs is None else rhs[:-2]
+    for diagonal in (main, lower):
+        batch = dims.merge(diagonal and diagonal[:-2], batch)
+    row = dims.merge(lower, row)
+    if row is not None:
+        if rhs is not None:
+            dims.merge_dim(row[-1], rhs[-2])
+        dims.with_value(row[-2], 1)
+    return rhs
+
+
+tridiagonal_mat_mul_op.check(diagonals_product)
 
 
 @tridiagonal_mat_mul_op.kernel

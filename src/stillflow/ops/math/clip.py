@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.graph import dtypes
+from stillflow.graph import dims, dtypes
 from stillflow.graph.api import colocate_with, name_scope
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
@@ -51,10 +51,18 @@ def _clip(t: Any, low: Any, high: Any) -> Any:
         if bound.dim() and bound.shape != t.shape:
             raise invalid(
                 "clip_value_min and clip_value_max must be either of the same shape as input, "
-                f"or a scalar. input shape: {list(t.shape)}clip_value_min shape: "
-                f"{list(low.shape)}clip_value_max shape: {list(high.shape)}"
+                f"or a scalar. input shape: {_sizes(t)}clip_value_min shape: "
+                f"{_sizes(low)}clip_value_max shape: {_sizes(high)}"
             )
-    return torch.maximum(torch.minimum(t, high), low)
+    if not t.is_floating_point() or not bool(low.isnan().any() | high.isnan().any()):
+        return torch.maximum(torch.minimum(t, high), low)
+    # A bound that is not a number bounds nothing.
+    upper = torch.where(high.isnan(), t, torch.minimum(t, high))
+    return torch.where(low.isnan(), upper, torch.maximum(upper, low))
+
+
+def _sizes(x: Any) -> str:
+    return dims.to_string(tuple(x.shape))
 
 
 @clip_by_value_op.kernel

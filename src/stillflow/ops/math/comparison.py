@@ -131,7 +131,13 @@ approximate_equal_op = op(
 
 @approximate_equal_op.check
 def approximate_equal_check(node: Node) -> None:
-    dims.merge(node.dims(0), node.dims(1))
+    x, y = node.dims(0), node.dims(1)
+    if node.planning and dims.is_known(x) and dims.is_known(y) and x != y:
+        raise ValueError(
+            f"x and y must be of the same shape. x shape: {dims.to_string(x)}. "
+            f"y shape: {dims.to_string(y)}"
+        )
+    dims.merge(x, y)
 
 
 @approximate_equal_op.shape
@@ -145,7 +151,7 @@ def approximate_equal_kernel(node: Node) -> Any:
 
     def close(x: Any, y: Any) -> Any:
         if x.is_floating_point() or x.is_complex():
-            return torch.abs(x - y) < tolerance
+            return torch.abs(x - y) <= tolerance
         # A difference of integers that is not 0 is at least 1, also where it overflows.
         return torch.eq(x, y) if tolerance <= 1 else torch.abs(x.double() - y.double()) < tolerance
 

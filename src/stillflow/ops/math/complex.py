@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,16 @@ from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.card import op
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.export import export
 from stillflow.graph.lazy import LazyModule, torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable
+from stillflow.ops.kernels import torch_type
 from stillflow.ops.math.broadcasting import broadcast_shape, reduce_to_inputs
-from stillflow.ops.math.kernels import broadcasting_call
+from stillflow.ops.math.kernels import broadcasting_call, invalid
 from stillflow.ops.samples import Sample
 
 division: Any = LazyModule("stillflow.ops.math.division")
@@ -78,23 +81,36 @@ for _card in (real_op, imag_op, angle_op, complex_abs_op, conj_op):
     _card.shape(_same_shape)
 
 
+def _part(node: Node, function: Callable[..., Any]) -> Any:
+    """A kernel of real numbers out of complex ones; they are of the type that is asked for."""
+    if node.Tout == node.T.real_dtype:
+        return node.call(function, *node.inputs)
+    kind = torch_type(node.Tout)
+    return lambda x: function(x).to(kind)
+
+
 @real_op.kernel
 def real_kernel(node: Node) -> Any:
-    return node.call(torch.real, *node.inputs)
+    return _part(node, torch.real)
 
 
 @imag_op.kernel
 def imag_kernel(node: Node) -> Any:
-    return node.call(torch.imag, *node.inputs)
+    return _part(node, torch.imag)
 
 
 @angle_op.kernel
 def angle_kernel(node: Node) -> Any:
-    return node.call(torch.angle, *node.inputs)
+    return _part(node, torch.angle)
 
 
 @complex_abs_op.kernel
 def complex_abs_kernel(node: Node) -> Any:
+    if node.Tout != node.T.real_dtype:
+        given, wanted, fitting = map(cpp_name, (node.T, node.Tout, node.T.real_dtype))
+        raise invalid(
+            f"Signature mismatch, have: {given}->{wanted} expected: {given}->{fitting}"
+        )
     return node.call(torch.abs, *node.inputs)
 
 

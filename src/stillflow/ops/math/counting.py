@@ -61,16 +61,16 @@ def bincount_kernel(node: Node) -> Any:
         numbers, weights = numbers.reshape(-1), weights.reshape(-1)
         if numbers.numel() and torch.any(numbers < 0):
             raise invalid("Input arr must be non-negative!")
-        if weights.numel() and weights.numel() != numbers.numel():
+        if 0 < weights.numel() < numbers.numel():
             raise invalid(
-                "If weights are passed, they must have the same size as arr, not "
+                "If weights are passed, there must be as many of them as numbers in arr, not "
                 f"{weights.numel()} and {numbers.numel()}"
             )
         kept = numbers < bins  # larger numbers are not counted
         if not weights.numel():
             return torch.bincount(numbers[kept], minlength=bins).to(kind)
         out = torch.zeros(bins, dtype=kind, device=numbers.device)
-        return out.index_add_(0, numbers[kept], weights[kept])
+        return out.index_add_(0, numbers[kept], weights[: numbers.numel()][kept])
 
     return count
 

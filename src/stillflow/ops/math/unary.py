@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from stillflow import errors
+from stillflow.graph import dims
 from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.card import Card, op
 from stillflow.graph.constant_value import value_of
@@ -17,7 +19,6 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.constants import constant
 from stillflow.ops.dispatch import dispatchable, map_sparse_values
-from stillflow.ops.math.broadcasting import broadcast_shape
 from stillflow.ops.math.complex import complex_abs_op, conj
 from stillflow.ops.math.kernels import FIELD, NUMBER, REAL, is_finite, no_kernel
 from stillflow.ops.math.roots import square_roots
@@ -65,16 +66,32 @@ def slope_op(name: str, function: Callable[..., Any], fused: str = "") -> Card:
       fused: torch's own name for `f(dy, y)` of real numbers, if it has one.
     """
     card = op(f"{name}(y: T, dy: T) -> z: T; T: {FIELD}")
-    card.shape(broadcast_shape)
+    card.shape(_same_shape)
 
     @card.kernel
     def kernel(node: Node) -> Any:
+        y, dy = node.dims(0), node.dims(1)
+        run, operands = function, node.inputs
         if fused and not node.T.is_complex:
-            return node.call(getattr(aten, fused).default, *reversed(node.inputs))
-        return node.call(function, *node.inputs)
+            run, operands = getattr(aten, fused).default, node.inputs[::-1]
+        if dims.is_known(y) and y == dy:
+            return node.call(run, *operands)
+        return lambda y, dy: function(y, _in_the_shape(dy, y))
 
     card.samples(lambda: iter([Sample(POSITIVE / 4, ANYWHERE)]))
     return card
+
+
+def _in_the_shape(dy: Any, y: Any) -> Any:
+    """As many elements of `dy`, in their order, as `y` has: its shape is not looked at."""
+    if dy.shape == y.shape:
+        return dy
+    count = y.numel()
+    if dy.numel() < count:
+        raise errors.InvalidArgumentError(
+            None, None, f"dy has {dy.numel()} elements, less than the {count} of y"
+        )
+    return dy.reshape(-1)[:count].view(y.shape)
 
 
 def _same_shape(node: Node) -> Any:

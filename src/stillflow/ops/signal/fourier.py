@@ -49,6 +49,11 @@ def _complex_op(name: str, rank: int) -> Card:
 
 
 def _complex_shape(node: Node, rank: int) -> Any:
+    given = node.dims(0)
+    if node.planning and given is not None and len(given) < rank:
+        raise ValueError(
+            f"Input must have rank of at least {rank} but got: {dims.to_string(given)}"
+        )
     return dims.with_rank_at_least(node.dims(0), rank)
 
 
@@ -92,7 +97,7 @@ def _lengths_shape(node: Node, rank: int, forward: bool) -> Any:
     if given is None:
         return None
     value = node.value(1)
-    sizes = [None] * rank if value is None else [int(size) for size in value]
+    sizes = [None] * rank if value is None else [None if size < 0 else int(size) for size in value]
     if forward and sizes[-1]:
         sizes[-1] = sizes[-1] // 2 + 1
     return (*given[:-rank], *sizes)
@@ -102,12 +107,9 @@ def _check_sizes(given: Any, lengths: list[int], forward: bool) -> None:
     """Refuses transforms that are longer than what is there of the input."""
     rank = len(lengths)
     for i, length in enumerate(lengths):
+        length %= 1 << 64  # negative ones are taken for large ones
         least = length if forward or i < rank - 1 else length // 2 + 1
         axis = len(given) - rank + i
-        if length < 0:
-            raise errors.InvalidArgumentError(
-                None, None, f"fft_length[{i}] must be >= 0, but got: {length}"
-            )
         if given[axis] != 0 and given[axis] < least:
             raise errors.InvalidArgumentError(
                 None, None, f"Input dimension {axis} must have length of at least {least} "
@@ -117,6 +119,8 @@ def _check_sizes(given: Any, lengths: list[int], forward: bool) -> None:
 
 def _real_transform(x: Any, lengths: Any, forward: bool) -> Any:
     sizes = [int(size) for size in lengths]
+    if any(size < 0 for size in sizes) and 0 in x.shape[x.dim() - len(sizes) :]:
+        raise errors.InvalidArgumentError(None, None, f"fft_length must be >= 0, but got: {sizes}")
     _check_sizes(x.shape, sizes, forward)
     outer = list(x.shape[: x.dim() - len(sizes)])
     if x.numel() == 0 or 0 in sizes:
