@@ -133,6 +133,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.eager.def_function": {
         "function": "stillflow.functional.polymorphic:function",
     },
+    "tensorflow.python.eager.execute": {"*": "stillflow.facade.eager_execute"},
     "tensorflow.python.eager.function": {
         "defun": "stillflow.functional.polymorphic:defun",
         "defun_with_attributes": "stillflow.functional.polymorphic:defun_with_attributes",

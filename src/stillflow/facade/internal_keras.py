@@ -45,6 +45,11 @@ OBJECTS: dict[str, dict[str, str]] = {
         "DropoutRNNCellMixin": f"{_OURS}.layers.recurrent.cells:DropoutRNNCellMixin",
         "PeepholeLSTMCell": f"{_OURS}.layers.recurrent.standard:PeepholeLSTMCell",
     },
+    f"{_KERAS}.layers.dense_attention": {
+        "_lower_triangular_mask": f"{_OURS}.layers.attention:lower_triangular_mask",
+        "*": f"{_OURS}.layers.attention",
+    },
+    f"{_KERAS}.callbacks": {"CallbackList": f"{_OURS}.callbacks.base:CallbackList"},
     f"{_KERAS}.layers.cudnn_recurrent": {"*": f"{_OURS}.layers.recurrent.cudnn"},
     f"{_KERAS}.layers.convolutional_recurrent": {"*": f"{_OURS}.layers.recurrent.convolutional"},
     f"{_KERAS}.mixed_precision.experimental.policy": {
@@ -66,6 +71,8 @@ OBJECTS: dict[str, dict[str, str]] = {
     "tensorflow.python.util.serialization": {
         "get_json_type": f"{_OURS}.engine.network_config:get_json_type",
     },
+    f"{_KERAS}.saving.saved_model.load": {"load": f"{_OURS}.saving.saved_models:load"},
+    f"{_KERAS}.saving.saved_model.save": {"save": f"{_OURS}.saving.saved_models:save_model"},
     f"{_KERAS}.losses": {"LossFunctionWrapper": f"{_OURS}.losses.base:LossFunctionWrapper"},
     f"{_KERAS}.models": {
         "Network": f"{_OURS}.engine.network:Network",
@@ -77,6 +84,7 @@ OBJECTS: dict[str, dict[str, str]] = {
     f"{_KERAS}.premade.wide_deep": {"*": f"{_OURS}.premade.wide_deep"},
     f"{_KERAS}.optimizer_v2.optimizer_v2": {
         "OptimizerV2": f"{_OURS}.optimizers.base:OptimizerV2",
+        "_var_key": f"{_OURS}.optimizers.base:_key",
     },
     f"{_KERAS}.testing_utils": {
         "*": "stillflow.testing.random_classes",
@@ -90,6 +98,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "TFOptimizer": f"{_OURS}.optimizers.tf_optimizer:TFOptimizer",
     },
     f"{_KERAS}.utils.tf_utils": {
+        "smart_cond": "stillflow.ops.control_flow.cond:smart_cond",
         "get_reachable_from_inputs": "stillflow.layers.reachability:get_reachable_from_inputs",
         "*": f"{_OURS}.utils.symbolic",
     },

@@ -171,6 +171,8 @@ def _public_name(module: str, name: str) -> str | None:
 def _imported(module: str, name: str) -> Any:
     if _public_name(module, name) is not None:  # one that is not supported yet
         return MISSING
+    if module.endswith(f".{name}"):  # a function that has the name of its module
+        return MISSING
     for package in (module.rpartition(".")[0], *_IMPORTED_FROM):
         full = f"{package}.{name}"
         if package != "tensorflow" and names.internal_module(full) is not None:

@@ -21,12 +21,22 @@ from stillflow.graph import tapes
 from stillflow.graph.card import Card, find
 from stillflow.graph.constant_value import constant_value
 from stillflow.graph.conversion import constant_from_array, convert_to_tensor
-from stillflow.graph.dtypes import DType, as_dtype
+from stillflow.graph.dtypes import DType, as_dtype, resource, variant
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_shape import TensorShape
 
 _PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
+
+
+_LARGEST_CONSTANT = 128  # elements of a captured value that a body holds as a constant
+
+
+def _is_small_value(tensor: Tensor) -> bool:
+    if not tensor.holds_value or tensor.dtype.base_dtype in (resource, variant):
+        return False
+    size = tensor.shape.num_elements()
+    return size is not None and size <= _LARGEST_CONSTANT
 
 
 class FuncGraph(Graph):
@@ -131,8 +141,12 @@ class FuncGraph(Graph):
         self._check_accessible(tensor)
         if self._by_value:
             return self._copy(tensor)
+        name = name or self.capture_name(tensor)
         with self.control_dependencies(None):
-            inner = self._placeholder(tensor.dtype, tensor.shape, name or self.capture_name(tensor))
+            if _is_small_value(tensor):
+                inner = self._constant(tensor, name)
+            else:
+                inner = self._placeholder(tensor.dtype, tensor.shape, name)
         inner._handle_dims, inner._handle_dtype = tensor._handle_dims, tensor._handle_dtype
         self.inputs.append(inner)
         self._captured[tensor] = self._passed[tensor] = inner
@@ -181,6 +195,12 @@ class FuncGraph(Graph):
         attrs = {"dtype": dtype.base_dtype, "shape": shape}
         op = Graph.add_op(self, card, [], attrs, [dtype.base_dtype], scope[:-1])
         return op._outputs[0]
+
+    def _constant(self, tensor: Tensor, name: str | None) -> Tensor:
+        """What a captured tensor holds, so that it is known while the body is built."""
+        stack, scope = self._enter_name_scope(name or "Const")
+        del stack
+        return constant_from_array(self, constant_value(tensor), tensor.dtype, scope)
 
     def _copy(self, tensor: Tensor) -> Tensor:
         """A copy of a tensor with all that it depends on.

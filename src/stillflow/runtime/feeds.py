@@ -13,6 +13,10 @@ from stillflow.ops.session_tensors import TensorHandle
 from stillflow.runtime.facts import to_array
 
 
+class AnyShape(np.ndarray):
+    """An array that is fed whatever static shape the tensor has, as Keras feeds its models."""
+
+
 def feed_array(graph: Graph, tensor: Tensor, value: Any) -> np.ndarray:
     """A fed value as an array of the tensor's type; an array that fits is not copied.
 
@@ -43,7 +47,8 @@ def feed_array(graph: Graph, tensor: Tensor, value: Any) -> np.ndarray:
     else:
         array = np.asarray(value, dtype=kind)
     dims = tensor._dims
-    if dims is not None and dims != array.shape and not _compatible(dims, array.shape):
+    fits = dims is None or dims == array.shape or _compatible(dims, array.shape)
+    if not fits and not isinstance(value, AnyShape):
         raise ValueError(
             f"Cannot feed value of shape {array.shape!r} for Tensor {tensor.name!r}, which has "
             f"shape {str(tensor.shape)!r}"

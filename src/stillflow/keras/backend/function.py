@@ -12,6 +12,7 @@ from stillflow.graph.api import control_dependencies
 from stillflow.graph.export import export
 from stillflow.graph.graph import initial_graph
 from stillflow.keras.backend.session import get_session
+from stillflow.runtime.feeds import AnyShape
 from stillflow.variables.base import VariableV2
 
 _OPTIONS = ("feed_dict", "fetches", "options", "run_metadata")
@@ -75,7 +76,8 @@ class GraphExecutionFunction:
             if tf.is_tensor(value):
                 tensors[x] = value
             elif value is not None:
-                feeds[x] = np.asarray(value, dtype=tf.as_dtype(x.dtype).as_numpy_dtype)
+                array = np.asarray(value, dtype=tf.as_dtype(x.dtype).as_numpy_dtype)
+                feeds[x] = array.view(AnyShape)
         feeds.update(zip(tensors, session.run(list(tensors.values())), strict=True))
         fetched = session.run(
             [*self.outputs, *self.fetches, self.updates_op], feed_dict=feeds,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -89,18 +90,24 @@ def placeholder(
 ) -> Any:
     """A placeholder of the default dtype; of rank `ndim` if no shape is given.
 
+    Args:
+      ragged: whether rows differ in their sizes; those that do are None in the shape, the second
+        dimension being the first of them.
+
     Raises:
       ValueError: if it is to be sparse and ragged.
-      NotImplementedError: if it is to be ragged.
     """
     if sparse and ragged:
         raise ValueError("Cannot set both sparse and ragged to True when creating a placeholder.")
-    if ragged:
-        raise NotImplementedError("keras.backend.placeholder: ragged=True is not supported")
     if not shape and ndim:
         shape = (None,) * ndim
     make = tf.sparse_placeholder if sparse else tf.placeholder
     with symbolic_graph().as_default():
+        if ragged:
+            sizes = tuple(shape)
+            rank = sum(1 for _ in itertools.takewhile(lambda size: size is None, sizes[1:]))
+            values = sizes[rank + 1 :]
+            return tf.ragged.placeholder(dtype or floatx(), rank, values, name=name)
         return make(dtype or floatx(), shape=shape, name=name)
 
 

@@ -275,7 +275,8 @@ class ModelCheckpoint(Callback):
         **kwargs: Any,
     ) -> None:
         super().__init__()
-        self.monitor, self.verbose, self.filepath = monitor, verbose, os.fspath(filepath)
+        self.monitor, self.verbose = monitor, verbose
+        self.filepath = filepath if filepath is None else os.fspath(filepath)
         self.save_best_only, self.save_weights_only = save_best_only, save_weights_only
         self.save_freq = save_freq
         self.epochs_since_last_save = self._samples_since_save = self._current_epoch = 0
@@ -307,7 +308,9 @@ class ModelCheckpoint(Callback):
 
     def on_train_begin(self, logs: Any = None) -> None:
         """Begins with what was saved, if that is wanted."""
-        path = self._latest() if self.load_weights_on_restart else None
+        path = None
+        if self.load_weights_on_restart:
+            path = self._get_most_recently_modified_file_matching_pattern(self.filepath)
         if path is None or not (os.path.exists(path) or checkpoint_exists(path)):
             return
         try:
@@ -315,16 +318,20 @@ class ModelCheckpoint(Callback):
         except (OSError, ValueError) as error:
             raise ValueError(f"Error loading file from {path}. Reason: {error}") from error
 
-    def _latest(self) -> str | None:
-        """The file that was saved last."""
-        directory, name = os.path.split(self.filepath)
-        pattern = re.compile("^" + re.sub("{.*}", ".*", name) + "$")
+    def _get_most_recently_modified_file_matching_pattern(self, pattern: str) -> str | None:
+        """The file that was saved last; None if there is none.
+
+        Args:
+          pattern: a path whose file name has "{...}" for what differs.
+        """
+        directory, name = os.path.split(pattern)
+        named = re.compile("^" + re.sub("{.*}", ".*", name) + "$")
         checkpoint = latest_checkpoint(directory)
-        if checkpoint is not None and pattern.match(os.path.basename(checkpoint)):
+        if checkpoint is not None and named.match(os.path.basename(checkpoint)):
             return str(checkpoint)
         if not os.path.isdir(directory or "."):
             return None
-        names = [name for name in os.listdir(directory or ".") if pattern.match(name)]
+        names = [name for name in os.listdir(directory or ".") if named.match(name)]
         paths = [os.path.join(directory, name) for name in names]
         return max(paths, key=lambda path: (os.path.getmtime(path), path), default=None)
 

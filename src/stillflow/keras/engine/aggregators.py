@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from stillflow import nest
+from stillflow.keras.engine import composites
 
 
 class MetricsAggregator:
@@ -59,8 +59,10 @@ class OutputsAggregator:
     def add(self, outputs: list[Any], start: int, end: int) -> None:
         """Adds the predictions of a step."""
         self._structure = outputs
-        flat = nest.flatten(outputs)
+        flat = composites.flatten(outputs)
         for value in flat:
+            if composites.is_composite(value):
+                continue
             size = np.shape(value)[0] if np.ndim(value) else None
             if self.count is not None and end - start == self.count and size != self.count:
                 shape = (self.count, *np.shape(value)[1:])
@@ -72,11 +74,8 @@ class OutputsAggregator:
 
     def finalize(self) -> None:
         """Joins the predictions."""
-        columns = [
-            parts[0] if len(parts) == 1 else np.concatenate(parts, axis=0)
-            for parts in zip(*self._steps, strict=True)
-        ]
-        self.results = nest.pack_sequence_as(self._structure, columns) if self._steps else []
+        columns = [composites.join(list(parts)) for parts in zip(*self._steps, strict=True)]
+        self.results = composites.pack_as(self._structure, columns) if self._steps else []
 
     def reset(self) -> None:
         """Begins anew."""

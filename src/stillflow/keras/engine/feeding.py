@@ -9,8 +9,9 @@ import numpy as np
 import stillflow as tf
 from stillflow import nest
 from stillflow.graph.tensor_spec import TensorSpec
+from stillflow.graph.type_spec import type_spec_from_value
 from stillflow.keras.backend.config import floatx
-from stillflow.keras.engine import datasets
+from stillflow.keras.engine import composites, datasets
 from stillflow.keras.engine.endpoints import TrainingEndpoint, set_sample_weight_modes
 from stillflow.keras.engine.generators import is_generator
 from stillflow.keras.engine.network import static_batch_size
@@ -89,7 +90,7 @@ class Feeding:
         elif self._is_graph_network:
             shapes = self._feed_input_shapes
         x = standardize(x, names, shapes, "input")
-        fed = [_as_expected(a, b) for a, b in zip(x, nest.flatten(self.inputs), strict=False)]
+        fed = [_as_expected(a, b) for a, b in zip(x, composites.flatten(self.inputs), strict=False)]
         if y is None:
             targets, weights = [], None
         else:
@@ -221,7 +222,10 @@ def check_steps(x: Any, steps: int | None, name: str) -> bool:
     """
     flat = x if isinstance(x, (list, tuple)) else [x]
     iterates = datasets.is_iterator(x)
-    has_tensors = any(tf.is_tensor(item) for item in nest.flatten(flat))
+    has_tensors = any(
+        tf.is_tensor(item) and not (composites.is_composite(item) and tf.executing_eagerly())
+        for item in nest.flatten(flat)
+    )
     if x is None or iterates or has_tensors or (isinstance(x, list) and not x):
         if steps is None:
             kind = "a Dataset iterator" if iterates else "data tensors"
@@ -267,10 +271,19 @@ def _as_default_float(x: Any) -> Any:
 
 
 def _as_expected(value: Any, expected: Any) -> Any:
-    """A sparse matrix of scipy as what the input is: an array or a sparse tensor."""
-    if not hasattr(value, "tocoo"):
-        return value
-    if not isinstance(expected, tf.SparseTensor):
-        return value.toarray()
-    coo = value.tocoo()
-    return tf.SparseTensorValue(np.stack([coo.row, coo.col], axis=1), coo.data, coo.shape)
+    """A sparse matrix of SciPy as what the input is: an array or a sparse tensor.
+
+    Raises:
+      ValueError: if one of the two is sparse or ragged, and the other is not.
+    """
+    if hasattr(value, "tocoo"):
+        if not isinstance(expected, tf.SparseTensor):
+            return value.toarray()
+        coo = value.tocoo()
+        indices = np.stack([coo.row, coo.col], axis=1)
+        data = coo.data.astype(expected.dtype.as_numpy_dtype)
+        value = tf.SparseTensorValue(indices, data, coo.shape)
+    if composites.is_composite(value) or composites.is_composite(expected):
+        value = composites.as_tensor(value)
+        nest.assert_same_structure(type_spec_from_value(value), expected, expand_composites=True)
+    return value

@@ -25,7 +25,7 @@ class InputLayer(Layer):
       dtype: Keras' default, or that of `input_tensor`.
       input_tensor: the input, by default a new placeholder.
       sparse: whether the placeholder is a sparse one.
-      ragged: not supported.
+      ragged: whether it is a ragged one.
       name: of the layer and the placeholder.
       batch_input_shape: both in one.
 
@@ -118,7 +118,7 @@ def Input(
       dtype: Keras' default, or that of `tensor`.
       sparse: whether it is a sparse placeholder.
       tensor: the input, by default a new placeholder.
-      ragged: not supported.
+      ragged: whether it is a ragged placeholder.
       batch_shape: the shape with the batch, instead of the first two.
 
     Raises:

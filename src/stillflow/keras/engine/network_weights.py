@@ -8,14 +8,24 @@ from typing import Any
 import stillflow as tf
 from stillflow.keras.backend.session import get_session
 from stillflow.layers.attributes import layers_in
+from stillflow.platform import tf_logging as logging
 from stillflow.train.checkpoint_management import update_checkpoint_state_internal
 from stillflow.train.checkpoint_utils import new_checkpoint_reader
+from stillflow.train.tracking.base import Trackable
 from stillflow.train.tracking.trackable_saver import TrackableSaver
 
 _HDF5 = (".h5", ".keras", ".hdf5")
 _FORMATS = {
     "tensorflow": "tf", "tf": "tf", "hdf5": "h5", "h5": "h5", "keras": "h5",
 }  # fmt: skip
+
+
+_OPTIMIZER_LEFT_OUT = (
+    "This model was compiled with a Keras optimizer ({}) but is being saved in TensorFlow format "
+    "with `save_weights`. The model's weights will be saved, but unlike with TensorFlow optimizers "
+    "in the TensorFlow format the optimizer's state will not be saved.\n\nConsider using a "
+    "TensorFlow optimizer from `tf.train`."
+)
 
 
 class NetworkWeights:
@@ -107,6 +117,9 @@ class NetworkWeights:
 
             hdf5.save_weights(filepath, self.layers)
             return
+        optimizer = getattr(self, "optimizer", None)
+        if optimizer and not isinstance(optimizer, Trackable):
+            logging.warning(_OPTIMIZER_LEFT_OUT.format(optimizer))
         self._saver.save(filepath, _session())
         update_checkpoint_state_internal(
             save_dir=os.path.dirname(filepath),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stillflow import nest
-from stillflow.keras.engine import datasets
+from stillflow.keras.engine import composites, datasets
 from stillflow.keras.engine.generators import Batches
 
 
@@ -96,7 +96,7 @@ class ArraySource(Source):
         shuffled_epochs: int | None = None,
     ) -> None:
         self._feeds, self._batch_size, self._shuffle, self._run = feeds, batch_size, shuffle, run
-        self.count = int(feeds[0].shape[0])
+        self.count = composites.number_of_rows(feeds[0])
         self._orders: list[Any] | None = None
         if shuffled_epochs is not None:
             self._orders = [self._order() for _ in range(shuffled_epochs)]
@@ -124,7 +124,10 @@ class ArraySource(Source):
 
     def _rows(self, places: Any) -> list[Any]:
         """The rows of all arrays at places."""
-        return [x if isinstance(x, int) or x is None else x[places] for x in self._feeds]
+        return [
+            x if isinstance(x, int) or x is None else composites.rows(x, places)
+            for x in self._feeds
+        ]
 
 
 def _shuffle_batches(order: np.ndarray, size: int) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import stillflow as tf
-from stillflow.graph.composite_tensor import CompositeTensor
+from stillflow.keras.engine import composites
 from stillflow.keras.engine.endpoints import check_keys, compares_with
 from stillflow.keras.losses import classes, functions
 from stillflow.keras.losses.base import LossFunctionWrapper
@@ -21,8 +21,8 @@ _SAME_SHAPE = (
 
 
 def is_composite(x: Any) -> bool:
-    """Whether data are made of several arrays or tensors, as sparse ones are."""
-    return isinstance(x, (CompositeTensor, tf.SparseTensorValue)) or hasattr(x, "tocoo")
+    """Whether data are made of several arrays or tensors, as sparse ones and SciPy's are."""
+    return composites.is_composite(x) or hasattr(x, "tocoo")
 
 
 def _values(x: Any) -> Any:

@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 import stillflow as tf
-from stillflow.keras.engine import datasets, distributed, generators
+from stillflow.keras.engine import composites, datasets, distributed, generators
 from stillflow.keras.engine.feeding import check_steps, held_values
 from stillflow.keras.engine.loop import Loop
 from stillflow.keras.engine.modes import PREDICT, TEST, TRAIN
@@ -278,10 +278,10 @@ class Training:
             iterator = datasets.Walk(dataset)
             run = self._on_next_batch(iterator, run, feeds[-1:] if feeds[-1] is True else [])
         if at_once and iterator is None:
-            batch_size = batch_size or -(-len(feeds[0]) // (steps or 1))
+            batch_size = batch_size or -(-composites.number_of_rows(feeds[0]) // (steps or 1))
             shuffled_epochs = epochs if mode == TRAIN else 0
             return ArraySource(feeds, batch_size, shuffle, run, shuffled_epochs)
-        if iterator is not None or steps is not None or not feeds or tf.is_tensor(feeds[0]):
+        if iterator is not None or steps is not None or not feeds or _is_one_batch(feeds[0]):
             return TensorSource(feeds, steps, run, iterator, by_itself)
         assert batch_size is not None
         return ArraySource(feeds, batch_size, shuffle, run)
@@ -396,6 +396,11 @@ def _parts(data: Any) -> Any:
 
 def _first_argument(function: Any) -> Any:
     return lambda x, *others: function(x)
+
+
+def _is_one_batch(x: Any) -> bool:
+    """Whether an input is a tensor of a graph, of which rows are not known before it is run."""
+    return tf.is_tensor(x) and not (composites.is_composite(x) and tf.executing_eagerly())
 
 
 def _refuse_iterators(x: Any) -> None:

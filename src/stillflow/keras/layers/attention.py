@@ -16,18 +16,23 @@ class BaseDenseAttention(Layer):
     """Means of values, weighted by how well queries and keys fit.
 
     Args:
-      use_scale: whether there is a factor that is learned.
       causal: whether each step looks at those before only.
     """
 
-    def __init__(self, use_scale: bool, causal: bool = False, **kwargs: Any) -> None:
+    def __init__(self, causal: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.use_scale, self.causal = use_scale, causal
+        self.causal = causal
         self.supports_masking = True
-        self.scale: Any = None
 
-    def _scores(self, query: Any, key: Any) -> Any:
+    def _calculate_scores(self, query: Any, key: Any) -> Any:
+        """How well each step of queries fits each of keys: [batch, of query, of key]."""
         raise NotImplementedError
+
+    def _apply_scores(self, scores: Any, value: Any, scores_mask: Any = None) -> Any:
+        """Means of values, weighted by scores where the mask is True."""
+        if scores_mask is not None:
+            scores -= 1.0e9 * tf.cast(tf.logical_not(scores_mask), dtype=floatx())
+        return tf.matmul(tf.nn.softmax(scores), value)
 
     def call(self, inputs: Any, mask: Any = None) -> Any:
         """The weighted means.
@@ -40,20 +45,16 @@ class BaseDenseAttention(Layer):
         query, value = inputs[0], inputs[1]
         key = inputs[2] if len(inputs) > 2 else value
         query_mask, value_mask = mask or (None, None)
-        scores = self._scores(query, key)
+        scores = self._calculate_scores(query=query, key=key)
         masks = []
         if value_mask is not None:
             masks.append(tf.expand_dims(value_mask, axis=-2))
         if self.causal:
             sizes = tf.shape(scores)
             shape = tf.concat([tf.ones_like(sizes[:-2]), sizes[-2:]], axis=0)
-            rows = tf.cumsum(tf.ones(shape=shape, dtype=tf.int32), axis=-2)
-            columns = tf.cumsum(tf.ones(shape=shape, dtype=tf.int32), axis=-1)
-            masks.append(tf.greater_equal(rows, columns))
-        if masks:
-            kept = masks[0] if len(masks) == 1 else tf.logical_and(*masks)
-            scores -= 1.0e9 * tf.cast(tf.logical_not(kept), dtype=floatx())
-        result = tf.matmul(tf.nn.softmax(scores), value)
+            masks.append(lower_triangular_mask(shape))
+        kept = tf.logical_and(*masks) if len(masks) == 2 else (masks or [None])[0]
+        result = self._apply_scores(scores=scores, value=value, scores_mask=kept)
         if query_mask is not None:
             result *= tf.cast(tf.expand_dims(query_mask, axis=-1), dtype=result.dtype)
         return result
@@ -85,11 +86,40 @@ class BaseDenseAttention(Layer):
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {**super().get_config(), "causal": self.causal, "use_scale": self.use_scale}
+        return {**super().get_config(), "causal": self.causal}
+
+
+def lower_triangular_mask(shape: Any) -> Any:
+    """True at and below the diagonals of matrices.
+
+    Args:
+      shape: [..., rows, columns], a list or tensor.
+    """
+    rows = tf.cumsum(tf.ones(shape=shape, dtype=tf.int32), axis=-2)
+    columns = tf.cumsum(tf.ones(shape=shape, dtype=tf.int32), axis=-1)
+    return tf.greater_equal(rows, columns)
+
+
+class ScaledAttention(BaseDenseAttention):
+    """Attention with scores that a factor may scale.
+
+    Args:
+      use_scale: whether there is a factor that is learned.
+      causal: whether each step looks at those before only.
+    """
+
+    def __init__(self, use_scale: bool, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.use_scale = use_scale
+        self.scale: Any = None
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "use_scale": self.use_scale}
 
 
 @export("keras.layers.Attention")
-class Attention(BaseDenseAttention):
+class Attention(ScaledAttention):
     """Attention whose scores are products (Luong et al., 2015)."""
 
     def __init__(self, use_scale: bool = False, **kwargs: Any) -> None:
@@ -104,13 +134,13 @@ class Attention(BaseDenseAttention):
             )  # fmt: skip
         super().build(input_shape)
 
-    def _scores(self, query: Any, key: Any) -> Any:
+    def _calculate_scores(self, query: Any, key: Any) -> Any:
         scores = tf.matmul(query, key, transpose_b=True)
         return scores if self.scale is None else scores * self.scale
 
 
 @export("keras.layers.AdditiveAttention")
-class AdditiveAttention(BaseDenseAttention):
+class AdditiveAttention(ScaledAttention):
     """Attention whose scores are sums (Bahdanau et al., 2015)."""
 
     def __init__(self, use_scale: bool = True, **kwargs: Any) -> None:
@@ -126,7 +156,7 @@ class AdditiveAttention(BaseDenseAttention):
             )  # fmt: skip
         super().build(input_shape)
 
-    def _scores(self, query: Any, key: Any) -> Any:
+    def _calculate_scores(self, query: Any, key: Any) -> Any:
         query, key = tf.expand_dims(query, axis=-2), tf.expand_dims(key, axis=-3)
         scale = 1.0 if self.scale is None else self.scale
         return tf.reduce_sum(scale * tf.tanh(query + key), axis=-1)

@@ -88,7 +88,9 @@ class OptimizerV2(Trackable):
         grads_and_vars = self._compute_gradients(loss, var_list, grad_loss)
         return self.apply_gradients(grads_and_vars, name=name)
 
-    def _compute_gradients(self, loss: Any, var_list: Any, grad_loss: Any) -> list[Any]:
+    def _compute_gradients(
+        self, loss: Any, var_list: Any, grad_loss: Any = None
+    ) -> list[tuple[Any, Any]]:
         with tf.GradientTape() as tape:
             if not callable(var_list):
                 tape.watch(var_list)

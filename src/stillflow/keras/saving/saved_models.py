@@ -48,6 +48,11 @@ def _without_optimizer(model: Any) -> Iterator[None]:
             model._tracked["optimizer"] = part
 
 
+def load(path: str, compile: bool = True) -> Any:
+    """Makes the model that a SavedModel describes; see `load_model`."""
+    return load_model(path, None, compile)
+
+
 def load_model(path: str, custom_objects: Any, compile_model: bool) -> Any:
     """Makes the model that a SavedModel describes, with its variables; its optimizer is new.
 

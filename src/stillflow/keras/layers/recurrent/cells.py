@@ -55,18 +55,24 @@ class AbstractRNNCell(Layer):
 
 
 class DropoutRNNCellMixin:
-    """Masks of dropout that are the same in all steps."""
+    """Masks of dropout that are the same in all steps.
+
+    Those of steps that run when they are called are kept apart from those of graphs.
+    """
 
     dropout: float
     recurrent_dropout: float
 
     def reset_dropout_mask(self) -> None:
         """Forgets the mask of inputs."""
-        self.__dict__["_dropout_mask"] = None
+        self._forget("_dropout_mask")
 
     def reset_recurrent_dropout_mask(self) -> None:
         """Forgets the mask of states."""
-        self.__dict__["_recurrent_dropout_mask"] = None
+        self._forget("_recurrent_dropout_mask")
+
+    def _forget(self, name: str) -> None:
+        self.__dict__[name] = self.__dict__[f"_eager{name}"] = None
 
     def get_dropout_mask_for_cell(self, inputs: Any, training: Any, count: int = 1) -> Any:
         """The mask of inputs, or a list of `count` of them; None for no dropout."""
@@ -83,6 +89,8 @@ class DropoutRNNCellMixin:
     def _mask(self, name: str, rate: float, inputs: Any, training: Any, count: int) -> Any:
         if rate == 0:
             return None
+        if tf.executing_eagerly():
+            name = f"_eager{name}"
         if self.__dict__.get(name) is None:  # past the tracking of attributes: these are tensors
             ones = tf.ones_like(inputs)
             masks = [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from stillflow.graph.eager_mode import executing_eagerly_outside_functions
 from stillflow.graph.export import export
 from stillflow.keras.layers.recurrent import standard, standard_layers
 from stillflow.layers.functional import arguments
@@ -69,6 +70,13 @@ class LSTMCell(standard.LSTMCell):
         super().__init__(**arguments(locals()))
 
 
+def _fits_cudnn(given: dict[str, Any]) -> bool:
+    """Whether a layer with these arguments computes what cuDNN's does, outside of graphs."""
+    activations = given["activation"] == "tanh" and given["recurrent_activation"] == "sigmoid"
+    plain = given["recurrent_dropout"] == 0 and not given["unroll"] and given["use_bias"]
+    return activations and plain and executing_eagerly_outside_functions()
+
+
 @export("compat.v2.keras.layers.GRU")
 class GRU(standard_layers.GRU):
     """Gated recurrent units: see `tf.keras.layers.GRU`."""
@@ -103,6 +111,7 @@ class GRU(standard_layers.GRU):
     ) -> None:
         given = {**arguments({**locals(), "kwargs": {}}), **kwargs}
         super().__init__(**given)
+        self.could_use_cudnn = _fits_cudnn(given) and reset_after
 
 
 @export("compat.v2.keras.layers.LSTM")
@@ -139,3 +148,4 @@ class LSTM(standard_layers.LSTM):
     ) -> None:
         given = {**arguments({**locals(), "kwargs": {}}), **kwargs}
         super().__init__(**given)
+        self.could_use_cudnn = _fits_cudnn(given)
