@@ -830,6 +830,8 @@ TABLE = {
     "contrib.eager.set_execution_mode": "eager.devices_and_modes:set_execution_mode",
     "contrib.eager.seterr": "eager.callbacks:seterr",
     "contrib.eager.value_and_gradients_function": "eager.gradient_functions:val_and_grad_function",
+    "contrib.estimator.DNNClassifierWithLayerAnnotations": "contrib.estimator.layer_annotations:DNNClassifierWithLayerAnnotations",
+    "contrib.estimator.DNNRegressorWithLayerAnnotations": "contrib.estimator.layer_annotations:DNNRegressorWithLayerAnnotations",
     "contrib.estimator.RNNClassifier": "contrib.estimator.rnn:RNNClassifier",
     "contrib.estimator.RNNEstimator": "contrib.estimator.rnn:RNNEstimator",
     "contrib.estimator.SavedModelEstimator": "contrib.estimator.saved_model_estimator:SavedModelEstimator",

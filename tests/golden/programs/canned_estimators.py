@@ -250,6 +250,20 @@ golden(
     ),
     NUMERIC, PAIRS, modes=("train", "infer"),
 )  # fmt: skip
+golden(
+    "annotated_classifier",
+    lambda tf, config: tf.contrib.estimator.DNNClassifierWithLayerAnnotations(
+        [4], numbers(tf), n_classes=3, config=config, weight_column="weight"
+    ),
+    dict(NUMERIC, weight=WEIGHT), SPECIES, modes=("train",),
+)  # fmt: skip
+golden(
+    "annotated_regressor",
+    lambda tf, config: tf.contrib.estimator.DNNRegressorWithLayerAnnotations(
+        [4, 3], numbers(tf), label_dimension=2, dropout=0.3, optimizer="Adam", config=config
+    ),
+    NUMERIC, PAIRS, modes=("train", "infer"),
+)  # fmt: skip
 
 
 def with_head(head, labels, features=None, name=None, modes=MODES, learn=True):
