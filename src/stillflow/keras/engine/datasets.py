@@ -154,6 +154,8 @@ def steps_of(dataset: Any, steps: int | None, epochs: int, name: str) -> int | N
     Raises:
       ValueError: if the dataset has fewer, or never ends.
     """
+    if steps is not None and not executing_eagerly():
+        return steps  # what lacks is found out when the dataset has ended
     size = int(np.asarray(get_value(cardinality(dataset))))
     if size == INFINITE and steps is None:
         raise ValueError(

@@ -168,7 +168,11 @@ class TensorSource(Source):
     def restart(self) -> None:
         """Begins the dataset anew."""
         if self._by_itself:
-            datasets.restart(self._iterator)
+            self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Begins the dataset anew, though it has not ended."""
+        datasets.restart(self._iterator)
 
 
 class GeneratorSource(Source):

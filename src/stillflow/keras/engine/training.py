@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import stillflow as tf
@@ -129,6 +131,8 @@ class Training:
                 )
             validation = self._validation(validation_data, batch_size, validation_steps, reading)
         source = self._source(data, batch_size, steps_per_epoch, TRAIN, shuffle, epochs)
+        if datasets.is_dataset(validation_data) and not tf.executing_eagerly():
+            validation = self._validation_by_one_iterator(validation)
         if verbose:
             _print_counts(source, validation, datasets.is_dataset(x))
         return self._loop(TRAIN, source, validation=validation, batch_size=batch_size, **run)
@@ -355,6 +359,17 @@ class Training:
             return functools.partial(self._validate_generator, data, steps, reading, verbose)
         return validation
 
+    def _validation_by_one_iterator(self, validation: functools.partial[Any]) -> Any:
+        """The same over a dataset, whose nodes are added once and not after every epoch."""
+        data, batch_size, steps = validation.args
+        source = self._source(data, batch_size, steps, TEST, steps_name="validation_steps")
+        return functools.partial(self._validate_anew, source, itertools.count())
+
+    def _validate_anew(self, source: Any, counter: Iterator[int], callbacks: Any) -> Any:
+        if next(counter):
+            source.begin_anew()
+        return self._loop(TEST, source, callbacks=callbacks, steps_name="validation_steps")
+
     def _validate_arrays(self, data: Any, batch_size: Any, steps: Any, callbacks: Any) -> Any:
         # TensorFlow shuffles validation data too, which moves NumPy's generator on.
         source = self._source(
@@ -436,13 +451,12 @@ def _print_counts(source: Source, validation: Any, is_dataset: bool) -> None:
     message = f"Train on {source.count} {'steps' if is_dataset else 'samples'}"
     if validation is not None and isinstance(validation, functools.partial):
         held_out = validation.args[0]
-        count = validation.args[2] if not isinstance(held_out, tuple) else None
-        if isinstance(held_out, tuple) and isinstance(held_out[0], list) and held_out[0]:
+        if isinstance(held_out, Source):
+            count = held_out.steps
+        elif isinstance(held_out, tuple) and isinstance(held_out[0], list) and held_out[0]:
             count = held_out[0][0].shape[0]
-        elif isinstance(held_out, tuple):
+        else:
             count = validation.args[2]
-            if datasets.is_dataset(held_out[0]) and not tf.executing_eagerly():
-                count = datasets.steps_of(held_out[0], count, 1, "validation_steps")
         if count:
             message += f", validate on {count} {'steps' if is_dataset else 'samples'}"
     print(message)
