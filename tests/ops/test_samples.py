@@ -31,7 +31,7 @@ SHAPE_OFF_BY_ONE = {
       for output in (4, 5)),
 }
 NEEDS_SIZES = {
-    "MatrixDiagV2",  # a size that is not known counts as -1
+    *("MatrixDiagV2", "MatrixDiagPartV2", "MatrixSetDiagV2"),  # of several diagonals
     "ParallelConcat",
 }
 NOT_FOR_EVERY_TYPE = {

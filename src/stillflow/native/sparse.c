@@ -263,11 +263,12 @@ PUBLIC void reshape_indices(const int64_t *indices, int64_t number, const int64_
         for (int64_t j = 0; j < rank; j++)
             place = place * (uint64_t)shape[j] + (uint64_t)indices[i * rank + j];
         int64_t left = (int64_t)place;
-        for (int64_t j = new_rank - 1; j >= 0; j--) {
-            int64_t size = new_shape[j] > 1 ? new_shape[j] : 1, rest = left % size;
-            left = left / size - (rest < 0);
-            out[i * new_rank + j] = rest < 0 ? rest + size : rest;
+        for (int64_t j = new_rank - 1; j > 0; j--) {
+            int64_t size = new_shape[j] > 1 ? new_shape[j] : 1;
+            out[i * new_rank + j] = left % size;
+            left /= size;
         }
+        if (new_rank > 0) out[i * new_rank] = left; /* even outside of the shape */
     }
 }
 

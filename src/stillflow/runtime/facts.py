@@ -114,6 +114,14 @@ class PlanNode(Node):
     def value(self, index: int) -> np.ndarray | None:
         return self.facts.value(self.op._inputs[index])
 
+    def input_name(self, index: int) -> str:
+        """What TF's messages call an input while the graph runs."""
+        tensor = self.op._inputs[index]
+        if tensor not in self.facts.fed:
+            return tensor._as_node_def_input()
+        place = sorted(fed.name for fed in self.facts.fed).index(tensor.name)
+        return f"_arg_{tensor.op.name}_{tensor.value_index}_{place}"
+
     def shape_value(self, index: int) -> Dims:
         return partial_shape(self.op._inputs[index], self.facts)
 

@@ -16,6 +16,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import as_shape, shape_from_dims
 from stillflow.ops.kernels import either, index_tensor, int_array, ints
+from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 
 # ---- BroadcastTo
@@ -135,10 +136,13 @@ broadcast_args_op = op(
 )
 
 
+def _vectors(node: Node) -> list[tuple[int | None, ...]]:
+    return [checked_rank(node, index, 1, f"In[{index}] must be a vector.") for index in (0, 1)]
+
+
 @broadcast_args_op.shape
 def broadcast_args_shape(node: Node) -> Any:
-    (x,) = dims_lib.with_rank(node.dims(0), 1)
-    (y,) = dims_lib.with_rank(node.dims(1), 1)
+    (x,), (y,) = _vectors(node)
     return (None if x is None or y is None else max(x, y),)
 
 
@@ -181,6 +185,7 @@ def broadcast_args_kernel(node: Node) -> Any:
 def broadcast_args_samples() -> Iterator[Any]:
     yield Sample(np.array([2, 1]), np.array([3]))
     yield Bad(np.array([2]), np.array([3]), match="Incompatible shapes")
+    yield Bad(np.array([2]), np.array([[3]]), match="must be rank 1|must be a vector")
 
 
 broadcast_gradient_args_op = op(
@@ -191,8 +196,7 @@ broadcast_gradient_args_op = op(
 
 @broadcast_gradient_args_op.shape
 def broadcast_gradient_args_shape(node: Node) -> Any:
-    dims_lib.with_rank(node.dims(0), 1)
-    dims_lib.with_rank(node.dims(1), 1)
+    _vectors(node)
     return [(None,), (None,)]
 
 

@@ -36,6 +36,12 @@ def diag_part_shape(node: Node) -> Any:
     if rank % 2 or not rank:
         raise ValueError(f"Input must have even and non-zero rank, input rank is {rank}")
     middle = rank // 2
+    for axis in range(middle if node.planning else 0):
+        if None not in (dims[axis], dims[axis + middle]) and dims[axis] != dims[axis + middle]:
+            raise ValueError(
+                f"Invalid shape {dims_lib.to_string(dims)}: dimensions {axis} and "
+                f"{axis + middle} do not match."
+            )
     return tuple(
         [dims_lib.merge_dim(a, b) for a, b in zip(dims[:middle], dims[middle:], strict=True)]
     )

@@ -15,6 +15,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import is_sparse
+from stillflow.ops.arrays.rows import shape_text
 from stillflow.ops.kernels import ints
 from stillflow.ops.samples import Bad, Sample
 
@@ -34,12 +35,16 @@ def check_sparse(indices: Any, values: Any, shape: Any) -> None:
     rows, columns = dims_lib.with_rank(indices, 2)
     (count,) = dims_lib.with_rank(values, 1)
     (rank,) = dims_lib.with_rank(shape, 1)
-    dims_lib.merge_dim(rows, count)
-    dims_lib.merge_dim(columns, rank)
+    if None not in (rows, count) and rows != count:
+        raise ValueError(f"Number of elements in index ({rows}) and values ({count}) do not match.")
+    if None not in (columns, rank) and columns != rank:
+        raise ValueError(f"Index rank ({columns}) and shape rank ({rank}) do not match.")
 
 
 @edit_distance_op.shape
 def edit_distance_shape(node: Node) -> Any:
+    if node.planning:
+        return None  # the kernel has words of its own
     for first in (0, 3):
         check_sparse(node.dims(first), node.dims(first + 1), node.dims(first + 2))
     one, other = node.value(2), node.value(5)
@@ -124,6 +129,45 @@ def _normalized(changes: int, truth: int, guess: int) -> float:
     return changes / truth
 
 
+def _check_parts(hypothesis: Sequence[Any], truth: Sequence[Any]) -> None:
+    """Refuses sparse tensors, given by their parts, in the words of TF's kernel."""
+    both = (("hypothesis", *hypothesis), ("truth", *truth))
+    for place, (part, kind) in enumerate(
+        (("indices", "matrix"), ("values", "vector"), ("shape", "vector")), 1
+    ):
+        for given in both:
+            if given[place].ndim != 1 + (kind == "matrix"):
+                raise ValueError(
+                    f"{given[0]}_{part} should be a {kind}, but got shape: "
+                    f"{shape_text(given[place].shape)}"
+                )
+    for name, indices, _, shape in both:
+        if name == "truth" and len(shape) < 2:
+            raise ValueError(
+                "Input SparseTensors must have rank at least 2, but truth_shape rank is: "
+                f"{len(shape)}"
+            )
+        if len(shape) != indices.shape[1]:
+            raise ValueError(
+                f"Expected {name}_shape.NumElements == #cols({name}_indices), their shapes are: "
+                f"{shape_text(shape.shape)} and {shape_text(indices.shape)}"
+            )
+    if len(truth[2]) != len(hypothesis[2]):
+        raise ValueError(
+            "Expected truth and hypothesis to have matching ranks, but their shapes are: "
+            f"[{len(truth[2])}] and [{len(hypothesis[2])}]"
+        )
+    for _, indices, values, shape in both:
+        for size in ints(shape):
+            if size < 0:
+                raise ValueError(f"Dimension {size} must be >= 0")
+        if len(indices) != len(values):
+            raise ValueError(
+                "indices and values rows (indexing dimension) must match. "
+                f"(indices = {len(indices)}, values = {len(values)})"
+            )
+
+
 @edit_distance_op.kernel
 def edit_distance_kernel(node: Node) -> Any:
     normalize = node.normalize
@@ -132,16 +176,9 @@ def edit_distance_kernel(node: Node) -> Any:
         guess_indices: Any, guess_values: Any, guess_shape: Any, truth_indices: Any,
         truth_values: Any, truth_shape: Any,
     ) -> Any:  # fmt: skip
-        if truth_shape.numel() < 2:
-            raise ValueError(
-                "Input SparseTensors must have rank at least 2, but truth_shape rank is: "
-                f"{truth_shape.numel()}"
-            )
-        if truth_shape.numel() != guess_shape.numel():
-            raise ValueError(
-                "Expected truth and hypothesis to have matching ranks, but their shapes are: "
-                f"[{truth_shape.numel()}] and [{guess_shape.numel()}]"
-            )
+        _check_parts(
+            (guess_indices, guess_values, guess_shape), (truth_indices, truth_values, truth_shape)
+        )
         sizes = [max(a, b) for a, b in zip(ints(guess_shape), ints(truth_shape), strict=True)]
         output = np.zeros(sizes[:-1], np.float32)
         truth, guess = _as_numbers(truth_values, guess_values)
@@ -165,7 +202,9 @@ def edit_distance_samples() -> Iterator[Any]:
     truth = (np.array([[0, 0], [1, 0]]), np.array([b"a", b"c"], object), np.array([2, 1]))
     yield Sample(*guess, *truth, fixed=(2, 5))
     yield Sample(*guess, *truth, normalize=False, fixed=(2, 5))
-    yield Bad(*guess[:2], np.array([2, 2, 2]), *truth, match="must be equal|rank|Num elements")
+    yield Bad(*guess[:2], np.array([2, 2, 2]), *truth, match=r"rank \(3\) do not match|#cols")
+    yield Bad(*guess[:2], np.array([2, -2]), *truth, match="Dimension -2 must be >= 0")
+    yield Bad(guess[0], guess[1][:1], guess[2], *truth, match=r"values \(1\) do not match|rows")
 
 
 @export("edit_distance")

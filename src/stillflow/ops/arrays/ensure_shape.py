@@ -28,15 +28,15 @@ def ensure_shape_shape(node: Node) -> Any:
     return dims_lib.merge(expected, dims)
 
 
-def _not_as_expected(node: Node, dims: Any, expected: Any) -> str:
+def _not_as_expected(node: Any, dims: Any, expected: Any) -> str:
     return (
-        f"Shape of tensor {node.inputs[0]._as_node_def_input()} {dims_lib.to_string(dims)} is not "
+        f"Shape of tensor {node.input_name(0)} {dims_lib.to_string(dims)} is not "
         f"compatible with expected shape {dims_lib.to_string(expected)}."
     )
 
 
 @ensure_shape_op.kernel
-def ensure_shape_kernel(node: Node) -> Any:
+def ensure_shape_kernel(node: Any) -> Any:
     dims, expected = node.dims(0), as_shape(node.op.attrs["shape"])._dims
     if dims is not None and None not in dims:
         return node.same(0)

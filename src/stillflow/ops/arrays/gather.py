@@ -68,6 +68,8 @@ def gather_shape(node: Node) -> Any:
 
 @gather_v2_op.shape
 def gather_v2_shape(node: Node) -> Any:
+    if node.planning and node.dims(0) == ():
+        raise ValueError("params must be at least 1 dimensional")
     dims = dims_lib.with_rank_at_least(node.dims(0), 1)
     indices = node.dims(1)
     dims_lib.with_rank(node.dims(2), 0)

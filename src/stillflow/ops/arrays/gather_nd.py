@@ -46,6 +46,8 @@ resource_gather_nd_op = op("""
 
 
 def _gathered_dims(dims: Any, indices: Any, planning: bool) -> Any:
+    if planning and dims == ():
+        raise ValueError("params must be at least a vector")
     dims_lib.with_rank_at_least(indices, 1)
     depth = dims_lib.dim(indices, -1)
     if dims is None or depth is None:

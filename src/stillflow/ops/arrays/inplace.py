@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,10 @@ import numpy as np
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
-from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
-from stillflow.ops.arrays.rows import change_rows
-from stillflow.ops.kernels import ints, torch_type
+from stillflow.ops.arrays.rows import change_rows, shape_text
+from stillflow.ops.kernels import ints, zeros
+from stillflow.ops.memory import require_room
 from stillflow.ops.samples import Bad, Sample
 
 _SIGNATURE = "(x: T, i: int32, v: T) -> y: T; T: type"
@@ -26,19 +27,34 @@ def _same_shape(node: Node) -> Any:
     return node.dims(0)
 
 
+def _check_rows(x: Sequence[int], i: Sequence[int], v: Sequence[int]) -> None:
+    """Refuses the shapes of rows `v` that do not go into `x` at indices `i`."""
+    if len(i) != 1:
+        raise ValueError(f"i must be a vector. {shape_text(i)}")
+    both = f"{shape_text(x)} vs. {shape_text(v)}"
+    if len(x) != len(v):
+        raise ValueError(f"x and v shape doesn't match (ranks differ): {both}")
+    for axis in range(1, len(x)):
+        if x[axis] != v[axis]:
+            raise ValueError(f"x and v shape doesn't match at index {axis} : {both}")
+    if not len(v) or i[0] != v[0]:
+        texts = f"{shape_text(i)} vs. {shape_text(v)}"
+        raise ValueError(f"i and x shape doesn't match at index 0: {texts}")
+
+
 def _kernel(how: str) -> Callable[[Node], Any]:
     def kernel(node: Node) -> Any:
+        if how != "update" and node.T in (dtypes.string, dtypes.bool):
+            raise ValueError(f"Unsupported data type: {node.T.name}")
+
         def change(x: Any, i: Any, v: Any) -> Any:
-            if i.ndim != 1:
-                raise ValueError(f"i must be a vector. {dims_lib.to_string(tuple(i.shape))}")
-            if len(i) and not len(x):
+            _check_rows(x.shape, i.shape, v.shape)
+            if len(i) and not len(x):  # TF divides by zero
                 raise ValueError(f"i[0] = {int(i[0])} names a row, but x has none")
-            if tuple(v.shape[1:]) != tuple(x.shape[1:]) or i.shape[0] != v.shape[0]:
-                raise ValueError("i and x shape doesn't match at index 0")
             result = x.copy() if isinstance(x, np.ndarray) else x.clone()
-            rows = i.long() % max(1, len(x))
-            flat = v.reshape(v.shape[0], -1) if v.shape[0] else v.reshape(0, 1)
-            change_rows(result.reshape(x.shape[0], flat.shape[1]), rows, flat, how)
+            if prod(x.shape) and len(v):
+                rows, flat = i.long() % len(x), v.reshape(len(v), -1)
+                change_rows(result.reshape(len(x), -1), rows, flat, how)
             return result
 
         return change
@@ -49,6 +65,12 @@ def _kernel(how: str) -> Callable[[Node], Any]:
 def _samples() -> Iterator[Any]:
     x, v = np.zeros((3, 2), np.float32), np.ones((2, 2), np.float32)
     yield Sample(x, np.array([2, 0], np.int32), v, grad=False)
+    yield Sample(x[:, :0], np.array([1, 2], np.int32), v[:, :0], grad=False)
+    yield Bad(x, np.array([2], np.int32), v[0, 0], match="ranks differ")
+    yield Bad(x, np.array([2], np.int32), v[:1, :1], match=r"at index 1 : \[3,2\] vs. \[1,1\]")
+    yield Bad(x, np.array([2], np.int32), v, match=r"at index 0: \[1\] vs. \[2,2\]")
+    yield Bad(x[0, 0], np.array([2], np.int32), v[0, 0], match="doesn't match")
+    yield Bad(x, np.array(2, np.int32), v, match="i must be a vector")
 
 
 for _card, _how in (
@@ -79,7 +101,14 @@ def empty_samples() -> Iterator[Any]:
 @empty_op.kernel
 def empty_kernel(node: Any) -> Any:
     # Memory is always cleared: what else may stand there is nobody's business.
-    if node.op.attrs["dtype"] == dtypes.string:
-        return lambda shape: np.full(ints(shape), b"", object)
-    dtype, device = torch_type(node.op.attrs["dtype"]), node.device
-    return lambda shape: torch.zeros(ints(shape), dtype=dtype, device=device)
+    kind, device = node.op.attrs["dtype"], node.device
+
+    def empty(shape: Any) -> Any:
+        sizes = ints(shape)
+        for size in sizes:
+            if size < 0:
+                raise ValueError(f"Dimension {size} must be >= 0")
+        require_room(sizes, kind)
+        return zeros(tuple(sizes), kind, device)
+
+    return empty

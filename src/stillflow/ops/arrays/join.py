@@ -23,7 +23,7 @@ from stillflow.ops.arrays.splitting import split as split
 from stillflow.ops.arrays.splitting import unstack as unstack
 from stillflow.ops.control import identity
 from stillflow.ops.dispatch import dispatchable
-from stillflow.ops.kernels import either, index_tensor, int_array, ints
+from stillflow.ops.kernels import either, index_tensor, int_array, ints, zeros_of
 from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 
@@ -250,7 +250,7 @@ def concat_offset_value(node: Node) -> Any:
     values = [node.value(index) for index in range(node.N + 1)]
     if any(value is None for value in values):
         return None
-    if any(value.ndim != 1 for value in values[1:]):  # type: ignore[union-attr]
+    if [value.ndim for value in values] != [0, *[1] * node.N]:  # type: ignore[union-attr]
         return None
     try:
         found = concat_offsets(int(values[0]), [value.tolist() for value in values[1:]])  # type: ignore[arg-type,union-attr]
@@ -262,6 +262,9 @@ def concat_offset_value(node: Node) -> Any:
 @concat_offset_op.kernel
 def concat_offset_kernel(node: Node) -> Any:
     def offsets(axis: Any, *shapes: Any) -> Any:
+        if axis.ndim:
+            text = dims_lib.to_string(tuple(axis.shape))
+            raise ValueError(f"Concat dim tensor should be a scalar integer, but got shape {text}")
         for index, shape in enumerate(shapes):
             if shape.ndim != 1:
                 text = dims_lib.to_string(tuple(shape.shape))
@@ -279,6 +282,7 @@ def concat_offset_samples() -> Iterator[Any]:
     shapes = [np.array([2, 2], np.int32), np.array([2, 3], np.int32)]
     yield Sample(np.int32(1), shapes)
     yield Bad(np.int32(0), shapes, match="All dimensions except 0 must match")
+    yield Bad(np.int32([1]), shapes, match=r"should be a scalar integer, but got shape \[1\]")
 
 
 # ---- ParallelConcat
@@ -314,8 +318,15 @@ def parallel_concat_shape(node: Node) -> Any:
 
 @parallel_concat_op.kernel
 def parallel_concat_kernel(node: Node) -> Any:
-    join = either(node, torch.cat, np.concatenate)
-    return lambda *parts: join(parts, 0)
+    join, rows = either(node, torch.cat, np.concatenate), node.op.attrs["shape"]._dims[0]
+
+    def parallel_concat(*parts: Any) -> Any:
+        if rows and len(parts) != rows:  # the later of two for one row counts, some may be empty
+            kept = {number % rows: part for number, part in enumerate(parts)}
+            parts = tuple(kept.get(row, zeros_of(parts[0])) for row in range(rows))
+        return join(parts, 0)
+
+    return parallel_concat
 
 
 @parallel_concat_op.samples

@@ -66,23 +66,43 @@ def _range(k: list[int]) -> tuple[int, int]:
 def _known_range(node: Node, index: int) -> tuple[int, int] | None:
     if len(node.inputs) <= index:
         return 0, 0
-    dims_lib.with_rank_at_most(node.dims(index), 1)
+    given = node.dims(index)
+    if node.planning and given is not None and len(given) > 1:
+        raise ValueError(
+            f"diag_index must be a scalar or vector, received shape: {dims_lib.to_string(given)}"
+        )
+    dims_lib.with_rank_at_most(given, 1)
     value = node.value(index)
     if value is None:
         return None
     k = value.ravel().tolist()
-    if len(k) == 2 and k[0] > k[1] and not node.planning:
+    if node.planning:
+        return _range(k)
+    if not 1 <= len(k) <= 2:
+        raise ValueError(
+            f"diag_index must be a vector with one or two elements. It has {len(k)} elements."
+        )
+    if k[0] > k[-1]:
         raise ValueError("lower_diag_index is greater than upper_diag_index")
-    return _range(k)
+    return k[0], k[-1]
 
 
-def _check_bounds(lower: int, upper: int, rows: int, columns: int) -> None:
-    for name, index, dot in (("lower", lower, "."), ("upper", upper, "")):
+def _check_bounds(lower: int, upper: int, rows: int, columns: int, dot: str = "") -> None:
+    for name, index, end in (("lower", lower, dot), ("upper", upper, "")):
         if index and not -rows < index < columns:
             raise ValueError(
-                f"{name}_diag_index is out of bound: {index}{dot} It must be between "
+                f"{name}_diag_index is out of bound: {index}{end} It must be between "
                 f"{-rows} and {columns}"
             )
+
+
+def _check_static_bounds(lower: int, upper: int, dims: Any) -> None:
+    """Refuses diagonals that matrices of known size do not have, as graphs are built."""
+    if None in dims[-2:]:
+        return
+    for name, index in (("lower", lower), ("upper", upper)):
+        if index and not -dims[-2] < index < dims[-1]:
+            raise ValueError(f"{name}_diag_index is out of bound.")
 
 
 def longest(lower: int, upper: int, rows: int, columns: int) -> int:
@@ -126,6 +146,8 @@ def matrix_diag_v2_shape(node: Node) -> Any:
     for index in (2, 3, 4):
         dims_lib.with_rank(node.dims(index), 0)
     rows, columns = node.value(2), node.value(3)
+    if not node.planning:
+        return None if dims is None or found is None else _static_size(dims, *found, rows, columns)
     if dims is None or found is None or rows is None or columns is None or dims[-1] is None:
         return None
     lower, upper = found
@@ -138,6 +160,35 @@ def matrix_diag_v2_shape(node: Node) -> Any:
             )
     size = _matrix_size(dims[-1], lower, upper, int(rows), int(columns))  # type: ignore[arg-type]
     return (*(dims[:-1] if lower == upper else dims[:-2]), *size)
+
+
+def _static_size(dims: Any, lower: int, upper: int, rows: Any, columns: Any) -> Any:
+    """The shape that TF's graphs tell of; they take a size that is not known for -1."""
+    known = [-1 if dim is None else dim for dim in dims]
+    if lower < upper and (len(known) > 1 and known[-2]) != upper - lower + 1:
+        raise ValueError(
+            "The number of rows of `diagonal` doesn't match the number of diagonals implied from "
+            f"`d_lower` and `d_upper`.\nnum_diags = {known[-2]}, d_lower = {lower}, d_upper = "
+            f"{upper} {len(known)} {known[-1]}"
+        )
+    height, width = (-1 if size is None else int(size) for size in (rows, columns))
+    least = known[-1] - min(upper, 0), known[-1] + max(lower, 0)
+    if height == -1 and width == -1:
+        height = width = max(least)
+    height = least[0] if height == -1 else height
+    width = least[1] if width == -1 else width
+    if height < least[0]:
+        raise ValueError("num_rows is too small")
+    if width < least[1]:
+        raise ValueError("num_cols is too small.")
+    if (height, width) != least and height != least[0] and width != least[1]:
+        raise ValueError(
+            "num_rows and num_cols are not consistent with lower_diag_index, upper_diag_index, "
+            f"and the length of the given diagonals.\nnum_rows = {height} != min_num_rows = "
+            f"{least[0]}, num_cols = {width} != min_num_cols = {least[1]}"
+        )
+    size = [None if size == -1 else size for size in (height, width)]
+    return (*dims[: -1 if lower == upper else -2], *size)
 
 
 def _place(target: Any, diagonals: Any, lower: int, upper: int) -> None:
@@ -189,23 +240,27 @@ def matrix_diag_v2_kernel(node: Node) -> Any:
 
 def matrix_diag_part_shape(node: Node) -> Any:
     dims = _at_least(node, 0, 2, "input")
+    if len(node.inputs) == 3:
+        dims_lib.with_rank(node.dims(2), 0)
     found = _known_range(node, 1)
     if dims is None or found is None:
         return None
     lower, upper = found
+    if not node.planning:
+        _check_static_bounds(lower, upper, dims)
     rows, columns = dims[-2], dims[-1]
     if len(node.inputs) == 1:
         return (*dims[:-2], dims_lib.minimum(rows, columns))
     batch = dims[:-2] if lower == upper else (*dims[:-2], upper - lower + 1)
     if rows is None or columns is None:
         return (*batch, None)
-    _check_bounds(lower, upper, rows, columns)
+    _check_bounds(lower, upper, rows, columns, ".")
     return (*batch, longest(lower, upper, rows, columns))
 
 
 def _take_diagonals(x: Any, lower: int, upper: int, padding: Any) -> Any:
     rows, columns = x.shape[-2:]
-    _check_bounds(lower, upper, rows, columns)
+    _check_bounds(lower, upper, rows, columns, ".")
     if lower == upper:
         return x.diagonal(lower, -2, -1).clone(memory_format=torch.contiguous_format)
     length = longest(lower, upper, rows, columns)
@@ -234,18 +289,24 @@ def matrix_set_diag_shape(node: Node) -> Any:
     dims = _at_least(node, 0, 2, "input")
     diagonal = _at_least(node, 1, 1, "diagonal")
     found = _known_range(node, 2)
+    if node.planning:
+        return dims  # the kernel has words of its own
     if dims is not None and found is not None:
         single = found[0] == found[1]
         diagonal = dims_lib.with_rank(node.dims(1), len(dims) - (1 if single else 0))
-        if len(node.inputs) == 3 and dims[-2] is not None and dims[-1] is not None:
-            _check_bounds(*found, dims[-2], dims[-1])
+        _check_static_bounds(*found, dims)
+    elif dims is not None:
+        diagonal = dims_lib.with_rank_at_least(node.dims(1), len(dims) - 1)
+        diagonal = dims_lib.with_rank_at_most(diagonal, len(dims))
     if len(node.inputs) == 2 and dims is not None:
         least = dims_lib.minimum(dims[-2], dims[-1])
         dims_lib.merge_dim(least, dims_lib.dim(diagonal, -1))
-    if diagonal is None or found is None or dims_lib.is_known(dims):
+    if diagonal is None or dims_lib.is_known(dims):
         return dims
-    batch = diagonal[:-1] if found[0] == found[1] else diagonal[:-2]
-    return dims_lib.merge(dims, (*batch, None, None))
+    # TF infers this once before it looks at which diagonals there are.
+    merged = dims_lib.merge(dims, (*diagonal[:-1], None, None))
+    single = found is None or found[0] == found[1]
+    return merged if single else dims_lib.merge(dims, (*diagonal[:-2], None, None))
 
 
 def _set_diagonals(x: Any, diagonals: Any, lower: int, upper: int) -> Any:
@@ -310,6 +371,8 @@ def matrix_diag_v2_samples() -> Iterator[Any]:
     yield Sample(x, np.int32(1), *size, one, fixed=fixed)
     yield Sample(x, np.array([-1, 0], np.int32), *size, np.float32(9), fixed=fixed)
     yield Bad(x, np.array([1, 0], np.int32), *size, one, match="lower_diag_index")
+    yield Bad(x, np.array([0, 2], np.int32), *size, one, match="num_diags = 2|does not match")
+    yield Bad(x, np.int32(0), np.int32(2), np.int32(2), one, match="num_rows is too small")
 
 
 @matrix_diag_part_op.samples
@@ -325,6 +388,8 @@ def matrix_diag_part_v2_samples() -> Iterator[Any]:
     yield Sample(x, np.int32(-1), np.float32(0), fixed=(1, 2))
     yield Sample(x, np.array([-1, 1], np.int32), np.float32(7), fixed=(1, 2))
     yield Bad(x, np.int32(4), np.float32(0), match="out of bound")
+    yield Bad(x, np.int32(1), np.float32([0]), match="must be rank 0")
+    yield Bad(x, np.int32([0, 1, 1]), np.float32(0), match="It has 3 elements|received 3")
 
 
 @matrix_set_diag_op.samples

@@ -19,6 +19,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import is_object, type_of
 from stillflow.ops.memory import require_room
+from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 
 one_hot_op = op(
@@ -42,6 +43,9 @@ def one_hot_shape(node: Node) -> Any:
     if dims is None:
         return None
     rank = len(dims) + 1
+    for index, name in ((2, "on_value"), (3, "off_value")):
+        if node.planning:
+            checked_rank(node, index, 0, f"{name} must be a scalar, but got: ")
     if node.planning and axis >= rank:
         raise ValueError(
             f"Expected axis to be -1 or between [0, {rank}).  But received: {axis}"

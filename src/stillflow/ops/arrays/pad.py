@@ -9,6 +9,7 @@ import numpy as np
 
 from stillflow.errors import InternalError
 from stillflow.graph import dims as dims_lib
+from stillflow.graph import dtypes
 from stillflow.graph.card import op
 from stillflow.graph.dims import Dims
 from stillflow.graph.export import export
@@ -22,6 +23,8 @@ from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.shape import rank, reshape, shape
 from stillflow.ops.arrays.slicing import slice_
 from stillflow.ops.kernels import is_object, moving
+from stillflow.ops.memory import require_room
+from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 
 Pairs = list[list[int]]
@@ -45,7 +48,9 @@ mirror_pad_grad_op = op("MirrorPadGrad(input: T, paddings: Tpaddings) -> output:
 
 def pad_shape(node: Node) -> Any:
     if node.planning:
-        _check_ranks(node.dims(0), node.dims(1))
+        _check_ranks(node.dims(0), node.dims(1), "," * (node.op.type == "MirrorPad"))
+        if len(node.inputs) == 3:
+            checked_rank(node, 2, 0, "constant_values must be a scalar. Found: ")
     rows, columns = dims_lib.with_rank(node.dims(1), 2)
     dims_lib.with_value(columns, 2)
     dims, value = node.dims(0), node.value(1)
@@ -62,7 +67,10 @@ def pad_shape(node: Node) -> Any:
     for before, after in pairs:
         if before < 0 or after < 0:
             raise ValueError("Paddings must be non-negative")
-    sums = [before + after for before, after in pairs]
+    sums = value.sum(1, dtype=None if node.planning else value.dtype).tolist()  # may overflow
+    for dim, extra in zip(dims, sums, strict=True):
+        if dim is not None and dim + extra < 0:
+            raise ValueError(f"Dimension size overflow from adding {dim} and {extra}")
     result = tuple([dims_lib.add(dim, extra) for dim, extra in zip(dims, sums, strict=True)])
     if node.planning and (dims_lib.num_elements(result) or 0) >= 1 << 63:
         raise InternalError(
@@ -71,7 +79,7 @@ def pad_shape(node: Node) -> Any:
     return result
 
 
-def _check_ranks(dims: Dims, paddings: Dims) -> None:
+def _check_ranks(dims: Dims, paddings: Dims, comma: str = "") -> None:
     """Refuses what is no matrix of paddings for the input, in the words of TF's kernels."""
     if paddings is None:
         return
@@ -82,7 +90,7 @@ def _check_ranks(dims: Dims, paddings: Dims) -> None:
     if dims is not None and paddings[0] not in (None, len(dims)):
         raise ValueError(
             "The first dimension of paddings must be the rank of inputs"
-            f"{dims_lib.to_string(paddings)} {dims_lib.to_string(dims)}"
+            f"{dims_lib.to_string(paddings)}{comma} {dims_lib.to_string(dims)}"
         )
 
 
@@ -108,8 +116,8 @@ def _offset(node: Node) -> int:
     return int(node.op.attrs.get("mode") == b"REFLECT")
 
 
-def _run_time_pairs(paddings: Any, x: Any) -> Pairs:
-    _check_ranks(tuple(x.shape), tuple(paddings.shape))
+def _run_time_pairs(paddings: Any, x: Any, comma: str = "") -> Pairs:
+    _check_ranks(tuple(x.shape), tuple(paddings.shape), comma)
     return paddings.tolist()  # type: ignore[no-any-return]
 
 
@@ -121,16 +129,25 @@ def torch_order(pairs: Pairs) -> list[int]:
     return flat
 
 
+def _check_scalar(value: Any) -> None:
+    if value is not None and np.ndim(value):
+        text = dims_lib.to_string(tuple(value.shape))
+        raise ValueError(f"constant_values must be a scalar. Found: {text}")
+
+
 def _pad_numbers(x: Any, paddings: Any, value: Any = None) -> Any:
     pairs = _run_time_pairs(paddings, x)
+    _check_scalar(value)
     _check("Pad", pairs, x.shape, 0)
     return torch.constant_pad_nd(x, torch_order(pairs), 0 if value is None else value.item())
 
 
 def _pad_strings(x: Any, paddings: Any, value: Any = b"") -> Any:
     pairs = _run_time_pairs(paddings, x)
+    _check_scalar(value)
     _check("Pad", pairs, x.shape, 0)
     sizes = [dim + sum(pair) for dim, pair in zip(x.shape, pairs, strict=True)]
+    require_room((*sizes, np.dtype(object).itemsize), dtypes.uint8)
     result = np.full(sizes, value, object)
     inner = [slice(pair[0], pair[0] + dim) for dim, pair in zip(x.shape, pairs, strict=True)]
     result[tuple(inner)] = x
@@ -179,6 +196,7 @@ def pad_samples() -> Iterator[Any]:
 def pad_v2_samples() -> Iterator[Any]:
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     yield Sample(x, [[0, 1], [2, 0]], np.float32(7), fixed=(1,), grad=False)
+    yield Bad(x, [[0, 1], [2, 0]], np.float32([7]), match="must be a scalar. Found: .1.")
 
 
 # ---- MirrorPad
@@ -186,6 +204,8 @@ def pad_v2_samples() -> Iterator[Any]:
 
 @mirror_pad_grad_op.shape
 def mirror_pad_grad_shape(node: Node) -> Any:
+    if node.planning:
+        _check_ranks(node.dims(0), node.dims(1))
     rows, columns = dims_lib.with_rank(node.dims(1), 2)
     if rows is None:
         return None
@@ -198,6 +218,8 @@ def mirror_pad_grad_shape(node: Node) -> Any:
     for (before, after), dim in zip(value.tolist(), dims, strict=True):
         if before < 0 or after < 0:
             raise ValueError("Paddings must be non-negative")
+        if node.planning and dim is not None and before + after > dim:
+            return dims_lib.unknown(rows)  # the kernel has words of its own
         result.append(dims_lib.subtract(dim, before + after))
     return tuple(result)
 
@@ -211,7 +233,7 @@ def _mirrored(size: int, before: int, after: int, offset: int) -> list[int]:
 
 def mirror(x: Any, paddings: Any, offset: int) -> Any:
     """Pads with what lies next to the edges, mirrored; an offset of 1 leaves the edge out."""
-    pairs = _run_time_pairs(paddings, x)
+    pairs = _run_time_pairs(paddings, x, ",")
     _check("MirrorPad", pairs, x.shape, offset)
     for axis, (before, after) in enumerate(pairs):
         if before or after:

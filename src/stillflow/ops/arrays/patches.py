@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow import errors
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
@@ -27,6 +28,7 @@ from stillflow.ops.arrays.shape import expand_dims, reshape, shape
 from stillflow.ops.arrays.slicing import slice_helper
 from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.deprecated import renamed_argument
+from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 
 _REAL = (
@@ -55,6 +57,8 @@ def _rates(node: Node) -> list[int]:
 
 def _windows(size: int, window: int, stride: int, padding: bytes) -> tuple[int, int]:
     """How many windows fit, and how much is added for them."""
+    if stride <= 0:
+        raise ValueError(f"Stride must be > 0, but got {stride}")
     if padding == b"VALID":
         count = (size - window + stride) // stride
         if count < 0:
@@ -67,33 +71,37 @@ def _windows(size: int, window: int, stride: int, padding: bytes) -> tuple[int, 
     return count, max(0, (count - 1) * stride + window - size)
 
 
-_SINGULAR = {"strides": "Stride", "rates": "Dilation rate"}
+def _check_running(node: Node, spatial: int) -> None:
+    """Refuses attributes and ranks in the words of TF's kernels."""
+    for name in ("ksizes", "strides", "rates"):
+        given = node.op.attrs.get(name) or [1] * (spatial + 2)
+        if given[0] != 1 or given[-1] != 1:
+            raise errors.UnimplementedError(None, None, f"Only support {name} across space.")
+        if min(given) < 1:
+            raise errors.OutOfRangeError(None, None, f"{name} is out of range.")
+    checked_rank(node, 0, spatial + 2, f"input must be {spatial + 2}-dimensional")
 
 
 def patches_shape(node: Node) -> Any:
     spatial = 2 if node.op.type == "ExtractImagePatches" else 3
+    if node.planning:
+        _check_running(node, spatial)
     dims = dims_lib.with_rank(node.dims(0), spatial + 2)
     rates = _rates(node)
-    for what, name, given in (
-        ("ksizes", "ksizes", node.ksizes), ("strides", "stride", node.strides),
-        ("rates", "rates", rates),
-    ):  # fmt: skip
+    for name, given in (("ksizes", node.ksizes), ("stride", node.strides), ("rates", rates)):
         if len(given) != spatial + 2:
             raise ValueError(
                 f"{node.op.type} requires the {name} attribute to contain {spatial + 2} values, "
                 f"but got: {len(given)}"
             )
-        if min(given) <= 0:
-            if node.planning or what == "ksizes":
-                raise ValueError(f"{what} is out of range.")
-            raise ValueError(f"{_SINGULAR[what]} must be > 0, but got {min(given)}")
     depth = dims_lib.multiply(dims[-1], prod(node.ksizes[1:-1]))
-    inner: list[int | None] = [None] * spatial
-    if None not in dims[1:-1]:
-        for axis in range(spatial):
-            window = (node.ksizes[axis + 1] - 1) * rates[axis + 1] + 1
-            size: Any = dims[axis + 1]
-            inner[axis], _ = _windows(size, window, node.strides[axis + 1], node.padding)
+    if None in dims[1:-1]:  # of volumes, too, TF's graphs then say that there are four dimensions
+        return (dims[0], *[None] * (spatial if node.planning else 2), depth)
+    inner: list[int] = []
+    for axis in range(spatial):
+        window = (node.ksizes[axis + 1] - 1) * rates[axis + 1] + 1
+        size: Any = dims[axis + 1]
+        inner.append(_windows(size, window, node.strides[axis + 1], node.padding)[0])
     return (dims[0], *inner, depth)
 
 

@@ -144,13 +144,18 @@ reverse_sequence_op = op("""
 
 @reverse_sequence_op.shape
 def reverse_sequence_shape(node: Node) -> Any:
-    lengths = dims_lib.with_rank(node.dims(1), 1)
     dims, seq, batch = node.dims(0), node.seq_dim, node.batch_dim
+    lengths = node.dims(1)
+    if node.planning and lengths is not None and len(lengths) != 1:
+        raise ValueError(f"seq_lens input must be 1-dim, not {len(lengths)}")
+    lengths = dims_lib.with_rank(lengths, 1)
     if dims is None:
         return None
     rank = len(dims)
     for name, axis in (("batch_dim", batch), ("seq_dim", seq)):
         if axis >= rank:
+            if node.planning:
+                raise ValueError(f"{name} must be < input.dims()( {axis} vs. {rank})")
             raise ValueError(f"{name} must be < input rank: {axis} vs. {rank}")
     if batch < 0:
         raise ValueError(f"batch_dim must be >=0, got {batch}")

@@ -55,6 +55,12 @@ def check_nd_dims(target: Any, indices: Any, updates: Any, what: str) -> None:
         ) from None
 
 
+def _are_empty_alike(target: Sequence[int], indices: Sequence[int], updates: Any) -> bool:
+    """Whether there is nothing to put anywhere, or something of everything."""
+    sizes = prod(target), prod(indices), prod(updates)
+    return all(sizes) or not any(sizes[1:])
+
+
 def check_nd_at_run_time(target: Sequence[int], indices: Any, updates: Any) -> None:
     """Refuses shapes that do not fit, in the words of TF's kernels."""
     for name, given in (("Indices", indices), ("Updates", updates)):
@@ -62,7 +68,7 @@ def check_nd_at_run_time(target: Sequence[int], indices: Any, updates: Any) -> N
             raise ValueError(
                 f"{name} shape must have rank at least one. Found:{shape_text(given)}"
             )
-    if not prod(target) and (prod(indices) or prod(updates)):
+    if not _are_empty_alike(target, indices, updates):
         raise ValueError("Indices and updates specified for empty output shape")
     outer, depth = len(indices) - 1, indices[-1]
     if tuple(indices[:outer]) != tuple(updates[:outer]):
@@ -87,7 +93,7 @@ def check_nd_of_variable(target: Sequence[int], indices: Any, updates: Any) -> N
     """Refuses shapes that do not fit, as TF's kernels that change variables do."""
     if len(target) < 1:
         raise ValueError(f"Output must be at least 1-D, got shape: {shape_text(target)}")
-    if not prod(target) and (prod(indices) or prod(updates)):
+    if not _are_empty_alike(target, indices, updates):
         raise ValueError(
             "Indices and updates specified for empty output.  indices shape: "
             f"{shape_text(indices)}"
@@ -200,7 +206,9 @@ bfloat16, uint16, complex128, half, uint32, uint64, bool}
 def _tensor_shape(node: Node) -> Any:
     all_dims = [node.dims(index) for index in (0, 1, 2)]
     if node.planning and all(map(dims_lib.is_known, all_dims)):
-        check_nd_at_run_time(*all_dims)  # type: ignore[arg-type]
+        as_variable = node.op.type == "ScatterNdNonAliasingAdd"
+        check = check_nd_of_variable if as_variable else check_nd_at_run_time
+        check(*all_dims)  # type: ignore[arg-type]
         return all_dims[0]
     input_name = "input" if node.op.type == "ScatterNdNonAliasingAdd" else "output"
     if input_name == "output":
@@ -211,12 +219,15 @@ def _tensor_shape(node: Node) -> Any:
 
 def _tensor_kernel(how: str) -> Callable[[Node], Any]:
     def kernel(node: Node) -> Any:
+        as_variable = node.op.type == "ScatterNdNonAliasingAdd"
+        change = scatter_into_variable if as_variable else scatter_into
+
         def scatter(tensor: Any, indices: Any, updates: Any) -> Any:
             if isinstance(tensor, np.ndarray):
                 result = tensor.copy()
             else:
                 result = tensor.clone(memory_format=torch.contiguous_format)
-            scatter_into(result, indices, updates, how)
+            change(result, indices, updates, how)
             return result
 
         return scatter

@@ -33,8 +33,9 @@ upper_bound_op = op("UpperBound" + _BOUND)
 
 
 def bound_shape(node: Node) -> Any:
-    dims_lib.with_rank(node.dims(0), 2)
-    dims_lib.with_rank(node.dims(1), 2)
+    if not node.planning:  # the kernel asks for less
+        dims_lib.with_rank(node.dims(0), 2)
+        dims_lib.with_rank(node.dims(1), 2)
     return node.dims(1)
 
 
@@ -47,17 +48,37 @@ def ordered(x: Any) -> Any:
     return x
 
 
+def lower_bound(table: Any, values: Any, **options: Any) -> Any:
+    """`torch.searchsorted`, with what is not a number where C++'s search puts it: in front."""
+    if table.is_floating_point():
+        table, values = table.nan_to_num(torch.inf, torch.inf, -torch.inf), values.nan_to_num(
+            -torch.inf, torch.inf, -torch.inf
+        )
+    return torch.searchsorted(table.contiguous(), values.contiguous(), **options)
+
+
+def upper_bound(table: Any, values: Any, **options: Any) -> Any:
+    """`torch.searchsorted` behind elements that are equal."""
+    return torch.searchsorted(table.contiguous(), values.contiguous(), right=True, **options)
+
+
 def _bound_kernel(right: bool) -> Callable[[Node], Any]:
     def kernel(node: Node) -> Any:
         narrow = node.out_type == dtypes.int32
 
+        find = upper_bound if right else lower_bound
+
         def search(table: Any, values: Any) -> Any:
-            if table.shape[0] != values.shape[0]:
+            if table.ndim < 2:
+                raise ValueError("sorted input argument must be a matrix")
+            if values.ndim < 2 or table.shape[0] != values.shape[0]:
                 raise ValueError("Leading dim_size of both tensors must match.")
-            return torch.searchsorted(
-                ordered(table).contiguous(), ordered(values).contiguous(), right=right,
-                out_int32=narrow,
-            )  # fmt: skip
+            if table.ndim > 2 or values.ndim > 2:
+                if prod(table.shape[2:]) != 1 or prod(values.shape[2:]) != 1:
+                    raise ValueError("sorted_inputs and values must be matrices")
+                table = table.reshape(table.shape[:2])
+            rows = ordered(values.reshape(values.shape[:2]))
+            return find(ordered(table), rows, out_int32=narrow).reshape(values.shape)
 
         return search
 
@@ -69,7 +90,11 @@ def _bound_samples() -> Iterator[Any]:
     values = np.array([[3, 10], [-1, 2]], np.float32)
     yield Sample(table, values, grad=False)
     yield Sample(table.astype(np.int32), values.astype(np.int32), out_type=dtypes.int64)
+    odd = np.array([[np.nan, np.inf], [2, np.nan]], np.float32)
+    yield Sample(table, odd, grad=False)
+    yield Sample(np.concatenate([table, odd], 1), values, grad=False)
     yield Bad(table, values[:1], match="Leading dim_size of both tensors must match")
+    yield Bad(table[0], values, match="must be rank 2|must be a matrix")
 
 
 for _card, _right in ((lower_bound_op, False), (upper_bound_op, True)):

@@ -220,6 +220,8 @@ def where_shape(node: Node) -> Any:
 
 @where_op.kernel
 def where_kernel(node: Node) -> Any:
+    if node.dims(0) == ():
+        raise ValueError("WhereOp : Unhandled input dimensions: 0")
     signed = {"uint16": "int16", "uint32": "int32", "uint64": "int64"}.get(node.T.name)
     if signed is not None:
         seen = getattr(torch, signed)

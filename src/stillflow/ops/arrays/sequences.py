@@ -52,6 +52,10 @@ def range_shape(node: Node) -> Any:
     return (range_length(*values),)
 
 
+def _shown(*numbers: Any) -> str:
+    return "/".join(str(number).removesuffix(".0") for number in numbers)
+
+
 def range_length(start: Any, limit: Any, delta: Any) -> int:
     """How many numbers a range has.
 
@@ -61,9 +65,9 @@ def range_length(start: Any, limit: Any, delta: Any) -> int:
     if delta == 0:
         raise ValueError(f"Requires delta != 0: {delta}")
     if start > limit and delta > 0:
-        raise ValueError(f"Requires start <= limit when delta > 0: {start}/{limit}")
+        raise ValueError(f"Requires start <= limit when delta > 0: {_shown(start, limit)}")
     if start < limit and delta < 0:
-        raise ValueError(f"Requires start >= limit when delta < 0: {start}/{limit}")
+        raise ValueError(f"Requires start >= limit when delta < 0: {_shown(start, limit)}")
     if np.asarray(start).dtype.kind in "iu":
         return (abs(int(limit) - int(start)) + abs(int(delta)) - 1) // abs(int(delta))
     with np.errstate(over="ignore"):

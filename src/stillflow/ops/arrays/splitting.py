@@ -147,7 +147,6 @@ split_v_op = op(
 @split_v_op.shape
 def split_v_shape(node: Node) -> Any:
     dims, count = node.dims(0), node.num_split
-    axis = _known_axis(node, 2, dims_lib.rank(dims))
     sizes = node.value(1)
     given = node.dims(1)
     if node.planning and dims_lib.is_known(given) and len(given) != 1:  # type: ignore[arg-type]
@@ -155,6 +154,7 @@ def split_v_shape(node: Node) -> Any:
             "size of the split_tensor must be 1-D and have the same elements as outputs got "
             f"{dims_lib.rank(given)} -D and {dims_lib.num_elements(given)} elements"
         )
+    axis = _known_axis(node, 2, dims_lib.rank(dims))
     if dims is None:
         return [None] * count
     if not dims:

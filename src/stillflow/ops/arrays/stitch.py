@@ -13,6 +13,7 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
 from stillflow.graph.constant_value import MAX_ELEMENTS
+from stillflow.graph.dims import Dims
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.lazy import torch
@@ -141,6 +142,8 @@ parallel_dynamic_stitch_op = op("ParallelDynamicStitch" + _STITCH)
 
 def stitch_shape(node: Node) -> Any:
     count, top, known = node.N, 0, True
+    if node.planning:
+        _check_parts([node.dims(number) for number in range(2 * count)])
     extra: Any = None
     for number in range(count):
         value, indices, data = node.value(number), node.dims(number), node.dims(number + count)
@@ -153,8 +156,30 @@ def stitch_shape(node: Node) -> Any:
             top = max(top, int(value.max()))
     if node.planning and known:
         sizes = [node.value(number) for number in range(count)]
-        top = max([int(value.max()) for value in sizes if value.size], default=-1)  # type: ignore[union-attr]
+        top = max([-1, *(int(value.max()) for value in sizes if value.size)])  # type: ignore[union-attr]
     return dims_lib.concat((top + 1 if known else None,), extra)
+
+
+def _check_parts(shapes: Sequence[Dims]) -> None:
+    """Refuses data whose shapes do not go with those of the indices, in TF's kernels' words."""
+    count = len(shapes) // 2
+    text = [dims_lib.to_string(shape) for shape in shapes]
+    for number, (index, part) in enumerate(zip(shapes[:count], shapes[count:], strict=True)):
+        first, data = shapes[0], shapes[count]
+        if not all(map(dims_lib.is_known, (first, data, index, part))):
+            continue
+        assert first is not None and data is not None and index is not None and part is not None
+        if part[: len(index)] != index:
+            raise ValueError(
+                f"data[{number}].shape = {text[count + number]} does not start with "
+                f"indices[{number}].shape = {text[number]}"
+            )
+        if part[len(index) :] != data[len(first) :]:
+            raise ValueError(
+                f"Need data[0].shape[{len(first)}:] = data[{number}].shape[{len(index)}:], got "
+                f"data[0].shape = {text[count]}, data[{number}].shape = {text[count + number]}, "
+                f"indices[0].shape = {text[0]}, indices[{number}].shape = {text[number]}"
+            )
 
 
 def stitch_kernel(node: Node) -> Any:
@@ -162,15 +187,8 @@ def stitch_kernel(node: Node) -> Any:
 
     def stitch(*inputs: Any) -> Any:
         indices, data = inputs[:count], inputs[count:]
-        top = -1
-        for index, part in zip(indices, data, strict=True):
-            if tuple(part.shape[: index.ndim]) != tuple(index.shape):
-                raise ValueError(
-                    f"data.shape = {dims_lib.to_string(tuple(part.shape))} does not start with "
-                    f"indices.shape = {dims_lib.to_string(tuple(index.shape))}"
-                )
-            if index.numel():
-                top = max(top, int(index.max()))
+        _check_parts([tuple(item.shape) for item in inputs])
+        top = max([-1, *(int(index.max()) for index in indices if index.numel())])
         inner = tuple(data[0].shape[indices[0].ndim :])
         width = prod(inner)
         require_room((top + 1, *inner), dtype)
@@ -178,7 +196,7 @@ def stitch_kernel(node: Node) -> Any:
             merged = np.full((top + 1, width), b"", object)
         else:
             merged = data[0].new_zeros((top + 1, width))
-        for index, part in zip(indices, data, strict=True):
+        for index, part in zip(indices, data, strict=True) if top >= 0 else ():
             _check_not_negative(index)
             change_rows(merged, index.reshape(-1), part.reshape(index.numel(), width), "update")
         return merged.reshape((top + 1, *inner))
@@ -213,6 +231,9 @@ def _stitch_samples() -> Iterator[Any]:
     yield Sample([first, second], [x, y], fixed=(0,), grad=False)
     yield Sample([first, second[:1]], [x, y[:1]], fixed=(0,))
     yield Sample([np.array(0, np.int32)], [np.array(b"a", object)])
+    yield Bad([np.int32([-1, 2])], [x], match=r"indices\[0\] is out of range")
+    yield Bad([second], [x], match=r"start with indices\[0\].shape = \[2,1\]|must be equal")
+    yield Bad([first, second], [x, y[..., :2]], match=r"Need data\[0\].shape|must be equal")
 
 
 for _card in (dynamic_stitch_op, parallel_dynamic_stitch_op):

@@ -11,9 +11,9 @@ from stillflow.errors import UnimplementedError
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
-from stillflow.ops.arrays.strides import Masks, resolve
+from stillflow.ops.arrays.strides import Masks, check_vectors, resolve
 from stillflow.ops.kernels import flip, ints
-from stillflow.ops.samples import Sample
+from stillflow.ops.samples import Bad, Sample
 
 _ATTRIBUTES = """
     T: type
@@ -55,6 +55,7 @@ def _setter(node: Node) -> Callable[[Any, Any, Any, Any, Any], None]:
         bounds = [bound.tolist() for bound in known]  # type: ignore[union-attr]
 
     def assign(target: Any, begin: Any, end: Any, strides: Any, value: Any) -> None:
+        check_vectors([begin.shape, end.shape, strides.shape])
         given = bounds or [ints(begin), ints(end), ints(strides)]
         found = resolve(target.shape, *given, masks)  # type: ignore[call-arg]
         if 0 in found.dims:
@@ -115,3 +116,5 @@ def tensor_strided_slice_update_samples() -> Iterator[Any]:
     yield Sample(
         x, [0, 3], [2, 0], [1, -2], np.ones((2, 2), np.float32), fixed=(1, 2, 3), grad=False
     )
+    yield Bad(x, [0], [2, 0], [1, -2], x, match=r"got shapes \[1\], \[2\], and \[2\] instead")
+    yield Bad(x, [[0]], [[2]], [[1]], x, match="1D equal size tensors")

@@ -31,7 +31,7 @@ def transpose_shape(node: Node) -> Any:
     dims, perm_dims, value = node.dims(0), node.dims(1), node.value(1)
     if node.planning and dims_lib.is_known(dims) and value is not None:
         assert dims is not None
-        order = check_permutation(value.ravel().tolist(), len(dims))
+        order = check_permutation(value, len(dims))
         return tuple([dims[axis] for axis in order])
     count = dims_lib.num_elements(perm_dims) if perm_dims is not None else None
     if dims is None and count is None:
@@ -52,8 +52,11 @@ def transpose_shape(node: Node) -> Any:
     return tuple([dims[axis] for axis in value.tolist()])
 
 
-def check_permutation(perm: Sequence[int], size: int) -> tuple[int, ...]:
-    """The permutation with axes counted from the front, checked as TF's kernel does."""
+def check_permutation(given: Any, size: int) -> tuple[int, ...]:
+    """The permutation that a tensor holds, checked as TF's kernel does."""
+    if given.ndim != 1:
+        raise ValueError(f"perm must be a vector, not {dims_lib.to_string(tuple(given.shape))}")
+    perm = given.tolist()
     if len(perm) != size:
         if size == 0 and len(perm) == 1:
             return ()
@@ -61,22 +64,21 @@ def check_permutation(perm: Sequence[int], size: int) -> tuple[int, ...]:
             f"transpose expects a vector of size {size}. But input(1) is a vector of size "
             f"{len(perm)}"
         )
-    order = [axis + size if axis < 0 else axis for axis in perm]
-    for axis in order:
+    for axis in perm:
         if not 0 <= axis < size:
             raise ValueError(f"{axis} is out of range [0 .. {size})")
     for axis in range(size):
-        if axis not in order:
-            raise ValueError(f"{axis} is missing from {{{','.join(str(a) for a in order)}}}.")
-    return tuple(order)
+        if axis not in perm:
+            raise ValueError(f"{axis} is missing from {{{','.join(str(a) for a in perm)}}}.")
+    return tuple(perm)
 
 
 def _permute(x: Any, perm: Any) -> Any:
-    return x.permute(check_permutation(ints(perm), x.ndim))
+    return x.permute(check_permutation(perm, x.ndim))
 
 
 def _permute_strings(x: Any, perm: Any) -> Any:
-    return x.transpose(check_permutation(ints(perm), x.ndim))
+    return x.transpose(check_permutation(perm, x.ndim))
 
 
 def _conjugate(x: Any, order: Any) -> Any:
@@ -85,14 +87,14 @@ def _conjugate(x: Any, order: Any) -> Any:
 
 
 def _permute_conjugate(x: Any, perm: Any) -> Any:
-    return _conjugate(x, check_permutation(ints(perm), x.ndim))
+    return _conjugate(x, check_permutation(perm, x.ndim))
 
 
 def _known_order(node: Node) -> tuple[int, ...] | None:
     value, size = node.value(1), dims_lib.rank(node.dims(0))
     if value is None or size is None:
         return None
-    return check_permutation(value.ravel().tolist(), size)
+    return check_permutation(value, size)
 
 
 @transpose_op.kernel
@@ -119,7 +121,7 @@ def transpose_value(node: Node) -> Any:
     if value is None or perm is None:
         return None
     try:
-        return value.transpose(check_permutation(perm.ravel().tolist(), value.ndim))
+        return value.transpose(check_permutation(perm, value.ndim))
     except ValueError:
         return None
 
@@ -160,6 +162,9 @@ invert_permutation_op = op(
 
 @invert_permutation_op.shape
 def invert_permutation_shape(node: Node) -> Any:
+    dims = node.dims(0)
+    if node.planning and dims is not None and len(dims) != 1:
+        raise ValueError("invert_permutation expects a 1D vector.")
     return dims_lib.with_rank(node.dims(0), 1)
 
 

@@ -38,7 +38,8 @@ def unique_shape(node: Node) -> Any:
             raise ValueError("unique expects a 1D vector.")
         if len(node.outputs) == 2:
             dims_lib.with_rank(dims, 1)
-    elif dims is None or len(dims) != 1:  # rows are told apart, not elements
+    elif node.planning and (dims is None or len(dims) != 1):
+        # TF's graphs say that this is a vector, too, although rows may be what is told apart.
         return [None, (None,), (None,)][: len(node.outputs)]
     return [(None,), dims, (None,)][: len(node.outputs)]
 

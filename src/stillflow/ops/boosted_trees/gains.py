@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+# What the gain of a split has to exceed.
+LOWEST = np.finfo(np.float32).min
 # Hessians below are taken for zero.
 _LEAST_HESSIAN = np.float32(1e-15)
 
@@ -72,7 +74,7 @@ def first_best(gains: Any, tolerance: float) -> Any:
       tolerance: gains that differ by less are equal, and the first of them is taken.
 
     Returns:
-      The numbers of choices, [rows]; -1 in rows that have nothing but NaN.
+      The numbers of choices, [rows]; -1 in rows that have nothing but NaN and minus infinity.
     """
     best = gains.argmax(1)
     top = np.take_along_axis(gains, best[:, None], 1)
@@ -86,9 +88,9 @@ def first_best(gains: Any, tolerance: float) -> Any:
 
 
 def _first_best(gains: list[float], tolerance: float) -> int:
-    """The same, as one gain after the other is looked at."""
-    best = -1
+    """The same, as one gain after the other is looked at; none is taken that is below all."""
+    best, top = -1, float(LOWEST)
     for index, gain in enumerate(gains):
-        if gain == gain and (best < 0 or gain - gains[best] >= tolerance):
-            best = index
+        if gain - top >= tolerance:
+            best, top = index, gain
     return best

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
+from stillflow.ops.arrays.search import lower_bound
 from stillflow.ops.boosted_trees.quantiles import Stream, Streams, summary_of
 from stillflow.ops.boosted_trees.resources import (
     array,
@@ -153,6 +154,8 @@ def create_quantile_stream_resource_kernel(node: Node) -> Any:
 
 @make_quantile_summaries_op.check
 def make_quantile_summaries_check(node: Node) -> None:
+    if node.planning:
+        return  # the kernel asks for less
     count = node.num_features
     for index in range(count + 1):
         dims_lib.with_rank(node.dims(index), 1)
@@ -173,16 +176,17 @@ def make_quantile_summaries_kernel(node: Node) -> Any:
         *values, weights, epsilon = given
         if not count:
             raise internal("Got empty feature list")
-        features = [array(each, "float_values", 1) for each in values]
+        features = [to_stored(each).ravel() for each in values]
         weights = to_stored(weights).ravel()
         examples = len(features[0])
         if len(weights) not in (1, examples):
             raise refused("Weights should be a single value or same size as features.")
-        if any(len(feature) != examples for feature in features):
-            raise refused("float_values must have one size")
+        if any(len(feature) < examples for feature in features):
+            raise refused("float_values must be as many for each feature as for the first")
         error = float(number(epsilon, "epsilon"))
         weights = np.resize(weights, examples)
-        return tensors([_summarized(each, weights, error) for each in features], np.float32)
+        summaries = [_summarized(each[:examples], weights, error) for each in features]
+        return tensors(summaries, np.float32)
 
     return make
 
@@ -330,8 +334,9 @@ def get_bucket_boundaries_kernel(node: Node) -> Any:
 
 @bucketize_op.check
 def bucketize_check(node: Node) -> None:
-    for index in range(2 * node.num_features):
-        dims_lib.with_rank(node.dims(index), 1)
+    for index in range(0 if node.planning else node.num_features):
+        (count,) = dims_lib.with_rank(node.dims(index), 1)
+        dims_lib.merge_dim(count, dims_lib.dim(node.dims(0), 0))
 
 
 @bucketize_op.shape
@@ -344,21 +349,26 @@ def bucketize_kernel(node: Node) -> Any:
     count = node.num_features
 
     def bucketize(*given: Any) -> Any:
-        arrays = [to_stored(each) for each in given]
-        return _buckets(arrays[:count], arrays[count:])
+        values, boundaries = given[:count], given[count:]
+        if count and boundaries[0].ndim != 1:
+            raise refused("Buckets should be flat vectors.")
+        if not all(each.ndim for each in values):
+            raise refused("float_values must be vectors")
+        return [_buckets(*pair) for pair in zip(values, boundaries, strict=True)]
 
     return bucketize
 
 
-def _buckets(values: Sequence[Any], boundaries: Sequence[Any]) -> Any:
-    found = [
-        np.minimum(np.searchsorted(limits, each), max(0, len(limits) - 1))
-        for each, limits in zip(values, boundaries, strict=True)
-    ]
-    return tensors(found, np.int32)
+def _buckets(values: Any, limits: Any) -> Any:
+    """The bucket of the first numbers, as many as there are rows; limits need not ascend."""
+    limits = limits.reshape(-1)
+    found = lower_bound(limits, values.reshape(-1)[: len(values)], out_int32=True)
+    return found.clamp_(max=max(0, len(limits) - 1))
 
 
 @bucketize_op.samples
 def bucketize_samples() -> Iterator[Any]:
     values = [np.float32([0.5, 3, 7]), np.float32([1, 2, 3])]
     yield Sample(values, [np.float32([1, 3, 5]), np.zeros(0, np.float32)])
+    yield Sample(values, [np.float32([1, 100, 5]), np.zeros((0, 2), np.float32)])
+    yield Bad(values, [np.zeros((0, 2), np.float32)] * 2, match="should be flat vectors")

@@ -100,8 +100,9 @@ def array(value: Any, name: str, rank: int, described: str | None = None) -> Any
 
 
 def number(value: Any, name: str) -> Any:
-    """A scalar argument, as NumPy has it."""
-    return array(value, name, 0)[()]
+    """A scalar argument, as NumPy has it; a tensor of one element is one, too."""
+    found = to_stored(value)
+    return found.reshape(())[()] if found.size == 1 else array(value, name, 0)[()]
 
 
 def string(value: Any, name: str) -> bytes:

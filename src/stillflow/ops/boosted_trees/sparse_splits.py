@@ -11,7 +11,7 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
 from stillflow.ops.boosted_trees.ensemble import SPLIT_TYPES, TOLERANCE
-from stillflow.ops.boosted_trees.gains import first_best, weights_and_gains
+from stillflow.ops.boosted_trees.gains import LOWEST, first_best, weights_and_gains
 from stillflow.ops.boosted_trees.resources import array, refused
 from stillflow.ops.boosted_trees.splits import (
     SPLIT_OUTPUTS,
@@ -33,11 +33,12 @@ sparse_calculate_best_feature_split_op = op(
 """,
     differentiable=False,
 )
-_LOWEST = np.finfo(np.float32).min
 
 
 @sparse_calculate_best_feature_split_op.check
 def sparse_calculate_best_feature_split_check(node: Node) -> None:
+    if node.planning:
+        return  # the kernel asks for less
     dims_lib.merge(dims_lib.with_rank(node.dims(0), 1), (2,))
     dims_lib.with_rank(node.dims(1), 2)
     dims_lib.with_rank(node.dims(2), 1)
@@ -136,7 +137,7 @@ def _best_split(
     _, parent = weights_and_gains(total[0], total[1], l1, l2)
     gains = left_gains + right_gains
     best = int(first_best(gains[None], TOLERANCE)[0])
-    if best < 0 or gains[best] == _LOWEST:
+    if best < 0 or gains[best] == LOWEST:
         return None
     dimension, bucket, kind = places[best]
     return Choice(

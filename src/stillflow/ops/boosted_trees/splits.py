@@ -11,7 +11,12 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
 from stillflow.ops.boosted_trees.ensemble import SPLIT_TYPES, TOLERANCE
-from stillflow.ops.boosted_trees.gains import first_best, vectors_and_gains, weights_and_gains
+from stillflow.ops.boosted_trees.gains import (
+    LOWEST,
+    first_best,
+    vectors_and_gains,
+    weights_and_gains,
+)
 from stillflow.ops.boosted_trees.resources import array, number, refused, tensor
 from stillflow.ops.samples import Bad, Sample
 
@@ -21,7 +26,6 @@ SPLIT_OUTPUTS = (
     "left_node_contribs: float, right_node_contribs: float, "
     "split_with_default_directions: string)"
 )
-_LOWEST = np.finfo(np.float32).min
 
 calculate_best_gains_per_feature_op = op(
     """
@@ -67,7 +71,7 @@ def node_range(value: Any, nodes: int | None = None) -> range:
     first, last = _pair(value)
     if nodes is not None and first < last and not 0 <= first < last <= nodes:
         raise refused(f"node_id_range [{first}, {last}) is not within the {nodes} nodes of stats")
-    return range(first, last)
+    return range(first, max(first, last))
 
 
 def _pair(value: Any) -> list[int]:
@@ -83,12 +87,15 @@ def _pair(value: Any) -> list[int]:
 
 @calculate_best_gains_per_feature_op.check
 def calculate_best_gains_per_feature_check(node: Node) -> None:
+    if node.planning:
+        return  # the kernel asks for less
     _check_range(node)
     first = dims_lib.with_rank(node.dims(1), 3)
     dims_lib.merge(first, (node.max_splits, None, 2))
     for index in range(1, node.num_features):
         dims_lib.merge(first, dims_lib.with_rank(node.dims(1 + index), 3))
-    check_settings(node, 1 + node.num_features)
+    for index in range(1, len(_SETTINGS)):  # not the last one
+        dims_lib.with_rank(node.dims(node.num_features + index), 0)
 
 
 @calculate_best_gains_per_feature_op.shape
@@ -101,9 +108,18 @@ def calculate_best_gains_per_feature_kernel(node: Node) -> Any:
     count = node.num_features
 
     def calculate(nodes: Any, *values: Any) -> Any:
-        stats = np.stack([array(each, "stats_summary_list", 3) for each in values[:count]])
-        chosen = node_range(nodes, stats.shape[1])
-        found = _best_of_features(stats[:, chosen.start : chosen.stop], *settings(values[count:]))
+        stats = [array(each, "stats_summary_list", 3) for each in values[:count]]
+        if stats[0].shape[2] != 2:
+            raise refused(
+                "stats_summary_list[0] must have exactly 2 dimensions, obtained: "
+                f"{stats[0].shape[2]}"
+            )
+        if any(each.shape[1:] != stats[0].shape[1:] for each in stats):
+            raise refused("stats_summary_list must have as many buckets for every feature")
+        chosen = node_range(nodes, min(map(len, stats)))
+        rows = np.stack([each[chosen.start : chosen.stop] for each in stats])
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = list(_best_of_features(rows, *settings(values[count:])))
         columns = [
             (tensor(kept + chosen.start, np.int32), *map(_floats, parts)) for kept, *parts in found
         ]
@@ -134,13 +150,15 @@ def _best_of_features(
     gains = left_gains + right_gains
     heavy = ~(totals[:, :, 0, 1] < least_weight)
     buckets = first_best(gains.reshape(-1, gains.shape[2]), TOLERANCE).reshape(gains.shape[:2])
+    none = buckets < 0
     buckets = np.maximum(buckets, 0).astype(np.int32)
     for feature in range(len(stats)):
         kept = np.flatnonzero(heavy[feature])
         best = buckets[feature, kept]
-        at = feature, kept, best
-        brought = gains[at] - parents[feature, kept] - complexity
-        yield kept, brought, best, left[at][:, None], right[at][:, None]
+        at, nothing = (feature, kept, best), none[feature, kept]
+        top = np.where(nothing, LOWEST, gains[at])
+        sides = [np.where(nothing, np.float32(0), side[at])[:, None] for side in (left, right)]
+        yield kept, top - parents[feature, kept] - complexity, best, *sides
 
 
 @calculate_best_gains_per_feature_op.samples
@@ -149,7 +167,11 @@ def calculate_best_gains_per_feature_samples() -> Iterator[Any]:
     zero = np.float32(0)
     yield Sample(np.int32([1, 2]), [stats, stats[:, ::-1]], zero, np.float32(0.1), zero, zero,
                  max_splits=3)  # fmt: skip
-    yield Bad(np.int32([1]), [stats], zero, zero, zero, zero, max_splits=3, match="must be equal")
+    yield Sample(np.int32([1, -1]), [stats], zero, zero, zero, zero, max_splits=3)  # no node
+    nowhere = np.full_like(stats, np.inf)
+    yield Sample(np.int32([0, 2]), [nowhere], zero, zero, zero, zero, max_splits=3)  # NaN
+    yield Bad(np.int32([1]), [stats], zero, zero, zero, zero, max_splits=3,
+              match="must be equal|2 entries")  # fmt: skip
 
 
 # ---- CalculateBestFeatureSplit: several logits, several dimensions of a feature
@@ -190,6 +212,8 @@ def chosen(choices: list[Choice], logits: int) -> tuple[Any, ...]:
 
 @calculate_best_feature_split_op.check
 def calculate_best_feature_split_check(node: Node) -> None:
+    if node.planning:
+        return  # the kernel asks for less
     _check_range(node)
     dims_lib.with_rank(node.dims(1), 4)
     check_settings(node, 2)
@@ -247,7 +271,7 @@ def _best_split(
     right, right_gains = vectors_and_gains(rights[:, :logits], rights[:, logits:], l1, l2)
     gains = left_gains + right_gains
     best = int(first_best(gains[None], TOLERANCE)[0])
-    if best < 0 or gains[best] == _LOWEST:
+    if best < 0 or gains[best] == LOWEST:
         return None
     kinds = SPLIT_TYPES[2:] if equality else SPLIT_TYPES[:2]
     place, kind = divmod(best, len(kinds))

@@ -49,7 +49,7 @@ def _check_examples(node: Node) -> tuple[Any, Any, Any]:
     nodes = dims_lib.with_rank(node.dims(0), 1)
     gradients = dims_lib.with_rank(node.dims(1), 2)
     hessians = dims_lib.with_rank(node.dims(2), 2)
-    dims_lib.merge_dim(gradients[0], nodes[0])
+    dims_lib.merge_dim(nodes[0], gradients[0])
     return nodes, gradients, hessians
 
 

@@ -40,7 +40,7 @@ def ragged_range_shape(node: Node) -> Any:
     rows = None
     for size in given:
         if size:
-            rows = dims.merge_dim(rows, size[0])
+            rows = dims.merge_dim(size[0], rows)
     if all(size == () for size in given):
         rows = 1
     return [(dims.add(rows, 1),), (None,)]

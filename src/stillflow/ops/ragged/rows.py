@@ -46,6 +46,11 @@ def check_splits(nested: Sequence[Any], size: int) -> None:
             raise ValueError("ragged splits may not be empty.")
         if splits[0] != 0:
             raise ValueError("First value of ragged splits must be 0.")
+    limits = [*(len(splits) - 1 for splits in nested[1:]), size]
+    for splits, limit in zip(nested, limits):
+        if splits[-1] != limit:
+            raise ValueError(_MISFIT)
+    for splits in nested:
         falls = (splits[1:] < splits[:-1]).nonzero()
         if len(falls):
             place = int(falls[0])
@@ -53,7 +58,3 @@ def check_splits(nested: Sequence[Any], size: int) -> None:
                 "Ragged splits should be non decreasing, but we got "
                 f"{int(splits[place])} followed by {int(splits[place + 1])}"
             )
-    limits = [*(len(splits) - 1 for splits in nested[1:]), size]
-    for splits, limit in zip(nested, limits):
-        if splits[-1] != limit:
-            raise ValueError(_MISFIT)

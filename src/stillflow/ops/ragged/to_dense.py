@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.errors import InternalError
+from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
@@ -58,6 +60,8 @@ def _kinds(node: Node) -> list[bytes]:
 @ragged_tensor_to_tensor_op.shape
 def ragged_tensor_to_tensor_shape(node: Node) -> Any:
     kinds = _kinds(node)
+    if node.dims(0) == () and not node.planning:
+        _check_scalar_shape(node.value(0), node.Tshape.name)
     given = None if node.dims(0) in ((), None) else node.shape_value(0)
     for place, kind in enumerate(kinds, 3):
         partition = node.dims(place)
@@ -68,6 +72,20 @@ def ragged_tensor_to_tensor_shape(node: Node) -> Any:
     values = node.dims(1)
     _check_default(node.dims(2), values)
     return _combined(len(kinds) - (kinds[0] == _FIRST), given, values)
+
+
+def _check_scalar_shape(value: Any, kind: str) -> None:
+    """Refuses a scalar for the shape that is not known to be -1; TF does not say for which op."""
+    if value is None:
+        raise dims_lib.InvalidSize(
+            "Received a shape scalar with unknown static value.  A static value of '-1' is "
+            "required to represent an unknown shape."
+        )
+    if value != -1:
+        raise dims_lib.InvalidSize(
+            "Received an invalid shape scalar with a static value that is not '-1': "
+            f"Tensor<type: {kind} shape: [] values: {value}>"
+        )
 
 
 def _check_default(default: Any, values: Any) -> None:
@@ -126,6 +144,10 @@ def ragged_tensor_to_tensor_kernel(node: Node) -> Any:
             _rows_and_columns(partition, kind)
             for partition, kind in zip(partitions[has_size:], kinds[has_size:])
         ]
+        if not shape.ndim and int(shape) != -1:
+            raise ValueError(
+                "The only valid scalar shape tensor is the fully unknown shape specified as -1."
+            )
         asked = [None if n < 0 else n for n in shape.tolist()] if shape.ndim else None
         size = list(_combined(len(levels), asked, tuple(values.shape)))
         size[0] = rows if size[0] is None else size[0]
@@ -136,7 +158,7 @@ def ragged_tensor_to_tensor_kernel(node: Node) -> Any:
         _check_default(tuple(default.shape), tuple(values.shape))
         place = _places(rows, levels, size)
         if len(place) != len(values):
-            raise ValueError("Values and indices must be equal")
+            raise InternalError(None, None, "Values and indices must be equal")
         return spread(values, default, place, size)
 
     return run
@@ -197,12 +219,13 @@ def ragged_tensor_to_tensor_samples() -> Iterator[Any]:
     zero, any_shape = np.float32(0), np.array(-1)
     two = {"row_partition_types": ["ROW_SPLITS", "VALUE_ROWIDS"]}
     one = {"row_partition_types": ["ROW_SPLITS"]}
-    yield Sample(any_shape, values, zero, [splits, rowids], grad=False, **two)
+    yield Sample(any_shape, values, zero, [splits, rowids], grad=False, fixed=(0,), **two)
     yield Sample(np.array([2, 2, -1, 2]), values.reshape(4, 1).repeat(2, 1), zero,
                  [splits, rowids], grad=False, fixed=(0,), **two)  # fmt: skip
     yield Sample(
-        any_shape, np.array([b"a", b"b", b"c"], object), np.array(b"-", object), [splits], **one
-    )
-    yield Bad(any_shape, values, zero, [splits], match="must be equal", **one)
+        any_shape, np.array([b"a", b"b", b"c"], object), np.array(b"-", object), [splits],
+        fixed=(0,), **one,
+    )  # fmt: skip
+    yield Bad(any_shape + 3, values, zero, [splits], match="that is not '-1'", **one)
     yield Bad(any_shape, values, zero, [splits], row_partition_types=["VALUE_ROWIDS"],
               match="VALUE_ROWIDS cannot be first")  # fmt: skip

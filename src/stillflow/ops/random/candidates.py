@@ -40,7 +40,10 @@ class _State:
 
 
 def _candidate_shape(node: Node) -> Any:
-    batch = dims.with_rank(node.dims(0), 2)[0]
+    given = node.dims(0)
+    if node.planning and given is not None and len(given) != 2:
+        raise ValueError("true_classes must be a matrix")
+    batch = dims.with_rank(given, 2)[0]
     return [(node.num_sampled,), (batch, node.num_true), (node.num_sampled,)]
 
 
@@ -217,7 +220,12 @@ compute_accidental_hits_op = op("""
 
 @compute_accidental_hits_op.shape
 def compute_accidental_hits_shape(node: Node) -> Any:
-    true_classes = dims.with_rank(node.dims(0), 2)
+    given = node.dims(0)
+    if node.planning and given is not None and (
+        len(given) != 2 or given[1] not in (None, node.num_true)
+    ):
+        raise ValueError("true_candidates must be a batch_size * num_true matrix")
+    true_classes = dims.with_rank(given, 2)
     dims.with_value(true_classes[1], node.num_true)
     dims.with_rank(node.dims(1), 1)
     return [(None,), (None,), (None,)]

@@ -236,7 +236,14 @@ random_gamma_grad_op = op("""
 
 @random_gamma_grad_op.shape
 def random_gamma_grad_shape(node: Node) -> Any:
-    return dims.broadcast(node.dims(0), node.dims(1))
+    alpha, sample = node.dims(0), node.dims(1)
+    try:
+        return dims.broadcast(alpha, sample)
+    except ValueError:
+        if not node.planning:
+            raise
+        both = f"{dims.to_string(alpha)} vs. {dims.to_string(sample)}"
+        raise ValueError(f"Incompatible shapes: {both}") from None
 
 
 @random_gamma_grad_op.kernel

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops.io.stored import shape_text
+from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.sdca.ascent import drawn, shuffled, train
 from stillflow.ops.sdca.examples import Problem, columns_of, refused
@@ -187,7 +187,7 @@ def sdca_shrink_l1_shape(node: Node) -> Any:
 
 @sdca_fprint_op.shape
 def sdca_fprint_shape(node: Node) -> Any:
-    return (*dims_lib.with_rank(node.dims(0), 1), 2)
+    return (*checked_rank(node, 0, 1, "Input must be a vector, got shape "), 2)
 
 
 @sdca_fprint_op.kernel
@@ -205,4 +205,4 @@ def sdca_fprint_kernel(node: Node) -> Any:
 @sdca_fprint_op.samples
 def sdca_fprint_samples() -> Iterator[Any]:
     yield Sample(np.array([b"", b"abc", b"x" * 300], object))
-    yield Bad(np.array([[b"a"]], object), match="rank 1")
+    yield Bad(np.array([[b"a"]], object), match="rank 1|must be a vector")

@@ -101,7 +101,7 @@ def sparse_column(
     Raises:
       InvalidArgumentError: for a feature that has no weight, or that an example has twice.
     """
-    falls = np.flatnonzero(np.diff(examples, prepend=0) < 0)
+    falls = np.flatnonzero(np.concatenate([examples[:1] < 0, examples[1:] < examples[:-1]]))
     ascending = examples[: falls[0]] if len(falls) else examples
     starts = np.searchsorted(ascending, np.arange(count + 1))
     used = features[: starts[-1]]

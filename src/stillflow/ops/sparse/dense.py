@@ -61,6 +61,11 @@ sparse_tensor_dense_mat_mul_op = op("""
 
 @sparse_to_dense_op.shape
 def sparse_to_dense_shape(node: Node) -> Any:
+    indices = node.dims(0)
+    if node.planning and indices is not None and len(indices) > 2:
+        raise ValueError(
+            f"sparse_indices should be a scalar, vector, or matrix, got shape {listed(indices)}"
+        )
     checked_rank(node, 1, 1, "output_shape should be a vector, got shape ")
     return node.shape_value(1)
 

@@ -21,6 +21,7 @@ from stillflow.graph.static_value import constant_value_as_shape, static_value
 from stillflow.ops import sparse_loops
 from stillflow.ops.arrays.gather import gather
 from stillflow.ops.arrays.join import concat
+from stillflow.ops.arrays.rows import shape_text
 from stillflow.ops.arrays.select import where_v2
 from stillflow.ops.arrays.sequences import range as range_
 from stillflow.ops.arrays.shape import rank, reshape, shape
@@ -102,7 +103,10 @@ def sparse_reorder_kernel(node: Node) -> Any:
             )
         if indices.shape[1] != len(size):
             raise ValueError("Order length must be SparseTensor rank.")
-        order = torch.argsort(row_numbers(indices, size.tolist()), stable=True)
+        if bool(((indices < 0) | (indices >= size)).any()):  # what lies outside is ordered, too
+            order = torch.from_numpy(np.lexsort(indices.numpy().T[::-1]))
+        else:
+            order = torch.argsort(row_numbers(indices, size.tolist()), stable=True)
         return indices[order], take_rows(values, order)
 
     return run
@@ -119,6 +123,7 @@ def sparse_reorder_gradient(node: Node, _: Any, grad: Tensor) -> Any:
 @sparse_reorder_op.samples
 def sparse_reorder_samples() -> Iterator[Any]:
     yield Sample(np.array([[1, 0], [0, 1]]), np.array([2.0, 1.0]), np.array([2, 2]))
+    yield Sample(np.array([[1, 0], [0, 5], [-1, 3]]), np.array([2.0, 1.0, 3.0]), np.array([2, 2]))
 
 
 @export("sparse.reorder", "sparse_reorder")
@@ -154,6 +159,7 @@ def _resolved(size: list[int], wanted: list[int]) -> list[int]:
         if dim < -1:
             raise ValueError(f"size {axis} must be non-negative, not {dim}")
     known = prod(dim for dim in wanted if dim != -1)
+    shapes = f"input_shape={shape_text(size)} output_shape={shape_text(list(map(abs, wanted)))}"
     if unknown:
         if known == 0:
             raise ValueError(
@@ -163,13 +169,13 @@ def _resolved(size: list[int], wanted: list[int]) -> list[int]:
         if total % known:
             raise ValueError(
                 f"Input to reshape is a SparseTensor with {total} dense values, but the "
-                f"requested shape requires a multiple of {known}"
+                f"requested shape requires a multiple of {known}. {shapes}"
             )
         return [total // known if dim == -1 else dim for dim in wanted]
     if known != total:
         raise ValueError(
             f"Input to reshape is a tensor with {total} dense values, but the requested "
-            f"shape has {known}"
+            f"shape has {known}. {shapes}"
         )
     return wanted
 
@@ -203,10 +209,10 @@ def sparse_reshape_kernel(node: Node) -> Any:
             return rows, torch.from_numpy(np.array(sizes, np.int64))
         places = row_numbers(indices, given)
         columns = []
-        for dim in reversed(sizes):
-            columns.append(places % max(dim, 1))
-            places = places // max(dim, 1)
-        rows = torch.stack(columns[::-1], 1) if columns else indices[:, :0]
+        for dim in reversed(sizes[1:]):
+            columns.append(torch.fmod(places, max(dim, 1)))
+            places = torch.div(places, max(dim, 1), rounding_mode="trunc")
+        rows = torch.stack([places, *columns[::-1]], 1) if sizes else indices[:, :0]
         return rows, torch.tensor(sizes)
 
     return run
@@ -217,7 +223,8 @@ def sparse_reshape_samples() -> Iterator[Any]:
     rows = np.array([[0, 1], [1, 2]])
     yield Sample(rows, np.array([2, 3]), np.array([3, -1]))
     yield Sample(rows, np.array([2, 2]), np.array([2, -1]))  # outside of the shape
-    yield Bad(rows, np.array([2, 3]), np.array([4, -1]), match="multiple of 4")
+    yield Sample(np.array([[1, 1], [-1, -7]]), np.array([2, 3]), np.array([3, -1]))
+    yield Bad(rows, np.array([2, 3]), np.array([4, -1]), match="multiple of 4. input_shape=.2,3.")
 
 
 @export("sparse.reshape", "sparse_reshape")

@@ -34,6 +34,7 @@ from stillflow.ops.math.binary import add, maximum, minimum
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.reductions import reduce_max
 from stillflow.ops.memory import require_room
+from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.sparse.conversion import as_sparse, parts
 from stillflow.ops.sparse.dense import sparse_tensor_to_dense
@@ -58,7 +59,8 @@ sparse_fill_empty_rows_grad_op = op("""
 
 @sparse_fill_empty_rows_op.shape
 def sparse_fill_empty_rows_shape(node: Node) -> Any:
-    rows, values = dims.with_rank(node.dims(0), 2), dims.with_rank(node.dims(1), 1)
+    rows = checked_rank(node, 0, 2, "indices must be a matrix, saw: ")
+    values = checked_rank(node, 1, 1, "values must be a vector, saw: ")
     size = node.shape_value(2)
     if not node.planning:
         length = dims.with_rank(node.dims(2), 1)

@@ -44,9 +44,11 @@ def string_join_shape(node: Node) -> Any:
     if all(dims == () for dims in shapes):
         return ()
     merged: Any = None
-    for dims in shapes:
-        if dims:
-            merged = dims_lib.merge(merged, dims)
+    for dims in filter(None, shapes):
+        if node.planning and not dims_lib.is_compatible(merged, dims):
+            first, other = dims_lib.to_string(merged), dims_lib.to_string(dims)
+            raise ValueError(f"Input shapes do not match: {first} vs. {other}")
+        merged = dims_lib.merge(merged, dims)
     return merged
 
 

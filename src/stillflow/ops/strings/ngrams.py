@@ -31,7 +31,8 @@ string_n_grams_op = op("""
 
 @string_n_grams_op.shape
 def string_n_grams_shape(node: Node) -> Any:
-    dims.with_rank(node.dims(0), 1)
+    if not node.planning:  # the kernel takes any
+        dims.with_rank(node.dims(0), 1)
     return [(None,), dims.with_rank(node.dims(1), 1)]
 
 
@@ -40,12 +41,13 @@ def string_n_grams_kernel(node: Node) -> Any:
     grams = _Grams(node)
 
     def run(data: Any, splits: Any) -> Any:
+        data = data.reshape(-1)
         if any(width <= 0 for width in grams.widths):
             raise ValueError("ngram_widths must contain positive values")
         ends = splits.tolist()
         _check_splits(ends, len(data))
         if not len(data) or not ends:
-            return data.copy(), torch.zeros_like(splits)
+            return strings_of([b""] * len(data), (len(data),)), torch.zeros_like(splits)
         words = data.tolist()
         found: list[bytes] = []
         counts = [0]
@@ -133,5 +135,6 @@ def string_n_grams_samples() -> Iterator[Any]:
     short = {"preserve_short_sequences": True}
     yield Sample(words, splits, ngram_widths=[1, 2], **options, **short)
     yield Sample(words, splits, ngram_widths=[3], **{**options, "pad_width": 0}, **short)
+    yield Sample(words, splits[:0], ngram_widths=[1], **options, **short)
     yield Bad(words, splits + 2, ngram_widths=[2], match="Invalid split", **options, **short)
     yield Bad(words, splits, ngram_widths=[0], match="must contain positive", **options, **short)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, zip_longest
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
+from stillflow import errors
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
@@ -33,23 +34,65 @@ substr_op = op("""
 
 @substr_op.shape
 def substr_shape(node: Node) -> Any:
-    pos, length = node.dims(1), node.dims(2)
-    if pos is not None and length is not None:
+    x, pos, length = node.dims(0), node.dims(1), node.dims(2)
+    if pos is not None and length is not None and not (node.planning and not pos):
         dims_lib.with_rank(pos, len(length))
         if pos != length:
             raise ValueError(
                 "pos and len shapes must match: "
                 f"{dims_lib.to_string(pos)} vs. {dims_lib.to_string(length)}"
             )
-    return dims_lib.broadcast(node.dims(0), pos)
-
-
-def _cut(units: Any, pos: int, length: int) -> Any:
-    """The slice as C++'s `substr` takes it, or None if it starts outside."""
-    start = pos + len(units) if pos < 0 else pos
-    if not 0 <= start <= len(units):
+    if not node.planning:
+        return dims_lib.broadcast(x, pos)
+    if not (dims_lib.is_known(x) and dims_lib.is_known(pos)):
         return None
-    return units[start:] if length < 0 else units[start : start + length]
+    return _joined_shape(x, pos)  # type: ignore[arg-type]
+
+
+def _joined_shape(x: Sequence[int], pos: Sequence[int]) -> tuple[int, ...]:
+    """The shape of the parts of strings `x`: TF makes one of neighbours that are broadcast alike.
+
+    Raises:
+      ValueError: if the shapes do not fit.
+      UnimplementedError: if more than two dimensions are left.
+    """
+    if not pos or tuple(x) == tuple(pos):
+        return tuple(x)
+    result: list[int] = []
+    last = None
+    for mine, its in zip_longest(reversed(x), reversed(pos), fillvalue=1):
+        if mine != its and 1 not in (mine, its):
+            raise ValueError(
+                f"Incompatible shapes: {dims_lib.to_string(tuple(x))} vs. "
+                f"{dims_lib.to_string(tuple(pos))}"
+            )
+        if mine == its == 1:
+            continue
+        kind = "same" if mine == its else "x" if mine == 1 else "pos"
+        size = its if mine == 1 else mine
+        if kind == last:
+            result[-1] *= size
+        else:
+            result.append(size)
+        last = kind
+    if len(result) > 2:
+        raise errors.UnimplementedError(
+            None, None, f"Substr broadcast not implemented for {len(result)} dimensions"
+        )
+    return tuple(result[::-1]) or (1,)
+
+
+def _cut(units: Any, pos: int, length: int, backwards: bool) -> Any:
+    """The slice as C++'s `substr` takes it, or None if it starts outside.
+
+    A negative length of bytes is all that is left; characters are then counted `backwards`.
+    """
+    start = pos + len(units) if pos < 0 else pos
+    if not 0 <= start <= len(units) or (backwards and length < 0 and pos < 0):
+        return None
+    if length < 0:
+        return units[:0] if backwards else units[start:]
+    return units[start : start + length]
 
 
 def _slice(pos: int, length: int) -> slice:
@@ -63,12 +106,12 @@ _CHARACTER = re.compile(rb"[\x80-\xbf]+|[^\x80-\xbf][\x80-\xbf]*")
 
 def _substring(text: bytes, pos: int, length: int, by_character: bool, index: int) -> bytes:
     if not by_character:
-        found = _cut(text, pos, length)
+        found = _cut(text, pos, length, False)
         if found is None:
             shown = text.decode("utf-8", "replace")
             raise ValueError(f"pos {pos} out of range for string b'{shown}' at index {index}")
         return found
-    found = _cut(_characters(text), pos, length)
+    found = _cut(_characters(text), pos, length, True)
     if found is None:
         raise ValueError(f"pos {pos} out of range for string at index {index}")
     return found.encode() if isinstance(found, str) else b"".join(found)
@@ -85,6 +128,8 @@ def _characters(text: bytes) -> str | list[bytes]:
 def _all_cut(texts: list[bytes], pos: int, length: int, by_character: bool) -> list[bytes] | None:
     """The same part of all texts, None if one is too short, or not UTF-8 where that matters."""
     units: Any = texts
+    if by_character and length < 0:
+        return None
     if by_character:
         try:
             units = list(map(bytes.decode, texts))
@@ -101,16 +146,24 @@ def substr_kernel(node: Node) -> Any:
     by_character = node.unit == b"UTF8_CHAR"
 
     def substr(x: Any, pos: Any, length: Any) -> Any:
-        if pos.ndim == 0:
+        if pos.ndim == 0 and length.numel() == 1:
             cut = _all_cut(x.reshape(-1).tolist(), int(pos), int(length), by_character)
             if cut is not None:
                 return strings_of(cut, x.shape)
+        if not pos.ndim and length.numel() == 1:
+            length = length.reshape(())
+        if pos.shape != length.shape:
+            raise ValueError(
+                f"pos and len shapes must match: {dims_lib.to_string(tuple(pos.shape))} vs. "
+                f"{dims_lib.to_string(tuple(length.shape))}"
+            )
+        shape = _joined_shape(x.shape, pos.shape)
         texts, starts, lengths = np.broadcast_arrays(
             x, np.array(pos.tolist(), object), np.array(length.tolist(), object)
         )
         items = zip(texts.reshape(-1), starts.reshape(-1), lengths.reshape(-1))
         cut = [_substring(*item, by_character, i) for i, item in enumerate(items)]
-        return strings_of(cut, texts.shape)
+        return strings_of(cut, shape)
 
     return substr
 
@@ -122,7 +175,11 @@ def substr_samples() -> Iterator[Any]:
     yield Sample(words, one, two)
     yield Sample(words, one, two, unit="UTF8_CHAR")
     yield Sample(words, np.array([-3, 0], np.int64), np.array([2, 9], np.int64))
+    yield Sample(words, one, np.int32(-1), unit="UTF8_CHAR")
     yield Bad(words, np.int32(10), one, match="pos 10 out of range")
+    yield Bad(words, -one, -one, unit="UTF8_CHAR", match="pos -1 out of range")
+    three = np.int32([1, 1, 1])
+    yield Bad(words, three, three, match="must be equal|Incompatible shapes: .2. vs. .3.")
 
 
 @export("strings.substr")

@@ -54,7 +54,7 @@ def _check(shape: tuple[int, ...], ids: Any, count: Any) -> None:
 
 @unsorted_segment_join_op.kernel
 def unsorted_segment_join_kernel(node: Node) -> Any:
-    separator, dtype = node.separator, node.dtype(0)
+    separator, dtype = node.separator.split(b"\0")[0], node.dtype(0)  # C's idea of a string
 
     def join(inputs: np.ndarray, ids: Any, count: Any) -> np.ndarray:
         _check(inputs.shape, ids, count)
@@ -66,7 +66,9 @@ def unsorted_segment_join_kernel(node: Node) -> Any:
         parts: list[list[bytes]] = [[] for _ in range(shape[0] * width)]
         for row, segment in zip(rows, ids.reshape(-1).tolist(), strict=True):
             for column, text in enumerate(row):
-                parts[segment * width + column].append(text)
+                part = parts[segment * width + column]
+                if part or text:  # nothing separates what is empty from what follows
+                    part.append(text)
         return strings_of([separator.join(texts) for texts in parts], shape)
 
     return join
@@ -77,6 +79,8 @@ def unsorted_segment_join_samples() -> Iterator[Any]:
     words = np.array([[b"a", b"b"], [b"c", b"d"], [b"e", b"f"]], object)
     yield Sample(words, np.int32([1, 0, 1]), np.int32(3), separator=":", fixed=(2,))
     yield Sample(words, np.int64([[1, 0], [1, 2], [1, 1]]), np.int64(3), fixed=(2,))
+    gaps = np.array([b"", b"a", b"", b"b"], object)
+    yield Sample(gaps, np.int32([0, 0, 0, 0]), np.int32(1), separator=":", fixed=(2,))
     yield Bad(words, np.int32([1, 0, 3]), np.int32(3), match="not allowed to exceed num_segments")
     yield Bad(words, np.int32([1, 0, 0]), np.int32(-3), match="must be non-negative")
 

@@ -64,7 +64,8 @@ def unicode_decode_shape(node: Node) -> Any:
 
 @unicode_encode_op.shape
 def unicode_encode_shape(node: Node) -> Any:
-    dims.with_rank(node.dims(0), 1)
+    if not node.planning:  # the kernel takes any
+        dims.with_rank(node.dims(0), 1)
     dims.with_rank(node.dims(1), 1)
     return (dims.subtract(dims.dim(node.dims(1), 0), 1),)
 
@@ -130,6 +131,7 @@ def unicode_encode_kernel(node: Node) -> Any:
             raise ValueError(
                 "Input_splits should contain elements, but given input_values has 0 elements"
             )
+        values = values.reshape(-1)
         # The first split says nothing; one that falls behind those before it ends an empty row.
         ends = np.maximum.accumulate([0, *splits[1:].tolist()])
         if ends[-1] > len(values):  # TF would read what is not there
@@ -200,6 +202,7 @@ def unicode_encode_samples() -> Iterator[Any]:
 @unicode_script_op.samples
 def unicode_script_samples() -> Iterator[Any]:
     yield Sample(np.array([[65, 0x3B1], [0x4ECA, -1]], np.int32))
+    yield Sample(np.array(65, np.int32))
 
 
 # ---- Public functions

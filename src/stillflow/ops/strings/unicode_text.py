@@ -262,6 +262,6 @@ def script_table() -> np.ndarray:
 
 def scripts_of(codes: np.ndarray) -> np.ndarray:
     """The number of the script of each code point, -1 where it is none: int32."""
-    found = script_table().take(codes, mode="clip").astype(np.int32)
+    found = np.asarray(script_table().take(codes, mode="clip"), np.int32).reshape(codes.shape)
     found[(codes < 0) | (codes > MAX_CODE_POINT)] = -1
     return found

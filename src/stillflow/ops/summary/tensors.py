@@ -79,16 +79,23 @@ def tensor_summary_v2_kernel(node: Node) -> Any:
 
     def summarize(tag: Any, tensor: Any, metadata: Any) -> Any:
         label = one_string(tag, "tag must be scalar")
-        return string(tensor_value(label, tensor, dtype, metadata.reshape(-1)[0]))
+        return string(tensor_value(label, tensor, dtype, metadata.reshape(-1)[0], lenient=True))
 
     return summarize
 
 
-def tensor_value(tag: bytes, tensor: Any, dtype: dtypes.DType, metadata: bytes | None) -> bytes:
+def tensor_value(
+    tag: bytes,
+    tensor: Any,
+    dtype: dtypes.DType,
+    metadata: bytes | None,
+    lenient: bool = False,
+) -> bytes:
     """A run-time value as a `Summary`.
 
     Args:
       metadata: a serialized `SummaryMetadata`, or None for none at all.
+      lenient: whether metadata that are something else are left empty.
 
     Raises:
       InvalidArgumentError: if the metadata are something else.
@@ -100,6 +107,9 @@ def tensor_value(tag: bytes, tensor: Any, dtype: dtypes.DType, metadata: bytes |
         try:
             content.metadata.ParseFromString(metadata)
         except DecodeError:
+            if lenient:
+                content.metadata.Clear()
+                return value(tag, content.SerializeToString())
             raise errors.InvalidArgumentError(
                 None, None, "Could not parse serialized_summary_metadata"
             ) from None
@@ -110,6 +120,7 @@ def tensor_value(tag: bytes, tensor: Any, dtype: dtypes.DType, metadata: bytes |
 def tensor_summary_v2_samples() -> Iterator[Sample | Bad]:
     yield Sample("t", np.arange(6, dtype=np.float32).reshape(2, 3), np.array(b"", object))
     yield Sample("t", np.array([b"a", b"b"], object), np.array(b"", object))
+    yield Sample("t", np.array(1.5, np.float32), np.array(b"x", object))  # no metadata at all
 
 
 @export("summary.tensor_summary")
