@@ -19,9 +19,14 @@ Shapes = tuple[Dims, ...]
 
 
 class SeenShapes:
-    """The shapes that one set of fetches was run with."""
+    """The shapes that one set of fetches was run with.
 
-    def __init__(self) -> None:
+    Args:
+      at_once: how many of them get plans of their own at once.
+    """
+
+    def __init__(self, at_once: int = AT_ONCE) -> None:
+        self._at_once = at_once
         self._exact: set[Shapes] = set()
         self._common: Shapes | None = None
         self._runs: dict[Shapes, int] = {}
@@ -39,7 +44,7 @@ class SeenShapes:
         if len(self._runs) >= _REMEMBERED:
             self._runs.clear()
         count = self._runs[shapes] = self._runs.get(shapes, 0) + 1
-        if len(self._exact) < AT_ONCE or (len(self._exact) < MOST and count > EARNED):
+        if len(self._exact) < self._at_once or (len(self._exact) < MOST and count > EARNED):
             self._exact.add(shapes)
             return shapes
         return self._common
