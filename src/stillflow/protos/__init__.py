@@ -94,6 +94,25 @@ def file(path: str) -> Mapping[str, Any]:
         return _build(path)
 
 
+def find_message(full_name: str) -> Any:
+    """Return the descriptor of a message of TensorFlow's, or None if there is none.
+
+    Args:
+      full_name: with the package, e.g. ``tensorflow.Features.FeatureEntry``.
+    """
+    table = _schema()
+    for path in table.sections:
+        package = table.packages[path] + "."
+        outermost = full_name.removeprefix(package).partition(".")[0]
+        if full_name.startswith(package) and outermost in table.names(path):
+            pool = file(path)["DESCRIPTOR"].pool
+            try:
+                return pool.FindMessageTypeByName(full_name)
+            except KeyError:  # an enum, or a name within one
+                continue
+    return None
+
+
 def __getattr__(name: str) -> Any:
     if not name.startswith("__"):
         _schema()

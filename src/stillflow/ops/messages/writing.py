@@ -1,0 +1,67 @@
+"""Values as fields of serialized messages."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+from stillflow.ops.messages.reading import END, LENGTH, START, WIRE_TYPES
+
+_FIXED = {1: "<d", 2: "<f", 6: "<Q", 7: "<I", 15: "<i", 16: "<q"}
+_BITS = {7: 32, 15: 32, 5: 32, 13: 32, 14: 32, 17: 32}
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    value &= 0xFFFFFFFFFFFFFFFF
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _narrow(value: int, kind: int) -> int:
+    """A whole number as the field has it: without the bits that do not fit."""
+    bits = _BITS.get(kind, 64)
+    value &= (1 << bits) - 1
+    if kind not in (4, 6, 7, 13) and value >> (bits - 1):
+        value -= 1 << bits
+    return value
+
+
+def _number(value: Any, kind: int) -> bytes:
+    if kind in (1, 2):
+        return struct.pack(_FIXED[kind], value)
+    if kind == 8:
+        return _varint(int(bool(value)))
+    whole = _narrow(int(value), kind)
+    if kind in _FIXED:
+        return struct.pack(_FIXED[kind], whole)
+    if kind in (17, 18):
+        whole = whole << 1 ^ whole >> 63
+    return _varint(whole)
+
+
+def field_bytes(field: Any, values: Sequence[Any]) -> bytes:
+    """A field with its tags.
+
+    Args:
+      field: its descriptor.
+      values: bytes, or what converts to numbers; not empty.
+    """
+
+    def tag(wire_type: int) -> bytes:
+        return _varint(field.number << 3 | wire_type)
+
+    kind, wire_type = field.type, WIRE_TYPES[field.type]
+    if wire_type == LENGTH:
+        return b"".join(tag(LENGTH) + _varint(len(each)) + each for each in values)
+    if wire_type == START:
+        return b"".join(tag(START) + each + tag(END) for each in values)
+    numbers = [_number(each, kind) for each in values]
+    if field.GetOptions().packed:
+        joined = b"".join(numbers)
+        return tag(LENGTH) + _varint(len(joined)) + joined
+    return b"".join(tag(wire_type) + number for number in numbers)
