@@ -78,7 +78,8 @@ class GraphExecutionFunction:
             elif value is not None:
                 array = np.asarray(value, dtype=tf.as_dtype(x.dtype).as_numpy_dtype)
                 feeds[x] = array.view(AnyShape)
-        feeds.update(zip(tensors, session.run(list(tensors.values())), strict=True))
+        held = session.run(list(tensors.values()))
+        feeds.update((x, np.asarray(v).view(AnyShape)) for x, v in zip(tensors, held, strict=True))
         fetched = session.run(
             [*self.outputs, *self.fetches, self.updates_op], feed_dict=feeds,
             options=self.run_options, run_metadata=self.run_metadata,

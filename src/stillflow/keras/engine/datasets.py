@@ -144,35 +144,18 @@ def next_tensors(iterator: Any) -> tuple[Any, Any, Any]:
     return x, y, rest[0] if rest else None
 
 
-def steps_of(dataset: Any, steps: int | None, epochs: int, name: str) -> int | None:
-    """The number of batches in an epoch, None if it is found out when they run out.
+def steps_of(dataset: Any, name: str) -> int | None:
+    """The number of batches in a dataset, None if it is found out when they run out.
 
     Args:
-      steps: the number that was asked for, or None.
-      name: of the argument, for messages.
+      name: of the argument that says how many to take, for messages.
 
     Raises:
-      ValueError: if the dataset has fewer, or never ends.
+      ValueError: if the dataset never ends.
     """
-    if steps is not None and not executing_eagerly():
-        return steps  # what lacks is found out when the dataset has ended
     size = int(np.asarray(get_value(cardinality(dataset))))
-    if size == INFINITE and steps is None:
+    if size == INFINITE:
         raise ValueError(
             f"When passing an infinitely repeating dataset, you must specify the `{name}` argument."
         )
-    if steps is None:
-        return size if size >= 0 else None
-    if 0 <= size < steps * epochs:
-        if epochs > 1:
-            raise ValueError(
-                f"The dataset you passed contains {size} batches, but you passed `epochs={epochs}` "
-                f"and `{name}={steps}`, which is a total of {steps * epochs} steps. We cannot draw "
-                "that many steps from this dataset. We suggest to set "
-                f"`{name}={size // epochs}`."
-            )
-        raise ValueError(
-            f"The dataset you passed contains {size} batches, but you passed `{name}={steps}`. We "
-            f"cannot draw that many steps from this dataset. We suggest to set `{name}={size}`."
-        )
-    return steps
+    return size if size >= 0 else None

@@ -49,7 +49,7 @@ def fit(model: Any, x: Any, y: Any, given: dict[str, Any]) -> Any:
         validation = functools.partial(_validate, model, val_data, val_steps)
     elif given["validation_split"]:
         raise ValueError("validation_split argument is not supported with distribution strategies.")
-    source = _source(model, data, steps, TRAIN, epochs, "steps_per_epoch")
+    source = _source(model, data, steps, TRAIN, "steps_per_epoch")
     if given["verbose"]:
         print(f"Train on {source.count} steps")
     return _run(
@@ -64,7 +64,7 @@ def evaluate(model: Any, x: Any, y: Any, given: dict[str, Any]) -> Any:
     """`Model.evaluate` by replicas."""
     size, steps = _sizes(model, x, y, given["batch_size"], given["steps"], TEST)
     data = _dataset(model, x, y, given["sample_weight"], size, False, 1)
-    source = _source(model, data, steps, TEST, 1, "steps")
+    source = _source(model, data, steps, TEST, "steps")
     return _run(
         model, TEST, source, verbose=given["verbose"], callbacks=given["callbacks"],
         batch_size=size,
@@ -75,7 +75,7 @@ def predict(model: Any, x: Any, given: dict[str, Any]) -> Any:
     """`Model.predict` by replicas."""
     size, steps = _sizes(model, x, None, given["batch_size"], given["steps"], PREDICT)
     data = _dataset(model, x, None, None, size, False, 1)
-    source = _source(model, data, steps, PREDICT, 1, "steps")
+    source = _source(model, data, steps, PREDICT, "steps")
     return _run(
         model, PREDICT, source, verbose=given["verbose"], callbacks=given["callbacks"],
         batch_size=size,
@@ -88,7 +88,7 @@ def _run(model: Any, mode: str, source: Any, **options: Any) -> Any:
 
 
 def _validate(model: Any, data: Any, steps: int | None, callbacks: Any) -> Any:
-    source = _source(model, data, steps, TEST, 1, "validation_steps")
+    source = _source(model, data, steps, TEST, "validation_steps")
     return _run(model, TEST, source, callbacks=callbacks, steps_name="validation_steps")
 
 
@@ -165,13 +165,13 @@ def _as_tuple(part: Any) -> Any:
 
 
 def _source(
-    model: Any, dataset: Any, steps: int | None, mode: str, epochs: int, steps_name: str
+    model: Any, dataset: Any, steps: int | None, mode: str, steps_name: str
 ) -> TensorSource:
     strategy = model._distribution_strategy
     by_itself = steps is None
     with strategy.scope():
         if by_itself:
-            steps = datasets.steps_of(dataset, None, epochs, steps_name)
+            steps = datasets.steps_of(dataset, steps_name)
         iterator = strategy.make_dataset_iterator(dataset)
         datasets.restart(iterator)
         with learning_phase_scope(1 if mode == TRAIN else 0):

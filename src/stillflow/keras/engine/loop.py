@@ -129,14 +129,23 @@ class Loop:
         """The data ended before the epoch did, or the epoch with them."""
         if self.source.ends_by_itself and not self._steps:
             if step > 0:
-                self._steps = self._results.count = step
-                if self.mode == TRAIN:
+                at_once = self.model._runs_at_once()
+                self._steps = None if at_once else step  # TensorFlow counts again there
+                self._results.count = step
+                if self.mode == TRAIN or at_once:
                     self._progress.params["steps"] = step
                     self._progress.progbar.target = step
             return
         self.callbacks.model.stop_training = True
         wanted = (self._steps or 0) * self.epochs
-        if self.source.ends_by_itself:
+        if self.source.ends_by_itself and self.model._runs_at_once():
+            logging.warning(
+                "Your input ran out of data; interrupting training. Make sure that your dataset or "
+                "generator can generate at least `steps_per_epoch * epochs` batches (in this case, "
+                f"{wanted} batches). You may need to use the repeat() function when building your "
+                "dataset."
+            )
+        elif self.source.ends_by_itself:
             logging.warning(
                 "Your dataset ran out of data; interrupting training. Make sure that your dataset "
                 f"can generate at least `{self._steps_name} * epochs` batches (in this case, "

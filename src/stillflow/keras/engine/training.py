@@ -134,7 +134,7 @@ class Training:
         if datasets.is_dataset(validation_data) and not tf.executing_eagerly():
             validation = self._validation_by_one_iterator(validation)
         if verbose:
-            _print_counts(source, validation, datasets.is_dataset(x))
+            _print_counts(source, validation, datasets.is_dataset(x), self._runs_at_once())
         return self._loop(TRAIN, source, validation=validation, batch_size=batch_size, **run)
 
     def evaluate(
@@ -177,7 +177,7 @@ class Training:
                 x, y, sample_weight=sample_weight, batch_size=batch_size
             )
             check_steps(x, steps, "steps")
-            source = self._source(data, batch_size, steps, TEST)
+            source = self._source(data, batch_size, steps, TEST, steps_name="steps")
         return self._loop(TEST, source, verbose=verbose, callbacks=callbacks, batch_size=batch_size)
 
     def predict(
@@ -214,7 +214,7 @@ class Training:
         else:
             data = self._standardize_user_data(x)
             check_steps(x, steps, "steps")
-            source = self._source(data, batch_size, steps, PREDICT)
+            source = self._source(data, batch_size, steps, PREDICT, steps_name="steps")
         return self._loop(
             PREDICT, source, verbose=verbose, callbacks=callbacks, batch_size=batch_size
         )
@@ -268,7 +268,10 @@ class Training:
         iterator, by_itself = None, False
         if datasets.is_dataset(x):
             by_itself = steps is None
-            steps = datasets.steps_of(x, steps, epochs, steps_name)
+            if by_itself:
+                steps = datasets.steps_of(x, steps_name)
+                if self._runs_at_once() and mode == TRAIN:
+                    steps = None  # as TensorFlow, which finds out how many there are
             dataset, iterator = x, datasets.iterator_of(x)
             x, y, weights = self._standardize_user_data(iterator)
         feeds = list(x) + list(y or []) + list(weights or [])
@@ -284,7 +287,9 @@ class Training:
         if at_once and iterator is None:
             batch_size = batch_size or -(-composites.number_of_rows(feeds[0]) // (steps or 1))
             shuffled_epochs = epochs if mode == TRAIN else 0
-            return ArraySource(feeds, batch_size, shuffle, run, shuffled_epochs)
+            source = ArraySource(feeds, batch_size, shuffle, run, shuffled_epochs)
+            source.steps = -(-(source.count or 0) // batch_size)  # what callbacks are told
+            return source
         if iterator is not None or steps is not None or not feeds or _is_one_batch(feeds[0]):
             return TensorSource(feeds, steps, run, iterator, by_itself)
         assert batch_size is not None
@@ -447,16 +452,26 @@ def _split(data: Any, part: float) -> tuple[Any, Any]:
     )
 
 
-def _print_counts(source: Source, validation: Any, is_dataset: bool) -> None:
-    message = f"Train on {source.count} {'steps' if is_dataset else 'samples'}"
+def _print_counts(source: Source, validation: Any, is_dataset: bool, at_once: bool) -> None:
+    """Says how much an epoch and its validation have.
+
+    Args:
+      at_once: whether operations run when they are called, where steps have another word.
+    """
+    if at_once and source.count is None:
+        return
+    unit, word = ("steps", "for" if at_once else "on") if is_dataset else ("samples", "on")
+    message = f"Train {word} {source.count} {unit}"
     if validation is not None and isinstance(validation, functools.partial):
         held_out = validation.args[0]
         if isinstance(held_out, Source):
             count = held_out.steps
         elif isinstance(held_out, tuple) and isinstance(held_out[0], list) and held_out[0]:
-            count = held_out[0][0].shape[0]
+            count = composites.number_of_rows(held_out[0][0])
         else:
             count = validation.args[2]
+            if at_once and count is None and datasets.is_dataset(held_out[0]):
+                count = datasets.steps_of(held_out[0], "validation_steps")
         if count:
-            message += f", validate on {count} {'steps' if is_dataset else 'samples'}"
+            message += f", validate {word} {count} {unit}"
     print(message)
