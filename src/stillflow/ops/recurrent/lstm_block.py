@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -51,6 +51,36 @@ class _Cell:
         o = torch.sigmoid(o + cs * wco if self.peephole else o)
         return i, cs, f, o, ci, co, o * co
 
+    def step(self, gates: Any, wci: Any, wcf: Any, wco: Any) -> Callable[[Any, Any], None]:
+        """The same as `forward` at every step of a sequence, into memory that is there.
+
+        Args:
+          gates: where those of the step are; what is in it does not stay.
+        """
+        to_i, to_ci, to_f, to_o = self.parts(gates)
+        spare = torch.empty_like(to_i)
+        peephole, clip, forget_bias = self.peephole, self.clip, self.forget_bias
+
+        def run(c_prev: Any, out: Any) -> None:
+            i, cs, f, o, ci, co, h = out
+            to_f.add_(forget_bias)
+            if peephole:
+                to_i.add_(torch.mul(c_prev, wci, out=spare))
+                to_f.add_(torch.mul(c_prev, wcf, out=spare))
+            torch.sigmoid(to_i, out=i)
+            torch.tanh(to_ci, out=ci)
+            torch.sigmoid(to_f, out=f)
+            torch.mul(i, ci, out=cs).add_(torch.mul(f, c_prev, out=spare))
+            if clip > 0:
+                cs.clamp_(-clip, clip)
+            torch.tanh(cs, out=co)
+            if peephole:
+                to_o.add_(torch.mul(cs, wco, out=spare))
+            torch.sigmoid(to_o, out=o)
+            torch.mul(o, co, out=h)
+
+        return run
+
     def backward(
         self, c_prev: Any, peepholes: tuple[Any, ...], outputs: tuple[Any, ...], dc: Any, dh: Any
     ) -> tuple[Any, Any, tuple[Any, ...]]:
@@ -72,6 +102,49 @@ class _Cell:
         dc_prev = dc_prev + di * wci + df * wcf
         weights = ((di * c_prev).sum(0), (df * c_prev).sum(0), (do * cs).sum(0))
         return dc_prev, dgates, weights
+
+    def step_back(
+        self, outputs: Sequence[Any], c0: Any, peepholes: Sequence[Any], dgates: Any
+    ) -> Callable[[int, Any, Any], tuple[Any, Sequence[Any]]]:
+        """The same as `backward` at every step of a sequence.
+
+        Args:
+          outputs: of all steps [time, batch, cells].
+          c0: the memory before the first one.
+          peepholes: the weights.
+          dgates: receives the gradients of the gates [time, batch, 4 * cells].
+
+        Returns:
+          What gives, for a step, the gradients of the memory before and, if there are peepholes,
+          of their weights.
+        """
+        wci, wcf, wco = peepholes
+        i, _, f, o, ci, co = outputs
+        # What depends on no other step is computed for all of them.
+        slopes = [i * (1 - i), 1 - ci * ci, f * (1 - f), o * (1 - o), 1 - co * co]
+        of_steps = [*outputs, *slopes, *(part[: len(i)] for part in self.parts(dgates))]
+        steps = list(zip(*(each.unbind() for each in of_steps), strict=True))
+        spare, mul = torch.empty_like(c0), torch.mul
+
+        def run(t: int, dc: Any, dh: Any) -> tuple[Any, Sequence[Any]]:
+            i, cs, f, o, ci, co, i_slope, ci_slope, f_slope, o_slope, co_slope, di, dci, df, do = (
+                steps[t]
+            )
+            c_prev = steps[t - 1][1] if t else c0
+            mul(mul(o_slope, dh, out=spare), co, out=do)
+            dcs = mul(mul(co_slope, dh, out=spare), o).add_(dc)
+            if self.peephole:
+                dcs.add_(mul(do, wco, out=spare))
+            mul(mul(ci_slope, dcs, out=spare), i, out=dci)
+            mul(mul(f_slope, dcs, out=spare), c_prev, out=df)
+            mul(mul(i_slope, dcs, out=spare), ci, out=di)
+            dc_prev = mul(dcs, f)
+            if not self.peephole:
+                return dc_prev, ()
+            dc_prev.add_(mul(di, wci, out=spare)).add_(mul(df, wcf, out=spare))
+            return dc_prev, ((di * c_prev).sum(0), (df * c_prev).sum(0), (do * cs).sum(0))
+
+        return run
 
 
 # ---- one time step
@@ -190,12 +263,13 @@ def _block_forward(
     outputs = tuple(torch.zeros(shape, dtype=x.dtype, device=x.device) for _ in range(7))
     # The inputs' part of the gates needs no loop.
     projected = torch.matmul(x[:length], w[:inputs]) + b
-    recurrent = w[inputs:]
-    for t in range(length):
-        values = cell.forward(torch.addmm(projected[t], h, recurrent), c, wci, wcf, wco)
-        for output, value in zip(outputs, values, strict=True):
-            output[t] = value
-        c, h = values[1], values[6]
+    gates, recurrent = projected.new_empty(projected.shape[1:]), w[inputs:]
+    step = cell.step(gates, wci, wcf, wco)
+    steps = zip(projected.unbind(), *(each.unbind() for each in outputs), strict=False)
+    for given, *out in steps:
+        torch.addmm(given, h, recurrent, out=gates)
+        step(c, out)
+        c, h = out[1], out[6]
     return outputs
 
 
@@ -205,18 +279,17 @@ def _block_backward(cell: _Cell, length: Any, x: Any, c0: Any, h0: Any, w: Any, 
     recurrent = w[inputs:].t()
     dc, dh = torch.zeros_like(c0), torch.zeros_like(h0)
     sums = [torch.zeros_like(p) for p in peepholes]
-    steps = torch.zeros((x.shape[0], x.shape[1], b.shape[0]), dtype=x.dtype, device=x.device)
+    dgates = torch.zeros((x.shape[0], x.shape[1], b.shape[0]), dtype=x.dtype, device=x.device)
+    step = cell.step_back([gate[:length] for gate in gates], c0, peepholes, dgates)
     for t in range(length - 1, -1, -1):
-        c_prev = gates[1][t - 1] if t else c0
-        outputs = tuple(gate[t] for gate in gates)
-        dc, dgates, weights = cell.backward(c_prev, peepholes, outputs, dc + dcs[t], dh + dhs[t])
-        dh = dgates @ recurrent
-        steps[t] = dgates
-        sums = [total + part for total, part in zip(sums, weights, strict=True)]
+        dc, weights = step(t, dc + dcs[t], dh + dhs[t])
+        dh = dgates[t] @ recurrent
+        if weights:
+            sums = [total + part for total, part in zip(sums, weights, strict=True)]
     before = torch.cat([h0[None], h[: max(length - 1, 0)]])[:length]
     xh = torch.cat([x[:length], before], 2).reshape(-1, w.shape[0])
-    flat = steps[:length].reshape(-1, b.shape[0])
-    return (steps @ w[:inputs].t(), dc, dh, xh.t() @ flat, *sums, flat.sum(0))
+    flat = dgates[:length].reshape(-1, b.shape[0])
+    return (dgates @ w[:inputs].t(), dc, dh, xh.t() @ flat, *sums, flat.sum(0))
 
 
 def _block_kernel(order: tuple[int, ...]) -> Callable[[Node], Any]:
