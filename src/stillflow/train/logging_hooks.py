@@ -67,7 +67,7 @@ class LoggingTensorHook(SessionRunHook):
             if self._formatter:
                 logging.info(self._formatter(tensor_values))
                 return
-            text = ", ".join(f"{tag} = {tensor_values[tag]}" for tag in self._tag_order)
+            text = ", ".join(f"{tag} = {tensor_values[tag]!s}" for tag in self._tag_order)
             if elapsed is None:
                 logging.info("%s", text)
             else:
