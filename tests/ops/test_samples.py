@@ -16,7 +16,9 @@ from stillflow.graph import card as cards
 from stillflow.graph.card import Card
 from stillflow.ops.samples import Bad, Sample
 
-REFUSED = (ValueError, TypeError, tf.errors.InvalidArgumentError)
+REFUSED = (
+    ValueError, TypeError, tf.errors.InvalidArgumentError, tf.errors.FailedPreconditionError,
+)  # fmt: skip
 STEP = 1e-5
 
 # Where TensorFlow's ops are not what one would expect, and Stillflow's are the same.
@@ -25,6 +27,7 @@ SHAPE_OFF_BY_ONE = {
     *((f"Unique{kind}V2", output) for kind in ("", "WithCounts") for output in (0, 1)),  # vectors
     *((f"{old}{name}", output) for old in ("", "Batch")  # a scalar for what is not computed
       for name, output in (("SelfAdjointEigV2", 1), ("Svd", 1), ("Svd", 2))),
+    *((f"FusedBatchNormGrad{kind}", output) for kind in ("", "V2", "V3") for output in (3, 4)),
     ("ExtractVolumePatches", 0),  # a dimension is left out where sizes are not known
     ("BoostedTreesAggregateStats", 0),  # buckets and dimensions in the wrong order
     *((f"BoostedTrees{kind}CalculateBestFeatureSplit", output) for kind in ("", "Sparse")

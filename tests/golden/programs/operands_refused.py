@@ -12,7 +12,10 @@ def refusals(tf, op, given, *changes, **attrs):
     runs = []
     for changed in changes:
         values = {**given, **changed}
-        fed = {name: tf.placeholder(np.asarray(value).dtype) for name, value in values.items()}
+        fed = {
+            name: tf.placeholder(tf.as_dtype(np.asarray(value).dtype))
+            for name, value in values.items()
+        }
         made = getattr(tf.raw_ops, op)(**fed, **attrs)
         first = made[0] if isinstance(made, (tuple, list)) else made
         feeds = {fed[name]: value for name, value in values.items()}
@@ -72,3 +75,120 @@ def nearly_equal_numbers(tf):
 def bounds(tf):
     given = {"t": zeros(2, 2), "clip_value_min": np.float32(0), "clip_value_max": np.float32(1)}
     return refusals(tf, "ClipByValue", given, {"clip_value_min": zeros(2)})
+
+
+@program
+def gradients_of_activations(tf):
+    names = ("ReluGrad", "Relu6Grad", "EluGrad", "SeluGrad", "SoftplusGrad", "SoftsignGrad")
+    pairs = {name: {"gradients": zeros(2, 3), "features": zeros(3, 3)} for name in names}
+    pairs["EluGrad"] = pairs["SeluGrad"] = {"gradients": zeros(2, 3), "outputs": zeros(2)}
+    return [run for name in names for run in refusals(tf, name, pairs[name], {})]
+
+
+@program
+def convolutions(tf):
+    image, window, one = zeros(1, 4, 4, 2), zeros(2, 2, 2, 2), [1, 1, 1, 1]
+    how = {"strides": one, "padding": "SAME"}
+    wrong = ({"input": zeros(4, 4, 2)}, {"filter": zeros(2, 2)})
+    given = {"input": image, "filter": window}
+    runs = [run for name in ("Conv2D", "DepthwiseConv2dNative")
+            for run in refusals(tf, name, given, *wrong, **how)]
+    runs += refusals(tf, "Dilation2D", {"input": image, "filter": window[0]}, *wrong,
+                     {"filter": zeros(2, 2, 3)}, rates=one, **how)
+    grads = {"out_backprop": zeros(1, 4, 4, 2)}
+    for_input = {"input_sizes": np.int32([1, 4, 4, 2]), "filter": window, **grads}
+    for_filter = {"input": image, "filter_sizes": np.int32([2, 2, 2, 2]), **grads}
+    short = {"out_backprop": zeros(4, 4, 2)}
+    runs += refusals(tf, "Conv2DBackpropInput", for_input, short, **how)
+    return runs + refusals(tf, "Conv2DBackpropFilter", for_filter, short, **how)
+
+
+@program
+def pools(tf):
+    image, best = zeros(1, 4, 4, 2), zeros(1, 2, 2, 2)
+    how = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "SAME"}
+    given = {"orig_input": image, "orig_output": best, "grad": best}
+    wrong = [{name: zeros(2, 2)} for name in given]
+    runs = refusals(tf, "MaxPoolGrad", given, *wrong, **how)
+    means = {"orig_input_shape": np.int32([1, 4, 4, 2]), "grad": best}
+    return runs + refusals(tf, "AvgPoolGrad", means, {"grad": zeros(2, 2)}, **how)
+
+
+@program
+def normalizations(tf):
+    given = {"x": zeros(1, 2, 2, 3), "scale": zeros(3), "offset": zeros(3), "mean": zeros(0),
+             "variance": zeros(0)}
+    wrong = ({"x": zeros(2, 3)}, {"scale": zeros(1, 3)}, {"mean": zeros(0, 1)})
+    runs = refusals(tf, "FusedBatchNorm", given, *wrong)
+    runs += refusals(tf, "BiasAdd", {"value": zeros(2, 3), "bias": zeros(3)}, {"value": zeros(3)},
+                     {"bias": zeros(1, 3)})
+    runs += refusals(tf, "LRN", {"input": zeros(1, 1, 1, 3)}, {}, depth_radius=-2)
+    return runs + refusals(
+        tf, "InTopKV2", {"predictions": zeros(2, 3), "targets": np.int32([0, 1]),
+                         "k": np.int32(1)}, {"k": np.int32([1])}, {"predictions": zeros(3)})
+
+
+@program
+def sizes_of_images(tf):
+    names = ("ResizeBilinear", "ResizeBicubic", "ResizeArea", "ResizeNearestNeighbor")
+    given = {"images": zeros(1, 2, 2, 3), "size": np.int32([3, 3])}
+    wrong = ({"images": zeros(2, 2, 3)}, {"size": np.int32([[3, 3]])}, {"size": np.int32([3])},
+             {"size": np.int32([3, 0])})
+    runs = [run for name in names for run in refusals(tf, name, given, *wrong)]
+    given = {"grads": zeros(1, 2, 2, 3), "original_image": zeros(1, 3, 3, 3)}
+    wrong = ({"grads": zeros(2, 2)}, {"original_image": zeros(2, 2)})
+    return runs + [run for name in ("ResizeBilinearGrad", "ResizeBicubicGrad")
+                   for run in refusals(tf, name, given, *wrong)]
+
+
+@program
+def cropped_images(tf):
+    boxes, place = zeros(1, 4), np.int32([0])
+    given = {"image": zeros(1, 3, 3, 2), "boxes": boxes, "box_ind": place,
+             "crop_size": np.int32([2, 2])}
+    wrong = [{"boxes": zeros(1, 1, 4)}, {"box_ind": np.int32([[0]])}, {"boxes": zeros(1, 3)}]
+    runs = refusals(tf, "CropAndResize", given, {"image": zeros(3, 3)}, *wrong)
+    del given["crop_size"]
+    grads = {"grads": zeros(1, 2, 2, 2)}
+    runs += refusals(tf, "CropAndResizeGradBoxes", {**given, **grads}, {"grads": zeros(2)}, *wrong)
+    del given["image"]
+    grads["image_size"] = np.int32([1, 3, 3, 2])
+    return runs + refusals(tf, "CropAndResizeGradImage", {**given, **grads}, {"grads": zeros(2)},
+                           *wrong[:2], T=tf.float32)
+
+
+@program
+def suppressed_boxes(tf):
+    given = {"boxes": zeros(2, 4), "scores": zeros(2), "max_output_size": np.int32(2),
+             "iou_threshold": np.float32(0.5), "score_threshold": np.float32(0)}
+    wrong = ({"boxes": zeros(4)}, {"scores": zeros(3)}, {"boxes": zeros(2, 3)},
+             {"iou_threshold": np.float32([0.5])}, {"score_threshold": np.float32([0.5])},
+             {"max_output_size": np.int32([2])}, {"iou_threshold": np.float32("nan")})
+    return refusals(tf, "NonMaxSuppressionV3", given, *wrong)
+
+
+@program
+def colours(tf):
+    runs = [run for name in ("RGBToHSV", "HSVToRGB")
+            for run in refusals(tf, name, {"images": zeros(2, 3)}, {"images": zeros(2, 4)},
+                                {"images": zeros()})]
+    given = {"images": zeros(1, 1, 3), "contrast_factor": np.float32(1)}
+    return runs + refusals(tf, "AdjustContrastv2", given, {"contrast_factor": np.float32([1])})
+
+
+@program
+def contents_of_files(tf):
+    given = {"contents": np.array([b"a"], object)}
+    names = ("DecodeBmp", "DecodePng", "DecodeGif", "DecodeJpeg", "ExtractJpegShape")
+    runs = [run for name in names for run in refusals(tf, name, given, {})]
+    picture = {"image": np.zeros([2, 2], np.uint8)}
+    return runs + [run for name in ("EncodePng", "EncodeJpeg")
+                   for run in refusals(tf, name, picture, {})]
+
+
+@program
+def distorted_boxes(tf):
+    given = {"image_size": np.int32([3, 3, 3]), "bounding_boxes": zeros(1, 1, 4)}
+    wrong = ({"image_size": np.int32([[3]])}, {"image_size": np.int32([3])},
+             {"bounding_boxes": zeros(1, 4)}, {"bounding_boxes": zeros(1, 1, 3)})
+    return refusals(tf, "SampleDistortedBoundingBox", given, *wrong, seed=1, seed2=2)

@@ -14,6 +14,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops import native_loops
 from stillflow.ops.image.sizes import same_with_rank_at_least
+from stillflow.ops.ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
 adjust_contrast_op = op(
@@ -46,6 +47,7 @@ def contrast_shape(node: Node) -> Any:
 
 adjust_contrast_op.shape(contrast_shape)
 adjust_contrastv2_op.shape(contrast_shape)
+adjust_contrastv2_op.check(kernel_ranks((1, 0, "contrast_factor must be scalar: {}")))
 
 
 def colour_shape(node: Node) -> Any:
@@ -96,7 +98,7 @@ _FAR = 24  # sixths of a turn: of hues that turn further only the rest is looked
 
 def _check(images: Any, what: str, number: Any) -> None:
     if number.dim() != 0:
-        raise ValueError(f"{what} must be scalar: {list(number.shape)}")
+        raise ValueError(f"{what} must be scalar: {dims_lib.to_string(tuple(number.shape))}")
     if images.shape[-1] != 3:
         raise ValueError(f"input must have 3 channels but instead has {images.shape[-1]} channels.")
 

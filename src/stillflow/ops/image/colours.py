@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow import errors
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
@@ -37,6 +38,20 @@ hsv_to_rgb_op = op(
 )
 
 
+def colours_check(node: Node) -> None:
+    """Refuses images, in words of kernels."""
+    images = node.dims(0)
+    if not node.planning or images is None:
+        return
+    if not images:
+        raise ValueError("input must be at least 1D[]")
+    if images[-1] not in (3, None):
+        raise errors.FailedPreconditionError(
+            node.op.node_def, node.op,
+            f"input must have 3 channels but input only has {images[-1]} channels.",
+        )  # fmt: skip
+
+
 def colours_shape(node: Node) -> Any:
     image = dims_lib.with_rank_at_least(node.dims(0), 1)
     channels = dims_lib.with_value(dims_lib.dim(image, -1), 3)
@@ -45,6 +60,8 @@ def colours_shape(node: Node) -> Any:
 
 rgb_to_hsv_op.shape(colours_shape)
 hsv_to_rgb_op.shape(colours_shape)
+rgb_to_hsv_op.check(colours_check)
+hsv_to_rgb_op.check(colours_check)
 
 
 def _to_hsv(images: Any) -> Any:
@@ -191,14 +208,14 @@ def rgb_to_hsv_samples() -> Iterator[Any]:
     values = np.abs(np.sin(np.arange(36) * 1.3)).astype(np.float32)
     yield Sample(values.reshape(2, 3, 2, 3), grad=False)
     yield Sample(np.array([[0, 0, 0], [0.5, 0.5, 0.5], [0.2, 0.7, 0.7]], np.float32), grad=False)
-    yield Bad(values.reshape(9, 4), match="must be 3")
+    yield Bad(values.reshape(9, 4), match="must be 3|must have 3 channels")
 
 
 @hsv_to_rgb_op.samples
 def hsv_to_rgb_samples() -> Iterator[Any]:
     values = np.abs(np.sin(np.arange(36) * 1.3)).astype(np.float32)
     yield Sample(values.reshape(2, 3, 2, 3), grad=False)
-    yield Bad(np.float32(1), match="at least rank 1")
+    yield Bad(np.float32(1), match="at least rank 1|at least 1D")
 
 
 # ---- Public functions

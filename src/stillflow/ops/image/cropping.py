@@ -19,6 +19,7 @@ from stillflow.ops.image import crop_loops
 from stillflow.ops.image.sizes import sized
 from stillflow.ops.kernels import as_signed, torch_type
 from stillflow.ops.nn.interpolation import Weights, interpolate_by
+from stillflow.ops.ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
 _TYPES = "{uint8, uint16, int8, int16, int32, int64, half, float, double}"
@@ -47,6 +48,10 @@ def crop_and_resize_shape(node: Node) -> Any:
     image = dims_lib.with_rank(node.dims(0), 4)
     boxes = dims_lib.with_rank(node.dims(1), 2)
     (indices,) = dims_lib.with_rank(node.dims(2), 1)
+    if node.planning and boxes[1] not in (None, 4):
+        raise ValueError("boxes must have 4 columns")
+    if node.planning and None not in (boxes[0], indices) and boxes[0] != indices:
+        raise ValueError("box_index has incompatible shape")
     count = dims_lib.merge_dim(boxes[0], indices)
     dims_lib.with_value(boxes[1], 4)
     return sized(node, count, 3, image[3])
@@ -54,12 +59,30 @@ def crop_and_resize_shape(node: Node) -> Any:
 
 @crop_and_resize_grad_image_op.shape
 def crop_and_resize_grad_image_shape(node: Node) -> Any:
+    dims_lib.with_rank(node.dims(3), 1)
     return dims_lib.with_rank(node.shape_value(3), 4)
 
 
 @crop_and_resize_grad_boxes_op.shape
 def crop_and_resize_grad_boxes_shape(node: Node) -> Any:
     return node.dims(2)
+
+
+_GRADS = (0, 4, "grads image must be 4-D{}")
+
+
+def _boxes_at(first: int) -> tuple[tuple[int, int, str], ...]:
+    """The ranks of boxes, at a position among the inputs, and of their indices behind them."""
+    return (first, 2, "boxes must be 2-D{}"), (first + 1, 1, "box_index must be 1-D{}")
+
+
+crop_and_resize_op.check(kernel_ranks((0, 4, "input image must be 4-D{}"), *_boxes_at(1)))
+crop_and_resize_grad_image_op.check(
+    kernel_ranks(_GRADS, *_boxes_at(1), (3, 1, "image_size must be 1-D{}"))
+)
+crop_and_resize_grad_boxes_op.check(
+    kernel_ranks(_GRADS, (1, 4, "input image must be 4-D{}"), *_boxes_at(2))
+)
 
 
 class Grid(NamedTuple):
@@ -107,6 +130,8 @@ def _nearest(grid: Grid) -> Any:
 def _check_boxes(boxes: Any, indices: Any, batch: int) -> None:
     if boxes.numel() == 0 and indices.numel() == 0:
         return
+    if boxes.shape[1] != 4:
+        raise ValueError("boxes must have 4 columns")
     if boxes.shape[0] != indices.shape[0]:
         raise ValueError("box_index has incompatible shape")
     if bool(((indices < 0) | (indices >= batch)).any()):
@@ -186,6 +211,8 @@ def _shares(rows: Grid, columns: Grid, method: bytes) -> Iterator[tuple[Any, Any
 
 
 def _grad_image(grads: Any, boxes: Any, indices: Any, size: Any, method: bytes, dtype: Any) -> Any:
+    if len(size) != 4:
+        raise ValueError(f"image_size must have 4 elements[{len(size)}]")
     batch, height, width, depth = size.tolist()
     _check_grads(grads, boxes)
     _check_image(height, width)

@@ -12,8 +12,13 @@ from stillflow.graph import dims as dims_lib
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.summarize import escape
+from stillflow.ops.ranks import kernel_ranks
 
 _CHANNELS = "channels must be 0, 1, 3, or 4, got {}"
+
+
+contents_rank = kernel_ranks((0, 0, "contents must be scalar, got shape {}"))
+image_rank = kernel_ranks((0, 3, "image must be 3-dimensional{}"))
 
 
 def decoded_shape(node: Node) -> Any:

@@ -55,6 +55,10 @@ encode_jpeg_variable_quality_op = op("""
 """)
 
 decode_jpeg_op.shape(formats.decoded_shape)
+for _card in (decode_jpeg_op, decode_and_crop_jpeg_op, extract_jpeg_shape_op):
+    _card.check(formats.contents_rank)
+for _card in (encode_jpeg_op, encode_jpeg_variable_quality_op):
+    _card.check(formats.image_rank)
 encode_jpeg_op.shape(formats.encoded_shape)
 encode_jpeg_variable_quality_op.shape(formats.encoded_shape)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from stillflow import native
+from stillflow.graph import dtypes
 from stillflow.graph.lazy import torch
 from stillflow.ops import native_loops
 from stillflow.ops.image import taps
@@ -17,7 +18,8 @@ from stillflow.ops.kernels import as_signed
 def resize(image: Any, size: Any, align: bool, centers: bool) -> Any:
     """What ResizeNearestNeighbor runs."""
     wanted = size.tolist()
-    check_resize(align, centers, image.shape, wanted)
+    dtype = dtypes.as_dtype(str(image.dtype).removeprefix("torch."))
+    check_resize(align, centers, image.shape, wanted, dtype)
     if max(image.shape[1:3]) >= 1 << 24:
         raise ValueError("nearest neighbor requires max height & width of 2^24")
     batch, height, width, channels = image.shape

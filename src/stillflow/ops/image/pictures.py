@@ -38,6 +38,9 @@ encode_png_op = op("""
 decode_png_op.shape(formats.decoded_shape)
 decode_bmp_op.shape(formats.decoded_shape)
 encode_png_op.shape(formats.encoded_shape)
+encode_png_op.check(formats.image_rank)
+for _card in (decode_png_op, decode_bmp_op, decode_gif_op):
+    _card.check(formats.contents_rank)
 
 
 @decode_gif_op.shape

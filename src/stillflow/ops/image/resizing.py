@@ -20,6 +20,7 @@ from stillflow.ops.image import nearest, taps
 from stillflow.ops.image.sizes import check_resize, check_resize_gradient, sized
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.nn.interpolation import Weights, interpolate, spread_by, weights
+from stillflow.ops.ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
 _TYPES = "{int8, uint8, int16, uint16, int32, int64, half, float, double}"
@@ -79,8 +80,11 @@ def resize_shape(node: Node) -> Any:
     return sized(node, image[0], 1, image[3])
 
 
+image_rank = kernel_ranks((0, 4, "input must be 4-dimensional{}"))
+
 for _card in (*RESIZERS.values(), resize_nearest_neighbor_grad_op):
     _card.shape(resize_shape)
+    _card.check(image_rank)
 
 
 def original_shape(node: Node) -> Any:
@@ -89,6 +93,12 @@ def original_shape(node: Node) -> Any:
 
 for _card in (resize_bilinear_grad_op, resize_bicubic_grad_op):
     _card.shape(original_shape)
+    _card.check(
+        kernel_ranks(
+            (0, 4, "input_grad must be 4-dimensional{}"),
+            (1, 4, "original_image must be 4-dimensional{}"),
+        )
+    )
 
 
 def _centers(node: Node) -> bool:

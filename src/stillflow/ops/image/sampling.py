@@ -14,6 +14,7 @@ from stillflow.graph.node import Node
 from stillflow.ops.kernels import torch_type
 from stillflow.ops.random.range_samplers import Words
 from stillflow.ops.random.streams import op_stream
+from stillflow.ops.ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
 _TYPES = "{uint8, int8, int16, int32, int64}"
@@ -46,6 +47,27 @@ sample_distorted_bounding_box_v2_op = op(
     """,
     differentiable=False,
 )
+
+
+_ranks = kernel_ranks(
+    (0, 1, "image_size must be 1-dimensional{}"),
+    (1, 3, "input boxes must be 3-dimensional [batch, num_boxes, coords]: {}"),
+)
+
+
+def sample_distorted_bounding_box_check(node: Node) -> None:
+    """Refuses shapes, in words of kernels."""
+    _ranks(node)
+    size, boxes = node.dims(0), node.dims(1)
+    if not (node.planning and dims_lib.is_known(size) and dims_lib.is_known(boxes)):
+        return
+    if size != (3,):
+        raise ValueError(f"image_size must contain 3 elements{dims_lib.to_string(size)}")
+    if boxes[-1] != 4:  # type: ignore[index]
+        shown = dims_lib.to_string(boxes)
+        raise ValueError(f"bounding boxes must have shape [4] or [*, 4], got {shown}")
+    if len(node.inputs) == 3:
+        kernel_ranks((2, 0, "min_object_covered must be 0-D, got shape {}"))(node)
 
 
 def sample_distorted_bounding_box_shape(node: Node) -> Any:
@@ -242,6 +264,7 @@ def _samples(*covered: np.float32) -> Iterator[Any]:
 
 for _card in (sample_distorted_bounding_box_op, sample_distorted_bounding_box_v2_op):
     _card.shape(sample_distorted_bounding_box_shape)
+    _card.check(sample_distorted_bounding_box_check)
     _card.kernel(sample_distorted_bounding_box_kernel)
 sample_distorted_bounding_box_op.samples(_samples)
 sample_distorted_bounding_box_v2_op.samples(lambda: _samples(np.float32(0.3)))

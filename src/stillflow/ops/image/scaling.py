@@ -11,7 +11,7 @@ from stillflow.graph.card import op
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.image import taps
-from stillflow.ops.image.resizing import original_shape, resize_shape
+from stillflow.ops.image.resizing import image_rank, original_shape, resize_shape
 from stillflow.ops.image.sampling_kernels import KERNELS, sampled
 from stillflow.ops.samples import Bad, Sample
 
@@ -35,6 +35,7 @@ scale_and_translate_grad_op = op(f"""
 
 
 scale_and_translate_op.shape(resize_shape)
+scale_and_translate_op.check(image_rank)
 scale_and_translate_grad_op.shape(original_shape)
 
 

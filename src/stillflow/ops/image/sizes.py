@@ -5,12 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph import dims as dims_lib
+from stillflow.graph import dtypes
+from stillflow.graph.dtypes import DType
 from stillflow.graph.node import Node
+from stillflow.ops.memory import require_room
+
+# What kernels call their input of two sizes, where it is not `shape_t`.
+_SIZES = {"CropAndResize": "crop_size", "ScaleAndTranslate": "t", "ExtractGlimpse": "window_size"}
 
 
 def sized(node: Node, batch: Any, size_input: int, channels: Any) -> tuple[Any, ...]:
     """[batch, height, width, channels], where an input of two integers holds height and width."""
-    (count,) = dims_lib.with_rank(node.dims(size_input), 1)
+    given = node.dims(size_input)
+    if node.planning and given is not None and given != (2,) and dims_lib.is_known(given):
+        what = "must have two elements" if len(given) == 1 else "must be 1-dimensional"
+        raise ValueError(f"{_SIZES.get(node.op.type, 'shape_t')} {what}{dims_lib.to_string(given)}")
+    (count,) = dims_lib.with_rank(given, 1)
     dims_lib.with_value(count, 2)
     size = node.value(size_input)
     if size is None:
@@ -24,12 +34,19 @@ def sized(node: Node, batch: Any, size_input: int, channels: Any) -> tuple[Any, 
     )
 
 
-def check_resize(align_corners: bool, half_pixel_centers: bool, image: Any, size: Any) -> None:
+def check_resize(
+    align_corners: bool,
+    half_pixel_centers: bool,
+    image: Any,
+    size: Any,
+    dtype: DType = dtypes.float32,
+) -> None:
     """What TensorFlow's resizing kernels refuse.
 
     Args:
       image: the dimensions of the images.
       size: the wanted height and width.
+      dtype: of the result, for which there has to be memory.
     """
     if half_pixel_centers and align_corners:
         raise ValueError("If half_pixel_centers is True, align_corners must be False.")
@@ -39,6 +56,7 @@ def check_resize(align_corners: bool, half_pixel_centers: bool, image: Any, size
         raise ValueError("image must have at least one channel")
     if image[1] <= 0 or image[2] <= 0:
         raise ValueError("input image must be of non-zero size")
+    require_room((image[0], *size, image[3]), dtype)
 
 
 def check_resize_gradient(

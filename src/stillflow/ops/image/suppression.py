@@ -14,6 +14,7 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.ops import heaps
+from stillflow.ops.ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
 _TWO_TYPES = "T: {half, float} = float\n    T_threshold: {half, float} = float"
@@ -62,14 +63,39 @@ non_max_suppression_with_overlaps_op = op(
 
 # ---- Shapes
 
+_THRESHOLDS: tuple[str, ...] = (
+    "max_output_size", "iou_threshold", "score_threshold", "soft_nms_sigma",
+)  # fmt: skip
+
+
+def suppression_check(node: Node) -> None:
+    """Refuses ranks, in words of kernels."""
+    boxes, names = "boxes", _THRESHOLDS
+    if node.op.type == "NonMaxSuppressionWithOverlaps":
+        boxes, names = "overlaps", ("max_output_size", "overlap_threshold", "score_threshold")
+    last = len(node.inputs)
+    scalars = [(i, 0, f"{name} must be 0-D, got shape {{}}") for i, name in enumerate(names, 2)]
+    kernel_ranks(
+        *[wanted for wanted in scalars if wanted[0] < last],
+        (0, 2, f"{boxes} must be 2-D{{}}"),
+        (1, 1, "scores must be 1-D{}"),
+    )(node)
+    found, scores = node.dims(0), node.dims(1)
+    if not (node.planning and dims_lib.is_known(found) and dims_lib.is_known(scores)):
+        return
+    if boxes == "boxes" and found[1] != 4:  # type: ignore[index]
+        raise ValueError("boxes must have 4 columns")
+    if boxes == "overlaps" and found[0] != found[1]:  # type: ignore[index]
+        raise ValueError(f"overlaps must be square{dims_lib.to_string(found)}")
+    if found[0] != scores[0]:  # type: ignore[index]
+        raise ValueError("scores has incompatible shape")
+
 
 def suppression_shape(node: Node) -> Any:
     boxes = dims_lib.with_rank(node.dims(0), 2)
     (scores,) = dims_lib.with_rank(node.dims(1), 1)
     for index in range(2, len(node.inputs)):
-        # The second version does not look at its threshold.
-        if index == 2 or node.op.type != "NonMaxSuppressionV2":
-            dims_lib.with_rank(node.dims(index), 0)
+        dims_lib.with_rank(node.dims(index), 0)
     dims_lib.merge_dim(boxes[0], scores)
     if node.op.type == "NonMaxSuppressionWithOverlaps":
         dims_lib.merge_dim(boxes[0], boxes[1])
@@ -221,11 +247,18 @@ def _checked_threshold(value: Any, what: str = "iou_threshold") -> Any:
     return value
 
 
-def _limit(value: Any) -> int:
+def _limit(value: Any, count: int, pad: bool) -> int:
+    """How many boxes are taken at most; all of them where TF takes a negative number for a large.
+
+    Raises:
+      ValueError: for a negative number to pad to.
+    """
     limit = int(value)
-    if limit < 0:
+    if limit >= 0:
+        return limit
+    if pad:
         raise ValueError("output size must be non-negative")
-    return limit
+    return count
 
 
 def _numpy(value: Any) -> np.ndarray:
@@ -263,7 +296,7 @@ def suppression_kernel(node: Node) -> Any:
         if not with_overlaps:
             _checked_threshold(threshold, what)
         lowest = numbers[1] if len(numbers) > 1 else np.finfo(values.dtype).min
-        limit = _limit(size)
+        limit = _limit(size, len(values), pad)
         overlap = _given(boxes_array) if with_overlaps else _of_boxes(boxes_array)
         sigma = numbers[2] if len(numbers) > 2 else 0
         if sigma < 0:
@@ -310,8 +343,13 @@ def _samples(card: Any) -> Iterator[Any]:
         yield Sample(boxes[:3, :3], _SCORES[:3], np.int32(3), *numbers, fixed=(2,), grad=False)
     for limit in (3, 0, 30):
         yield Sample(boxes, _SCORES, np.int32(limit), *numbers, fixed=(2,), grad=False)
-    yield Bad(boxes, _SCORES, np.int32(-1), *numbers, match="must be non-negative|not -1")
-    yield Bad(boxes, _SCORES[:3], np.int32(3), *numbers, match="6 and 3")
+    yield Sample(boxes, _SCORES, np.int32(-1), *numbers)
+    if "pad_to_max_output_size" in card.text:
+        yield Bad(
+            boxes, _SCORES, np.int32(-1), *numbers, pad_to_max_output_size=True,
+            match="must be non-negative",
+        )  # fmt: skip
+    yield Bad(boxes, _SCORES[:3], np.int32(3), *numbers, match="6 and 3|incompatible shape")
     if card is not non_max_suppression_with_overlaps_op and count:
         bad = (np.float32(1.5), *numbers[1:])
         yield Bad(boxes, _SCORES, np.int32(3), *bad, match="must be in \\[0, 1\\]")
@@ -319,5 +357,6 @@ def _samples(card: Any) -> Iterator[Any]:
 
 for _card in _CARDS:
     _card.shape(suppression_shape)
+    _card.check(suppression_check)
     _card.kernel(suppression_kernel)
     _card.samples(lambda card=_card: _samples(card))

@@ -31,6 +31,7 @@ from stillflow.ops.math.kernels import (
 )
 from stillflow.ops.math.unary import exp, sigmoid
 from stillflow.ops.nn import native_relu
+from stillflow.ops.ranks import same_as_first
 from stillflow.ops.samples import Bad, Sample
 
 _FLOATS = "{half, bfloat16, float, double}"
@@ -90,6 +91,7 @@ relu_grad_op = op(f"""
     T: {REAL_NUMBER}
 """)
 relu_grad_op.shape(activation_grad_shape)
+relu_grad_op.check(same_as_first)
 relu_grad_op.samples(activation_grad_samples)
 
 
@@ -133,6 +135,7 @@ relu6_grad_op = op(f"""
     T: {REAL_NUMBER}
 """)
 relu6_grad_op.shape(activation_grad_shape)
+relu6_grad_op.check(same_as_first)
 relu6_grad_op.samples(activation_grad_samples)
 
 
@@ -184,6 +187,7 @@ leaky_relu_grad_op = op(f"""
     T: {_FLOATS} = float
 """)
 leaky_relu_grad_op.shape(activation_grad_shape)
+leaky_relu_grad_op.check(same_as_first)
 leaky_relu_grad_op.samples(activation_grad_samples)
 
 
@@ -225,6 +229,7 @@ def elu_gradient(node: Node, grad: Tensor) -> Any:
 
 elu_grad_op = op(f"EluGrad(gradients: T, outputs: T) -> backprops: T; T: {_FLOATS}")
 elu_grad_op.shape(activation_grad_shape)
+elu_grad_op.check(same_as_first)
 elu_grad_op.samples(activation_grad_samples)
 
 
@@ -255,6 +260,7 @@ def selu_gradient(node: Node, grad: Tensor) -> Any:
 
 selu_grad_op = op(f"SeluGrad(gradients: T, outputs: T) -> backprops: T; T: {_FLOATS}")
 selu_grad_op.shape(activation_grad_shape)
+selu_grad_op.check(same_as_first)
 selu_grad_op.samples(activation_grad_samples)
 
 
@@ -295,6 +301,7 @@ def softplus_gradient(node: Node, grad: Tensor) -> Any:
 
 softplus_grad_op = op(f"SoftplusGrad(gradients: T, features: T) -> backprops: T; T: {_FLOATS}")
 softplus_grad_op.shape(activation_grad_shape)
+softplus_grad_op.check(same_as_first)
 softplus_grad_op.samples(activation_grad_samples)
 
 
@@ -331,6 +338,7 @@ def softsign_gradient(node: Node, grad: Tensor) -> Any:
 
 softsign_grad_op = op(f"SoftsignGrad(gradients: T, features: T) -> backprops: T; T: {_FLOATS}")
 softsign_grad_op.shape(activation_grad_shape)
+softsign_grad_op.check(same_as_first)
 softsign_grad_op.samples(activation_grad_samples)
 
 

@@ -18,6 +18,7 @@ from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.math.kernels import ANY_NUMBER
 from stillflow.ops.nn import native_norm, native_relu, windows
 from stillflow.ops.nn.batch_norm_gradient import second_gradient
+from stillflow.ops.ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
 _ATTRS = """
@@ -45,7 +46,24 @@ def fused_batch_norm_shape(node: Node) -> Any:
     return result if len(node.outputs) == 5 else [*result, () if node.planning else None]
 
 
+_forward_ranks = kernel_ranks(
+    (0, 4, "input must be 4-dimensional{}"),
+    *[
+        (index, 1, f"{name} must be 1-dimensional{{}}")
+        for index, name in enumerate(("scale", "offset", "estimated_mean", "estimated_variance"), 1)
+    ],
+)
+_backward_ranks = kernel_ranks(
+    (0, 4, "input must be 4-dimensional{}"),
+    (1, 4, "input must be 4-dimensional{}"),
+    (2, 1, "scale must be 1-dimensional{}"),
+    (3, 1, "saved mean must be 1-dimensional{}"),
+    (4, 1, "saved variance must be 1-dimensional{}"),
+)
+
+
 def fused_batch_norm_check(node: Node) -> None:
+    _forward_ranks(node)
     if not (node.planning and node.is_training):
         return
     for index, name in ((3, "estimated_mean"), (4, "estimated_variance")):
@@ -143,8 +161,7 @@ def backward(
     Args:
       into: memory for the first of them, which may be that of `grad`; it is not always taken.
     """
-    count = 0 if training else scale.numel()
-    rest = scale.new_zeros(count), scale.new_zeros(count)
+    rest = scale.new_zeros(()), scale.new_zeros(())
     images = (x, grad) if relu is None else (x, grad, relu)
     plain = training and not first and bool(x.numel())
     if plain and native_loops.take_channels(images, (scale, mean, variance)):
@@ -184,11 +201,14 @@ def fused_batch_norm_grad_shape(node: Node) -> Any:
     grad, image = dims.with_rank(node.dims(0), 4), dims.with_rank(node.dims(1), 4)
     axis = windows.channel_axis(node.data_format)
     size = _vector_merged(node, dims.merge_dim(grad[axis], image[axis]), range(2, 5))
-    rest = (0,) if node.is_training else (size,)
+    rest: Any = (0,) if node.is_training else (size,)
+    if node.planning:
+        rest = ()  # what kernels leave out is a scalar
     return [dims.replace_dim(grad, axis, size), (size,), (size,), rest, rest]
 
 
 def fused_batch_norm_grad_check(node: Node) -> None:
+    _backward_ranks(node)
     if node.planning and not dims.is_compatible(node.dims(0), node.dims(1)):
         raise ValueError(
             f"x and y_backprop must have same shape, but x has shape "

@@ -16,6 +16,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.kernels import torch_type
+from stillflow.ops.ranks import in_turn, kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
 _TYPES = (
@@ -59,12 +60,17 @@ def bias_kernel(node: Node) -> Any:
     return node.call(_as_torch_counts(node, function), *node.inputs)
 
 
+# Kernels ask for two dimensions of values, and one of biases.
+_value_rank = kernel_ranks((0, 2, "Input tensor must be at least 2D: {}"), least=True)
+_bias_ranks = in_turn(_value_rank, kernel_ranks((1, 1, "Biases must be 1D: {}")))
+
 bias_add_op = op(f"""
     BiasAdd(value: T, bias: T) -> output: T
     T: {_TYPES}
     data_format: {{"NHWC", "NCHW"}} = "NHWC"
 """)
 bias_add_op.shape(bias_shape)
+bias_add_op.check(_bias_ranks)
 bias_add_op.kernel(bias_kernel)
 
 
@@ -83,11 +89,22 @@ def bias_add_samples() -> Iterator[Any]:
     yield Bad(value, value, match="must be rank 1")
 
 
+def _bias_v1_check(node: Node) -> None:
+    _bias_ranks(node)
+    value, bias = node.dims(0), node.dims(1)
+    if node.planning and dims.is_known(value) and dims.is_known(bias) and value[-1:] != bias:
+        raise ValueError(
+            "Must provide as many biases as the last dimension of the input tensor: "
+            f"{dims.to_string(bias)} vs. {dims.to_string(value)}"
+        )
+
+
 bias_add_v1_op = op(f"""
     BiasAddV1(value: T, bias: T) -> output: T
     T: {_TYPES}
 """)
 bias_add_v1_op.shape(bias_shape)
+bias_add_v1_op.check(_bias_v1_check)
 bias_add_v1_op.kernel(bias_kernel)
 
 
@@ -110,6 +127,7 @@ bias_add_grad_op = op(f"""
     T: {_TYPES}
     data_format: {{"NHWC", "NCHW"}} = "NHWC"
 """)
+bias_add_grad_op.check(_value_rank)
 
 
 @bias_add_grad_op.shape

@@ -19,6 +19,7 @@ from stillflow.ops.nn import convolution as kernels
 from stillflow.ops.nn import windows
 from stillflow.ops.nn.convolution import Slide
 from stillflow.ops.nn.precision import precise_on_cpu
+from stillflow.ops.ranks import kernel_ranks, kernel_windows
 from stillflow.ops.samples import Bad, Sample
 
 _ATTRS = """
@@ -103,6 +104,11 @@ conv2d_op = op(f"""
     Conv2D(input: T, filter: T) -> output: T
     {_ATTRS}
 """)
+conv2d_op.check(
+    kernel_ranks(
+        (0, 4, "input must be 4-dimensional{}"), (1, 4, "filter must be 4-dimensional: {}")
+    )
+)
 
 
 @conv2d_op.shape
@@ -205,8 +211,10 @@ def ramp(*shape: int) -> np.ndarray:
 
 def check_backprop(label: str, slide: Slide, image: Any, filter: Any, grad: Any) -> None:
     """Refuses an output gradient that is not of a convolution of these shapes."""
-    if len(image) != len(filter) or len(grad) != len(filter):
-        raise ValueError(f"{label}: input must be {len(filter)}-dimensional")
+    rank = len(slide.strides)
+    for name, found in (("input", image), ("filter", filter), ("out_backprop", grad)):
+        if len(found) != rank:
+            raise ValueError(f"{label}: {name} must be {rank}-dimensional")
     channel = windows.channel_axis(slide.data_format)
     if image[0] != grad[0]:
         raise ValueError(
@@ -292,10 +300,16 @@ def filter_gradient_kernel(node: Node, slide: Slide, label: str, like: bool = Fa
     return gradient
 
 
+_windows = kernel_windows(
+    4, strides="Sliding window strides", dilations="Sliding window dilations"
+)
+
 conv2d_backprop_input_op = op(f"""
     Conv2DBackpropInput(input_sizes: int32, filter: T, out_backprop: T) -> output: T
     {_ATTRS}
 """)
+
+conv2d_backprop_input_op.check(_windows)
 
 
 @conv2d_backprop_input_op.shape
@@ -335,6 +349,8 @@ conv2d_backprop_filter_op = op(f"""
     Conv2DBackpropFilter(input: T, filter_sizes: int32, out_backprop: T) -> output: T
     {_ATTRS}
 """)
+
+conv2d_backprop_filter_op.check(_windows)
 
 
 @conv2d_backprop_filter_op.shape

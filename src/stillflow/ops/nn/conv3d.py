@@ -26,6 +26,7 @@ from stillflow.ops.nn.conv import (
     slide_of,
 )
 from stillflow.ops.nn.convolution import Slide
+from stillflow.ops.ranks import kernel_ranks, kernel_windows
 from stillflow.ops.samples import Bad, Sample
 
 _WINDOW = """
@@ -49,6 +50,9 @@ conv3d_op = op(f"""
     {_FORMAT}
     {_DILATIONS}
 """)
+conv3d_op.check(
+    kernel_ranks((0, 5, "input must be 5-dimensional"), (1, 5, "filter must be 5-dimensional"))
+)
 
 
 @conv3d_op.shape
@@ -99,6 +103,8 @@ def conv3d_samples() -> Iterator[Any]:
 
 # ---- gradients
 
+_windows = kernel_windows(5, dilations="Dilation rates", strides="Sliding window strides")
+
 conv3d_backprop_input_v2_op = op(f"""
     Conv3DBackpropInputV2(input_sizes: Tshape, filter: T, out_backprop: T) -> output: T
     T: {_TYPES}
@@ -107,6 +113,8 @@ conv3d_backprop_input_v2_op = op(f"""
     {_DILATIONS}
     Tshape: {{int32, int64}} = int32
 """)
+
+conv3d_backprop_input_v2_op.check(_windows)
 
 
 @conv3d_backprop_input_v2_op.shape
@@ -140,6 +148,8 @@ conv3d_backprop_filter_v2_op = op(f"""
     {_FORMAT}
     {_DILATIONS}
 """)
+
+conv3d_backprop_filter_v2_op.check(_windows)
 
 
 @conv3d_backprop_filter_v2_op.shape

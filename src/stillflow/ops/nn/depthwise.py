@@ -18,6 +18,7 @@ from stillflow.ops.nn import windows
 from stillflow.ops.nn.conv import given_shape, ramp, target_now
 from stillflow.ops.nn.convolution import Geometry, Slide
 from stillflow.ops.nn.precision import precise_on_cpu
+from stillflow.ops.ranks import in_turn, kernel_ranks, kernel_windows
 from stillflow.ops.samples import Bad, Sample
 
 _ATTRS = """
@@ -110,6 +111,8 @@ def _output(slide: Slide, image: Any, filter: Any, running: bool) -> Any:
 
 def _check_backprop(label: str, slide: Slide, image: Any, filter: Any, grad: Any) -> None:
     """Refuses an output gradient that is not of a convolution of these shapes."""
+    if image[windows.channel_axis(slide.data_format)] != filter[2]:
+        raise ValueError(f"{label}: input and filter must have the same in_depth")
     expected = tuple(_output(slide, image, filter, running=True))
     if tuple(grad) == expected:
         return
@@ -133,6 +136,8 @@ def _attributes(node: Node) -> dict[str, Any]:
 
 # ---- the cards
 
+_windows = kernel_windows(4, strides="Sliding window strides")
+
 depthwise_conv2d_native_op = op(f"""
     DepthwiseConv2dNative(input: T, filter: T) -> output: T
     {_ATTRS}
@@ -146,6 +151,14 @@ def depthwise_output(node: Node) -> Any:
     form = node.op.attrs.get("data_format", b"NHWC")
     slide = Slide(tuple(node.strides), (), node.padding, (), form)
     return _output(slide, image, filter, node.planning)
+depthwise_conv2d_native_op.check(
+    in_turn(
+        _windows,
+        kernel_ranks(
+            (0, 4, "input must be 4-dimensional{}"), (1, 4, "filter must be 4-dimensional: {}")
+        ),
+    )
+)
 
 
 @depthwise_conv2d_native_op.shape
@@ -195,6 +208,15 @@ depthwise_conv2d_native_backprop_input_op = op(f"""
     DepthwiseConv2dNativeBackpropInput(input_sizes: int32, filter: T, out_backprop: T) -> output: T
     {_ATTRS}
 """)
+depthwise_conv2d_native_backprop_input_op.check(
+    in_turn(
+        _windows,
+        kernel_ranks(
+            (1, 4, "DepthwiseConv2DBackpropInput: filter must be 4-dimensional"),
+            (2, 4, "DepthwiseConv2DBackpropInput: out_backprop must be 4-dimensional"),
+        ),
+    )
+)
 
 
 @depthwise_conv2d_native_backprop_input_op.shape
@@ -240,6 +262,15 @@ depthwise_conv2d_native_backprop_filter_op = op(f"""
     DepthwiseConv2dNativeBackpropFilter(input: T, filter_sizes: int32, out_backprop: T) -> output: T
     {_ATTRS}
 """)
+depthwise_conv2d_native_backprop_filter_op.check(
+    in_turn(
+        _windows,
+        kernel_ranks(
+            (0, 4, "DepthwiseConv2DBackpropFilter: input must be 4-dimensional"),
+            (2, 4, "DepthwiseConv2DBackpropFilter: out_backprop must be 4-dimensional"),
+        ),
+    )
+)
 
 
 @depthwise_conv2d_native_backprop_filter_op.shape

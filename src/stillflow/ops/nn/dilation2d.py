@@ -21,6 +21,7 @@ from stillflow.ops.math.kernels import REAL_NUMBER
 from stillflow.ops.math.unary import negative
 from stillflow.ops.nn import dilation_loops, windows
 from stillflow.ops.nn.precision import in_type
+from stillflow.ops.ranks import in_turn, kernel_ranks, kernel_windows
 from stillflow.ops.samples import Bad, Sample
 
 _ATTRS = f"""
@@ -147,12 +148,37 @@ def _kernel(node: Node, function: Any) -> Any:
     if wider is not None:
         function = in_type(function, getattr(torch, wider), len(node.inputs))
     window = _Window(tuple(node.strides[1:3]), tuple(node.rates[1:3]), node.padding)
+    output = node.out_dims(0)
+    if dims.is_known(output) and dims.num_elements(output) == 0:
+        return node.call(torch.Tensor.new_zeros, node.inputs[0], output)
     return node.call(function, *node.inputs, window)
 
 
 # ---- the cards
 
+
+def _depths(node: Node) -> None:
+    image, filter = node.dims(0), node.dims(1)
+    if not (node.planning and dims.is_known(image) and dims.is_known(filter)):
+        return
+    if image[3] != filter[2]:
+        raise ValueError(
+            f"input and filter must have the same depth: {image[3]} vs {filter[2]}"
+        )
+
+
+_operands = in_turn(
+    kernel_windows(
+        4, strides="Sliding window stride", rates="Input stride (atrous rate)"
+    ),
+    kernel_ranks(
+        (0, 4, "input must be 4-dimensional{}"), (1, 3, "filter must be 3-dimensional: {}")
+    ),
+    _depths,
+)
+
 dilation2d_op = op(f"Dilation2D(input: T, filter: T) -> output: T\n{_ATTRS}")
+dilation2d_op.check(_operands)
 
 
 @dilation2d_op.shape
@@ -163,10 +189,6 @@ def dilation2d_shape(node: Node) -> Any:
     if None in (*image[1:3], *filter[:2]):
         return (image[0], None, None, filter[2])
     depth = dims.merge_dim(image[3], filter[2])
-    if node.planning and image[3] != filter[2]:
-        raise ValueError(
-            f"input and filter must have the same depth: {image[3]} vs {filter[2]}"
-        )
     sizes = []
     for axis in (1, 2):
         size, count = image[axis], filter[axis - 1]
@@ -219,6 +241,7 @@ dilation2d_backprop_input_op = op(f"""
     Dilation2DBackpropInput(input: T, filter: T, out_backprop: T) -> in_backprop: T
     {_ATTRS}
 """)
+dilation2d_backprop_input_op.check(_operands)
 
 
 @dilation2d_backprop_input_op.shape
@@ -235,6 +258,7 @@ dilation2d_backprop_filter_op = op(f"""
     Dilation2DBackpropFilter(input: T, filter: T, out_backprop: T) -> filter_backprop: T
     {_ATTRS}
 """)
+dilation2d_backprop_filter_op.check(_operands)
 
 
 @dilation2d_backprop_filter_op.shape

@@ -16,6 +16,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops import native_loops
+from stillflow.ops.ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
 
@@ -59,6 +60,11 @@ in_top_k_op = op(
     differentiable=False,
 )
 in_top_k_op.shape(_in_top_k_shape)
+_OPERANDS = (
+    (0, 2, "predictions must be 2-dimensional"),
+    (1, 1, "targets must be 1-dimensional"),
+)
+in_top_k_op.check(kernel_ranks(*_OPERANDS))
 
 
 @in_top_k_op.kernel
@@ -84,6 +90,7 @@ in_top_k_v2_op = op(
 """,
     differentiable=False,
 )
+in_top_k_v2_op.check(kernel_ranks((2, 0, "k must be 0-D, got shape {}"), *_OPERANDS))
 in_top_k_v2_op.shape(_in_top_k_shape)
 
 

@@ -14,6 +14,7 @@ from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.nn.precision import HALVES, in_type
+from stillflow.ops.ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
 _ATTRS = """
@@ -55,11 +56,13 @@ def _backward(
 def _kernel(node: Node, function: Any) -> Any:
     if node.T in HALVES:
         function = in_type(function, torch.float32, len(node.inputs))
-    radius = max(node.depth_radius, 0)
-    return node.call(function, *node.inputs, radius, node.bias, node.alpha, node.beta)
+    if node.depth_radius < 0:
+        raise ValueError(f"depth_radius = {node.depth_radius} larger than int max")
+    return node.call(function, *node.inputs, node.depth_radius, node.bias, node.alpha, node.beta)
 
 
 lrn_op = op(f"LRN(input: T) -> output: T\n{_ATTRS}")
+lrn_op.check(kernel_ranks((0, 4, "in must be 4-dimensional")))
 
 
 @lrn_op.shape
@@ -88,6 +91,9 @@ def lrn_samples() -> Iterator[Any]:
 
 
 lrn_grad_op = op(f"LRNGrad(input_grads: T, input_image: T, output_image: T) -> output: T\n{_ATTRS}")
+lrn_grad_op.check(
+    kernel_ranks(*[(index, 4, "inputs must be 4-dimensional") for index in range(3)])
+)
 
 
 @lrn_grad_op.shape

@@ -198,7 +198,7 @@ def max_pool_grad_of_all(image: Any, best: Any, grad: Any, geometry: PoolGeometr
             slice(start, start + (count - 1) * step + 1, step)
             for start, count, step in zip(offset, grad.shape[2:], geometry.strides)
         ))  # fmt: skip
-        total[place] += grad * (padded[place] == best)
+        total[place] += grad.masked_fill(padded[place] != best, 0)
     inside = (..., *(slice(pad, pad + size) for pad, size in zip(before, image.shape[2:])))
     return image_out(total[inside], geometry)
 

@@ -21,6 +21,7 @@ from stillflow.ops.nn import pool_kernels as kernels
 from stillflow.ops.nn import windows
 from stillflow.ops.nn.pool_kernels import pool_geometry
 from stillflow.ops.nn.precision import in_type
+from stillflow.ops.ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
 WINDOW = """
@@ -308,10 +309,18 @@ def _max_pool_grad_grad_kernel(node: Node) -> Any:
     return over_images(node, function, [0, 2], 3)
 
 
+_pool_ranks = kernel_ranks(
+    (0, 4, "tensor_in must be 4-dimensional"),
+    (1, 4, "tensor_out must be 4-dimensional"),
+    (2, 4, "out_backprop must be 4-dimensional"),
+)
+
+
 def _grad_check(node: Node) -> None:
     """Refuses an output or an output gradient of another shape than the pool's."""
     if not node.planning:
         return
+    _pool_ranks(node)
     expected = pool_shape(node, "MaxPool", 3, with_depth=True)
     if not dims.is_known(expected):
         return
@@ -427,6 +436,41 @@ def avg_pool_samples() -> Iterator[Any]:
     yield Bad(image, ksize=[1, 9, 1, 1], strides=two, padding="VALID", match="Negative dimension")
 
 
+def check_average_gradient(node: Node, rank: int, strides: str, sizes: str) -> None:
+    """Refuses what the kernels of gradients of means do, and gradients of other pools than theirs.
+
+    Args:
+      rank: of the images.
+      strides, sizes: what the kernel calls its strides, and its input of sizes.
+    """
+    if not node.planning:
+        return
+    for name, values in (("ksize", node.ksize), (strides, node.strides)):
+        if len(values) != rank:
+            raise ValueError(f"Sliding window {name} field must specify {rank} dimensions")
+    shape, grad, target = node.dims(0), node.dims(1), node.shape_value(0)
+    if dims.is_known(shape) and shape != (rank,):
+        raise ValueError(f"{sizes} must be 1-dimensional and {rank} elements")
+    if grad is not None and len(grad) != rank:
+        raise ValueError(f"out_backprop must be {rank}-dimensional")
+    if dims.is_known(grad) and dims.is_known(target) and min(target, default=0) > 0:
+        _check_gradient_sizes(node, grad, target)  # type: ignore[arg-type]
+
+
+def _check_gradient_sizes(node: Node, grad: Sequence[int], target: Sequence[int]) -> None:
+    axes = windows.spatial_axes(node.data_format)
+    expected: list[Any] = list(target)
+    for axis in axes:
+        expected[axis] = windows.output_size(
+            target[axis], node.ksize[axis], node.strides[axis], node.padding, running=True
+        )
+    if list(grad) != expected:
+        raise ValueError(
+            f"out_backprop of shape {dims.to_string(tuple(grad))} does not go with an image of "
+            f"shape {dims.to_string(tuple(target))}, which makes {dims.to_string(tuple(expected))}"
+        )
+
+
 avg_pool_grad_op = op(f"""
     AvgPoolGrad(orig_input_shape: int32, grad: T) -> output: T
     {WINDOW}
@@ -435,8 +479,14 @@ avg_pool_grad_op = op(f"""
 """)
 
 
+@avg_pool_grad_op.check
+def avg_pool_grad_check(node: Node) -> None:
+    check_average_gradient(node, 4, "strides", "out_backprop")
+
+
 @avg_pool_grad_op.shape
 def avg_pool_grad_shape(node: Node) -> Any:
+    dims.with_rank(node.dims(0), 1)
     sizes = node.shape_value(0)
     return (None,) * 4 if sizes is None else dims.with_rank(sizes, 4)
 

@@ -19,8 +19,9 @@ from stillflow.ops.math.kernels import REAL_NUMBER
 from stillflow.ops.nn import pool_kernels as kernels
 from stillflow.ops.nn import windows
 from stillflow.ops.nn.pool_kernels import PoolGeometry, pool_geometry
-from stillflow.ops.nn.pooling import comparable
+from stillflow.ops.nn.pooling import check_average_gradient, comparable
 from stillflow.ops.nn.precision import precise_on_cpu
+from stillflow.ops.ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
 _WINDOW = """
@@ -96,6 +97,8 @@ def pool3d_samples() -> Iterator[Any]:
 
 max_pool3d_op = op(f"MaxPool3D(input: T) -> output: T\n{_WINDOW}\nT: {{half, bfloat16, float}}")
 max_pool3d_op.shape(pool3d_shape)
+_volume_rank = (0, 5, "tensor_in must be 5-dimensional")
+max_pool3d_op.check(kernel_ranks(_volume_rank))
 max_pool3d_op.samples(pool3d_samples)
 
 
@@ -130,6 +133,13 @@ max_pool3d_grad_grad_op = op(f"""
     {_WINDOW}
     T: {REAL_NUMBER}
 """)
+_pool_ranks = (_volume_rank, (1, 5, "tensor_out must be 5-dimensional"))
+max_pool3d_grad_op.check(
+    kernel_ranks(*_pool_ranks, (2, 5, "out_backprop must be 5-dimensional"))
+)
+max_pool3d_grad_grad_op.check(
+    kernel_ranks(*_pool_ranks, (2, 5, "out_grad_backprop must be 5-dimensional"))
+)
 max_pool3d_grad_op.gradient(_second(max_pool3d_grad_grad_op))
 max_pool3d_grad_grad_op.gradient(_second(max_pool3d_grad_op))
 
@@ -190,6 +200,7 @@ avg_pool3d_op = op(
     f"AvgPool3D(input: T) -> output: T\n{_WINDOW}\nT: {{half, bfloat16, float, double}}"
 )
 avg_pool3d_op.shape(pool3d_shape)
+avg_pool3d_op.check(kernel_ranks(_volume_rank))
 
 
 @avg_pool3d_op.samples
@@ -217,8 +228,14 @@ avg_pool3d_grad_op = op(f"""
 """)
 
 
+@avg_pool3d_grad_op.check
+def avg_pool3d_grad_check(node: Node) -> None:
+    check_average_gradient(node, 5, "stride", "tensor_in")
+
+
 @avg_pool3d_grad_op.shape
 def avg_pool3d_grad_shape(node: Node) -> Any:
+    dims.with_rank(node.dims(0), 1)
     sizes = node.shape_value(0)
     return (None,) * 5 if sizes is None else dims.with_rank(sizes, 5)
 
