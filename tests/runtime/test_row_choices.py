@@ -27,6 +27,31 @@ def test_masks_choose_bit_by_bit(dtype):
     assert torch.equal(choose(mask, y, x).view(bits), torch.stack([y[0], x[1]]).view(bits))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "bool"])
+@pytest.mark.parametrize("dims", [(ROWS, WIDTH), (ROWS, 2), (ROWS, 2, 3)])
+def test_rows_are_chosen_by_conditions_that_change(dims, dtype):
+    held = tf.placeholder(tf.int32, [ROWS])
+    x, y = (tf.placeholder(dtype, dims) for _ in range(2))
+
+    def turn(i, first, second):
+        early, late = i < held, i + 2 < held
+        chosen = tf.where(early, second, first), tf.where(late, second, first)
+        return (i + 1, *chosen)
+
+    results = tf.while_loop(lambda i, *_: i < 3, turn, [0, x, y])[1:]
+    random = np.random.RandomState(0)
+    lengths = random.randint(0, 6, ROWS)
+    first, second = (random.randint(0, 2, dims).astype(dtype) for _ in range(2))
+    with tf.Session() as session:
+        found = session.run(results, {held: lengths, x: first, y: second})
+    column = lengths.reshape(-1, *[1] * (len(dims) - 1))
+    for i in range(3):
+        early, late = (np.where(limit < column, second, first) for limit in (i, i + 2))
+        first, second = early, late
+    np.testing.assert_array_equal(found[0], first)
+    np.testing.assert_array_equal(found[1], second)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
 def test_states_of_sequences_that_have_ended_stay(dtype):
     lengths = np.arange(ROWS) % 5

@@ -4,7 +4,7 @@ What a recurrent network does at the end of each sequence: rows that have ended 
 Beam search repeats the condition along the row first. `torch.where` looks at one element after the
 other; with the condition as a mask of bits, made once for all choices that follow it, the vector
 instructions for integers choose, and exactly: infinities and NaNs of the row not chosen leave no
-trace.
+trace. Where rows are few the conditions stand in a column, which is made once, too.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def choose_by_bits(steps: list[Step], shapes: Shapes, zeros: set[str]) -> list[S
         bits = _bits(step, shapes)
         source = None if bits is None else _of_rows(step, shapes, makers)
         if source is None:
-            result.append(step)
+            result += _by_column(step, shapes, masks)
             continue
         x, y = step.arguments[1:]
         inverse = x in zeros
@@ -81,6 +81,37 @@ def choose_by_bits(steps: list[Step], shapes: Shapes, zeros: set[str]) -> list[S
         step.inputs = list(dict.fromkeys(a for a in step.arguments if isinstance(a, Name)))
         result.append(step)
     return result
+
+
+def _by_column(step: Step, shapes: Shapes, columns: dict[tuple[Any, ...], str]) -> list[Step]:
+    """A choice of few rows takes its conditions as a column, which is made once for all such."""
+    rank = _few_rows(step, shapes)
+    if not rank:
+        return [step]
+    condition, x, y = step.arguments
+    key = (condition, rank, step.guard)
+    made = []
+    if key not in columns:
+        columns[key] = name = f"{condition}_column{len(columns)}"
+        arguments = [condition, (-1, *[1] * (rank - 1))]
+        made = [Step("call", step.op, [name], [condition], step.guard, torch.reshape, arguments)]
+    column = Name(columns[key])
+    step.function, step.arguments = torch.where, [column, x, y]
+    # The column is in the memory of the conditions, which so is not taken for anything else yet.
+    step.inputs = list(dict.fromkeys([column, *step.inputs]))
+    return [*made, step]
+
+
+def _few_rows(step: Step, shapes: Shapes) -> int:
+    """The rank of what is chosen, if it is rows too few for other ways; 0 for all other steps."""
+    if step.function is not choose_rows or step.kind != "call" or len(step.arguments) != 3:
+        return 0
+    condition = step.arguments[0]
+    sizes = shapes.get(step.outputs[0], (None,))[0]
+    known = shapes.get(condition, (None,))[0] if isinstance(condition, Name) else None
+    if sizes is None or None in sizes or known is None or len(known) != 1 or len(sizes) < 2:
+        return 0
+    return len(sizes) if math.prod(sizes) < MIN_ELEMENTS else 0
 
 
 def _bits(step: Step, shapes: Shapes) -> torch.dtype | None:
