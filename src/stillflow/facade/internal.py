@@ -36,6 +36,7 @@ PACKAGES = {
 MODULES = {
     **internal_autograph.MODULES,
     **internal_contrib.MODULES,
+    **internal_keras.MODULES,
     **internal_timeseries.MODULES,
     "tensorflow.examples.saved_model.integration_tests.mnist_util":
         "stillflow.contrib.learn.datasets.mnist_util",

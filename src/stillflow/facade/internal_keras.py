@@ -9,6 +9,9 @@ _BACKEND = " ".join(
     for name in ("initialization", "session", "variables", "function", "config")
 )
 
+# Internal modules that we have whole: the very module, so that setting its names has an effect.
+MODULES = {f"{_KERAS}.engine.base_layer_utils": "stillflow.layers.base_layer_utils"}
+
 OBJECTS: dict[str, dict[str, str]] = {
     f"{_KERAS}.backend": {
         "_initialize_variables": f"{_OURS}.backend.initialization:initialize_variables",
@@ -22,12 +25,6 @@ OBJECTS: dict[str, dict[str, str]] = {
         "Layer": "stillflow.layers.base_layer:Layer",
         "*": "stillflow.layers.base_layer stillflow.layers.history"
              f" {_OURS}.engine.op_layer stillflow.layers.input_spec",
-    },
-    f"{_KERAS}.engine.base_layer_utils": {
-        "create_keras_history": "stillflow.layers.history:create_history",
-        "make_variable": "stillflow.layers.weights:make_variable",
-        "needs_keras_history": "stillflow.layers.history:needs_history",
-        "uses_keras_history": "stillflow.layers.history:uses_history",
     },
     f"{_KERAS}.engine.input_layer": {"*": f"{_OURS}.engine.input_layer"},
     f"{_KERAS}.engine.input_spec": {"*": "stillflow.layers.input_spec"},

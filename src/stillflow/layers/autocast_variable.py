@@ -96,12 +96,18 @@ class AutoCastVariable(ResourceVariable):
 
 
 def autocast(variable: Any) -> Any:
-    """Lets a variable be read in the dtype that its layer computes in.
+    """Lets a variable, and each part of one in replicas, be read in its layer's compute dtype.
 
     Raises:
       ValueError: if it is no resource, or not floating.
-      NotImplementedError: if it is one of several replicas.
+      NotImplementedError: if it is of another kind than those.
     """
+    if getattr(variable, "is_distributed", False):
+        for part in variable.values:
+            autocast(part)
+        return variable
+    if isinstance(variable, AutoCastVariable):
+        return variable  # another replica was here before
     if isinstance(variable, RefVariable):
         raise ValueError(f"variable must be of type tf.ResourceVariable, but got: {variable}")
     if not variable.dtype.is_floating:
@@ -110,8 +116,8 @@ def autocast(variable: Any) -> Any:
         )
     if type(variable) is not ResourceVariable:
         raise NotImplementedError(
-            f"{variable.name} is a {type(variable).__name__}: only plain resource variables are "
-            "cast when they are read in Stillflow"
+            f"{variable.name} is a {type(variable).__name__}: only resource variables are cast "
+            "when they are read in Stillflow"
         )
     variable.__class__ = AutoCastVariable
     return variable

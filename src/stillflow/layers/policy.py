@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from stillflow.eager import v2_behavior
 from stillflow.graph import dtypes
 from stillflow.keras.backend.config import floatx
+from stillflow.layers import base_layer_utils
 from stillflow.platform import tf_logging as logging
 
 _MIXED = {"mixed_float16": "float16", "mixed_bfloat16": "bfloat16"}
@@ -42,8 +42,8 @@ class Policy:
             )
         if not isinstance(name, str):
             raise TypeError(f"'name' must be a string, but got: {name}")
-        self.name = _ALIASES.get(name, name)
-        self.compute_dtype, self.variable_dtype = _dtypes_of(self.name)
+        self._name = _ALIASES.get(name, name)
+        self.compute_dtype, self.variable_dtype = _dtypes_of(self._name)
         if isinstance(loss_scale, str) and loss_scale == USE_DEFAULT:
             loss_scale = "dynamic" if name == "mixed_float16" else None
         if loss_scale and self.compute_dtype not in (None, "float16"):
@@ -53,6 +53,11 @@ class Policy:
                 "loss_scale instead."
             )
         self.loss_scale = None if loss_scale is None else _loss_scale(loss_scale)
+
+    @property
+    def name(self) -> str:
+        """The name, of aliases the one that they stand for."""
+        return self._name
 
     @property
     def should_cast_variables(self) -> bool:
@@ -68,7 +73,7 @@ chosen: list[Policy] = []  # the policy of layers that are given none, if one wa
 
 def v2_dtypes() -> bool:
     """Whether layers have Keras' default dtype and cast their inputs, as in TensorFlow 2."""
-    return v2_behavior.is_enabled
+    return base_layer_utils.v2_dtype_behavior_enabled()
 
 
 def global_policy() -> Policy:

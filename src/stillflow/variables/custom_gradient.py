@@ -167,9 +167,10 @@ def get_dependent_variables(input_ops: Any, output_ops: Any) -> list[Any]:
         if op.type in _VARIABLES or _passes_gradients(op):
             pending.extend(tensor.op for tensor in op.inputs)
     trainable = {
-        variable.op: variable
+        part.op: part
         for variable in get_default_graph().get_collection("variables")
         if variable.trainable
+        for part in (variable.values if getattr(variable, "is_distributed", False) else [variable])
     }
     return [trainable[op] for op in seen if op in trainable]
 

@@ -210,3 +210,34 @@ def fitting_a_dataset(tf):
 
     return fitted(tf, sequential, data, epochs=2, steps_per_epoch=2, optimizer=lambda: (
         tf.keras.optimizers.SGD(0.1, momentum=0.9)))
+
+
+@program
+def policies_of_layers(tf):
+    class Scale(tf.keras.layers.Layer):
+        def build(self, input_shape):
+            self.scale = self.add_weight("scale", (), initializer="ones")
+
+        def call(self, inputs):
+            read.append([self.scale.dtype.name, inputs.dtype.name])
+            return inputs * self.scale
+
+    read = []
+    policy = tf.keras.mixed_precision.experimental.Policy("infer_float32_vars")
+    with tf.Graph().as_default(), two_cpus(tf) as session:
+        tf.keras.backend.set_session(session)
+        with mirrored(tf).scope():
+            x = tf.keras.Input((2,), dtype="float16")
+            y = tf.keras.layers.Lambda(lambda z: tf.cast(z, "float32"))(Scale(dtype=policy)(x))
+            model = tf.keras.Model(x, y)
+            model.compile(tf.keras.optimizers.SGD(0.25), "mse")
+        fitted = model.fit(np.ones((8, 2)), np.zeros((8, 2)), batch_size=4, verbose=0)
+        facts = {
+            "loss": np.float32(fitted.history["loss"]),
+            "weights": np.ravel(model.get_weights()),
+            "kept as": model.weights[0].dtype.name,
+            "predicted": model.predict(np.ones((4, 2))),
+            "read": read,
+        }
+    tf.keras.backend.set_session(None)
+    return Run({}, facts=facts)

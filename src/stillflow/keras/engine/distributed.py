@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+import stillflow as tf
 from stillflow import nest
 from stillflow.distribute.reduce_op import ReduceOp
 from stillflow.keras.backend.function import function
@@ -234,7 +235,8 @@ def _model_of_replica(model: Any, mode: str, x: Any, y: Any, weights: Any) -> An
 
     if isinstance(x, dict):
         x = [x[name] for name in model.input_names]
-    own = clone_model(model, input_tensors=nest.flatten(x), clone_function=lambda layer: layer)
+    x = [_as_input(*pair) for pair in zip(nest.flatten(x), nest.flatten(model.inputs), strict=True)]
+    own = clone_model(model, input_tensors=x, clone_function=lambda layer: layer)
     if mode == PREDICT:
         own._function_kwargs = {}
         return own
@@ -250,6 +252,12 @@ def _model_of_replica(model: Any, mode: str, x: Any, y: Any, weights: Any) -> An
     if weights is not None:
         own._weigh_by(nest.flatten(weights))
     return own
+
+
+def _as_input(value: Any, expected: Any) -> Any:
+    """What a dataset gives in the floating dtype of a model's input."""
+    floating = value.dtype.is_floating and expected.dtype.is_floating
+    return tf.cast(value, expected.dtype) if floating else value
 
 
 def _results(model: Any, mode: str) -> tuple[list[Any], Any]:
