@@ -354,7 +354,8 @@ def bucketize_kernel(node: Node) -> Any:
             raise refused("Buckets should be flat vectors.")
         if not all(each.ndim for each in values):
             raise refused("float_values must be vectors")
-        return [_buckets(*pair) for pair in zip(values, boundaries, strict=True)]
+        found = [_buckets(*pair) for pair in zip(values, boundaries, strict=True)]
+        return found[0] if count == 1 else found
 
     return bucketize
 
@@ -371,4 +372,5 @@ def bucketize_samples() -> Iterator[Any]:
     values = [np.float32([0.5, 3, 7]), np.float32([1, 2, 3])]
     yield Sample(values, [np.float32([1, 3, 5]), np.zeros(0, np.float32)])
     yield Sample(values, [np.float32([1, 100, 5]), np.zeros((0, 2), np.float32)])
+    yield Sample(values[:1], [np.float32([1, 5])])
     yield Bad(values, [np.zeros((0, 2), np.float32)] * 2, match="should be flat vectors")
