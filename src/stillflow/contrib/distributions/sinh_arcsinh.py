@@ -24,7 +24,7 @@ from stillflow.graph.static_value import static_value
 from stillflow.ops.control import with_dependencies
 
 
-def _checks_of_scalar(distribution: Any, dtype: Any, validate_args: bool) -> list[Any]:
+def checks_of_scalar(distribution: Any, dtype: Any, validate_args: bool) -> list[Any]:
     """Checks that a distribution is of scalars, without batch.
 
     Raises:
@@ -140,7 +140,7 @@ class SinhArcsinh(_Bent):
             if distribution is None:
                 distribution = _standard_normal(dtype, allow_nan_stats)
             else:
-                checks = _checks_of_scalar(distribution, dtype, validate_args)
+                checks = checks_of_scalar(distribution, dtype, validate_args)
                 loc = with_dependencies(checks, loc) if checks else loc
             bend, factor = _bend(skewness, tailweight, leans, scale)
             affine = AffineScalar(shift=loc, scale=factor, validate_args=validate_args)
@@ -186,7 +186,7 @@ class VectorSinhArcsinhDiag(_Bent):
             if distribution is None:
                 distribution = _standard_normal(scale.dtype, allow_nan_stats)
             else:
-                checks = _checks_of_scalar(distribution, scale.dtype, validate_args)
+                checks = checks_of_scalar(distribution, scale.dtype, validate_args)
                 scale = with_dependencies(checks, scale) if checks else scale
             dtype = scale.dtype
             skewness = convert_to_tensor(skewness if leans else 0.0, dtype=dtype, name="skewness")
