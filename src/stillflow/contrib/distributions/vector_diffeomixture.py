@@ -254,12 +254,13 @@ class VectorDiffeomixture(Distribution):
         multiple = diag = full = None
         for point, affine in enumerate(self.interpolated_affine):
             scale = affine.scale
-            weight = p[..., point, tf.newaxis]
             if scale is None or isinstance(scale, LinearOperatorIdentity):
-                multiple = add(multiple, weight)
+                multiple = add(multiple, p[..., point, tf.newaxis])
             elif isinstance(scale, LinearOperatorScaledIdentity):
+                weight = p[..., point, tf.newaxis]
                 multiple = add(multiple, weight * tf.square(scale.multiplier))
             elif isinstance(scale, LinearOperatorDiag):
+                weight = p[..., point, tf.newaxis]
                 diag = add(diag, weight * tf.square(scale.diag_part()))
             else:
                 matrix = p[..., point, tf.newaxis, tf.newaxis] * scale.matmul(
