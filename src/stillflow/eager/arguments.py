@@ -8,8 +8,7 @@ from typing import Any
 from stillflow import errors
 from stillflow.eager.calls import Call, Kernel, as_eager_error
 from stillflow.eager.eager_tensor import EagerTensor
-from stillflow.graph.attrs import normalize
-from stillflow.graph.build import check_attrs, output_types, record_type
+from stillflow.graph.build import check_attrs, given_attrs, output_types, record_type
 from stillflow.graph.card import Card
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dtypes import DType, as_dtype, cpp_name
@@ -206,12 +205,7 @@ def resolve(
     signature = card.signature
     if len(tensors) != len(signature.inputs) and lengths is None:
         raise TypeError(f"{card.name} takes {len(signature.inputs)} inputs, not {len(tensors)}")
-    declared = signature.attrs
-    known = {
-        key: normalize(value, declared[key], card.name) if key in declared else value
-        for key, value in attrs.items()
-        if value is not None
-    }
+    known = given_attrs(card, attrs)
     position = 0
     rest = iter(lengths or ())
     for arg in signature.inputs:

@@ -1,15 +1,15 @@
 """Attribute values: plain Python inside the graph, `AttrValue` messages at its borders.
 
-    kind      inside                          message field
-    type      DType                           type
-    int       int                             i
-    float     float                           f
-    bool      bool                            b
-    string    bytes                           s
-    shape     TensorShape                     shape
-    tensor    numpy array, or TensorProto     tensor
-    func      NameAttrList                    func
-    list(...) list of the above               list
+kind      inside                          message field
+type      DType                           type
+int       int                             i
+float     float                           f
+bool      bool                            b
+string    bytes                           s
+shape     TensorShape                     shape
+tensor    numpy array, or TensorProto     tensor
+func      NameAttrList                    func
+list(...) list of the above               list
 """
 
 from __future__ import annotations
@@ -61,9 +61,7 @@ def _type(value: Any, name: str) -> DType:
     try:
         return dtypes.as_dtype(value).base_dtype
     except TypeError:
-        raise TypeError(
-            f"Expected DataType for argument '{name}' not {value!r}."
-        ) from None
+        raise TypeError(f"Expected DataType for argument '{name}' not {value!r}.") from None
 
 
 def _shape(value: Any, name: str) -> TensorShape:
@@ -109,46 +107,50 @@ _NORMALIZE: dict[str, Callable[[Any, str], Any]] = {
 }  # fmt: skip
 
 
-def normalize(value: Any, attr: Attr, op_type: str) -> Any:
-    """Checks and converts a caller's attribute value to the form kept inside the graph.
+def normalize(value: Any, attr: Attr, function: str) -> Any:
+    """Converts a caller's attribute value to the form kept inside the graph.
 
     Args:
       value: what the caller passed.
       attr: the attribute's declaration.
-      op_type: the op's type, for messages.
+      function: what TF's function of the op is called, for messages.
 
     Raises:
       TypeError: if the value is of the wrong kind.
-      ValueError: if it is not among the allowed ones or too small.
     """
     convert = _NORMALIZE[attr.element]
     if not attr.is_list:
-        result = convert(value, attr.name)
-        if attr.allowed is not None and attr.element == "string" and result not in attr.allowed:
-            raise ValueError(_not_in(result, attr, op_type))
-        if attr.minimum is not None and result < attr.minimum:
+        return convert(value, attr.name)
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if not isinstance(value, (list, tuple)):
+        raise TypeError(
+            f"Expected list for '{attr.name}' argument to '{function}' Op, not {value!r}."
+        )
+    return [convert(item, attr.name) for item in value]
+
+
+def check(value: Any, attr: Attr, op_type: str) -> None:
+    """Checks a value in inside form against the limits of its attribute; types apart.
+
+    Raises:
+      ValueError: if it is not among the allowed ones, too small or too short.
+    """
+    if attr.minimum is not None:
+        if not attr.is_list and value < attr.minimum:
             raise ValueError(
-                f"Attr '{attr.name}' of '{op_type}' Op passed {result} less than "
+                f"Attr '{attr.name}' of '{op_type}' Op passed {value} less than "
                 f"minimum {attr.minimum}."
             )
-        return result
-    if not isinstance(value, (list, tuple)):
-        if attr.element == "shape" and isinstance(value, TensorShape):
-            raise TypeError(f"Expected list for attr {attr.name}")
-        if not isinstance(value, np.ndarray):
-            raise TypeError(f"Expected list for attr {attr.name}")
-        value = value.tolist()
-    if attr.minimum is not None and len(value) < attr.minimum:
-        raise ValueError(
-            f"Attr '{attr.name}' of '{op_type}' Op passed list of length {len(value)} less than "
-            f"minimum {attr.minimum}."
-        )
-    result = [convert(item, attr.name) for item in value]
+        if attr.is_list and len(value) < attr.minimum:
+            raise ValueError(
+                f"Attr '{attr.name}' of '{op_type}' Op passed list of length {len(value)} less "
+                f"than minimum {attr.minimum}."
+            )
     if attr.allowed is not None and attr.element == "string":
-        for item in result:
+        for item in value if attr.is_list else (value,):
             if item not in attr.allowed:
                 raise ValueError(_not_in(item, attr, op_type))
-    return result
 
 
 def _not_in(value: bytes, attr: Attr, op_type: str) -> str:

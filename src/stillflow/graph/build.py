@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stillflow.graph import tapes
-from stillflow.graph.attrs import normalize
+from stillflow.graph.attrs import check, normalize
 from stillflow.graph.card import Card
 from stillflow.graph.conversion import convert_n_to_tensor, convert_to_tensor
 from stillflow.graph.dtypes import DType
@@ -50,16 +50,17 @@ def add_node(
         )
     if card.deprecation is not None:
         check_deprecation(card, graph.graph_def_versions.producer)
-    declared = signature.attrs
     old = graph._name_stack
     stack, scope = graph._enter_name_scope(name or card.name)
     graph._name_stack = stack
     try:
-        known: dict[str, Any] = {
-            key: normalize(value, declared[key], card.name) if key in declared else value
-            for key, value in attrs.items()
-            if value is not None
-        }
+        for arg, value in zip(signature.inputs, inputs, strict=True):
+            if arg.is_list and not isinstance(value, (list, tuple)):
+                raise TypeError(
+                    f"Expected list for '{arg.name}' argument to '{signature.function}' Op, "
+                    f"not {value!r}."
+                )
+        known = given_attrs(card, attrs)
         tensors: list[Tensor] = []
         for arg, value in zip(signature.inputs, inputs, strict=True):
             tensors.extend(_convert(card, arg, value, known))
@@ -167,10 +168,6 @@ def _convert(card: Card, arg: Arg, value: Any, known: dict[str, Any]) -> list[Te
             tensor = _convert_one(card, arg, value, known)
         record_type(card, arg, tensor, known)
         return [tensor]
-    if not isinstance(value, (list, tuple)):
-        raise TypeError(
-            f"Expected list for '{arg.name}' argument to '{card.name}' Op, not {value}."
-        )
     tensors = _convert_list(card, arg, list(value), known)
     if arg.number_attr is not None:
         _record_number(card, arg, len(tensors), known)
@@ -322,6 +319,21 @@ def _record_number(card: Card, arg: Arg, number: int, known: dict[str, Any]) -> 
         )
 
 
+def given_attrs(card: Card, attrs: dict[str, Any]) -> dict[str, Any]:
+    """The attributes of a call in inside form, as yet unchecked; None stands for a default.
+
+    Raises:
+      TypeError: if a value is of the wrong kind, as None is where there is no default.
+    """
+    signature = card.signature
+    declared = signature.attrs
+    return {
+        key: normalize(value, declared[key], signature.function) if key in declared else value
+        for key, value in attrs.items()
+        if value is not None or key in signature.required
+    }
+
+
 def check_attrs(card: Card, known: dict[str, Any]) -> None:
     """Fills in defaults and refuses what is missing, unknown or not allowed."""
     declared = card.signature.attrs
@@ -335,6 +347,8 @@ def check_attrs(card: Card, known: dict[str, Any]) -> None:
             for dtype in value if attr.is_list else (value,):
                 if dtype not in attr.allowed:
                     raise TypeError(_not_allowed(name, dtype, attr))
+        elif attr.allowed is not None or attr.minimum is not None:
+            check(value, attr, card.name)
     for name in known:
         if name not in declared and not name.startswith("_"):
             raise TypeError(f"{card.name} got unexpected keyword arguments: {name}")

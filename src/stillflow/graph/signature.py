@@ -89,7 +89,26 @@ class Signature:
     def takes_references(self) -> bool:
         return any(arg.is_ref for arg in self.inputs)
 
+    @cached_property
+    def function(self) -> str:
+        """What TF's generated function is called: `conv2d_backprop_input`, `string_to_number`."""
+        return _HUMP.sub("_", self.name).lower()
 
+    @cached_property
+    def required(self) -> frozenset[str]:
+        """The attributes that a caller has to give: without defaults, and no input tells them."""
+        told = {
+            name
+            for arg in self.inputs
+            for name in (arg.type_attr, arg.number_attr, arg.type_list_attr)
+        }
+        return frozenset(
+            name for name, attr in self.attrs.items() if name not in told and not attr.has_default
+        )
+
+
+# Between a small letter and a capital one, and before a capital one that a small one follows.
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<!^)(?=[A-Z][a-z])")
 _FLAGS = {"stateful", "commutative", "aggregate", "uninitialized"}
 _HEAD = re.compile(r"(\w+)\s*\((.*?)\)\s*(?:->\s*(?:\((.*?)\)|([^\n;]*)))?\s*(?:\n|;|$)", re.S)
 _ARG = re.compile(r"(\w+)\s*:\s*(&)?(?:(\w+)\*)?(\[)?(\w+)\]?")
