@@ -166,15 +166,18 @@ def decode_compressed(bytes: Any, compression_type: str = "", name: str | None =
 
 @decode_json_example_op.kernel
 def decode_json_example_kernel(node: Node) -> Any:
+    from google.protobuf import json_format
+
+    from stillflow.ops.parsing import json_examples
+    from stillflow.protos import Example
+
     def convert(text: bytes) -> bytes:
-        from google.protobuf import json_format
-
-        from stillflow.protos import Example
-
-        try:
-            example = json_format.Parse(text, Example())
-        except Exception as error:
-            raise refuse(f"Error while parsing JSON: {error}") from None
+        example = json_examples.parse(text)
+        if example is None:
+            try:
+                example = json_format.Parse(text, Example())
+            except Exception as error:
+                raise refuse(f"Error while parsing JSON: {error}") from None
         serialized: bytes = example.SerializeToString()
         return serialized
 
