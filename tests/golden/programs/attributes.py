@@ -46,3 +46,12 @@ def inputs_are_refused_before_values_of_attributes(tf):
         "short": raised(tf.nn.conv3d, None, filters, [1] * 4, "SAME"),
         "kind": raised(tf.nn.conv2d, "a", filters, [1] * 4, 7),
     })  # fmt: skip
+
+
+@program
+def casts_that_there_are_not(tf):
+    words = tf.constant(["a"])
+    types = (tf.float16, tf.float32, tf.float64, tf.int64, tf.bool, tf.complex64)
+    return [Run({"numbers": tf.cast(words, kind)}, fails=True) for kind in types] + [
+        Run({"words": tf.cast(tf.constant([1.0]), tf.string)}, fails=True)
+    ]

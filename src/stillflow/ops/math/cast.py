@@ -12,7 +12,7 @@ from stillflow.graph.api import name_scope
 from stillflow.graph.card import op
 from stillflow.graph.constant_value import value_of
 from stillflow.graph.conversion import convert_to_tensor
-from stillflow.graph.dtypes import DType
+from stillflow.graph.dtypes import DType, cpp_name
 from stillflow.graph.export import export
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.lazy import LazyModule, torch
@@ -95,7 +95,7 @@ def cast_kernel(node: Node) -> Any:
         return node.same(0)
     if source.torch_name is None or target.torch_name is None:
         raise errors.UnimplementedError(
-            None, None, f"Cast {source.name} to {target.name} is not supported"
+            None, None, f"Cast {cpp_name(source)} to {cpp_name(target)} is not supported"
         )
     dtype = torch_type(target)
     cut = _cut_bits(source, target) if node.Truncate else 0
