@@ -203,3 +203,34 @@ def weights_in_graphs(tf):
         model.load_weights(os.path.join(place, "w"))
         facts = {"nodes": nodes_since(graph, count), "files": sorted(os.listdir(place))}
     return Run(facts=facts)
+
+
+@program
+def scaffold_of_an_estimator(tf):
+    """A checkpoint of objects as the saver of an estimator, which goes on from it."""
+
+    def model_fn(features, labels, mode):
+        layer = tf.keras.layers.Dense(1, kernel_initializer="ones")
+        loss = tf.reduce_mean(tf.square(layer(features) - labels))
+        step = tf.train.get_global_step()
+        train = tf.train.GradientDescentOptimizer(0.1).minimize(loss, step)
+        checkpoint = tf.compat.v2.train.Checkpoint(step=step, layer=layer)
+        scaffold = tf.train.Scaffold(saver=checkpoint)
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train, scaffold=scaffold)
+
+    def data():
+        x, y = np.ones((2, 3), "f"), np.ones((2, 1), "f")
+        return tf.data.Dataset.from_tensors((x, y)).repeat()
+
+    with directory() as place:
+        estimator = tf.estimator.Estimator(model_fn, place)
+        estimator.train(data, steps=2)
+        estimator.train(data, steps=1)
+        reader = tf.train.load_checkpoint(place)
+        names = sorted(reader.get_variable_to_shape_map())
+        facts = {
+            "files": sorted(f for f in os.listdir(place) if "model" in f and "meta" not in f),
+            "names": names,
+            "values": [reader.get_tensor(n) for n in names if n.endswith("VALUE")],
+        }  # fmt: skip
+    return Run(facts=facts)

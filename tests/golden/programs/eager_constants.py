@@ -71,7 +71,7 @@ def values_as_types(tf):
     # NumPy 2 shows its numbers in another way, so that messages with them differ.
     told = {name: value for name, value in VALUES.items()
             if name not in ("pair", "array", "small array", "array of texts", "float64", "int64")
-            
+
             and " first" not in name and " second" not in name and "numpy" not in name}  # fmt: skip
 
     def compute(tf):
@@ -93,7 +93,8 @@ def refused_values(tf):
 def values_in_shapes(tf):
     shapes = ([2], [3], [2, 2], [], [1], [3, 1], [0])
     values = {"one": 1, "list of one": [1], "two": [1, 2], "three": [[1], [2], [3]],
-              "array": np.array([1, 2]), "text": "a", "texts": ["a", "b"], "truth": True, "none": []}  # fmt: skip
+              "array": np.array([1, 2]), "text": "a", "texts": ["a", "b"], "truth": True,
+              "none": []}  # fmt: skip
 
     def compute(tf):
         return {

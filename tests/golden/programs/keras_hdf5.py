@@ -14,7 +14,7 @@ try:
 except ImportError:  # an extra that Stillflow does without
     h5py = None
 
-from ..registry import Run, internal_module, program, raised
+from ..registry import Run, eagerly, internal_module, program, raised
 
 X = np.sin(np.arange(32.0)).reshape(8, 4).astype("float32")
 Y = np.cos(np.arange(16.0)).reshape(8, 2).astype("float32")
@@ -183,3 +183,28 @@ def what_json_has_no_form_for(tf):
     for name, value in (("set", {1}), ("dtype", tf.float32), ("bytes", b"x")):
         facts[name] = raised(get_json_type, value)
     return Run({}, facts=facts)
+
+
+@program
+def optimizers_at_once(tf):
+    """Files of models that train without graphs give back what their optimizers keep."""
+
+    def compute(tf):
+        x, y = np.ones((4, 3), "f"), np.ones((4, 2), "f")
+        facts = {}
+        for name in ("sgd", "rmsprop", "adam"):
+            model = tf.keras.Sequential([tf.keras.layers.Dense(2, input_shape=(3,))])
+            model.compile(name, "mse")
+            model.fit(x, y, epochs=2, verbose=0)
+            with tempfile.TemporaryDirectory() as place:
+                model.save(os.path.join(place, "m.h5"))
+                again = tf.keras.models.load_model(os.path.join(place, "m.h5"))
+            facts[name] = {
+                "weights": [np.asarray(each) for each in again.optimizer.get_weights()],
+                "losses": [
+                    np.float32(each.fit(x, y, verbose=0).history["loss"]) for each in (model, again)
+                ],
+            }
+        return facts
+
+    return eagerly(tf, compute)

@@ -152,13 +152,17 @@ class OptimizerV2(Trackable):
         grads_and_vars = _with_gradients(grads_and_vars)
         variables = [variable for _, variable in grads_and_vars]
         with name_scope(self._name):
-            with init_scope():
-                _ = self.iterations
-                self._create_hypers()
-                self._create_slots(variables)
+            self._create_all_weights(variables)
             apply = functools.partial(self._distributed_apply, state=self._prepare(variables))
             replica = get_replica_context()
             return replica.merge_call(apply, args=(grads_and_vars,), kwargs={"name": name})
+
+    def _create_all_weights(self, variables: list[Any]) -> None:
+        """Makes the variables that the optimizer keeps, where it has not made them."""
+        with init_scope():
+            _ = self.iterations
+            self._create_hypers()
+            self._create_slots(variables)
 
     def _distributed_apply(
         self, strategy: Any, grads_and_vars: Any, name: Any, state: dict[Any, Any]

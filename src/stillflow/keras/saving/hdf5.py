@@ -10,8 +10,10 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.keras.engine.network_config import get_json_type
 from stillflow.keras.engine.network_weights import confirm_overwrite
+from stillflow.keras.optimizers.base import OptimizerV2
 from stillflow.keras.optimizers.tf_optimizer import TFOptimizer
 from stillflow.keras.saving.description import compile_as, describe
 from stillflow.keras.saving.hdf5_groups import (
@@ -158,7 +160,10 @@ def _compile(model: Any, file: Any) -> None:
             "optimizer."
         )
         return
-    model._make_train_function()
+    if executing_eagerly() and isinstance(model.optimizer, OptimizerV2):
+        model.optimizer._create_all_weights(model._collected_trainable_weights)
+    else:
+        model._make_train_function()
     try:
         model.optimizer.set_weights(load_optimizer_weights_from_hdf5_group(file))
     except ValueError:

@@ -11,6 +11,7 @@ from stillflow.graph import dtypes
 from stillflow.graph.api import device
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.ops.constants import constant
+from stillflow.ops.control import no_op
 from stillflow.platform import compat
 from stillflow.train.immediate_saves import save_now
 from stillflow.train.saveables import SaveableObject, SaveSpec
@@ -34,6 +35,11 @@ class SavedGraph(SaveableObject):
             tensor = constant(content, dtype=dtypes.string) if type(content) is bytes else content
         spec = SaveSpec(tensor, "", OBJECT_GRAPH_PROTO_KEY)
         super().__init__(tensor, [spec], OBJECT_GRAPH_PROTO_KEY)
+
+    def restore(self, restored_tensors: Any, restored_shapes: Any) -> Any:
+        """Does nothing: the objects are there."""
+        del restored_tensors, restored_shapes
+        return no_op()
 
 
 class TrackableSaver:
