@@ -15,7 +15,9 @@ MODULES = {f"{_KERAS}.engine.base_layer_utils": "stillflow.layers.base_layer_uti
 OBJECTS: dict[str, dict[str, str]] = {
     f"{_KERAS}.backend": {
         "_initialize_variables": f"{_OURS}.backend.initialization:initialize_variables",
+        "dtypes_module": "stillflow.graph.dtypes",
         "get_graph": "stillflow.layers.symbolic_graph:symbolic_graph",
+        "local_conv": f"{_OURS}.backend.local_convolution:local_conv",
         "variables_module": "stillflow.variables.base",
         "unique_object_name": "stillflow.layers.names:unique_object_name",
         "symbolic_learning_phase": "stillflow.layers.learning_phase:symbolic_learning_phase",
@@ -93,6 +95,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         **{name.lower(): f"{_OURS}.optimizers.classic:{name}"
            for name in ("SGD", "RMSprop", "Adagrad", "Adadelta", "Adam", "Adamax", "Nadam")},
         "TFOptimizer": f"{_OURS}.optimizers.tf_optimizer:TFOptimizer",
+        "gradient_descent_v2": f"{_OURS}.optimizers.gradient_descent",
     },
     f"{_KERAS}.utils.tf_utils": {
         "smart_cond": "stillflow.ops.control_flow.cond:smart_cond",

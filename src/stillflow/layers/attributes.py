@@ -59,6 +59,8 @@ class Attributes(Trackable):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, NoDependency):
+            if self._tracks(name):
+                self._adopt(value.value)  # a layer of this one, but no part of checkpoints
             object.__setattr__(self, name, value.value)
             return
         if not self._tracks(name):
@@ -75,6 +77,7 @@ class Attributes(Trackable):
         self._maybe_initialize_trackable()
         if isinstance(value, (list, dict)):  # even without parts: it may get them later
             self._tracked[name] = value
+            self._handle_deferred_dependencies(name, value)
         elif is_trackable(value) and not isinstance(value, tuple):
             self._track_trackable(value, name, overwrite=True)
         self._adopt(value)

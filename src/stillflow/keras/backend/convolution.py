@@ -49,14 +49,15 @@ def _convolved(
 
 @export("keras.backend.conv1d")
 def conv1d(
-    x: Any, kernel: Any, strides: int = 1, padding: str = "valid", data_format: Any = None,
+    x: Any, kernel: Any, strides: Any = 1, padding: str = "valid", data_format: Any = None,
     dilation_rate: int = 1,
 ) -> Any:  # fmt: skip
     """A convolution along one axis; `padding` may be "causal" too."""
     if padding == "causal":
         x = temporal_padding(x, (dilation_rate * (kernel.shape.as_list()[0] - 1), 0))
         padding = "valid"
-    return _convolved(x, kernel, (strides,), padding, data_format, (dilation_rate,), "NWC")
+    strides = strides if isinstance(strides, (list, tuple)) else (strides,)
+    return _convolved(x, kernel, strides, padding, data_format, (dilation_rate,), "NWC")
 
 
 @export("keras.backend.conv2d")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import time
 from collections import defaultdict, deque
 from collections.abc import Iterator
@@ -148,6 +149,10 @@ class History(Callback):
             self.history.setdefault(key, []).append(value)
 
 
+_BATCH_HOOK = re.compile("on_(train_|test_|predict_|)batch_(begin|end)$")
+_HOOK = re.compile("on_(train|test|predict)_(begin|end)$")
+
+
 class CallbackList:
     """Callbacks that are called after each other.
 
@@ -214,6 +219,16 @@ class CallbackList:
                 "Method (%s) is slow compared to the batch update (%f). Check your callbacks.",
                 name, median,
             )  # fmt: skip
+
+    def __getattr__(self, name: str) -> Any:
+        """`on_train_batch_begin`, `on_batch_end`, `on_test_begin` and so on: calls all of them."""
+        batch = _BATCH_HOOK.match(name)
+        if batch:
+            mode, hook = batch.group(1) or "train_", batch.group(2)
+            return functools.partial(self.call_batch_hook, mode[:-1], hook)
+        if not _HOOK.match(name):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return lambda logs=None: self._call(name, logs)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Calls all before an epoch."""

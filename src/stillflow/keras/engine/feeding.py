@@ -110,6 +110,7 @@ class Feeding:
         names = [endpoint.output_name for endpoint in fed]
         modes = [endpoint.sample_weight_mode for endpoint in self._training_endpoints]
         targets = standardize(y, names, None, "target")
+        targets = [y.toarray() if hasattr(y, "tocoo") else y for y in targets]
         of_examples = by_output(sample_weight, names, "sample_weight")
         of_classes = by_output(class_weight, names, "class_weight")
         weights = [

@@ -195,7 +195,7 @@ def _compared(model: Any, outputs: list[Any], masks: Any, y: list[Any], weights:
 
 
 def _as_weight(weight: Any) -> Any:
-    return None if weight is None else as_default_float(weight)
+    return None if weight is None else tf.cast(weight, floatx())
 
 
 def _metrics(model: Any, outputs: list[Any], y: list[Any], weights: Any, masks: Any) -> list[Any]:
