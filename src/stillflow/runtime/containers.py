@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from stillflow.runtime.trace import Tracer
 
 _HAND_ON = frozenset({"Enter", "RefEnter", "Identity", "RefIdentity", "Switch", "RefSwitch"})
-_PUSHES = frozenset({"StackPush", "StackPushV2"})
+_PUSHES, _POPS = frozenset({"StackPush", "StackPushV2"}), frozenset({"StackPop", "StackPopV2"})
+_STACK_CLOSES = frozenset({"StackClose", "StackCloseV2"})
 _CLOSES = frozenset({"TensorArrayClose", "TensorArrayCloseV2", "TensorArrayCloseV3"})
 _CONTAINERS = frozenset({"Stack", "StackV2", "TensorArray", "TensorArrayV2", "TensorArrayV3"})
 
@@ -95,6 +96,15 @@ def _hold(tracer: Tracer, handle: Tensor, held: Tensor) -> None:
             value.roots |= roots
 
 
+def _is_paired(tracer: Tracer, stack: Operation) -> bool:
+    """Whether all that happens to a stack is one push and one pop, as loops pair them."""
+    sizes = [tracer.facts.values.get(size) for size in stack._inputs]
+    if any(size is None or size >= 0 for size in sizes):
+        return False  # pushing may be one too many
+    counts = [sum(1 for _ in _users(stack._outputs[0], kind)) for kind in (_PUSHES, _POPS)]
+    return counts[0] == 1 and counts[1] <= 1 and not any(_users(stack._outputs[0], _STACK_CLOSES))
+
+
 def _push(tracer: Tracer, op: Operation) -> None:
     handle, element = op._inputs
     key = container_of(handle)
@@ -106,8 +116,7 @@ def _push(tracer: Tracer, op: Operation) -> None:
             _hold(tracer, handle, element)
         return
     value = facts.values.get(element)
-    single = len(list(_users(key[0]._outputs[0], _PUSHES))) == 1
-    if value is not None and single:  # whoever pops it knows it too
+    if value is not None and _is_paired(tracer, key[0]):  # whoever pops it knows it too
         facts.containers.push(key, op, facts.dims(element), value)
         source = tracer.values[element]
         tracer.set_output(op._outputs[0], type(source)(source.name, guard, source.roots))

@@ -87,6 +87,7 @@ def _entries(
     ellipsis = masks.ellipsis
     if ellipsis & (ellipsis - 1):
         raise ValueError("Multiple ellipses in slice spec not allowed")
+    ellipsis &= (1 << count) - 1  # a bit may be about no entry at all
     added_after = 0
     if ellipsis:
         first = ellipsis.bit_length() - 1

@@ -29,6 +29,8 @@ conjugate_transpose_op = op("ConjugateTranspose" + _SIGNATURE, view=True)
 
 def transpose_shape(node: Node) -> Any:
     dims, perm_dims, value = node.dims(0), node.dims(1), node.value(1)
+    if node.planning and perm_dims is not None and len(perm_dims) != 1:
+        raise ValueError(f"perm must be a vector, not {dims_lib.to_string(perm_dims)}")
     if node.planning and dims_lib.is_known(dims) and value is not None:
         assert dims is not None
         order = check_permutation(value, len(dims))

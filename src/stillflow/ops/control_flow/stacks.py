@@ -78,8 +78,8 @@ def _push(node: Node) -> Any:
 
     def push(stack: StackStore, value: Any) -> Any:
         if stack.dtype != dtype:
-            actual = type_of(value).name
-            raise _refuse(f"Must have type {stack.dtype.name} but got {actual}")
+            actual = type_of(value).as_datatype_enum
+            raise _refuse(f"Must have type {stack.dtype.as_datatype_enum} but got {actual}")
         return stack.push(value)
 
     return push

@@ -132,6 +132,24 @@ class Table:
 class StaticTable(Table):
     """A table that is filled once."""
 
+    def check_pairs(self, keys: np.ndarray, values: np.ndarray) -> None:
+        """Refuses what is no vector of keys and one of values."""
+        for name, given in (("Keys", keys), ("Values", values)):
+            if given.ndim != 1:
+                text = shape_text(given.shape)
+                raise invalid(f"{name} must be a vector, but received shape{text}")
+        if keys.size != values.size:
+            raise invalid(
+                f"Keys and values must have the same size {keys.size} vs {values.size}"
+            )
+
+    check_import = check_pairs
+
+    def remove(self, keys: np.ndarray) -> None:
+        """Refuses to forget keys."""
+        message = "Remove not supported by InitializableLookupTable implementations"
+        raise errors.UnimplementedError(None, None, message)
+
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._filled = False

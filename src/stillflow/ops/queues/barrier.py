@@ -90,6 +90,14 @@ class BarrierStore:
           CancelledError: the barrier is closed and a key is new.
         """
         shape = tuple(values.shape)
+        if not 0 <= place < self.count:
+            raise _refuse(
+                f"The component ID is out of range {place} > num_components (= {self.count})"
+            )
+        if not shape or shape[0] != len(keys):
+            raise _refuse(
+                f"{len(keys)} keys and a tensor of shape {shape_text(shape)} do not go together"
+            )
         if keys and 0 in shape:
             raise _refuse(
                 f"Tensors with no elements are not supported {self.name}: received shape "
@@ -201,7 +209,9 @@ def _refuse(message: str) -> errors.OpError:
 barrier_op.shape(lambda node: (2,))
 barrier_ready_size_op.shape(lambda node: ())
 barrier_incomplete_size_op.shape(lambda node: ())
-barrier_take_many_op.shape(lambda node: [(None,), (None,), *[None] * (len(node.outputs) - 2)])
+barrier_take_many_op.shape(
+    lambda node: [*[(None,) if node.planning else None] * 2, *[None] * (len(node.outputs) - 2)]
+)
 
 
 @barrier_op.kernel
@@ -209,6 +219,13 @@ def barrier_kernel(node: Any) -> Any:
     shared = node.op.attrs["shared_name"].decode()
     name = shared or private_name(node.name)
     shapes = [None if s.ndims is None else tuple(s.as_list()) for s in node.op.attrs["shapes"]]
+    if len(shapes) != len(node.component_types):
+        raise _refuse("All of the component shapes must be specified")
+    if node.capacity != -1:
+        raise _refuse(
+            "Barrier only accepts capacity=-1.  Feed the inputs to your Barrier through a queue "
+            "to enforce a limited capacity."
+        )
     known = [shape for shape in shapes if dims_lib.is_known(shape)]
     store = node.resource(
         lambda: BarrierStore(name, node.component_types, known), kind="barrier", private=True
@@ -235,16 +252,22 @@ def _check_shared(store: BarrierStore, types: list[DType], shapes: list[Dims]) -
 @barrier_insert_many_op.check
 def barrier_insert_many_check(node: Node) -> None:
     keys, values = node.dims(1), node.dims(2)
-    if keys is not None:
-        dims_lib.with_rank(keys, 1)
-    if values is not None and keys is not None and values:
-        dims_lib.merge_dim(keys[0], values[0])
+    if node.planning:
+        return  # the kernel has words of its own
+    keys, values = dims_lib.with_rank(keys, 1), dims_lib.with_rank_at_least(values, 1)
+    dims_lib.merge(keys, (dims_lib.dim(values, 0),))
 
 
 @barrier_insert_many_op.kernel
 def barrier_insert_many_kernel(node: Any) -> Any:
     place, waits = node.component_index, node.waits()
-    return lambda store, keys, values: store.insert(keys.tolist(), place, values, waits)
+
+    def insert(store: BarrierStore, keys: Any, values: Any) -> None:
+        if keys.ndim != 1:
+            raise _refuse(f"keys must be a vector, not {shape_text(keys.shape)}")
+        store.insert(keys.tolist(), place, values, waits)
+
+    return insert
 
 
 @barrier_take_many_op.kernel

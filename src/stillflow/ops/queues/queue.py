@@ -110,7 +110,8 @@ class Queue:
           OutOfRangeError, CancelledError: as `dequeue`.
         """
         if count < 0:
-            raise _refuse(f"DequeueManyOp requested {count} < 0 elements")
+            name = "DequeueUpToOp" if fewer else "DequeueManyOp"
+            raise _refuse(f"{name} requested {count} < 0 elements")
         if not self.shapes:
             what = "DequeueMany requires" if self.by_priority else "DequeueMany and DequeueUpTo"
             what += "" if self.by_priority else " require"
@@ -163,8 +164,8 @@ class Queue:
             )
 
     def _check_batch(self, components: Tuple) -> None:
-        for component in components:
-            if not component.ndim:
+        for i, component in enumerate(components):
+            if not component.ndim and (i == 0 or not self.shapes):
                 raise _refuse("All components of a batch must have at least one dimension")
         size = components[0].shape[0]
         for i, component in enumerate(components):

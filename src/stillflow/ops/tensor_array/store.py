@@ -13,6 +13,7 @@ from typing import Any
 
 from stillflow import errors
 from stillflow.graph import dims as shapes
+from stillflow.graph import dtypes
 from stillflow.graph.dims import Dims, to_string
 from stillflow.graph.dtypes import DType
 from stillflow.ops.kernels import zeros
@@ -263,6 +264,8 @@ class ArrayStore:
                 "cleared after a previous read (perhaps try setting clear_after_read = false?)."
             )
         value = self.values[index]
+        if value is None and self.dtype == dtypes.string:
+            raise refuse("tensor_array::TensorSetZero type not supported: string")
         if value is None:
             value = zeros(self.shapes[index], self.dtype)
             self.values[index] = value

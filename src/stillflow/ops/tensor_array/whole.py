@@ -69,9 +69,11 @@ def gather(store: ArrayStore, indices: Sequence[int], dtype: DType, element: Dim
 
 def _merge_element(store: ArrayStore, element: Dims) -> None:
     if not shapes.is_compatible(store.element, element):
-        raise refuse(
-            f"Incompatible shapes during merge: {shown(store.element)} vs. {shown(element)}"
-        )
+        what, both = "ranks", [shapes.rank(store.element), shapes.rank(element)]
+        if both[0] == both[1]:
+            what, both = "shapes", [shown(store.element), shown(element)]
+        text = " vs. ".join(map(str, both))
+        raise refuse(f"PartialTensorShape: Incompatible {what} during merge: {text}")
     if store.exact is None:
         store.set_element(shapes.merge(store.element, element))
 
