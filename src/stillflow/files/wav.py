@@ -25,7 +25,7 @@ def encode(samples: np.ndarray[Any, Any], sample_rate: int) -> bytes:
     """
     frames, channels = samples.shape
     if not 0 < sample_rate < 1 << 32:
-        raise ValueError(f"sample_rate must be in (0, 2^32), got: {sample_rate}")
+        raise ValueError(f"sample_rate must be in (0, 2^32), got: {sample_rate % (1 << 64)}")
     if not 0 < channels < 1 << 16:
         raise ValueError(f"num_channels must be in (0, 2^16), got: {channels}")
     if not frames:
@@ -42,7 +42,7 @@ def encode(samples: np.ndarray[Any, Any], sample_rate: int) -> bytes:
         1,
         channels,
         sample_rate,
-        sample_rate * _BYTES * channels,
+        sample_rate * _BYTES * channels % (1 << 32),
         _BYTES * channels,
         8 * _BYTES,
         b"data",

@@ -94,3 +94,21 @@ def weights_without_numbers(tf):
     given = {"arr": np.int32([]), "size": np.int32(3), "weights": np.float32([1, 2])}
     more = {"arr": np.int32([1, 1]), "size": np.int32(3), "weights": np.float32([1, 2, 4])}
     return results(tf, "Bincount", given, more)
+
+
+@program
+def sounds_of_many_channels(tf):
+    """Windows go on from one channel into the next."""
+    sound = np.sin(np.arange(60, dtype=np.float32)).reshape(30, 2)
+    return [run for size, stride in ((6, 4), (8, 30), (10, 10))
+            for run in results(tf, "AudioSpectrogram", {"input": sound}, window_size=size,
+                               stride=stride)]
+
+
+@program
+def ranges_of_one_element(tf):
+    values = np.linspace(-2, 2, 6, dtype=np.float32)
+    given = {"inputs": tf.constant(values), "min": tf.placeholder(tf.float32),
+             "max": tf.placeholder(tf.float32)}
+    made = tf.raw_ops.FakeQuantWithMinMaxVars(**given)
+    return Run({"out": made}, {given["min"]: [-1.0], given["max"]: [[1.5]]})

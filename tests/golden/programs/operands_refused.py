@@ -192,3 +192,40 @@ def distorted_boxes(tf):
     wrong = ({"image_size": np.int32([[3]])}, {"image_size": np.int32([3])},
              {"bounding_boxes": zeros(1, 4)}, {"bounding_boxes": zeros(1, 1, 3)})
     return refusals(tf, "SampleDistortedBoundingBox", given, *wrong, seed=1, seed2=2)
+
+
+@program
+def recurrent_cells(tf):
+    given = {"x": zeros(2, 3), "h_prev": zeros(2, 4), "w_ru": zeros(7, 8), "w_c": zeros(7, 4),
+             "b_ru": zeros(8), "b_c": zeros(4)}
+    wrong = ({"h_prev": zeros(3, 4)}, {"w_ru": zeros(6, 8)}, {"w_ru": zeros(7, 7)},
+             {"w_c": zeros(7, 3)}, {"b_ru": zeros(7)}, {"b_c": zeros(3)})
+    runs = refusals(tf, "GRUBlockCell", given, *wrong)
+    given = {"seq_len_max": np.int64(1), "x": zeros(2, 2, 3), "cs_prev": zeros(2, 4),
+             "h_prev": zeros(2, 4), "w": zeros(7, 16), "wci": zeros(4), "wcf": zeros(4),
+             "wco": zeros(4), "b": zeros(16)}
+    wrong = ({"x": zeros(2, 3)}, {"cs_prev": zeros(4)}, {"h_prev": zeros(2, 3)}, {"w": zeros(7)},
+             {"wcf": zeros()}, {"wco": zeros(3)}, {"b": zeros(4)}, {"w": zeros(6, 16)})
+    return runs + refusals(tf, "BlockLSTM", given, *wrong)
+
+
+@program
+def paths_of_labels(tf):
+    given = {"inputs": zeros(3, 2, 4), "sequence_length": np.int32([3, 3])}
+    wrong = ({"inputs": zeros(3, 2)}, {"sequence_length": np.int32([[3, 3]])},
+             {"sequence_length": np.int32([3])})
+    return [*refusals(tf, "CTCGreedyDecoder", given, *wrong),
+            *refusals(tf, "CTCBeamSearchDecoder", given, *wrong, beam_width=2, top_paths=1)]
+
+
+@program
+def sounds(tf):
+    sound = np.ones([30, 2], np.float32)
+    runs = refusals(tf, "AudioSpectrogram", {"input": sound}, {}, {"input": zeros(3)},
+                    window_size=8, stride=4)
+    runs += refusals(tf, "AudioSpectrogram", {"input": sound}, {}, window_size=1, stride=4)
+    given = {"audio": sound, "sample_rate": np.int32(8000)}
+    wrong = ({"audio": zeros(3)}, {"sample_rate": np.int32([1])}, {"sample_rate": np.int32(-1)})
+    runs += refusals(tf, "EncodeWav", given, *wrong)
+    given = {"spectrogram": zeros(1, 2, 65), "sample_rate": np.int32(8000)}
+    return runs + refusals(tf, "Mfcc", given, {"spectrogram": zeros(2)}, wrong[1])

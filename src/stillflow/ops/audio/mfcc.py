@@ -13,6 +13,7 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
 mfcc_op = op("""
@@ -24,6 +25,14 @@ mfcc_op = op("""
 """)
 
 _FLOOR = 1e-12  # below it, no logarithm is taken
+
+
+mfcc_op.check(
+    kernel_ranks(
+        (0, 3, "spectrogram must be 3-dimensional{}"),
+        (1, 0, "Input sample_rate should be a scalar tensor, got {} instead."),
+    )
+)
 
 
 @mfcc_op.shape

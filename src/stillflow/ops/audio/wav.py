@@ -14,6 +14,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
 decode_wav_op = op("""
@@ -24,6 +25,15 @@ decode_wav_op = op("""
 encode_wav_op = op("""
     EncodeWav(audio: float, sample_rate: int32) -> contents: string
 """)
+
+
+decode_wav_op.check(kernel_ranks((0, 0, "contents must be scalar, got shape {}")))
+encode_wav_op.check(
+    kernel_ranks(
+        (0, 2, "audio must be 2-dimensional{}"),
+        (1, 0, "Input sample_rate should be a scalar tensor, got {} instead."),
+    )
+)
 
 
 @decode_wav_op.shape

@@ -17,6 +17,7 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.quantize.linear import single_numbers
 from stillflow.ops.quantize.scales import number
 from stillflow.ops.samples import Bad, Sample
 
@@ -193,8 +194,7 @@ fake_quant_with_min_max_vars_op = op(f"""
 
 @fake_quant_with_min_max_vars_op.shape
 def fake_quant_with_min_max_vars_shape(node: Node) -> Any:
-    for index in (1, 2):
-        dims.with_rank(node.dims(index), 0)
+    single_numbers(node, 1, 2)
     return node.dims(0)
 
 
@@ -236,8 +236,8 @@ fake_quant_with_min_max_vars_gradient_op = op(f"""
 @fake_quant_with_min_max_vars_gradient_op.shape
 def fake_quant_with_min_max_vars_gradient_shape(node: Node) -> Any:
     same = dims.merge(node.dims(0), node.dims(1))
-    bounds = dims.merge(dims.with_rank(node.dims(2), 0), node.dims(3))
-    return [same, bounds, bounds]
+    single_numbers(node, 2, 3)
+    return [same, (), ()]
 
 
 def _check_sizes(node: Node) -> None:
@@ -266,8 +266,9 @@ def fake_quant_with_min_max_vars_gradient_samples() -> Iterator[Any]:
 def _grids(low: Any, high: Any, bits: tuple[int, int]) -> tuple[Grid, Any]:
     """The grid of each channel, and where both ends are zero."""
     points = grid(low.cpu().numpy(), high.cpu().numpy(), bits)
-    on_device = [torch.from_numpy(np.nan_to_num(part)).to(low.device) for part in points]
-    return Grid(*on_device), (low == 0) & (high == 0)
+    empty = (low == 0) & (high == 0)
+    on_device = [torch.from_numpy(part).to(low.device).masked_fill(empty, 0) for part in points]
+    return Grid(*on_device), empty
 
 
 def _fake_quant_channels(values: Any, low: Any, high: Any, bits: tuple[int, int]) -> Any:
@@ -280,10 +281,10 @@ def _fake_quant_channels_backward(
 ) -> tuple[Any, Any, Any]:
     points, empty = _grids(low, high, bits)
     rows = list(range(values.dim() - 1))
-    below, above = [
-        (grad * outside.logical_and_(~empty)).sum(rows) if rows else grad * (outside & ~empty)
-        for outside in (values < points.low, values > points.high)
-    ]
+    outside = (values < points.low, values > points.high)
+    below, above = [(grad * each).masked_fill_(empty, 0) for each in outside]
+    if rows:
+        below, above = below.sum(rows), above.sum(rows)
     return grad * _within(values, points).logical_or_(empty), below, above
 
 

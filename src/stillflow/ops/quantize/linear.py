@@ -32,6 +32,18 @@ def scalars(node: Node, *indices: int) -> None:
         dims.with_rank(node.dims(index), 0)
 
 
+def single_numbers(node: Node, *indices: int) -> None:
+    """Requires inputs to be scalars; kernels take one element of any rank.
+
+    Raises:
+      ValueError: if one is not.
+    """
+    for index in indices:
+        shape = node.dims(index)
+        if not (node.planning and dims.is_known(shape) and dims.num_elements(shape) == 1):
+            dims.with_rank(shape, 0)
+
+
 quantize_v2_op = op(
     f"""
     QuantizeV2(input: float, min_range: float, max_range: float)

@@ -11,13 +11,14 @@ from stillflow.graph import dims, dtypes
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.ops.memory import require_room
 from stillflow.ops.nn.interpolation import (
     along,
     interpolate,
     interpolate_integers,
     weights,
 )
-from stillflow.ops.quantize.linear import quantized, scalars
+from stillflow.ops.quantize.linear import quantized, single_numbers
 from stillflow.ops.samples import Bad, Sample
 
 quantized_resize_bilinear_op = op("""
@@ -41,19 +42,21 @@ def quantized_resize_bilinear_shape(node: Node) -> Any:
     sizes = (None, None) if size is None else tuple(size.tolist())
     if size is not None and min(sizes) <= 0:
         raise ValueError("output dimensions must be positive")
-    scalars(node, 2, 3)
+    single_numbers(node, 2, 3)
     return [(image[0], *sizes, image[3]), (), ()]
 
 
 def _resize(
-    image: Any, size: Any, low: Any, high: Any, bits: int | None, align: bool, centers: bool
+    image: Any, size: Any, low: Any, high: Any, dtype: Any, align: bool, centers: bool
 ) -> Any:
+    bits = _BITS.get(dtype.name)
     ends = low.clone(), high.clone()
     height, width = size.tolist()
     if height <= 0 or width <= 0:
         raise ValueError("output dimensions must be positive")
     if image.shape[1] == 0 or image.shape[2] == 0:
         raise ValueError("input image must be of non-zero size")
+    require_room((image.shape[0], height, width, image.shape[3]), dtype)
     if (height, width) == tuple(image.shape[1:3]):
         return image.clone(), *ends
     found = [weights(image.shape[1], height, align, centers)]
@@ -68,8 +71,7 @@ def _resize(
 
 @quantized_resize_bilinear_op.kernel
 def quantized_resize_bilinear_kernel(node: Node) -> Any:
-    bits = _BITS.get(node.T.name)
-    return node.call(_resize, *node.inputs, bits, node.align_corners, node.half_pixel_centers)
+    return node.call(_resize, *node.inputs, node.T, node.align_corners, node.half_pixel_centers)
 
 
 @quantized_resize_bilinear_op.samples

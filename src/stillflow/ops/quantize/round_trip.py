@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.graph import dims
 from stillflow.graph.card import op
 from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.quantize.linear import single_numbers
 from stillflow.ops.samples import Bad, Sample
 
 _TYPES = "T: {bfloat16, half, float, double}"
@@ -24,7 +24,7 @@ def _check_bits(num_bits: int, signed: bool) -> None:
 
 
 def _check_range(low: float, high: float) -> None:
-    if low > high:
+    if not low <= high:
         raise ValueError(f"Invalid range: input_min {low:g} > input_max {high:g}")
 
 
@@ -142,8 +142,7 @@ quantize_and_dequantize_v2_op = op(f"""
 
 
 def _scalar_ends(node: Node) -> Any:
-    for index in range(1, len(node.inputs)):
-        dims.with_rank(node.dims(index), 0)
+    single_numbers(node, *range(1, len(node.inputs)))
     return node.dims(0)
 
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.errors import FailedPreconditionError
+from stillflow.errors import FailedPreconditionError, InvalidArgumentError
 from stillflow.graph import dims
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.ops.ranks import kernel_ranks
 from stillflow.ops.recurrent import ctc_beams, ctc_loops
 from stillflow.ops.recurrent.ctc_lattice import loss_and_gradient, read_labels, without_blanks
 from stillflow.ops.samples import Bad, Sample
@@ -24,6 +25,39 @@ ctc_loss_op = op("""
     ignore_longer_outputs_than_inputs: bool = false
     T: {float, double} = float
 """)
+
+
+def _check_batch(node: Node, lengths: int, kind: Any) -> None:
+    """Refuses ranks and batches of input 0 and of its lengths, in words of kernels.
+
+    Args:
+      lengths: position of the lengths.
+      kind: the class of the error about batches.
+    """
+    kernel_ranks((0, 3, "inputs is not a 3-Tensor"))(node)
+    logits, given = node.dims(0), node.dims(lengths)
+    if node.planning and logits is not None and logits[0] == 0 and lengths == 1:
+        raise ValueError("max_time is 0")
+    kernel_ranks((lengths, 1, "sequence_length is not a vector"))(node)
+    if not (node.planning and dims.is_known(logits) and dims.is_known(given)):
+        return
+    if logits[1] != given[0]:  # type: ignore[index]
+        raise kind(
+            node.op.node_def, node.op,
+            "len(sequence_length) != batch_size.  len(sequence_length):  "
+            f"{given[0]} batch_size: {logits[1]}",  # type: ignore[index]
+        )  # fmt: skip
+
+
+@ctc_loss_op.check
+def ctc_loss_check(node: Node) -> None:
+    kernel_ranks(
+        (0, 3, "inputs is not a 3-Tensor"),
+        (3, 1, "sequence_length is not a vector"),
+        (1, 2, "labels_indices is not a matrix"),
+        (2, 1, "labels_values is not a vector"),
+    )(node)
+    _check_batch(node, 3, InvalidArgumentError)
 
 
 @ctc_loss_op.shape
@@ -142,6 +176,12 @@ def _batch(node: Node) -> Any:
     _, batch, _ = dims.with_rank(node.dims(0), 3)
     (lengths,) = dims.with_rank(node.dims(1), 1)
     return dims.merge_dim(batch, lengths)
+
+
+@ctc_greedy_decoder_op.check
+@ctc_beam_search_decoder_op.check
+def ctc_decoder_check(node: Node) -> None:
+    _check_batch(node, 1, FailedPreconditionError)
 
 
 @ctc_greedy_decoder_op.shape

@@ -11,6 +11,7 @@ from stillflow.graph import dims
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.ops.recurrent.operands import biases, check_operands, state, weights
 from stillflow.ops.samples import Bad, Sample
 
 _INPUTS = "x: T, h_prev: T, w_ru: T, w_c: T, b_ru: T, b_c: T"
@@ -21,15 +22,17 @@ gru_block_cell_op = op(f"""
 """)
 
 
+_OPERANDS = (
+    state(1, "h_prev"), weights(2, "w_ru", 2), weights(3, "w_c", 1), biases(4, "b_ru", 2),
+    biases(5, "b_c", 1),
+)  # fmt: skip
+
+
 @gru_block_cell_op.check
 def gru_block_cell_check(node: Node) -> None:
-    x, h_prev, w_ru, w_c, b_ru, b_c = (node.dims(k) for k in range(6))
-    (batch, inputs), (rows, cells) = dims.with_rank(x, 2), dims.with_rank(h_prev, 2)
-    dims.merge_dim(batch, rows)
-    dims.merge(w_ru, (dims.add(inputs, cells), dims.multiply(cells, 2)))
-    dims.merge(w_c, (dims.add(inputs, cells), cells))
-    dims.merge(b_ru, (dims.multiply(cells, 2),))
-    dims.merge(b_c, (cells,))
+    (batch, inputs), (_, cells) = dims.with_rank(node.dims(0), 2), dims.with_rank(node.dims(1), 2)
+    if node.planning and batch is not None and inputs is not None and cells is not None:
+        check_operands(node, batch, inputs, cells, _OPERANDS)
 
 
 @gru_block_cell_op.shape

@@ -13,6 +13,7 @@ from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.recurrent.operands import biases, check_operands, state, weights
 from stillflow.ops.samples import Bad, Sample
 
 _INPUTS = "x: T, cs_prev: T, h_prev: T, w: T, wci: T, wcf: T, wco: T, b: T"
@@ -45,7 +46,7 @@ class _Cell:
             i, f = i + c_prev * wci, f + c_prev * wcf
         i, ci, f = torch.sigmoid(i), torch.tanh(ci), torch.sigmoid(f)
         cs = i * ci + f * c_prev
-        if self.clip > 0:
+        if 0 < self.clip <= torch.finfo(cs.dtype).max:
             cs = cs.clamp(-self.clip, self.clip)
         co = torch.tanh(cs)
         o = torch.sigmoid(o + cs * wco if self.peephole else o)
@@ -158,16 +159,24 @@ lstm_block_cell_op = op(f"""
 """)
 
 
+_PEEPHOLES = ("wci", "wcf", "wco")
+
+
+def _check_cell(
+    node: Node, x: int, batch: int, inputs: int, cells: int, peepholes: tuple[str, ...]
+) -> None:
+    """Refuses what follows input number `x` where it does not fit to these sizes."""
+    given = [biases(x + 4 + i, name, 1) for i, name in enumerate(peepholes)]
+    states = [state(x + 1, "cs_prev"), state(x + 2, "h_prev")]
+    last = [weights(x + 3, "w", 4), *given, biases(x + 7, "b", 4)]
+    check_operands(node, batch, inputs, cells, [*states, *last])
+
+
 @lstm_block_cell_op.check
 def lstm_block_cell_check(node: Node) -> None:
-    x, c_prev, h_prev, w, *peepholes, b = (node.dims(k) for k in range(8))
-    (batch, inputs), (rows, cells) = dims.with_rank(x, 2), dims.with_rank(c_prev, 2)
-    dims.merge_dim(batch, rows)
-    dims.merge(h_prev, (batch, cells))
-    dims.merge(w, (dims.add(inputs, cells), dims.multiply(cells, 4)))
-    for peephole in peepholes if node.use_peephole else ():
-        dims.merge(peephole, (cells,))
-    dims.merge(b, (dims.multiply(cells, 4),))
+    (batch, inputs), (_, cells) = dims.with_rank(node.dims(0), 2), dims.with_rank(node.dims(1), 2)
+    if node.planning and batch is not None and inputs is not None and cells is not None:
+        _check_cell(node, 0, batch, inputs, cells, _PEEPHOLES if node.use_peephole else ())
 
 
 @lstm_block_cell_op.shape
@@ -241,12 +250,17 @@ def lstm_block_cell_grad_kernel(node: Node) -> Any:
 
 
 def _block_check(node: Node) -> None:
-    dims.with_rank(node.dims(0), 0)
-    _, batch, inputs = dims.with_rank(node.dims(1), 3)
-    cells = dims.divide(dims.with_rank(node.dims(8), 1)[0], 4)
-    for k in (2, 3):
-        dims.merge(node.dims(k), (batch, cells))
-    dims.merge(node.dims(4), (dims.add(inputs, cells), dims.multiply(cells, 4)))
+    if not node.planning:
+        return
+    x, c_prev = node.dims(1), node.dims(2)
+    if x is not None and len(x) != 3:
+        raise ValueError("x must be 3D")
+    if c_prev is not None and len(c_prev) != 2:
+        raise ValueError("cs_prev must be 2D")
+    if not (dims.is_known(x) and dims.is_known(c_prev)):
+        return
+    _, batch, inputs = x  # type: ignore[misc]
+    _check_cell(node, 1, batch, inputs, c_prev[1], _PEEPHOLES)  # type: ignore[arg-type,index]
 
 
 def _block_shape(node: Node) -> Any:
@@ -376,4 +390,4 @@ def block_lstm_samples() -> Iterator[Any]:
     x, c, h = (random.randn(*s).astype(np.float32) for s in ((4, 2, 3), (2, 2), (2, 2)))
     for options in ({}, {"use_peephole": True}, {"forget_bias": 0.0, "cell_clip": -1.0}):
         yield Sample(np.int64(3), x, c, h, *_weights(3, 2), grad=False, **options)
-    yield Bad(np.int64(3), x[0], c, h, *_weights(3, 2), match="must be rank 3")
+    yield Bad(np.int64(3), x[0], c, h, *_weights(3, 2), match="must be rank 3|must be 3D")
