@@ -45,8 +45,8 @@ def queues(tf):
     kinds = [tf.float32, tf.int32]
     queue = raw.FIFOQueueV2(component_types=kinds, shapes=[[], []])
     few = raw.QueueDequeueUpToV2(handle=queue, n=-1, component_types=kinds)
-    scalar = raw.QueueEnqueueManyV2(handle=queue, components=[[1.0, 2.0], tf.placeholder_with_default(
-        1, None)])
+    one = tf.placeholder_with_default(1, None)
+    scalar = raw.QueueEnqueueManyV2(handle=queue, components=[[1.0, 2.0], one])
     return failing(few[0].op, scalar)
 
 
