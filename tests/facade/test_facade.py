@@ -158,8 +158,8 @@ def test_missing_names_are_named(expression, message):
     ("from tensorflow.python.ops.array_ops import nothing",
      "tensorflow.python.ops.array_ops.nothing is not supported by Stillflow yet"),
     ("from tensorflow.compat.v1 import nothing", "no attribute 'nothing'"),
-    ("from tensorflow.contrib.distributions import VectorDiffeomixture",
-     "tf.contrib.distributions.VectorDiffeomixture is not supported by Stillflow yet"),
+    ("from tensorflow.contrib.checkpoint import capture_dependencies",
+     "tf.contrib.checkpoint.capture_dependencies is not supported by Stillflow yet"),
     ("from tensorflow.contrib.tensor_forest import TensorForestEstimator",
      "tensorflow.contrib.tensor_forest.TensorForestEstimator is not supported by Stillflow yet"),
 ])
