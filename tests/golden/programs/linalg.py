@@ -180,3 +180,16 @@ def exponential_and_roots_of_matrices(tf):
     a = tf.constant(A / 4.0)
     return Run({"expm": tf.linalg.expm(a), "sqrtm": tf.matrix_square_root(tf.constant(A)),
                 "logm": tf.real(tf.linalg.logm(tf.cast(a, tf.complex64)))})
+
+
+@program
+def functions_of_matrices_without_eigenvectors(tf):
+    blocks = np.float64([[[1, 1], [0, 1]], [[4, 1], [0, 4]], [[2, 1], [0, 3]]])
+    wide = np.float64([[4, 1, 0], [0, 4, 1], [0, 0, 4]])
+    return Run({
+        "roots": tf.linalg.sqrtm(tf.constant(blocks)), "root": tf.linalg.sqrtm(tf.constant(wide)),
+        "of complex": tf.linalg.sqrtm(tf.constant(blocks * 1j)),
+        "logarithms": tf.linalg.logm(tf.constant(blocks + 0j)),
+        "logarithm": tf.linalg.logm(tf.constant(wide + 0j)),
+        "negative": tf.linalg.sqrtm(tf.constant([[-1.0, 0.0], [0.0, -4.0]])),
+    })

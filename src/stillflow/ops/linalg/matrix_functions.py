@@ -27,12 +27,81 @@ matrix_exponential_op.shape(square_shape)
 matrix_exponential_op.check(square_matrix)
 
 
+def _by_eigenvalues(matrix: Any, function: Any) -> tuple[Any, Any]:
+    """A function of complex matrices, and of which of them it is one.
+
+    Matrices without a basis of eigenvectors are not: what is put together of those that they have
+    is another matrix.
+    """
+    values, vectors = torch.linalg.eig(matrix)
+    inverse, _ = torch.linalg.inv_ex(vectors)
+    again = (vectors * values.unsqueeze(-2)) @ inverse
+    result = (vectors * function(values).unsqueeze(-2)) @ inverse
+    return result, _is_near(again, matrix)[..., None, None]
+
+
+def _is_near(one: Any, other: Any) -> Any:
+    """Whether matrices are equal but for rounding."""
+    if not other.numel():
+        return torch.ones(other.shape[:-2], dtype=torch.bool, device=other.device)
+    rounding = 1000 * other.shape[-1] * torch.finfo(other.dtype).eps
+    return (one - other).abs().amax((-2, -1)) <= rounding * other.abs().amax((-2, -1))
+
+
+def _is_odd(matrix: Any) -> Any:
+    """Which matrices have numbers that are not finite; nothing is known of their functions."""
+    return ~matrix.isfinite().flatten(-2).all(-1)[..., None, None]
+
+
+def _finite(matrix: Any) -> Any:
+    """The matrices, and zeros for those that are odd."""
+    odd = _is_odd(matrix)
+    return matrix.masked_fill(odd, 0) if bool(odd.any()) else matrix
+
+
+def _iterated_root(matrix: Any) -> Any:
+    """Square roots by the iteration of Denman and Beavers; NaN where it finds none."""
+    identity = torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
+    root, inverse = matrix, identity.expand_as(matrix)
+    for _ in range(60):
+        # Both at once: each steps by the other's inverse.
+        next_root = (root + torch.linalg.inv_ex(inverse)[0]) / 2
+        inverse = (inverse + torch.linalg.inv_ex(root)[0]) / 2
+        done, root = bool(_is_near(next_root, root).all()), next_root
+        if done:
+            break
+    found = _is_near(root @ root, matrix)[..., None, None]
+    return root.masked_fill(~found, float("nan"))
+
+
+def _root_of_complex(matrix: Any) -> Any:
+    result, fits = _by_eigenvalues(matrix, torch.sqrt)
+    return result if bool(fits.all()) else torch.where(fits, result, _iterated_root(matrix))
+
+
+def _iterated_logarithm(matrix: Any) -> Any:
+    """Logarithms by square roots, taken until a short series will do."""
+    identity = torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
+    root, count = matrix, 0
+    while count < 60 and bool(((root - identity).abs().amax((-2, -1)) > 0.1).any()):
+        root, count = _iterated_root(root), count + 1
+    ratio = (root - identity) @ torch.linalg.inv_ex(root + identity)[0]
+    power, square, total = ratio, ratio @ ratio, torch.zeros_like(ratio)
+    for odd in range(1, 24, 2):
+        total, power = total + power / odd, power @ square
+    return total * 2.0 ** (count + 1)
+
+
 @matrix_square_root_op.kernel
 def matrix_square_root_kernel(node: Node) -> Any:
     def run(matrix: Any) -> Any:
-        values, vectors = torch.linalg.eig(matrix)
-        result = (vectors * values.sqrt().unsqueeze(-2)) @ torch.linalg.inv(vectors)
-        return result.to(matrix.dtype) if matrix.is_complex() else result.real.contiguous()
+        if matrix.is_complex():
+            root = _root_of_complex(_finite(matrix))
+            return root.masked_fill(_is_odd(matrix), float("nan"))
+        root = _root_of_complex(_finite(matrix).to(matrix.dtype.to_complex()))
+        # A negative eigenvalue has no root among the real numbers.
+        lost = ~_is_near(root.real @ root.real, _finite(matrix))[..., None, None]
+        return root.real.masked_fill(lost | _is_odd(matrix), float("nan")).contiguous()
 
     return in_float32(run)
 
@@ -40,9 +109,10 @@ def matrix_square_root_kernel(node: Node) -> Any:
 @matrix_logarithm_op.kernel
 def matrix_logarithm_kernel(node: Node) -> Any:
     def run(matrix: Any) -> Any:
-        values, vectors = torch.linalg.eig(matrix)
-        result = (vectors * values.log().unsqueeze(-2)) @ torch.linalg.inv(vectors)
-        return result.to(matrix.dtype)
+        result, fits = _by_eigenvalues(_finite(matrix), torch.log)
+        if not bool(fits.all()):
+            result = torch.where(fits, result, _iterated_logarithm(_finite(matrix)))
+        return result.masked_fill(_is_odd(matrix), float("nan"))
 
     return run
 
