@@ -259,10 +259,8 @@ def _known_sizes(node: Node) -> Any:
 
     Plans only: TF's static shapes know no more than its own rules tell.
     """
-    if not node.T.is_integer:  # read as a shape, 2.7 would be 2
-        return None
-    length = node.dims(0)
-    sizes = node.shape_value(0) if length is not None and len(length) == 1 else None
+    # Only integers are read as a shape: 2.7 would be 2.
+    sizes = node.shape_value(0) if node.T.is_integer and len(node.dims(0) or ()) == 1 else None
     found = None if sizes is None else known_slice(node, (len(sizes),))
     if found is None:
         return None
