@@ -40,6 +40,7 @@ Gap = tuple[str, str]  # test file, method
 
 def reason(error: str) -> str:
     """A short reason for an error message."""
+    error = error.encode("utf-8", "replace").decode()
     for pattern, text in REASONS:
         match = re.search(pattern, error)
         if match:
