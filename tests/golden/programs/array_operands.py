@@ -173,3 +173,28 @@ def stacks_taken_from_twice(tf):
     with tf.control_dependencies([first]):
         second = tf.raw_ops.StackPopV2(handle=handle, elem_type=tf.float32)
     return [Run({"first": first}), Run({"second": second}, fails=True)]
+
+
+@program
+def dimensions_that_lack(tf):
+    raw = tf.raw_ops
+    pieces = [tf.placeholder(tf.float32) for _ in range(2)]
+    packed = raw.Pack(values=pieces, axis=3)
+    one = {pieces[0]: zeros(), pieces[1]: zeros()}
+    lengths = {"input": zeros(3, 2), "seq_lengths": np.int64([1, 5, -1])}
+    parts = {"input": zeros(3, 3), "diagonal": zeros(1, 3), "k": np.int32([0, 1])}
+    unknown = tf.placeholder(tf.float32)
+    facts = {"sizes": raised(raw.NonDeterministicInts, shape=tf.constant([2.0]))}
+    merged = raw.MergeSummary(inputs=[np.array(b" 2", object)])
+    return [
+        Run({"diagonal": raw.DiagPart(input=unknown)}, {unknown: zeros()}, facts=facts),
+        Run({"merged": merged}),
+        Run({"packed": packed}, one, fails=True),
+        *refusals(tf, "Diag", {"diagonal": zeros()}, {}),
+        *refusals(tf, "DiagPart", {"input": zeros(1, 1, 1)}, {}),
+        *refusals(tf, "Reverse", {"tensor": zeros(2, 2), "dims": np.array([True])}, {}),
+        *refusals(tf, "ReverseSequence", lengths, {}, seq_dim=1),
+        *refusals(tf, "MatrixSetDiagV2", parts, {}),
+        *refusals(tf, "AudioSummaryV2", {"tag": np.array(b"a", object), "tensor": zeros(1, 4),
+                                         "sample_rate": np.float32(np.inf)}, {}),
+    ]

@@ -23,6 +23,8 @@ diag_part_op = op(f"DiagPart(input: T) -> diagonal: T; {_TYPES}")
 
 @diag_op.shape
 def diag_shape(node: Node) -> Any:
+    if node.planning and node.dims(0) == ():
+        raise ValueError("Input must be at least rank 1, got 0")
     dims = dims_lib.with_rank_at_least(node.dims(0), 1)
     return dims_lib.concat(dims, dims)
 
@@ -33,6 +35,13 @@ def diag_part_shape(node: Node) -> Any:
     if dims is None:
         return None
     rank = len(dims)
+    if node.planning and rank % 2:
+        raise ValueError(
+            f"The rank of the tensor should be{' ' * 42}even and positive, got shape "
+            f"{dims_lib.to_string(dims)}"
+        )
+    if node.planning and not rank:
+        return ()
     if rank % 2 or not rank:
         raise ValueError(f"Input must have even and non-zero rank, input rank is {rank}")
     middle = rank // 2

@@ -313,6 +313,11 @@ def _set_diagonals(x: Any, diagonals: Any, lower: int, upper: int) -> Any:
     rows, columns = x.shape[-2:]
     _check_bounds(lower, upper, rows, columns)
     count = () if lower == upper else (upper - lower + 1,)
+    if count and diagonals.ndim >= x.ndim - 1 and diagonals.shape[x.ndim - 2] != count[0]:
+        raise ValueError(
+            "The number of diagonals provided in `diag` is not consistent with `lower_diag_index` "
+            "and `upper_diag_index`"
+        )
     expected = (*x.shape[:-2], *count, longest(lower, upper, rows, columns))
     if tuple(diagonals.shape) != expected:
         raise ValueError(

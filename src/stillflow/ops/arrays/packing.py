@@ -35,6 +35,9 @@ def pack_shape(node: Node) -> Any:
     count = node.N
     if node.planning:
         _check_same([node.dims(index) for index in range(count)])
+        rank = dims_lib.rank(node.dims(0))
+        if rank is not None and not -rank - 1 <= node.axis <= rank:
+            raise ValueError(f"axis = {node.axis} not in [{-rank - 1}, {rank + 1})")
     current = node.dims(count - 1)
     for index in range(count - 2, -1, -1):
         text = f"From merging shape {index} with other shapes."

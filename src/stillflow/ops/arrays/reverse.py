@@ -41,6 +41,11 @@ def _check_rank(dims: Any) -> None:
 def reverse_shape(node: Node) -> Any:
     (count,) = dims_lib.with_rank(node.dims(1), 1)
     dims = node.dims(0)
+    if node.planning and None not in (dims, count) and len(dims) != count:  # type: ignore[arg-type]
+        raise ValueError(
+            "'dims' must have the same number of values as 'input' has dimensions. 'input' has "
+            f"{len(dims)}'dims' has {count} values"  # type: ignore[arg-type]
+        )
     if count is not None:
         dims = dims_lib.with_rank(dims, count)
     _check_rank(dims)
@@ -173,10 +178,11 @@ def _check_lengths(lengths: Any, limit: int, axis: int) -> None:
     if not lengths.numel():
         return
     low, high = torch.aminmax(lengths)
-    if low < 0:
-        raise ValueError(f"seq_lens({int(torch.argmin(lengths))}) < 0")
-    if high > limit:
-        raise ValueError(f"seq_lens({int(torch.argmax(lengths))}) > input.dims({axis})")
+    if low >= 0 and high <= limit:
+        return
+    place = int(((lengths < 0) | (lengths > limit)).int().argmax())
+    what = "< 0" if lengths[place] < 0 else f"> input.dims({axis})"
+    raise ValueError(f"seq_lens({place}) {what}")
 
 
 def reverse_sequences(x: Any, lengths: Any, seq: int, batch: int) -> Any:

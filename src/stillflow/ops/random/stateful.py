@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.graph import dims
+from stillflow.graph import dims, dtypes
 from stillflow.graph.card import Card, op
+from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.node import Node
 from stillflow.ops.random.arguments import check_range, read_sizes, shape_argument, shape_sizes
 from stillflow.ops.random.distributions import (
@@ -152,7 +153,15 @@ non_deterministic_ints_op = op("""
     shape_dtype: type = int64
     flags: stateful
 """)
-non_deterministic_ints_op.shape(shape_argument)
+
+
+@non_deterministic_ints_op.shape
+def non_deterministic_ints_shape(node: Node) -> Any:
+    kind = node.dtype(0)
+    dims.with_rank(node.dims(0), 1)
+    if node.value(0) is not None and kind not in (dtypes.int32, dtypes.int64):
+        raise dims.InvalidSize(f"Input tensor must be int32 or int64, but was {cpp_name(kind)}")
+    return shape_argument(node)
 
 
 @non_deterministic_ints_op.kernel

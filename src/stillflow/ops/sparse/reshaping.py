@@ -61,6 +61,8 @@ sparse_fill_empty_rows_grad_op = op("""
 def sparse_fill_empty_rows_shape(node: Node) -> Any:
     rows = checked_rank(node, 0, 2, "indices must be a matrix, saw: ")
     values = checked_rank(node, 1, 1, "values must be a vector, saw: ")
+    if node.planning:
+        checked_rank(node, 2, 1, "dense_shape must be a vector, saw: ")
     size = node.shape_value(2)
     if not node.planning:
         length = dims.with_rank(node.dims(2), 1)

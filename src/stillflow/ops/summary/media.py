@@ -236,6 +236,9 @@ def audio_values(base: bytes, clips: Any, rate: Any, limit: int) -> bytes:
         raise _refuse(f"Tensor must be 3-D or 2-D, got: {shape_text(clips.shape)}")
     if not rate > 0:
         raise _refuse("sample_rate must be > 0")
+    if not rate < 2.0**32:
+        shown = int(min(rate, 2.0**63))
+        raise _refuse(f"sample_rate must be in (0, 2^32), got: {shown}")
     if clips.ndim == 2:
         clips = clips[:, :, None]
     _, frames, channels = clips.shape

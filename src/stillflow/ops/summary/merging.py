@@ -41,14 +41,14 @@ def merge_summary_kernel(node: Node) -> Any:
         merged = Summary()
         tags: set[str] = set()
         for content in (item for value in inputs for item in value.reshape(-1)):
-            before = len(merged.value)
             try:
-                merged.MergeFromString(content)
+                values = Summary.FromString(content).value
             except DecodeError:
                 raise errors.InvalidArgumentError(
                     None, None, "Could not parse one of the summary inputs"
                 ) from None
-            for value in merged.value[before:]:
+            merged.value.extend(values)  # and nothing else that may be there
+            for value in values:
                 tag = value.tag
                 if tag and tag in tags:
                     raise errors.InvalidArgumentError(
@@ -65,6 +65,7 @@ def merge_summary_samples() -> Iterator[Sample | Bad]:
     one = Summary(value=[Summary.Value(tag="a", simple_value=1)]).SerializeToString()
     two = Summary(value=[Summary.Value(tag="b", simple_value=2)]).SerializeToString()
     yield Sample([np.array(one, object), np.array([two], object)])
+    yield Sample([np.array(b" 2", object)])  # a field that summaries do not have
 
 
 @export("summary.merge")
