@@ -55,7 +55,7 @@ def add_node(
     graph._name_stack = stack
     try:
         for arg, value in zip(signature.inputs, inputs, strict=True):
-            if arg.is_list and not isinstance(value, (list, tuple)):
+            if arg.number_attr is not None and not isinstance(value, (list, tuple)):
                 raise TypeError(
                     f"Expected list for '{arg.name}' argument to '{signature.function}' Op, "
                     f"not {value!r}."
@@ -168,6 +168,10 @@ def _convert(card: Card, arg: Arg, value: Any, known: dict[str, Any]) -> list[Te
             tensor = _convert_one(card, arg, value, known)
         record_type(card, arg, tensor, known)
         return [tensor]
+    if not isinstance(value, (list, tuple)):
+        raise TypeError(
+            f"Expected list for '{arg.name}' argument to '{card.name}' Op, not {value}."
+        )
     tensors = _convert_list(card, arg, list(value), known)
     if arg.number_attr is not None:
         _record_number(card, arg, len(tensors), known)

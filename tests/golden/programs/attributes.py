@@ -17,6 +17,7 @@ def what_is_no_list(tf):
         "ksize": raised(tf.extract_image_patches, images, None, [1] * 4, [1] * 4, "SAME"),
         "rates": raised(tf.extract_image_patches, images, [1] * 4, [1] * 4, 2.5, "SAME"),
         "inputs": raised(tf.shape_n, images),
+        "of_types": raised(tf.identity_n, images),
         "ratio": raised(tf.nn.fractional_max_pool, images, 1.5),
     })  # fmt: skip
 
