@@ -192,3 +192,21 @@ def test_time_limits_end_what_waits_for_a_batch():
             session.run(y, {x: [1]}, options=options)
         found = at_once(session, y, [{x: [4]}, {x: [5]}])  # what was given up is not in the batch
     assert sorted(rows[0] for (rows,) in found) == [5, 6]
+
+
+def test_a_batch_that_was_given_up_does_not_close_the_next_one():
+    x, calls = tf.placeholder(tf.int32, [None]), []
+    seen = counted(calls)
+    y = tf.nondifferentiable_batch_function(1, 2, 2 * SECOND)(seen)(x)
+    options = tf.RunOptions(timeout_in_ms=1000)
+    with tf.Session() as session:
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            session.run(y, {x: [1]}, options=options)
+        found = []
+        thread = threading.Thread(target=lambda: found.append(session.run(y, {x: [2]})))
+        thread.start()
+        time.sleep(1.3)  # the first batch would have been closed by now
+        found.append(session.run(y, {x: [3]}))
+        thread.join(10)
+    assert calls == [2]
+    assert sorted(rows[0] for (rows,) in found) == [2, 3]

@@ -56,6 +56,11 @@ class Batch:
         """The number of rows of all tasks."""
         return sum(task.size for task in self.tasks)
 
+    def stop(self) -> None:
+        """Ends the timer: the batch is closed, or given up."""
+        if self.timer is not None:
+            self.timer.cancel()
+
     def ends(self) -> list[int]:
         """Where the rows of each task end."""
         ends, last = [], 0
@@ -183,8 +188,7 @@ class Batcher:
                 batch = batches.popleft()
                 if not batches:
                     batches.append(Batch())
-                if batch.timer is not None:
-                    batch.timer.cancel()
+                batch.stop()
                 self._computing += 1
                 leader = batch.tasks[-1]
                 leader.leads = batch
@@ -218,8 +222,11 @@ class Batcher:
                 if task in batch.tasks:
                     batch.tasks.remove(task)
                     task.error = _again(error)
-                    if not batch.tasks and len(batches) > 1:
+                    if not batch.tasks:
+                        batch.stop()
                         batches.remove(batch)
+                    if not batches:
+                        batches.append(Batch())
                     break
             else:
                 return
