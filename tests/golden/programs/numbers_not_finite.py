@@ -112,3 +112,10 @@ def ranges_of_one_element(tf):
              "max": tf.placeholder(tf.float32)}
     made = tf.raw_ops.FakeQuantWithMinMaxVars(**given)
     return Run({"out": made}, {given["min"]: [-1.0], given["max"]: [[1.5]]})
+
+
+@program
+def sums_of_infinite_complex_numbers(tf):
+    x = np.complex128([1.5, complex(-np.inf, 0), complex(0, np.inf), complex(np.nan, 1)])
+    given = ({"x": x, "y": x[::-1].copy()}, {"x": x[None], "y": x[:, None]})
+    return [run for name in ("AddV2", "Sub") for run in results(tf, name, *given)]

@@ -97,21 +97,37 @@ sub_op = broadcasting_op(
 )
 
 
+def _in_parts(function: Any) -> Any:
+    """Torch's sum or difference of complex numbers, which by itself multiplies one of them by 1.
+
+    That makes an infinite number one of which a part is unknown.
+    """
+
+    def run(x: Any, y: Any) -> Any:
+        x, y = (torch.view_as_real(each.resolve_conj().resolve_neg()) for each in (x, y))
+        return torch.view_as_complex(function(x, y))
+
+    return run
+
+
 @add_op.kernel
 def add_kernel(node: Node) -> Any:
     if node.T.name == "string":
         return on_strings(np.add)
-    return broadcasting_call(node, torch.add)
+    function = _in_parts(torch.add) if node.T.is_complex else torch.add
+    return broadcasting_call(node, function)
 
 
 @add_v2_op.kernel
 def add_v2_kernel(node: Node) -> Any:
-    return broadcasting_call(node, torch.add)
+    function = _in_parts(torch.add) if node.T.is_complex else torch.add
+    return broadcasting_call(node, function)
 
 
 @sub_op.kernel
 def sub_kernel(node: Node) -> Any:
-    return element_wise(node, torch.sub, np.subtract)
+    function = _in_parts(torch.sub) if node.T.is_complex else torch.sub
+    return element_wise(node, function, np.subtract)
 
 
 @add_op.gradient

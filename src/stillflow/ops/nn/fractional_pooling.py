@@ -68,7 +68,7 @@ def _random_steps(stream: Philox, size: int, count: int) -> np.ndarray:
 
 def _spans(sequence: Any, size: int, overlapping: bool) -> tuple[list[int], list[int]]:
     """The first and last element of every window; overlapping ones share their borders."""
-    edges = sequence.tolist()
+    edges = sequence.reshape(-1).tolist()
     if edges and min(edges) < 0:
         raise ValueError(f"Pooling sequence values must not be negative, got {edges}")
     if len(edges) < 2 or edges[-1] > size or any(a >= b for a, b in itertools.pairwise(edges)):
