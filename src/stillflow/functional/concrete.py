@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow import nest
+from stillflow.errors import InvalidArgumentError
 from stillflow.graph import dtypes, tapes
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.functions import define, uid
 from stillflow.graph.gradient_registry import _register
@@ -234,7 +236,30 @@ class ConcreteFunction:
                 f"ConcreteFunction takes {len(names)} arguments ({', '.join(names)}), "
                 f"got {len(flat)} and {sorted(kwargs)}"
             )
+        self._check_given(flat)
         return self.call_flat(flat)
+
+    def _check_given(self, values: Sequence[Any]) -> None:
+        """Refuses what is no tensor, and tensors with values of other types than were traced.
+
+        Raises:
+          ValueError, tf.errors.InvalidArgumentError: if there is one.
+        """
+        for index, (value, inner) in enumerate(zip(values, self.graph.arguments, strict=True)):
+            handle = getattr(value, "handle", value)
+            if not isinstance(handle, Tensor):
+                raise ValueError(
+                    "All inputs to `ConcreteFunction`s must be Tensors; on invocation of "
+                    f"{self.graph.name}, the {index}-th input ({value}) was not a Tensor."
+                )
+            if handle.holds_value and get_default_graph().runs_at_once:
+                wanted, found = cpp_name(inner.dtype), cpp_name(handle.dtype)
+                if wanted != found:
+                    raise InvalidArgumentError(
+                        None, None,
+                        f"cannot compute {self.name} as input #{index}(zero-based) was expected to "
+                        f"be a {wanted} tensor but is a {found} tensor [Op:{self.name}]",
+                    )  # fmt: skip
 
     def call_flat(self, values: Sequence[Any]) -> Any:
         """Adds a call with the flat list of the arguments that are tensors."""
@@ -363,11 +388,17 @@ class Backward:
 
 
 class Extended:
-    """A body that gives its intermediate values too."""
+    """A body that gives its intermediate values too, of some of its inputs or of all."""
 
-    def __init__(self, body: FuncGraph, outputs: list[Tensor]) -> None:
+    inputs: list[Tensor]
+
+    def __init__(
+        self, body: FuncGraph, outputs: list[Tensor], inputs: Sequence[Tensor] | None = None
+    ) -> None:
         self.body = body
         self.outputs = outputs
+        if inputs is not None:
+            self.inputs = list(inputs)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.body, name)

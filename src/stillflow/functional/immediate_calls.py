@@ -16,17 +16,23 @@ from stillflow.ops.functional.traced_graph import TracedGraph
 from stillflow.runtime.functions import CompiledFunction
 
 
-class _Body:
+class Body:
     """A body that runs on tensors with values.
 
     Args:
       body: the graph of the function.
       outputs: tensors of it that a run gives.
+      inputs: what a run is given; all that the body takes if None.
     """
 
-    def __init__(self, body: TracedGraph, outputs: Sequence[Tensor]) -> None:
+    def __init__(
+        self,
+        body: TracedGraph,
+        outputs: Sequence[Tensor],
+        inputs: Sequence[Tensor] | None = None,
+    ) -> None:
         self._outputs = list(outputs)
-        self._extended: Any = Extended(body, self._outputs)
+        self._extended: Any = Extended(body, self._outputs, inputs)
         self._compiled: CompiledFunction | None = None
         self._changes = any(op.card.writes or op.card.calls for op in body._operations)
 
@@ -66,7 +72,7 @@ class _Recorded:
             results = [*results, *self._missing(results)]
             self._backward = Backward(body, results)
         self._results = results
-        self._body = _Body(body, [*results, *self._missing(results)])
+        self._body = Body(body, [*results, *self._missing(results)])
 
     def _missing(self, results: Sequence[Tensor]) -> list[Tensor]:
         """What the gradient needs beside the results and the arguments."""
@@ -95,7 +101,7 @@ class ImmediateCalls:
 
     def __init__(self, name: str, body: TracedGraph) -> None:
         self.name, self._graph = name, body
-        self._plain = _Body(body, body.outputs)
+        self._plain = Body(body, body.outputs)
         self._recorded: dict[bool, _Recorded] = {}
 
     def __call__(self, inputs: Sequence[Any]) -> list[Tensor]:

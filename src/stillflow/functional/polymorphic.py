@@ -12,6 +12,7 @@ import numpy as np
 from stillflow import nest
 from stillflow.autograph.hooks import converted_for_tracing
 from stillflow.functional.concrete import ConcreteFunction, trace_function
+from stillflow.functional.first_values import made_in_function
 from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
@@ -167,10 +168,12 @@ class Function:
         traced = args if self.input_signature is None else self.input_signature
         key = (_key(traced), _key(_ordered(kwargs)))
         if key not in known:
-            known[key] = self._trace(traced, kwargs)
+            known[key] = self._trace(traced, kwargs, _tensors((args, _ordered(kwargs))))
         return known[key]
 
-    def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction:
+    def _trace(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], given: list[Any]
+    ) -> ConcreteFunction:
         function = self._python_function
         if self._bound is not None:
             function = functools.partial(function, self._bound())
@@ -182,19 +185,25 @@ class Function:
             graph = trace_function(function, args, kwargs, self._name, names)
             return ConcreteFunction(graph, self._attributes)
         created: list[bool] = []
-        first = _noting_variables(function, created if self._may_create else None)
+        first = _noting_variables(function, created if self._may_create else None, given)
         graph = trace_function(first, args, kwargs, self._name, names)
         self._may_create = False
         if created:  # the next one finds them made
-            again = _noting_variables(function, None)
+            again = _noting_variables(function, None, [])
             graph = trace_function(again, args, kwargs, self._name, names)
         return ConcreteFunction(graph, self._attributes)
 
 
 def _noting_variables(
-    function: Callable[..., Any], created: list[bool] | None
+    function: Callable[..., Any], created: list[bool] | None, given: list[Any]
 ) -> Callable[..., Any]:
-    """A function that adds to a list for every variable that it makes; None refuses them."""
+    """A function that adds to a list for every variable that it makes; None refuses them.
+
+    Args:
+      function: what may make variables.
+      created: the list.
+      given: the values of its arguments that are tensors.
+    """
 
     def creator(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
         if created is None:
@@ -202,7 +211,7 @@ def _noting_variables(
                 "tf.function-decorated function tried to create variables on non-first call."
             )
         created.append(True)
-        return next_creator(**kwargs)
+        return made_in_function(next_creator, given, kwargs)
 
     def noting(*args: Any, **kwargs: Any) -> Any:
         with get_default_graph()._variable_creator_scope(creator):

@@ -1,0 +1,77 @@
+"""First values of variables that functions make out of tensors that they compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stillflow.graph.api import init_scope, name_scope
+from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.graph import get_default_graph
+from stillflow.graph.operation import Tensor
+from stillflow.ops.control import no_op
+
+# What TensorFlow adds to the function for each variable, beside taking its handle in, so that a
+# call makes it where it lacks: op seeds count these nodes. The function is traced again without.
+_NODES_FOR_EACH = 3
+
+
+def made_in_function(
+    make: Callable[..., Any], given: Sequence[Any], options: dict[str, Any]
+) -> Any:
+    """A variable that a function makes, with a value for what the function computes.
+
+    Args:
+      make: what makes a variable.
+      given: what the function is called with, for each of its arguments that are tensors.
+      options: what the variable is made with.
+    """
+    body: Any = get_default_graph()
+    value = options.get("initial_value")
+    if body.building_function and value is not None:
+        with name_scope(options.get("name"), "Variable"), name_scope("Initializer"):
+            made = value() if callable(value) else value
+            made = convert_to_tensor(made, name="initial_value", dtype=options.get("dtype"))
+        options = {**options, "initial_value": _computed(body, made, given)}
+    variable = make(**options)
+    if body.building_function:
+        if hasattr(variable, "handle"):
+            convert_to_tensor(variable.handle)
+        for _ in range(_NODES_FOR_EACH):
+            no_op()
+    return variable
+
+
+def _computed(body: Any, tensor: Tensor, given: Sequence[Any]) -> Tensor:
+    """The value of a tensor of the function being built; itself if that is not known yet."""
+    own: Any = tensor.graph
+    if tensor.holds_value or own is not body:
+        return tensor
+    known = dict(zip(body.arguments, given, strict=False))
+    known.update((inner, outer) for outer, inner in body.captures)
+    needed = _needed(tensor, set(body.inputs))
+    values = [known.get(place) for place in needed]
+    if not all(isinstance(value, Tensor) and value.holds_value for value in values):
+        return tensor
+    from stillflow.functional.immediate_calls import Body
+
+    run: Callable[..., list[Tensor]] = Body(body, [tensor], needed)
+    with init_scope():
+        (result,) = run(values)
+    return result
+
+
+def _needed(tensor: Tensor, places: set[Tensor]) -> list[Tensor]:
+    """Which of some tensors another is computed from, in the order in which they are met."""
+    found: dict[Tensor, None] = {}
+    waiting, seen = [tensor], {tensor}
+    while waiting:
+        one = waiting.pop()
+        if one in places:
+            found[one] = None
+            continue
+        before = [*one.op._inputs]
+        before += [output for op in one.op.control_inputs for output in op._outputs[:1]]
+        waiting.extend(each for each in before if each not in seen)
+        seen.update(before)
+    return list(found)
