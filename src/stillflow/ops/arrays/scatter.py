@@ -98,7 +98,7 @@ def check_nd_of_variable(target: Sequence[int], indices: Any, updates: Any) -> N
             "Indices and updates specified for empty output.  indices shape: "
             f"{shape_text(indices)}"
         )
-    if indices[:1] != updates[:1]:
+    if updates and indices[:1] != updates[:1]:
         raise ValueError(
             "The outermost dimension of updates and indices must match. Got indices.shape "
             f"{shape_text(indices)}, updates.shape {shape_text(updates)}"
