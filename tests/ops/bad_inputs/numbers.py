@@ -55,7 +55,7 @@ NUMBERS = [
     refused("IRFFT", np.zeros(3, np.complex64), ints(-4)),
     *[
         refused("FakeQuantWithMinMaxVars", zeros(2), low, high)
-        for low, high in ((zeros(2), ones(2)), (np.float32(0), ones(1)), (zeros(0), zeros(0)))
+        for low, high in ((zeros(2), ones(2)), (np.float32(0), ones(2)), (zeros(0), zeros(0)))
     ],
     refused("FakeQuantWithMinMaxVarsPerChannel", zeros(2, 3), zeros(2), ones(3)),
     refused("FakeQuantWithMinMaxVarsPerChannel", zeros(2, 3), np.float32(0), ones(3)),
