@@ -69,7 +69,8 @@ def gather(store: ArrayStore, indices: Sequence[int], dtype: DType, element: Dim
 
 def _merge_element(store: ArrayStore, element: Dims) -> None:
     if not shapes.is_compatible(store.element, element):
-        what, both = "ranks", [shapes.rank(store.element), shapes.rank(element)]
+        what = "ranks"
+        both: list[Any] = [shapes.rank(store.element), shapes.rank(element)]
         if both[0] == both[1]:
             what, both = "shapes", [shown(store.element), shown(element)]
         text = " vs. ".join(map(str, both))
