@@ -168,10 +168,19 @@ def _members(row: Any) -> list[Any]:
         return list(row.dims or ())
     if not hasattr(type(row), "__len__"):
         raise ValueError(f"TypeError: object of type '{type(row).__name__}' has no len()\n")
-    try:
-        return [row[i] for i in range(len(row))]
-    except (KeyError, IndexError):
+    # A series of pandas iterates over numbers of Python, where TensorFlow looks at NumPy's.
+    members = [*(row.to_numpy() if hasattr(row, "to_numpy") and row.ndim == 1 else row)]
+    if len(members) != len(row):
         _refuse_ragged()
+    if _lacks_first(row):  # then TensorFlow does not see the type, but numbers only
+        return [float(x) if isinstance(x, np.floating) else x for x in members]
+    return members
+
+
+def _lacks_first(row: Any) -> bool:
+    """Whether a series of pandas, which numbers find by its labels, has none of the label 0."""
+    index: Any = getattr(row, "index", None)
+    return getattr(index, "inferred_type", None) == "integer" and 0 not in index
 
 
 def _directly(leaves: list[Any], dtype: DType) -> Array | None:
