@@ -128,3 +128,36 @@ def test_batches_that_fill_no_epoch_are_weighed_by_their_size():
     data = tf.data.Dataset.from_tensor_slices((np.ones((3, 1)), np.zeros((3, 1)))).batch(2)
     model.fit(data, verbose=0, callbacks=[told])
     assert sizes == [2, 1]
+
+
+@pytest.mark.parametrize("method", ["add_loss", "add_metric"])
+def test_what_branches_compute_cannot_be_added(method):
+    class Adding(layers.Layer):
+        def call(self, inputs):
+            def add():
+                value = tf.reduce_sum(inputs)
+                how = {} if method == "add_loss" else {"name": "sum", "aggregation": "mean"}
+                getattr(self, method)(value, **how)
+                return inputs
+
+            return tf.cond(tf.reduce_sum(inputs) > 0.0, add, lambda: inputs)
+
+    model = tf.keras.Sequential([Adding()])
+    model.compile("sgd", "mse")
+    with pytest.raises(RuntimeError, match=f"`{method}` in a control flow branch"):
+        model.train_on_batch(np.ones((4, 2), "float32"), np.ones((4, 2), "float32"))
+
+
+def test_layers_in_branches_cannot_have_activities_regularized():
+    class Choosing(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.dense = layers.Dense(2, activity_regularizer="l2")
+
+        def call(self, inputs):
+            return tf.cond(tf.reduce_sum(inputs) > 0.0, lambda: self.dense(inputs), lambda: inputs)
+
+    model = Choosing()
+    model.compile("sgd", "mse")
+    with pytest.raises(RuntimeError, match="`activity_regularizer` in a control flow branch"):
+        model.train_on_batch(np.ones((4, 2), "float32"), np.ones((4, 2), "float32"))

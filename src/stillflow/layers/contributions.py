@@ -10,7 +10,7 @@ from stillflow.distribute.context import has_strategy, in_cross_replica_context
 from stillflow.graph.api import name_scope
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.eager_mode import executing_eagerly, executing_eagerly_outside_functions
-from stillflow.graph.operation import Operation
+from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_like import is_tensor
 from stillflow.keras.backend.config import floatx
 from stillflow.layers.attributes import layers_in
@@ -18,6 +18,11 @@ from stillflow.layers.call_context import call_context
 from stillflow.layers.reachability import reachable_from
 from stillflow.layers.symbolic_graph import in_function, is_symbolic, symbolic_graph
 from stillflow.ops.arrays.shape import shape
+from stillflow.ops.functional.nodes import (
+    CondBranchFuncGraph,
+    WhileBodyFuncGraph,
+    WhileCondFuncGraph,
+)
 from stillflow.ops.math.cast import cast
 from stillflow.util import deprecation
 
@@ -34,6 +39,39 @@ _NOT_SYMBOLIC = (
     "Expected a symbolic Tensors or a callable for the loss value. Please wrap your loss "
     "computation in a zero argument `lambda`."
 )
+
+
+_IN_A_BRANCH = (
+    "You are using the method `{method}` in a control flow branch in your layer, e.g.:\n\n"
+    "    def call(self, inputs, training=None):\n"
+    "        if training:\n"
+    "            self.{method}(...)\n\n"
+    "Compute a value in each of the branches, and call {method} after them; or make the layer with "
+    "`dynamic=True`, which runs its Python code at every step."
+)
+
+
+_REGULARIZED = (
+    "You are using a layer with `activity_regularizer` in a control flow branch, e.g.:\n\n"
+    "    def call(self, inputs, training=None):\n"
+    "        if training:\n"
+    "            return self.dense(inputs)\n\n"
+    "Call that layer outside of the branch; or make the layer around it with `dynamic=True`, which "
+    "runs its Python code at every step."
+)
+
+
+def _refuse_in_branch(tensor: Any, method: str) -> None:
+    """Refuses a tensor of a branch or loop, which nothing outside of it can have.
+
+    Raises:
+      RuntimeError: if it is one.
+    """
+    home = tensor.home if isinstance(tensor, Tensor) else None
+    branches = CondBranchFuncGraph, WhileBodyFuncGraph, WhileCondFuncGraph
+    if isinstance(home, branches) and executing_eagerly_outside_functions():
+        message = _REGULARIZED if method == "activity_regularizer" else _IN_A_BRANCH
+        raise RuntimeError(message.format(method=method))
 
 
 class Contributions:
@@ -82,6 +120,7 @@ class Contributions:
             if callable(loss):
                 self._callable_losses.append(functools.partial(_tagged, loss, inputs))
             elif loss is not None:
+                _refuse_in_branch(loss, "add_loss")
                 loss = _tagged(loss, inputs)
                 of_this_call = in_function() or not is_symbolic(loss)
                 if of_this_call and not call_context.in_call:
@@ -149,6 +188,7 @@ class Contributions:
                 "inputs), name='mean_activation', aggregation='mean')`"
             )
         name = name if made_by is None else made_by.name
+        _refuse_in_branch(value, "add_metric")
         symbolic = is_symbolic(value)
         if call_context.in_call and (in_function() or not symbolic):
             self._add_metric_at_once(value, made_by, name)
@@ -190,6 +230,7 @@ class Contributions:
             return
         with name_scope("ActivityRegularizer"):
             for output in nest.flatten(outputs):
+                _refuse_in_branch(output, "activity_regularizer")
                 loss = self._activity_regularizer(output)
                 batch_size = cast(shape(output)[0], loss.dtype)
                 self.add_loss(loss / batch_size, inputs=inputs)
