@@ -1,0 +1,94 @@
+"""Cases of `calls.py`: public functions, with arguments that their names ask for."""
+
+from __future__ import annotations
+
+import inspect
+import random
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import stillflow as tf
+from stillflow._namespace import public_names
+
+from .arguments import ANYTHING, BY_NAME
+from .outcomes import named
+
+#: Namespaces whose functions build graphs out of their arguments, by the one they are in.
+WITHIN = {
+    "": "bitwise debugging distributions dtypes feature_column image initializers linalg losses "
+    "manip math metrics nn quantization ragged random sets signal sparse spectral strings "
+    "summary train",
+    "contrib": "bayesflow constrained_optimization crf distributions feature_column framework gan "
+    "graph_editor image integrate kernel_methods labeled_tensor layers legacy_seq2seq linalg "
+    "losses metrics nn opt periodic_resample resampler rnn seq2seq signal solvers sparsemax "
+    "stateless text training",
+    "keras": "activations backend constraints initializers layers losses metrics regularizers "
+    "utils",
+}
+SPACES = {""} | {
+    f"{outer}.{name}".lstrip(".") for outer, names in WITHIN.items() for name in names.split()
+}
+
+#: Functions that read or write files, start threads or servers, wait, print, change the process,
+#: or take functions, which no name tells how to call.
+SKIPPED = re.compile(
+    r"write|save|load|export|import_|restore|checkpoint|Checkpoint|delete|remove|download|file|"
+    r"py_func|print|Print|exit|abort|Assert|Server|Session|session|latest|tensorboard|set_|enable|"
+    r"disable|reset|summary_iterator|evaluate_|train_loop|generate_|input_producer|batch_join|"
+    r"shuffle_batch|maybe_|queue|Queue|threads|sdca|wait_for|normal_|list_variables|while_loop|"
+    r"repeat|multi_gpu|plot_model|basic_train|create_train|tf_decorator|init_from|assign_from|"
+    r"warm_start|global_step|audio_|custom_gradient|grad_pass_through|^_|^(group|tuple|no_op|"
+    r"cond|case|device|init_scope)$"
+)
+
+STRANGE = 0.07  # how often an argument is something that its name does not ask for
+OPTIONAL = 0.35  # how often an optional argument is given
+NAMED = 0.2  # how often a name is given
+
+
+def cases(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
+    """Yields cases without end: round after round, every function once, in random order."""
+    rng = random.Random(seed)
+    chosen = sorted(name for name in names or public_names() if _fits(name))
+    while chosen:
+        rng.shuffle(chosen)
+        for name in list(chosen):
+            parameters = _parameters(name)
+            if parameters is None:
+                chosen.remove(name)
+                continue
+            arguments = {}
+            for parameter in parameters:
+                if parameter.default is parameter.empty or _given(rng, parameter.name):
+                    arguments[parameter.name] = _argument(rng, parameter.name)
+            yield {"name": name, "arguments": arguments, "changes": len(arguments)}
+
+
+def _fits(name: str) -> bool:
+    space, _, last = name.rpartition(".")
+    return space in SPACES and not SKIPPED.search(last)
+
+
+def _parameters(name: str) -> list[inspect.Parameter] | None:
+    """What a function takes by name; None for classes and for what is no function."""
+    function = named(tf, name)
+    if inspect.isclass(function) or not callable(function):
+        return None
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:
+        return None
+    return [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+
+
+def _given(rng: random.Random, name: str) -> bool:
+    if name == "name":
+        return rng.random() < NAMED
+    return name in BY_NAME and name != "scope" and rng.random() < OPTIONAL
+
+
+def _argument(rng: random.Random, name: str) -> Any:
+    if name not in BY_NAME or rng.random() < STRANGE:
+        return rng.choice(ANYTHING)
+    return rng.choice(BY_NAME[name])

@@ -1,0 +1,138 @@
+"""Public functions, called with random arguments that their names ask for."""
+
+from __future__ import annotations
+
+import importlib
+import random
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import outcomes
+from .arguments import Made
+
+
+def cases(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
+    """Yields cases without end; needs Stillflow, whose signatures say what there is to pass.
+
+    Args:
+      seed: what the choice depends on, and nothing else.
+      names: functions to keep to ("nn.relu"); all that build graphs, if there are none.
+    """
+    return importlib.import_module(__package__ + ".call_cases").cases(seed, names)
+
+
+class Maker:
+    """Makes arguments in the default graph, of numbers that depend on the seed alone."""
+
+    def __init__(self, tf: Any, seed: int) -> None:
+        self.tf, self.numbers = tf, np.random.RandomState(seed)
+
+    def argument(self, value: Any) -> Any:
+        """The argument that a plain value stands for."""
+        return MAKERS[value.maker](self, value.told) if isinstance(value, Made) else value
+
+    def between(self, shape: list[int], low: float = 0.05, high: float = 0.95) -> np.ndarray:
+        """Numbers with three places."""
+        return np.round(self.numbers.uniform(low, high, shape), 3).astype(np.float32)
+
+
+MAKERS: dict[str, Callable[[Maker, Any], Any]] = {
+    "called": lambda m, told: outcomes.named(m.tf, told[0])(*told[1:]),
+    "cell": lambda m, told: m.tf.nn.rnn_cell.LSTMCell(2),
+    "dtype": lambda m, told: m.tf.as_dtype(told),
+    "floats": lambda m, told: m.tf.constant(m.between(told)),
+    "image": lambda m, told: m.tf.constant(m.numbers.randint(0, 255, [5, 4, 3]).astype(np.uint8)),
+    "integers": lambda m, told: m.tf.constant(np.int32(m.numbers.randint(0, 3, told))),
+    "integers64": lambda m, told: m.tf.constant(np.int64(m.numbers.randint(0, 3, told))),
+    "numbers": lambda m, told: m.tf.constant(told),
+    "one hot": lambda m, told: m.tf.constant(np.float32(np.eye(3))[m.numbers.randint(0, 3, [2])]),
+    "pair of floats": lambda m, told: [m.tf.constant(m.between(told)) for _ in range(2)],
+    "placeholder": lambda m, told: m.tf.placeholder_with_default(
+        m.between([size or 2 for size in told]), told
+    ),
+    "positive definite": lambda m, told: m.tf.constant(_positive_definite(m.between([3, 3]))),
+    "public": lambda m, told: outcomes.named(m.tf, told),
+    "texts": lambda m, told: m.tf.constant(["a b", "bca", "", "aab"]),
+    "truths": lambda m, told: m.tf.constant(m.numbers.uniform(size=told) < 0.5),
+}
+
+
+def _positive_definite(matrix: np.ndarray) -> np.ndarray:
+    return matrix.dot(matrix.T) + np.eye(3, dtype=np.float32)
+
+
+def run(tf: Any, case: dict[str, Any]) -> dict[str, Any]:
+    """Calls the function in a graph of its own, and runs what it gives."""
+    seed = zlib.crc32(case["name"].encode())
+    random.seed(seed)  # some functions draw their seeds from these two
+    np.random.seed(seed)
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.set_random_seed(5)
+        maker = Maker(tf, seed)
+        arguments = {key: maker.argument(value) for key, value in case["arguments"].items()}
+        try:
+            leaves = list(_leaves(tf, outcomes.named(tf, case["name"])(**arguments)))
+        except Exception as error:
+            return outcomes.failed("build", error)
+        found = {
+            "result": [_described(tf, leaf) for leaf in leaves],
+            "nodes": outcomes.nodes_of(graph),
+            "collections": _collections(graph),
+            "unseeded": outcomes.draws_unseeded(graph),
+        }
+        tensors = [leaf for leaf in leaves if _has_value(tf, graph, leaf)]
+        try:
+            return outcomes.done(values=_values(tf, tensors), **found)
+        except Exception as error:
+            return outcomes.failed("run", error, **found)
+
+
+def _leaves(tf: Any, result: Any) -> Iterator[Any]:
+    """What a result is made of; the parts of a sparse tensor are three tensors."""
+    if isinstance(result, dict):
+        for key in sorted(result, key=str):
+            yield from _leaves(tf, result[key])
+    elif isinstance(result, tf.SparseTensor):
+        yield from (result.indices, result.values, result.dense_shape)
+    elif isinstance(result, (list, tuple)):
+        for item in result:
+            yield from _leaves(tf, item)
+    else:
+        yield result
+
+
+def _described(tf: Any, leaf: Any) -> Any:
+    if isinstance(leaf, (tf.Tensor, tf.Variable)):
+        return (leaf.name, leaf.dtype.name, str(leaf.shape))
+    if isinstance(leaf, tf.Operation):
+        return leaf.name
+    if leaf is None or isinstance(leaf, (bool, int, float, str, bytes, np.generic, np.ndarray)):
+        return str(leaf)[:200]
+    return type(leaf).__name__
+
+
+def _collections(graph: Any) -> dict[str, list[str]]:
+    return {
+        key: [getattr(item, "name", type(item).__name__) for item in graph.get_collection(key)]
+        for key in graph.get_all_collection_keys()
+        if isinstance(key, str)
+    }
+
+
+def _has_value(tf: Any, graph: Any, leaf: Any) -> bool:
+    if not isinstance(leaf, (tf.Tensor, tf.Variable)) or leaf.graph is not graph:
+        return False
+    return graph.is_fetchable(leaf) and leaf.dtype.base_dtype not in (tf.resource, tf.variant)
+
+
+def _values(tf: Any, tensors: list[Any]) -> list[Any]:
+    """Values, one after the other: a metric's value and its update, run together, race."""
+    with tf.Session(config=outcomes.one_thread(tf)) as session:
+        session.run(tf.global_variables_initializer())
+        session.run(tf.local_variables_initializer())
+        session.run(tf.tables_initializer())
+        return [outcomes.pack(session.run(tensor)) for tensor in tensors]

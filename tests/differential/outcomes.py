@@ -1,0 +1,118 @@
+"""What running a case gives: plain data that either interpreter writes and reads.
+
+An outcome is a dict. "stage" says how far it came ("done", or where it failed: "build", "run",
+"crash", "hang", "tool"), "error" what failed; everything else is what there is to compare.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+_SOURCE_LINE = re.compile(r" \(defined at [^)]*\)")
+_CLASS_PATH = re.compile(r"<class '[\w.]*?(\w+)'>")
+_FIRST_ROOT = re.compile(r"^\s*\(0\) [A-Z][A-Za-z ]*: ")
+
+
+def done(**found: Any) -> dict[str, Any]:
+    """The outcome of a case that ran to its end."""
+    return dict(found, stage="done", error=None)
+
+
+def failed(stage: str, error: BaseException, **found: Any) -> dict[str, Any]:
+    """The outcome of a case that raised, with what was found out before."""
+    message = getattr(error, "message", None)
+    text = message if isinstance(message, str) else str(error)
+    return dict(found, stage=stage, error=(type(error).__name__, first_line(text)))
+
+
+def first_line(text: str) -> str:
+    """The line of a message that tells the fault, without source lines, addresses and modules."""
+    lines = text.strip().splitlines() or [""]
+    line = lines[0]
+    if line.endswith("root error(s) found.") and len(lines) > 1:
+        line = _FIRST_ROOT.sub("", lines[1])  # several nodes failed in the same way
+    elif line.startswith("in converted code"):
+        # The lines between are AutoGraph's stack; the last names the class once more.
+        line = re.sub(r"^\w+: ", "", lines[-1].strip())
+    line = _CLASS_PATH.sub(r"<class '\1'>", line)
+    line = re.sub(r"\{\{node [^}]*\}\}", "", _SOURCE_LINE.sub("", line))
+    return re.sub(r"0x[0-9a-f]{6,}", "0x...", line).strip()[:300]
+
+
+def pack(value: Any) -> tuple[str, tuple[int, ...], Any]:
+    """An array as (dtype, shape, bytes or list): pickled arrays name modules of one NumPy."""
+    array = np.asarray(value)
+    if array.dtype.kind in "OSU":
+        return "object", array.shape, array.ravel().tolist()
+    if array.dtype.name == "bfloat16":  # known to either side under another class
+        return "bfloat16", array.shape, array.astype(np.float32).tobytes()
+    return array.dtype.str, array.shape, array.tobytes()
+
+
+def unpack(packed: tuple[str, tuple[int, ...], Any]) -> np.ndarray:
+    """The array that `pack` packed; bfloat16 as float32."""
+    name, shape, content = packed
+    if name == "object":
+        array = np.empty(len(content), object)
+        array[:] = content
+        return array.reshape(shape)
+    dtype = np.float32 if name == "bfloat16" else np.dtype(name)
+    return np.frombuffer(content, dtype).reshape(shape).copy()
+
+
+def nodes_of(graph: Any) -> list[tuple[Any, ...]]:
+    """Name, operation, inputs and names of the attributes of each node, in order."""
+    return [
+        (
+            node.name,
+            node.op,
+            tuple(node.input),
+            tuple(sorted(key for key in node.attr if not key.startswith("_"))),
+        )
+        for node in graph.as_graph_def().node
+    ]
+
+
+def draws_unseeded(graph: Any) -> bool:
+    """Whether a random operation has no seed: its values are then no one's to compare."""
+    return any(
+        "seed" in node.attr
+        and "seed2" in node.attr
+        and not (node.attr["seed"].i or node.attr["seed2"].i)
+        for node in graph.as_graph_def().node
+    )
+
+
+def shapes_of(tensors: Iterable[Any]) -> list[Any]:
+    """Static shapes as lists, or None where not even the rank is known."""
+    return [None if tensor.shape.ndims is None else tensor.shape.as_list() for tensor in tensors]
+
+
+def one_thread(tf: Any) -> Any:
+    """A session's configuration that runs the graph as it was written, in one thread."""
+    config = tf.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
+    config.graph_options.optimizer_options.opt_level = -1
+    return config
+
+
+def listed(value: Any) -> list[Any]:
+    """What an argument holds: the items of a list, or the one that it is."""
+    return value if isinstance(value, list) else [value]
+
+
+def each(change: Callable[[Any], Any], value: Any) -> Any:
+    """The argument with every item of its list changed, or itself if it is none."""
+    return [change(item) for item in value] if isinstance(value, list) else change(value)
+
+
+def named(tf: Any, path: str) -> Any:
+    """What is public under a name: `named(tf, "nn.relu")`."""
+    found = tf
+    for part in path.split("."):
+        found = getattr(found, part)
+    return found
