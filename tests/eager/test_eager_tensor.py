@@ -81,3 +81,9 @@ def test_handles_have_no_value_to_show():
     assert "<unprintable>" in repr(variable.handle)
     with pytest.raises(ValueError, match="Cannot convert a Tensor of dtype resource"):
         variable.handle.numpy()
+
+
+def test_truth_values_are_numbers_where_numbers_belong():
+    true = tf.constant(True)
+    assert [4, 5][true] == 5  # as under TensorFlow 1.15.5
+    assert list(tf.train.Int64List(value=[true]).value) == [1]

@@ -143,7 +143,10 @@ class EagerTensor(Tensor):
         return complex(self._numpy())
 
     def __index__(self) -> int:
-        return int(self._numpy().__index__())
+        value = self._numpy()
+        if value.dtype == bool:  # NumPy's truth values are no numbers any more
+            return int(value)
+        return int(value.__index__())
 
     def __round__(self, digits: int = 0) -> Any:
         return round(float(self), digits) if digits else round(float(self))
