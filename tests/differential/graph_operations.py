@@ -1,6 +1,6 @@
 """What random programs are made of: groups of small pieces of graphs, by name.
 
-Each piece is a function of the program and one of its tensors, or more; what it gives joins the
+Each piece is a function of the program `p` and one of its tensors, `x`; what it gives joins the
 program's tensors. Constants in conditions and comparisons are ones that no sum of the values in
 use comes near: a branch must not hang on the last bit.
 """

@@ -31,7 +31,6 @@ def cases(seed: int, names: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
       seed: what the choice depends on, and nothing else.
       names: operations to keep to; all that have samples, if there are none.
     """
-
     rng = random.Random(seed)
     chosen = [
         name
@@ -64,7 +63,6 @@ def _comparable(card: Any) -> bool:
 @functools.cache
 def _samples(name: str) -> list[tuple[list[Any], Any]]:
     """Inputs, as arrays, and the sample, for those good samples that plain arrays can hold."""
-
     card = cards.get(name)
     found = []
     for sample in card.samples_part():

@@ -29,9 +29,9 @@ def run(tf: Any, case: dict[str, Any]) -> dict[str, Any]:
         try:
             arguments = _arguments(tf, case, feeds)
             outputs = _tensors(tf, _apply(tf, case["name"], arguments))
+            found["shapes"] = outcomes.shapes_of(outputs)  # TensorFlow may refuse to tell one
         except Exception as error:
             return outcomes.failed("build", error)
-        found["shapes"] = outcomes.shapes_of(outputs)
         found["types"] = [tensor.dtype.name for tensor in outputs]
         try:
             with tf.Session(config=outcomes.one_thread(tf)) as session:
