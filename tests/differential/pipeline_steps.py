@@ -1,8 +1,8 @@
 """What random pipelines are made of: sources and transformations of tf.data, by name.
 
 Each is a function of the pipeline `p`, which makes its choices; a transformation takes the dataset
-`d` too. Elements `*e` have any structure: `p.number` makes an integer of one, `p.first` is its first
-part.
+`d` too. Elements `*e` have any structure: `p.number` makes an integer of one, and `p.first` is its
+first part.
 """
 
 from __future__ import annotations
