@@ -38,8 +38,8 @@ PYTHON = re.compile(
     r"first argument must be|truth value of an array|only size-1|cannot reshape array|"
     r"setting an array"
 )
-#: What is told of a name that TensorFlow does not have.
-ABSENT = re.compile(r"module '.*' has no attribute")
+#: What is told of a name that TensorFlow does not have, or has no more.
+ABSENT = re.compile(r"module '.*' has no attribute|Op \w+ is not available in GraphDef version")
 #: What TensorFlow says of a kernel that it lacks on the CPU, where we have one.
 LACKING = re.compile(
     r"No OpKernel was registered|Could not find valid device|(?:on|for) (?:device type )?CPU|"

@@ -159,6 +159,7 @@ def test_what_is_no_fault_is_forgiven(kind, ours, theirs):
     [
         (1, "Paddings must be positive", "axis = 7 not in [-2, 2)"),
         (2, "bad size", "While the shape was converted, there was an error of this sort: bad size"),
+        (2, "no square", "Op X is not available in GraphDef version 134."),
         (2, "must be sparse", "module 'tensorflow.nn' has no attribute 'f'"),
     ],
 )
