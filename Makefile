@@ -36,6 +36,7 @@ demo: $(VENV)/installed-demo ## train TF1 networks on real digits: curve, resume
 
 lint: $(VENV)/installed-dev ## style, types, layers, budgets, generated files
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/python tools/check_budgets.py

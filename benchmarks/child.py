@@ -92,9 +92,7 @@ def timed(step: Callable[[], float]) -> float:
     return time.perf_counter() - start
 
 
-def repeat(
-    step: Callable[[], float], losses: list[float], count: int, pause: float
-) -> list[float]:
+def repeat(step: Callable[[], float], losses: list[float], count: int, pause: float) -> list[float]:
     """Durations of ``count`` steps, after a few that are not timed; ``pause`` seconds between."""
     for _ in range(WARM_UP):
         losses.append(step())

@@ -18,9 +18,10 @@ def adam(jax: Any, params: Any, grads: Any, state: Any, rate: float) -> tuple[An
     count = count + 1
     first = tree_map(lambda m, g: 0.9 * m + 0.1 * g, first, grads)
     second = tree_map(lambda v, g: 0.999 * v + 0.001 * g * g, second, grads)
-    rate_now = rate * jnp.sqrt(1 - 0.999 ** count) / (1 - 0.9 ** count)
+    rate_now = rate * jnp.sqrt(1 - 0.999**count) / (1 - 0.9**count)
     params = tree_map(
-        lambda p, m, v: p - rate_now * m / (jnp.sqrt(v) + 1e-8), params, first, second)
+        lambda p, m, v: p - rate_now * m / (jnp.sqrt(v) + 1e-8), params, first, second
+    )
     return params, (first, second, count)
 
 

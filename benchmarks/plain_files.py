@@ -50,7 +50,8 @@ def works(saved: Saved, saver: object) -> dict[str, Callable[[], object]]:
 
     def save() -> None:
         saved.saver.save(
-            saved.session, saved.prefix, global_step=next(numbers), write_meta_graph=False)
+            saved.session, saved.prefix, global_step=next(numbers), write_meta_graph=False
+        )
 
     def restore() -> None:
         saved.saver.restore(saved.session, path)

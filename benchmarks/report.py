@@ -89,23 +89,42 @@ def rows() -> list[Row]:
     ]
     steps = STEP_PROGRAMS.items()
     result += [Row(f"step, {title}", program, "step", goal) for program, (title, goal) in steps]
-    result += [Row(f"step, {title}", program, "step", goal, ("torch", "jax"))
-               for program, (title, goal) in LOOP_PROGRAMS.items()]
-    result += [Row(title, program, "step", goal, ("torch", "jax"))
-               for program, (title, goal) in {**INPUT_PROGRAMS, **FILE_PROGRAMS}.items()]
-    result += [Row(f"initialisation, {title}", program, "initialise", None, ("torch", "jax"))
-               for program, (title, _) in steps]
-    result += [Row(f"first step, {title}", program, "first_step", 1.0)
-               for program, (title, _) in steps]
-    result += [Row(f"import to first step, {title}", program, "start")
-               for program, (title, _) in steps]
+    result += [
+        Row(f"step, {title}", program, "step", goal, ("torch", "jax"))
+        for program, (title, goal) in LOOP_PROGRAMS.items()
+    ]
+    result += [
+        Row(title, program, "step", goal, ("torch", "jax"))
+        for program, (title, goal) in {**INPUT_PROGRAMS, **FILE_PROGRAMS}.items()
+    ]
+    result += [
+        Row(f"initialisation, {title}", program, "initialise", None, ("torch", "jax"))
+        for program, (title, _) in steps
+    ]
+    result += [
+        Row(f"first step, {title}", program, "first_step", 1.0) for program, (title, _) in steps
+    ]
+    result += [
+        Row(f"import to first step, {title}", program, "start") for program, (title, _) in steps
+    ]
     return [
         *result,
-        Row("slowest of 200 lengths, to itself", "ragged_lengths", "slowdown", 1.5,
-            ("torch", "jax"), to_itself=True),
+        Row(
+            "slowest of 200 lengths, to itself",
+            "ragged_lengths",
+            "slowdown",
+            1.5,
+            ("torch", "jax"),
+            to_itself=True,
+        ),
         Row("peak memory, ResNet-20", "resnet20", "peak_memory", 1.0),
-        Row("memory of steps, gradient of 1,000 turns", "long_loop", "steps_memory", 1.0,
-            ("torch", "jax")),
+        Row(
+            "memory of steps, gradient of 1,000 turns",
+            "long_loop",
+            "steps_memory",
+            1.0,
+            ("torch", "jax"),
+        ),
     ]
 
 
@@ -167,8 +186,10 @@ def cost_table(records: list[dict[str, Any]], names: list[str]) -> Iterator[str]
         for program in COSTS
     }
     if any(cells.values()):
-        yield f"{'multiple of the step without':<40} {'goal':>5}" + "".join(
-            f"  {name:<17}" for name in names).rstrip()
+        yield (
+            f"{'multiple of the step without':<40} {'goal':>5}"
+            + "".join(f"  {name:<17}" for name in names).rstrip()
+        )
     for program, found in cells.items():
         _, title, goal = COSTS[program]
         if found:

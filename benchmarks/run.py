@@ -26,8 +26,12 @@ from benchmarks import report  # noqa: E402
 from benchmarks.child import MARK  # noqa: E402
 
 PROGRAMS = [
-    "scalar_add", *report.STEP_PROGRAMS, *report.LOOP_PROGRAMS, *report.INPUT_PROGRAMS,
-    *report.FILE_PROGRAMS, *report.COSTS,
+    "scalar_add",
+    *report.STEP_PROGRAMS,
+    *report.LOOP_PROGRAMS,
+    *report.INPUT_PROGRAMS,
+    *report.FILE_PROGRAMS,
+    *report.COSTS,
 ]
 IMPLEMENTATIONS = ["tf115", "stillflow", "tf2", "torch", "jax"]
 REFERENCE = "tf115"
@@ -64,14 +68,20 @@ def main(argv: list[str] | None = None) -> int:
 def parse(argv: list[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks", description=__doc__.splitlines()[0])
+        prog="python -m benchmarks", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("--out", help="JSON file for the raw numbers and the ratios")
     parser.add_argument("--only", default=",".join(PROGRAMS), help="programs: %(default)s")
-    parser.add_argument("--implementations", default=",".join(IMPLEMENTATIONS),
-                        help="any of %(default)s")
+    parser.add_argument(
+        "--implementations", default=",".join(IMPLEMENTATIONS), help="any of %(default)s"
+    )
     parser.add_argument("--rounds", type=int, default=5, help="fresh processes each (%(default)s)")
-    parser.add_argument("--steps", type=float, default=1.0,
-                        help="share of each program's usual number of steps (%(default)s)")
+    parser.add_argument(
+        "--steps",
+        type=float,
+        default=1.0,
+        help="share of each program's usual number of steps (%(default)s)",
+    )
     parser.add_argument("--gpu", action="store_true", help="let the peers see the GPU")
     parser.add_argument("--check", action="store_true", help="fail if Stillflow misses a goal")
     parser.add_argument("--timeout", type=float, default=900, help="seconds for one process")
@@ -114,11 +124,26 @@ def rotated(names: list[str], turn: int) -> list[str]:
 def run_child(program: str, name: str, options: argparse.Namespace) -> dict[str, Any]:
     """One fresh process; what it measured, or the error it ended with."""
     record: dict[str, Any] = {"program": program, "implementation": name}
-    command = [interpreter(name), "-W", "ignore", "-m", "benchmarks.child", program, name,
-               str(options.steps)]
+    command = [
+        interpreter(name),
+        "-W",
+        "ignore",
+        "-m",
+        "benchmarks.child",
+        program,
+        name,
+        str(options.steps),
+    ]
     try:
-        done = subprocess.run(command, cwd=ROOT, env=environment(options.gpu), check=False,
-                              timeout=options.timeout, capture_output=True, text=True)
+        done = subprocess.run(
+            command,
+            cwd=ROOT,
+            env=environment(options.gpu),
+            check=False,
+            timeout=options.timeout,
+            capture_output=True,
+            text=True,
+        )
     except subprocess.TimeoutExpired:
         return {**record, "error": f"took longer than {options.timeout:g} s"}
     lines = [line for line in done.stdout.splitlines() if line.startswith(MARK)]
@@ -126,7 +151,7 @@ def run_child(program: str, name: str, options: argparse.Namespace) -> dict[str,
         tail = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
         record["error"] = tail[0]
     else:
-        record.update(json.loads(lines[-1][len(MARK):]))
+        record.update(json.loads(lines[-1][len(MARK) :]))
     progress = record.get("error") or f"{record['step'] * 1e3:.3f} ms a step"
     print(f"{program:<20} {name:<10} {progress}", file=sys.stderr, flush=True)
     return record
@@ -155,12 +180,19 @@ def busy() -> str:
 def write(path: str, records: list[dict[str, Any]], names: list[str], load: str) -> None:
     """Raw records, the machine, whether it was busy, and the ratios."""
     ratios = {
-        row.title: {name: found._asdict() for name in names
-                    if (found := report.ratio(records, row, name, REFERENCE))}
+        row.title: {
+            name: found._asdict()
+            for name in names
+            if (found := report.ratio(records, row, name, REFERENCE))
+        }
         for row in report.rows()
     }
-    machine = {"cpus": os.cpu_count(), "platform": platform.platform(),
-               "python": platform.python_version(), "busy": load}
+    machine = {
+        "cpus": os.cpu_count(),
+        "platform": platform.platform(),
+        "python": platform.python_version(),
+        "busy": load,
+    }
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     document = {"machine": machine, "ratios": ratios, "records": records}
     Path(path).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

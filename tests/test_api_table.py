@@ -43,11 +43,13 @@ def test_a_decorated_class_is_public(make_api: ModuleType) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    ['LEVEL = export_value("logging.DEBUG", 10)',
-     'LEVEL: int = export_value("logging.DEBUG", 10)',
-     'export_value("logging.DEBUG", LEVEL)',
-     'export("logging.DEBUG")(LEVEL)',
-     'if True:\n    LEVEL = export_value("logging.DEBUG", 10)'],
+    [
+        'LEVEL = export_value("logging.DEBUG", 10)',
+        'LEVEL: int = export_value("logging.DEBUG", 10)',
+        'export_value("logging.DEBUG", LEVEL)',
+        'export("logging.DEBUG")(LEVEL)',
+        'if True:\n    LEVEL = export_value("logging.DEBUG", 10)',
+    ],
 )
 def test_a_value_is_public_under_the_name_that_holds_it(make_api: ModuleType, source: str) -> None:
     assert exports(make_api, source) == {"logging.DEBUG": "LEVEL"}
@@ -55,11 +57,13 @@ def test_a_value_is_public_under_the_name_that_holds_it(make_api: ModuleType, so
 
 @pytest.mark.parametrize(
     ("source", "message"),
-    [('def f():\n    @export("g")\n    def g(): ...', "top level"),
-     ('for name in names:\n    export(name)(f)', "top level"),
-     ("@export(NAME)\ndef f(): ...", "string literals"),
-     ("@export()\ndef f(): ...", "string literals"),
-     ('export_value("a", 1)', "no module-level name")],
+    [
+        ('def f():\n    @export("g")\n    def g(): ...', "top level"),
+        ("for name in names:\n    export(name)(f)", "top level"),
+        ("@export(NAME)\ndef f(): ...", "string literals"),
+        ("@export()\ndef f(): ...", "string literals"),
+        ('export_value("a", 1)', "no module-level name"),
+    ],
 )
 def test_a_mark_that_cannot_be_read_is_refused(
     make_api: ModuleType, source: str, message: str
@@ -84,6 +88,9 @@ def test_a_name_inside_a_function_is_refused(make_api: ModuleType, tmp_path: Pat
 def test_messages_are_public_through_their_table(make_api: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "protos").mkdir()
     (tmp_path / "protos" / "public.py").write_text(
-        'PUBLIC: dict[str, str] = {"GraphDef": "GraphDef", "train.Int64List": "Int64List"}')
+        'PUBLIC: dict[str, str] = {"GraphDef": "GraphDef", "train.Int64List": "Int64List"}'
+    )
     assert make_api.scan(tmp_path) == {
-        "GraphDef": "protos:GraphDef", "train.Int64List": "protos:Int64List"}
+        "GraphDef": "protos:GraphDef",
+        "train.Int64List": "protos:Int64List",
+    }

@@ -95,9 +95,11 @@ def test_status_context():
 
 def test_of_a_notebook_the_cell_is_shown():
     shell = "/env/lib/python3.12/site-packages/IPython/core/interactiveshell.py"
-    frames = [("/env/ipykernel_launcher.py", 18, "<module>", "app.launch()"),
-              (shell, 3700, "run_code", "exec(code_obj, self.user_global_ns)"),
-              ("/tmp/ipykernel_7/12.py", 2, "<module>", "x = tf.placeholder(tf.float32)")]
+    frames = [
+        ("/env/ipykernel_launcher.py", 18, "<module>", "app.launch()"),
+        (shell, 3700, "run_code", "exec(code_obj, self.user_global_ns)"),
+        ("/tmp/ipykernel_7/12.py", 2, "<module>", "x = tf.placeholder(tf.float32)"),
+    ]
     text = str(errors.UnknownError(None, Operation("x", frames), "failed"))
     assert text == (
         "failed\n\nOriginal stack trace for 'x':\n"

@@ -24,8 +24,13 @@ def build_stubs() -> ModuleType:
 
 def names(stub: str) -> set[str]:
     tree = ast.parse(stub)
-    imported = {alias.asname for node in tree.body if isinstance(node, ast.ImportFrom)
-                for alias in node.names if alias.asname}
+    imported = {
+        alias.asname
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname
+    }
     return imported | {node.target.id for node in tree.body if isinstance(node, ast.AnnAssign)}
 
 

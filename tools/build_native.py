@@ -19,8 +19,16 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent.parent / "src" / "stillflow" / "native"
 # The order and the rounding of every operation are the source's: results are compared bit by bit.
-FLAGS = ["-std=gnu11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fvisibility=hidden",
-         "-shared", "-Wall", "-Wextra"]
+FLAGS = [
+    "-std=gnu11",
+    "-O3",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fvisibility=hidden",
+    "-shared",
+    "-Wall",
+    "-Wextra",
+]
 
 
 def compiler() -> list[str] | None:
@@ -49,8 +57,18 @@ def build(folder: Path) -> Path | None:
     position, libraries = ([], []) if sys.platform == "win32" else (["-fPIC"], ["-lm"])
     sources = sorted(map(str, FOLDER.glob("*.c")))
     subprocess.run(
-        [*command, *FLAGS, *position, f"-DFINGERPRINT={native.fingerprint()}u",
-         "-o", str(unfinished), *sources, *libraries], check=True)
+        [
+            *command,
+            *FLAGS,
+            *position,
+            f"-DFINGERPRINT={native.fingerprint()}u",
+            "-o",
+            str(unfinished),
+            *sources,
+            *libraries,
+        ],
+        check=True,
+    )
     unfinished.replace(target)
     return target
 

@@ -37,8 +37,11 @@ def _code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     """The lines of a body without its docstring, and without the functions inside it."""
     documented = ast.get_docstring(function) is not None and len(function.body) > 1
     start = function.body[1 if documented else 0].lineno
-    inner = sum((node.end_lineno or node.lineno) - node.lineno + 1
-                for statement in function.body for node in _functions(statement))
+    inner = sum(
+        (node.end_lineno or node.lineno) - node.lineno + 1
+        for statement in function.body
+        for node in _functions(statement)
+    )
     return (function.end_lineno or start) - start + 1 - inner
 
 

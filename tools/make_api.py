@@ -58,8 +58,15 @@ def _top_level(tree: ast.Module) -> Iterator[ast.stmt]:
     while pending:
         node = pending.pop()
         if isinstance(node, (ast.If, ast.Try)):
-            pending.extend(reversed([child for child in ast.walk(node) if child is not node
-                                     and isinstance(child, ast.stmt)]))
+            pending.extend(
+                reversed(
+                    [
+                        child
+                        for child in ast.walk(node)
+                        if child is not node and isinstance(child, ast.stmt)
+                    ]
+                )
+            )
         elif isinstance(node, ast.stmt):
             yield node
 
@@ -71,8 +78,11 @@ def _marked(statement: ast.stmt) -> Iterator[tuple[ast.Call, str | None]]:
             if isinstance(decorator, ast.Call) and _mark(decorator) == "export":
                 yield decorator, statement.name
     elif isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr)):
-        targets = statement.targets if isinstance(statement, ast.Assign) else (
-            [statement.target] if isinstance(statement, ast.AnnAssign) else [])
+        targets = (
+            statement.targets
+            if isinstance(statement, ast.Assign)
+            else ([statement.target] if isinstance(statement, ast.AnnAssign) else [])
+        )
         target = targets[0].id if targets and isinstance(targets[0], ast.Name) else None
         value = statement.value
         if not isinstance(value, ast.Call):
@@ -95,8 +105,11 @@ def _name(node: ast.expr | None) -> str | None:
 
 def _literals(call: ast.Call, where: str) -> list[str]:
     arguments = call.args[:-1] if _mark(call) == "export_value" else call.args
-    names = [node.value for node in arguments
-             if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    names = [
+        node.value
+        for node in arguments
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
     if not names or len(names) != len(arguments) or call.keywords:
         raise ExportError(f"{where}:{call.lineno}: public names must be string literals")
     return names
@@ -105,8 +118,11 @@ def _literals(call: ast.Call, where: str) -> list[str]:
 def messages(tree: ast.Module) -> dict[str, str]:
     """The table PUBLIC of protos/public.py: public name -> message class of stillflow.protos."""
     for statement in tree.body:
-        target = (statement.targets[0] if isinstance(statement, ast.Assign)
-                  else getattr(statement, "target", None))
+        target = (
+            statement.targets[0]
+            if isinstance(statement, ast.Assign)
+            else getattr(statement, "target", None)
+        )
         if _name(target) == "PUBLIC":
             table: dict[str, str] = ast.literal_eval(statement.value)  # type: ignore[attr-defined]
             return table

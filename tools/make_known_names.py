@@ -24,9 +24,16 @@ from pathlib import Path
 from stillflow.facade.names import internal_modules
 
 TARGET = Path(__file__).resolve().parent.parent / "src" / "stillflow" / "known_names.txt"
-ACCIDENTS = ("raw_ops", "contrib.quantization", "contrib.testing", "contrib.labeled_tensor",
-             "contrib.keras.", "contrib.grid_rnn.", "contrib.tensor_forest.",
-             "contrib.graph_editor.")
+ACCIDENTS = (
+    "raw_ops",
+    "contrib.quantization",
+    "contrib.testing",
+    "contrib.labeled_tensor",
+    "contrib.keras.",
+    "contrib.grid_rnn.",
+    "contrib.tensor_forest.",
+    "contrib.graph_editor.",
+)
 USED = ("tf.estimator.", "tf.compat.v2.", "tf.contrib.learn.")
 FUTURE = {"absolute_import", "division", "print_function"}
 
@@ -34,7 +41,8 @@ FUTURE = {"absolute_import", "division", "print_function"}
 def left_out(namespace: str) -> bool:
     """Whether a namespace is no part of the API that a program would name."""
     return namespace.startswith(ACCIDENTS) or (
-        namespace.startswith("contrib.") and namespace.count(".") > 2)
+        namespace.startswith("contrib.") and namespace.count(".") > 2
+    )
 
 
 def render(symbols: list[str]) -> str:
@@ -59,8 +67,11 @@ def main() -> None:
     symbols = list(json.loads(arguments.api.read_text()))
     used = json.loads(arguments.usage.read_text())["symbols"]
     symbols += [row["symbol"] for row in used if row["symbol"].startswith(USED)]
-    symbols += [module.replace("tensorflow.", "tf.") for module in internal_modules()
-                if module.startswith("tensorflow.contrib.") and module.count(".") == 2]
+    symbols += [
+        module.replace("tensorflow.", "tf.")
+        for module in internal_modules()
+        if module.startswith("tensorflow.contrib.") and module.count(".") == 2
+    ]
     TARGET.write_text(render(symbols), encoding="ascii")
 
 

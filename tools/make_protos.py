@@ -27,7 +27,7 @@ def type_text(name: str, package: str) -> str:
     prefix = f".{package}."
     if not name.startswith("."):
         return name
-    return "." + name[len(prefix):] if name.startswith(prefix) else "/" + name[1:]
+    return "." + name[len(prefix) :] if name.startswith(prefix) else "/" + name[1:]
 
 
 def field_text(field: dict[str, Any], message: dict[str, Any], package: str) -> str:

@@ -1,8 +1,8 @@
 """Draws the README's picture from what the demo printed, here and under TensorFlow 1.15.5.
 
-    make demo | tee out/stillflow.txt
-    (cd examples && PYTHON_WITH_TF115 mnist_cnn.py) | tee out/tensorflow.txt
-    python tools/readme_picture.py out/stillflow.txt out/tensorflow.txt docs/mnist_cnn.svg
+make demo | tee out/stillflow.txt
+(cd examples && PYTHON_WITH_TF115 mnist_cnn.py) | tee out/tensorflow.txt
+python tools/readme_picture.py out/stillflow.txt out/tensorflow.txt docs/mnist_cnn.svg
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 EPOCH = re.compile(
-    r"epoch +\d+ +step +(?P<step>\d+) +loss +(?P<loss>\S+) +test accuracy +(?P<accuracy>\S+)")
+    r"epoch +\d+ +step +(?P<step>\d+) +loss +(?P<loss>\S+) +test accuracy +(?P<accuracy>\S+)"
+)
 STYLES = {
     "TensorFlow 1.15.5": {"color": "#b0b0b0", "linewidth": 6, "solid_capstyle": "round"},
     "Stillflow": {"color": "#d9480f", "linewidth": 2, "marker": "o", "markersize": 5},

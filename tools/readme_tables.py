@@ -53,8 +53,10 @@ def benchmarks(records: list[dict[str, Any]]) -> str:
     from benchmarks import report
 
     names = [name for name in NAMES if any(row["implementation"] == name for row in records)]
-    lines = ["| | " + " | ".join(NAMES[name] for name in names) + " |",
-             "|---|" + "---:|" * len(names)]
+    lines = [
+        "| | " + " | ".join(NAMES[name] for name in names) + " |",
+        "|---|" + "---:|" * len(names),
+    ]
     for row in report.rows():
         ratios = [report.ratio(records, row, name, REFERENCE) for name in names]
         if ratios[names.index(OURS)] is not None:
@@ -70,8 +72,9 @@ def replace(text: str, name: str, table: str) -> str:
       ValueError: The text has no such comments.
     """
     pattern = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
-    result, count = re.subn(pattern, lambda match: f"{match[1]}{table}\n{match[2]}", text,
-                            flags=re.DOTALL)
+    result, count = re.subn(
+        pattern, lambda match: f"{match[1]}{table}\n{match[2]}", text, flags=re.DOTALL
+    )
     if count != 1:
         raise ValueError(f"README.md has {count} places for the table {name}")
     return result

@@ -19,8 +19,14 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PACKAGE = os.path.join(ROOT, "src", "stillflow")
 TOPS = ("compiler", "contrib", "core", "examples", "lite", "python", "tools")
 # Names by which one module happens to see another; no program means them.
-ACCIDENTS = ("pywrap_tensorflow.", "flags.tf_decorator", "app.flags.tf_decorator", "contrib.specs.",
-             "contrib.quantization.", "contrib.labeled_tensor.nn.")
+ACCIDENTS = (
+    "pywrap_tensorflow.",
+    "flags.tf_decorator",
+    "app.flags.tf_decorator",
+    "contrib.specs.",
+    "contrib.quantization.",
+    "contrib.labeled_tensor.nn.",
+)
 SKIPPED = ("__init__.py", "_benchmark.py", "_test.py", "setup.py")
 SMALLEST_HINT = 3
 DEEPEST = 4  # dots in a public name; below that lie modules seen through modules
@@ -71,9 +77,12 @@ def internals(module, public):
     if short.startswith("gen_") or short.endswith("_pb2"):
         return {}
     return {
-        name: path for name, path in public.items()
-        if not path.startswith(ACCIDENTS) and not path.startswith("raw_ops.")
-        and not name.startswith("__") and path.count(".") <= DEEPEST
+        name: path
+        for name, path in public.items()
+        if not path.startswith(ACCIDENTS)
+        and not path.startswith("raw_ops.")
+        and not name.startswith("__")
+        and path.count(".") <= DEEPEST
     }
 
 
@@ -89,11 +98,20 @@ def hints(module, names, known):
         gains = {space: gain for space, gain in gains.items() if gain >= SMALLEST_HINT}
         if not gains:
             break
-        best = max(gains, key=lambda space: (
-            space == own, not space.startswith("contrib."), gains[space], -len(space), space))
+        best = max(
+            gains,
+            key=lambda space: (
+                space == own,
+                not space.startswith("contrib."),
+                gains[space],
+                -len(space),
+                space,
+            ),
+        )
         chosen.append(best)
-        left = {name: path for name, path in left.items()
-                if best not in spaces_of(name, path, known)}
+        left = {
+            name: path for name, path in left.items() if best not in spaces_of(name, path, known)
+        }
     # A name that an earlier hint would answer with another object has to be written out.
     wrong = {}
     for name, path in names.items():
@@ -134,7 +152,8 @@ def main(argv):
         record = json.load(file)
     known = known_names()
     aliases = {
-        module: path for module, path in record["symbols"].pop("").items()
+        module: path
+        for module, path in record["symbols"].pop("").items()
         if not path.startswith(ACCIDENTS)
     }
     modules = dict(walk(argv[2]), **record["modules"])
@@ -143,8 +162,10 @@ def main(argv):
             module = module.rpartition(".")[0]
             modules[module] = 1
     del modules["tensorflow"]
-    lines = ["# Internal modules of TensorFlow 1.15 and the public names of what they hold;",
-             "# written by tools/record_internal_names.py, syntax in names.py."]
+    lines = [
+        "# Internal modules of TensorFlow 1.15 and the public names of what they hold;",
+        "# written by tools/record_internal_names.py, syntax in names.py.",
+    ]
     for module in sorted(modules, key=lambda name: name.split(".")):
         names = internals(module, record["symbols"].get(module, {}))
         words = ["@" + aliases[module]] if module in aliases else entry(module, names, known)

@@ -17,7 +17,7 @@ _FIELD = descriptor_pb2.FieldDescriptorProto
 def field_facts(field):
     """Return one field as a dictionary of its name, number, type, label, oneof and packing."""
     facts = {"name": field.name, "number": field.number}
-    facts["type"] = field.type_name or _FIELD.Type.Name(field.type)[len("TYPE_"):].lower()
+    facts["type"] = field.type_name or _FIELD.Type.Name(field.type)[len("TYPE_") :].lower()
     if field.label == _FIELD.LABEL_REPEATED:
         facts["label"] = "repeated"
     if field.HasField("oneof_index"):

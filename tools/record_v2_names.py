@@ -51,8 +51,10 @@ def shared(v2: types.ModuleType, v1: types.ModuleType) -> dict:
 def main() -> None:
     import tensorflow as tf
 
-    lines = [f"{space}: {' '.join(sorted(names))}\n"
-             for space, names in sorted(shared(tf.compat.v2, tf).items())]
+    lines = [
+        f"{space}: {' '.join(sorted(names))}\n"
+        for space, names in sorted(shared(tf.compat.v2, tf).items())
+    ]
     with open(sys.argv[1], "w", encoding="ascii") as file:
         file.writelines(lines)
 

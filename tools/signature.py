@@ -1,6 +1,6 @@
 """Prints the card signature of TF 1.15 ops, from the recorded facts.
 
-    python tools/signature.py FACTS/ops.json Conv2D MatMul ...
+python tools/signature.py FACTS/ops.json Conv2D MatMul ...
 """
 
 from __future__ import annotations

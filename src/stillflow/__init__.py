@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any: ...
 
+
 # Programs ask the module they know as `tf` for TensorFlow's version, not for ours.
 __version__ = "1.15.5"
 __stillflow_version__ = "0.1.0"

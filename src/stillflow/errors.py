@@ -137,8 +137,11 @@ def of_program(frames: list[Any]) -> list[Any]:
       frames: (file, line, function, ...) each, outermost first.
     """
     # Of a notebook, the cell is the program; what is outside it serves all cells.
-    shell = [at for at, frame in enumerate(frames)
-             if frame[2] == "run_code" and str(frame[0]).endswith(_SHELL)]
+    shell = [
+        at
+        for at, frame in enumerate(frames)
+        if frame[2] == "run_code" and str(frame[0]).endswith(_SHELL)
+    ]
     inside = frames[shell[-1] + 1 :] if shell else frames
     return [frame for frame in inside if not is_ours(str(frame[0]))]
 

@@ -53,8 +53,15 @@ def test_the_import_is_measured_by_every_program() -> None:
 def test_the_table_shows_median_and_spread() -> None:
     lines = list(report.table(RECORDS, ["tf115", "stillflow", "torch"], "tf115"))
     (step,) = [line for line in lines if line.startswith("step, ResNet-20")]
-    assert step.split() == ["step,", "ResNet-20", "0.25", "0.30", "(0.20-0.50)", "0.10",
-                            "(0.10-0.10)"]
+    assert step.split() == [
+        "step,",
+        "ResNet-20",
+        "0.25",
+        "0.30",
+        "(0.20-0.50)",
+        "0.10",
+        "(0.10-0.10)",
+    ]
     assert not any("MLP" in line for line in lines)
 
 

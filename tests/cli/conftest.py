@@ -29,10 +29,19 @@ class Launcher:
 
     def python(self, *arguments, executable=sys.executable, stdin=None, **environment):
         return subprocess.run(
-            [executable, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True,
-            input=stdin, timeout=120,
-            env={**os.environ, "PYTHONPATH": SOURCES, "PYTHONDONTWRITEBYTECODE": "1",
-                 "PYTHONWARNINGS": "ignore", **environment},
+            [executable, *map(str, arguments)],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            input=stdin,
+            timeout=120,
+            env={
+                **os.environ,
+                "PYTHONPATH": SOURCES,
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "PYTHONWARNINGS": "ignore",
+                **environment,
+            },
         )
 
     def run(self, *arguments, **options):

@@ -131,11 +131,13 @@ def test_folders_without_a_list(tmp_path: Path, capsys: pytest.CaptureFixture) -
 def test_tensors_are_chosen_by_name(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     names = ("conv/w", "conv/w/Adam", "fc/w", "global_step")
     write(tmp_path / "old", {name: (1, np.ones(1, np.float32)) for name in names})
-    for at, (options, left) in enumerate([
-        (["--skip", "Adam|global_step"], ["conv/w", "fc/w"]),
-        (["--only", "^conv"], ["conv/w", "conv/w/Adam"]),
-        (["--only", "^conv", "--skip", "Adam$"], ["conv/w"]),
-    ]):
+    for at, (options, left) in enumerate(
+        [
+            (["--skip", "Adam|global_step"], ["conv/w", "fc/w"]),
+            (["--only", "^conv"], ["conv/w", "conv/w/Adam"]),
+            (["--only", "^conv", "--skip", "Adam$"], ["conv/w"]),
+        ]
+    ):
         target = tmp_path / f"{at}.safetensors"
         assert convert.main([str(tmp_path / "old"), str(target), *options]) == 0
         assert sorted(tensor.name for tensor in safetensors.read(str(target))) == left
@@ -148,9 +150,7 @@ def test_tensors_are_chosen_by_name(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "'(' is no regular expression" in capsys.readouterr().err
 
 
-def test_what_is_left_of_damaged_checkpoints(
-    tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
+def test_what_is_left_of_damaged_checkpoints(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     tensors = {name: (1, np.full(4, at, np.float32)) for at, name in enumerate("abc")}
     write(tmp_path / "old", tensors)
     data = tmp_path / "old.data-00000-of-00001"

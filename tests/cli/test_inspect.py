@@ -40,8 +40,7 @@ def test_records(name, kind):
 def test_examples():
     found = report(RECORDED / "examples")
     assert found["messages"] == {"Example": 1}
-    assert found["features"]["label"] == {
-        "type": "int64", "values": "2", "records": 1, "first": -1}
+    assert found["features"]["label"] == {"type": "int64", "values": "2", "records": 1, "first": -1}
     assert found["features"]["image"]["first"] == r"\xff\x00"
 
 
@@ -62,7 +61,8 @@ def test_events():
     assert found["kind"] == "event file"
     assert found["kinds"] == {"file_version": 1, "summary": 1, "session_log": 1}
     assert found["tags"] == {
-        "loss": {"kind": "simple_value", "count": 1, "last step": 7, "last value": 0.25}}
+        "loss": {"kind": "simple_value", "count": 1, "last step": 7, "last value": 0.25}
+    }
     assert found["checksums"] == "right"
 
 
@@ -94,7 +94,10 @@ def test_graphs(tmp_path, graph_def, as_text):
     assert (found["kind"], found["message"]) == ("graph", "GraphDef")
     assert found["inputs"] == {"x": "float32 (?,2)"}
     assert found["outputs"] == {
-        "out": "Identity", "strange": "FromAnotherWorld", "write": "WriteFile"}
+        "out": "Identity",
+        "strange": "FromAnotherWorld",
+        "write": "WriteFile",
+    }
     assert found["not supported"] == {"FromAnotherWorld": 1}
     assert found["effects"] == {"writes files": ["WriteFile"]}
     assert found["nodes"] == len(graph_def.node)
@@ -159,7 +162,9 @@ def test_what_is_none_of_these(tmp_path, capsys):
 def test_json_and_text(capsys):
     assert command.main(["--json", str(RECORDED / "events"), str(RECORDED / "plain")]) == 0
     assert [each["kind"] for each in json.loads(capsys.readouterr().out)] == [
-        "event file", "TFRecord file"]
+        "event file",
+        "TFRecord file",
+    ]
     assert command.main([str(RECORDED / "events")]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith(f"{RECORDED / 'events'}: event file\n")

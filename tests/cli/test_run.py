@@ -27,7 +27,10 @@ def same_as_plain(launcher, *arguments, stdin=None):
     plain = launcher.python(*arguments, stdin=stdin)
     ours = launcher.run(*arguments, stdin=stdin)
     assert (ours.stdout, ours.stderr, ours.returncode) == (
-        plain.stdout, plain.stderr, plain.returncode)
+        plain.stdout,
+        plain.stderr,
+        plain.returncode,
+    )
     return ours
 
 
@@ -58,13 +61,23 @@ def test_missing_script_is_reported_as_python_does(launcher):
     assert same_as_plain(launcher, "nothing.py").returncode == 2
 
 
-@pytest.mark.parametrize("ending", [
-    "sys.exit(3)", "sys.exit('words')", "raise SystemExit", "os._exit(4)", "1 / 0",
-    "raise KeyError('x') from ValueError('y')", "assert False, 'no'",
-    "try:\n    1 / 0\nexcept ZeroDivisionError:\n    undefined", "def broken(:", "x = 'no end",
-    "sys.excepthook = lambda *a: print('hook', a[0].__name__)\n1 / 0",
-    THREAD,
-])
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "sys.exit(3)",
+        "sys.exit('words')",
+        "raise SystemExit",
+        "os._exit(4)",
+        "1 / 0",
+        "raise KeyError('x') from ValueError('y')",
+        "assert False, 'no'",
+        "try:\n    1 / 0\nexcept ZeroDivisionError:\n    undefined",
+        "def broken(:",
+        "x = 'no end",
+        "sys.excepthook = lambda *a: print('hook', a[0].__name__)\n1 / 0",
+        THREAD,
+    ],
+)
 def test_exit_status_and_traceback_are_those_of_plain_python(launcher, ending):
     launcher.write("program.py", f"import os, sys\nprint('begun')\n{ending}\n")
     same_as_plain(launcher, "program.py")
@@ -77,12 +90,15 @@ def test_interrupt_ends_the_process_by_its_signal(launcher):
 
 
 def test_traceback_leaves_out_the_import_hook(launcher):
-    launcher.write("program.py", """
+    launcher.write(
+        "program.py",
+        """
         import tensorflow as tf
         def build():
             return tf.no_such_function(1)
         build()
-        """)
+        """,
+    )
     done = launcher.run("program.py")
     assert done.returncode == 1
     assert done.stderr.count("  File ") == 2 and "stillflow" not in done.stderr

@@ -124,6 +124,7 @@ def test_an_interrupted_run_loses_no_element(context: Context) -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_pool_limits_the_threads_that_call(threads):
     with tf.Graph().as_default(), tf.Session() as session:
+
         def caller(_):
             time.sleep(0.002)
             return np.int64(threading.get_ident())

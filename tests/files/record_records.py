@@ -19,12 +19,16 @@ def contents():
 
 def example(tf):
     """An example with a feature of every kind."""
-    return tf.train.Example(features=tf.train.Features(feature={
-        "image": tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"\xff\x00", b"x"])),
-        "label": tf.train.Feature(int64_list=tf.train.Int64List(value=[-1, 1 << 40])),
-        "weight": tf.train.Feature(float_list=tf.train.FloatList(value=[0.5])),
-        "nothing": tf.train.Feature(),
-    }))
+    return tf.train.Example(
+        features=tf.train.Features(
+            feature={
+                "image": tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"\xff\x00", b"x"])),
+                "label": tf.train.Feature(int64_list=tf.train.Int64List(value=[-1, 1 << 40])),
+                "weight": tf.train.Feature(float_list=tf.train.FloatList(value=[0.5])),
+                "nothing": tf.train.Feature(),
+            }
+        )
+    )
 
 
 def main():
@@ -40,8 +44,14 @@ def main():
             writer.write(record)
             writer.flush()
     options = tf.python_io.TFRecordOptions(
-        "GZIP", flush_mode=2, input_buffer_size=100, compression_level=9, mem_level=3,
-        window_bits=31, compression_strategy=1)
+        "GZIP",
+        flush_mode=2,
+        input_buffer_size=100,
+        compression_level=9,
+        mem_level=3,
+        window_bits=31,
+        compression_strategy=1,
+    )
     with tf.python_io.TFRecordWriter(os.path.join(RECORDED, "options"), options) as writer:
         for record in contents():
             writer.write(record)

@@ -59,12 +59,13 @@ def test_seeking(root):
     file.seek(1)
     file.seek(2, 1)
     assert file.tell() == 3
-    assert failure(file.seek, -2) == (
-        "InvalidArgumentError", "Seeking to a negative position: -2")
+    assert failure(file.seek, -2) == ("InvalidArgumentError", "Seeking to a negative position: -2")
     assert failure(file.seek, 100) == ("OutOfRangeError", "reached end of file")
     assert file.read() == ""
     assert failure(file.seek, 1, 7) == (
-        "InvalidArgumentError", "Invalid whence argument: 7. Valid values are 0, 1, or 2.")
+        "InvalidArgumentError",
+        "Invalid whence argument: 7. Valid values are 0, 1, or 2.",
+    )
     with pytest.raises(TypeError, match="offset argument required"):
         file.seek()
     with pytest.raises(TypeError, match="may not be set simultaneously"):
@@ -84,11 +85,17 @@ def test_modes(root):
         file.write("x")
     assert tf.gfile.GFile(path).read() == "x"
     assert failure(tf.gfile.GFile(path, "w").read) == (
-        "PermissionDeniedError", "File isn't open for reading")
+        "PermissionDeniedError",
+        "File isn't open for reading",
+    )
     assert failure(tf.gfile.GFile(path).write, "x") == (
-        "PermissionDeniedError", "File isn't open for writing")
+        "PermissionDeniedError",
+        "File isn't open for writing",
+    )
     assert failure(tf.gfile.GFile, path, "q") == (
-        "InvalidArgumentError", "mode is not 'r' or 'w' or 'a' or 'r+' or 'w+' or 'a+'")
+        "InvalidArgumentError",
+        "mode is not 'r' or 'w' or 'a' or 'r+' or 'w+' or 'a+'",
+    )
     with pytest.raises(TypeError, match="Expected binary or unicode string, got 3"):
         tf.gfile.GFile(path, "w").write(3)
 
@@ -119,9 +126,10 @@ def test_what_is_missing(root):
     assert failure(tf.gfile.Copy, missing, root + "/x") == expected
     assert failure(tf.gfile.Rename, missing, root + "/x") == expected
     assert failure(tf.gfile.ListDirectory, missing) == (
-        "NotFoundError", f"Could not find directory {missing}")
-    assert failure(tf.gfile.DeleteRecursively, missing) == (
-        "NotFoundError", f"{missing} not found")
+        "NotFoundError",
+        f"Could not find directory {missing}",
+    )
+    assert failure(tf.gfile.DeleteRecursively, missing) == ("NotFoundError", f"{missing} not found")
     assert not tf.gfile.Exists(missing)
     assert not tf.gfile.IsDirectory(missing)
     assert list(tf.gfile.Walk(missing)) == []
@@ -141,18 +149,26 @@ def test_what_is_there(root):
     assert tf.gfile.Stat(root + "/sub").is_directory
     assert failure(tf.gfile.ListDirectory, root + "/a")[0] == "NotFoundError"
     assert failure(tf.gfile.Remove, root + "/sub") == (
-        "FailedPreconditionError", f"{root}/sub; Is a directory")
+        "FailedPreconditionError",
+        f"{root}/sub; Is a directory",
+    )
     assert failure(tf.gfile.GFile(root + "/sub").read) == (
-        "FailedPreconditionError", f"{root}/sub; Is a directory")
+        "FailedPreconditionError",
+        f"{root}/sub; Is a directory",
+    )
 
 
 def test_walking(root):
     assert list(tf.gfile.Walk(root)) == [
-        (root, ["sub"], ["a", "b.txt"]), (root + "/sub", ["deep"], ["c"]),
+        (root, ["sub"], ["a", "b.txt"]),
+        (root + "/sub", ["deep"], ["c"]),
         (root + "/sub/deep", [], []),
     ]
     assert [folder for folder, _, _ in tf.gfile.Walk(root, in_order=False)] == [
-        root + "/sub/deep", root + "/sub", root]
+        root + "/sub/deep",
+        root + "/sub",
+        root,
+    ]
 
 
 def test_globbing(root):
@@ -203,7 +219,8 @@ def test_copying_from_one_file_system_to_another(tmp_path):
     tf.gfile.Copy("memory://one/f", str(tmp_path / "f"))
     assert (tmp_path / "f").read_bytes() == b"\x00\xff"
     assert failure(tf.gfile.Rename, "memory://one/f", str(tmp_path / "g"))[0] == (
-        "UnimplementedError")
+        "UnimplementedError"
+    )
 
 
 def test_making_and_deleting_directories(root):
@@ -225,11 +242,17 @@ def test_directories_that_cannot_be_made(tmp_path):
     tf.gfile.MkDir("")
     tf.gfile.MakeDirs(root + "/a")  # TensorFlow does not mind
     assert failure(tf.gfile.MakeDirs, root + "/a/b") == (
-        "FailedPreconditionError", f"{root}/a/b; Not a directory")
+        "FailedPreconditionError",
+        f"{root}/a/b; Not a directory",
+    )
     assert failure(tf.gfile.MkDir, root + "/q/w") == (
-        "NotFoundError", f"{root}/q/w; No such file or directory")
+        "NotFoundError",
+        f"{root}/q/w; No such file or directory",
+    )
     assert failure(tf.gfile.DeleteRecursively, root + "/a") == (
-        "FailedPreconditionError", f"{root}/a; Not a directory")
+        "FailedPreconditionError",
+        f"{root}/a; Not a directory",
+    )
 
 
 def test_deleting_spares_what_links_lead_to(tmp_path):
@@ -249,8 +272,10 @@ def test_file_urls_are_paths(tmp_path):
 
 
 def test_schemes_that_nothing_knows():
-    expected = ("UnimplementedError",
-                "File system scheme 'foo' not implemented (file: 'foo://bar')")
+    expected = (
+        "UnimplementedError",
+        "File system scheme 'foo' not implemented (file: 'foo://bar')",
+    )
     assert failure(tf.gfile.Exists, "foo://bar") == expected
     assert failure(tf.gfile.GFile("foo://bar").read) == expected
 
@@ -269,7 +294,8 @@ def test_atomic_writing_comparing_and_checksums(tmp_path):
     file_io.atomic_write_string_to_file(path, "one\ntwo\r\nl3")
     assert file_io.read_file_to_string(path) == "one\ntwo\r\nl3"
     assert failure(file_io.atomic_write_string_to_file, path, "x", overwrite=False)[0] == (
-        "AlreadyExistsError")
+        "AlreadyExistsError"
+    )
     assert os.listdir(tmp_path) == ["f"]
     tf.gfile.Copy(path, path + "2")
     assert file_io.filecmp(path, path + "2")

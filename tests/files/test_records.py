@@ -71,8 +71,14 @@ def test_flushing_gives_the_bytes_that_tensorflow_writes(tmp_path):
 @needs_zlib
 def test_options_reach_zlib(tmp_path):
     options = tf.io.TFRecordOptions(
-        "GZIP", flush_mode=2, input_buffer_size=100, compression_level=9, mem_level=3,
-        window_bits=31, compression_strategy=1)
+        "GZIP",
+        flush_mode=2,
+        input_buffer_size=100,
+        compression_level=9,
+        mem_level=3,
+        window_bits=31,
+        compression_strategy=1,
+    )
     assert write(tmp_path / "f", CONTENTS, options) == (RECORDED / "options").read_bytes()
 
 
@@ -144,7 +150,8 @@ def test_every_flipped_bit_is_found(tmp_path):
         index = sum(start <= bit // 8 for start in starts) - 1
         place = starts[index] + (0 if bit // 8 - starts[index] < 12 else 12)
         assert read(tmp_path / "f") == (
-            records[:index], ("DataLossError", f"corrupted record at {place}")
+            records[:index],
+            ("DataLossError", f"corrupted record at {place}"),
         )
 
 
@@ -233,6 +240,7 @@ def test_flushed_records_can_be_read_at_once(tmp_path):
 
 def test_records_of_several_threads_do_not_mix(tmp_path):
     with tf.io.TFRecordWriter(str(tmp_path / "f")) as writer:
+
         def work(mark):
             for count in range(500):
                 writer.write(bytes([mark]) * (count % 97 + 1))

@@ -45,8 +45,13 @@ def tensorflow(program: str, folder: Path) -> None:
     if not os.path.exists(python):
         pytest.skip(f"no TensorFlow 1.15.5 at {python}")
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run([python, "-c", program, str(folder)], capture_output=True, text=True,
-                          timeout=300, env=environment)
+    done = subprocess.run(
+        [python, "-c", program, str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=environment,
+    )
     assert done.returncode == 0, done.stderr
 
 

@@ -35,7 +35,7 @@ def records(path):
     position = 0
     while position < len(data):
         (length,) = struct.unpack_from("<Q", data, position)
-        yield data[position + 12:position + 12 + length]
+        yield data[position + 12 : position + 12 + length]
         position += length + 16
 
 

@@ -1,6 +1,6 @@
 """Record golden programs under TensorFlow 1.15.5 (or capture them with another module).
 
-    python -m tests.golden.record [family | family/program ...] [--check] [--module tensorflow]
+python -m tests.golden.record [family | family/program ...] [--check] [--module tensorflow]
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="families, or single programs as family/program")
     parser.add_argument("--module", default="tensorflow", help="the TF1 module to build with")
-    parser.add_argument("--check", action="store_true",
-                        help="write nothing; print what differs from the recordings")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; print what differs from the recordings"
+    )
     parser.add_argument("--out", default=RECORDED, help="folder for the recordings")
     return parser.parse_args(argv)
 
@@ -73,11 +74,15 @@ def _record_family(tf: Any, family: str, wanted: list[str], options: argparse.Na
 def _differs(name: str, stored: dict[str, Any], new: dict[str, Any]) -> bool:
     """Print how a program differs from its recording; whether it does."""
     old = stored.get(name)
-    lines = ["not recorded yet"] if old is None else [
-        *compare.graph_differences(old["graph"], new["graph"]),
-        *compare.shape_differences(old["shapes"], new["shapes"]),
-        *compare.value_differences(old["values"], new["values"]),
-    ]
+    lines = (
+        ["not recorded yet"]
+        if old is None
+        else [
+            *compare.graph_differences(old["graph"], new["graph"]),
+            *compare.shape_differences(old["shapes"], new["shapes"]),
+            *compare.value_differences(old["values"], new["values"]),
+        ]
+    )
     for line in lines:
         print(f"    differs: {line}")
     return bool(lines)

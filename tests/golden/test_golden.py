@@ -79,6 +79,9 @@ def test_agrees_with_tensorflow(name: str, aspect: str) -> None:
 
 
 def test_every_recording_has_its_program() -> None:
-    recorded = {name for family in {n.partition("/")[0] for n in load_programs()}
-                for name in recording(family)}
+    recorded = {
+        name
+        for family in {n.partition("/")[0] for n in load_programs()}
+        for name in recording(family)
+    }
     assert recorded == set(load_programs())

@@ -47,15 +47,17 @@ def test_an_operator_acts_as_its_dense_matrix(name: str) -> None:
         rows = dense.shape[-1]
         x = np.arange(2 * rows).reshape(rows, 2).astype(dense.dtype) + 1
         x = np.broadcast_to(x, (*dense.shape[:-2], rows, 2)).copy()
-        results = session.run({
-            "matmul": operator.matmul(x),
-            "adjoint": operator.matmul(x, adjoint=True),
-            "solve": operator.solve(x),
-            "det": operator.determinant(),
-            "trace": operator.trace(),
-            "diag": operator.diag_part(),
-            "shape": operator.shape_tensor(),
-        })
+        results = session.run(
+            {
+                "matmul": operator.matmul(x),
+                "adjoint": operator.matmul(x, adjoint=True),
+                "solve": operator.solve(x),
+                "det": operator.determinant(),
+                "trace": operator.trace(),
+                "diag": operator.diag_part(),
+                "shape": operator.shape_tensor(),
+            }
+        )
         expected = {
             "matmul": dense @ x,
             "adjoint": dense.conj().swapaxes(-1, -2) @ x,

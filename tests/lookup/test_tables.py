@@ -49,15 +49,15 @@ def test_a_session_keeps_its_own_entries() -> None:
 
 def test_a_table_of_tf_lookup_has_a_name_of_its_own() -> None:
     initializer = tf.lookup.KeyValueTensorInitializer(["a"], [1])
-    names = {tf.lookup.StaticHashTable(initializer, -1).resource_handle.op.get_attr("shared_name")
-             for _ in range(2)}
+    names = {
+        tf.lookup.StaticHashTable(initializer, -1).resource_handle.op.get_attr("shared_name")
+        for _ in range(2)
+    }
     assert len(names) == 2
 
 
 def test_words_that_are_unknown_get_ids_of_buckets() -> None:
-    initializer = tf.lookup.KeyValueTensorInitializer(
-        ["a", "b"], [0, 1], tf.string, tf.int64
-    )
+    initializer = tf.lookup.KeyValueTensorInitializer(["a", "b"], [0, 1], tf.string, tf.int64)
     table = tf.lookup.StaticVocabularyTable(initializer, num_oov_buckets=3)
     with tf.Session() as session:
         session.run(tf.tables_initializer())

@@ -25,13 +25,19 @@ STEP = 1e-5
 SHAPE_OFF_BY_ONE = {
     *((f"Fractional{kind}Pool", output) for kind in ("Avg", "Max") for output in (1, 2)),
     *((f"Unique{kind}V2", output) for kind in ("", "WithCounts") for output in (0, 1)),  # vectors
-    *((f"{old}{name}", output) for old in ("", "Batch")  # a scalar for what is not computed
-      for name, output in (("SelfAdjointEigV2", 1), ("Svd", 1), ("Svd", 2))),
+    *(
+        (f"{old}{name}", output)
+        for old in ("", "Batch")  # a scalar for what is not computed
+        for name, output in (("SelfAdjointEigV2", 1), ("Svd", 1), ("Svd", 2))
+    ),
     *((f"FusedBatchNormGrad{kind}", output) for kind in ("", "V2", "V3") for output in (3, 4)),
     ("ExtractVolumePatches", 0),  # a dimension is left out where sizes are not known
     ("BoostedTreesAggregateStats", 0),  # buckets and dimensions in the wrong order
-    *((f"BoostedTrees{kind}CalculateBestFeatureSplit", output) for kind in ("", "Sparse")
-      for output in (4, 5)),
+    *(
+        (f"BoostedTrees{kind}CalculateBestFeatureSplit", output)
+        for kind in ("", "Sparse")
+        for output in (4, 5)
+    ),
 }
 NEEDS_SIZES = {
     *("MatrixDiagV2", "MatrixDiagPartV2", "MatrixSetDiagV2"),  # of several diagonals
@@ -165,9 +171,7 @@ def as_type(array: np.ndarray, dtype: tf.DType) -> np.ndarray:
     return array.astype(dtype.as_numpy_dtype)
 
 
-TYPED = [
-    name for name in VALUED if ALL[name].signature.inputs and name not in NOT_FOR_EVERY_TYPE
-]
+TYPED = [name for name in VALUED if ALL[name].signature.inputs and name not in NOT_FOR_EVERY_TYPE]
 
 
 @pytest.mark.parametrize("name", TYPED)
@@ -193,6 +197,7 @@ def test_every_type_runs(name: str) -> None:
 
 def double(card: Card, arrays: list[Any]) -> list[Any]:
     """The inputs with single precision made double where the op takes that."""
+
     def takes_double(attr: str | None) -> bool:
         return attr is not None and bool(allowed(card, attr, ["float64"]))
 
@@ -249,10 +254,12 @@ def weighted(built: Built, tensors: list[tf.Tensor]) -> tf.Tensor:
         values = session.run(tensors, built.feeds)
     rng = np.random.default_rng(11)
     with built.graph.as_default():
-        return tf.add_n([
-            tf.reduce_sum(tensor * rng.uniform(0.5, 1.5, np.shape(value)))
-            for tensor, value in zip(tensors, values, strict=True)
-        ])
+        return tf.add_n(
+            [
+                tf.reduce_sum(tensor * rng.uniform(0.5, 1.5, np.shape(value)))
+                for tensor, value in zip(tensors, values, strict=True)
+            ]
+        )
 
 
 @pytest.mark.filterwarnings("ignore:Converting sparse IndexedSlices")

@@ -17,8 +17,12 @@ def registered(monkeypatch):
     class Speed(tf.test.Benchmark):
         def benchmark_one(self):
             ran.append("one")
-            self.report_benchmark(iters=3, wall_time=.5, extras={"a": 1, "b": "c"},
-                                  metrics=[{"name": "m", "value": 2, "max_value": 3}])
+            self.report_benchmark(
+                iters=3,
+                wall_time=0.5,
+                extras={"a": 1, "b": "c"},
+                metrics=[{"name": "m", "value": 2, "max_value": 3}],
+            )
 
         def benchmark_two(self):
             ran.append("two")
@@ -48,7 +52,7 @@ def test_reports_go_to_a_file(registered, monkeypatch, tmp_path):
     speed.benchmark_one()
     data = (tmp_path / "report_Speed.benchmark_one").read_bytes()
     (entry,) = BenchmarkEntries.FromString(data).entry
-    assert (entry.iters, entry.wall_time, entry.extras["a"].double_value) == (3, .5, 1)
+    assert (entry.iters, entry.wall_time, entry.extras["a"].double_value) == (3, 0.5, 1)
     assert entry.extras["b"].string_value == "c" and entry.metrics[0].max_value.value == 3
     with pytest.raises(OSError):
         speed.benchmark_one()

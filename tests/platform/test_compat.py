@@ -57,10 +57,14 @@ def test_resources_lie_beside_the_caller():
 
 
 def test_resources_of_bazel(monkeypatch):
-    monkeypatch.setattr(resource_loader.inspect, "getfile",
-                        lambda frame: os.path.join("top", "a.runfiles", "repo", "dir", "file.py"))
+    monkeypatch.setattr(
+        resource_loader.inspect,
+        "getfile",
+        lambda frame: os.path.join("top", "a.runfiles", "repo", "dir", "file.py"),
+    )
     assert tf.resource_loader.get_root_dir_with_all_resources() == os.path.join(
-        "top", "a.runfiles", "repo")
+        "top", "a.runfiles", "repo"
+    )
 
 
 def test_resources_of_the_package():
@@ -71,5 +75,7 @@ def test_resources_of_the_package():
 
 def test_build_flags():
     assert tf.sysconfig.get_compile_flags() == [
-        f"-I{tf.sysconfig.get_include()}", "-D_GLIBCXX_USE_CXX11_ABI=0"]
+        f"-I{tf.sysconfig.get_include()}",
+        "-D_GLIBCXX_USE_CXX11_ABI=0",
+    ]
     assert tf.sysconfig.get_link_flags()[0] == f"-L{tf.sysconfig.get_lib()}"

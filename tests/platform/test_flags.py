@@ -25,8 +25,11 @@ def values(monkeypatch):
 
 def run(code, *arguments):
     return subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True,
-        env={**__import__("os").environ, "PYTHONPATH": SOURCES})
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        env={**__import__("os").environ, "PYTHONPATH": SOURCES},
+    )
 
 
 def test_namespaces_are_the_same():

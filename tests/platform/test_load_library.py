@@ -7,9 +7,7 @@ import pytest
 import stillflow as tf
 
 
-@pytest.mark.parametrize(
-    "load", [tf.load_op_library, tf.load_library, tf.load_file_system_library]
-)
+@pytest.mark.parametrize("load", [tf.load_op_library, tf.load_library, tf.load_file_system_library])
 def test_libraries_are_refused(load, tmp_path):
     path = tmp_path / "ops.so"
     with pytest.raises(tf.errors.NotFoundError, match=r"ops\.so: cannot open shared object file"):

@@ -27,8 +27,12 @@ def fresh_counters():
 
 def said(code):
     return subprocess.run(
-        [sys.executable, "-c", "import stillflow as tf\n" + code], capture_output=True, text=True,
-        check=True, env={**__import__("os").environ, "PYTHONPATH": SOURCES})
+        [sys.executable, "-c", "import stillflow as tf\n" + code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**__import__("os").environ, "PYTHONPATH": SOURCES},
+    )
 
 
 def test_lines_on_stderr():
@@ -45,8 +49,12 @@ tf.logging.info("shown")
 """)
     assert done.stdout == "30\n"
     assert done.stderr.splitlines() == [
-        "WARNING:tensorflow:hello w", "ERROR:tensorflow:e", "WARNING:tensorflow:v",
-        "CRITICAL:tensorflow:f", "ERROR:tensorflow:t", "INFO:tensorflow:shown",
+        "WARNING:tensorflow:hello w",
+        "ERROR:tensorflow:e",
+        "WARNING:tensorflow:v",
+        "CRITICAL:tensorflow:f",
+        "ERROR:tensorflow:t",
+        "INFO:tensorflow:shown",
     ]
 
 
@@ -64,7 +72,8 @@ def test_records_name_the_callers_line(caplog):
     tf.logging.warning("here")
     tf.logging.log(tf.logging.INFO, "there")
     assert {(record.filename, record.funcName) for record in caplog.records} == {
-        ("test_logging.py", "test_records_name_the_callers_line")}
+        ("test_logging.py", "test_records_name_the_callers_line")
+    }
 
 
 def test_first_n_and_every_n_count_by_line(caplog):
@@ -73,7 +82,12 @@ def test_first_n_and_every_n_count_by_line(caplog):
         tf.logging.log_every_n(tf.logging.INFO, "every %d", 3, step)
         tf.logging.log_if(tf.logging.INFO, "if %d", step == 4, step)
     assert [record.getMessage() for record in caplog.records] == [
-        "first 0", "every 0", "first 1", "every 3", "if 4"]
+        "first 0",
+        "every 0",
+        "first 1",
+        "every 3",
+        "if 4",
+    ]
 
 
 def test_the_logger_is_that_of_the_logging_module():

@@ -1,6 +1,6 @@
 """Record how TensorFlow 1.15's own message classes write, print and declare things.
 
-    python -m tests.protos.record      # under TensorFlow 1.15.5; rewrites recorded.json
+python -m tests.protos.record      # under TensorFlow 1.15.5; rewrites recorded.json
 """
 
 import hashlib
@@ -95,10 +95,20 @@ def declared(message):
     for field in message.fields:
         kind = field.message_type or field.enum_type
         oneof = field.containing_oneof
-        yield " ".join(map(str, (
-            message.full_name, field.name, field.number, field.type,
-            field.full_name, kind and kind.full_name, oneof and oneof.name,
-        )))
+        yield " ".join(
+            map(
+                str,
+                (
+                    message.full_name,
+                    field.name,
+                    field.number,
+                    field.type,
+                    field.full_name,
+                    kind and kind.full_name,
+                    oneof and oneof.name,
+                ),
+            )
+        )
     for nested in message.nested_types:
         yield from declared(nested)
     for enum in message.enum_types:

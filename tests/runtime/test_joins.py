@@ -126,7 +126,9 @@ def test_gradients_of_different_convolutions_are_not_joined():
         for tensor, grad in zip(wanted, found, strict=True):
             other = {x: w, w: x, z: v, v: z}[tensor]
             expected = np.zeros_like(feeds[tensor])
-            expected += feeds[other].sum((0, 1, 2))[:, None] if tensor in (w, v) else (
-                feeds[other][0, 0, :, 0]
+            expected += (
+                feeds[other].sum((0, 1, 2))[:, None]
+                if tensor in (w, v)
+                else (feeds[other][0, 0, :, 0])
             )
             np.testing.assert_allclose(grad, expected, rtol=1e-5)

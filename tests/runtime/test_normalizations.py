@@ -50,7 +50,7 @@ def alone(tensors, feeds):
     operations = tf.get_default_graph().get_operations()
     floats = [t for op in operations for t in op.outputs if t.dtype == tf.float32]
     wanted = [*floats, *tensors]
-    return run(wanted, feeds)[len(floats):]
+    return run(wanted, feeds)[len(floats) :]
 
 
 def test_a_relu_is_part_of_the_normalization_and_of_its_gradient(calls):

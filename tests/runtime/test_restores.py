@@ -109,8 +109,12 @@ def test_another_shape_is_refused_by_its_assignment(joined, tmp_path):
         path = tf.train.Saver(made).save(session, str(tmp_path / "model"))
     made = [tf.Variable(tf.zeros([4]), name="a"), tf.Variable(tf.zeros([6]), name="b")]
     saver = tf.train.Saver(made)
-    with tf.Session() as session, pytest.raises(
-        tf.errors.InvalidArgumentError, match=r"lhs shape= \[6\] rhs shape= \[5\](?s:.*)Assign_1"
+    with (
+        tf.Session() as session,
+        pytest.raises(
+            tf.errors.InvalidArgumentError,
+            match=r"lhs shape= \[6\] rhs shape= \[5\](?s:.*)Assign_1",
+        ),
     ):
         saver.restore(session, path)
     assert joined == [False]

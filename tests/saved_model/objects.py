@@ -27,8 +27,11 @@ def scaler(tf):
     shift = tf.constant([1.0, -1.0])
     model.scale = tf.function(
         lambda x, k=2.0: x * model.v * k + shift,
-        input_signature=[tf.TensorSpec([None, 2], tf.float32, name="x"),
-                         tf.TensorSpec([], tf.float32)])
+        input_signature=[
+            tf.TensorSpec([None, 2], tf.float32, name="x"),
+            tf.TensorSpec([], tf.float32),
+        ],
+    )
     model.any = tf.function(lambda x, twice=False: {"a": x * 2 if twice else x, "b": [x, -x]})
     model.any(tf.ones([2]))
     model.any(tf.ones([3], tf.int32), twice=True)
@@ -56,16 +59,23 @@ def lookups(tf, vocabulary):
     lookup, model = tf.lookup, tf.Module()
     ids = tf.constant([5, 7], tf.int64)
     lines = lookup.TextFileInitializer(
-        vocabulary, tf.string, lookup.TextFileIndex.WHOLE_LINE, tf.int64,
-        lookup.TextFileIndex.LINE_NUMBER)
+        vocabulary,
+        tf.string,
+        lookup.TextFileIndex.WHOLE_LINE,
+        tf.int64,
+        lookup.TextFileIndex.LINE_NUMBER,
+    )
     model.given = lookup.StaticHashTable(lookup.KeyValueTensorInitializer(["a", "b"], ids), -1)
     model.lines = lookup.StaticHashTable(lines, -2)
     model.buckets = lookup.StaticVocabularyTable(
-        lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([0, 1], tf.int64)), 3)
+        lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([0, 1], tf.int64)), 3
+    )
     model.find = tf.function(
-        lambda keys: {name: getattr(model, name).lookup(keys)
-                      for name in ("given", "lines", "buckets")},
-        input_signature=[tf.TensorSpec([None], tf.string, name="keys")])
+        lambda keys: {
+            name: getattr(model, name).lookup(keys) for name in ("given", "lines", "buckets")
+        },
+        input_signature=[tf.TensorSpec([None], tf.string, name="keys")],
+    )
     return model
 
 
@@ -87,7 +97,8 @@ def write(tf, directory):
     with tf.Graph().as_default():
         stateless = tf.Module()
         stateless.double = tf.function(
-            lambda x: x * 2, input_signature=[tf.TensorSpec(None, tf.float32)])
+            lambda x: x * 2, input_signature=[tf.TensorSpec(None, tf.float32)]
+        )
         tf.compat.v2.saved_model.save(stateless, os.path.join(directory, "stateless"))
 
 
@@ -100,17 +111,23 @@ def use(tf, directory):
         x = tf.constant([[1.0, 1.0], [2.0, 0.5]])
         y = model.scale(x, 3.0)
         results = [
-            y, model.scale(x), model.scale(tf.ones([1, 2])), model.any(tf.ones([2])),
+            y,
+            model.scale(x),
+            model.scale(tf.ones([1, 2])),
+            model.any(tf.ones([2])),
             model.any(tf.ones([3], tf.int32), True),
             model.signatures["serving_default"](x=x, k=tf.constant(0.5)),
-            model.v, model.parts[0], model.parts[1].deep,
+            model.v,
+            model.parts[0],
+            model.parts[1].deep,
             tf.gradients(y, [model.v.handle, x]),
         ]
         session.run(tf.global_variables_initializer())
         found["scaler"] = session.run(results)
         found["shape"] = model.v.shape.as_list()
         found["variables"] = [
-            [v.name, v.trainable] for v in (model.v, model.parts[0], model.parts[1].deep)]
+            [v.name, v.trainable] for v in (model.v, model.parts[0], model.parts[1].deep)
+        ]
     with tf.Graph().as_default(), tf.Session() as session:
         model = load(os.path.join(directory, "counter"), tags="serve")
         counted = model(tf.constant(4))
@@ -127,7 +144,8 @@ def use_v1(tf, directory):
     """What the signature of a model gives programs without the objects."""
     with tf.Graph().as_default(), tf.Session() as session:
         signature = tf.saved_model.load(session, ["serve"], directory).signature_def[
-            "serving_default"]
+            "serving_default"
+        ]
         feed = {signature.inputs["x"].name: [[1.0, 10.0]], signature.inputs["k"].name: 1.0}
         return session.run(signature.outputs["output_0"].name, feed)
 
@@ -141,7 +159,8 @@ def use_lookups(tf, directory):
         found = [{name: ids.tolist() for name, ids in session.run(results).items()}]
     with tf.Graph().as_default(), tf.Session() as session:
         signature = tf.saved_model.load(session, ["serve"], directory).signature_def[
-            "serving_default"]
+            "serving_default"
+        ]
         outputs = {name: signature.outputs[name].name for name in ("given", "lines", "buckets")}
         results = session.run(outputs, {signature.inputs["keys"].name: keys})
         found.append({name: ids.tolist() for name, ids in results.items()})

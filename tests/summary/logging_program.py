@@ -33,16 +33,25 @@ def build():
     tf.summary.image("pictures", tf.reshape(x, [-1, 8, 8, 1]))
     tf.summary.audio("sound", tf.sin(tf.range(4000.0) / 10.0)[None], 8000.0)
     tf.summary.text("words", tf.constant("some **bold words**"))
-    pr_curve.op("curve", tf.equal(y, 0), tf.nn.softmax(logits)[:, 0], num_thresholds=11,
-                collections=[tf.GraphKeys.SUMMARIES])
+    pr_curve.op(
+        "curve",
+        tf.equal(y, 0),
+        tf.nn.softmax(logits)[:, 0],
+        num_thresholds=11,
+        collections=[tf.GraphKeys.SUMMARIES],
+    )
     return x, y, train
 
 
 def settings(writer):
     chart = layout_pb2.Chart(
-        title="all losses", multiline=layout_pb2.MultilineChartContent(tag=["loss.*"]))
-    writer.add_summary(custom_scalar.pb(
-        layout_pb2.Layout(category=[layout_pb2.Category(title="losses", chart=[chart])])))
+        title="all losses", multiline=layout_pb2.MultilineChartContent(tag=["loss.*"])
+    )
+    writer.add_summary(
+        custom_scalar.pb(
+            layout_pb2.Layout(category=[layout_pb2.Category(title="losses", chart=[chart])])
+        )
+    )
     rate = api_pb2.HParamInfo(name="rate", type=api_pb2.DATA_TYPE_FLOAT64)
     metric = api_pb2.MetricInfo(name=api_pb2.MetricName(tag="loss"))
     writer.add_summary(hparams.experiment_pb([rate], [metric]))

@@ -27,22 +27,36 @@ CHART = layout_pb2.Chart(title="losses", multiline=layout_pb2.MultilineChartCont
 LAYOUT = layout_pb2.Layout(category=[layout_pb2.Category(title="all", chart=[CHART])])
 PIXELS = np.full([1, 2, 2, 3], 7, np.uint8)
 COUNTS = {
-    "true_positive_counts": np.array([75, 64, 0]), "false_positive_counts": np.array([150, 105, 0]),
-    "true_negative_counts": np.array([0, 45, 150]), "false_negative_counts": np.array([0, 11, 75]),
-    "precision": np.array([0.25, 0.5, 0.0]), "recall": np.array([1.0, 0.75, 0.0]),
+    "true_positive_counts": np.array([75, 64, 0]),
+    "false_positive_counts": np.array([150, 105, 0]),
+    "true_negative_counts": np.array([0, 45, 150]),
+    "false_negative_counts": np.array([0, 11, 75]),
+    "precision": np.array([0.25, 0.5, 0.0]),
+    "recall": np.array([1.0, 0.75, 0.0]),
 }
 
 PROGRAMS = {
     "pr_curve.op": lambda: pr_curve.op(
-        "pr", tf.constant(LABELS), tf.constant(GUESSES), num_thresholds=11, display_name="shown",
-        description="*text*"),
+        "pr",
+        tf.constant(LABELS),
+        tf.constant(GUESSES),
+        num_thresholds=11,
+        display_name="shown",
+        description="*text*",
+    ),
     "pr_curve.op with weights": lambda: pr_curve.op(
-        "pr", tf.constant(LABELS), tf.constant(GUESSES), 7,
-        weights=tf.constant(0.5 + 0.5 * LABELS, tf.float32)),
+        "pr",
+        tf.constant(LABELS),
+        tf.constant(GUESSES),
+        7,
+        weights=tf.constant(0.5 + 0.5 * LABELS, tf.float32),
+    ),
     "pr_curve.streaming_op": lambda: pr_curve.streaming_op(
-        "pr", tf.constant(LABELS), tf.constant(GUESSES), num_thresholds=11),
+        "pr", tf.constant(LABELS), tf.constant(GUESSES), num_thresholds=11
+    ),
     "pr_curve.raw_data_op": lambda: pr_curve.raw_data_op(
-        "pr", num_thresholds=3, **{key: tf.constant(value) for key, value in COUNTS.items()}),
+        "pr", num_thresholds=3, **{key: tf.constant(value) for key, value in COUNTS.items()}
+    ),
     "pr_curve.pb": lambda: pr_curve.pb("pr", LABELS, GUESSES, 11),
     "pr_curve.raw_data_pb": lambda: pr_curve.raw_data_pb("pr", num_thresholds=3, **COUNTS),
     "custom_scalar.op": lambda: custom_scalar.op(LAYOUT),

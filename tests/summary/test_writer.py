@@ -44,9 +44,16 @@ def test_everything_that_can_be_added(tmp_path):
         assert writer.get_logdir() == str(tmp_path / "new" / "logs")
     found = events(tmp_path / "new" / "logs")
     assert [(event.WhichOneof("what"), event.step) for event in found] == [
-        ("file_version", 0), ("graph_def", 0), ("meta_graph_def", 0), ("summary", 1),
-        ("summary", 2), ("session_log", 3), ("tagged_run_metadata", 4), (None, 5),
-        ("graph_def", 0), ("meta_graph_def", 6),
+        ("file_version", 0),
+        ("graph_def", 0),
+        ("meta_graph_def", 0),
+        ("summary", 1),
+        ("summary", 2),
+        ("session_log", 3),
+        ("tagged_run_metadata", 4),
+        (None, 5),
+        ("graph_def", 0),
+        ("meta_graph_def", 6),
     ]
     assert abs(found[3].wall_time - time.time()) < 60
     written = tf.GraphDef.FromString(found[1].graph_def)
@@ -72,7 +79,9 @@ def test_metadata_are_written_with_the_first_value_of_a_tag(tmp_path):
             value = tf.Summary.Value(tag="a", simple_value=1, metadata=metadata)
             writer.add_summary(tf.Summary(value=[value]))
     assert [event.summary.value[0].HasField("metadata") for event in events(tmp_path)[1:]] == [
-        True, False]
+        True,
+        False,
+    ]
 
 
 def test_what_a_run_merged_is_written_like_a_message(tmp_path, monkeypatch):
@@ -238,8 +247,12 @@ def test_what_is_left_open_is_written_when_the_program_ends(tmp_path):
         "writer = tf.summary.FileWriter(sys.argv[1])\n"
         "for step in range(50): writer.add_event(tf.Event(step=step))\n"
     )
-    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True, timeout=60,
-                   env={"PYTHONPATH": str(Path(tf.__file__).parents[1]), "PATH": ""})
+    subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)],
+        check=True,
+        timeout=60,
+        env={"PYTHONPATH": str(Path(tf.__file__).parents[1]), "PATH": ""},
+    )
     assert [event.step for event in events(tmp_path)[1:]] == list(range(50))
 
 

@@ -24,8 +24,11 @@ def build(tf):
     x = tf.placeholder(tf.float32, [None, 3], name="x")
     with tf.device("/cpu:0"):
         parts = tf.get_variable(
-            "parts", [3, 4], initializer=tf.constant_initializer(np.arange(6.0)),
-            partitioner=tf.fixed_size_partitioner(2, axis=1))
+            "parts",
+            [3, 4],
+            initializer=tf.constant_initializer(np.arange(6.0)),
+            partitioner=tf.fixed_size_partitioner(2, axis=1),
+        )
     with tf.device("/cpu:1"):
         bias = tf.get_variable("bias", [4], initializer=tf.ones_initializer(), use_resource=True)
         step = tf.train.get_or_create_global_step()
@@ -51,7 +54,8 @@ def write(tf, directory):
                 prefix = os.path.join(directory, name + ("_sharded" if sharded else ""))
                 saver.save(session, prefix, latest_filename=os.path.basename(prefix) + "_state")
         frozen = tf.graph_util.convert_variables_to_constants(
-            session, graph.as_graph_def(), ["out"])
+            session, graph.as_graph_def(), ["out"]
+        )
         tf.train.write_graph(frozen, directory, "frozen.pb", as_text=False)
         tf.train.write_graph(frozen, directory, "frozen.pbtxt")
         asset = os.path.join(directory, "vocabulary.txt")
@@ -61,8 +65,11 @@ def write(tf, directory):
         builder = tf.saved_model.Builder(os.path.join(directory, "export"))
         signature = tf.saved_model.predict_signature_def({"x": x}, {"out": out})
         builder.add_meta_graph_and_variables(
-            session, ["serve"], {"run": signature},
-            assets_collection=tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS))
+            session,
+            ["serve"],
+            {"run": signature},
+            assets_collection=tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS),
+        )
         builder.save()
     with tf.Graph().as_default():
         writer = tf.summary.FileWriter(os.path.join(directory, "logs"))
@@ -116,7 +123,8 @@ def read(tf, directory):
     (log,) = glob.glob(os.path.join(directory, "logs", "*"))
     events = list(tf.train.summary_iterator(log))
     found["losses"] = [
-        [event.step, value.simple_value] for event in events for value in event.summary.value]
+        [event.step, value.simple_value] for event in events for value in event.summary.value
+    ]
     graphs = [tf.GraphDef.FromString(e.graph_def) for e in events if e.graph_def]
     found["logged nodes"] = [len(graph.node) for graph in graphs]
     return found

@@ -49,7 +49,10 @@ def test_decorated_functions_can_be_looked_through():
     (decorator,), target = tf_decorator.unwrap(made)
     assert made is wrapper and target is double and made(3) == 7
     assert (made.__name__, made.__doc__, decorator.decorator_name) == (
-        "double", "Other words.", "outer")
+        "double",
+        "Other words.",
+        "outer",
+    )
     assert tf_inspect.getfullargspec(made).args == ["x", "y"]
     assert tf_inspect.isfunction(made) and tf_inspect.getsource(made).startswith("def double")
 
@@ -91,12 +94,15 @@ class Callable:
         return c
 
 
-@pytest.mark.parametrize("function, args, keywords, name", [
-    (double, ("x", "y"), True, "double"),
-    (functools.partial(double, 1), ("y",), True, None),
-    (Callable().method, ("c",), True, "Callable.method"),
-    (Callable(), ("a", "b"), False, str(Callable)),
-])
+@pytest.mark.parametrize(
+    "function, args, keywords, name",
+    [
+        (double, ("x", "y"), True, "double"),
+        (functools.partial(double, 1), ("y",), True, None),
+        (Callable().method, ("c",), True, "Callable.method"),
+        (Callable(), ("a", "b"), False, str(Callable)),
+    ],
+)
 def test_facts_about_functions(function, args, keywords, name):
     assert function_utils.fn_args(function) == args
     assert function_utils.has_kwargs(function) is keywords
@@ -117,11 +123,14 @@ def test_deprecated_functions_warn_once(warned):
     assert made(1) == 2 and made(1) == 2
     (text,) = warned
     assert "test_util.py:" in text and "double (from" in text
-    assert text.endswith("will be removed after 2018-01-31.\n"
-                         "Instructions for updating:\nDo it otherwise.")
+    assert text.endswith(
+        "will be removed after 2018-01-31.\nInstructions for updating:\nDo it otherwise."
+    )
     assert made.__doc__.splitlines()[:3] == [
-        "Doubles. (deprecated)", "",
-        "Warning: THIS FUNCTION IS DEPRECATED. It will be removed after 2018-01-31."]
+        "Doubles. (deprecated)",
+        "",
+        "Warning: THIS FUNCTION IS DEPRECATED. It will be removed after 2018-01-31.",
+    ]
     with deprecation.silence():
         deprecation.deprecated(None, "Never.")(lambda: 0)()
     assert len(warned) == 1

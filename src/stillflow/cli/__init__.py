@@ -27,10 +27,16 @@ COMMANDS = {
     "saved_model_cli": "show what is in a SavedModel, and run it",
 }
 # Commands that are tools of TensorFlow's.
-_TOOLS = frozenset({
-    "freeze_graph", "import_pb_to_tensorboard", "inspect_checkpoint", "optimize_for_inference",
-    "saved_model_cli", "strip_unused",
-})
+_TOOLS = frozenset(
+    {
+        "freeze_graph",
+        "import_pb_to_tensorboard",
+        "inspect_checkpoint",
+        "optimize_for_inference",
+        "saved_model_cli",
+        "strip_unused",
+    }
+)
 
 USAGE = """\
 usage: python -m stillflow [options] program.py [arguments ...]

@@ -49,8 +49,10 @@ def main(arguments: list[str]) -> int:
     except OSError as error:
         print(f"stillflow: cannot write {path}: {error.strerror}", file=sys.stderr)
         return 1
-    print(f"`import tensorflow` is now served by Stillflow for {sys.executable}\n  ({path})\n"
-          "Undo with: python -m stillflow disable")
+    print(
+        f"`import tensorflow` is now served by Stillflow for {sys.executable}\n  ({path})\n"
+        "Undo with: python -m stillflow disable"
+    )
     return 0
 
 

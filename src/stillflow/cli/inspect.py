@@ -25,8 +25,11 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("path", nargs="+", help="a file or directory, or a checkpoint's prefix")
     parser.add_argument("--json", action="store_true", help="print JSON, a list of reports")
     parser.add_argument("--all", action="store_true", help="show long lists to their end")
-    parser.add_argument("--no-verify", action="store_true",
-                        help="do not read the tensors of checkpoints to verify their checksums")
+    parser.add_argument(
+        "--no-verify",
+        action="store_true",
+        help="do not read the tensors of checkpoints to verify their checksums",
+    )
     flags = parser.parse_args(arguments)
     reports = [inspect(path, verify=not flags.no_verify) for path in flags.path]
     if flags.json:
@@ -36,7 +39,8 @@ def main(arguments: list[str]) -> int:
         for report in reports:
             text = tree.lines(
                 {name: value for name, value in report.items() if name not in ("path", "kind")},
-                None if flags.all else 50, "  ",
+                None if flags.all else 50,
+                "  ",
             )
             tree.show(f"{report['path']}: {report['kind']}", text)
     return int(any(_is_bad(report) for report in reports))

@@ -11,9 +11,7 @@ from types import CodeType, ModuleType
 from stillflow.cli.frames import without_ours
 
 
-def run(
-    arguments: list[str], revive: bool, find_nan: bool = False, python2: bool = False
-) -> None:
+def run(arguments: list[str], revive: bool, find_nan: bool = False, python2: bool = False) -> None:
     """Run ``program.py``, ``-m module``, ``-c code`` or ``-`` with its arguments.
 
     Args:

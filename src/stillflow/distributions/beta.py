@@ -111,14 +111,12 @@ class Beta(ScalarDistribution):
         if self.validate_args:
             checks = [
                 tf.assert_positive(x, message="sample must be positive"),
-                tf.assert_less(
-                    x, tf.ones([], self.dtype), message="sample must be less than `1`."
-                ),
+                tf.assert_less(x, tf.ones([], self.dtype), message="sample must be less than `1`."),
             ]
             x = with_dependencies(checks, x)
-        return tf.math.xlogy(self.concentration1 - 1.0, x) + (
-            self.concentration0 - 1.0
-        ) * tf.log1p(-x)
+        return tf.math.xlogy(self.concentration1 - 1.0, x) + (self.concentration0 - 1.0) * tf.log1p(
+            -x
+        )
 
     def _log_normalization(self) -> Any:
         return (
@@ -210,4 +208,3 @@ def _kl_beta_beta(d1: Any, d2: Any, name: str | None = None) -> Any:
             - term("concentration0")
             + term("total_concentration")
         )
-

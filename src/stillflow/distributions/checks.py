@@ -40,9 +40,7 @@ def assert_integer_form(
                 raise TypeError(f"Unrecognized type {x.dtype.name}")
             int_dtype = getattr(tf, _INTEGERS_LIKE[x.dtype.base_dtype.name])
         whole = tf.cast(tf.cast(x, int_dtype), x.dtype)
-        return tf.assert_equal(
-            x, whole, data=data, summarize=summarize, message=message, name=name
-        )
+        return tf.assert_equal(x, whole, data=data, summarize=summarize, message=message, name=name)
 
 
 def assert_symmetric(matrix: Any) -> Any:
@@ -138,9 +136,7 @@ def embed_check_categorical_event_shape(
         checks = [
             tf.assert_rank_at_least(x, 1, message=no_scalar),
             tf.assert_greater_equal(tf.shape(x)[-1], 2, message=at_least_two),
-            tf.assert_less_equal(
-                classes, most, message=too_many.format(dtype.name, "", most)
-            ),
+            tf.assert_less_equal(classes, most, message=too_many.format(dtype.name, "", most)),
         ]
         return with_dependencies(checks, x)
 

@@ -87,9 +87,7 @@ class Dirichlet(OverClasses):
         )
 
     def _sample_n(self, n: Any, seed: Any = None) -> Any:
-        gamma = tf.random_gamma(
-            shape=[n], alpha=self.concentration, dtype=self.dtype, seed=seed
-        )
+        gamma = tf.random_gamma(shape=[n], alpha=self.concentration, dtype=self.dtype, seed=seed)
         return gamma / tf.reduce_sum(gamma, -1, keepdims=True)
 
     def _log_prob(self, x: Any) -> Any:
@@ -110,9 +108,7 @@ class Dirichlet(OverClasses):
         return (
             self._log_normalization()
             + ((self.total_concentration - classes) * tf.digamma(self.total_concentration))
-            - tf.reduce_sum(
-                (self.concentration - 1.0) * tf.digamma(self.concentration), axis=-1
-            )
+            - tf.reduce_sum((self.concentration - 1.0) * tf.digamma(self.concentration), axis=-1)
         )
 
     def _mean(self) -> Any:
@@ -128,9 +124,7 @@ class Dirichlet(OverClasses):
 
     def _mode(self) -> Any:
         classes = tf.cast(self.event_shape_tensor()[0], self.dtype)
-        mode = (self.concentration - 1.0) / (
-            self.total_concentration[..., tf.newaxis] - classes
-        )
+        mode = (self.concentration - 1.0) / (self.total_concentration[..., tf.newaxis] - classes)
         if self.allow_nan_stats:
             nan = np.array(np.nan, dtype=self.dtype.as_numpy_dtype)
             nans = tf.fill(tf.shape(mode), nan, name="nan")
@@ -146,9 +140,7 @@ class Dirichlet(OverClasses):
         if not validate_args:
             return concentration
         checks = [
-            tf.assert_positive(
-                concentration, message="Concentration parameter must be positive."
-            ),
+            tf.assert_positive(concentration, message="Concentration parameter must be positive."),
             tf.assert_rank_at_least(
                 concentration, 1, message="Concentration parameter must have >=1 dimensions."
             ),

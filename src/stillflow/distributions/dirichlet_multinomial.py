@@ -66,9 +66,7 @@ class DirichletMultinomial(OverClasses):
     def _sample_n(self, n: Any, seed: Any = None) -> Any:
         draws_per_sample = tf.cast(self.total_count, dtype=tf.int32)
         classes = self.event_shape_tensor()[0]
-        gamma = tf.random_gamma(
-            shape=[n], alpha=self.concentration, dtype=self.dtype, seed=seed
-        )
+        gamma = tf.random_gamma(shape=[n], alpha=self.concentration, dtype=self.dtype, seed=seed)
         draws = tf.multinomial(
             logits=tf.reshape(tf.log(gamma), shape=[-1, classes]),
             num_samples=draws_per_sample,
@@ -87,9 +85,7 @@ class DirichletMultinomial(OverClasses):
         return tf.exp(self._log_prob(counts))
 
     def _mean(self) -> Any:
-        return self.total_count * (
-            self.concentration / self.total_concentration[..., tf.newaxis]
-        )
+        return self.total_count * (self.concentration / self.total_concentration[..., tf.newaxis])
 
     def _variance(self) -> Any:
         scale = self._variance_scale_term()

@@ -36,17 +36,13 @@ def rotate_transpose(x: Any, shift: Any, name: str = "rotate_transpose") -> Any:
                 return x
             return tf.transpose(x, perm=np.roll(np.arange(rank), known))
         rank = tf.rank(x)
-        shift = tf.where_v2(
-            tf.less(shift, 0), tf.mod(-shift, rank), rank - tf.mod(shift, rank)
-        )
+        shift = tf.where_v2(tf.less(shift, 0), tf.mod(-shift, rank), rank - tf.mod(shift, rank))
         first = tf.range(0, shift)
         last = tf.range(shift, rank)
         return tf.transpose(x, perm=tf.concat([last, first], 0))
 
 
-def pick_vector(
-    cond: Any, true_vector: Any, false_vector: Any, name: str = "pick_vector"
-) -> Any:
+def pick_vector(cond: Any, true_vector: Any, false_vector: Any, name: str = "pick_vector") -> Any:
     """One of two vectors, which may have different lengths, by a boolean scalar.
 
     Raises:

@@ -72,13 +72,11 @@ def _checked_probabilities(probs: Any, multidimensional: bool) -> Any:
         if multidimensional:
             probs = embed_check_categorical_event_shape(probs)
             total = tf.reduce_sum(probs, -1)
-            checks.append(tf.debugging.assert_near(
-                total, one, message="probs does not sum to 1."
-            ))
+            checks.append(tf.debugging.assert_near(total, one, message="probs does not sum to 1."))
         else:
-            checks.append(tf.assert_less_equal(
-                probs, one, message="probs has components greater than 1."
-            ))
+            checks.append(
+                tf.assert_less_equal(probs, one, message="probs has components greater than 1.")
+            )
         return with_dependencies(checks, probs)
 
 
@@ -145,9 +143,7 @@ def fill_triangular(x: Any, upper: bool = False, name: str | None = None) -> Any
         else:
             sizes = tf.concat([tf.shape(x)[:-1], [n, n]], axis=0)
         x = tf.reshape(tf.concat(parts, axis=-1), sizes)
-        x = tf.linalg.band_part(
-            x, num_lower=(0 if upper else -1), num_upper=(-1 if upper else 0)
-        )
+        x = tf.linalg.band_part(x, num_lower=(0 if upper else -1), num_upper=(-1 if upper else 0))
         x.set_shape(static)
         return x
 
@@ -183,9 +179,7 @@ def fill_triangular_inverse(x: Any, upper: bool = False, name: str | None = None
 
 
 @export("contrib.distributions.tridiag")
-def tridiag(
-    below: Any = None, diag: Any = None, above: Any = None, name: str | None = None
-) -> Any:
+def tridiag(below: Any = None, diag: Any = None, above: Any = None, name: str | None = None) -> Any:
     """Matrices with the given diagonals, at least one.
 
     Raises:
@@ -275,9 +269,7 @@ def process_quadrature_grid_and_probs(
         grid = convert_to_tensor(given_grid, name="grid", dtype=dtype)
         probs: Any = convert_to_tensor(given_probs, name="unnormalized_probs", dtype=dtype)
         probs /= tf.norm(probs, ord=1, axis=-1, keepdims=True, name="probs")
-        lengths = [
-            dimension_value(x.shape.with_rank_at_least(1)[-1]) for x in (probs, grid)
-        ]
+        lengths = [dimension_value(x.shape.with_rank_at_least(1)[-1]) for x in (probs, grid)]
         message = (
             "`quadrature_grid_and_probs` must be a `tuple` of same-length zero-th-dimension "
             "`Tensor`s"

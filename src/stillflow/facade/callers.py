@@ -14,17 +14,27 @@ import sys
 from pathlib import Path
 from types import FrameType
 
-PROBING = frozenset({
-    "accelerate", "datasets", "huggingface_hub", "keras", "tensorboard", "tensorboardX", "torch",
-    "transformers", "wandb",
-})
+PROBING = frozenset(
+    {
+        "accelerate",
+        "datasets",
+        "huggingface_hub",
+        "keras",
+        "tensorboard",
+        "tensorboardX",
+        "torch",
+        "transformers",
+        "wandb",
+    }
+)
 # What programs call to build a graph, in libraries that otherwise only probe.
 _BUILDING = re.compile(
     r"tensorboard\.(plugins\.\w+\.(summary|summary_v2|_keras)|summary\._tf\b.*|util\.\w+)$"
 )
 _INSTALLED = frozenset({"site-packages", "dist-packages"})  # folders
-_MACHINERY = frozenset({"importlib", "_frozen_importlib", "_frozen_importlib_external", "pkgutil",
-                        "stillflow"})
+_MACHINERY = frozenset(
+    {"importlib", "_frozen_importlib", "_frozen_importlib_external", "pkgutil", "stillflow"}
+)
 
 
 def denied() -> bool:

@@ -90,7 +90,7 @@ def canonical(name: str) -> str:
     """Return the name below ``tensorflow`` that a synonym stands for."""
     for synonym, meant in _SYNONYMS.items():
         if name == synonym or name.startswith(synonym + "."):
-            return canonical(meant + name[len(synonym):])
+            return canonical(meant + name[len(synonym) :])
     return name
 
 
@@ -161,8 +161,8 @@ def _public(name: str) -> str:
     """Return the public namespace that a module below ``tensorflow`` would be."""
     for package, space in internal.PACKAGES.items():
         if name == package or name.startswith(package + "."):
-            return space + name[len(package):]
-    return name[len(ROOT) + 1:]
+            return space + name[len(package) :]
+    return name[len(ROOT) + 1 :]
 
 
 def _known(space: str) -> bool:

@@ -70,13 +70,23 @@ def uid() -> int:
 
 
 def internal_convert_to_tensor(
-    value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False,
-    preferred_dtype: Any = None, ctx: Any = None, accepted_result_types: Any = (Tensor,),
+    value: Any,
+    dtype: Any = None,
+    name: str | None = None,
+    as_ref: bool = False,
+    preferred_dtype: Any = None,
+    ctx: Any = None,
+    accepted_result_types: Any = (Tensor,),
 ) -> Any:
     """Return `value` as a tensor; with `as_ref`, a variable as its reference."""
     return convert_to_tensor(
-        value, dtype, name, as_ref, preferred_dtype,
-        accepted_result_types=accepted_result_types, ctx=ctx,
+        value,
+        dtype,
+        name,
+        as_ref,
+        preferred_dtype,
+        accepted_result_types=accepted_result_types,
+        ctx=ctx,
     )
 
 
@@ -94,7 +104,9 @@ class NullContextmanager:
         pass
 
     def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
         pass
@@ -162,7 +174,7 @@ def strip_name_scope(name: str, export_scope: str | None) -> str:
         return name
     mark, rest = _marked(name)
     prefix = export_scope.rstrip("/") + "/"
-    return mark + rest[len(prefix):].lstrip("/") if rest.startswith(prefix) else name
+    return mark + rest[len(prefix) :].lstrip("/") if rest.startswith(prefix) else name
 
 
 @export("contrib.framework.prepend_name_scope")
@@ -178,5 +190,5 @@ def _marked(name: str) -> tuple[str, str]:
     """Split the mark of a control input or a colocation group from a name."""
     for mark in ("^", "loc:@"):
         if name.startswith(mark):
-            return mark, name[len(mark):]
+            return mark, name[len(mark) :]
     return "", name

@@ -31,9 +31,12 @@ def install(shadow: bool = True) -> None:
     global _finder
     loaded = sys.modules.get(ROOT)
     if loaded is not None and not getattr(loaded, "__stillflow__", False):
-        raise ImportError(_MIXED.format(
-            version=getattr(loaded, "__version__", ""), file=getattr(loaded, "__file__", "no file")
-        ))
+        raise ImportError(
+            _MIXED.format(
+                version=getattr(loaded, "__version__", ""),
+                file=getattr(loaded, "__file__", "no file"),
+            )
+        )
     if _finder is not None:
         return
     if shadow and real_spec() is not None:

@@ -64,8 +64,11 @@ def listing(module: str) -> list[str]:
         found.update(entry.names)
         for space in entry.spaces:
             start = names.join(space, "")
-            found.update(public[len(start):] for public in names.known_public()
-                         if public.startswith(start) and "." not in public[len(start):])
+            found.update(
+                public[len(start) :]
+                for public in names.known_public()
+                if public.startswith(start) and "." not in public[len(start) :]
+            )
     return sorted(found)
 
 
@@ -101,7 +104,7 @@ def _recorded(module: str, name: str) -> Any:
     value = resolve(public)
     if value is MISSING and public.startswith(_V2) and not name.endswith("_v2"):
         # The 2.x form of an endpoint whose 1.x form takes the same arguments and more.
-        value = resolve(public[len(_V2):])
+        value = resolve(public[len(_V2) :])
     return value
 
 
@@ -185,5 +188,13 @@ _IMPORTED_FROM = tuple(
     for package in ("framework", "ops", "util", "platform", "training", "client", "eager", "lib.io")
 )
 _RULES = (
-    _own, _recorded, _submodule, _message, _generated, _same_name, _any_own, _reexported, _imported,
+    _own,
+    _recorded,
+    _submodule,
+    _message,
+    _generated,
+    _same_name,
+    _any_own,
+    _reexported,
+    _imported,
 )

@@ -22,8 +22,13 @@ def is_differentiable(op: Operation) -> bool:
 
 
 def get_backward_walk_ops(
-    seed_ops: Any, inclusive: bool = True, within_ops: Any = None, within_ops_fn: Any = None,
-    stop_at_ts: Any = (), control_inputs: bool = False, only_differentiable: bool = False,
+    seed_ops: Any,
+    inclusive: bool = True,
+    within_ops: Any = None,
+    within_ops_fn: Any = None,
+    stop_at_ts: Any = (),
+    control_inputs: bool = False,
+    only_differentiable: bool = False,
 ) -> list[Operation]:
     """Return the operations that some others depend on, as the function of the graph editor.
 
@@ -33,7 +38,11 @@ def get_backward_walk_ops(
       seed_ops, inclusive, within_ops, within_ops_fn, stop_at_ts, control_inputs: as there.
     """
     return select.behind(
-        seed_ops, inclusive, within_ops, within_ops_fn, stop_at_ts,
+        seed_ops,
+        inclusive,
+        within_ops,
+        within_ops_fn,
+        stop_at_ts,
         control_inputs and not only_differentiable,
         is_differentiable if only_differentiable else None,
     )

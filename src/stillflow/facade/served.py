@@ -49,7 +49,9 @@ class Internal(ModuleType):
         if value is MISSING:
             value = missing(
                 f"module {self.__name__!r} has no attribute {name!r}: "
-                f"{self.__name__}.{name} is not supported by Stillflow yet", self, name,
+                f"{self.__name__}.{name} is not supported by Stillflow yet",
+                self,
+                name,
             )
         self.__dict__[name] = value
         return value

@@ -128,7 +128,8 @@ class FileIO:
         target = int(offset if offset is not None else position or 0)
         if whence not in (0, 1, 2):
             raise errors.InvalidArgumentError(
-                None, None,
+                None,
+                None,
                 f"Invalid whence argument: {whence}. Valid values are 0, 1, or 2.",
             )
         if whence:
@@ -163,7 +164,9 @@ class FileIO:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
         self.close()

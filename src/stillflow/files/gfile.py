@@ -40,8 +40,10 @@ class FileStatistics:
         self.is_directory = is_directory
 
     def __repr__(self) -> str:
-        return (f"FileStatistics(length={self.length}, mtime_nsec={self.mtime_nsec}, "
-                f"is_directory={self.is_directory})")
+        return (
+            f"FileStatistics(length={self.length}, mtime_nsec={self.mtime_nsec}, "
+            f"is_directory={self.is_directory})"
+        )
 
 
 def _entry(name: str) -> Entry | None:

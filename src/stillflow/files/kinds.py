@@ -31,10 +31,20 @@ _TABLE_MAGIC = struct.pack("<Q", 0xDB4775248B80FB57)
 _LITE_IDENTIFIER = b"TFL3"
 _PART = re.compile(r"(.*)\.(?:index|data-\d{5}-of-\d{5})", re.DOTALL)
 _TEXT = re.compile(rb"\s*(?:#[^\n]*\n\s*)*([a-z_]+)\s*[:{]")
-_TEXT_GRAPHS = frozenset({
-    b"node", b"versions", b"library", b"version", b"meta_info_def", b"graph_def", b"saver_def",
-    b"collection_def", b"signature_def", b"asset_file_def",
-})
+_TEXT_GRAPHS = frozenset(
+    {
+        b"node",
+        b"versions",
+        b"library",
+        b"version",
+        b"meta_info_def",
+        b"graph_def",
+        b"saver_def",
+        b"collection_def",
+        b"signature_def",
+        b"asset_file_def",
+    }
+)
 _TEXT_SAVED_MODELS = frozenset({b"saved_model_schema_version", b"meta_graphs"})
 _TEXT_STATES = frozenset({b"model_checkpoint_path", b"all_model_checkpoint_paths"})
 _LENGTH_AND_CRC = struct.Struct("<QI")
@@ -133,7 +143,7 @@ def is_record_header(data: bytes) -> bool:
 def _is_event(head: bytes) -> bool:
     """Whether the first record is the Event that tells a file's version."""
     length, _ = _LENGTH_AND_CRC.unpack_from(head)
-    first = head[_LENGTH_AND_CRC.size:][:length]
+    first = head[_LENGTH_AND_CRC.size :][:length]
     return b"brain.Event:" in first and first[:1] in (b"\x09", b"\x1a")
 
 

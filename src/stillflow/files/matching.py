@@ -27,14 +27,14 @@ def matching(pattern: str) -> list[str]:
     """
     system = file_system(pattern)
     special = _SPECIAL.search(pattern)
-    fixed = pattern if special is None else pattern[:special.start()]
+    fixed = pattern if special is None else pattern[: special.start()]
     folder = fixed.rpartition("/")[0]
     if folder and isinstance(system, LocalFileSystem):
         _check_directory(system, folder)
     if special is None:
         return [pattern] if pattern and not pattern.endswith("/") and system.exists(pattern) else []
     start, slash, rest = fixed.rpartition("/")
-    *folders, last = (rest + pattern[special.start():]).split("/")
+    *folders, last = (rest + pattern[special.start() :]).split("/")
     found = [start + slash or "./"]
     for part in folders:
         found = [name + "/" for folder in found for name in _inside(system, folder, part)]
@@ -75,7 +75,7 @@ def _expression(part: str) -> re.Pattern[str]:
             result.append(re.escape(part[position]))
             position += 1
         elif character == "[":
-            end = part.find("]", position + 1 + (part[position:position + 1] in ("!", "^")))
+            end = part.find("]", position + 1 + (part[position : position + 1] in ("!", "^")))
             if end < 0:
                 return re.compile("(?!)")  # a bracket that nothing closes matches nothing
             result.append(_set(part[position:end]))

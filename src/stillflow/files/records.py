@@ -197,7 +197,9 @@ class TFRecordWriter:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
         self.close()
@@ -214,9 +216,7 @@ def _close_all() -> None:
 
 
 def _closed() -> errors.OpError:
-    return errors.FailedPreconditionError(
-        None, None, "Writer not initialized or previously closed"
-    )
+    return errors.FailedPreconditionError(None, None, "Writer not initialized or previously closed")
 
 
 def _as_bytes(record: Any) -> bytes:
@@ -313,7 +313,7 @@ class _Sequential:
 
     def read(self, offset: int, wanted: int) -> bytes:
         """As above; `offset` never goes back."""
-        parts = [self._buffer[offset - self._start:]]
+        parts = [self._buffer[offset - self._start :]]
         count = len(parts[0])
         while count < wanted and (chunk := self._file.read(_CHUNK)):
             parts.append(chunk)

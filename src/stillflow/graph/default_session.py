@@ -45,9 +45,7 @@ def default_session(session: Any) -> Iterator[Any]:
         if _stack.sessions and _stack.sessions[-1] is session:
             _stack.sessions.pop()
         elif _stack.sessions:
-            raise AssertionError(
-                f"Nesting violated for default stack of {type(session)} objects"
-            )
+            raise AssertionError(f"Nesting violated for default stack of {type(session)} objects")
 
 
 def push(session: Any) -> None:

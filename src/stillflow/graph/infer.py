@@ -92,8 +92,10 @@ class _Staged(Node):
         if index in self.known:
             return dims
         length = self.dims(index)
-        return None if length is None or len(length) != 1 or length[0] is None else (
-            (None,) * length[0]
+        return (
+            None
+            if length is None or len(length) != 1 or length[0] is None
+            else ((None,) * length[0])
         )
 
 

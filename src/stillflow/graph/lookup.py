@@ -44,9 +44,7 @@ def _by_name(graph: Graph, name: str, allow_tensor: bool, allow_operation: bool)
     if ":" in name and allow_tensor:
         return _tensor_by_name(graph, name)
     if ":" in name:
-        raise ValueError(
-            f"Name {name!r} appears to refer to a Tensor, not a Operation."
-        )
+        raise ValueError(f"Name {name!r} appears to refer to a Tensor, not a Operation.")
     if not allow_operation:
         if name in graph._by_name:
             raise ValueError(

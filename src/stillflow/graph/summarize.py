@@ -14,8 +14,7 @@ _ESCAPES = {9: "\\t", 10: "\\n", 13: "\\r", 34: '\\"', 39: "\\'", 92: "\\\\"}
 def escape(text: bytes) -> str:
     """A byte string as the body of a C string literal."""
     return "".join(
-        _ESCAPES.get(byte) or (chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}")
-        for byte in text
+        _ESCAPES.get(byte) or (chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}") for byte in text
     )
 
 
@@ -101,9 +100,7 @@ def _row(
             parts.append("]")
 
 
-def _block(
-    array: Any, ends: int, element: Callable[[Any], str], depth: int, rank: int
-) -> str:
+def _block(array: Any, ends: int, element: Callable[[Any], str], depth: int, rank: int) -> str:
     """The first and last elements of each dimension, rows on lines of their own."""
     if depth == rank:
         return element(array[()] if isinstance(array, np.ndarray) else array)

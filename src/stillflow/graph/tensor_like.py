@@ -41,6 +41,4 @@ def is_tensor_like(x: Any) -> bool:
 @export("is_tensor", "contrib.framework.is_tensor", "contrib.slim.contrib_framework.is_tensor")
 def is_tensor(x: Any) -> bool:
     """Whether `x` is a tensor, a composite of tensors or a variable."""
-    return (
-        isinstance(x, (TensorLike, *_dense_types)) or bool(getattr(x, "is_tensor_like", False))
-    )
+    return isinstance(x, (TensorLike, *_dense_types)) or bool(getattr(x, "is_tensor_like", False))

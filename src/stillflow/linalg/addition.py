@@ -58,13 +58,11 @@ def add_operators(
     operators = list(reversed(operators))
     if not operators:
         raise ValueError(
-            "Argument 'operators' must contain at least one operator.  Found: "
-            f"{operators}"
+            f"Argument 'operators' must contain at least one operator.  Found: {operators}"
         )
     if not all(isinstance(operator, LinearOperator) for operator in operators):
         raise TypeError(
-            "Argument 'operators' must contain only LinearOperator instances.  Found: "
-            f"{operators}"
+            f"Argument 'operators' must contain only LinearOperator instances.  Found: {operators}"
         )
     _check_shapes(operators)
     parents = [parent for operator in operators for parent in operator.graph_parents]
@@ -139,9 +137,7 @@ class Adder(metaclass=abc.ABCMeta):
     def _add(self, op1: Any, op2: Any, operator_name: str, hints: Any) -> Any:
         """The sum."""
 
-    def add(
-        self, op1: Any, op2: Any, operator_name: str | None, hints: Hints | None = None
-    ) -> Any:
+    def add(self, op1: Any, op2: Any, operator_name: str | None, hints: Hints | None = None) -> Any:
         """The sum as an operator, with what is known of it."""
         joined = _sum_hints(op1, op2, hints)
         if operator_name is None:
@@ -151,8 +147,13 @@ class Adder(metaclass=abc.ABCMeta):
 
 
 def _known(operator: Any) -> type:
-    for kind in (LinearOperatorDiag, LinearOperatorLowerTriangular, LinearOperatorFullMatrix,
-                 LinearOperatorIdentity, LinearOperatorScaledIdentity):
+    for kind in (
+        LinearOperatorDiag,
+        LinearOperatorLowerTriangular,
+        LinearOperatorFullMatrix,
+        LinearOperatorIdentity,
+        LinearOperatorScaledIdentity,
+    ):
         if isinstance(operator, kind):
             return kind
     raise TypeError(f"Operator type unknown: {operator}")

@@ -20,9 +20,7 @@ from stillflow.linalg.linear_operator_dispatch import register_operators
 from stillflow.platform import tf_logging
 from stillflow.variables.module import Module
 
-_SLOW = (
-    "Using (possibly slow) default implementation of {}.  Requires conversion to a dense matrix"
-)
+_SLOW = "Using (possibly slow) default implementation of {}.  Requires conversion to a dense matrix"
 _CUBIC = " and O(N^3) operations."
 
 
@@ -377,8 +375,10 @@ class LinearOperator(Module, metaclass=abc.ABCMeta):
         Raises:
           NotImplementedError: if this is known not to be square or to be singular.
         """
-        for hint, wrong in ((self.is_non_singular, "be singular"),
-                            (self.is_square, "not be square")):
+        for hint, wrong in (
+            (self.is_non_singular, "be singular"),
+            (self.is_square, "not be square"),
+        ):
             if hint is False:
                 raise NotImplementedError(
                     f"Exact solve not implemented for an operator that is expected to {wrong}."

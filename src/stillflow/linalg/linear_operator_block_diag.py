@@ -63,9 +63,7 @@ class LinearOperatorBlockDiag(LinearOperator):
         if name is None:
             name = "_ds_".join(operator.name for operator in operators)
         with tf.name_scope(name, values=parents):
-            super().__init__(
-                dtype=dtype, graph_parents=parents, is_square=True, name=name, **hints
-            )
+            super().__init__(dtype=dtype, graph_parents=parents, is_square=True, name=name, **hints)
 
     @property
     def operators(self) -> list[Any]:

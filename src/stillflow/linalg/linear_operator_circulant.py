@@ -205,9 +205,7 @@ class _BaseLinearOperatorCirculant(LinearOperator):
         return tf.cast(tf.reduce_prod(self.spectrum, axis=self._inner_axes), self.dtype)
 
     def _log_abs_determinant(self) -> Any:
-        return tf.cast(
-            tf.reduce_sum(tf.log(self._abs_spectrum), axis=self._inner_axes), self.dtype
-        )
+        return tf.cast(tf.reduce_sum(tf.log(self._abs_spectrum), axis=self._inner_axes), self.dtype)
 
     def _diag_part(self) -> Any:
         if self.shape.is_fully_defined():
@@ -254,9 +252,7 @@ class _OfDepth(_BaseLinearOperatorCirculant):
     _depth = 1
 
     def _init(self, spectrum: Any, dtype: Any, hints: tuple[Any, ...], name: str) -> None:
-        _BaseLinearOperatorCirculant.__init__(
-            self, spectrum, self._depth, dtype, *hints, name=name
-        )
+        _BaseLinearOperatorCirculant.__init__(self, spectrum, self._depth, dtype, *hints, name=name)
 
 
 @export("linalg.LinearOperatorCirculant")

@@ -17,9 +17,7 @@ def _cholesky(input: Any, name: str | None = None) -> Any:
     return input.cholesky(name)
 
 
-def _diag_part(
-    input: Any, name: str = "diag_part", k: Any = 0, padding_value: Any = 0
-) -> Any:
+def _diag_part(input: Any, name: str = "diag_part", k: Any = 0, padding_value: Any = 0) -> Any:
     return input.diag_part(name)
 
 

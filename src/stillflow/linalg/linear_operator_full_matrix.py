@@ -51,13 +51,9 @@ class LinearOperatorFullMatrix(LinearOperator):
         allowed = [tf.float16, tf.float32, tf.float64, tf.complex64, tf.complex128]
         matrix = convert_to_tensor(matrix, name="matrix")
         if matrix.dtype not in allowed:
-            raise TypeError(
-                f"Argument matrix must have dtype in {allowed}.  Found: {matrix.dtype}"
-            )
+            raise TypeError(f"Argument matrix must have dtype in {allowed}.  Found: {matrix.dtype}")
         if matrix.shape.ndims is not None and matrix.shape.ndims < 2:
-            raise ValueError(
-                f"Argument matrix must have at least 2 dimensions.  Found: {matrix}"
-            )
+            raise ValueError(f"Argument matrix must have at least 2 dimensions.  Found: {matrix}")
 
     def _shape(self) -> Any:
         return self._matrix.shape

@@ -63,9 +63,7 @@ class _Identity(LinearOperator):
         """`x`, checked by the graph to fit if that was asked for."""
         if not self._assert_proper_shapes:
             return x
-        return with_dependencies(
-            [operator_util.assert_compatible_matrix_dimensions(self, x)], x
-        )
+        return with_dependencies([operator_util.assert_compatible_matrix_dimensions(self, x)], x)
 
     def _ones_diag(self) -> Any:
         return tf.ones(shape=diagonal_shape(self), dtype=self.dtype)
@@ -219,9 +217,7 @@ class LinearOperatorScaledIdentity(_Identity):
     ) -> None:
         self._assert_proper_shapes = assert_proper_shapes
         with tf.name_scope(name, values=[multiplier, num_rows]):
-            self._multiplier = operator_util.convert_nonref_to_tensor(
-                multiplier, name="multiplier"
-            )
+            self._multiplier = operator_util.convert_nonref_to_tensor(multiplier, name="multiplier")
             if not self._multiplier.dtype.is_complex:
                 if is_self_adjoint is False:
                     raise ValueError("A real diagonal operator is always self adjoint.")

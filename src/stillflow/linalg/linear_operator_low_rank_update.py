@@ -50,9 +50,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         )
         with tf.name_scope(name, values=[*base_operator.graph_parents, u, diag_update, v]):
             self._u = operator_util.convert_nonref_to_tensor(u, name="u")
-            self._v = (
-                self._u if v is None else operator_util.convert_nonref_to_tensor(v, name="v")
-            )
+            self._v = self._u if v is None else operator_util.convert_nonref_to_tensor(v, name="v")
             self._diag_update = operator_util.convert_nonref_to_tensor(
                 diag_update, name="diag_update"
             )
@@ -99,9 +97,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
             self_adjoint = True
         if self._use_cholesky:
             if definite is False or self_adjoint is False or non_singular is False:
-                raise ValueError(
-                    "Arguments imply this is self-adjoint positive-definite operator."
-                )
+                raise ValueError("Arguments imply this is self-adjoint positive-definite operator.")
             definite = self_adjoint = True
         return {
             "is_non_singular": non_singular,

@@ -46,9 +46,7 @@ class LinearOperatorToeplitz(LinearOperator):
             ]
             column = tf.concat(parts, axis=-1)
             spectrum = tf.signal.fft(_to_complex(column))
-            self._circulant = LinearOperatorCirculant(
-                spectrum, input_output_dtype=self._row.dtype
-            )
+            self._circulant = LinearOperatorCirculant(spectrum, input_output_dtype=self._row.dtype)
             if is_square is False:
                 raise ValueError("Only square Toeplitz operators currently supported.")
             super().__init__(
@@ -68,9 +66,7 @@ class LinearOperatorToeplitz(LinearOperator):
                     f"Argument {name} must have at least 1 dimension.  Found: {tensor}"
                 )
         if row.shape[-1] != col.shape[-1]:
-            raise ValueError(
-                "Expected square matrix, got row and col with mismatched dimensions."
-            )
+            raise ValueError("Expected square matrix, got row and col with mismatched dimensions.")
 
     @property
     def col(self) -> Any:

@@ -109,9 +109,7 @@ class LinearOperatorZeros(LinearOperator):
         return tf.concat((self._batch_shape_arg, matrix), 0)
 
     def _assert_non_singular(self) -> Any:
-        raise errors.InvalidArgumentError(
-            None, None, "Zero operators are always non-invertible."
-        )
+        raise errors.InvalidArgumentError(None, None, "Zero operators are always non-invertible.")
 
     def _assert_positive_definite(self) -> Any:
         raise errors.InvalidArgumentError(

@@ -86,9 +86,7 @@ def _each(method: str, combination: type) -> Callable[[Any], Any]:
     def apply(operator: Any) -> Any:
         results = [getattr(part, method)() for part in operator.operators]
         if method == "cholesky":
-            return combination(
-                results, is_non_singular=True, is_self_adjoint=False, is_square=True
-            )
+            return combination(results, is_non_singular=True, is_self_adjoint=False, is_square=True)
         return combination(results, **_hints(operator))
 
     return apply
@@ -297,12 +295,8 @@ for _register, _types, _function in (
 ):
     _register(*_types)(_diagonals(_DIAG, _function))  # type: ignore[operator]
 
-RegisterMatmul(_CIRCULANT, _CIRCULANT)(
-    _diagonals(_CIRCULANT, lambda a, b: a.spectrum * b.spectrum)
-)
-RegisterSolve(_CIRCULANT, _CIRCULANT)(
-    _diagonals(_CIRCULANT, lambda a, b: b.spectrum / a.spectrum)
-)
+RegisterMatmul(_CIRCULANT, _CIRCULANT)(_diagonals(_CIRCULANT, lambda a, b: a.spectrum * b.spectrum))
+RegisterSolve(_CIRCULANT, _CIRCULANT)(_diagonals(_CIRCULANT, lambda a, b: b.spectrum / a.spectrum))
 RegisterMatmul(_DIAG, _TRIL)(_triangles(lambda a, b: a.diag[..., None] * b.to_dense()))
 RegisterMatmul(_TRIL, _DIAG)(_triangles(lambda a, b: a.to_dense() * b.diag))
 RegisterSolve(_DIAG, _TRIL)(_triangles(lambda a, b: b.to_dense() / a.diag[..., None]))

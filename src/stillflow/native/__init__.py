@@ -36,25 +36,27 @@ _LONG: _Types = {
     "resize_bilinear_gradient": (None, (_POINTER, *4 * (_INT,), *3 * (_POINTER,), _INT)),
     "resize_nearest": (None, (_POINTER, *4 * (_INT,), *2 * (_POINTER, _INT), _POINTER, _INT)),
     "resize_nearest_gradient": (
-        None, (_POINTER, *4 * (_INT,), *2 * (_POINTER, _INT), _POINTER, _INT)
+        None,
+        (_POINTER, *4 * (_INT,), *2 * (_POINTER, _INT), _POINTER, _INT),
     ),
     "crop_gradient_of_images": (
-        None, (_POINTER, *4 * (_INT,), _POINTER, _INT, *3 * (_POINTER,), _INT)
+        None,
+        (_POINTER, *4 * (_INT,), _POINTER, _INT, *3 * (_POINTER,), _INT),
     ),
     "crop_gradient_of_boxes": (
-        None, (*2 * (_POINTER,), *4 * (_INT,), _POINTER, _INT, *3 * (_POINTER,), _INT)
+        None,
+        (*2 * (_POINTER,), *4 * (_INT,), _POINTER, _INT, *3 * (_POINTER,), _INT),
     ),
     "adjust_colours": (None, (_POINTER, *2 * (_INT,), _DOUBLE, _INT, _POINTER, _INT)),
     "extract_patches": (None, (_POINTER, _INT, *2 * (_POINTER,), _INT, _POINTER, _INT)),
     "dilate": (None, (_POINTER, _INT, *2 * (_POINTER,), _INT, *3 * (_POINTER,), _INT)),
     "find_largest": (None, (_POINTER, *5 * (_INT,), _POINTER, _INT)),
     "ctc_losses": (_INT, (*4 * (_POINTER,), _INT)),
-    "choose_items": (
-        None, (*2 * (_POINTER,), _INT, _POINTER, *4 * (_INT,), _POINTER, _INT)
-    ),
+    "choose_items": (None, (*2 * (_POINTER,), _INT, _POINTER, *4 * (_INT,), _POINTER, _INT)),
     "transpose_blocks": (None, (_POINTER, *4 * (_INT,), _POINTER, _INT)),
     "multiply_sparse": (
-        _INT, (*2 * (_POINTER,), *2 * (_INT,), _POINTER, *2 * (_INT,), _POINTER, *2 * (_INT,))
+        _INT,
+        (*2 * (_POINTER,), *2 * (_INT,), _POINTER, *2 * (_INT,), _POINTER, *2 * (_INT,)),
     ),
     "zeta_of_whole": (_INT, (_INT, _POINTER, _INT, _DOUBLE, _POINTER, _INT)),
     "gamma_series": (None, (*2 * (_POINTER,), _INT, *2 * (_POINTER,), _INT)),
@@ -81,9 +83,7 @@ _LONG: _Types = {
     "shuffle_elements": (None, (*5 * (_INT,), _POINTER)),
     "draw_many": (None, (*6 * (_INT,), _POINTER, _INT)),
     "draw_gammas": (None, (*3 * (_INT,), _POINTER, *2 * (_INT,), _POINTER, _INT)),
-    "draw_poissons": (
-        None, (*3 * (_INT,), _POINTER, *2 * (_INT,), _DOUBLE, _POINTER, _INT)
-    ),
+    "draw_poissons": (None, (*3 * (_INT,), _POINTER, *2 * (_INT,), _DOUBLE, _POINTER, _INT)),
 }
 # Loops so short that they keep the interpreter's lock: to get it back may take milliseconds.
 _SHORT: _Types = {
@@ -93,7 +93,8 @@ _SHORT: _Types = {
     "find_extremes": (None, (_POINTER, *3 * (_INT,), _POINTER)),
     "are_in_top": (None, (_POINTER, _INT, _INT, _POINTER, _INT, _INT, _POINTER)),
     "choose_boxes": (
-        _INT, (*3 * (_POINTER,), _INT, _INT, *3 * (_DOUBLE,), *2 * (_POINTER,)),
+        _INT,
+        (*3 * (_POINTER,), _INT, _INT, *3 * (_DOUBLE,), *2 * (_POINTER,)),
     ),
     "count_hits": (_INT, (_POINTER, _INT, _INT, _POINTER, _INT)),
     "find_fingerprints": (None, (*2 * (_POINTER,), _INT, _POINTER)),
@@ -105,7 +106,8 @@ _SHORT: _Types = {
     ),
     "count_values": (None, (*3 * (_POINTER,), *2 * (_INT,), _POINTER)),
     "read_records": (
-        _INT, (*2 * (_POINTER,), *3 * (_INT,), _POINTER, _INT, *2 * (_POINTER,)),
+        _INT,
+        (*2 * (_POINTER,), *3 * (_INT,), _POINTER, _INT, *2 * (_POINTER,)),
     ),
     "read_values": (_INT, (*3 * (_POINTER,), *2 * (_INT,), *2 * (_POINTER,))),
     "count_strings": (None, (*3 * (_POINTER,), _INT, _POINTER)),
@@ -126,8 +128,17 @@ _SHORT: _Types = {
     "add_rows": (_INT, (_POINTER, _INT, _INT, _POINTER, _INT, _POINTER, _INT)),
     "reduce_picked": (
         _INT,
-        (_POINTER, _INT, _INT, *2 * (_POINTER, _INT), _INT, _POINTER, *3 * (_INT,),
-         *2 * (_POINTER,), _INT),
+        (
+            _POINTER,
+            _INT,
+            _INT,
+            *2 * (_POINTER, _INT),
+            _INT,
+            _POINTER,
+            *3 * (_INT,),
+            *2 * (_POINTER,),
+            _INT,
+        ),
     ),
     "spread_picked": (
         _INT,

@@ -157,9 +157,7 @@ def convolution_v2(
     name: str | None = None,
 ) -> Tensor:
     """See `tf.nn.convolution`."""
-    return convolution.convolution(
-        input, filters, padding, strides, dilations, name, data_format
-    )
+    return convolution.convolution(input, filters, padding, strides, dilations, name, data_format)
 
 
 @export("compat.v2.nn.depthwise_conv2d")
@@ -173,9 +171,7 @@ def depthwise_conv2d(
     name: str | None = None,
 ) -> Tensor:
     """See `tf.nn.depthwise_conv2d`."""
-    return separable.depthwise_conv2d(
-        input, filter, strides, padding, dilations, name, data_format
-    )
+    return separable.depthwise_conv2d(input, filter, strides, padding, dilations, name, data_format)
 
 
 @export("compat.v2.nn.separable_conv2d")

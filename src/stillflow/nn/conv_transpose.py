@@ -183,9 +183,7 @@ def conv_transpose(
         else:
             raise ValueError("output_shape must be a tensor or sized collection.")
         if not 1 <= count <= 3:
-            raise ValueError(
-                f"output_shape must be of length 3, 4 or 5 but was {count + 2}."
-            )
+            raise ValueError(f"output_shape must be of length 3, 4 or 5 but was {count + 2}.")
         function = (conv1d_transpose, conv2d_transpose_v2, conv3d_transpose_v2)[count - 1]
         return function(
             input, filters, output_shape, strides, padding=padding, data_format=data_format,

@@ -118,9 +118,7 @@ def weighted_cross_entropy_with_logits(
 
 def _rank_checks(loss: Tensor) -> list[Any]:
     """What has to run first so that a loss has one value per example at least."""
-    refusal = (
-        "Invalid value passed for `per_example_loss`. Expected a tensor with at least rank 1"
-    )
+    refusal = "Invalid value passed for `per_example_loss`. Expected a tensor with at least rank 1"
     if loss.shape.ndims == 0:
         raise ValueError(f"{refusal}, received: {loss}")
     if loss.shape.ndims is not None:

@@ -144,9 +144,7 @@ def avg_pool1d(
     name: str | None = None,
 ) -> Tensor:
     """Averages over windows of sequences: [batch, width, channels], or "NCW"."""
-    return _pool1d(
-        avg_pool_op, "AvgPool1D", input, ksize, strides, padding, data_format, name
-    )
+    return _pool1d(avg_pool_op, "AvgPool1D", input, ksize, strides, padding, data_format, name)
 
 
 @export("nn.max_pool1d")
@@ -159,9 +157,7 @@ def max_pool1d(
     name: str | None = None,
 ) -> Tensor:
     """Maxima over windows of sequences: [batch, width, channels], or "NCW"."""
-    return _pool1d(
-        max_pool_op, "MaxPool1d", input, ksize, strides, padding, data_format, name
-    )
+    return _pool1d(max_pool_op, "MaxPool1d", input, ksize, strides, padding, data_format, name)
 
 
 @export("nn.max_pool2d")

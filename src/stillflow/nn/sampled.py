@@ -156,9 +156,7 @@ def nce_loss(
         remove_accidental_hits=remove_accidental_hits, partition_strategy=partition_strategy,
         name=name,
     )  # fmt: skip
-    losses = sigmoid_cross_entropy_with_logits(
-        labels=labels, logits=logits, name="sampled_losses"
-    )
+    losses = sigmoid_cross_entropy_with_logits(labels=labels, logits=logits, name="sampled_losses")
     return _sum_rows(losses)
 
 

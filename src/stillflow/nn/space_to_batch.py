@@ -147,9 +147,7 @@ class SpaceToBatch:
         rate = _spread(self.dilation_rate, 1, axes)
         paddings, crops = _spread(paddings, 0, axes), _spread(crops, 0, axes)
         phases = space_to_batch_nd(input=image, block_shape=rate, paddings=paddings)
-        result = batch_to_space_nd(
-            input=self.op(phases, filter), block_shape=rate, crops=crops
-        )
+        result = batch_to_space_nd(input=self.op(phases, filter), block_shape=rate, crops=crops)
         if self.data_format is not None and self.data_format.startswith("NC"):
             _restore_channels(result, filter)
         return result

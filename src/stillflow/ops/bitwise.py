@@ -42,9 +42,7 @@ bitwise_or_op = _binary("BitwiseOr", "bitwise_or", np.bitwise_or)
 bitwise_xor_op = _binary("BitwiseXor", "bitwise_xor", np.bitwise_xor)
 
 invert_op = op(f"Invert(x: T) -> y: T; T: {_INTEGERS}", differentiable=False)
-population_count_op = op(
-    f"PopulationCount(x: T) -> y: uint8; T: {_INTEGERS}", differentiable=False
-)
+population_count_op = op(f"PopulationCount(x: T) -> y: uint8; T: {_INTEGERS}", differentiable=False)
 
 
 @invert_op.shape

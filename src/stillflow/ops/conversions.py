@@ -95,9 +95,7 @@ def _slices(
             stacklevel=2,
         )
     rows: Any = value.dense_shape
-    result: Tensor = segment.unsorted_segment_sum(
-        value.values, value.indices, rows[0], name=name
-    )
+    result: Tensor = segment.unsorted_segment_sum(value.values, value.indices, rows[0], name=name)
     return result
 
 

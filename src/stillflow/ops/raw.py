@@ -67,8 +67,10 @@ def _function(name: str, keyword_only: bool) -> Callable[..., Any] | None:
     card = find(name)
     if card is None or name.startswith("_"):
         return None
-    kind = inspect.Parameter.KEYWORD_ONLY if keyword_only else (
-        inspect.Parameter.POSITIONAL_OR_KEYWORD
+    kind = (
+        inspect.Parameter.KEYWORD_ONLY
+        if keyword_only
+        else (inspect.Parameter.POSITIONAL_OR_KEYWORD)
     )
     signature = inspect.Signature(_parameters(card.signature, kind))
     return _make(card, name, signature)

@@ -42,9 +42,13 @@ class Benchmark:
         raise ValueError("Unable to determine calling Benchmark class.")
 
     def report_benchmark(
-        self, iters: int | None = None, cpu_time: float | None = None,
-        wall_time: float | None = None, throughput: float | None = None,
-        extras: dict[str, Any] | None = None, name: str | None = None,
+        self,
+        iters: int | None = None,
+        cpu_time: float | None = None,
+        wall_time: float | None = None,
+        throughput: float | None = None,
+        extras: dict[str, Any] | None = None,
+        name: str | None = None,
         metrics: list[dict[str, Any]] | None = None,
     ) -> None:
         """Print what was measured, or write it to a file where TEST_REPORT_FILE_PREFIX says so.
@@ -63,7 +67,10 @@ class Benchmark:
           OSError: the file exists already.
         """
         measured = {
-            "iters": iters, "cpu_time": cpu_time, "wall_time": wall_time, "throughput": throughput,
+            "iters": iters,
+            "cpu_time": cpu_time,
+            "wall_time": wall_time,
+            "throughput": throughput,
         }
         _report(self._get_name(name), measured, extras, metrics)
 
@@ -73,9 +80,17 @@ class TensorFlowBenchmark(Benchmark):
     """Base of classes whose methods `benchmark...` measure operations."""
 
     def run_op_benchmark(
-        self, sess: Any, op_or_tensor: Any, feed_dict: Any = None, burn_iters: int = 2,
-        min_iters: int = 10, store_trace: bool = False, store_memory_usage: bool = True,
-        name: str | None = None, extras: dict[str, Any] | None = None, mbs: float = 0,
+        self,
+        sess: Any,
+        op_or_tensor: Any,
+        feed_dict: Any = None,
+        burn_iters: int = 2,
+        min_iters: int = 10,
+        store_trace: bool = False,
+        store_memory_usage: bool = True,
+        name: str | None = None,
+        extras: dict[str, Any] | None = None,
+        mbs: float = 0,
     ) -> dict[str, Any]:
         """Measure how long it takes to run something in a session, and report it.
 
@@ -112,7 +127,10 @@ class TensorFlowBenchmark(Benchmark):
             seconds.append(time.perf_counter() - start)
         median = statistics.median(seconds) if seconds else -1
         values: dict[str, Any] = {
-            "iters": min_iters, "wall_time": median, "extras": extras or {}, "name": name,
+            "iters": min_iters,
+            "wall_time": median,
+            "extras": extras or {},
+            "name": name,
             "throughput": mbs / median,
         }
         self.report_benchmark(**values)
@@ -166,7 +184,9 @@ def _run_benchmarks(regex: str, left: list[str]) -> None:
 
 
 def _report(
-    name: str, measured: dict[str, Any], extras: dict[str, Any] | None,
+    name: str,
+    measured: dict[str, Any],
+    extras: dict[str, Any] | None,
     metrics: list[dict[str, Any]] | None,
 ) -> None:
     from stillflow import protos

@@ -15,9 +15,18 @@ import numpy as np
 from stillflow._export import export, export_value
 
 __all__ = [
-    "as_bytes", "as_str", "as_str_any", "as_text", "bytes_or_text_types", "collections_abc",
-    "complex_types", "forward_compatibility_horizon", "forward_compatible", "integral_types",
-    "path_to_str", "real_types",
+    "as_bytes",
+    "as_str",
+    "as_str_any",
+    "as_text",
+    "bytes_or_text_types",
+    "collections_abc",
+    "complex_types",
+    "forward_compatibility_horizon",
+    "forward_compatible",
+    "integral_types",
+    "path_to_str",
+    "real_types",
 ]
 
 _HORIZON = datetime.date(2019, 8, 21)  # that of TensorFlow 1.15

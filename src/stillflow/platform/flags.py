@@ -89,120 +89,167 @@ class _FlagValuesWrapper:
 
 FLAGS = export_value("flags.FLAGS", "app.flags.FLAGS", _FlagValuesWrapper(_absl.FLAGS))
 DEFINE_string = export_value(
-    "flags.DEFINE_string", "app.flags.DEFINE_string", _renaming(_absl.DEFINE_string))
+    "flags.DEFINE_string", "app.flags.DEFINE_string", _renaming(_absl.DEFINE_string)
+)
 DEFINE_boolean = export_value(
-    "flags.DEFINE_boolean", "app.flags.DEFINE_boolean", _renaming(_absl.DEFINE_boolean))
+    "flags.DEFINE_boolean", "app.flags.DEFINE_boolean", _renaming(_absl.DEFINE_boolean)
+)
 DEFINE_float = export_value(
-    "flags.DEFINE_float", "app.flags.DEFINE_float", _renaming(_absl.DEFINE_float))
+    "flags.DEFINE_float", "app.flags.DEFINE_float", _renaming(_absl.DEFINE_float)
+)
 DEFINE_integer = export_value(
-    "flags.DEFINE_integer", "app.flags.DEFINE_integer", _renaming(_absl.DEFINE_integer))
+    "flags.DEFINE_integer", "app.flags.DEFINE_integer", _renaming(_absl.DEFINE_integer)
+)
 DEFINE_bool = DEFINE_boolean
 export_value("flags.DEFINE_bool", "app.flags.DEFINE_bool", DEFINE_bool)
 
 ArgumentParser = export_value(
-    "flags.ArgumentParser", "app.flags.ArgumentParser", _absl.ArgumentParser)
+    "flags.ArgumentParser", "app.flags.ArgumentParser", _absl.ArgumentParser
+)
 ArgumentSerializer = export_value(
-    "flags.ArgumentSerializer", "app.flags.ArgumentSerializer", _absl.ArgumentSerializer)
+    "flags.ArgumentSerializer", "app.flags.ArgumentSerializer", _absl.ArgumentSerializer
+)
 BaseListParser = export_value(
-    "flags.BaseListParser", "app.flags.BaseListParser", _absl.BaseListParser)
+    "flags.BaseListParser", "app.flags.BaseListParser", _absl.BaseListParser
+)
 BooleanFlag = export_value("flags.BooleanFlag", "app.flags.BooleanFlag", _absl.BooleanFlag)
 BooleanParser = export_value("flags.BooleanParser", "app.flags.BooleanParser", _absl.BooleanParser)
 CantOpenFlagFileError = export_value(
-    "flags.CantOpenFlagFileError", "app.flags.CantOpenFlagFileError", _absl.CantOpenFlagFileError)
+    "flags.CantOpenFlagFileError", "app.flags.CantOpenFlagFileError", _absl.CantOpenFlagFileError
+)
 CsvListSerializer = export_value(
-    "flags.CsvListSerializer", "app.flags.CsvListSerializer", _absl.CsvListSerializer)
+    "flags.CsvListSerializer", "app.flags.CsvListSerializer", _absl.CsvListSerializer
+)
 DEFINE = export_value("flags.DEFINE", "app.flags.DEFINE", _absl.DEFINE)
 DEFINE_alias = export_value("flags.DEFINE_alias", "app.flags.DEFINE_alias", _absl.DEFINE_alias)
 DEFINE_enum = export_value("flags.DEFINE_enum", "app.flags.DEFINE_enum", _absl.DEFINE_enum)
 DEFINE_enum_class = export_value(
-    "flags.DEFINE_enum_class", "app.flags.DEFINE_enum_class", _absl.DEFINE_enum_class)
+    "flags.DEFINE_enum_class", "app.flags.DEFINE_enum_class", _absl.DEFINE_enum_class
+)
 DEFINE_flag = export_value("flags.DEFINE_flag", "app.flags.DEFINE_flag", _absl.DEFINE_flag)
 DEFINE_list = export_value("flags.DEFINE_list", "app.flags.DEFINE_list", _absl.DEFINE_list)
 DEFINE_multi = export_value("flags.DEFINE_multi", "app.flags.DEFINE_multi", _absl.DEFINE_multi)
 DEFINE_multi_enum = export_value(
-    "flags.DEFINE_multi_enum", "app.flags.DEFINE_multi_enum", _absl.DEFINE_multi_enum)
+    "flags.DEFINE_multi_enum", "app.flags.DEFINE_multi_enum", _absl.DEFINE_multi_enum
+)
 DEFINE_multi_enum_class = export_value(
-    "flags.DEFINE_multi_enum_class", "app.flags.DEFINE_multi_enum_class",
-    _absl.DEFINE_multi_enum_class)
+    "flags.DEFINE_multi_enum_class",
+    "app.flags.DEFINE_multi_enum_class",
+    _absl.DEFINE_multi_enum_class,
+)
 DEFINE_multi_float = export_value(
-    "flags.DEFINE_multi_float", "app.flags.DEFINE_multi_float", _absl.DEFINE_multi_float)
+    "flags.DEFINE_multi_float", "app.flags.DEFINE_multi_float", _absl.DEFINE_multi_float
+)
 DEFINE_multi_integer = export_value(
-    "flags.DEFINE_multi_integer", "app.flags.DEFINE_multi_integer", _absl.DEFINE_multi_integer)
+    "flags.DEFINE_multi_integer", "app.flags.DEFINE_multi_integer", _absl.DEFINE_multi_integer
+)
 DEFINE_multi_string = export_value(
-    "flags.DEFINE_multi_string", "app.flags.DEFINE_multi_string", _absl.DEFINE_multi_string)
+    "flags.DEFINE_multi_string", "app.flags.DEFINE_multi_string", _absl.DEFINE_multi_string
+)
 DEFINE_spaceseplist = export_value(
-    "flags.DEFINE_spaceseplist", "app.flags.DEFINE_spaceseplist", _absl.DEFINE_spaceseplist)
+    "flags.DEFINE_spaceseplist", "app.flags.DEFINE_spaceseplist", _absl.DEFINE_spaceseplist
+)
 DuplicateFlagError = export_value(
-    "flags.DuplicateFlagError", "app.flags.DuplicateFlagError", _absl.DuplicateFlagError)
+    "flags.DuplicateFlagError", "app.flags.DuplicateFlagError", _absl.DuplicateFlagError
+)
 EnumClassFlag = export_value("flags.EnumClassFlag", "app.flags.EnumClassFlag", _absl.EnumClassFlag)
 EnumClassListSerializer = export_value(
-    "flags.EnumClassListSerializer", "app.flags.EnumClassListSerializer",
-    _absl.EnumClassListSerializer)
+    "flags.EnumClassListSerializer",
+    "app.flags.EnumClassListSerializer",
+    _absl.EnumClassListSerializer,
+)
 EnumClassParser = export_value(
-    "flags.EnumClassParser", "app.flags.EnumClassParser", _absl.EnumClassParser)
+    "flags.EnumClassParser", "app.flags.EnumClassParser", _absl.EnumClassParser
+)
 EnumClassSerializer = export_value(
-    "flags.EnumClassSerializer", "app.flags.EnumClassSerializer", _absl.EnumClassSerializer)
+    "flags.EnumClassSerializer", "app.flags.EnumClassSerializer", _absl.EnumClassSerializer
+)
 EnumFlag = export_value("flags.EnumFlag", "app.flags.EnumFlag", _absl.EnumFlag)
 EnumParser = export_value("flags.EnumParser", "app.flags.EnumParser", _absl.EnumParser)
 Error = export_value("flags.Error", "app.flags.Error", _absl.Error)
 Flag = export_value("flags.Flag", "app.flags.Flag", _absl.Flag)
 FlagHolder = export_value("flags.FlagHolder", "app.flags.FlagHolder", _absl.FlagHolder)
 FlagNameConflictsWithMethodError = export_value(
-    "flags.FlagNameConflictsWithMethodError", "app.flags.FlagNameConflictsWithMethodError",
-    _absl.FlagNameConflictsWithMethodError)
+    "flags.FlagNameConflictsWithMethodError",
+    "app.flags.FlagNameConflictsWithMethodError",
+    _absl.FlagNameConflictsWithMethodError,
+)
 FlagValues = export_value("flags.FlagValues", "app.flags.FlagValues", _absl.FlagValues)
 FloatParser = export_value("flags.FloatParser", "app.flags.FloatParser", _absl.FloatParser)
 IllegalFlagValueError = export_value(
-    "flags.IllegalFlagValueError", "app.flags.IllegalFlagValueError", _absl.IllegalFlagValueError)
+    "flags.IllegalFlagValueError", "app.flags.IllegalFlagValueError", _absl.IllegalFlagValueError
+)
 IntegerParser = export_value("flags.IntegerParser", "app.flags.IntegerParser", _absl.IntegerParser)
 ListParser = export_value("flags.ListParser", "app.flags.ListParser", _absl.ListParser)
 ListSerializer = export_value(
-    "flags.ListSerializer", "app.flags.ListSerializer", _absl.ListSerializer)
+    "flags.ListSerializer", "app.flags.ListSerializer", _absl.ListSerializer
+)
 MultiEnumClassFlag = export_value(
-    "flags.MultiEnumClassFlag", "app.flags.MultiEnumClassFlag", _absl.MultiEnumClassFlag)
+    "flags.MultiEnumClassFlag", "app.flags.MultiEnumClassFlag", _absl.MultiEnumClassFlag
+)
 MultiFlag = export_value("flags.MultiFlag", "app.flags.MultiFlag", _absl.MultiFlag)
 UnparsedFlagAccessError = export_value(
-    "flags.UnparsedFlagAccessError", "app.flags.UnparsedFlagAccessError",
-    _absl.UnparsedFlagAccessError)
+    "flags.UnparsedFlagAccessError",
+    "app.flags.UnparsedFlagAccessError",
+    _absl.UnparsedFlagAccessError,
+)
 UnrecognizedFlagError = export_value(
-    "flags.UnrecognizedFlagError", "app.flags.UnrecognizedFlagError", _absl.UnrecognizedFlagError)
+    "flags.UnrecognizedFlagError", "app.flags.UnrecognizedFlagError", _absl.UnrecognizedFlagError
+)
 ValidationError = export_value(
-    "flags.ValidationError", "app.flags.ValidationError", _absl.ValidationError)
+    "flags.ValidationError", "app.flags.ValidationError", _absl.ValidationError
+)
 WhitespaceSeparatedListParser = export_value(
-    "flags.WhitespaceSeparatedListParser", "app.flags.WhitespaceSeparatedListParser",
-    _absl.WhitespaceSeparatedListParser)
+    "flags.WhitespaceSeparatedListParser",
+    "app.flags.WhitespaceSeparatedListParser",
+    _absl.WhitespaceSeparatedListParser,
+)
 adopt_module_key_flags = export_value(
-    "flags.adopt_module_key_flags", "app.flags.adopt_module_key_flags",
-    _absl.adopt_module_key_flags)
+    "flags.adopt_module_key_flags", "app.flags.adopt_module_key_flags", _absl.adopt_module_key_flags
+)
 declare_key_flag = export_value(
-    "flags.declare_key_flag", "app.flags.declare_key_flag", _absl.declare_key_flag)
+    "flags.declare_key_flag", "app.flags.declare_key_flag", _absl.declare_key_flag
+)
 disclaim_key_flags = export_value(
-    "flags.disclaim_key_flags", "app.flags.disclaim_key_flags", _absl.disclaim_key_flags)
+    "flags.disclaim_key_flags", "app.flags.disclaim_key_flags", _absl.disclaim_key_flags
+)
 doc_to_help = export_value("flags.doc_to_help", "app.flags.doc_to_help", _absl.doc_to_help)
 flag_dict_to_args = export_value(
-    "flags.flag_dict_to_args", "app.flags.flag_dict_to_args", _absl.flag_dict_to_args)
+    "flags.flag_dict_to_args", "app.flags.flag_dict_to_args", _absl.flag_dict_to_args
+)
 get_help_width = export_value(
-    "flags.get_help_width", "app.flags.get_help_width", _absl.get_help_width)
+    "flags.get_help_width", "app.flags.get_help_width", _absl.get_help_width
+)
 mark_bool_flags_as_mutual_exclusive = export_value(
-    "flags.mark_bool_flags_as_mutual_exclusive", "app.flags.mark_bool_flags_as_mutual_exclusive",
-    _absl.mark_bool_flags_as_mutual_exclusive)
+    "flags.mark_bool_flags_as_mutual_exclusive",
+    "app.flags.mark_bool_flags_as_mutual_exclusive",
+    _absl.mark_bool_flags_as_mutual_exclusive,
+)
 mark_flag_as_required = export_value(
-    "flags.mark_flag_as_required", "app.flags.mark_flag_as_required", _absl.mark_flag_as_required)
+    "flags.mark_flag_as_required", "app.flags.mark_flag_as_required", _absl.mark_flag_as_required
+)
 mark_flags_as_mutual_exclusive = export_value(
-    "flags.mark_flags_as_mutual_exclusive", "app.flags.mark_flags_as_mutual_exclusive",
-    _absl.mark_flags_as_mutual_exclusive)
+    "flags.mark_flags_as_mutual_exclusive",
+    "app.flags.mark_flags_as_mutual_exclusive",
+    _absl.mark_flags_as_mutual_exclusive,
+)
 mark_flags_as_required = export_value(
-    "flags.mark_flags_as_required", "app.flags.mark_flags_as_required",
-    _absl.mark_flags_as_required)
+    "flags.mark_flags_as_required", "app.flags.mark_flags_as_required", _absl.mark_flags_as_required
+)
 multi_flags_validator = export_value(
-    "flags.multi_flags_validator", "app.flags.multi_flags_validator", _absl.multi_flags_validator)
+    "flags.multi_flags_validator", "app.flags.multi_flags_validator", _absl.multi_flags_validator
+)
 override_value = export_value(
-    "flags.override_value", "app.flags.override_value", _absl.override_value)
+    "flags.override_value", "app.flags.override_value", _absl.override_value
+)
 register_multi_flags_validator = export_value(
-    "flags.register_multi_flags_validator", "app.flags.register_multi_flags_validator",
-    _absl.register_multi_flags_validator)
+    "flags.register_multi_flags_validator",
+    "app.flags.register_multi_flags_validator",
+    _absl.register_multi_flags_validator,
+)
 register_validator = export_value(
-    "flags.register_validator", "app.flags.register_validator", _absl.register_validator)
+    "flags.register_validator", "app.flags.register_validator", _absl.register_validator
+)
 set_default = export_value("flags.set_default", "app.flags.set_default", _absl.set_default)
 text_wrap = export_value("flags.text_wrap", "app.flags.text_wrap", _absl.text_wrap)
 validator = export_value("flags.validator", "app.flags.validator", _absl.validator)

@@ -64,9 +64,7 @@ def _caller() -> FrameType | None:
     return frame
 
 
-def _find_caller(
-    stack_info: bool = False, stacklevel: int = 1
-) -> tuple[str, int, str, str | None]:
+def _find_caller(stack_info: bool = False, stacklevel: int = 1) -> tuple[str, int, str, str | None]:
     frame = _caller()
     stack = "\n".join(traceback.format_stack()) if stack_info else None
     if frame is None:
@@ -186,6 +184,12 @@ def google2_log_prefix(
     path, line = file_and_line or _file_and_line()
     thread = threading.get_ident() & (2 * sys.maxsize + 1)
     return "{}{:02d}{:02d} {}.{:06d} {:5d} {}:{}] ".format(
-        _SEVERITIES.get(level, "I"), then.tm_mon, then.tm_mday, time.strftime("%H:%M:%S", then),
-        int(1e6 * (now % 1.0)), thread, os.path.basename(path), line,
+        _SEVERITIES.get(level, "I"),
+        then.tm_mon,
+        then.tm_mday,
+        time.strftime("%H:%M:%S", then),
+        int(1e6 * (now % 1.0)),
+        thread,
+        os.path.basename(path),
+        line,
     )

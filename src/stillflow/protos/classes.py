@@ -56,8 +56,7 @@ def message_class(descriptor: Descriptor, outer: str = "") -> type[Message]:
     """Build the class of a message, with those of the messages nested in it as attributes."""
     name = descriptor.name
     members: dict[str, Any] = {
-        nested.name: message_class(nested, f"{outer}{name}.")
-        for nested in descriptor.nested_types
+        nested.name: message_class(nested, f"{outer}{name}.") for nested in descriptor.nested_types
     }
     members.update(
         DESCRIPTOR=descriptor,
@@ -120,7 +119,7 @@ def _restore(path: str, full_name: str, data: bytes) -> Message:
 
     names = protos.file(path)
     package = names["DESCRIPTOR"].package
-    first, *rest = full_name[len(package) + 1:].split(".")
+    first, *rest = full_name[len(package) + 1 :].split(".")
     found = names[first]
     for name in rest:
         found = getattr(found, name)

@@ -34,7 +34,8 @@ def join_activations(steps: Sequence[Step], kept: Sequence[str]) -> list[Step]:
             elif maker.function is _RELU_GRAD and maker.arguments[2] == 0 and _sums_rows(step):
                 outputs = [*maker.outputs, *step.outputs]
                 pair = one_step(
-                    [maker, step], outputs, native_relu.relu_gradients, maker.arguments[:2])
+                    [maker, step], outputs, native_relu.relu_gradients, maker.arguments[:2]
+                )
             if pair is not None:  # where the first stands: what it takes may change after it
                 result[place], result[number] = pair, None
                 makers.update(dict.fromkeys(step.outputs, place))
@@ -43,9 +44,7 @@ def join_activations(steps: Sequence[Step], kept: Sequence[str]) -> list[Step]:
     return [step for step in result if step is not None]
 
 
-def _after_addition(
-    addition: Step, step: Step, place: int, makers: dict[str, int]
-) -> Step | None:
+def _after_addition(addition: Step, step: Step, place: int, makers: dict[str, int]) -> Step | None:
     """An addition and the ReLU, or the gradient of one, that it is made for."""
     if addition.op is None or len(addition.arguments) != 2:
         return None

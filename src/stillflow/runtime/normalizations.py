@@ -30,9 +30,7 @@ class _Joiner:
     def __init__(self, steps: Sequence[Step], kept: Sequence[str]) -> None:
         self._steps: list[Step | None] = list(steps)
         self._uses = count_uses(steps, kept)
-        self._makers = {
-            name: number for number, step in enumerate(steps) for name in step.outputs
-        }
+        self._makers = {name: number for number, step in enumerate(steps) for name in step.outputs}
 
     def joined(self) -> list[Step]:
         for number, step in enumerate(self._steps):
@@ -80,14 +78,13 @@ class _Joiner:
             if step is not None
         )
 
-    def _put(
-        self, train: tuple[int, Step], more: list[Any], after: list[tuple[int, Step]]
-    ) -> None:
+    def _put(self, train: tuple[int, Step], more: list[Any], after: list[tuple[int, Step]]) -> None:
         number, step = train
         steps = [each for _, each in after]
         outputs = [*steps[-1].outputs, *step.outputs[1:]]
         self._steps[number] = one_step(
-            [step, *steps], outputs, batch_norm.train, [*step.arguments, *more])
+            [step, *steps], outputs, batch_norm.train, [*step.arguments, *more]
+        )
         for place, _ in after:
             self._steps[place] = None
         self._makers.update(dict.fromkeys(steps[-1].outputs, number))
@@ -99,7 +96,8 @@ class _Joiner:
         place, relu = found
         grad, result = relu.arguments[:2]
         self._steps[number] = one_step(
-            [step, relu], step.outputs, batch_norm.backward, [grad, *step.arguments[1:], result])
+            [step, relu], step.outputs, batch_norm.backward, [grad, *step.arguments[1:], result]
+        )
         self._steps[place] = None
 
 

@@ -166,17 +166,13 @@ class Timeline:
             made, source_pid, source_lane = tensor.source
             if arrows and (source_pid, source_lane) != (pid, lane):
                 number = next(self._flows)
-                self._trace.add(
-                    "s", "DataFlow", source, source_pid, source_lane, made, id=number
-                )
+                self._trace.add("s", "DataFlow", source, source_pid, source_lane, made, id=number)
                 self._trace.add("t", "DataFlow", source, pid, lane, start, id=number)
 
     def _show_memory(self) -> dict[str, AllocationMaximum]:
         changes: dict[str, list[tuple[int, int, str]]] = {}
         for name, tensor in self._tensors.items():
-            self._trace.add(
-                "D", "Tensor", name, tensor.pid, 0, tensor.last_use, id=tensor.number
-            )
+            self._trace.add("D", "Tensor", name, tensor.pid, 0, tensor.last_use, id=tensor.number)
             of_allocator = changes.setdefault(tensor.allocator, [])
             of_allocator.append((tensor.start, tensor.size, name))
             of_allocator.append((tensor.last_use, -tensor.size, name))

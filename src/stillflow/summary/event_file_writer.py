@@ -33,7 +33,10 @@ class EventFileWriter:
     """
 
     def __init__(
-        self, logdir: Any, max_queue: int = 10, flush_secs: float = 120,
+        self,
+        logdir: Any,
+        max_queue: int = 10,
+        flush_secs: float = 120,
         filename_suffix: str | None = None,
     ) -> None:
         self._logdir = name_of(logdir)
@@ -51,7 +54,9 @@ class EventFileWriter:
     def _start(self) -> None:
         self._pile = _Pile(self._max_queue)
         self._worker = threading.Thread(
-            target=_write, args=(self._pile, self._events, self._flush_secs), daemon=True,
+            target=_write,
+            args=(self._pile, self._events, self._flush_secs),
+            daemon=True,
             name="stillflow-events",
         )
         self._worker.start()

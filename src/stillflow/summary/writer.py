@@ -54,7 +54,8 @@ class SummaryToEventTransformer:
         """
         event = Event()
         event.summary.MergeFromString(  # what is no bytes may be a message of another library
-            summary if isinstance(summary, bytes) else summary.SerializeToString())
+            summary if isinstance(summary, bytes) else summary.SerializeToString()
+        )
         for value in event.summary.value:
             if value.tag in self._seen_summary_tags:
                 value.ClearField("metadata")
@@ -79,9 +80,7 @@ class SummaryToEventTransformer:
           TypeError: If what is given is neither.
         """
         if graph is not None and graph_def is not None:
-            raise ValueError(
-                "Please pass only graph, or graph_def (deprecated), but not both."
-            )
+            raise ValueError("Please pass only graph, or graph_def (deprecated), but not both.")
         given = graph if graph is not None else graph_def
         if isinstance(given, Graph):
             if given is graph_def:
@@ -192,7 +191,9 @@ class FileWriter(SummaryToEventTransformer):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
         self.close()

@@ -9,6 +9,7 @@ from stillflow.graph.export import export, export_value
 
 mock = export_value("test.mock", unittest.mock)
 
+
 @export("test.is_built_with_cuda")
 def is_built_with_cuda() -> bool:
     """Whether torch was built with CUDA."""
@@ -87,9 +88,7 @@ def assert_equal_graph_def(
 
     for name, value in (("actual", actual), ("expected", expected)):
         if not isinstance(value, GraphDef):
-            raise TypeError(
-                f"Expected tf.GraphDef for {name}, got {type(value).__name__}"
-            )
+            raise TypeError(f"Expected tf.GraphDef for {name}, got {type(value).__name__}")
     del checkpoint_v2, hash_table_shared_name
     left = {node.name: node for node in actual.node}
     right = {node.name: node for node in expected.node}

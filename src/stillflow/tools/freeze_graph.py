@@ -76,8 +76,9 @@ def freeze_graph_with_def_protos(
         import_graph_def(input_graph_def, name="")
     with Session() as sess:
         if input_saver_def:
-            _restore(sess, input_checkpoint, saver_def=input_saver_def,
-                     write_version=checkpoint_version)
+            _restore(
+                sess, input_checkpoint, saver_def=input_saver_def, write_version=checkpoint_version
+            )
         elif input_meta_graph_def:
             _restore_meta_graph(sess, input_meta_graph_def, input_checkpoint)
             _initialize(sess, initializer_nodes)
@@ -89,7 +90,9 @@ def freeze_graph_with_def_protos(
             _restore_by_names(sess, input_checkpoint, checkpoint_version)
             _initialize(sess, initializer_nodes)
         result = convert_variables_to_constants(
-            sess, graph_def, names(output_node_names),
+            sess,
+            graph_def,
+            names(output_node_names),
             variable_names_whitelist=_optional(variable_names_whitelist),
             variable_names_blacklist=_optional(variable_names_blacklist),
         )
@@ -124,8 +127,12 @@ def _restore_by_names(sess: Any, checkpoint: Any, version: int) -> None:
     from stillflow.train.checkpoint_utils import new_checkpoint_reader
 
     graph = sess.graph
-    parts = [output.name for each in graph.get_operations() for output in each.outputs
-             if re.search(r"/part_\d+/", output.name)]
+    parts = [
+        output.name
+        for each in graph.get_operations()
+        for output in each.outputs
+        if re.search(r"/part_\d+/", output.name)
+    ]
     tensors, is_partitioned = {}, False
     for key in new_checkpoint_reader(checkpoint).get_variable_to_shape_map():
         try:
@@ -199,17 +206,29 @@ def freeze_graph(
     if input_saver:
         saver_def = read_message(SaverDef, input_saver, input_binary, "saver")
     return freeze_graph_with_def_protos(
-        graph_def, saver_def, input_checkpoint, output_node_names, restore_op_name,
-        filename_tensor_name, output_graph, clear_devices, initializer_nodes,
-        variable_names_whitelist, variable_names_blacklist, meta_graph_def, input_saved_model_dir,
-        names(saved_model_tags), checkpoint_version=checkpoint_version,
+        graph_def,
+        saver_def,
+        input_checkpoint,
+        output_node_names,
+        restore_op_name,
+        filename_tensor_name,
+        output_graph,
+        clear_devices,
+        initializer_nodes,
+        variable_names_whitelist,
+        variable_names_blacklist,
+        meta_graph_def,
+        input_saved_model_dir,
+        names(saved_model_tags),
+        checkpoint_version=checkpoint_version,
     )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Does what the command line says; returns the exit status."""
     flags = parser(
-        "freeze_graph", __doc__,
+        "freeze_graph",
+        __doc__,
         ("input_graph", "", "TensorFlow 'GraphDef' file to load."),
         ("input_saver", "", "TensorFlow saver file to load."),
         ("input_checkpoint", "", "TensorFlow variables file to load."),

@@ -31,7 +31,8 @@ def import_to_tensorboard(model_dir: Any, log_dir: Any) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Does what the command line says; returns the exit status."""
     options = parser(
-        "import_pb_to_tensorboard", __doc__,
+        "import_pb_to_tensorboard",
+        __doc__,
         ("model_dir", "", "The location of the protobuf ('pb') model to visualize."),
         ("log_dir", "", "The location of the event file."),
     )

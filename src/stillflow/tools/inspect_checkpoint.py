@@ -18,17 +18,23 @@ _PART = re.compile(r"(.*)\.(?:index|meta|data-\d+-of-\d+)$", re.DOTALL)
 def _count_total_params(reader: Any, count_exclude_pattern: str = "") -> int:
     shapes = reader.get_variable_to_shape_map()
     if count_exclude_pattern:
-        left_out = {name: shape for name, shape in shapes.items()
-                    if re.search(count_exclude_pattern, name)}
+        left_out = {
+            name: shape for name, shape in shapes.items() if re.search(count_exclude_pattern, name)
+        }
         params = sum(int(np.prod(shape)) for shape in left_out.values())
-        print(f"# Excluding {len(left_out)} tensors ({params} params) that match "
-              f"{count_exclude_pattern} when counting.")
+        print(
+            f"# Excluding {len(left_out)} tensors ({params} params) that match "
+            f"{count_exclude_pattern} when counting."
+        )
         shapes = {name: shape for name, shape in shapes.items() if name not in left_out}
     return sum(int(np.prod(shape)) for shape in shapes.values())
 
 
 def print_tensors_in_checkpoint_file(
-    file_name: Any, tensor_name: str | None, all_tensors: bool, all_tensor_names: bool = False,
+    file_name: Any,
+    tensor_name: str | None,
+    all_tensors: bool,
+    all_tensor_names: bool = False,
     count_exclude_pattern: str = "",
 ) -> None:
     """Prints what is in a checkpoint, or, in one line, why it cannot be read.
@@ -60,8 +66,10 @@ def print_tensors_in_checkpoint_file(
         print(error)
     part = _PART.fullmatch(str(file_name))
     if part:
-        print(f"\n{file_name} is one file of a checkpoint; name the checkpoint itself:\n"
-              f"  --file_name={part[1]}")
+        print(
+            f"\n{file_name} is one file of a checkpoint; name the checkpoint itself:\n"
+            f"  --file_name={part[1]}"
+        )
 
 
 def parse_numpy_printoption(kv_str: str) -> None:
@@ -78,9 +86,7 @@ def parse_numpy_printoption(kv_str: str) -> None:
         raise argparse.ArgumentTypeError(f"'{key}' is not a valid printoption.")
     kind = type(options[key])
     if options[key] is None:
-        raise argparse.ArgumentTypeError(
-            f"Setting '{key}' from the command line is not supported."
-        )
+        raise argparse.ArgumentTypeError(f"Setting '{key}' from the command line is not supported.")
     try:
         value = text.lower() in ("true", "t", "1") if kind is bool else kind(text)
     except ValueError as error:
@@ -91,7 +97,8 @@ def parse_numpy_printoption(kv_str: str) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Does what the command line says; returns the exit status."""
     options = parser(
-        "inspect_checkpoint", __doc__,
+        "inspect_checkpoint",
+        __doc__,
         ("file_name", "", "Checkpoint filename: what the names of its files begin with."),
         ("tensor_name", "", "Name of the tensor to inspect"),
         ("count_exclude_pattern", "", "Pattern of tensors that are not counted."),
@@ -99,7 +106,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("all_tensor_names", False, "If True, print the names of all the tensors."),
     )
     options.add_argument(
-        "--printoptions", nargs="*", type=parse_numpy_printoption,
+        "--printoptions",
+        nargs="*",
+        type=parse_numpy_printoption,
         help="Argument for numpy.set_printoptions(), in the form 'k=v'.",
     )
     flags = options.parse_args(arguments)
@@ -107,7 +116,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.print_usage()
         return 1
     print_tensors_in_checkpoint_file(
-        flags.file_name, flags.tensor_name, flags.all_tensors, flags.all_tensor_names,
+        flags.file_name,
+        flags.tensor_name,
+        flags.all_tensors,
+        flags.all_tensor_names,
         flags.count_exclude_pattern,
     )
     return 0

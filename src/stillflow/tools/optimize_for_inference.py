@@ -20,14 +20,18 @@ def _placeholder_types(text: str) -> Any:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Does what the command line says; returns the exit status."""
     flags = parser(
-        "optimize_for_inference", __doc__,
+        "optimize_for_inference",
+        __doc__,
         ("input", "", "TensorFlow 'GraphDef' file to load."),
         ("output", "", "File to save the output graph to."),
         ("input_names", "", "Input node names, comma separated."),
         ("output_names", "", "Output node names, comma separated."),
         ("frozen_graph", True, "If true, the files are binary, otherwise text."),
-        ("placeholder_type_enum", "1",
-         "The DataType to use for placeholders, or one for each input, comma separated."),
+        (
+            "placeholder_type_enum",
+            "1",
+            "The DataType to use for placeholders, or one for each input, comma separated.",
+        ),
         ("toco_compatible", False, "If true, leaves out operations that TOCO does not know."),
     ).parse_args(arguments)
     if not gfile.file_exists(flags.input):
@@ -35,8 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     graph_def = optimize_for_inference(
         read_message(GraphDef, flags.input, flags.frozen_graph, "graph"),
-        flags.input_names.split(","), flags.output_names.split(","),
-        _placeholder_types(flags.placeholder_type_enum), flags.toco_compatible,
+        flags.input_names.split(","),
+        flags.output_names.split(","),
+        _placeholder_types(flags.placeholder_type_enum),
+        flags.toco_compatible,
     )
     write_message(graph_def, flags.output, flags.frozen_graph)
     return 0

@@ -18,9 +18,17 @@ from stillflow.tools.strip_unused_lib import strip_unused
 from stillflow.train.graph_util import remove_training_nodes
 
 __all__ = [
-    "EPSILON_ATTR", "FLAGS", "INPUT_ORDER", "ensure_graph_is_valid", "fold_batch_norms",
-    "fuse_resize_and_conv", "node_from_map", "node_name_from_input", "optimize_for_inference",
-    "scale_after_normalization", "values_from_const",
+    "EPSILON_ATTR",
+    "FLAGS",
+    "INPUT_ORDER",
+    "ensure_graph_is_valid",
+    "fold_batch_norms",
+    "fuse_resize_and_conv",
+    "node_from_map",
+    "node_name_from_input",
+    "optimize_for_inference",
+    "scale_after_normalization",
+    "values_from_const",
 ]
 
 Nodes = dict[str, Any]
@@ -38,8 +46,11 @@ _FILTERED = ("Conv2D", "DepthwiseConv2dNative")
 
 
 def optimize_for_inference(
-    input_graph_def: Any, input_node_names: Sequence[str], output_node_names: Sequence[str],
-    placeholder_type_enum: Any, toco_compatible: bool = False,
+    input_graph_def: Any,
+    input_node_names: Sequence[str],
+    output_node_names: Sequence[str],
+    placeholder_type_enum: Any,
+    toco_compatible: bool = False,
 ) -> Any:
     """Returns a GraphDef that infers the same with less work.
 
@@ -206,8 +217,9 @@ def _folded(node: Any, parts: Nodes) -> list[Any]:
     return [
         _const(weights_op.name, scaled, weights_op.attr["dtype"].type),
         new_conv,
-        _const(f"{conv.name}_bn_offset", offset.astype(mean.dtype),
-               parts["mean_op"].attr["dtype"].type),
+        _const(
+            f"{conv.name}_bn_offset", offset.astype(mean.dtype), parts["mean_op"].attr["dtype"].type
+        ),
         bias,
     ]
 
@@ -255,8 +267,9 @@ def _fused(conv: Any, pad: Any, resize: Any) -> list[Any]:
     """Returns the nodes that take the place of a convolution and what stands before it."""
     before: list[Any] = []
     if pad is None:
-        padding = _const(f"{conv.name}_dummy_paddings", np.zeros([4, 2], np.int32),
-                         dtypes.int32.as_datatype_enum)
+        padding = _const(
+            f"{conv.name}_dummy_paddings", np.zeros([4, 2], np.int32), dtypes.int32.as_datatype_enum
+        )
         before.append(padding)
     paddings = pad.input[1] if pad is not None else before[0].name
     fused = NodeDef(

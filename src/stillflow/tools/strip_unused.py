@@ -12,7 +12,8 @@ from stillflow.tools.strip_unused_lib import strip_unused_from_files
 def main(arguments: Sequence[str] | None = None) -> int:
     """Does what the command line says; returns the exit status."""
     flags = parser(
-        "strip_unused", __doc__,
+        "strip_unused",
+        __doc__,
         ("input_graph", "", "TensorFlow 'GraphDef' file to load."),
         ("input_binary", False, "Whether the input file is in binary format."),
         ("output_graph", "", "Output 'GraphDef' file name."),

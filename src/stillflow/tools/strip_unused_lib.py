@@ -14,7 +14,9 @@ _KEPT = ("_output_shapes", "shape")
 
 
 def strip_unused(
-    input_graph_def: Any, input_node_names: Sequence[str], output_node_names: Sequence[str],
+    input_graph_def: Any,
+    input_node_names: Sequence[str],
+    output_node_names: Sequence[str],
     placeholder_type_enum: Any,
 ) -> Any:
     """Returns the GraphDef of what some nodes need, with placeholders in place of others.
@@ -38,8 +40,9 @@ def strip_unused(
         if node.name in input_node_names:
             missing.remove(node.name)
             kinds = placeholder_type_enum
-            kind = kinds[list(input_node_names).index(node.name)] if isinstance(kinds, list) \
-                else kinds
+            kind = (
+                kinds[list(input_node_names).index(node.name)] if isinstance(kinds, list) else kinds
+            )
             replaced.node.append(_placeholder(node, kind))
         else:
             replaced.node.append(node)
@@ -58,8 +61,13 @@ def _placeholder(node: Any, kind: int) -> Any:
 
 
 def strip_unused_from_files(
-    input_graph: str, input_binary: bool, output_graph: str, output_binary: bool,
-    input_node_names: str, output_node_names: str, placeholder_type_enum: Any,
+    input_graph: str,
+    input_binary: bool,
+    output_graph: str,
+    output_binary: bool,
+    input_node_names: str,
+    output_node_names: str,
+    placeholder_type_enum: Any,
 ) -> int | None:
     """Strips the graph in one file, and writes what is left to another.
 
@@ -83,7 +91,9 @@ def strip_unused_from_files(
         return -1
     graph_def = strip_unused(
         read_message(GraphDef, input_graph, input_binary, "graph"),
-        input_node_names.split(","), output_node_names.split(","), placeholder_type_enum,
+        input_node_names.split(","),
+        output_node_names.split(","),
+        placeholder_type_enum,
     )
     write_message(graph_def, output_graph, output_binary)
     print(f"{len(graph_def.node)} ops in the final graph.")

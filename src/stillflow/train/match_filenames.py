@@ -21,6 +21,9 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Any:
     """
     with name_scope(name, "matching_filenames", [pattern]) as scope:
         return Variable(
-            name=scope, initial_value=matching_files(pattern), trainable=False,
-            validate_shape=False, collections=[GraphKeys.LOCAL_VARIABLES],
+            name=scope,
+            initial_value=matching_files(pattern),
+            trainable=False,
+            validate_shape=False,
+            collections=[GraphKeys.LOCAL_VARIABLES],
         )

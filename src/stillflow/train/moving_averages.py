@@ -52,6 +52,7 @@ def assign_moving_average(
         rate = convert_to_tensor(1.0 - decay, name="decay")
         if rate.dtype != variable.dtype.base_dtype:
             rate = cast(rate, variable.dtype.base_dtype)
+
         def step(var: Any, value: Any) -> Any:
             return assign_sub(var, (var - value) * rate, name=scope)
 

@@ -10,9 +10,7 @@ from types import ModuleType
 _MENTIONED = re.compile(r"^[ \t]*@@([^\s]+)[ \t]*$", re.MULTILINE)
 
 
-def make_all(
-    module_name: str, doc_string_modules: Iterable[ModuleType] | None = None
-) -> list[str]:
+def make_all(module_name: str, doc_string_modules: Iterable[ModuleType] | None = None) -> list[str]:
     """Return the names that docstrings mention as ``@@name`` and a module has.
 
     Args:
@@ -26,7 +24,8 @@ def make_all(
 
 
 def remove_undocumented(
-    module_name: str, allowed_exception_list: Iterable[str] | None = None,
+    module_name: str,
+    allowed_exception_list: Iterable[str] | None = None,
     doc_string_modules: Iterable[ModuleType] | None = None,
 ) -> None:
     """Remove from a module the names that its docstring does not mention.

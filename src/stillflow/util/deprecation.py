@@ -25,9 +25,7 @@ class DeprecatedNamesAlreadySet(Exception):
     """Raised when the deprecated names of one symbol are set twice."""
 
 
-def deprecated(
-    date: str | None, instructions: str, warn_once: bool = True
-) -> Callable[[Any], Any]:
+def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> Callable[[Any], Any]:
     """Decorate a function as deprecated; calling it logs a warning.
 
     Args:
@@ -44,14 +42,21 @@ def deprecated(
         @functools.wraps(func)
         def new_func(*args: Any, **kwargs: Any) -> Any:
             _warn(
-                func, warn_once,
-                "From %s: %s (from %s) is deprecated and will be removed %s.\n"
-                f"{_UPDATING}\n%s", get_qualified_name(func), func.__module__, when, instructions,
+                func,
+                warn_once,
+                f"From %s: %s (from %s) is deprecated and will be removed %s.\n{_UPDATING}\n%s",
+                get_qualified_name(func),
+                func.__module__,
+                when,
+                instructions,
             )
             return func(*args, **kwargs)
 
         doc = _with_notice(
-            func.__doc__, instructions, "DEPRECATED FUNCTION", "(deprecated)",
+            func.__doc__,
+            instructions,
+            "DEPRECATED FUNCTION",
+            "(deprecated)",
             f"THIS FUNCTION IS DEPRECATED. It will be removed {when}.",
         )
         return tf_decorator.make_decorator(func, new_func, "deprecated", doc)
@@ -103,7 +108,10 @@ def deprecated_args(
 
         names = ", ".join(sorted(fine))
         doc = _with_notice(
-            func.__doc__, instructions, "DEPRECATED FUNCTION ARGUMENTS", "(deprecated arguments)",
+            func.__doc__,
+            instructions,
+            "DEPRECATED FUNCTION ARGUMENTS",
+            "(deprecated arguments)",
             f"SOME ARGUMENTS ARE DEPRECATED: `({names})`. They will be removed {_when(date)}.",
         )
         return tf_decorator.make_decorator(func, new_func, "deprecated", doc)
@@ -140,7 +148,9 @@ def deprecated_arg_values(
 
         values = ", ".join(f"{name}={value!r}" for name, value in sorted(deprecated_kwargs.items()))
         doc = _with_notice(
-            func.__doc__, instructions, "DEPRECATED FUNCTION ARGUMENT VALUES",
+            func.__doc__,
+            instructions,
+            "DEPRECATED FUNCTION ARGUMENT VALUES",
             "(deprecated argument values)",
             f"SOME ARGUMENT VALUES ARE DEPRECATED: `({values})`. "
             f"They will be removed {_when(date)}.",
@@ -172,14 +182,20 @@ def deprecated_alias(
             return func_or_class(*args, **kwargs)
 
         doc = _with_notice(
-            func_or_class.__doc__, instead, "DEPRECATED FUNCTION", "(deprecated)",
+            func_or_class.__doc__,
+            instead,
+            "DEPRECATED FUNCTION",
+            "(deprecated)",
             "THIS FUNCTION IS DEPRECATED. It will be removed in a future version.",
         )
         return tf_decorator.make_decorator(func_or_class, new_func, "deprecated", doc)
 
     class Alias(func_or_class):  # type: ignore[misc]
         __doc__ = add_notice_to_docstring(
-            func_or_class.__doc__, instead, "DEPRECATED CLASS", "(deprecated)",
+            func_or_class.__doc__,
+            instead,
+            "DEPRECATED CLASS",
+            "(deprecated)",
             ["THIS CLASS IS DEPRECATED. It will be removed in a future version. "],
         )
 
@@ -211,9 +227,7 @@ def deprecated_endpoints(*args: str) -> Callable[[Any], Any]:
     return decorate
 
 
-def deprecated_argument_lookup(
-    new_name: str, new_value: Any, old_name: str, old_value: Any
-) -> Any:
+def deprecated_argument_lookup(new_name: str, new_value: Any, old_name: str, old_value: Any) -> Any:
     """Return the value of an argument that has a new name and an old one.
 
     Raises:
@@ -278,9 +292,14 @@ def _warn_argument(
     func: Any, name: str, warn_once: bool, date: str | None, instructions: str, value: str = ""
 ) -> None:
     _warn(
-        (func, name), warn_once,
+        (func, name),
+        warn_once,
         "From %s: calling %s (from %s) with %s is deprecated and will be removed %s.\n"
-        f"{_UPDATING}\n%s", get_qualified_name(func), func.__module__, name + value, _when(date),
+        f"{_UPDATING}\n%s",
+        get_qualified_name(func),
+        func.__module__,
+        name + value,
+        _when(date),
         instructions,
     )
 
@@ -331,8 +350,6 @@ def _check(date: str | None, instructions: str) -> None:
         raise ValueError("Don't deprecate things without conversion instructions!")
 
 
-def _with_notice(
-    doc: str | None, instructions: str, instead: str, suffix: str, notice: str
-) -> str:
+def _with_notice(doc: str | None, instructions: str, instead: str, suffix: str, notice: str) -> str:
     """Return a docstring with a warning below its first line."""
     return add_notice_to_docstring(doc, instructions, instead, suffix, [notice, _UPDATING])

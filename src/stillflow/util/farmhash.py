@@ -36,7 +36,8 @@ def fingerprints(strings: Sequence[bytes]) -> np.ndarray:
     if library is not None:
         ends = ends_of(strings)
         library.find_fingerprints(
-            b"".join(strings), ends.ctypes.data, len(strings), result.ctypes.data)
+            b"".join(strings), ends.ctypes.data, len(strings), result.ctypes.data
+        )
         return result
     for group, rows in rows_by_length(strings):
         result[group] = row_fingerprints(rows)

@@ -17,7 +17,7 @@ def fn_args(fn: Any) -> tuple[str, ...]:
     """
     if isinstance(fn, functools.partial):
         names = fn_args(fn.func)
-        return tuple(name for name in names[len(fn.args):] if name not in fn.keywords)
+        return tuple(name for name in names[len(fn.args) :] if name not in fn.keywords)
     if hasattr(fn, "__call__") and tf_inspect.ismethod(fn.__call__):  # noqa: B004 - see above
         fn = fn.__call__
     names = tuple(tf_inspect.getfullargspec(fn).args)

@@ -20,7 +20,10 @@ class LazyLoader(ModuleType):
     """
 
     def __init__(
-        self, local_name: str, parent_module_globals: dict[str, Any], name: str,
+        self,
+        local_name: str,
+        parent_module_globals: dict[str, Any],
+        name: str,
         warning: str | None = None,
     ) -> None:
         super().__init__(name)

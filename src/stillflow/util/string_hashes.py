@@ -36,7 +36,8 @@ def murmur64s(strings: Sequence[bytes], seed: int) -> np.ndarray:
     if library is not None:
         ends = ends_of(strings)
         library.find_murmurs(
-            b"".join(strings), ends.ctypes.data, len(strings), seed, result.ctypes.data)
+            b"".join(strings), ends.ctypes.data, len(strings), seed, result.ctypes.data
+        )
         return result
     if len(strings) < _FEW:
         return np.array([murmur64(string, seed) for string in strings], np.uint64)
@@ -60,8 +61,8 @@ def siphashes(strings: Sequence[bytes], key: tuple[int, int]) -> np.ndarray:
     if library is not None:
         ends, start = ends_of(strings), np.array(_sip_start(key), np.uint64)
         library.find_siphashes(
-            b"".join(strings), ends.ctypes.data, len(strings), start.ctypes.data,
-            result.ctypes.data)
+            b"".join(strings), ends.ctypes.data, len(strings), start.ctypes.data, result.ctypes.data
+        )
         return result
     if len(strings) < _FEW:
         return np.array([siphash(string, key) for string in strings], np.uint64)

@@ -12,7 +12,9 @@ from stillflow.util import tf_decorator, tf_inspect
 def contextmanager(target: Callable[..., Any]) -> Callable[..., Any]:
     """Make a generator function a context manager that can be looked through."""
     manager: Callable[..., Any] = tf_decorator.make_decorator(
-        target, contextlib.contextmanager(target), "contextmanager",
+        target,
+        contextlib.contextmanager(target),
+        "contextmanager",
         decorator_argspec=tf_inspect.getargspec(target),
     )
     return manager

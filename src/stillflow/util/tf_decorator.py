@@ -12,7 +12,10 @@ class TFDecorator:
     """What a decorated function remembers: the decorator's name, documentation and target."""
 
     def __init__(
-        self, decorator_name: str, target: Any, decorator_doc: str = "",
+        self,
+        decorator_name: str,
+        target: Any,
+        decorator_doc: str = "",
         decorator_argspec: Any = None,
     ) -> None:
         self._decorated_target = target
@@ -41,8 +44,11 @@ class TFDecorator:
 
 
 def make_decorator(
-    target: Any, decorator_func: Callable[..., Any], decorator_name: str | None = None,
-    decorator_doc: str = "", decorator_argspec: Any = None,
+    target: Any,
+    decorator_func: Callable[..., Any],
+    decorator_name: str | None = None,
+    decorator_doc: str = "",
+    decorator_argspec: Any = None,
 ) -> Any:
     """Make a wrapper look like what it wraps.
 

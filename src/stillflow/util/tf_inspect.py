@@ -24,10 +24,33 @@ from typing import Any
 from stillflow.util import tf_decorator
 
 __all__ = [
-    "ArgSpec", "FullArgSpec", "Parameter", "currentframe", "getargspec", "getcallargs", "getdoc",
-    "getfile", "getframeinfo", "getfullargspec", "getmembers", "getmodule", "getmro", "getsource",
-    "getsourcefile", "getsourcelines", "isbuiltin", "isclass", "isframe", "isfunction",
-    "isgenerator", "isgeneratorfunction", "ismethod", "ismodule", "isroutine", "signature", "stack",
+    "ArgSpec",
+    "FullArgSpec",
+    "Parameter",
+    "currentframe",
+    "getargspec",
+    "getcallargs",
+    "getdoc",
+    "getfile",
+    "getframeinfo",
+    "getfullargspec",
+    "getmembers",
+    "getmodule",
+    "getmro",
+    "getsource",
+    "getsourcefile",
+    "getsourcelines",
+    "isbuiltin",
+    "isclass",
+    "isframe",
+    "isfunction",
+    "isgenerator",
+    "isgeneratorfunction",
+    "ismethod",
+    "ismodule",
+    "isroutine",
+    "signature",
+    "stack",
 ]
 
 ArgSpec = namedtuple("ArgSpec", "args varargs keywords defaults")
@@ -107,8 +130,8 @@ def _argspec(target: Any) -> ArgSpec:
 
 def _partial_argspec(partial: functools.partial[Any]) -> ArgSpec:
     args, varargs, keywords, defaults = getargspec(partial.func)
-    defaulted = dict(zip(args[len(args) - len(defaults or ()):], defaults or (), strict=True))
-    args = args[len(partial.args):]
+    defaulted = dict(zip(args[len(args) - len(defaults or ()) :], defaults or (), strict=True))
+    args = args[len(partial.args) :]
     for name, value in partial.keywords.items():
         if name in args:
             defaulted[name] = value
@@ -137,7 +160,7 @@ def getcallargs(*func_and_positional: Any, **named: Any) -> dict[str, Any]:
     found = dict(named)
     found.update(zip([name for name in spec.args if name not in found], positional))
     defaults = spec.defaults or ()
-    for name, value in zip(spec.args[len(spec.args) - len(defaults):], defaults, strict=True):
+    for name, value in zip(spec.args[len(spec.args) - len(defaults) :], defaults, strict=True):
         found.setdefault(name, value)
     for name, value in (spec.kwonlydefaults or {}).items():
         found.setdefault(name, value)

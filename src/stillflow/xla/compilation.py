@@ -78,9 +78,7 @@ def compile(computation: Callable[..., Any], inputs: Any = None) -> Any:
         entered = [identity(value, name=f"input_{index}") for index, value in enumerate(given)]
         outputs = _with_resources(computation, nest.pack_sequence_as(inputs, entered))
         flat = is_flat(outputs)
-        tensors, operations = (
-            _LEAVING.flat(outputs) if flat else (_LEAVING.structure(outputs), [])
-        )
+        tensors, operations = _LEAVING.flat(outputs) if flat else (_LEAVING.structure(outputs), [])
         cluster.ExitResult(tensors)
     finally:
         cluster.report_unsupported_operations()

@@ -67,7 +67,8 @@ def test_functions_that_gave_lists_give_lists(launcher):  # noqa: F811
         print(type(np.atleast_1d(1)), np.mgrid[:2].tolist())
         """)
     assert out.splitlines() == [
-        "3 <class 'list'> <class 'list'>", "<class 'numpy.ndarray'> [0, 1]",
+        "3 <class 'list'> <class 'list'>",
+        "<class 'numpy.ndarray'> [0, 1]",
     ]
 
 

@@ -26,8 +26,11 @@ def test_text_and_values(launcher):  # noqa: F811
             print(file["weights"].value)
         """)
     assert out.splitlines() == [
-        "{'layers': 2} {'layers': 2} müll", "True False", "['a', 'b']",
-        "<class 'str'> <class 'str'>", "[[1. 2.]]",
+        "{'layers': 2} {'layers': 2} müll",
+        "True False",
+        "['a', 'b']",
+        "<class 'str'> <class 'str'>",
+        "[[1. 2.]]",
     ]
     assert said.count("Dataset.value is gone from h5py") == 1
 

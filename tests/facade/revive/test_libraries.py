@@ -17,9 +17,9 @@ np = pytest.importorskip("numpy")
 GONE_BY_VERSION = {"cElementTree"}
 
 
-@pytest.mark.parametrize("module, name", [
-    (module, name) for module, table in tables.TABLES.items() for name in table
-])
+@pytest.mark.parametrize(
+    "module, name", [(module, name) for module, table in tables.TABLES.items() for name in table]
+)
 def test_every_entry_of_the_tables_stands_for_something(module, name):
     entry = tables.TABLES[module][name]
     if isinstance(entry, str):
@@ -42,8 +42,10 @@ def test_numpy_names(launcher):  # noqa: F811
             print(error)
         """)
     assert out.splitlines() == [
-        "<class 'int'> True float64 <class 'object'> inf -inf", "3 6 (1, 1) 1",
-        "float64 [False  True] True", "3 float16 True",
+        "<class 'int'> True float64 <class 'object'> inf -inf",
+        "3 6 (1, 1) 1",
+        "float64 [False  True] True",
+        "3 float16 True",
         "module 'numpy' has no attribute 'never_was'",
     ]
     assert said.count("numpy.asscalar is gone; it is Stillflow's here") == 1
@@ -65,7 +67,8 @@ def test_standard_library(launcher):  # noqa: F811
     assert out.splitlines() == [
         "True 2 &lt; a",
         "ArgSpec(args=['a', 'b'], varargs=None, keywords=None, defaults=(1,)) True True",
-        "[(1, 2)] a <class 'str'> 1", "True %20",
+        "[(1, 2)] a <class 'str'> 1",
+        "True %20",
     ]
     assert "collections.Mapping is gone; it is collections.abc.Mapping here" in said
 
@@ -125,10 +128,14 @@ def test_numpy_load_reads_objects_and_says_so(launcher):  # noqa: F811
     assert said.count("np.load unpickles") == 2
 
 
-@pytest.mark.parametrize("environment, backend", [
-    ({"DISPLAY": "", "WAYLAND_DISPLAY": ""}, "Agg"), ({"DISPLAY": ":0"}, "None"),
-    ({"DISPLAY": "", "WAYLAND_DISPLAY": "", "MPLBACKEND": "svg"}, "svg"),
-])
+@pytest.mark.parametrize(
+    "environment, backend",
+    [
+        ({"DISPLAY": "", "WAYLAND_DISPLAY": ""}, "Agg"),
+        ({"DISPLAY": ":0"}, "None"),
+        ({"DISPLAY": "", "WAYLAND_DISPLAY": "", "MPLBACKEND": "svg"}, "svg"),
+    ],
+)
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="there is always a display")
 def test_matplotlib_draws_without_a_display(launcher, environment, backend):  # noqa: F811
     launcher.write("program.py", "import os; print(os.environ.get('MPLBACKEND'))")
@@ -138,16 +145,22 @@ def test_matplotlib_draws_without_a_display(launcher, environment, backend):  # 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="there is always a display")
 def test_without_a_display_nobody_is_waited_for(launcher):  # noqa: F811
     launcher.write("matplotlib/__init__.py", "")
-    launcher.write("matplotlib/backend_bases.py", """
+    launcher.write(
+        "matplotlib/backend_bases.py",
+        """
         class FigureCanvasBase:
             def start_event_loop(self, timeout=0):
                 print("waits", timeout)
-        """)
-    launcher.write("program.py", """
+        """,
+    )
+    launcher.write(
+        "program.py",
+        """
         from matplotlib.backend_bases import FigureCanvasBase
         for timeout in (0, -1, 0.5):
             FigureCanvasBase().start_event_loop(timeout)
-        """)
+        """,
+    )
     assert launcher.run("program.py", DISPLAY="", WAYLAND_DISPLAY="").stdout == "waits 0.5\n"
 
 
@@ -194,10 +207,13 @@ def test_distutils_helpers(tmp_path):
         util.strtobool("perhaps")
     assert spawn.find_executable("no-such-program-anywhere") is None
     assert dir_util.mkpath(str(tmp_path / "a" / "b")) == [
-        str(tmp_path / "a"), str(tmp_path / "a" / "b")]
+        str(tmp_path / "a"),
+        str(tmp_path / "a" / "b"),
+    ]
     (tmp_path / "a" / "file").write_text("x")
     assert dir_util.copy_tree(str(tmp_path / "a"), str(tmp_path / "c")) == [
-        str(tmp_path / "c" / "file")]
+        str(tmp_path / "c" / "file")
+    ]
     dir_util.remove_tree(str(tmp_path / "c"))
     assert not (tmp_path / "c").exists()
 

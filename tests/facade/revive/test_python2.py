@@ -120,7 +120,8 @@ def test_true_division_where_the_program_asks_for_it(launcher):  # noqa: F811
 
 def test_latin_1_and_tabs(launcher):  # noqa: F811
     out, _ = launcher.program(
-        b"def f():\n    if 1:\n\tx = '''a\n\tb'''\n        return x  # caf\xe9\nprint f()\n")
+        b"def f():\n    if 1:\n\tx = '''a\n\tb'''\n        return x  # caf\xe9\nprint f()\n"
+    )
     assert out == "a\n\tb\n"
 
 
@@ -137,19 +138,24 @@ def test_functions_are_converted_as_they_were_translated(launcher):  # noqa: F81
 
 
 def test_traceback_shows_the_old_line(launcher):  # noqa: F811
-    launcher.write("program.py", "print reduce(max, [1])\n\nprint raw_input\n"
-                   "def f():\n    return 1 / 0  # here\nf()\n")
+    launcher.write(
+        "program.py",
+        "print reduce(max, [1])\n\nprint raw_input\ndef f():\n    return 1 / 0  # here\nf()\n",
+    )
     done = launcher.run("program.py")
-    assert 'line 5, in f\n    return 1 / 0  # here\n' in done.stderr
+    assert "line 5, in f\n    return 1 / 0  # here\n" in done.stderr
     assert "ZeroDivisionError" in done.stderr and "runtime.py" not in done.stderr
 
 
-@pytest.mark.parametrize("source, feature, there", [
-    ("from __future__ import division", "division", True),
-    ("from __future__ import print_function, division # x", "division", True),
-    ("from __future__ import print_function\nx = 'division'", "division", False),
-    ("# from __future__ import division", "division", False),
-])
+@pytest.mark.parametrize(
+    "source, feature, there",
+    [
+        ("from __future__ import division", "division", True),
+        ("from __future__ import print_function, division # x", "division", True),
+        ("from __future__ import print_function\nx = 'division'", "division", False),
+        ("# from __future__ import division", "division", False),
+    ],
+)
 def test_future_statements_are_recognised(source, feature, there):
     assert python2.has_future(source, feature) is there
 
@@ -167,15 +173,15 @@ class Tensorlike:
 
 def test_division_means_what_it_did():
     np = pytest.importorskip("numpy")
-    assert [runtime.divide(7, 2), runtime.divide(-7, 2), runtime.divide(7., 2)] == [3, -4, 3.5]
+    assert [runtime.divide(7, 2), runtime.divide(-7, 2), runtime.divide(7.0, 2)] == [3, -4, 3.5]
     assert runtime.divide(np.arange(4), 2).tolist() == [0, 0, 1, 1]
-    assert runtime.divide(np.arange(2.), 2).tolist() == [0, .5]
-    assert runtime.divide(1, np.float32(2)) == .5
+    assert runtime.divide(np.arange(2.0), 2).tolist() == [0, 0.5]
+    assert runtime.divide(1, np.float32(2)) == 0.5
     assert runtime.divide(Tensorlike(), 2) == ("div", 2)
     assert runtime.divide(2, Tensorlike()) == ("rdiv", 2)
     array = np.arange(4)
     assert runtime.divide_into(array, 2) is array and array.tolist() == [0, 0, 1, 1]
-    floats = np.arange(2.)
+    floats = np.arange(2.0)
     assert runtime.divide_into(floats, 2) is floats
     assert runtime.divide_into(7, 2) == 3 and runtime.divide_into(Tensorlike(), 1) == ("div", 1)
     with pytest.raises(ZeroDivisionError):
@@ -229,8 +235,10 @@ def test_text_is_decoded_and_bytes_are_encoded(launcher):  # noqa: F811
             print("refused")
         """)
     assert out.splitlines() == [
-        "True a b'a' b'a'", "b'abc' True",
-        "('model', ('utf-8',), {}) ('model', (), {}) ('model', (), {'x': 1})", "refused",
+        "True a b'a' b'a'",
+        "b'abc' True",
+        "('model', ('utf-8',), {}) ('model', (), {}) ('model', (), {'x': 1})",
+        "refused",
     ]
     assert said.count(".decode() is gone; Stillflow replaces it") == 1
 
@@ -269,12 +277,18 @@ def test_sources_that_python_3_reads_too(launcher):  # noqa: F811
     assert done.returncode == 2 and "exclude each other" in done.stderr
 
 
-@pytest.mark.parametrize("text", [
-    "print(f'{1 / 2}')", "x: float = 1 / 2\nprint(x)", "def f(*, x=1): return x / 2\nprint(f())",
-    "def f(x) -> float: return x / 2\nprint(f(1))", "def f(x: int): return x / 2\nprint(f(1))",
-    "import sys\nprint(1 / 2, file=sys.stdout)",
-    "from __future__ import division, print_function\nprint(1 / 2)",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "print(f'{1 / 2}')",
+        "x: float = 1 / 2\nprint(x)",
+        "def f(*, x=1): return x / 2\nprint(f())",
+        "def f(x) -> float: return x / 2\nprint(f(1))",
+        "def f(x: int): return x / 2\nprint(f(1))",
+        "import sys\nprint(1 / 2, file=sys.stdout)",
+        "from __future__ import division, print_function\nprint(1 / 2)",
+    ],
+)
 def test_sources_of_python_3_stay_what_they_are(launcher, text):  # noqa: F811
     launcher.write("program.py", text + "\n")
     assert launcher.run("--python2", "program.py").stdout == "0.5\n"

@@ -20,15 +20,24 @@ def test_values_are_scaled_to_bytes():
     assert misc.bytescale(np.array([5, 5])).tolist() == [0, 0]
     assert misc.bytescale(COLOR) is COLOR
     assert misc.bytescale(np.array([0, 10]), cmin=0, cmax=20, high=200, low=100).tolist() == [
-        100, 150]
+        100,
+        150,
+    ]
     for wrong in ({"high": 256}, {"low": -1}, {"high": 1, "low": 2}, {"cmin": 3, "cmax": 2}):
         with pytest.raises(ValueError, match="should be"):
             misc.bytescale(RAMP, **wrong)
 
 
-@pytest.mark.parametrize("size, shape", [
-    (50, (1, 2)), (2.0, (6, 8)), ((5, 7), (5, 7)), (np.float32(.5), (1, 2)), ([2, 2], (2, 2)),
-])
+@pytest.mark.parametrize(
+    "size, shape",
+    [
+        (50, (1, 2)),
+        (2.0, (6, 8)),
+        ((5, 7), (5, 7)),
+        (np.float32(0.5), (1, 2)),
+        ([2, 2], (2, 2)),
+    ],
+)
 def test_sizes_are_percent_factor_or_height_and_width(size, shape):
     assert misc.imresize(RAMP, size).shape == shape
 
@@ -87,8 +96,8 @@ def test_rotating_and_filtering():
 
 def test_derivatives():
     assert misc.derivative(lambda x: x**3 + x**2, 1.0, dx=1e-6) == pytest.approx(5.0, rel=1e-6)
-    second = misc.derivative(np.sin, 0.5, dx=.01, n=2, order=5)
-    assert second == pytest.approx(-np.sin(.5), rel=1e-5)
-    assert misc.central_diff_weights(3) == pytest.approx([-.5, 0, .5])
+    second = misc.derivative(np.sin, 0.5, dx=0.01, n=2, order=5)
+    assert second == pytest.approx(-np.sin(0.5), rel=1e-5)
+    assert misc.central_diff_weights(3) == pytest.approx([-0.5, 0, 0.5])
     with pytest.raises(ValueError, match="must be odd"):
         misc.derivative(np.sin, 0, order=4)

@@ -53,7 +53,7 @@ def test_places_outside_are_refused() -> None:
 
 def test_the_gradient_of_rows_holds_only_these_rows() -> None:
     x = tf.constant(X)
-    grad, = tf.gradients(tf.gather(x, [1, 1]), x)
+    (grad,) = tf.gradients(tf.gather(x, [1, 1]), x)
     assert isinstance(grad, tf.IndexedSlices)
     values, places, size = run([grad.values, grad.indices, grad.dense_shape])
     assert values.shape == (2, 3, 4)
@@ -65,7 +65,7 @@ def test_the_gradient_of_rows_holds_only_these_rows() -> None:
 def test_rows_gathered_twice_get_both_gradients() -> None:
     x = tf.constant(X)
     for axis in (0, 1):
-        grad, = tf.gradients(tf.gather(x, [1, 1, 0], axis=axis), x)
+        (grad,) = tf.gradients(tf.gather(x, [1, 1, 0], axis=axis), x)
         counts = np.zeros_like(X)
         counts[(slice(None),) * axis + (1,)] = 2
         counts[(slice(None),) * axis + (0,)] = 1

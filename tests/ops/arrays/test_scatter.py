@@ -36,10 +36,13 @@ def test_strings_are_scattered() -> None:
     assert run(result).tolist() == [b"c", b"b"]
 
 
-@pytest.mark.parametrize(("places", "message"), [
-    ([[5]], r"indices\[0\] = \[5\] does not index into"),
-    ([[-1]], r"indices\[0\] = \[-1\] does not index into"),
-])
+@pytest.mark.parametrize(
+    ("places", "message"),
+    [
+        ([[5]], r"indices\[0\] = \[5\] does not index into"),
+        ([[-1]], r"indices\[0\] = \[-1\] does not index into"),
+    ],
+)
 def test_places_outside_are_refused(places: list[list[int]], message: str) -> None:
     given = tf.placeholder(tf.int32)
     with pytest.raises(tf.errors.InvalidArgumentError, match=message):

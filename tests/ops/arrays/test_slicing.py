@@ -29,9 +29,11 @@ def indices(draw: Any) -> tuple[Any, ...]:
     chosen = [draw(parts(size)) for size in X.shape[:used]]
     if draw(st.booleans()):
         place = draw(st.integers(0, used))
-        chosen = [draw(parts(size)) for size in X.shape[:place]] + [Ellipsis] + [
-            draw(parts(size)) for size in X.shape[3 - used + place :]
-        ]
+        chosen = (
+            [draw(parts(size)) for size in X.shape[:place]]
+            + [Ellipsis]
+            + [draw(parts(size)) for size in X.shape[3 - used + place :]]
+        )
     for _ in range(draw(st.integers(0, 2))):
         chosen.insert(draw(st.integers(0, len(chosen))), None)
     return tuple(chosen)
@@ -39,6 +41,7 @@ def indices(draw: Any) -> tuple[Any, ...]:
 
 def with_tensors(index: tuple[Any, ...], feeds: dict[Any, int]) -> tuple[Any, ...]:
     """The index with every number in a placeholder."""
+
     def tensor(number: int | None) -> Any:
         if number is None:
             return None
@@ -49,7 +52,9 @@ def with_tensors(index: tuple[Any, ...], feeds: dict[Any, int]) -> tuple[Any, ..
     return tuple(
         slice(tensor(part.start), tensor(part.stop), tensor(part.step))
         if isinstance(part, slice)
-        else tensor(part) if isinstance(part, int) else part
+        else tensor(part)
+        if isinstance(part, int)
+        else part
         for part in index
     )
 
@@ -74,7 +79,7 @@ def test_gradients_put_the_slice_back(index: tuple[Any, ...]) -> None:
     expected[index] = weights
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, X.shape)
-        grad, = tf.gradients(x[index], x, weights)
+        (grad,) = tf.gradients(x[index], x, weights)
         np.testing.assert_array_equal(run(grad, {x: X}), expected)
 
 

@@ -93,7 +93,9 @@ def test_a_compiled_loop_needs_a_limit_for_its_stacks(limit, message):
         if limit is not None:
             inner_limit = tf.cast(y, tf.int32)
         _, z = tf.while_loop(
-            lambda j, z: j < 2, lambda j, z: (j + 1, tf.exp(z)), (0, y),
+            lambda j, z: j < 2,
+            lambda j, z: (j + 1, tf.exp(z)),
+            (0, y),
             maximum_iterations=inner_limit,
         )
         return i + 1, z
@@ -110,7 +112,9 @@ def test_shapes_are_remembered_rather_than_values():
     x = tf.placeholder(tf.float32, [None])
     shapes = (tf.TensorShape([]), tf.TensorShape([None]))
     _, y = tf.while_loop(
-        lambda i, y: i < 2, lambda i, y: (i + 1, y + tf.reduce_sum(y)), (0, x),
+        lambda i, y: i < 2,
+        lambda i, y: (i + 1, y + tf.reduce_sum(y)),
+        (0, x),
         shape_invariants=shapes,
     )
     (gradient,) = tf.gradients(y, x)

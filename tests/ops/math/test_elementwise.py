@@ -68,8 +68,12 @@ def test_gradients_stay_zero_where_the_slope_is_infinite():
 
 def test_functions_of_one_tensor_map_the_elements_of_a_sparse_one():
     sparse = SparseTensor([[0, 1], [1, 0]], [-4.0, 9.0], [2, 2])
-    for function, values in ((tf.abs, [4.0, 9.0]), (tf.square, [16.0, 81.0]),
-                             (tf.sign, [-1.0, 1.0]), (tf.negative, [4.0, -9.0])):
+    for function, values in (
+        (tf.abs, [4.0, 9.0]),
+        (tf.square, [16.0, 81.0]),
+        (tf.sign, [-1.0, 1.0]),
+        (tf.negative, [4.0, -9.0]),
+    ):
         result = function(sparse)
         assert isinstance(result, SparseTensor)
         np.testing.assert_allclose(run(result.values), values)

@@ -23,8 +23,11 @@ def random(*shape):
 def test_flags_of_matmul(flag_a, flag_b, batch):
     a = (random(*batch, 2, 4) + 1j * random(*batch, 2, 4)).astype(np.complex64)
     b = (random(4, 5) + 1j * random(4, 5)).astype(np.complex64)
-    change = {"": lambda m: m, "transpose": lambda m: np.swapaxes(m, -1, -2),
-              "adjoint": lambda m: np.conj(np.swapaxes(m, -1, -2))}
+    change = {
+        "": lambda m: m,
+        "transpose": lambda m: np.swapaxes(m, -1, -2),
+        "adjoint": lambda m: np.conj(np.swapaxes(m, -1, -2)),
+    }
     flags = {f"{flag}_{side}": True for flag, side in ((flag_a, "a"), (flag_b, "b")) if flag}
     x, y = tf.placeholder(tf.complex64), tf.constant(change[flag_b](b))
     x.set_shape(change[flag_a](a).shape)
@@ -54,8 +57,9 @@ def test_products_of_halves_are_as_exact_as_their_type():
     for dtype, tolerance in ((tf.float16, 2e-2), (tf.bfloat16, 1.5e-1)):
         product = tf.matmul(tf.cast(a, dtype), tf.cast(b, dtype))
         assert product.dtype == dtype
-        np.testing.assert_allclose(run(tf.cast(product, tf.float32)), a @ b, atol=tolerance * 10,
-                                   rtol=tolerance)
+        np.testing.assert_allclose(
+            run(tf.cast(product, tf.float32)), a @ b, atol=tolerance * 10, rtol=tolerance
+        )
 
 
 def test_sizes_that_only_a_run_tells_are_refused_in_the_same_words():
@@ -82,8 +86,12 @@ def test_tensordot(axes, known):
 
 def test_tensordot_refuses_axes_that_do_not_fit():
     x = tf.zeros([2, 2])
-    for axes, message in ((-1, "at least 0"), (3, "must not be larger"), ([1], "length 2"),
-                          ([[0], [0, 1]], "Different number of contraction axes")):
+    for axes, message in (
+        (-1, "at least 0"),
+        (3, "must not be larger"),
+        ([1], "length 2"),
+        ([[0], [0, 1]], "Different number of contraction axes"),
+    ):
         with pytest.raises(ValueError, match=message):
             tf.tensordot(x, x, axes)
 
@@ -100,8 +108,10 @@ EQUATIONS = [
 def test_einsum(equation, known):
     sizes = dict(zip("abcdijkl", [2, 3, 4, 5, 3, 4, 5, 2]))
     terms = equation.split("->")[0].split(",")
-    arrays = [random(*([2] * ("..." in term)), *[sizes[a] for a in term.replace("...", "")])
-              for term in terms]
+    arrays = [
+        random(*([2] * ("..." in term)), *[sizes[a] for a in term.replace("...", "")])
+        for term in terms
+    ]
     tensors = [tf.placeholder(tf.float32, a.shape if known else [None] * a.ndim) for a in arrays]
     if equation == "i,ij,i->j" and not known:
         pytest.skip("TF multiplies three inputs with one axis in common for static shapes only")
@@ -109,16 +119,21 @@ def test_einsum(equation, known):
     np.testing.assert_allclose(result, np.einsum(equation, *arrays), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize(("equation", "message"), [
-    ("ij,jk->i1", "Indices have incorrect format"),
-    ("ij", "expecting 1"),
-    ("iij,jk->ik", "an axis appears more than once"),
-    ("ij,jk->im", "Invalid equation"),
-    ("i.j,jk->ik", 'period "." found'),
-])
+@pytest.mark.parametrize(
+    ("equation", "message"),
+    [
+        ("ij,jk->i1", "Indices have incorrect format"),
+        ("ij", "expecting 1"),
+        ("iij,jk->ik", "an axis appears more than once"),
+        ("ij,jk->im", "Invalid equation"),
+        ("i.j,jk->ik", 'period "." found'),
+    ],
+)
 def test_einsum_refuses_what_it_cannot_read(equation, message):
-    arguments = [tf.zeros([2, 2, 2]) if equation[:3] == "iij" else tf.zeros([2, 2]),
-                 tf.zeros([2, 2])]
+    arguments = [
+        tf.zeros([2, 2, 2]) if equation[:3] == "iij" else tf.zeros([2, 2]),
+        tf.zeros([2, 2]),
+    ]
     if "." in equation:
         message = "period|Ellipsis|expecting"
         equation += "..."

@@ -13,14 +13,17 @@ pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 ROWS = np.arange(8, dtype=np.float32).reshape(4, 2) - 3
 
 
-@pytest.mark.parametrize(("ids", "message"), [
-    ([1, 0, 2, 2], "segment ids are not increasing"),
-    ([0, 1, 2, 0], r"Segment id 1 out of range \[0, 1\), possibly because 'segment_ids' input"),
-    ([-1, 0, 1, 1], r"Segment id -1 out of range \[0, 2\)"),
-    ([0, 0, 0, -1], "segment ids must be >= 0"),
-    ([0, 0, 0], "same size as dimension 0"),
-    ([[0, 0, 1, 1]], "should be a vector"),
-])
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ([1, 0, 2, 2], "segment ids are not increasing"),
+        ([0, 1, 2, 0], r"Segment id 1 out of range \[0, 1\), possibly because 'segment_ids' input"),
+        ([-1, 0, 1, 1], r"Segment id -1 out of range \[0, 2\)"),
+        ([0, 0, 0, -1], "segment ids must be >= 0"),
+        ([0, 0, 0], "same size as dimension 0"),
+        ([[0, 0, 1, 1]], "should be a vector"),
+    ],
+)
 def test_sorted_ids_are_checked(ids, message):
     numbers = tf.placeholder(tf.int32)
     for function in (tf.segment_sum, tf.segment_mean, tf.segment_max):
@@ -60,8 +63,11 @@ def test_rows_picked_from_a_table(index_type, rank):
     np.add.at(sums, ids, picked)
     feeds = tf.constant(table), tf.constant(indices, index_type), tf.constant(ids)
     two = np.float32(2.0)
-    for function, expected in ((tf.sparse_segment_sum, sums), (tf.sparse_segment_mean, sums / two),
-                               (tf.sparse_segment_sqrt_n, sums / np.sqrt(two))):
+    for function, expected in (
+        (tf.sparse_segment_sum, sums),
+        (tf.sparse_segment_mean, sums / two),
+        (tf.sparse_segment_sqrt_n, sums / np.sqrt(two)),
+    ):
         np.testing.assert_allclose(run(function(*feeds)), expected[:3], rtol=1e-6)
         np.testing.assert_allclose(run(function(*feeds, num_segments=4)), expected, rtol=1e-6)
 

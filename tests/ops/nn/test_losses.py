@@ -140,5 +140,6 @@ def test_a_label_that_is_no_class_is_named(label):
 
 def test_logits_that_are_no_numbers_give_none():
     loss = tf.nn.sparse_softmax_cross_entropy_with_logits(
-        labels=[0, 1, 0], logits=np.float32([[np.nan, 1], [np.inf, 1], [-np.inf, -np.inf]]))
+        labels=[0, 1, 0], logits=np.float32([[np.nan, 1], [np.inf, 1], [-np.inf, -np.inf]])
+    )
     assert np.isnan(run(loss)).all()

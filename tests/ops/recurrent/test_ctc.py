@@ -129,8 +129,7 @@ def test_the_loop_knows_what_cannot_be_read():
     labels, lengths = [[1, 1, 1], [0], [2, 3, 2, 3], [1]], np.array([3, 0, 3, 3])
     losses, gradient = ctc_loops.loss_and_gradient(logits, labels, lengths, True)
     used = [0, 2, 3]
-    expected = loss_and_gradient(
-        logits[:, used], [labels[b] for b in used], lengths[used], True)
+    expected = loss_and_gradient(logits[:, used], [labels[b] for b in used], lengths[used], True)
     np.testing.assert_allclose(losses[used], expected[0], rtol=1e-5)
     np.testing.assert_allclose(gradient[:, used], expected[1], rtol=1e-5, atol=1e-6)
     assert np.isinf(losses[[0, 2]]).all() and np.isnan(losses[3])

@@ -25,9 +25,11 @@ def describe_checkpoint(prefix: str, verify: bool = True) -> Report:
     parameters = sum(math.prod(shape) for shape in shapes.values())
     report: Report = {
         "format": "V2" if os.path.exists(f"{prefix}.index") else "V1",
-        "tensors": {name: f"{tensor_types.name_of(types[name])} {shapes[name]}"
-                    for name in sorted(shapes)},
-        "count": len(shapes), "parameters": parameters,
+        "tensors": {
+            name: f"{tensor_types.name_of(types[name])} {shapes[name]}" for name in sorted(shapes)
+        },
+        "count": len(shapes),
+        "parameters": parameters,
     }
     if not verify:
         return report | {"checksums": "not verified"}

@@ -71,9 +71,11 @@ def _meta_graph(message: Any) -> Report:
         for key, value in sorted(message.collection_def.items())
     }
     return {
-        "tags": list(info.tags), "TensorFlow": info.tensorflow_version or None,
-        "signatures": {key: _signature(value)
-                       for key, value in sorted(message.signature_def.items())},
+        "tags": list(info.tags),
+        "TensorFlow": info.tensorflow_version or None,
+        "signatures": {
+            key: _signature(value) for key, value in sorted(message.signature_def.items())
+        },
         "collections": collections_,
         "saver": message.saver_def.restore_op_name or None,
         **graph_report(message.graph_def),
@@ -82,11 +84,16 @@ def _meta_graph(message: Any) -> Report:
 
 def _signature(signature: Any) -> Report:
     def tensors(infos: Any) -> Report:
-        return {key: f"{info.name} {_type(info.dtype)} {_shape(info.tensor_shape)}"
-                for key, info in sorted(infos.items())}
+        return {
+            key: f"{info.name} {_type(info.dtype)} {_shape(info.tensor_shape)}"
+            for key, info in sorted(infos.items())
+        }
 
-    return {"method": signature.method_name, "inputs": tensors(signature.inputs),
-            "outputs": tensors(signature.outputs)}
+    return {
+        "method": signature.method_name,
+        "inputs": tensors(signature.inputs),
+        "outputs": tensors(signature.outputs),
+    }
 
 
 def _type(number: int) -> str:
@@ -118,18 +125,28 @@ def graph_report(graph: Any) -> Report:
     return {
         "nodes": len(graph.node),
         "producer": graph.versions.producer,
-        "inputs": {node.name: _placeholder(node) for node in graph.node
-                   if node.op.startswith("Placeholder")},
-        "outputs": {node.name: node.op for node in graph.node
-                    if node.name not in used and node.op not in _NO_OUTPUTS},
-        "variables": {node.name: _variable(node) for node in graph.node
-                      if node.op in _VARIABLES},
-        "constants": {"count": ops["Const"], "bytes": sum(
-            node.attr["value"].tensor.ByteSize() for node in graph.node if node.op == "Const")},
+        "inputs": {
+            node.name: _placeholder(node)
+            for node in graph.node
+            if node.op.startswith("Placeholder")
+        },
+        "outputs": {
+            node.name: node.op
+            for node in graph.node
+            if node.name not in used and node.op not in _NO_OUTPUTS
+        },
+        "variables": {node.name: _variable(node) for node in graph.node if node.op in _VARIABLES},
+        "constants": {
+            "count": ops["Const"],
+            "bytes": sum(
+                node.attr["value"].tensor.ByteSize() for node in graph.node if node.op == "Const"
+            ),
+        },
         "functions": sorted(functions),
         "operations": dict(ops.most_common()),
-        "not supported": {op: ops[op] for op in sorted(ops)
-                          if find(op) is None and op not in functions},
+        "not supported": {
+            op: ops[op] for op in sorted(ops) if find(op) is None and op not in functions
+        },
         "effects": effects,
     }
 

@@ -40,9 +40,14 @@ def describe_records(kind: Kind) -> Report:
         except errors.OpError as error:
             verdict = f"damaged: {error.message}"
     return {
-        "compression": kind.compression or "none", "records": counts.total(),
-        "record bytes": size, "smallest record": smallest or 0, "largest record": largest,
-        "messages": dict(counts), "features": _with_ranges(features), "checksums": verdict,
+        "compression": kind.compression or "none",
+        "records": counts.total(),
+        "record bytes": size,
+        "smallest record": smallest or 0,
+        "largest record": largest,
+        "messages": dict(counts),
+        "features": _with_ranges(features),
+        "checksums": verdict,
     }
 
 
@@ -71,8 +76,9 @@ def _look_into(record: bytes, features: dict[str, Report]) -> str:
             continue
         if kind is Example and _describe(message.features.feature, features, "Example"):
             return "Example"
-        if kind is SequenceExample and (message.HasField("context")
-                                        or message.HasField("feature_lists")):
+        if kind is SequenceExample and (
+            message.HasField("context") or message.HasField("feature_lists")
+        ):
             _describe(message.context.feature, features, "context")
             _describe_lists(message.feature_lists.feature_list, features)
             return "SequenceExample"
@@ -83,8 +89,13 @@ def _describe(found: Any, features: dict[str, Report], part: str) -> bool:
     for name, feature in sorted(found.items()):
         kind = feature.WhichOneof("kind")
         values: Any = getattr(feature, kind).value if kind else ()
-        _note(features, name if part == "Example" else f"{part}/{name}", kind, len(values),
-              values[0] if len(values) else None)
+        _note(
+            features,
+            name if part == "Example" else f"{part}/{name}",
+            kind,
+            len(values),
+            values[0] if len(values) else None,
+        )
     return bool(found)
 
 
@@ -141,10 +152,15 @@ def describe_events(kind: Kind) -> Report:
         except errors.OpError as error:
             verdict = f"damaged: {error.message}"
     return {
-        "version": version, "events": kinds.total(), "kinds": dict(kinds),
-        "no events": undecoded, "from": _time(min(times, default=None)),
-        "to": _time(max(times, default=None)), "last step": max(steps, default=None),
-        "tags": tags, "checksums": verdict,
+        "version": version,
+        "events": kinds.total(),
+        "kinds": dict(kinds),
+        "no events": undecoded,
+        "from": _time(min(times, default=None)),
+        "to": _time(max(times, default=None)),
+        "last step": max(steps, default=None),
+        "tags": tags,
+        "checksums": verdict,
     }
 
 

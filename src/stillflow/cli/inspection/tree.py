@@ -52,13 +52,15 @@ def _is_one_line(value: Any) -> bool:
         return not any(isinstance(each, dict) for each in value)
     if not isinstance(value, dict):
         return True
-    return len(value) < 5 and not any(isinstance(each, dict) for each in value.values()) \
+    return (
+        len(value) < 5
+        and not any(isinstance(each, dict) for each in value.values())
         and len(_flat(value)) < 80
+    )
 
 
 def _flat(value: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {_text(each)}" for name, each in value.items()
-                     if not _is_empty(each))
+    return ", ".join(f"{name} {_text(each)}" for name, each in value.items() if not _is_empty(each))
 
 
 def _text(value: Any) -> str:

@@ -10,7 +10,14 @@ from __future__ import annotations
 import importlib
 
 _PARTS = (
-    "attributes", "submodules", "modules", "sources", "arrays", "hdf5", "libraries", "distribution",
+    "attributes",
+    "submodules",
+    "modules",
+    "sources",
+    "arrays",
+    "hdf5",
+    "libraries",
+    "distribution",
     "headless",
 )
 _active = False

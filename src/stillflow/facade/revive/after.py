@@ -81,5 +81,3 @@ class _Then:
         self._loader.exec_module(module)
         for action in _actions.pop(module.__name__, ()):
             action(module)
-
-

@@ -169,5 +169,8 @@ def _ix(self: Any) -> _Ix:
 
 
 _METHODS: dict[str, Any] = {
-    "as_matrix": _as_matrix, "append": _append, "get_value": _get_value, "ix": property(_ix),
+    "as_matrix": _as_matrix,
+    "append": _append,
+    "get_value": _get_value,
+    "ix": property(_ix),
 }

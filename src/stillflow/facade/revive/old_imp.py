@@ -13,10 +13,26 @@ from types import ModuleType
 from typing import IO, Any
 
 __all__ = [
-    "C_EXTENSION", "PKG_DIRECTORY", "PY_COMPILED", "PY_SOURCE", "acquire_lock", "cache_from_source",
-    "find_module", "get_magic", "get_suffixes", "get_tag", "load_compiled", "load_dynamic",
-    "load_module", "load_package", "load_source", "lock_held", "new_module", "release_lock",
-    "reload", "source_from_cache",
+    "C_EXTENSION",
+    "PKG_DIRECTORY",
+    "PY_COMPILED",
+    "PY_SOURCE",
+    "acquire_lock",
+    "cache_from_source",
+    "find_module",
+    "get_magic",
+    "get_suffixes",
+    "get_tag",
+    "load_compiled",
+    "load_dynamic",
+    "load_module",
+    "load_package",
+    "load_source",
+    "lock_held",
+    "new_module",
+    "release_lock",
+    "reload",
+    "source_from_cache",
 ]
 
 PY_SOURCE, PY_COMPILED, C_EXTENSION, PKG_DIRECTORY = 1, 2, 3, 5
@@ -109,7 +125,9 @@ def load_module(
       ImportError: the kind of module is unknown.
     """
     loaders: dict[int, Any] = {
-        PY_SOURCE: load_source, PY_COMPILED: load_compiled, C_EXTENSION: load_dynamic,
+        PY_SOURCE: load_source,
+        PY_COMPILED: load_compiled,
+        C_EXTENSION: load_dynamic,
         PKG_DIRECTORY: load_package,
     }
     if details[2] not in loaders:

@@ -50,9 +50,7 @@ def linux_distribution(*arguments: Any, **options: Any) -> tuple[str, str, str]:
         facts = platform.freedesktop_os_release()
     except OSError:
         return "", "", ""
-    return (
-        facts.get("NAME", ""), facts.get("VERSION_ID", ""), facts.get("VERSION_CODENAME", "")
-    )
+    return (facts.get("NAME", ""), facts.get("VERSION_ID", ""), facts.get("VERSION_CODENAME", ""))
 
 
 dist = linux_distribution

@@ -11,8 +11,20 @@ from sys import intern
 from typing import Any
 
 __all__ = [
-    "apply", "basestring", "buffer", "cmp", "execfile", "file", "intern", "long", "raw_input",
-    "reduce", "reload", "unichr", "unicode", "xrange",
+    "apply",
+    "basestring",
+    "buffer",
+    "cmp",
+    "execfile",
+    "file",
+    "intern",
+    "long",
+    "raw_input",
+    "reduce",
+    "reload",
+    "unichr",
+    "unicode",
+    "xrange",
 ]
 
 basestring = unicode = str

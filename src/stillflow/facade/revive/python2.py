@@ -10,8 +10,15 @@ import tokenize
 import warnings
 from typing import Any
 
-_NEWER = (ast.JoinedStr, ast.AnnAssign, ast.Nonlocal, ast.YieldFrom, ast.AsyncFunctionDef,
-          ast.MatMult, ast.NamedExpr)
+_NEWER = (
+    ast.JoinedStr,
+    ast.AnnAssign,
+    ast.Nonlocal,
+    ast.YieldFrom,
+    ast.AsyncFunctionDef,
+    ast.MatMult,
+    ast.NamedExpr,
+)
 # Fixers that would change what the program means here, or that only change its looks.
 _LEFT_OUT = frozenset({"buffer", "idioms", "set_literal", "ws_comma"})
 # Makes `import beside` relative: in a package, Python 2 looks there first.
@@ -101,7 +108,8 @@ def _tool(packaged: bool) -> Any:
             package = "fissix.fixes"
         left_out = _LEFT_OUT if packaged else _LEFT_OUT | _PACKAGED
         fixers = [
-            name for name in refactor.get_fixers_from_package(package)
+            name
+            for name in refactor.get_fixers_from_package(package)
             if name.rpartition(".fix_")[2] not in left_out
         ]
         return refactor.RefactoringTool(fixers)
@@ -134,8 +142,11 @@ def _even_indentation(source: str) -> str:
 
 def _lines_inside_strings(source: str) -> set[int]:
     inside: set[int] = set()
-    for match in re.finditer(r"(?s)'''.*?'''|\"\"\".*?\"\"\"|#[^\n]*|'(?:\\.|[^'\\\n])*'"
-                             r"|\"(?:\\.|[^\"\\\n])*\"", source):
+    for match in re.finditer(
+        r"(?s)'''.*?'''|\"\"\".*?\"\"\"|#[^\n]*|'(?:\\.|[^'\\\n])*'"
+        r"|\"(?:\\.|[^\"\\\n])*\"",
+        source,
+    ):
         first = source.count("\n", 0, match.start()) + 1
         inside.update(range(first + 1, first + 1 + match.group().count("\n")))
     return inside

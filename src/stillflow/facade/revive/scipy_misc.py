@@ -24,8 +24,11 @@ def _pillow() -> Any:
 def _resample(interp: str) -> Any:
     kinds = _pillow().Resampling
     return {
-        "nearest": kinds.NEAREST, "lanczos": kinds.LANCZOS, "bilinear": kinds.BILINEAR,
-        "bicubic": kinds.BICUBIC, "cubic": kinds.BICUBIC,
+        "nearest": kinds.NEAREST,
+        "lanczos": kinds.LANCZOS,
+        "bilinear": kinds.BILINEAR,
+        "bicubic": kinds.BICUBIC,
+        "cubic": kinds.BICUBIC,
     }[interp]
 
 
@@ -59,8 +62,14 @@ def bytescale(
 
 
 def toimage(
-    arr: Any, high: int = 255, low: int = 0, cmin: float | None = None, cmax: float | None = None,
-    pal: Any = None, mode: str | None = None, channel_axis: int | None = None,
+    arr: Any,
+    high: int = 255,
+    low: int = 0,
+    cmin: float | None = None,
+    cmax: float | None = None,
+    pal: Any = None,
+    mode: str | None = None,
+    channel_axis: int | None = None,
 ) -> Any:
     """Make a Pillow image of an array [height, width] or one with 3 or 4 channels on some axis.
 
@@ -90,7 +99,12 @@ def toimage(
 
 
 def _gray(
-    data: np.ndarray, high: int, low: int, cmin: float | None, cmax: float | None, pal: Any,
+    data: np.ndarray,
+    high: int,
+    low: int,
+    cmin: float | None,
+    cmax: float | None,
+    pal: Any,
     mode: str | None,
 ) -> Any:
     new = _pillow().frombytes
@@ -137,9 +151,7 @@ def imsave(name: Any, arr: Any, format: str | None = None) -> None:
     toimage(arr, channel_axis=2 if np.ndim(arr) == 3 else None).save(name, format)
 
 
-def imresize(
-    arr: Any, size: Any, interp: str = "bilinear", mode: str | None = None
-) -> np.ndarray:
+def imresize(arr: Any, size: Any, interp: str = "bilinear", mode: str | None = None) -> np.ndarray:
     """Resize an image.
 
     Args:
@@ -179,8 +191,18 @@ def imfilter(arr: Any, ftype: str) -> np.ndarray:
     """
     from PIL import ImageFilter
 
-    kinds = ("blur", "contour", "detail", "edge_enhance", "edge_enhance_more", "emboss",
-             "find_edges", "smooth", "smooth_more", "sharpen")
+    kinds = (
+        "blur",
+        "contour",
+        "detail",
+        "edge_enhance",
+        "edge_enhance_more",
+        "emboss",
+        "find_edges",
+        "smooth",
+        "smooth_more",
+        "sharpen",
+    )
     if ftype not in kinds:
         raise ValueError("Unknown filter type.")
     return fromimage(toimage(arr).filter(getattr(ImageFilter, ftype.upper())))
@@ -204,7 +226,11 @@ def central_diff_weights(Np: int, ndiv: int = 1) -> np.ndarray:
 
 
 def derivative(
-    func: Callable[..., Any], x0: float, dx: float = 1.0, n: int = 1, args: Sequence[Any] = (),
+    func: Callable[..., Any],
+    x0: float,
+    dx: float = 1.0,
+    n: int = 1,
+    args: Sequence[Any] = (),
     order: int = 3,
 ) -> Any:
     """Return the n-th derivative of `func` at `x0` by a central difference over `order` points.

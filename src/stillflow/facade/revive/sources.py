@@ -33,14 +33,29 @@ _RUNTIME = _HERE + "runtime"
 _BUILTINS = _HERE + "py2builtins"
 # Python 2's modules, and their successors; some of these in sources that 2to3 has translated.
 MODULES = {
-    "cPickle": _HERE + "py2pickle", "Queue": "queue", "StringIO": _HERE + "py2stringio",
-    "cStringIO": _HERE + "py2stringio", "ConfigParser": "configparser",
-    "urllib2": _HERE + "py2urllib2", "urlparse": "urllib.parse", "httplib": "http.client",
-    "HTMLParser": "html.parser", "SocketServer": "socketserver", "BaseHTTPServer": "http.server",
-    "SimpleHTTPServer": "http.server", "Tkinter": "tkinter", "tkMessageBox": "tkinter.messagebox",
-    "tkFileDialog": "tkinter.filedialog", "commands": "subprocess", "__builtin__": "builtins",
-    "copy_reg": "copyreg", "thread": "_thread", "cookielib": "http.cookiejar",
-    "xmlrpclib": "xmlrpc.client", "dummy_thread": "_thread", "exceptions": "builtins",
+    "cPickle": _HERE + "py2pickle",
+    "Queue": "queue",
+    "StringIO": _HERE + "py2stringio",
+    "cStringIO": _HERE + "py2stringio",
+    "ConfigParser": "configparser",
+    "urllib2": _HERE + "py2urllib2",
+    "urlparse": "urllib.parse",
+    "httplib": "http.client",
+    "HTMLParser": "html.parser",
+    "SocketServer": "socketserver",
+    "BaseHTTPServer": "http.server",
+    "SimpleHTTPServer": "http.server",
+    "Tkinter": "tkinter",
+    "tkMessageBox": "tkinter.messagebox",
+    "tkFileDialog": "tkinter.filedialog",
+    "commands": "subprocess",
+    "__builtin__": "builtins",
+    "copy_reg": "copyreg",
+    "thread": "_thread",
+    "cookielib": "http.cookiejar",
+    "xmlrpclib": "xmlrpc.client",
+    "dummy_thread": "_thread",
+    "exceptions": "builtins",
     "future_builtins": "builtins",
 }
 # Code that names one of these may come to numbers of NumPy's.
@@ -206,8 +221,7 @@ def _of_old_days(code: CodeType) -> bool:
     """Return whether code mentions anything that was Python 2's; cheap, and rarely true."""
     suspects = runtime.METHODS.keys() | MODULES.keys() | set(py2builtins.__all__)
     return any(
-        not suspects.isdisjoint(part.co_names) or indexing.suspicious(part)
-        for part in _parts(code)
+        not suspects.isdisjoint(part.co_names) or indexing.suspicious(part) for part in _parts(code)
     )
 
 

@@ -267,6 +267,4 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> Any:
     try:
         return shape_from_dims(dims_lib.broadcast(x._dims, y._dims))
     except ValueError:
-        raise ValueError(
-            f"Incompatible shapes for broadcasting: {shape_x} and {shape_y}"
-        ) from None
+        raise ValueError(f"Incompatible shapes for broadcasting: {shape_x} and {shape_y}") from None

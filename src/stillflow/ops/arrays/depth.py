@@ -53,9 +53,7 @@ def depth_to_space_shape(node: Node) -> Any:
     spatial, channel = _AXES[node.data_format]
     depth = dims[channel]
     if node.planning and depth is not None and depth % (size * size):
-        raise ValueError(
-            f"Input depth dimension {depth} should be divisible by: {size * size}"
-        )
+        raise ValueError(f"Input depth dimension {depth} should be divisible by: {size * size}")
     for axis in spatial:
         dims[axis] = dims_lib.multiply(dims[axis], size)
     dims[channel] = dims_lib.divide(depth, size * size)

@@ -144,9 +144,7 @@ def out_of_range(indices: Any, limit: int, where: str = "indices") -> InvalidArg
     position = np.unravel_index(bad, array.shape)
     listed = ",".join(str(int(number)) for number in position)
     place = f"{where}[{listed}]" if listed else where
-    return InvalidArgumentError(
-        None, None, f"{place} = {array.flat[bad]} is not in [0, {limit})"
-    )
+    return InvalidArgumentError(None, None, f"{place} = {array.flat[bad]} is not in [0, {limit})")
 
 
 _FEW = 1 << 15  # of more, several threads find the extremes faster
@@ -478,9 +476,7 @@ def _batch_gather(params: Any, indices: Any, batch_dims: int) -> Tensor:
     indices_rank, dims = len(indices._dims), params._dims
     for what, limit in (("indices", indices_rank), ("params", dims_lib.rank(dims))):
         if limit is not None and not 0 <= batch_dims < limit:
-            raise ValueError(
-                f"batch_dims = {batch_dims} must be less than rank({what}) = {limit}"
-            )
+            raise ValueError(f"batch_dims = {batch_dims} must be less than rank({what}) = {limit}")
     indices_shape, params_shape = shape(indices), shape(params)
     step = ones((), dtype=indices.dtype.base_dtype)
     sizes = cast_op(params_shape, DstT=indices.dtype.base_dtype)

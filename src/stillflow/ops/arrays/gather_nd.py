@@ -63,9 +63,7 @@ def _gathered_dims(dims: Any, indices: Any, planning: bool) -> Any:
 
 
 def _too_deep(depth: int, limit: int) -> str:
-    return (
-        f"index innermost dimension length must be <= params rank; saw: {depth} vs. {limit}"
-    )
+    return f"index innermost dimension length must be <= params rank; saw: {depth} vs. {limit}"
 
 
 @gather_nd_op.shape
@@ -159,9 +157,7 @@ def gather_nd_samples() -> Iterator[Any]:
 
 @export("gather_nd", "manip.gather_nd")
 @dispatchable
-def gather_nd(
-    params: Any, indices: Any, name: str | None = None, batch_dims: Any = 0
-) -> Tensor:
+def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: Any = 0) -> Tensor:
     """Elements or slices of `params` at tuples of indices.
 
     Args:
@@ -184,9 +180,7 @@ def gather_nd(
         return gather_nd_op(params, indices, name=name)  # type: ignore[no-any-return]
 
 
-def batch_gather_nd(
-    params: Any, indices: Any, batch_dims: Any, name: str | None = None
-) -> Tensor:
+def batch_gather_nd(params: Any, indices: Any, batch_dims: Any, name: str | None = None) -> Tensor:
     """`gather_nd` within each element of a batch.
 
     Raises:
@@ -240,8 +234,6 @@ def _coordinates(batch_shape: Tensor, dtype: Any) -> list[Tensor]:
     from stillflow.ops.arrays.meshgrid import meshgrid
     from stillflow.ops.math.cast import cast_op
 
-    ranges = [
-        cast_op(range_op(0, count, 1), DstT=dtype) for count in unstack(batch_shape, axis=0)
-    ]
+    ranges = [cast_op(range_op(0, count, 1), DstT=dtype) for count in unstack(batch_shape, axis=0)]
     grids = meshgrid(*ranges, indexing="ij") if ranges else []
     return [reshape(grid, shape=(-1,)) for grid in grids]

@@ -229,9 +229,7 @@ def concat_offsets(axis: int, shapes: Sequence[Sequence[int]]) -> list[list[int]
     offsets, total = [], 0
     for index, shape in enumerate(shapes):
         if len(shape) != rank:
-            raise ValueError(
-                f"input {index} should contain {rank} elements, but got {len(shape)}"
-            )
+            raise ValueError(f"input {index} should contain {rank} elements, but got {len(shape)}")
         if any(a != b and i != position for i, (a, b) in enumerate(zip(shape, first, strict=True))):
             mine, other = (" ".join(str(d) for d in s) for s in (shape, first))
             raise ValueError(
@@ -268,9 +266,7 @@ def concat_offset_kernel(node: Node) -> Any:
         for index, shape in enumerate(shapes):
             if shape.ndim != 1:
                 text = dims_lib.to_string(tuple(shape.shape))
-                raise ValueError(
-                    f"input {index + 1} should be a vector, but got shape {text}"
-                )
+                raise ValueError(f"input {index + 1} should be a vector, but got shape {text}")
         found = concat_offsets(int(axis), [ints(shape) for shape in shapes])
         return [index_tensor(offset, dtypes.int32) for offset in found]
 

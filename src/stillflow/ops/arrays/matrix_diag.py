@@ -30,9 +30,7 @@ matrix_diag_part_v2_op = op(
     "MatrixDiagPartV2(input: T, k: int32, padding_value: T) -> diagonal: T; T: type"
 )
 matrix_set_diag_op = op("MatrixSetDiag(input: T, diagonal: T) -> output: T; T: type")
-matrix_set_diag_v2_op = op(
-    "MatrixSetDiagV2(input: T, diagonal: T, k: int32) -> output: T; T: type"
-)
+matrix_set_diag_v2_op = op("MatrixSetDiagV2(input: T, diagonal: T, k: int32) -> output: T; T: type")
 # The names of these ops in the oldest graphs.
 batch_matrix_diag_op = op("BatchMatrixDiag(diagonal: T) -> output: T; T: type")
 batch_matrix_diag_part_op = op("BatchMatrixDiagPart(input: T) -> diagonal: T; T: type")
@@ -118,9 +116,7 @@ def matrix_diag_shape(node: Node) -> Any:
     return None if dims is None else (*dims, dims[-1])
 
 
-def _matrix_size(
-    length: int, lower: int, upper: int, rows: int, columns: int
-) -> tuple[int, int]:
+def _matrix_size(length: int, lower: int, upper: int, rows: int, columns: int) -> tuple[int, int]:
     """The size of the matrix that holds diagonals; -1 takes the least."""
     least_rows, least_columns = length - min(upper, 0), length + max(lower, 0)
     if rows == -1 and columns == -1:

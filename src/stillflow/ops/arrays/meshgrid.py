@@ -33,9 +33,7 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Any]:
     with name_scope(name, "meshgrid", args):
         count = len(args)
         flat = (1,) * count
-        output = [
-            reshape(stack(x), flat[:i] + (-1,) + flat[i + 1 :]) for i, x in enumerate(args)
-        ]
+        output = [reshape(stack(x), flat[:i] + (-1,) + flat[i + 1 :]) for i, x in enumerate(args)]
         sizes: list[Any] = [size(x) for x in args]
         dtype = convert_to_tensor(args[0]).dtype.base_dtype
         if indexing == "xy" and count > 1:

@@ -47,9 +47,7 @@ def one_hot_shape(node: Node) -> Any:
         if node.planning:
             checked_rank(node, index, 0, f"{name} must be a scalar, but got: ")
     if node.planning and axis >= rank:
-        raise ValueError(
-            f"Expected axis to be -1 or between [0, {rank}).  But received: {axis}"
-        )
+        raise ValueError(f"Expected axis to be -1 or between [0, {rank}).  But received: {axis}")
     position = (axis + rank) % rank
     return (*dims[:position], depth, *dims[position:])
 

@@ -31,9 +31,7 @@ from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
 
-_REAL = (
-    "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
-)
+_REAL = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
 extract_image_patches_op = op(f"""
     ExtractImagePatches(images: T) -> patches: T
     ksizes: list(int) >= 4

@@ -67,9 +67,7 @@ def check_axes(axes: Sequence[int], rank: int) -> list[int]:
     found: list[int] = []
     for index, axis in enumerate(axes):
         if not -rank <= axis < rank:
-            raise ValueError(
-                f"'axis'[{index}] = {axis} is out of valid range [0, {rank - 1}"
-            )
+            raise ValueError(f"'axis'[{index}] = {axis} is out of valid range [0, {rank - 1}")
         if axis % rank in found:
             raise ValueError(f"axis {axis % rank} specified more than once.")
         found.append(axis % rank)
@@ -222,9 +220,7 @@ def reverse_sequence_kernel(node: Node) -> Any:
 @reverse_sequence_op.gradient
 def reverse_sequence_gradient(node: Node, grad: Any) -> Any:
     return [
-        reverse_sequence(
-            grad, node.inputs[1], seq_axis=node.seq_dim, batch_axis=node.batch_dim
-        ),
+        reverse_sequence(grad, node.inputs[1], seq_axis=node.seq_dim, batch_axis=node.batch_dim),
         None,
     ]
 

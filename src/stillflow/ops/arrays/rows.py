@@ -162,9 +162,7 @@ def _bad_tuple(
     wrong = ((array < 0) | (array >= np.array(sizes))).any(axis=1)
     number = int(np.flatnonzero(wrong)[0])
     listed = ", ".join(str(item) for item in array[number])
-    return InvalidArgumentError(
-        None, None, f"{slice_name(outer, number)} = [{listed}] {message}"
-    )
+    return InvalidArgumentError(None, None, f"{slice_name(outer, number)} = [{listed}] {message}")
 
 
 def shape_text(shape: Sequence[int]) -> str:

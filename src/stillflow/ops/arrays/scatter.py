@@ -65,9 +65,7 @@ def check_nd_at_run_time(target: Sequence[int], indices: Any, updates: Any) -> N
     """Refuses shapes that do not fit, in the words of TF's kernels."""
     for name, given in (("Indices", indices), ("Updates", updates)):
         if len(given) < 1:
-            raise ValueError(
-                f"{name} shape must have rank at least one. Found:{shape_text(given)}"
-            )
+            raise ValueError(f"{name} shape must have rank at least one. Found:{shape_text(given)}")
     if not _are_empty_alike(target, indices, updates):
         raise ValueError("Indices and updates specified for empty output shape")
     outer, depth = len(indices) - 1, indices[-1]
@@ -95,8 +93,7 @@ def check_nd_of_variable(target: Sequence[int], indices: Any, updates: Any) -> N
         raise ValueError(f"Output must be at least 1-D, got shape: {shape_text(target)}")
     if not _are_empty_alike(target, indices, updates):
         raise ValueError(
-            "Indices and updates specified for empty output.  indices shape: "
-            f"{shape_text(indices)}"
+            f"Indices and updates specified for empty output.  indices shape: {shape_text(indices)}"
         )
     if updates and indices[:1] != updates[:1]:
         raise ValueError(
@@ -317,16 +314,12 @@ def tensor_scatter_update(
 
 
 @export("tensor_scatter_add", "tensor_scatter_nd_add")
-def tensor_scatter_add(
-    tensor: Any, indices: Any, updates: Any, name: str | None = None
-) -> Tensor:
+def tensor_scatter_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """A copy of `tensor` to which slices are added."""
     return tensor_scatter_add_op(tensor, indices, updates, name=name)  # type: ignore[no-any-return]
 
 
 @export("tensor_scatter_sub", "tensor_scatter_nd_sub")
-def tensor_scatter_sub(
-    tensor: Any, indices: Any, updates: Any, name: str | None = None
-) -> Tensor:
+def tensor_scatter_sub(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """A copy of `tensor` from which slices are subtracted."""
     return tensor_scatter_sub_op(tensor, indices, updates, name=name)  # type: ignore[no-any-return]

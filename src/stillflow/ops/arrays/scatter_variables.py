@@ -184,9 +184,7 @@ def _rows_function(name: str, what: str, locking: bool) -> Any:
     def scatter(
         ref: Any, indices: Any, updates: Any, use_locking: bool = locking, name: str | None = None
     ) -> Any:
-        return _scatter(
-            ref_card, resource_card, ref, indices, updates, use_locking, name
-        )
+        return _scatter(ref_card, resource_card, ref, indices, updates, use_locking, name)
 
     ref_card, resource_card = _ref_cards[name], _resource_cards[name]
     scatter.__name__ = scatter.__qualname__ = f"scatter_{name.lower()}"
@@ -211,9 +209,7 @@ def _nd_function(name: str, what: str, locking: bool) -> Any:
     def scatter(
         ref: Any, indices: Any, updates: Any, use_locking: bool = locking, name: str | None = None
     ) -> Any:
-        return _scatter(
-            ref_card, resource_card, ref, indices, updates, use_locking, name
-        )
+        return _scatter(ref_card, resource_card, ref, indices, updates, use_locking, name)
 
     ref_card, resource_card = _ref_nd_cards[name], _resource_nd_cards[name]
     scatter.__name__ = scatter.__qualname__ = f"scatter_nd_{name.lower()}"
@@ -289,6 +285,4 @@ def batch_scatter_update(
                 numbers = cast_op(numbers, DstT=tuples.dtype)
             parts.append(numbers * ones_like(tuples))
         parts.append(tuples)
-        return scatter_nd_update(
-            ref, concat(parts, axis=-1), updates, use_locking=use_locking
-        )
+        return scatter_nd_update(ref, concat(parts, axis=-1), updates, use_locking=use_locking)

@@ -51,8 +51,9 @@ def ordered(x: Any) -> Any:
 def lower_bound(table: Any, values: Any, **options: Any) -> Any:
     """`torch.searchsorted`, with what is not a number where C++'s search puts it: in front."""
     if table.is_floating_point():
-        table, values = table.nan_to_num(torch.inf, torch.inf, -torch.inf), values.nan_to_num(
-            -torch.inf, torch.inf, -torch.inf
+        table, values = (
+            table.nan_to_num(torch.inf, torch.inf, -torch.inf),
+            values.nan_to_num(-torch.inf, torch.inf, -torch.inf),
         )
     return torch.searchsorted(table.contiguous(), values.contiguous(), **options)
 
@@ -168,9 +169,7 @@ def unravel_index_kernel(node: Node) -> Any:
                     f"{axis}"
                 )
             if size < 0:
-                raise ValueError(
-                    f"Input dims cannot be negative. Got dim = {size} at index {axis}"
-                )
+                raise ValueError(f"Input dims cannot be negative. Got dim = {size} at index {axis}")
         require_room(sizes, dtypes.bool)
         if not in_range(indices, prod(sizes)):
             raise ValueError(f"index is out of bound as with dims {sizes}")

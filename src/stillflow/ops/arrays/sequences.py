@@ -35,10 +35,13 @@ def _check_scalars(node: Node, names: tuple[str, ...]) -> None:
 
 # ---- Range
 
-range_op = op("""
+range_op = op(
+    """
     Range(start: Tidx, limit: Tidx, delta: Tidx) -> output: Tidx
     Tidx: {bfloat16, float, double, int32, int64} = int32
-""", differentiable=False)
+""",
+    differentiable=False,
+)
 
 
 @range_op.shape
@@ -159,11 +162,14 @@ def range(
 
 # ---- LinSpace
 
-lin_space_op = op("""
+lin_space_op = op(
+    """
     LinSpace(start: T, stop: T, num: Tidx) -> output: T
     T: {bfloat16, float, double}
     Tidx: {int32, int64} = int32
-""", differentiable=False)
+""",
+    differentiable=False,
+)
 
 
 @lin_space_op.shape

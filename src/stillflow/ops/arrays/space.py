@@ -318,9 +318,7 @@ def space_to_batch_nd(
 
 
 @export("batch_to_space_nd", "manip.batch_to_space_nd")
-def batch_to_space_nd(
-    input: Any, block_shape: Any, crops: Any, name: str | None = None
-) -> Tensor:
+def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
     """The inverse of `space_to_batch_nd`, after which `crops` are cut off."""
     return batch_to_space_nd_op(input, block_shape, crops, name=name)  # type: ignore[no-any-return]
 
@@ -335,9 +333,7 @@ def space_to_batch(
 ) -> Tensor:
     """`space_to_batch_nd` for images `[batch, height, width, depth]` and square blocks."""
     block_size = renamed_argument("block_shape", block_shape, "block_size", block_size)
-    result = space_to_batch_nd(
-        input, paddings=paddings, block_shape=_square(block_size), name=name
-    )
+    result = space_to_batch_nd(input, paddings=paddings, block_shape=_square(block_size), name=name)
     result.set_shape(result.get_shape().with_rank(4))
     return result
 
@@ -400,4 +396,3 @@ def _paddings_and_crops(block: Any, sizes: Any, base: Any, count: int) -> Any:
     whole_end = end + extra
     paddings = stack([[start[i], whole_end[i]] for i in range(count)], name="paddings")
     return paddings, stack([[0, extra[i]] for i in range(count)], name="crops")
-

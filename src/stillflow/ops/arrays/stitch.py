@@ -244,9 +244,7 @@ for _card in (dynamic_stitch_op, parallel_dynamic_stitch_op):
 
 
 @export("dynamic_stitch")
-def dynamic_stitch(
-    indices: Sequence[Any], data: Sequence[Any], name: str | None = None
-) -> Tensor:
+def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None = None) -> Tensor:
     """Puts slices of several tensors together; of two for one place, the later counts.
 
     Args:

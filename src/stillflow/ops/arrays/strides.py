@@ -231,9 +231,7 @@ def resolve(
         if axis != _NEW_AXIS and _is_reversed(parts[axis])
     ]
     drops = frozenset(axis for axis, entry in enumerate(entries) if entry.shrink)
-    return Resolved(
-        tuple(sizes), tuple(index), tuple(flips), parts, drops, _NEW_AXIS not in layout
-    )
+    return Resolved(tuple(sizes), tuple(index), tuple(flips), parts, drops, _NEW_AXIS not in layout)
 
 
 # While a plan runs, most slices are taken again and again of tensors of a few shapes.

@@ -32,9 +32,7 @@ from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.constants import constant
 from stillflow.ops.samples import Bad, Sample
 
-_REAL = (
-    "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
-)
+_REAL = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
 
 # ---- TopK, TopKV2
 
@@ -298,9 +296,7 @@ def nth_element_samples() -> Iterator[Any]:
 
 
 @export("contrib.nn.nth_element")
-def nth_element(
-    input: Any, n: Any, reverse: bool = False, name: str | None = None
-) -> Tensor:
+def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = None) -> Tensor:
     """The element of rank `n` (from 0) along the last dimension, counted from the smallest."""
     return nth_element_op(input, n, reverse=reverse, name=name)  # type: ignore[no-any-return]
 

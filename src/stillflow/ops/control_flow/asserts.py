@@ -45,15 +45,17 @@ def assert_kernel(node: Node) -> Any:
 
 
 def _array(value: Any) -> np.ndarray:
-    return value if isinstance(value, np.ndarray) else value.float().numpy() if str(
-        value.dtype
-    ) == "torch.bfloat16" else value.cpu().numpy()
+    return (
+        value
+        if isinstance(value, np.ndarray)
+        else value.float().numpy()
+        if str(value.dtype) == "torch.bfloat16"
+        else value.cpu().numpy()
+    )
 
 
 @export("Assert", "debugging.Assert")
-def Assert(
-    condition: Any, data: Any, summarize: int | None = None, name: str | None = None
-) -> Any:
+def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> Any:
     """An operation that fails with `data` in its message unless `condition` holds.
 
     Args:

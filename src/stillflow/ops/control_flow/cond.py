@@ -140,13 +140,9 @@ def _check_structures(given_true: Any, given_false: Any, *results: Any) -> None:
     try:
         nest.assert_same_structure(given_true, given_false, expand_composites=True)
     except TypeError as error:
-        raise TypeError(
-            f"Incompatible return types of true_fn and false_fn: {error}"
-        ) from None
+        raise TypeError(f"Incompatible return types of true_fn and false_fn: {error}") from None
     except ValueError as error:
-        raise ValueError(
-            f"Incompatible return values of true_fn and false_fn: {error}"
-        ) from None
+        raise ValueError(f"Incompatible return values of true_fn and false_fn: {error}") from None
 
 
 def _cast_indices(a: Any, b: Any) -> None:
@@ -193,6 +189,5 @@ def smart_constant_value(pred: Any) -> bool | None:
         value = evaluated(pred)
         return None if value is None else bool(value)
     raise TypeError(
-        "`pred` must be a Tensor, or a Python bool, or 1 or 0. "
-        f"Found instead: {type(pred)}"
+        f"`pred` must be a Tensor, or a Python bool, or 1 or 0. Found instead: {type(pred)}"
     )

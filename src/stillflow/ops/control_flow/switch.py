@@ -57,9 +57,7 @@ for _card in (switch_op, ref_switch_op):
 for _card in (merge_op, ref_merge_op):
     _card.shape(_any_of)
 
-ref_select_op = op(
-    "RefSelect(index: int32, inputs: &N*T) -> output: &T; T: type; N: int >= 1"
-)
+ref_select_op = op("RefSelect(index: int32, inputs: &N*T) -> output: &T; T: type; N: int >= 1")
 
 
 @ref_select_op.shape

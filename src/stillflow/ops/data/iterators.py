@@ -366,6 +366,7 @@ iterator_to_string_handle_op = op(
 )
 iterator_to_string_handle_op.shape(_scalar_shape)
 
+
 @iterator_to_string_handle_op.kernel
 def iterator_to_string_handle_kernel(node: Any) -> Any:
     resources = node.facts.resources

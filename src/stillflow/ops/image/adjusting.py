@@ -110,8 +110,14 @@ def _by_loop(images: Any, is_hue: bool, number: Any, circles: int) -> Any:
     library: Any = native.library()
     result = torch.empty_like(images)
     library.adjust_colours(
-        images.data_ptr(), images.numel() // 3, is_hue, float(number), circles, result.data_ptr(),
-        torch.get_num_threads())
+        images.data_ptr(),
+        images.numel() // 3,
+        is_hue,
+        float(number),
+        circles,
+        result.data_ptr(),
+        torch.get_num_threads(),
+    )
     return result
 
 

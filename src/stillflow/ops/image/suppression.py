@@ -231,8 +231,16 @@ def _choose_in_loop(
     address = boxes.ctypes.data
     given = (None, address) if with_overlaps else (address, None)
     found = library.choose_boxes(
-        *given, scores.ctypes.data, len(scores), limit, threshold, lowest, sigma,
-        chosen.ctypes.data, became.ctypes.data)
+        *given,
+        scores.ctypes.data,
+        len(scores),
+        limit,
+        threshold,
+        lowest,
+        sigma,
+        chosen.ctypes.data,
+        became.ctypes.data,
+    )
     if found < 0:
         raise MemoryError("choose_boxes: no memory for the candidates")
     return chosen[:found], became[:found]

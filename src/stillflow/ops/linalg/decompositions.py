@@ -305,8 +305,7 @@ def qr_gradient(node: Node, dq: Any, dr: Any) -> Any:
         raise NotImplementedError("QrGrad not implemented with dynamic shapes.")
     if sizes[-2] != sizes[-1]:
         raise NotImplementedError(
-            "QrGrad not implemented when ncols > nrows or full_matrices is true and "
-            "ncols != nrows."
+            "QrGrad not implemented when ncols > nrows or full_matrices is true and ncols != nrows."
         )
 
     def solve(x: Any) -> Any:

@@ -36,20 +36,43 @@ _COMPLEX = "T: {float, double, complex64, complex128}"
 _SAME: tuple[tuple[str, Card], ...] = (
     (f"BatchCholesky(input: T) -> output: T\n{_REAL}", cholesky_op),
     (f"BatchMatrixDeterminant(input: T) -> output: T\n{_COMPLEX}", matrix_determinant_op),
-    (f"BatchMatrixInverse(input: T) -> output: T\nadjoint: bool = false\n{_REAL}",
-     matrix_inverse_op),
-    (f"BatchMatrixSolve(matrix: T, rhs: T) -> output: T\nadjoint: bool = false\n{_REAL}",
-     matrix_solve_op),
-    (("BatchMatrixSolveLs(matrix: T, rhs: T, l2_regularizer: double) -> output: T\n"
-     f"{_REAL}\nfast: bool = true"), matrix_solve_ls_op),
-    (("BatchMatrixTriangularSolve(matrix: T, rhs: T) -> output: T\nlower: bool = true\n"
-     f"adjoint: bool = false\n{_REAL}"), matrix_triangular_solve_op),
-    (f"BatchSelfAdjointEigV2(input: T) -> (e: T, v: T)\ncompute_v: bool = true\n{_REAL}",
-     self_adjoint_eig_v2_op),
-    (("BatchSvd(input: T) -> (s: T, u: T, v: T)\ncompute_uv: bool = true\n"
-     f"full_matrices: bool = false\n{_COMPLEX}"), svd_op),
-    ("BatchMatrixBandPart(input: T, num_lower: int64, num_upper: int64) -> band: T\nT: type",
-     matrix_band_part_op),
+    (
+        f"BatchMatrixInverse(input: T) -> output: T\nadjoint: bool = false\n{_REAL}",
+        matrix_inverse_op,
+    ),
+    (
+        f"BatchMatrixSolve(matrix: T, rhs: T) -> output: T\nadjoint: bool = false\n{_REAL}",
+        matrix_solve_op,
+    ),
+    (
+        (
+            "BatchMatrixSolveLs(matrix: T, rhs: T, l2_regularizer: double) -> output: T\n"
+            f"{_REAL}\nfast: bool = true"
+        ),
+        matrix_solve_ls_op,
+    ),
+    (
+        (
+            "BatchMatrixTriangularSolve(matrix: T, rhs: T) -> output: T\nlower: bool = true\n"
+            f"adjoint: bool = false\n{_REAL}"
+        ),
+        matrix_triangular_solve_op,
+    ),
+    (
+        f"BatchSelfAdjointEigV2(input: T) -> (e: T, v: T)\ncompute_v: bool = true\n{_REAL}",
+        self_adjoint_eig_v2_op,
+    ),
+    (
+        (
+            "BatchSvd(input: T) -> (s: T, u: T, v: T)\ncompute_uv: bool = true\n"
+            f"full_matrices: bool = false\n{_COMPLEX}"
+        ),
+        svd_op,
+    ),
+    (
+        "BatchMatrixBandPart(input: T, num_lower: int64, num_upper: int64) -> band: T\nT: type",
+        matrix_band_part_op,
+    ),
 )
 
 

@@ -179,11 +179,32 @@ _PADE: dict[int, list[float]] = {
     3: [120.0, 60.0, 12.0],
     5: [30240.0, 15120.0, 3360.0, 420.0, 30.0],
     7: [17297280.0, 8648640.0, 1995840.0, 277200.0, 25200.0, 1512.0, 56.0],
-    9: [17643225600.0, 8821612800.0, 2075673600.0, 302702400.0, 30270240.0, 2162160.0, 110880.0,
-        3960.0, 90.0],
-    13: [64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0,
-         129060195264000.0, 10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0,
-         40840800.0, 960960.0, 16380.0, 182.0],
+    9: [
+        17643225600.0,
+        8821612800.0,
+        2075673600.0,
+        302702400.0,
+        30270240.0,
+        2162160.0,
+        110880.0,
+        3960.0,
+        90.0,
+    ],
+    13: [
+        64764752532480000.0,
+        32382376266240000.0,
+        7771770303897600.0,
+        1187353796428800.0,
+        129060195264000.0,
+        10559470521600.0,
+        670442572800.0,
+        33522128640.0,
+        1323241920.0,
+        40840800.0,
+        960960.0,
+        16380.0,
+        182.0,
+    ],
 }
 # Up to which 1-norms the lower orders are exact in single and double precision, and from which
 # on matrices are halved.
@@ -223,7 +244,10 @@ def _pade13(matrix: Any) -> tuple[Any, Any]:
     a6 = tf.matmul(a4, a2)
     odd = (
         tf.matmul(a6, a6 + b[11] * a4 + b[9] * a2)
-        + b[7] * a6 + b[5] * a4 + b[3] * a2 + b[1] * identity
+        + b[7] * a6
+        + b[5] * a4
+        + b[3] * a2
+        + b[1] * identity
     )
     odd = tf.matmul(matrix, odd)
     high = b[12] * a6 + b[10] * a4 + b[8] * a2
@@ -274,9 +298,7 @@ def matrix_exponential(input: Any, name: str | None = None) -> Tensor:
             tf.reduce_sum(tf.abs(matrix), axis=tf.size(tf.shape(matrix)) - 2), axis=-1
         )
         numerator, denominator, squarings = _approximant(matrix, norm)
-        result = _square_repeatedly(
-            tf.linalg.solve(denominator, numerator), squarings, norm.dtype
-        )
+        result = _square_repeatedly(tf.linalg.solve(denominator, numerator), squarings, norm.dtype)
         if not matrix.shape.is_fully_defined():
             sizes = tf.concat((batch, tf.shape(result)[-2:]), axis=0)
             return tf.reshape(result, sizes)  # type: ignore[no-any-return]

@@ -26,9 +26,7 @@ def _axes(ord: Any, axis: Any) -> tuple[bool, Any]:
         if not all(isinstance(number, int) for number in axes) or axes[0] == axes[1]:
             raise ValueError(_BAD_AXIS)
         if ord not in _MATRIX_NORMS:
-            raise ValueError(
-                f"'ord' must be a supported matrix norm in {_MATRIX_NORMS}, got {ord}"
-            )
+            raise ValueError(f"'ord' must be a supported matrix norm in {_MATRIX_NORMS}, got {ord}")
         return True, axes
     if not (isinstance(axis, int) or axis is None):
         raise ValueError(_BAD_AXIS)
@@ -153,16 +151,14 @@ def matrix_rank(
             else:
                 longest = tf.reduce_max(tf.shape(a)[-2:])
             epsilon = np.finfo(a.dtype.as_numpy_dtype).eps
-            tol = epsilon * tf.cast(longest, a.dtype) * tf.reduce_max(
-                values, axis=-1, keepdims=True
+            tol = (
+                epsilon * tf.cast(longest, a.dtype) * tf.reduce_max(values, axis=-1, keepdims=True)
             )
         return tf.reduce_sum(tf.cast(values > tol, tf.int32), axis=-1)  # type: ignore[no-any-return]
 
 
 @export("linalg.pinv")
-def pinv(
-    a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None
-) -> Tensor:
+def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
     """The Moore-Penrose pseudo-inverses of matrices.
 
     Args:
@@ -192,7 +188,8 @@ def pinv(
 
 def _longest_side(a: Any, dtype: Any) -> Any:
     sides = [
-        tf.shape(a)[axis] if dimension_value(a.shape[axis]) is None
+        tf.shape(a)[axis]
+        if dimension_value(a.shape[axis]) is None
         else dimension_value(a.shape[axis])
         for axis in (-2, -1)
     ]

@@ -78,9 +78,7 @@ def _terms(
     v_gv = matmul(v1, grad_v1, adjoint_a=True)
     f_u, f_v = f * u_gu, f * v_gv
     inner: Any = (
-        grad_s_matrix
-        + matmul(f_u + adjoint(f_u), s_matrix)
-        + matmul(s_matrix, f_v + adjoint(f_v))
+        grad_s_matrix + matmul(f_u + adjoint(f_u), s_matrix) + matmul(s_matrix, f_v + adjoint(f_v))
     )
     first: Any = matmul(u, matmul(inner, v1, adjoint_b=True))
     if m == n:

@@ -204,9 +204,7 @@ def tridiagonal_mat_mul_gradient(node: Node, grad: Any) -> Any:
         tf.reduce_sum(rhs * grad, axis=-1),
         tf.reduce_sum(_shift(rhs, left=False) * grad, axis=-1),
     ]
-    grad_rhs = (
-        _shift(upper * grad, left=False) + main * grad + _shift(lower * grad, left=True)
-    )
+    grad_rhs = _shift(upper * grad, left=False) + main * grad + _shift(lower * grad, left=True)
     return [*[tf.expand_dims(diagonal, -2) for diagonal in grads], grad_rhs]
 
 
@@ -248,9 +246,7 @@ def _stacked(diagonals: Any) -> Any:
             return diagonal
         if length == size - 1:
             return tf.pad(diagonal, [[0, 0]] * (len(diagonal.shape) - 1) + [padding])
-        raise ValueError(
-            f"Expected {name} to be have length {size} or {size - 1}, got {length}."
-        )
+        raise ValueError(f"Expected {name} to be have length {size} or {size - 1}, got {length}.")
 
     lower = padded(lower, "subdiagonal", [1, 0])
     upper = padded(upper, "superdiagonal", [0, 1])
@@ -261,9 +257,7 @@ def _gathered(diagonals: Any) -> Any:
     """The three diagonals of matrices that are given whole."""
     size = _side(diagonals)
     if not size:
-        raise ValueError(
-            'The size of the matrix needs to be known for diagonals_format="matrix"'
-        )
+        raise ValueError('The size of the matrix needs to be known for diagonals_format="matrix"')
     unused, last = [0, 0], size - 1
     indices = [[[1, 0], [0, 0], unused]]
     indices += [[[i + 1, i], [i, i], [i - 1, i]] for i in range(1, last)]
@@ -311,9 +305,7 @@ def tridiagonal_solve(
                 "Expected number of left-hand sided and right-hand sides to be equal, got "
                 f"{wanted} and {rows}"
             )
-        return tridiagonal_solve_op(
-            diagonals, right, partial_pivoting=partial_pivoting, name=name
-        )
+        return tridiagonal_solve_op(diagonals, right, partial_pivoting=partial_pivoting, name=name)
 
     if len(rhs.shape) == len(diagonals.shape) - 1:
         rhs = tf.conj(rhs) if conjugate_rhs else rhs
@@ -329,9 +321,7 @@ def _check_shapes(diagonals: Any, rhs: Any) -> None:
     if rank < 2:
         raise ValueError(f"Expected diagonals to have rank at least 2, got {rank}")
     if rhs_rank not in (rank, rank - 1):
-        raise ValueError(
-            f"Expected the rank of rhs to be {rank - 1} or {rank}, got {rhs_rank}"
-        )
+        raise ValueError(f"Expected the rank of rhs to be {rank - 1} or {rank}, got {rhs_rank}")
     if diagonals.shape[-2] and diagonals.shape[-2] != 3:
         raise ValueError(f"Expected 3 diagonals got {diagonals.shape[-2]}")
     batch, rhs_batch = diagonals.shape[:-2], rhs.shape[: rank - 2]
@@ -363,9 +353,7 @@ def tridiagonal_matmul(
 def _diagonals_of(matrix: Any) -> list[Any]:
     columns, rows = dimension_value(matrix.shape[-1]), dimension_value(matrix.shape[-2])
     if not columns or not rows:
-        raise ValueError(
-            'The size of the matrix needs to be known for diagonals_format="matrix"'
-        )
+        raise ValueError('The size of the matrix needs to be known for diagonals_format="matrix"')
     size = _side(matrix)
     assert size is not None
     main = tf.matrix_diag_part(matrix)

@@ -139,9 +139,7 @@ class StaticTable(Table):
                 text = shape_text(given.shape)
                 raise invalid(f"{name} must be a vector, but received shape{text}")
         if keys.size != values.size:
-            raise invalid(
-                f"Keys and values must have the same size {keys.size} vs {values.size}"
-            )
+            raise invalid(f"Keys and values must have the same size {keys.size} vs {values.size}")
 
     check_import = check_pairs
 

@@ -46,9 +46,7 @@ reductions: Any = LazyModule("stillflow.ops.math.reductions")
 unary: Any = LazyModule("stillflow.ops.math.unary")
 
 
-def broadcasting_op(
-    text: str, in_numpy: Callable[..., Any] | None = None, **options: Any
-) -> Card:
+def broadcasting_op(text: str, in_numpy: Callable[..., Any] | None = None, **options: Any) -> Card:
     """The card of an element-wise op of two inputs; known values are combined by `in_numpy`."""
     card = op(text, **options)
     card.shape(broadcast_shape)
@@ -232,9 +230,7 @@ def mul_no_nan_gradient(node: Node, grad: Any) -> Any:
     x, y = node.inputs
     if same_known_shapes(x, y, grad):
         return mul_no_nan_op(grad, y), mul_no_nan_op(x, grad)
-    return reduce_to_inputs(
-        node, lambda: mul_no_nan_op(grad, y), lambda: mul_no_nan_op(x, grad)
-    )
+    return reduce_to_inputs(node, lambda: mul_no_nan_op(grad, y), lambda: mul_no_nan_op(x, grad))
 
 
 @squared_difference_op.gradient

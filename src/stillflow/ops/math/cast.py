@@ -142,9 +142,7 @@ _BITS = (
     "complex64, complex128, qint8, quint8, qint16, quint16, qint32}"
 )
 
-bitcast_op = op(
-    f"Bitcast(input: T) -> output: type; T: {_BITS}; type: {_BITS}", view=True
-)
+bitcast_op = op(f"Bitcast(input: T) -> output: type; T: {_BITS}; type: {_BITS}", view=True)
 
 
 @bitcast_op.shape
@@ -162,9 +160,7 @@ def bitcast_shape(node: Node) -> Any:
         )
     dims.with_rank_at_least(shape, 1)
     if shape[-1] is not None and shape[-1] != ratio:
-        raise ValueError(
-            f"Cannot bitcast due to shape. {shape[-1]} does not match {ratio}."
-        )
+        raise ValueError(f"Cannot bitcast due to shape. {shape[-1]} does not match {ratio}.")
     return shape[:-1]
 
 

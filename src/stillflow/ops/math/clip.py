@@ -70,9 +70,7 @@ def clip_by_value_kernel(node: Node) -> Any:
     if node.T.is_complex:
         raise ValueError("ClipByValue is not defined for complex numbers")
     if node.T in NUMPY_TYPES:
-        return through_numpy(
-            lambda t, low, high: np.maximum(np.minimum(t, high), low), node.T
-        )
+        return through_numpy(lambda t, low, high: np.maximum(np.minimum(t, high), low), node.T)
     return node.call(_clip, *node.inputs)
 
 
@@ -96,9 +94,7 @@ def _like(t: Any, values: Tensor) -> Any:
 
 @export("clip_by_value")
 @dispatchable
-def clip_by_value(
-    t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None
-) -> Any:
+def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
     """`t` with every element moved into the range between two bounds.
 
     Args:

@@ -302,9 +302,7 @@ def logical_not(x: Any, name: str | None = None) -> Tensor:
 @dispatchable
 def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
     """Whether exactly one of `x` and `y` is true, element by element."""
-    return logical_and(
-        logical_or(x, y), logical_not(logical_and(x, y)), name=name
-    )
+    return logical_and(logical_or(x, y), logical_not(logical_and(x, y)), name=name)
 
 
 @export("math.is_nan", "debugging.is_nan", "is_nan")

@@ -108,9 +108,7 @@ def angle_kernel(node: Node) -> Any:
 def complex_abs_kernel(node: Node) -> Any:
     if node.Tout != node.T.real_dtype:
         given, wanted, fitting = map(cpp_name, (node.T, node.Tout, node.T.real_dtype))
-        raise invalid(
-            f"Signature mismatch, have: {given}->{wanted} expected: {given}->{fitting}"
-        )
+        raise invalid(f"Signature mismatch, have: {given}->{wanted} expected: {given}->{fitting}")
     return node.call(torch.abs, *node.inputs)
 
 

@@ -128,11 +128,14 @@ def named_bincount(
 
 # ---- histograms
 
-histogram_fixed_width_op = op("""
+histogram_fixed_width_op = op(
+    """
     HistogramFixedWidth(values: T, value_range: T, nbins: int32) -> out: dtype
     T: {int32, int64, float, double}
     dtype: {int32, int64} = int32
-""", differentiable=False)
+""",
+    differentiable=False,
+)
 
 
 @histogram_fixed_width_op.shape

@@ -222,6 +222,4 @@ def cumulative_logsumexp(
     """Running logarithms of sums of exponentials of `x` along an axis; see `cumsum`."""
     with name_scope(name, "CumulativeLogsumexp", [x]) as scope:
         x = convert_to_tensor(x, name="x")
-        return cumulative_logsumexp_op(
-            x, axis, exclusive=exclusive, reverse=reverse, name=scope
-        )
+        return cumulative_logsumexp_op(x, axis, exclusive=exclusive, reverse=reverse, name=scope)

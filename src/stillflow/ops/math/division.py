@@ -120,9 +120,7 @@ real_div_op = broadcasting_op(f"RealDiv(x: T, y: T) -> z: T; T: {_QUOTIENTS}", _
 truncate_div_op = broadcasting_op(
     f"TruncateDiv(x: T, y: T) -> z: T; T: {_QUOTIENTS}", _nonzero(_truncated)
 )
-floor_div_op = broadcasting_op(
-    f"FloorDiv(x: T, y: T) -> z: T; T: {_QUOTIENTS}", _nonzero(_floored)
-)
+floor_div_op = broadcasting_op(f"FloorDiv(x: T, y: T) -> z: T; T: {_QUOTIENTS}", _nonzero(_floored))
 div_no_nan_op = broadcasting_op(f"DivNoNan(x: T, y: T) -> z: T; T: {_NO_NAN}")
 xdivy_op = broadcasting_op(f"Xdivy(x: T, y: T) -> z: T; T: {_NO_NAN}")
 xlogy_op = broadcasting_op(f"Xlogy(x: T, y: T) -> z: T; T: {_NO_NAN}")
@@ -274,9 +272,7 @@ def xlogy_samples() -> Any:
 
 # ---- remainders
 
-floor_mod_op = broadcasting_op(
-    f"FloorMod(x: T, y: T) -> z: T; T: {_REMAINDERS}", _nonzero(np.mod)
-)
+floor_mod_op = broadcasting_op(f"FloorMod(x: T, y: T) -> z: T; T: {_REMAINDERS}", _nonzero(np.mod))
 truncate_mod_op = broadcasting_op(
     f"TruncateMod(x: T, y: T) -> z: T; T: {_REMAINDERS}", _nonzero(np.fmod)
 )

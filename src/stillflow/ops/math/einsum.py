@@ -40,9 +40,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
     """
     name = kwargs.pop("name", None)
     if kwargs:
-        raise TypeError(
-            f"invalid keyword arguments for this function: {', '.join(sorted(kwargs))}"
-        )
+        raise TypeError(f"invalid keyword arguments for this function: {', '.join(sorted(kwargs))}")
     with name_scope(name, "einsum", [equation, inputs]):
         tensors = list(inputs)
         terms, output = parse(equation, [x.get_shape() for x in tensors])
@@ -50,9 +48,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
             return trace(tensors[0])
         for term in terms:
             if len(set(term)) < len(term):
-                raise ValueError(
-                    f"Subscript not supported: an axis appears more than once: {term}"
-                )
+                raise ValueError(f"Subscript not supported: an axis appears more than once: {term}")
         labels = set("".join(terms) + output)
         if any(sum(a in term for term in terms) > 2 and a not in output for a in labels):
             return _by_broadcasting(equation, tensors)
@@ -60,8 +56,8 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
 
 
 def _is_trace(term: str) -> bool:
-    return len(set(term)) < len(term) and term == term[::-1] and any(
-        term.count(a) == 2 for a in term
+    return (
+        len(set(term)) < len(term) and term == term[::-1] and any(term.count(a) == 2 for a in term)
     )
 
 

@@ -33,7 +33,8 @@ def places(rows: Any, largest: bool) -> Any:
     library, result = native.library(), torch.empty(rows.shape[:-1], dtype=torch.int64)
     assert library is not None
     library.find_extremes(
-        rows.data_ptr(), result.numel(), rows.shape[-1], int(not largest), result.data_ptr())
+        rows.data_ptr(), result.numel(), rows.shape[-1], int(not largest), result.data_ptr()
+    )
     return result
 
 

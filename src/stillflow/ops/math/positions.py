@@ -49,9 +49,7 @@ def arg_extreme_shape(node: Node) -> Any:
     number, rank = int(axis), len(shape)
     if not -rank <= number < rank:
         if node.planning:
-            raise ValueError(
-                f"Expected dimension in the range [{-rank}, {rank}), but got {number}"
-            )
+            raise ValueError(f"Expected dimension in the range [{-rank}, {rank}), but got {number}")
         raise ValueError(
             f"Dimension ({number}) must be in the range [{-rank}, {rank}), where {rank} is the "
             "number of dimensions in the input."

@@ -74,9 +74,7 @@ def known_reduction(function: Callable[..., Any]) -> Callable[[Node], Any]:
     return value
 
 
-def reduction_kernel(
-    node: Node, reduce: Reduce, whole: Callable[..., Any] | None = None
-) -> Any:
+def reduction_kernel(node: Node, reduce: Reduce, whole: Callable[..., Any] | None = None) -> Any:
     """Binds the axes where they are known; else reads them at run time.
 
     Args:
@@ -115,9 +113,7 @@ def sum_of(dtype: DType) -> tuple[Reduce, Callable[..., Any] | None]:
     """The sum along axes, and of everything."""
     if dtype in NUMPY_TYPES:
         # An explicit type keeps numpy from widening, so that sums wrap around as TF's do.
-        return in_numpy(
-            lambda x, **how: np.sum(x, dtype=x.dtype, **how), dtype
-        ), None
+        return in_numpy(lambda x, **how: np.sum(x, dtype=x.dtype, **how), dtype), None
     if dtype.is_floating or dtype.is_complex:
         return torch.sum, torch.sum
     kind = torch_type(dtype)
@@ -169,22 +165,20 @@ def extreme_of(dtype: DType, largest: bool) -> tuple[Reduce, Callable[..., Any] 
     """
     function = "amax" if largest else "amin"
     floating = dtype.is_floating
-    worst = (-np.inf if largest else np.inf) if floating else (
-        dtype.min if largest else dtype.max
-    )
+    worst = (-np.inf if largest else np.inf) if floating else (dtype.min if largest else dtype.max)
     if dtype in NUMPY_TYPES:
         numpy_function = np.max if largest else np.min
-        return in_numpy(
-            lambda x, **how: numpy_function(x, initial=worst, **how), dtype
-        ), None
+        return in_numpy(lambda x, **how: numpy_function(x, initial=worst, **how), dtype), None
     kind = torch_type(dtype)
 
     def extreme(x: Any, axes: list[int], keep: bool) -> Any:
         if x.numel() == 0:
             shape = [1 if i in axes else n for i, n in enumerate(x.shape)]
             result = torch.full(shape, worst, dtype=kind, device=x.device)
-            return result if keep else result.reshape(
-                [n for i, n in enumerate(x.shape) if i not in axes]
+            return (
+                result
+                if keep
+                else result.reshape([n for i, n in enumerate(x.shape) if i not in axes])
             )
         result = getattr(torch, function)(x, axes, keep)
         if not floating or not x.is_cpu or is_finite(result) or result.numel() == x.numel():
@@ -218,6 +212,7 @@ def euclidean_norm_of(dtype: DType) -> tuple[Reduce, Callable[..., Any] | None]:
 
     return euclidean, None
 
+
 def arg_extreme(node: Node, largest: bool) -> Any:
     """The kernel of ArgMax and ArgMin: the first index of the largest or smallest element."""
     kind, dtype = torch_type(node.output_type), node.T
@@ -230,9 +225,7 @@ def arg_extreme(node: Node, largest: bool) -> Any:
                 f"Expected dimension in the range [{-x.dim()}, {x.dim()}), but got {axis}"
             )
         if x.shape[axis] == 0:
-            raise invalid(
-                f"Reduction axis {axis} is empty in shape {to_string(tuple(x.shape))}"
-            )
+            raise invalid(f"Reduction axis {axis} is empty in shape {to_string(tuple(x.shape))}")
         if dtype in NUMPY_TYPES:
             find = np.argmax if largest else np.argmin
             return through_numpy(lambda a: find(a, axis=axis), node.output_type)(x)
@@ -266,5 +259,3 @@ def every(x: Any, axes: list[int], keep: bool) -> Any:
 def some(x: Any, axes: list[int], keep: bool) -> Any:
     """Whether any element along axes is true."""
     return torch.any(x, axes, keep)
-
-

@@ -198,9 +198,7 @@ def unsorted_segments(combine: Combine) -> Callable[[Any, Any, Any], Any]:
 def _refuse(ids: Any, rows: int) -> None:
     position = torch.nonzero(ids >= rows)[0].tolist()
     where = "[" + ",".join(str(i) for i in position) + "]" if position else ""
-    raise invalid(
-        f"segment_ids{where} = {int(ids[tuple(position)])} is out of range [0, {rows})"
-    )
+    raise invalid(f"segment_ids{where} = {int(ids[tuple(position)])} is out of range [0, {rows})")
 
 
 # ---- sorted segments of rows picked from a table

@@ -88,8 +88,7 @@ def _pairs(a: Tensor, axes: Any) -> tuple[Any, Any]:
         a_axes, b_axes = [a_axes], [b_axes]
     if len(a_axes) != len(b_axes):
         raise ValueError(
-            "Different number of contraction axes 'a' and 'b', "
-            f"{len(a_axes)} != {len(b_axes)}."
+            f"Different number of contraction axes 'a' and 'b', {len(a_axes)} != {len(b_axes)}."
         )
     return a_axes, b_axes
 

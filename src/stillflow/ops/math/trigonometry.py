@@ -151,9 +151,7 @@ atan = export("math.atan", "atan")(
     unary_function(atan_op, "atan", "The angle between -pi/2 and pi/2 whose tangent is `x`")
 )
 sinh = export("math.sinh", "sinh")(unary_function(sinh_op, "sinh", "The hyperbolic sine of `x`"))
-cosh = export("math.cosh", "cosh")(
-    unary_function(cosh_op, "cosh", "The hyperbolic cosine of `x`")
-)
+cosh = export("math.cosh", "cosh")(unary_function(cosh_op, "cosh", "The hyperbolic cosine of `x`"))
 tanh = export("math.tanh", "nn.tanh", "tanh")(
     unary_function(tanh_op, "tanh", "The hyperbolic tangent of `x`")
 )

@@ -390,6 +390,7 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
         one = constant(1, dtype=x.dtype.base_dtype, name="one")
         return division.div_no_nan_op(one, x, name=scope)
 
+
 # Of a sparse tensor, the elements that are given are mapped.
 for _function in (abs, negative, sign, square, sqrt):
     map_sparse_values(_function)

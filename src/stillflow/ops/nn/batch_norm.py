@@ -144,9 +144,7 @@ def fused_batch_norm_kernel(node: Node) -> Any:
     x, scale, offset, mean, variance = node.inputs
     first, reserve = node.data_format == b"NCHW", len(node.outputs) == 6
     if not node.is_training:
-        return node.call(
-            infer, x, scale, offset, mean, variance, node.epsilon, first, reserve
-        )
+        return node.call(infer, x, scale, offset, mean, variance, node.epsilon, first, reserve)
     if dims.num_elements(node.dims(0)) == 0:
         return node.call(_train_empty, x, scale, reserve)
     return node.call(train, x, scale, offset, node.epsilon, first, reserve)
@@ -252,9 +250,7 @@ def fused_batch_norm_samples() -> Iterator[Any]:
     yield Sample(x, scale, offset, given, given, is_training=False, grad=False)
     yield Sample(x[:1, :1, :1], scale, offset, none, none, grad=False)
     yield Sample(x[:0], scale, offset, none, none, grad=False)
-    yield Sample(
-        x.transpose(0, 3, 1, 2), scale, offset, none, none, data_format="NCHW", grad=False
-    )
+    yield Sample(x.transpose(0, 3, 1, 2), scale, offset, none, none, data_format="NCHW", grad=False)
     yield Bad(x, scale[:2], offset, none, none, match="must be equal")
     yield Bad(x[0], scale, offset, none, none, match="must be rank 4")
 
@@ -264,9 +260,7 @@ def fused_batch_norm_grad_samples(with_reserve: bool) -> Iterator[Any]:
     scale, mean, variance = np.float32([1, 2, 0.5]), np.float32([0.9, 1, 1.1]), np.float32([2] * 3)
     reserve = [np.float32(0)] * with_reserve
     for training in (True, False):
-        yield Sample(
-            grad, x, scale, mean, variance, *reserve, is_training=training, grad=False
-        )
+        yield Sample(grad, x, scale, mean, variance, *reserve, is_training=training, grad=False)
 
 
 def _version(suffix: str, types: str, reserve: int) -> tuple[Card, Card]:

@@ -39,8 +39,7 @@ def check_explicit_paddings(node: Node) -> None:
     if node.padding != b"EXPLICIT":
         if given:
             raise ValueError(
-                "explicit_paddings attribute must be empty if the padding attribute is not "
-                "EXPLICIT"
+                "explicit_paddings attribute must be empty if the padding attribute is not EXPLICIT"
             )
         return
     if len(given) != 8:
@@ -183,9 +182,7 @@ def conv2d_samples() -> Iterator[Any]:
     yield Sample(image, filter, strides=[1, 2, 2, 1], padding="SAME")
     yield Sample(image, filter, strides=[1, 1, 2, 1], padding="VALID")
     yield Sample(image, filter[:1, :1], strides=[1, 1, 1, 1], padding="VALID")
-    yield Sample(
-        image, filter, strides=[1, 1, 1, 1], padding="SAME", dilations=[1, 2, 2, 1]
-    )
+    yield Sample(image, filter, strides=[1, 1, 1, 1], padding="SAME", dilations=[1, 2, 2, 1])
     yield Sample(
         image, filter, strides=[1, 1, 1, 1], padding="EXPLICIT",
         explicit_paddings=[0, 0, 1, 2, 0, 1, 0, 0],
@@ -300,9 +297,7 @@ def filter_gradient_kernel(node: Node, slide: Slide, label: str, like: bool = Fa
     return gradient
 
 
-_windows = kernel_windows(
-    4, strides="Sliding window strides", dilations="Sliding window dilations"
-)
+_windows = kernel_windows(4, strides="Sliding window strides", dilations="Sliding window dilations")
 
 conv2d_backprop_input_op = op(f"""
     Conv2DBackpropInput(input_sizes: int32, filter: T, out_backprop: T) -> output: T
@@ -340,9 +335,7 @@ def conv2d_backprop_input_samples() -> Iterator[Any]:
         yield Sample(
             sizes, filter, grad, strides=[1, stride, stride, 1], padding="SAME", fixed=(0,)
         )
-    yield Bad(
-        sizes[:3], filter, ramp(2, 5, 4, 4), strides=[1] * 4, padding="SAME", match="rank 4"
-    )
+    yield Bad(sizes[:3], filter, ramp(2, 5, 4, 4), strides=[1] * 4, padding="SAME", match="rank 4")
 
 
 conv2d_backprop_filter_op = op(f"""
@@ -378,9 +371,7 @@ def conv2d_backprop_filter_gradient(node: Node, grad: Tensor) -> Any:
 def conv2d_backprop_filter_samples() -> Iterator[Any]:
     image, sizes = ramp(2, 5, 4, 3), np.int32([3, 2, 3, 4])
     for stride, grad in ((1, ramp(2, 5, 4, 4)), (2, ramp(2, 3, 2, 4))):
-        yield Sample(
-            image, sizes, grad, strides=[1, stride, stride, 1], padding="SAME", fixed=(1,)
-        )
+        yield Sample(image, sizes, grad, strides=[1, stride, stride, 1], padding="SAME", fixed=(1,))
 
 
 # ---- public functions

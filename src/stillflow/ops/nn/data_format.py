@@ -30,8 +30,7 @@ def _formats(node: Node) -> tuple[str, str]:
             )
     if sorted(source) != sorted(target) or len(set(source)) != len(source):
         raise ValueError(
-            "Destination and source format must determine a permutation, got "
-            f"{source} and {target}"
+            f"Destination and source format must determine a permutation, got {source} and {target}"
         )
     return source, target
 

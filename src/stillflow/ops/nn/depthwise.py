@@ -86,8 +86,7 @@ def _slide(node: Node) -> Slide:
     channel = windows.channel_axis(node.data_format)
     if node.strides[0] != 1 or node.strides[channel] != 1:
         raise ValueError(
-            "Current implementation does not yet support strides in the batch and depth "
-            "dimensions."
+            "Current implementation does not yet support strides in the batch and depth dimensions."
         )
     return Slide(tuple(node.strides), (1, 1, 1, 1), node.padding, (), node.data_format)
 
@@ -151,6 +150,8 @@ def depthwise_output(node: Node) -> Any:
     form = node.op.attrs.get("data_format", b"NHWC")
     slide = Slide(tuple(node.strides), (), node.padding, (), form)
     return _output(slide, image, filter, node.planning)
+
+
 depthwise_conv2d_native_op.check(
     in_turn(
         _windows,
@@ -308,9 +309,7 @@ def depthwise_conv2d_native_backprop_filter_gradient(node: Node, grad: Tensor) -
 def depthwise_conv2d_native_backprop_filter_samples() -> Iterator[Any]:
     image, sizes = ramp(2, 5, 4, 3), np.int32([3, 2, 3, 2])
     for stride, grad in ((1, ramp(2, 5, 4, 6)), (2, ramp(2, 3, 2, 6))):
-        yield Sample(
-            image, sizes, grad, strides=[1, stride, stride, 1], padding="SAME", fixed=(1,)
-        )
+        yield Sample(image, sizes, grad, strides=[1, stride, stride, 1], padding="SAME", fixed=(1,))
 
 
 # ---- public functions

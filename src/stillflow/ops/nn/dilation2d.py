@@ -162,15 +162,11 @@ def _depths(node: Node) -> None:
     if not (node.planning and dims.is_known(image) and dims.is_known(filter)):
         return
     if image[3] != filter[2]:
-        raise ValueError(
-            f"input and filter must have the same depth: {image[3]} vs {filter[2]}"
-        )
+        raise ValueError(f"input and filter must have the same depth: {image[3]} vs {filter[2]}")
 
 
 _operands = in_turn(
-    kernel_windows(
-        4, strides="Sliding window stride", rates="Input stride (atrous rate)"
-    ),
+    kernel_windows(4, strides="Sliding window stride", rates="Input stride (atrous rate)"),
     kernel_ranks(
         (0, 4, "input must be 4-dimensional{}"), (1, 3, "filter must be 3-dimensional: {}")
     ),
@@ -308,9 +304,7 @@ def dilation2d(
     """
     filter = renamed_argument("filters", filters, "filter", filter)
     rates = renamed_argument("dilations", dilations, "rates", rates)
-    return dilation2d_op(
-        input, filter, strides=strides, rates=rates, padding=padding, name=name
-    )
+    return dilation2d_op(input, filter, strides=strides, rates=rates, padding=padding, name=name)
 
 
 @export("nn.erosion2d")

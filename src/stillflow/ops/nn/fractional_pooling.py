@@ -155,9 +155,7 @@ def _counts(rows: Any, columns: Any, like: Any) -> Any:
     return (heights[:, None] * widths)[..., None]
 
 
-def _avg_grad(
-    shape: Sequence[int], grad: Any, rows: Any, columns: Any, overlapping: bool
-) -> Any:
+def _avg_grad(shape: Sequence[int], grad: Any, rows: Any, columns: Any, overlapping: bool) -> Any:
     _require_windows(shape, grad, rows, columns)
     row_spans = _spans(rows, shape[1], overlapping)
     column_spans = _spans(columns, shape[2], overlapping)
@@ -350,9 +348,7 @@ def fractional_avg_pool_grad_kernel(node: Node) -> Any:
     def spread(sizes: Any, grad: Any, rows: Any, columns: Any) -> Any:
         shape = sizes.tolist()
         if len(shape) != 4:
-            raise ValueError(
-                "original input tensor shape must be1-dimensional and 4 elements"
-            )
+            raise ValueError("original input tensor shape must be1-dimensional and 4 elements")
         require_room(shape, type_of(grad))
         for size, name in zip(shape, ("Batch", "Rows", "Columns", "Depth")):
             if size == 0:

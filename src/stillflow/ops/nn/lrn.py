@@ -91,9 +91,7 @@ def lrn_samples() -> Iterator[Any]:
 
 
 lrn_grad_op = op(f"LRNGrad(input_grads: T, input_image: T, output_image: T) -> output: T\n{_ATTRS}")
-lrn_grad_op.check(
-    kernel_ranks(*[(index, 4, "inputs must be 4-dimensional") for index in range(3)])
-)
+lrn_grad_op.check(kernel_ranks(*[(index, 4, "inputs must be 4-dimensional") for index in range(3)]))
 
 
 @lrn_grad_op.shape
@@ -128,6 +126,4 @@ def local_response_normalization(
       input: [batch, height, width, channels], floating-point.
       depth_radius: how many channels on either side the sum goes over.
     """
-    return lrn_op(
-        input, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta, name=name
-    )
+    return lrn_op(input, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta, name=name)

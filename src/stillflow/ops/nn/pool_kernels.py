@@ -52,9 +52,7 @@ def pool_geometry(
     sizes, window = spatial(image, data_format), spatial(ksize, data_format)
     steps = spatial(strides, data_format)
     pairs = pads(sizes, window, steps, padding)
-    drop = tuple(
-        int(step == 1 and before != after) for step, (before, after) in zip(steps, pairs)
-    )
+    drop = tuple(int(step == 1 and before != after) for step, (before, after) in zip(steps, pairs))
     before = tuple(pair[1] if dropped else pair[0] for pair, dropped in zip(pairs, drop))
     first = data_format.startswith(b"NC")
     too_small = padding == b"VALID" and any(size < edge for size, edge in zip(sizes, window))
@@ -298,9 +296,7 @@ def _narrow_avg_pool_grad(grad: Any, image: Any, geometry: PoolGeometry) -> Any:
     widths, zero = _widths(image.shape[2:], geometry), [0] * len(window)
     grad = grad / _narrow_counts(image, widths, window, strides)
     padded = F.pad(image, widths)
-    found = aten.avg_pool3d_backward.default(
-        grad, padded, window, strides, zero, False, True, 1
-    )
+    found = aten.avg_pool3d_backward.default(grad, padded, window, strides, zero, False, True, 1)
     for axis, size in enumerate(image.shape[2:], 2):
         found = found.narrow(axis, widths[-2 * (axis - 1)], size)
     return found
@@ -323,9 +319,7 @@ def avg_pool_grad(grad: Any, shape: Sequence[int], geometry: PoolGeometry) -> An
     """Spreads every output's gradient evenly over its window; `shape` is the input's."""
     if geometry.empty:
         return grad.new_zeros(tuple(shape))
-    function = (
-        aten.avg_pool2d_backward if len(shape) == 4 else aten.avg_pool3d_backward
-    ).default
+    function = (aten.avg_pool2d_backward if len(shape) == 4 else aten.avg_pool3d_backward).default
     window, strides, padding = _arguments(geometry)
     image = _empty_image(grad, shape, geometry)
     if _is_narrow(image.shape[2:], geometry):

@@ -272,9 +272,7 @@ max_pool_v2_op.kernel(max_pool_kernel)
 @max_pool_v2_op.gradient
 def max_pool_v2_gradient(node: Node, grad: Tensor) -> Any:
     image, ksize, strides = node.inputs
-    result = max_pool_grad_v2_op(
-        image, node.outputs[0], grad, ksize, strides, **attributes(node)
-    )
+    result = max_pool_grad_v2_op(image, node.outputs[0], grad, ksize, strides, **attributes(node))
     return [result, None, None]
 
 

@@ -66,9 +66,7 @@ def _over_volumes(node: Node, function: Any, tensors: Sequence[int]) -> Any:
     if dims.is_known(node.dims(0)):
         geometry = _geometry(node, node.dims(0))  # type: ignore[arg-type]
         return node.call(function, *[node.inputs[i] for i in tensors], geometry)
-    return lambda *inputs: function(
-        *[inputs[i] for i in tensors], _geometry(node, inputs[0].shape)
-    )
+    return lambda *inputs: function(*[inputs[i] for i in tensors], _geometry(node, inputs[0].shape))
 
 
 def _attributes(node: Node) -> dict[str, Any]:
@@ -134,9 +132,7 @@ max_pool3d_grad_grad_op = op(f"""
     T: {REAL_NUMBER}
 """)
 _pool_ranks = (_volume_rank, (1, 5, "tensor_out must be 5-dimensional"))
-max_pool3d_grad_op.check(
-    kernel_ranks(*_pool_ranks, (2, 5, "out_backprop must be 5-dimensional"))
-)
+max_pool3d_grad_op.check(kernel_ranks(*_pool_ranks, (2, 5, "out_backprop must be 5-dimensional")))
 max_pool3d_grad_grad_op.check(
     kernel_ranks(*_pool_ranks, (2, 5, "out_grad_backprop must be 5-dimensional"))
 )

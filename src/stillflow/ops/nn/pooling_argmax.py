@@ -86,9 +86,7 @@ max_pool_grad_with_argmax_op.shape(same_as_image)
 @max_pool_grad_with_argmax_op.kernel
 def max_pool_grad_with_argmax_kernel(node: Node) -> Any:
     image, grad, argmax = node.inputs
-    return node.call(
-        kernels.scatter_to_argmax, image, grad, argmax, node.include_batch_in_index
-    )
+    return node.call(kernels.scatter_to_argmax, image, grad, argmax, node.include_batch_in_index)
 
 
 max_pool_grad_grad_with_argmax_op = op(f"""

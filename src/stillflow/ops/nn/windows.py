@@ -154,7 +154,5 @@ def sequence(value: Any, count: int, axis: int, name: str) -> list[Any]:
     elif given == count:
         value = list(value)
     else:
-        raise ValueError(
-            f"{name} should be of length 1, {count} or {count + 2} but was {given}"
-        )
+        raise ValueError(f"{name} should be of length 1, {count} or {count + 2} but was {given}")
     return [1, 1, *value] if axis == 1 else [1, *value, 1]

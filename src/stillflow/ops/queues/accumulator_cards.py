@@ -79,9 +79,9 @@ def _make_kernel(node: Any) -> Any:
     kind = SparseAccumulator if node.op.type.startswith("Sparse") else Accumulator
     mean = node.reduction_type == b"MEAN"
     dtype = node.op.attrs["dtype"]
-    return node.handle(node.resource(
-        lambda: kind(name, dtype, dims, mean), kind="accumulator", private=True
-    ))
+    return node.handle(
+        node.resource(lambda: kind(name, dtype, dims, mean), kind="accumulator", private=True)
+    )
 
 
 def _apply_kernel(node: Node) -> Any:

@@ -221,8 +221,10 @@ compute_accidental_hits_op = op("""
 @compute_accidental_hits_op.shape
 def compute_accidental_hits_shape(node: Node) -> Any:
     given = node.dims(0)
-    if node.planning and given is not None and (
-        len(given) != 2 or given[1] not in (None, node.num_true)
+    if (
+        node.planning
+        and given is not None
+        and (len(given) != 2 or given[1] not in (None, node.num_true))
     ):
         raise ValueError("true_candidates must be a batch_size * num_true matrix")
     true_classes = dims.with_rank(given, 2)

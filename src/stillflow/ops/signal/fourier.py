@@ -112,7 +112,9 @@ def _check_sizes(given: Any, lengths: list[int], forward: bool) -> None:
         axis = len(given) - rank + i
         if given[axis] != 0 and given[axis] < least:
             raise errors.InvalidArgumentError(
-                None, None, f"Input dimension {axis} must have length of at least {least} "
+                None,
+                None,
+                f"Input dimension {axis} must have length of at least {least} "
                 f"but got: {given[axis]}",
             )
 

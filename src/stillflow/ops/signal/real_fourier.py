@@ -49,7 +49,7 @@ def _padded(x: Any, rank: int, length: Any, inverse: bool) -> Any:
         return x
     wanted = partial_shape(length)
     if wanted is not None and None not in wanted and given is not None:
-        inner = given[-len(wanted):] if wanted else ()
+        inner = given[-len(wanted) :] if wanted else ()
         if None not in inner:
             if inverse:
                 wanted = (*wanted[:-1], wanted[-1] // 2 + 1)  # type: ignore[operator]

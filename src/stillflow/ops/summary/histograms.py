@@ -51,22 +51,31 @@ def histogram_summary(tag: bytes, values: Any, name: str) -> bytes:
 class _Places(ctypes.Structure):
     """`Places` of native/histogram.c."""
 
-    _fields_ = [("table", ctypes.c_void_p), ("limits", ctypes.c_void_p),
-                ("places", ctypes.c_int64), ("minus_zero", ctypes.c_int64)]
+    _fields_ = [
+        ("table", ctypes.c_void_p),
+        ("limits", ctypes.c_void_p),
+        ("places", ctypes.c_int64),
+        ("minus_zero", ctypes.c_int64),
+    ]
 
 
 @functools.cache
 def _places() -> Any:
     places, limits = buckets.places(), buckets.bucket_limits()
-    return ctypes.byref(_Places(
-        places.table.ctypes.data, limits.ctypes.data, places.count, places.positive + 1))
+    return ctypes.byref(
+        _Places(places.table.ctypes.data, limits.ctypes.data, places.count, places.positive + 1)
+    )
 
 
 class _Shown(ctypes.Structure):
     """`Shown` of native/histogram.c."""
 
-    _fields_ = [("values", ctypes.c_void_p), ("size", ctypes.c_int64),
-                ("tag", ctypes.c_char_p), ("tag_size", ctypes.c_int64)]
+    _fields_ = [
+        ("values", ctypes.c_void_p),
+        ("size", ctypes.c_int64),
+        ("tag", ctypes.c_char_p),
+        ("tag_size", ctypes.c_int64),
+    ]
 
 
 class TaggedHistograms:
@@ -103,7 +112,11 @@ class TaggedHistograms:
             for shown, vector in zip(self._each, vectors):
                 shown.values, shown.size = vector.data_ptr(), vector.numel()
             if library.histogram_summaries(
-                self._shown, len(vectors), _places(), self._out, self._ends,
+                self._shown,
+                len(vectors),
+                _places(),
+                self._out,
+                self._ends,
                 torch.get_num_threads(),
             ):
                 raise MemoryError("no memory to count histograms")

@@ -83,7 +83,9 @@ def image_values(base: bytes, images: Pixels, limit: int, bad_color: Pixels) -> 
     for index, one in enumerate(images[:limit]):
         pixels = one if one.dtype == np.uint8 else in_bytes(one, bad_color[:depth])
         content = Summary.Image(
-            height=height, width=width, colorspace=depth,
+            height=height,
+            width=width,
+            colorspace=depth,
             encoded_image_string=png.encode(np.ascontiguousarray(pixels)),
         )
         tag = _tag(base, "image", index, limit > 1)
@@ -119,8 +121,10 @@ def _check_images(images: Pixels, bad_color: Pixels) -> None:
         found = ", ".join(map(str, shape))
         raise _refuse(f"input tensor must have non-zero dims. Found: [{found}].")
     if images.dtype != np.uint8 and bad_color.size < shape[3]:
-        raise _refuse(f"expected depth <= bad_color.size, got depth = {shape[3]}, "
-                      f"bad_color.size = {bad_color.size}")
+        raise _refuse(
+            f"expected depth <= bad_color.size, got depth = {shape[3]}, "
+            f"bad_color.size = {bad_color.size}"
+        )
 
 
 def in_bytes(image: Pixels, bad_color: Pixels) -> Pixels:
@@ -155,7 +159,10 @@ def image_summary_samples() -> Iterator[Sample | Bad]:
 @export("summary.image")
 @of_first_replica
 def image(
-    name: str, tensor: Any, max_outputs: int = 3, collections: Sequence[str] | None = None,
+    name: str,
+    tensor: Any,
+    max_outputs: int = 3,
+    collections: Sequence[str] | None = None,
     family: str | None = None,
 ) -> Tensor:
     """A summary of pictures.
@@ -249,8 +256,11 @@ def audio_values(base: bytes, clips: Any, rate: Any, limit: int) -> bytes:
         except ValueError as error:
             raise _refuse(str(error)) from None
         content = Summary.Audio(
-            sample_rate=float(rate), num_channels=channels, length_frames=frames,
-            encoded_audio_string=encoded, content_type="audio/wav",
+            sample_rate=float(rate),
+            num_channels=channels,
+            length_frames=frames,
+            encoded_audio_string=encoded,
+            content_type="audio/wav",
         )
         tag = _tag(base, "audio", index, limit > 1)
         values.append(value(tag, message(AUDIO, content.SerializeToString())))
@@ -265,8 +275,12 @@ def audio_summary_v2_samples() -> Iterator[Sample | Bad]:
 @export("summary.audio")
 @of_first_replica
 def audio(
-    name: str, tensor: Any, sample_rate: Any, max_outputs: int = 3,
-    collections: Sequence[str] | None = None, family: str | None = None,
+    name: str,
+    tensor: Any,
+    sample_rate: Any,
+    max_outputs: int = 3,
+    collections: Sequence[str] | None = None,
+    family: str | None = None,
 ) -> Tensor:
     """A summary of sounds.
 

@@ -70,9 +70,7 @@ def merge_summary_samples() -> Iterator[Sample | Bad]:
 
 @export("summary.merge")
 @of_first_replica
-def merge(
-    inputs: Any, collections: Sequence[str] | None = None, name: str | None = None
-) -> Tensor:
+def merge(inputs: Any, collections: Sequence[str] | None = None, name: str | None = None) -> Tensor:
     """One summary of several.
 
     Args:

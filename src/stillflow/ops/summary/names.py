@@ -19,9 +19,7 @@ from stillflow.platform import tf_logging as logging
 _ILLEGAL = re.compile(r"[^-/\w\.]")
 
 
-def collect(
-    val: Any, collections: Sequence[str] | None, default_collections: Sequence[str]
-) -> Any:
+def collect(val: Any, collections: Sequence[str] | None, default_collections: Sequence[str]) -> Any:
     """Adds a summary to collections, to the default ones if that is None, and returns it."""
     for key in default_collections if collections is None else collections:
         add_to_collection(key, val)
@@ -45,7 +43,9 @@ def clean_tag(name: str | None) -> str | None:
 
 @contextlib.contextmanager
 def summary_scope(
-    name: str | None, family: str | None = None, default_name: str | None = None,
+    name: str | None,
+    family: str | None = None,
+    default_name: str | None = None,
     values: Any = None,
 ) -> Iterator[tuple[str, str]]:
     """Enters the name scope of a summary.

@@ -45,7 +45,8 @@ def scalar_summary_kernel(node: Node) -> Any:
         if tags.shape != values.shape:
             tag = f" (tag '{shown(tags.reshape(-1)[0])}')" if tags.size == 1 else ""
             raise errors.InvalidArgumentError(
-                None, None,
+                None,
+                None,
                 f"tags and values not the same shape: {shape_text(tags.shape)} != "
                 f"{shape_text(values.shape)}{tag}",
             )
@@ -134,7 +135,8 @@ def histogram(
       A string: a serialized `tf.summary.Summary`.
     """
     with summary_scope(name, family, values=[values], default_name="HistogramSummary") as (
-        tag, scope,
+        tag,
+        scope,
     ):
         summary = histogram_summary_op(tag, values, name=scope)
         return collect_summary(summary, collections)

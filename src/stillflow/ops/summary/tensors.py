@@ -175,9 +175,7 @@ def text(name: str, tensor: Any, collections: Sequence[str] | None = None) -> Te
       ValueError: if the tensor has another type.
     """
     if tensor.dtype != dtypes.string:
-        raise ValueError(
-            f"Expected tensor {tensor.name} to have dtype string, got {tensor.dtype}"
-        )
+        raise ValueError(f"Expected tensor {tensor.name} to have dtype string, got {tensor.dtype}")
     metadata = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="text"))
     return tensor_summary(
         name=name, tensor=tensor, summary_metadata=metadata, collections=collections

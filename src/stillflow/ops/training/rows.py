@@ -105,9 +105,7 @@ def _update_in_loop(
 ) -> bool:
     """Whether there is a loop for a rule, which then has run."""
     loop = _LOOPS.get(update)
-    if loop is None or not (
-        native_loops.take(gradient, *states) and native_loops.reach(indices)
-    ):
+    if loop is None or not (native_loops.take(gradient, *states) and native_loops.reach(indices)):
         return False
     width = prod(gradient.shape[1:])
     if any(state.shape != states[0].shape for state in states) or width != prod(
@@ -123,9 +121,7 @@ def _update_in_loop(
     return loop(ctypes.byref(gradients), *pointers, **scalars, **flags)
 
 
-def _adagrad(
-    gradients: Any, var: int, accum: int, *, lr: float, update_slots: bool = True
-) -> bool:
+def _adagrad(gradients: Any, var: int, accum: int, *, lr: float, update_slots: bool = True) -> bool:
     library: Any = native.library()
     return not library.adagrad_rows(gradients, var, accum, lr, update_slots)
 

@@ -30,9 +30,7 @@ def ftrl(
     return lr_power == -0.5 and _run(_FTRL, columns, lr, l1, l2, l2_shrinkage)
 
 
-def rms_prop(
-    columns: _Columns, *, lr: float, rho: float, momentum: float, epsilon: float
-) -> bool:
+def rms_prop(columns: _Columns, *, lr: float, rho: float, momentum: float, epsilon: float) -> bool:
     return _run(_RMS_PROP, columns, lr, rho, momentum, epsilon)
 
 

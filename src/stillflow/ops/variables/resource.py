@@ -152,11 +152,14 @@ def var_is_initialized_kernel(node: Node) -> Any:
     return lambda handle: torch.tensor(handle.value is not None)
 
 
-variable_shape_op = op("""
+variable_shape_op = op(
+    """
     VariableShape(input: resource) -> output: out_type
     out_type: {int32, int64} = int32
     flags: stateful
-""", differentiable=False)
+""",
+    differentiable=False,
+)
 
 
 @variable_shape_op.shape

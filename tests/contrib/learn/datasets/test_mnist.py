@@ -39,8 +39,9 @@ def test_parts_are_cut_from_the_files(folder):
     images, labels = digits(20)
     assert np.array_equal(data.validation.labels, labels[:4])
     assert data.train.images.dtype == np.float32 and data.train.images.shape == (16, 6)
-    assert np.array_equal(data.train.images, np.multiply(
-        images[4:].reshape(16, 6).astype(np.float32), 1 / 255))
+    assert np.array_equal(
+        data.train.images, np.multiply(images[4:].reshape(16, 6).astype(np.float32), 1 / 255)
+    )
     whole = read(folder, reshape=False, dtype=tf.uint8, one_hot=True)
     assert whole.test.images.shape == (7, 2, 3, 1) and whole.test.images.dtype == np.uint8
     assert whole.test.labels.tolist() == np.eye(10)[:7].tolist()
@@ -80,11 +81,22 @@ def test_fake_data():
     assert (len(images), len(images[0]), labels) == (2, 784, [[1] + [0] * 9] * 2)
 
 
-@pytest.mark.parametrize("name, data, message", [
-    ("train-images-idx3-ubyte.gz", struct.pack(">4I", 2049, 1, 1, 1), "Invalid magic number 2049"),
-    ("train-images-idx3-ubyte.gz", struct.pack(">4I", 2051, 9, 9, 9), "ends after 0 of 729 bytes"),
-    ("t10k-labels-idx1-ubyte.gz", b"", "Invalid magic number 0 in MNIST label file"),
-])
+@pytest.mark.parametrize(
+    "name, data, message",
+    [
+        (
+            "train-images-idx3-ubyte.gz",
+            struct.pack(">4I", 2049, 1, 1, 1),
+            "Invalid magic number 2049",
+        ),
+        (
+            "train-images-idx3-ubyte.gz",
+            struct.pack(">4I", 2051, 9, 9, 9),
+            "ends after 0 of 729 bytes",
+        ),
+        ("t10k-labels-idx1-ubyte.gz", b"", "Invalid magic number 0 in MNIST label file"),
+    ],
+)
 def test_wrong_files_are_named(folder, name, data, message):
     with gzip.open(f"{folder}/{name}", "wb") as file:
         file.write(data)

@@ -210,9 +210,7 @@ class _MultiLabelHead(_ManyClassesHead):
         labels = self._labels_tensor(labels)
         if isinstance(labels, tf.SparseTensor):
             if self._logits_dimension < 2:
-                raise ValueError(
-                    "Must set num_classes >= 2 when passing labels as a SparseTensor."
-                )
+                raise ValueError("Must set num_classes >= 2 when passing labels as a SparseTensor.")
             return tf.cast(tf.sparse_to_indicator(labels, self._logits_dimension), tf.int64)
         return labels
 

@@ -19,8 +19,14 @@ def mkpath(name: str, mode: int = 0o777, verbose: int = 1, dry_run: int = 0) -> 
 
 
 def copy_tree(
-    src: str, dst: str, preserve_mode: int = 1, preserve_times: int = 1, preserve_symlinks: int = 0,
-    update: int = 0, verbose: int = 1, dry_run: int = 0,
+    src: str,
+    dst: str,
+    preserve_mode: int = 1,
+    preserve_times: int = 1,
+    preserve_symlinks: int = 0,
+    update: int = 0,
+    verbose: int = 1,
+    dry_run: int = 0,
 ) -> list[str]:
     """Copy a folder into another that may exist; returns the files that were written."""
     written: list[str] = []
@@ -33,8 +39,9 @@ def copy_tree(
         (shutil.copy2 if preserve_times else shutil.copy)(source, target)
 
     if not dry_run:
-        shutil.copytree(src, dst, symlinks=bool(preserve_symlinks), copy_function=copy,
-                        dirs_exist_ok=True)
+        shutil.copytree(
+            src, dst, symlinks=bool(preserve_symlinks), copy_function=copy, dirs_exist_ok=True
+        )
     return written
 
 
