@@ -94,6 +94,8 @@ class Batch:
         for part in ("test", "end"):
             if any(step.kind != "number" for step in code.parts[part]):
                 raise _Turning
+        if any(step.kind == "read" for step in code.parts["once"]):
+            raise _Turning
         pure = [copy.copy(s) for p in ("before", "once") for s in code.parts[p] if _computes(s)]
         kinds = (
             (_READS, self.reads), (_WRITES, self.writes), (_GRADS, self.grads),

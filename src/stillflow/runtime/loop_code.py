@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 #   once    in the first turn, what does not change and the body needs
 #   body    at each turn after the condition
 PARTS = ("before", "test", "end", "once", "body")
+# What these change is no variable, and they do not wait for others.
+_CONTAINERS = ("Stack", "TensorArray", "TensorList")
 
 Shapes = dict[str, tuple[Any, DType]]
 
@@ -114,6 +116,7 @@ class LoopCode:
     def _sort(self, steps: Sequence[Step]) -> None:
         tracer = self.tracer
         unchanged = tracer.invariant.union(tracer.constants)
+        settled = all(_leaves_variables(step) for step in steps)
         times: dict[str, bool | None] = {}
         for step in steps:
             if step.op is not None and step.op.type == "NoOp":
@@ -122,7 +125,10 @@ class LoopCode:
             if step.kind == "alias" and times.setdefault(step.outputs[0], time) is not time:
                 raise Unstructured("a Merge joins the loop's body with what follows the loop")
             part = {None: "test", True: "body", False: "end"}[time]
-            if time is not False and _is_unchanging(step, unchanged):
+            if time is not False and (
+                _is_unchanging(step, unchanged)
+                or (time and settled and _reads_the_same(step, unchanged))
+            ):
                 part = "before" if time is None else "once"
                 unchanged.update(step.outputs)
                 self._keep(step)
@@ -165,6 +171,18 @@ def _is_unchanging(step: Step, unchanged: set[str]) -> bool:
     if step.kind == "bool":
         return True
     return step.kind == "call" and step.op.card.foldable and bool(step.outputs)
+
+
+def _reads_the_same(step: Step, unchanged: set[str]) -> bool:
+    """Whether a step reads a variable that is the same one in every turn."""
+    return step.kind == "read" and not step.guard and unchanged.issuperset(step.inputs)
+
+
+def _leaves_variables(step: Step) -> bool:
+    """Whether no variable changes meanwhile: nothing is written, called or waited for."""
+    if step.writes or step.op is None or step.kind != "call":
+        return not step.writes
+    return step.op.card.effect == "pure" or step.op.type.startswith(_CONTAINERS)
 
 
 class LoopEmitter(Emitter):
