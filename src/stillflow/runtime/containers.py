@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from stillflow.graph.constant_value import Dims
+from stillflow.graph.constant_value import Dims, constant_value
 from stillflow.graph.dims import relax
 from stillflow.graph.operation import Operation, Tensor
 
@@ -96,9 +96,9 @@ def _hold(tracer: Tracer, handle: Tensor, held: Tensor) -> None:
             value.roots |= roots
 
 
-def _is_paired(tracer: Tracer, stack: Operation) -> bool:
+def _is_paired(stack: Operation) -> bool:
     """Whether all that happens to a stack is one push and one pop, as loops pair them."""
-    sizes = [tracer.facts.values.get(size) for size in stack._inputs]
+    sizes = [constant_value(size) for size in stack._inputs]  # old stacks have none
     if any(size is None or size >= 0 for size in sizes):
         return False  # pushing may be one too many
     counts = [sum(1 for _ in _users(stack._outputs[0], kind)) for kind in (_PUSHES, _POPS)]
@@ -116,7 +116,7 @@ def _push(tracer: Tracer, op: Operation) -> None:
             _hold(tracer, handle, element)
         return
     value = facts.values.get(element)
-    if value is not None and _is_paired(tracer, key[0]):  # whoever pops it knows it too
+    if value is not None and _is_paired(key[0]):  # whoever pops it knows it too
         facts.containers.push(key, op, facts.dims(element), value)
         source = tracer.values[element]
         tracer.set_output(op._outputs[0], type(source)(source.name, guard, source.roots))
