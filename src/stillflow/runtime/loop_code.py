@@ -9,6 +9,7 @@ import torch
 
 from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Operation
+from stillflow.runtime.device_kinds import OF_ARRAYS
 from stillflow.runtime.emit import Emitter
 from stillflow.runtime.failures import named_error
 from stillflow.runtime.interrupts import current_interrupt
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 #   once    in the first turn, what does not change and the body needs
 #   body    at each turn after the condition
 PARTS = ("before", "test", "end", "once", "body")
-# What these change is no variable, and they do not wait for others.
-_CONTAINERS = ("Stack", "TensorArray", "TensorList")
 
 Shapes = dict[str, tuple[Any, DType]]
 
@@ -180,9 +179,12 @@ def _reads_the_same(step: Step, unchanged: set[str]) -> bool:
 
 def _leaves_variables(step: Step) -> bool:
     """Whether no variable changes meanwhile: nothing is written, called or waited for."""
-    if step.writes or step.op is None or step.kind != "call":
-        return not step.writes
-    return step.op.card.effect == "pure" or step.op.type.startswith(_CONTAINERS)
+    if step.writes:
+        return False
+    if step.kind != "call" or step.op is None:
+        return True
+    # What changes arrays and stacks changes no variable, and does not wait for others.
+    return step.op.card.effect == "pure" or step.op.type.startswith(OF_ARRAYS)
 
 
 class LoopEmitter(Emitter):
