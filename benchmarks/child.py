@@ -27,7 +27,12 @@ def import_implementation(name: str) -> Any:
         return tf
     if name == "jax":
         importlib.import_module("jax.numpy")
-    return importlib.import_module({"tf115": "tensorflow"}.get(name, name))
+        importlib.import_module("jax").config.update("jax_default_matmul_precision", "float32")
+    module = importlib.import_module({"tf115": "tensorflow"}.get(name, name))
+    if name == "torch" and module.cuda.is_available():
+        module.set_default_device("cuda")
+        module.backends.cudnn.allow_tf32 = False  # all of them compute in float32
+    return module
 
 
 def measure(program: str, implementation: str, share: float) -> dict[str, Any]:

@@ -17,11 +17,11 @@ def build(torch: Any) -> Callable[[], float]:
     optimizer = torch.optim.Adam(weights + biases, lr=1e-3)
 
     def step() -> float:
-        h = torch.from_numpy(pixels)
+        h = torch.as_tensor(pixels)
         for w, b in zip(weights[:-1], biases[:-1]):
             h = functional.relu(torch.addmm(b, h, w))
         logits = torch.addmm(biases[-1], h, weights[-1])
-        loss = functional.cross_entropy(logits, torch.from_numpy(labels))
+        loss = functional.cross_entropy(logits, torch.as_tensor(labels))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -24,8 +24,8 @@ def build(torch: Any) -> Callable[[], float]:
     images = np.ascontiguousarray(images.transpose(0, 3, 1, 2))
 
     def step() -> float:
-        logits = model(torch.from_numpy(images))
-        loss = nn.functional.cross_entropy(logits, torch.from_numpy(labels))
+        logits = model(torch.as_tensor(images))
+        loss = nn.functional.cross_entropy(logits, torch.as_tensor(labels))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -48,8 +48,8 @@ def build(torch: Any) -> Callable[[], float]:
     pixels = np.ascontiguousarray(pixels.transpose(0, 3, 1, 2))
 
     def step() -> float:
-        logits = model(torch.from_numpy(pixels))
-        loss = torch.nn.functional.cross_entropy(logits, torch.from_numpy(classes))
+        logits = model(torch.as_tensor(pixels))
+        loss = torch.nn.functional.cross_entropy(logits, torch.as_tensor(classes))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -16,7 +16,7 @@ def build(torch: Any) -> Callable[[], float]:
     optimizer = torch.optim.SGD([w, b], lr=0.1)
 
     def step() -> float:
-        x, y = torch.from_numpy(pixels), torch.from_numpy(labels)
+        x, y = torch.as_tensor(pixels), torch.as_tensor(labels)
         loss = torch.nn.functional.cross_entropy(torch.addmm(b, x, w), y)
         optimizer.zero_grad()
         loss.backward()

@@ -53,8 +53,8 @@ def build(torch: Any) -> Callable[[], float]:
     tokens, following = data()
 
     def step() -> float:
-        logits = model(torch.from_numpy(tokens)).reshape(-1, VOCABULARY)
-        labels = torch.from_numpy(following).reshape(-1).long()
+        logits = model(torch.as_tensor(tokens)).reshape(-1, VOCABULARY)
+        labels = torch.as_tensor(following).reshape(-1).long()
         loss = torch.nn.functional.cross_entropy(logits, labels)
         optimizer.zero_grad()
         loss.backward()
