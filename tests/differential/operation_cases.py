@@ -53,7 +53,7 @@ def _comparable(card: Any) -> bool:
         card.samples_part
         and card.signature.outputs
         and card.foldable
-        and not card.deprecation
+        and not card.removed
         and not card.elsewhere
         and card.name not in SKIPPED
         and all(attr.element not in ("tensor", "func") for attr in card.signature.attrs.values())

@@ -49,7 +49,7 @@ def graph_def(name: str, producer: int) -> Any:
 
 @pytest.mark.parametrize("name", OLD)
 def test_they_import_up_to_the_version_that_removed_them(name: str) -> None:
-    version, explanation = removed_ops._VERSIONS[name]
+    version, explanation = removed_ops.REMOVED[name]
     for producer in (0, version - 1):
         with tf.Graph().as_default() as graph:
             tf.import_graph_def(graph_def(name, producer), name="")

@@ -11,6 +11,7 @@ import numpy as np
 import stillflow as tf
 from stillflow.graph.card import Card
 from stillflow.graph.dtypes import DType
+from stillflow.graph.removed_ops import REMOVED
 from stillflow.ops.samples import Bad, Sample
 from stillflow.runtime.facts import Facts
 from stillflow.runtime.plan import make_plan
@@ -122,6 +123,8 @@ def build(
       types: the types of the type attributes; by default those of the arrays.
     """
     graph = tf.Graph()
+    if card.removed:
+        graph._producer = REMOVED[card.name][0] - 1  # the last version that has it
     feeds: dict[tf.Tensor, np.ndarray] = {}
 
     def tensor(position: int, array: np.ndarray) -> tf.Tensor:

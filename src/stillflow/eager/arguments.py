@@ -8,10 +8,12 @@ from typing import Any
 from stillflow import errors
 from stillflow.eager.calls import Call, Kernel, as_eager_error
 from stillflow.eager.eager_tensor import EagerTensor
+from stillflow.graph import removed_ops
 from stillflow.graph.build import check_attrs, given_attrs, output_types, record_type
 from stillflow.graph.card import Card
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dtypes import DType, as_dtype, cpp_name
+from stillflow.graph.graph import PRODUCER
 from stillflow.graph.operation import Tensor
 from stillflow.graph.signature import Arg
 
@@ -201,6 +203,7 @@ def resolve(
     Raises:
       TypeError: if an attribute lacks or is not allowed.
       InvalidArgumentError: if the types do not agree.
+      UnimplementedError: if the op is one of old graphs.
     """
     signature = card.signature
     if len(tensors) != len(signature.inputs) and lengths is None:
@@ -220,6 +223,10 @@ def resolve(
                 _check_type(card, arg, tensor, known, position + offset, name)
         position += count
     check_attrs(card, known)
+    if card.removed:
+        message = removed_ops.refusal(card.name, PRODUCER)
+        assert message is not None
+        raise as_eager_error(errors.UnimplementedError(None, None, message), card.name, name)
     return Call(card, known, output_types(card, known))
 
 

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
-from stillflow.graph import tapes
+from stillflow.graph import removed_ops, tapes
 from stillflow.graph.attrs import check, normalize
 from stillflow.graph.card import Card
 from stillflow.graph.conversion import convert_n_to_tensor, convert_to_tensor
@@ -48,8 +48,8 @@ def add_node(
             f"{card.name} takes {len(signature.inputs)} inputs, not {len(inputs)}: "
             f"{', '.join(arg.name for arg in signature.inputs)}"
         )
-    if card.deprecation is not None:
-        check_deprecation(card, graph.graph_def_versions.producer)
+    if card.removed:
+        _check_not_removed(card.name, graph._producer)
     old = graph._name_stack
     stack, scope = graph._enter_name_scope(name or card.name)
     graph._name_stack = stack
@@ -75,19 +75,15 @@ def add_node(
     return results(op)
 
 
-def check_deprecation(card: Card, producer: int) -> None:
+def _check_not_removed(name: str, producer: int) -> None:
     """Refuses an op that graphs of this version must not have any more.
 
     Raises:
       NotImplementedError: if so.
     """
-    assert card.deprecation is not None
-    version, explanation = card.deprecation
-    if producer >= version:
-        raise NotImplementedError(
-            f"Op {card.name} is not available in GraphDef version {producer}. It has been removed "
-            f"in version {version}. {explanation}."
-        )
+    message = removed_ops.refusal(name, producer)
+    if message is not None:
+        raise NotImplementedError(message)
 
 
 def _with_references(graph: Graph, signature: Signature, tensors: list[Tensor]) -> Any:

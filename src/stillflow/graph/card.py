@@ -29,6 +29,7 @@ from typing import Any, Literal, TypeVar
 
 from stillflow import errors
 from stillflow.graph.lazy import LazyModule
+from stillflow.graph.removed_ops import REMOVED
 from stillflow.graph.signature import Signature, parse
 
 Part = TypeVar("Part", bound=Callable[..., Any])
@@ -51,7 +52,6 @@ class Card:
       keeps: positions of inputs whose memory the op holds on to after it ran (Assign).
       view: whether an output may share memory with an input.
       effect: an `Effect`; by default "state" where the signature says stateful, else "pure".
-      deprecation: the version of graphs from which on the op is gone, and what TF says about it.
       calls: whether it calls functions, which may have any effect.
       beside: whether another thread may do its work while the plan goes on; only for pure ops
         with one output whose kernels take long and release Python's lock. A function of the
@@ -69,7 +69,6 @@ class Card:
         view: bool = False,
         effect: Effect | None = None,
         differentiable: bool = True,
-        deprecation: tuple[int, str] | None = None,
         calls: bool = False,
         beside: bool | Callable[[Any], bool] = False,
         elsewhere: bool = False,
@@ -80,7 +79,7 @@ class Card:
         self.keeps = tuple(keeps)
         self.view = view
         self.differentiable = differentiable
-        self.deprecation = deprecation
+        self.removed = self.name in REMOVED  # in graphs of today
         self.calls = calls
         self.beside = beside
         self.elsewhere = elsewhere

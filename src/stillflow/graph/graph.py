@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from stillflow import errors
 from stillflow.graph import attrs as attr_values
+from stillflow.graph import removed_ops
 from stillflow.graph.card import Card, get
 from stillflow.graph.collections import Collections
 from stillflow.graph.export import export
@@ -297,6 +298,7 @@ class Graph(Scopes, Collections):
             for key, value in (attrs or {}).items()
         }
         complete_attrs(card, values, inputs)
+        removed_ops.check(op_type, self._producer)
         types = output_types(card, values)
         if dtypes is not None and [d.base_dtype for d in dtypes] != [d.base_dtype for d in types]:
             raise TypeError(f"op {op_type} gives {types}, not {list(dtypes)}")

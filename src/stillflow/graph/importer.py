@@ -307,7 +307,7 @@ class Importer:
         graph = self.graph
         inputs, controls = self._inputs(card, node)
         attrs = self._attrs(card, node)
-        removed_ops.check(card, self.graph_def.versions.producer)
+        removed_ops.check(card.name, self.graph_def.versions.producer)
         self._check_types(card, node, inputs, attrs)
         shapes = attrs.pop("_output_shapes", None)
         complete_attrs(card, attrs, inputs)

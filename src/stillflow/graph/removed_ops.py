@@ -1,19 +1,21 @@
 """Operations that graphs from some version on must not have any more, with what replaces them.
 
-A card can say so itself (`deprecation`). These can still be built by name, to look at old graphs;
-only a GraphDef that says it is newer is refused with them.
+Their cards stay, for old graphs: a GraphDef that says it is older has them, and so may a graph
+that one was imported into.
 """
 
 from __future__ import annotations
 
 from stillflow import errors
-from stillflow.graph.card import Card
 
 _WORD2VEC = (
     "Moving word2vec into tensorflow_models/tutorials and deprecating its ops here as a result"
 )
 # Version of the GraphDef: op: what TensorFlow says about it.
 _REMOVED: dict[int, dict[str, str]] = {
+    2: {
+        "AdjustContrast": "Use AdjustContrastv2 instead",
+    },
     3: {
         "TileGrad": "TileGrad has been replaced with reduce_sum",
     },
@@ -54,6 +56,7 @@ _REMOVED: dict[int, dict[str, str]] = {
         "BatchMatrixSetDiag": "Use MatrixSetDiag",
     },
     15: {
+        "AudioSummary": "Use AudioSummaryV2.",
         "BatchFFT": "Use FFT",
         "BatchFFT2D": "Use FFT2D",
         "BatchFFT3D": "Use FFT3D",
@@ -112,25 +115,31 @@ _REMOVED: dict[int, dict[str, str]] = {
         "StatefulStandardNormal": "Use StatefulStandardNormalV2 instead",
     },
 }
-_VERSIONS = {
+#: Name of an op: the version of graphs from which on it is gone, and what TensorFlow says about it.
+REMOVED = {
     name: (version, explanation)
     for version, ops in _REMOVED.items()
     for name, explanation in ops.items()
 }
 
 
-def check(card: Card, producer: int) -> None:
+def refusal(name: str, producer: int) -> str | None:
+    """Why graphs of this version must not have an op; None if they may."""
+    version, explanation = REMOVED.get(name, (producer + 1, ""))
+    if producer < version:
+        return None
+    return (
+        f"Op {name} is not available in GraphDef version {producer}. It has been removed in "
+        f"version {version}. {explanation}."
+    )
+
+
+def check(name: str, producer: int) -> None:
     """Refuses an op in a GraphDef of this version.
 
     Raises:
       UnimplementedError: If it was gone by then.
     """
-    removed = card.deprecation or _VERSIONS.get(card.name)
-    if removed is not None and producer >= removed[0]:
-        version, explanation = removed
-        raise errors.UnimplementedError(
-            None,
-            None,
-            f"Op {card.name} is not available in GraphDef version {producer}. It has been removed "
-            f"in version {version}. {explanation}.",
-        )
+    message = refusal(name, producer)
+    if message is not None:
+        raise errors.UnimplementedError(None, None, message)

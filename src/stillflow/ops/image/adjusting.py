@@ -17,14 +17,11 @@ from stillflow.ops.image.sizes import same_with_rank_at_least
 from stillflow.ops.ranks import kernel_ranks
 from stillflow.ops.samples import Bad, Sample
 
-adjust_contrast_op = op(
-    """
+adjust_contrast_op = op("""
     AdjustContrast(images: T, contrast_factor: float, min_value: float, max_value: float)
         -> output: float
     T: {uint8, int8, int16, int32, int64, float, double}
-    """,
-    deprecation=(2, "Use AdjustContrastv2 instead"),
-)
+""")
 adjust_contrastv2_op = op("""
     AdjustContrastv2(images: T, contrast_factor: float) -> output: T
     T: {half, float} = float

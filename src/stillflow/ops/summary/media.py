@@ -192,7 +192,6 @@ audio_summary_op = op(
     max_outputs: int >= 1 = 3
 """,
     differentiable=False,
-    deprecation=(15, "Use AudioSummaryV2."),
 )
 audio_summary_v2_op = op(
     """
