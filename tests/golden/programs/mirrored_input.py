@@ -96,6 +96,47 @@ def partial_batches_are_shared(tf):
 
 
 @program
+def every_batch_has_a_part_for_each_replica(tf):
+    distribute = "python.data.experimental.ops.distribute"
+    module = internal_module(tf, "data.sharing", distribute)
+    rebatched = getattr(module, "_RebatchDataset", None) or module.RebatchDataset
+    datasets = {
+        "rest of one": tf.data.Dataset.range(9).batch(4),
+        "in the middle": tf.data.Dataset.range(5).batch(4).repeat(2),
+        "ones": tf.data.Dataset.range(2).batch(1),
+        "rows": tf.data.Dataset.from_tensor_slices(np.arange(6).reshape(2, 3)),
+    }
+    found = {}
+    for name in sorted(datasets):
+        for replicas in (1, 2, 4):
+            dataset = rebatched(datasets[name], replicas)
+            iterator = tf.compat.v1.data.make_initializable_iterator(dataset)
+            found[f"{name}/{replicas}"] = walked(tf, iterator.initializer, iterator.get_next())
+    return Run(facts=found)
+
+
+@program
+def walks_go_on_with_orders_and_caches(tf):
+    tf.set_random_seed(42)
+    strategy = mirrored(tf)
+    found = {}
+    with strategy.scope():
+        cached = tf.data.Dataset.range(2).map(
+            lambda x: x + tf.random.uniform([], 0, 99, tf.int64, 7)
+        )
+        datasets = {
+            "shuffled": tf.data.Dataset.range(9).shuffle(5).batch(4),
+            "one order": tf.data.Dataset.range(9).shuffle(5, 1, False).batch(4),
+            "cached": cached.cache().batch(2),
+        }
+        for name in sorted(datasets):
+            iterator = strategy.make_dataset_iterator(datasets[name].repeat(1))
+            fetch = unbatched_parts(tf, strategy, iterator.get_next())
+            found[name] = walked(tf, iterator.initialize(), fetch, 3)
+    return Run(facts=found)
+
+
+@program
 def input_functions(tf):
     strategy = mirrored(tf)
     seen = []

@@ -212,6 +212,22 @@ def fitting_a_dataset(tf):
         tf.keras.optimizers.SGD(0.1, momentum=0.9)))
 
 
+@program(rtol=1e-5, reason=ROUNDING)
+def one_number_for_each_example(tf):
+    def data():
+        return tf.data.Dataset.from_tensor_slices((ROWS, LABELS[:, 0])).batch(6)
+
+    return fitted(tf, sequential, data, epochs=2, targets=LABELS[:, 0], metrics=["mae"])
+
+
+@program(rtol=1e-5, reason=ROUNDING)
+def other_orders_in_each_epoch(tf):
+    def data():
+        return tf.data.Dataset.from_tensor_slices((ROWS, LABELS)).shuffle(8, seed=3).batch(6)
+
+    return fitted(tf, sequential, data, epochs=3, metrics=["mae"])
+
+
 @program
 def policies_of_layers(tf):
     class Scale(tf.keras.layers.Layer):

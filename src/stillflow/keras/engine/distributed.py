@@ -235,7 +235,8 @@ def _model_of_replica(model: Any, mode: str, x: Any, y: Any, weights: Any) -> An
 
     if isinstance(x, dict):
         x = [x[name] for name in model.input_names]
-    x = [_as_input(*pair) for pair in zip(nest.flatten(x), nest.flatten(model.inputs), strict=True)]
+    x, y = map(_columns, (x, y))
+    x = [_as_input(*pair) for pair in zip(x, nest.flatten(model.inputs), strict=True)]
     own = clone_model(model, input_tensors=x, clone_function=lambda layer: layer)
     if mode == PREDICT:
         own._function_kwargs = {}
@@ -247,11 +248,17 @@ def _model_of_replica(model: Any, mode: str, x: Any, y: Any, weights: Any) -> An
         loss_weights=model.loss_weights,
         sample_weight_mode=model.sample_weight_mode,
         weighted_metrics=clone_metrics(model._compile_weighted_metrics),
-        target_tensors=nest.flatten(y),
+        target_tensors=y,
     )
     if weights is not None:
         own._weigh_by(nest.flatten(weights))
     return own
+
+
+def _columns(values: Any) -> list[Any]:
+    """Tensors of one number for each example get a second dimension, as arrays in `fit` do."""
+    tensors = [] if values is None else nest.flatten(values)
+    return [tf.expand_dims(x, -1) if x.shape.ndims == 1 else x for x in tensors]
 
 
 def _as_input(value: Any, expected: Any) -> Any:

@@ -54,9 +54,12 @@ class MultiDeviceIterator:
         self._lock = threading.Lock()
 
     def start(self, dataset: Dataset, waits: Any) -> int:
-        """Begins to walk a dataset; gives the number of the walk."""
+        """Begins to walk a dataset; gives the number of the walk.
+
+        Shuffled datasets go on to their next order, and what a cache holds is kept.
+        """
         verify(self.types, self.shapes, dataset)
-        context = Context(waits)
+        context = Context(waits, self._context)
         elements = dataset.iterate(context, "Iterator")
         with self._lock:
             before, self._context, self._elements = self._context, context, elements

@@ -26,12 +26,14 @@ class Context:
 
     Args:
       waits: how to wait so that the session's end and time limits are noticed.
+      before: the walk whose states it goes on with, such as orders of shuffled epochs; None begins
+        anew.
     """
 
-    def __init__(self, waits: Any) -> None:
+    def __init__(self, waits: Any, before: Context | None = None) -> None:
         self.waits = waits
         self.lock = threading.Lock()
-        self._states: dict[str, Any] = {}
+        self._states: dict[str, Any] = {} if before is None else before._states
         self._closing: weakref.WeakSet[Any] = weakref.WeakSet()
         self._closed = threading.Event()
         self.fuses = False  # whether a shuffle and a repeat are one, as TensorFlow makes them

@@ -32,7 +32,7 @@ experimental_auto_shard_dataset_op = unary(
 
 
 class Rebatching(Walk):
-    """The batches of another walk, each cut into as many as there are replicas.
+    """The batches of another walk, each cut into as many parts as there are replicas.
 
     Args:
       source: the walk.
@@ -49,9 +49,10 @@ class Rebatching(Walk):
             if not all(len(component.shape) for component in batch):
                 raise invalid("Cannot rebatch an input with scalar components.")
             rows = batch[0].shape[0]
-            step = max(-(-rows // self.replicas), 1)
-            for first in range(0, rows, step):
-                self.waiting.append(tuple(part[first : first + step] for part in batch))
+            step = -(-rows // self.replicas)
+            for number in range(self.replicas):  # the last ones may be empty
+                share = slice(number * step, (number + 1) * step)
+                self.waiting.append(tuple(part[share] for part in batch))
         return self.waiting.popleft()
 
     def save(self, state: State) -> None:
