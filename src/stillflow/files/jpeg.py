@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ _END = b"\xff\xd9"
 _LARGEST = 1 << 29
 _WITHOUT_LENGTH = frozenset((0x01, *range(0xD0, 0xDA)))
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_SCAN = 0xDA
 _MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
 _UNKNOWN = frozenset((*range(0x02, 0xC0), 0xDE, 0xDF, *range(0xF0, 0xFE)))
 
@@ -38,16 +40,22 @@ class Header(NamedTuple):
     scan: int  # where the first scan begins
 
 
-def header(data: bytes) -> Header:
-    """Reads the segments before the first scan.
+def segments(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yields where each segment before the first scan begins, and what it holds.
 
     Raises:
-      JpegError: there is none, or no frame before it.
+      JpegError: there is no scan.
     """
+    for place, _, segment in _segments(data):
+        yield place, segment
+
+
+def _segments(data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Yields place, kind and content of each segment up to the head of the first scan."""
     if not data.startswith(b"\xff\xd8"):
         raise JpegError("no start of image")
-    place, frame, transform = 2, None, -1
-    while True:
+    place, kind = 2, 0
+    while kind != _SCAN:
         place = data.find(b"\xff", place)
         if place < 0 or place + 4 > len(data):
             raise JpegError("no scan")
@@ -56,18 +64,39 @@ def header(data: bytes) -> Header:
             place += 1 if kind == 0xFF else 2
             continue
         length = int.from_bytes(data[place + 2 : place + 4], "big")
-        segment = data[place + 4 : place + 2 + length]
-        if kind in _FRAMES and len(segment) >= 6:
-            frame = segment
-        elif kind == 0xEE and segment.startswith(b"Adobe") and len(segment) >= 12:
-            transform = segment[11]
-        elif kind == 0xDA:
-            break
+        yield place, kind, data[place + 4 : place + 2 + length]
         place += 2 + max(length, 2)
-    if frame is None:
+
+
+def frame(data: bytes) -> bytes:
+    """What the head of the frame says: precision, height, width, components.
+
+    Raises:
+      JpegError: there is none before the first scan.
+    """
+    return _frame(_segments(data))
+
+
+def _frame(found: Iterable[tuple[int, int, bytes]]) -> bytes:
+    heads = [segment for _, kind, segment in found if kind in _FRAMES and len(segment) >= 6]
+    if not heads:
         raise JpegError("no frame")
-    height, width = int.from_bytes(frame[1:3], "big"), int.from_bytes(frame[3:5], "big")
-    return Header(height, width, frame[5], transform >= 0, transform, place)
+    return heads[-1]
+
+
+def header(data: bytes) -> Header:
+    """Reads the segments before the first scan.
+
+    Raises:
+      JpegError: there is none, or no frame before it.
+    """
+    found = list(_segments(data))
+    head, transform = _frame(found), -1
+    for _, kind, segment in found:
+        if kind == 0xEE and segment.startswith(b"Adobe") and len(segment) >= 12:
+            transform = segment[11]
+    height, width = int.from_bytes(head[1:3], "big"), int.from_bytes(head[3:5], "big")
+    return Header(height, width, head[5], transform >= 0, transform, found[-1][0])
 
 
 def decode(

@@ -92,6 +92,24 @@ def cropped_jpegs(tf):
 
 
 @program
+def edges_of_cropped_jpegs(tf):
+    """Chroma of columns where a part begins or ends, in blocks and between them."""
+    fetches = {}
+    windows = ([2, 16, 4, 10], [3, 16, 3, 13], [1, 15, 4, 9], [0, 5, 5, 3], [4, 16, 3, 2],
+               [5, 29, 2, 1], [0, 0, 6, 7], [0, 0, 6, 8])  # fmt: skip
+    for name in ("odd_420", "odd_422", "odd_444", "progressive"):
+        with open(f"tests/golden/files/jpeg/{name}.jpg", "rb") as stream:
+            data = stream.read()
+        for window in windows:
+            for ratio in (1, 2):
+                part = [size // ratio or 1 for size in window]
+                options = {"ratio": ratio, "channels": 3}
+                crop = tf.image.decode_and_crop_jpeg(data, part, **options)
+                fetches[f"{name} {window} {ratio}"] = crop
+    return Run(fetches)
+
+
+@program
 def png(tf):
     fetches = {}
     for channels in (1, 2, 3, 4):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stillflow.files import jpeg
+from stillflow.files import jpeg, jpeg_edges
 from stillflow.graph import dims as dims_lib
 from stillflow.graph import dtypes
 from stillflow.graph.card import op
@@ -120,6 +120,7 @@ def decode_jpeg_kernel(node: Node) -> Any:
 @decode_and_crop_jpeg_op.kernel
 def decode_and_crop_jpeg_kernel(node: Node) -> Any:
     how, channels, device = _how(node), node.channels, node.device
+    interpolates = how["fancy_upscaling"]
 
     def run(contents: Any, window: Any) -> Any:
         data = formats.content(contents)
@@ -130,6 +131,8 @@ def decode_and_crop_jpeg_kernel(node: Node) -> Any:
         fits = top >= 0 and left >= 0 and height > 0 and width > 0
         if not fits or top + height > image.shape[0] or left + width > image.shape[1]:
             raise ValueError(f"Invalid JPEG data or crop window, data size {len(data)}")
+        if interpolates and image.shape[2] == 3:
+            jpeg_edges.correct(image, data, left, width, how["ratio"], how["fast"])
         return formats.tensor(image[top : top + height, left : left + width], device)
 
     return run

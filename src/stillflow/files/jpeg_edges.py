@@ -1,0 +1,123 @@
+"""Edges of a part that is cut out of a JPEG while it is decoded.
+
+Chroma of half the width is interpolated between neighbours. libjpeg, asked for a part only, takes
+that for the whole: the last column, and a first one where it began to decode, get the chroma of
+their own sample alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stillflow.files import jpeg
+
+Image = np.ndarray[Any, Any]
+
+# Adobe's segment: three components, not transformed.
+_PLAIN = b"\xff\xee\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00"
+_ROUNDING = {"first": 8, "last": 7}  # of sixteenths
+
+
+def correct(
+    image: Image, data: bytes, left: int, width: int, ratio: int = 1, fast: bool = True
+) -> None:
+    """Gives the edges of a part the colours that libjpeg gives them.
+
+    Without simplejpeg there is no way to the samples, and nothing changes.
+
+    Args:
+      image: uint8 [height, width, 3], the whole image as `jpeg.decode` gives it with interpolated
+        chroma; at most two columns are changed.
+      data: the file.
+      left, width: where the part begins, and its columns.
+      ratio, fast: as `jpeg.decode` has them.
+    """
+    rows = _rows_to_a_sample(data, ratio)
+    edges = _edges(left, left + width, image.shape[1], 16 // ratio) if rows else {}
+    samples = _samples(data, ratio, fast) if edges else None
+    if samples is None:
+        return
+    for column, edge in edges.items():
+        values = samples[:, column].astype(np.int64)
+        if rows == 2 and edge in _ROUNDING:
+            values[:, 1:] = (4 * _between_rows(values[:, 1:]) + _ROUNDING[edge]) >> 4
+        image[:, column] = _colours(values)
+
+
+def _edges(left: int, end: int, width: int, block: int) -> dict[int, str]:
+    """The columns that are not as in the whole image, of those from `left` to before `end`."""
+    if (width + 1) // 2 <= 2:  # nothing is interpolated
+        return {}
+    start = left // block * block
+    if end - start <= 2:  # one sample: rows are not interpolated either
+        return dict.fromkeys(range(left, end), "alone")
+    found = {}
+    if 0 < left == start:
+        found[left] = "first"
+    if end < width and end % 2 == 0:
+        found[end - 1] = "last"
+    return found
+
+
+def _rows_to_a_sample(data: bytes, ratio: int) -> int | None:
+    """How many rows share a sample of chroma; None unless two columns do, interpolated."""
+    frame = jpeg.frame(data)
+    factors = [(byte >> 4, byte & 15) for byte in frame[7::3]]
+    if len(factors) != 3 or ratio > 4 or not _is_transformed(data, frame[6::3]):
+        return None
+    if factors[0] == (2, 1) and factors[1:] == [(1, 1)] * 2:
+        return 1
+    # A smaller image has chroma of its own width in this case.
+    return 2 if factors[0] == (2, 2) and factors[1:] == [(1, 1)] * 2 and ratio == 1 else None
+
+
+def _is_transformed(data: bytes, names: bytes) -> bool:
+    """Whether the components are YCbCr, as libjpeg guesses."""
+    segments = {segment[:5]: segment for _, segment in jpeg.segments(data)}
+    if b"JFIF\0" in segments:
+        return True
+    adobe = segments.get(b"Adobe", b"")
+    return adobe[11] != 0 if len(adobe) >= 12 else names != b"RGB"
+
+
+def _samples(data: bytes, ratio: int, fast: bool) -> Image | None:
+    """Y, Cb and Cr of every pixel without interpolation; None if it takes what is not installed."""
+    try:
+        import simplejpeg
+    except ImportError:
+        return None
+    size = jpeg.header(data)
+    dropped = [
+        slice(place, place + 4 + len(segment))
+        for place, segment in jpeg.segments(data)
+        if segment[:5] in (b"JFIF\0", b"Adobe")
+    ]
+    plain = bytearray(data)
+    for part in reversed(dropped):
+        del plain[part]
+    plain[2:2] = _PLAIN
+    found: Image = simplejpeg.decode_jpeg(
+        bytes(plain), "RGB", fastdct=fast, fastupsample=True, strict=False,
+        min_height=-(-size.height // ratio), min_width=-(-size.width // ratio), min_factor=ratio,
+    )  # fmt: skip
+    return found
+
+
+def _between_rows(values: Image) -> Image:
+    """Three times each row's sample and that of the next row that has another, [rows, ...]."""
+    above = np.concatenate([values[:1], values[:-1]])
+    below = np.concatenate([values[1:], values[-1:]])
+    is_upper = (np.arange(len(values)) % 2 == 0)[:, None]
+    return 3 * values + np.where(is_upper, above, below)
+
+
+def _colours(values: Image) -> Image:
+    """YCbCr of [..., 3] as RGB, in libjpeg's integers."""
+    y, cb, cr = values[..., 0], values[..., 1] - 128, values[..., 2] - 128
+    half = 1 << 15
+    red = y + ((91881 * cr + half) >> 16)
+    green = y + ((-22554 * cb - 46802 * cr + half) >> 16)
+    blue = y + ((116130 * cb + half) >> 16)
+    return np.clip(np.stack([red, green, blue], -1), 0, 255).astype(np.uint8)
