@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 
 import pytest
 
@@ -81,6 +82,44 @@ def test_what_is_missing_is_named_with_its_places(check):
     entry = entries["tf.contrib.bigtable.BigtableClient"]
     assert entry["status"] == "not supported yet"
     assert entry["places"] == ["program.py:3", "program.py:4"]
+
+
+def test_packages_of_which_nothing_is_there_are_missing(check):
+    status, entries, _ = check(
+        """
+        from tensorflow.contrib import rpc
+        from tensorflow.python.ops import resources, rnn
+        import tensorflow.contrib.learn.python.learn
+        """
+    )
+    assert status == 1
+    assert statuses(entries) == {
+        "tf.contrib.rpc": "not supported yet",
+        "tensorflow.python.ops.resources": "supported",
+        "tensorflow.python.ops.rnn": "supported",
+        "tensorflow.contrib.learn.python.learn": "supported",
+    }
+
+
+@pytest.mark.parametrize("name, text, said", [
+    ("p.py", "x = 1\ndef f(:\n", "neither Python 3 nor Python 2 (line 2: invalid syntax)"),
+    ("p.py", "\0" * 9, "not text"),
+    ("p.ipynb", "{", "not a notebook: Expecting property name"),
+    ("p.ipynb", "{}", "not a notebook: KeyError('worksheets')"),
+])  # fmt: skip
+def test_what_is_no_program_is_told(check, name, text, said):
+    status, _, report = check(text, name)
+    assert status == 2
+    assert report["unreadable"][name].startswith(said)
+
+
+def test_pipes_are_refused(launcher):
+    os.mkfifo(launcher.folder / "pipe")
+    for command, status in ("check", 2), ("inspect", 1), ("convert", 1):
+        rest = ["out.npz"] if command == "convert" else []
+        done = launcher.run(command, "pipe", *rest)
+        assert done.returncode == status
+        assert "pipe: " in done.stdout + done.stderr or "pipe is a pipe" in done.stderr
 
 
 def test_names_of_other_versions_are_told_apart(check):

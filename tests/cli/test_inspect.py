@@ -77,6 +77,24 @@ def test_damage_is_told(tmp_path, capsys):
     assert "damaged" in capsys.readouterr().out
 
 
+def test_what_is_cut_off_is_told(tmp_path):
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2], name="x")
+        tf.saved_model.simple_save(session, str(tmp_path / "m"), {"x": x}, {"y": x + 1})
+        meta = tf.train.export_meta_graph().SerializeToString()
+    whole = graph.as_graph_def().SerializeToString()
+    for name, data, said in (
+        ("g.pb", whole, "beginning of a graph"),
+        ("g.meta", meta, "beginning of a graph"),
+        ("m/saved_model.pb", (tmp_path / "m/saved_model.pb").read_bytes(), "of a SavedModel"),
+    ):
+        (tmp_path / name).write_bytes(data[:-9])
+        found = report(tmp_path / name)
+        assert said in found["error"] and "cut off" in found["error"], found
+    (tmp_path / "noise").write_bytes(np.random.default_rng(1).bytes(999))
+    assert "is no GraphDef" in report(tmp_path / "noise")["error"]
+
+
 @pytest.fixture
 def graph_def():
     x = tf.placeholder(tf.float32, [None, 2], name="x")

@@ -57,6 +57,11 @@ def test_folder_with_main_is_run(launcher):
     same_as_plain(launcher, "folder", "one")
 
 
+def test_folder_without_main_is_reported_as_python_does(launcher):
+    launcher.write("folder/other.py", "")
+    assert same_as_plain(launcher, "folder").returncode == 1
+
+
 def test_missing_script_is_reported_as_python_does(launcher):
     assert same_as_plain(launcher, "nothing.py").returncode == 2
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import stillflow as tf
+from stillflow import __main__ as command_line
 from stillflow import errors
 from stillflow.tools import (
     freeze_graph,
@@ -231,3 +232,28 @@ def test_tools_are_modules_and_commands(tmp_path, command):
     )
     assert (done.returncode, done.stdout) == (0, "3 ops in the final graph.\n"), done.stderr
     assert (tmp_path / "out.pb").exists()
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (["freeze_graph"], "Input checkpoint '' doesn't exist!"),
+    (["freeze_graph", "--input_graph=missing.pb"], "Input graph file 'missing.pb' does not exist!"),
+    (["strip_unused", "--input_graph=graph.pb", "--output_node_names=out"],
+     "; it is one in serialized form"),
+    (["strip_unused", "--input_graph=graph.pb", "--input_binary", "--input_node_names=nothing",
+      "--output_node_names=out"], "The following input nodes were not found: {'nothing'}"),
+    (["strip_unused", "--input_graph=graph.pb", "--input_binary", "--input_node_names=hidden",
+      "--output_node_names=nothing"], "nothing is not in graph"),
+    (["strip_unused", "--input_graph=cut.pb", "--input_binary", "--output_node_names=out"],
+     "; it is the beginning of a serialized one, the rest is cut off"),
+    (["saved_model_cli", "show", "--dir", "."], "SavedModel file does not exist at: ."),
+])  # fmt: skip
+def test_as_commands_they_say_in_a_sentence_what_is_wrong(
+    tmp_path, monkeypatch, capsys, arguments, said
+):
+    monkeypatch.chdir(tmp_path)
+    serialized = linear(tf).SerializeToString()
+    Path("graph.pb").write_bytes(serialized)
+    Path("cut.pb").write_bytes(serialized[:-30])
+    assert command_line.main(arguments) == 1
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith(f"{arguments[0]}: ") and last.endswith(said)

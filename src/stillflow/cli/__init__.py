@@ -38,6 +38,8 @@ _TOOLS = frozenset(
     }
 )
 
+_TOLD = (AssertionError, KeyError, RuntimeError, ValueError)  # so they say what is wrong
+
 USAGE = """\
 usage: python -m stillflow [options] program.py [arguments ...]
        python -m stillflow [options] -m module [arguments ...]
@@ -77,10 +79,7 @@ def main(arguments: list[str]) -> int | None:
     if not arguments:
         return wrong("name a program to run")
     if arguments[0] in COMMANDS:
-        package = "tools" if arguments[0] in _TOOLS else "cli"
-        command = importlib.import_module(f"stillflow.{package}.{arguments[0]}")
-        status: int = command.main(arguments[1:])
-        return status
+        return _run_command(arguments[0], arguments[1:])
     if arguments[0] in ("-m", "-c") and len(arguments) < 2:
         return wrong(f"{arguments[0]} needs an argument")
     meant = _mistyped(arguments[0])
@@ -93,6 +92,27 @@ def main(arguments: list[str]) -> int | None:
         return wrong("--python2 and --no-revive exclude each other")
     run(arguments, revive, find_nan=options["--find-nan"], python2=options["--python2"])
     return None
+
+
+def _run_command(name: str, arguments: list[str]) -> int:
+    package = "tools" if name in _TOOLS else "cli"
+    command = importlib.import_module(f"stillflow.{package}.{name}")
+    if name not in _TOOLS:
+        status: int = command.main(arguments)
+        return status
+    from stillflow import errors
+
+    # As functions, which programs call, these raise; of a command a user wants but the sentence.
+    try:
+        return int(command.main(arguments) or 0)
+    except (errors.OpError, OSError, *_TOLD) as error:
+        message = error.message if isinstance(error, errors.OpError) else str(error)
+        if isinstance(error, KeyError) and error.args:
+            message = str(error.args[0])
+        if " " not in message:  # no sentence: nobody meant it to be read
+            raise
+        print(f"{name}: {message}", file=sys.stderr)
+        return 1
 
 
 def _mistyped(program: str) -> str | None:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from stillflow import errors
-from stillflow.files import atomic, safetensors, tensor_types
+from stillflow.files import atomic, safetensors, sniff, tensor_types
 from stillflow.files.bundle_format import index_path
 from stillflow.files.bundle_writer import BundleWriter
 from stillflow.files.checkpoint_paths import prefix_of
@@ -148,6 +148,8 @@ def convert(
 def _read(
     source: str, is_wanted: Callable[[str], bool], damaged: dict[str, str] | None
 ) -> Iterator[StoredTensor]:
+    if sniff.is_special(source):
+        raise errors.InvalidArgumentError(None, None, f"{source} is {sniff.SPECIAL}")
     if source.endswith((".safetensors", ".npz")):
         read = safetensors.read if source.endswith(".safetensors") else _read_npz
         yield from (tensor for tensor in read(source) if is_wanted(tensor.name))

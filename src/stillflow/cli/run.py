@@ -54,6 +54,10 @@ def _run_path(path: str, rest: list[str]) -> None:
     if os.path.isdir(path) or path.endswith((".pyc", ".zip", ".pyz", ".egg")):
         import runpy
 
+        if os.path.isdir(path) and not _has_main(path):
+            where = os.path.join(os.getcwd(), path)
+            print(f"{sys.executable}: can't find '__main__' module in {where!r}", file=sys.stderr)
+            raise SystemExit(1)
         _start([path, *rest], None)
         runpy.run_path(path, run_name="__main__")
         return
@@ -73,6 +77,11 @@ def _run_path(path: str, rest: list[str]) -> None:
     from stillflow.facade.revive.sources import compiled
 
     _execute(compiled(source, file_name))
+
+
+def _has_main(folder: str) -> bool:
+    names = (f"__main__{suffix}" for suffix in importlib.machinery.all_suffixes())
+    return any(os.path.exists(os.path.join(folder, name)) for name in names)
 
 
 def _run_module(arguments: list[str]) -> None:

@@ -80,6 +80,8 @@ def identify(path: str) -> Kind:
         return Kind(CHECKPOINT, path)
     if system.entry(path).is_directory:
         return _directory(path)
+    if sniff.is_special(path):
+        return Kind(UNKNOWN, path, note=sniff.SPECIAL)
     with open_file(path) as file, os_errors(path):
         head = file.read(_HEAD)
         ends_as_table = _ends_with(file, _TABLE_MAGIC)

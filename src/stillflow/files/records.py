@@ -6,7 +6,6 @@ A whole file may be compressed by zlib or gzip.
 from __future__ import annotations
 
 import atexit
-import contextlib
 import io
 import os
 import threading
@@ -190,8 +189,10 @@ class TFRecordWriter:
                     file.close()
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # never opened, or the interpreter is ending
+        try:  # the interpreter, when it ends, takes away modules: nothing imported is at hand
             self.close()
+        except Exception:  # never opened, or half taken apart
+            pass
 
     def __enter__(self) -> TFRecordWriter:
         return self

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 # First bytes, and what a file is that starts so.
 _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"version https://git-lfs", "a git-LFS pointer, not the file itself: run `git lfs pull`"),
@@ -19,6 +21,8 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"\x80\x05", "a Python pickle"),
     (b"model_checkpoint_path", "the text file that lists checkpoints: name a checkpoint itself"),
 )
+
+SPECIAL = "a pipe, a socket or a device, and no file"
 
 
 def describe(head: bytes) -> str | None:
@@ -42,8 +46,15 @@ def describe(head: bytes) -> str | None:
     return None
 
 
+def is_special(path: str) -> bool:
+    """Whether a path leads to what is neither a file nor a directory: to read it may never end."""
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+
+
 def describe_path(path: str) -> str | None:
     """Says what the file at `path` is, or None if nobody can tell or it cannot be read."""
+    if is_special(path):
+        return SPECIAL
     try:
         with open(path, "rb") as file:
             return describe(file.read(512))

@@ -10,10 +10,15 @@ from stillflow.files import varint
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 
+class CutOff(ValueError):
+    """A message ends within a field."""
+
+
 def fields(data: Any) -> Iterator[tuple[int, int, Any]]:
     """The fields of a message: number, wire type and value (an int, or a memoryview).
 
     Raises:
+      CutOff: If the last field is not all there.
       ValueError: If the bytes are not a message.
     """
     data = memoryview(data)
@@ -29,7 +34,7 @@ def fields(data: Any) -> Iterator[tuple[int, int, Any]]:
             if kind == BYTES:
                 size, position = varint.decode(data, position, limit)
             if size > limit - position:
-                raise ValueError("a field reaches over the end of its message")
+                raise CutOff("a field reaches over the end of its message")
             value = data[position : position + size]
             position += size
         else:
@@ -37,6 +42,20 @@ def fields(data: Any) -> Iterator[tuple[int, int, Any]]:
         if not number:
             raise ValueError("field number 0")
         yield number, kind, value
+
+
+def is_cut_off(data: Any, kind: Any) -> bool:
+    """Whether bytes are the beginning of a message of a kind, and one field of it at least."""
+    number = 0
+    try:
+        for number, _, _ in fields(data):
+            if number not in kind.DESCRIPTOR.fields_by_number:
+                return False
+    except CutOff:
+        return number > 0
+    except ValueError:
+        return False
+    return False
 
 
 def header(number: int, size: int) -> bytes:

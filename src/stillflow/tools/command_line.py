@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from typing import Any
 
-from stillflow.files import gfile
+from stillflow.files import gfile, wire
 from stillflow.files.file_io import FileIO
 
 
@@ -51,15 +52,31 @@ def read_message(kind: Any, path: str, binary: bool, what: str) -> Any:
       IOError: If there is no such file.
       InvalidArgumentError: If it holds no such message.
     """
-    from google.protobuf import text_format
-    from google.protobuf.message import DecodeError
-
     from stillflow import errors
 
     if not gfile.file_exists(path):
         raise OSError(f"Input {what} file '{path}' does not exist!")
     with FileIO(path, "rb") as file:
         content = file.read()
+    try:
+        return _parsed(kind, content, binary)
+    except ValueError as error:
+        form, other = ("serialized", "text") if binary else ("text", "serialized")
+        text = f"{path} is no {kind.__name__} in {form} form: {error}"
+    if wire.is_cut_off(content, kind):
+        text += "; it is the beginning of a serialized one, the rest is cut off"
+    else:
+        with contextlib.suppress(ValueError):
+            _parsed(kind, content, not binary)
+            text += f"; it is one in {other} form"
+    raise errors.InvalidArgumentError(None, None, text)
+
+
+def _parsed(kind: Any, content: bytes, binary: bool) -> Any:
+    """The message in the contents of a file; ValueError if there is none."""
+    from google.protobuf import text_format
+    from google.protobuf.message import DecodeError
+
     message = kind()
     try:
         if binary:
@@ -67,10 +84,7 @@ def read_message(kind: Any, path: str, binary: bool, what: str) -> Any:
         else:
             text_format.Merge(content.decode(), message)
     except (DecodeError, text_format.ParseError, UnicodeDecodeError, RecursionError) as error:
-        form = "serialized" if binary else "text"
-        raise errors.InvalidArgumentError(
-            None, None, f"{path} is no {kind.__name__} in {form} form: {error}"
-        ) from None
+        raise ValueError(str(error)) from None
     return message
 
 

@@ -20,6 +20,8 @@ def find(path: str) -> Iterator[str]:
     if not os.path.isdir(path):
         if not os.path.exists(path):
             raise FileNotFoundError(f"{path}: no such file or folder")
+        if not os.path.isfile(path):
+            raise FileNotFoundError(f"{path}: neither a file nor a folder")
         yield path
         return
     for folder, folders, files in os.walk(path):
@@ -49,15 +51,30 @@ def parse(path: str) -> tuple[ast.Module, list[int]]:
     if path.endswith(".ipynb"):
         text = _code_of_notebook(data)
     else:
+        if b"\0" in data:
+            raise SyntaxError("not text")
         try:
             text = python2.decode(data)
         except (LookupError, UnicodeDecodeError) as error:
             raise SyntaxError(f"not text: {error}") from None
     try:
         return ast.parse(text), list(range(1, text.count("\n") + 3))
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError) as error:
+        return _parse_python2(text, path, error)
+
+
+def _parse_python2(text: str, path: str, refusal: Exception) -> tuple[ast.Module, list[int]]:
+    """Parses what Python 3 refuses; where Python 2 does too, it was Python 3 and is wrong there."""
+    from stillflow.facade.revive import python2
+
+    try:
         translated = python2.translate(text, path)
         return ast.parse(translated), python2.original_lines(text, translated)
+    except (SyntaxError, ValueError):
+        reason = str(refusal)
+        if isinstance(refusal, SyntaxError):
+            reason = f"line {refusal.lineno}: {refusal.msg}"
+        raise SyntaxError(f"neither Python 3 nor Python 2 ({reason})") from None
 
 
 def _code_of_notebook(data: bytes) -> str:
@@ -68,7 +85,8 @@ def _code_of_notebook(data: bytes) -> str:
         code = [cell for cell in cells if cell["cell_type"] == "code"]
         sources = [cell.get("source", cell.get("input", "")) for cell in code]
     except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise SyntaxError(f"not a notebook: {error!r}") from None
+        reason = str(error) if isinstance(error, ValueError) else repr(error)
+        raise SyntaxError(f"not a notebook: {reason}") from None
     text = "\n".join("".join(source) for source in sources)
     return "\n".join(map(_without_magic, text.split("\n")))
 

@@ -57,7 +57,24 @@ def verdict(dotted: str) -> Verdict:
             break
         else:
             return Verdict(_shown(path), UNKNOWN)
-    return Verdict(_shown(space), SUPPORTED)
+    return Verdict(_shown(space), SUPPORTED if is_namespace(space) or _holds(space) else MISSING)
+
+
+def _holds(space: str) -> bool:
+    """Whether a module has any of the names on record; one without names counts by what is asked.
+
+    Packages that lack can be imported all the same: programs import more than they use.
+    """
+    from stillflow.facade import names
+
+    module = importlib.import_module(f"tensorflow.{space}")
+    found = [name for name in dir(module) if not name.startswith("_")]
+    return not found or any(
+        _holds(names.join(space, name))
+        if names.internal_module(f"tensorflow.{space}.{name}")
+        else hasattr(module, name)
+        for name in found
+    )
 
 
 def _shortest(words: list[str]) -> list[str]:

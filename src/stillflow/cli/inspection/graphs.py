@@ -10,6 +10,7 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
 from stillflow import errors
+from stillflow.files import wire
 from stillflow.files.failures import os_errors
 from stillflow.files.filesystem import open_file
 from stillflow.files.kinds import Kind
@@ -49,9 +50,17 @@ def read_graph(path: str) -> Any:
                 continue
             if _is_plausible(message):
                 return message
+    _refuse_cut_off(path, content, MetaGraphDef, "graph")  # both begin alike
     raise errors.InvalidArgumentError(
         None, None, f"{path} is no GraphDef and no MetaGraphDef, neither binary nor text"
     )
+
+
+def _refuse_cut_off(path: str, content: bytes, kind: Any, what: str) -> None:
+    if wire.is_cut_off(content, kind):
+        raise errors.DataLossError(
+            None, None, f"{path} is the beginning of a {what}; the rest is cut off"
+        )
 
 
 def _from_text(kind: Any) -> Any:
@@ -195,4 +204,5 @@ def _read_saved_model(path: str, folder: str) -> Any:
             continue
         if message.meta_graphs:
             return message
+    _refuse_cut_off(path, content, SavedModel, "SavedModel")
     raise errors.InvalidArgumentError(None, None, f"{path} is no SavedModel")
