@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.files import varint
 from stillflow.graph.tensor_proto import make_ndarray
 from stillflow.util.string_hashes import murmur64
 
@@ -109,15 +110,7 @@ def _with_content(proto: Any) -> Any:
     array = make_ndarray(proto)
     if array.dtype.hasobject:
         values = [bytes(value) for value in array.ravel()]
-        message.tensor_content = b"".join(_varint(len(v)) for v in values) + b"".join(values)
+        message.tensor_content = b"".join(varint.encode(len(v)) for v in values) + b"".join(values)
     elif array.size:
         message.tensor_content = np.ascontiguousarray(array).tobytes()
     return message
-
-
-def _varint(number: int) -> bytes:
-    result = b""
-    while number > 127:
-        result += bytes((number & 127 | 128,))
-        number >>= 7
-    return result + bytes((number,))

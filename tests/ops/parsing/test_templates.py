@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from stillflow.files import varint
 from stillflow.ops.parsing import wire
 from stillflow.ops.parsing.feature_maps import FeatureMaps
 from stillflow.protos import Example
@@ -31,7 +32,7 @@ def feature(name, row):
 
 def written(entries):
     body = b"".join(entries)
-    return b"\x0a" + wire._varint(len(body)) + body
+    return b"\x0a" + varint.encode(len(body)) + body
 
 
 def in_one_order(names):

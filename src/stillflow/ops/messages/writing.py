@@ -6,20 +6,12 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
+from stillflow.files import varint
 from stillflow.ops.messages.reading import END, LENGTH, START, WIRE_TYPES
 
 _FIXED = {1: "<d", 2: "<f", 6: "<Q", 7: "<I", 15: "<i", 16: "<q"}
+_ALL_BITS = (1 << 64) - 1
 _BITS = {7: 32, 15: 32, 5: 32, 13: 32, 14: 32, 17: 32}
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    value &= 0xFFFFFFFFFFFFFFFF
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
 
 
 def _narrow(value: int, kind: int) -> int:
@@ -35,13 +27,13 @@ def _number(value: Any, kind: int) -> bytes:
     if kind in (1, 2):
         return struct.pack(_FIXED[kind], value)
     if kind == 8:
-        return _varint(int(bool(value)))
+        return varint.encode(int(bool(value)))
     whole = _narrow(int(value), kind)
     if kind in _FIXED:
         return struct.pack(_FIXED[kind], whole)
     if kind in (17, 18):
         whole = whole << 1 ^ whole >> 63
-    return _varint(whole)
+    return varint.encode(whole & _ALL_BITS)
 
 
 def field_bytes(field: Any, values: Sequence[Any]) -> bytes:
@@ -53,15 +45,15 @@ def field_bytes(field: Any, values: Sequence[Any]) -> bytes:
     """
 
     def tag(wire_type: int) -> bytes:
-        return _varint(field.number << 3 | wire_type)
+        return varint.encode(field.number << 3 | wire_type)
 
     kind, wire_type = field.type, WIRE_TYPES[field.type]
     if wire_type == LENGTH:
-        return b"".join(tag(LENGTH) + _varint(len(each)) + each for each in values)
+        return b"".join(tag(LENGTH) + varint.encode(len(each)) + each for each in values)
     if wire_type == START:
         return b"".join(tag(START) + each + tag(END) for each in values)
     numbers = [_number(each, kind) for each in values]
     if field.GetOptions().packed:
         joined = b"".join(numbers)
-        return tag(LENGTH) + _varint(len(joined)) + joined
+        return tag(LENGTH) + varint.encode(len(joined)) + joined
     return b"".join(tag(wire_type) + number for number in numbers)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stillflow.files import varint
 from stillflow.ops.parsing import scanning
 from stillflow.ops.strings.kernels import strings_of
 
@@ -104,15 +105,6 @@ def messages() -> tuple[Any, Any]:
     return tuple(map(message_factory.GetMessageClass, found))  # type: ignore[return-value]
 
 
-def _varint(number: int) -> bytes:
-    made = bytearray()
-    while number > 127:
-        made.append(number & 127 | 128)
-        number >>= 7
-    made.append(number)
-    return bytes(made)
-
-
 @cache
 def header(tag: int, size: int) -> bytes:
     """How a feature of `size` bytes begins if it is one list of packed numbers, or one string.
@@ -122,13 +114,13 @@ def header(tag: int, size: int) -> bytes:
     if size == 2:
         return bytes((tag, 0))
     for digits in range(1, min(size, 6)):
-        inner = _varint(size - 1 - digits)
+        inner = varint.encode(size - 1 - digits)
         if len(inner) != digits:
             continue
         for more in range(1, 6):
             length = size - 2 - digits - more
-            if length >= 0 and len(_varint(length)) == more:
-                return bytes((tag,)) + inner + bytes((LIST,)) + _varint(length)
+            if length >= 0 and len(varint.encode(length)) == more:
+                return bytes((tag,)) + inner + bytes((LIST,)) + varint.encode(length)
     return b"" if not size else NO_HEADER
 
 
@@ -204,7 +196,7 @@ def _numbers(raws: Sequence[bytes], kind: str) -> Decoded:
 def _packed(values: Any, kind: str) -> bytes:
     if kind == "float":
         return np.array(values, dtype="<f4").tobytes()
-    return b"".join(_varint(value & 0xFFFFFFFFFFFFFFFF) for value in values)
+    return b"".join(varint.encode(value & 0xFFFFFFFFFFFFFFFF) for value in values)
 
 
 def varints(data: np.ndarray, sizes: np.ndarray) -> Decoded:
