@@ -1,0 +1,209 @@
+"""Summaries of `tf.compat.v2.summary` by kind, as TensorBoard's plugins want them.
+
+TensorFlow 1.15 has these functions of an installed TensorBoard. Each writes a tensor in its
+plugin's form, with the plugin's name beside it.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import stillflow as tf
+from stillflow.graph.export import export
+from stillflow.protos import SummaryMetadata
+from stillflow.summary.writing import summary_scope, write
+
+_BUCKETS = 30
+_WAV = b"\x10\x0b"  # AudioPluginData with the encoding WAV; other plugins' data are empty
+
+
+def _metadata(plugin: str, description: str | None, content: bytes = b"") -> SummaryMetadata:
+    """Tells TensorBoard which plugin shows a summary."""
+    told = SummaryMetadata(summary_description=description or "")
+    told.plugin_data.plugin_name = plugin
+    told.plugin_data.content = content
+    return told
+
+
+@export("compat.v2.summary.scalar")
+def scalar(name: str, data: Any, step: Any = None, description: str | None = None) -> Any:
+    """Writes a number.
+
+    Args:
+      name: the summary's name.
+      data: a number of any type that can be cast to float32.
+      step: an int64; by default that of `set_step`.
+      description: what TensorBoard says of it, in Markdown.
+
+    Returns:
+      A bool tensor: whether it was written.
+
+    Raises:
+      ValueError: if `data` is no scalar, or there is a writer but no step.
+    """
+    v2 = tf.compat.v2
+    with summary_scope(name, "scalar_summary", values=[data, step]) as (tag, _):
+        v2.debugging.assert_scalar(data)
+        number = tf.cast(data, tf.float32)
+        return write(tag, number, step, metadata=_metadata("scalars", description))
+
+
+@export("compat.v2.summary.histogram")
+def histogram(
+    name: str, data: Any, step: Any = None, buckets: int | None = None,
+    description: str | None = None,
+) -> Any:  # fmt: skip
+    """Writes how often values are found in ranges of equal width.
+
+    Args:
+      name: the summary's name.
+      data: numbers, of any shape.
+      step: an int64; by default that of `set_step`.
+      buckets: how many ranges, 30 by default; if all values are the same there is one.
+      description: what TensorBoard says of it, in Markdown.
+
+    Returns:
+      A bool tensor: whether it was written.
+
+    Raises:
+      ValueError: if there is a writer but no step.
+    """
+    with summary_scope(name, "histogram_summary", values=[data, buckets, step]) as (tag, _):
+        counted = _count(data, _BUCKETS if buckets is None else buckets)
+        return write(tag, counted, step, metadata=_metadata("histograms", description))
+
+
+def _count(data: Any, buckets: Any) -> Any:
+    """Rows (lower edge, upper edge, count), float64 [buckets, 3]."""
+    v2 = tf.compat.v2
+    with v2.name_scope("buckets"):
+        v2.debugging.assert_scalar(buckets)
+        v2.debugging.assert_type(buckets, tf.int32)
+        values = tf.cast(tf.reshape(data, [-1]), tf.float64)
+        return tf.cond(
+            tf.equal(v2.size(values), 0),
+            lambda: tf.constant([], tf.float64, (0, 3)),
+            lambda: _count_some(values, buckets),
+        )
+
+
+def _count_some(values: Any, buckets: Any) -> Any:
+    low, high = tf.reduce_min(values), tf.reduce_max(values)
+    width = high - low
+
+    def in_ranges() -> Any:
+        step = width / tf.cast(buckets, tf.float64)
+        places = tf.cast(tf.floor((values - low) / step), tf.int32)
+        hits = tf.one_hot(tf.minimum(places, buckets - 1), depth=buckets)
+        counts = tf.cast(tf.reduce_sum(hits, axis=0), tf.float64)
+        edges = tf.linspace(low, high, buckets + 1)
+        edges = tf.concat([edges[:-1], [high]], 0)  # what is added up may miss the last one
+        return tf.transpose(tf.stack([edges[:-1], edges[1:], counts]))
+
+    def in_one() -> Any:
+        lower, upper = tf.stack([low - 0.5]), tf.stack([low + 0.5])
+        count = tf.stack([tf.cast(tf.compat.v2.size(values), tf.float64)])
+        return tf.transpose(tf.stack([lower, upper, count]))
+
+    return tf.cond(tf.equal(width, 0), in_one, in_ranges)
+
+
+@export("compat.v2.summary.image")
+def image(
+    name: str, data: Any, step: Any = None, max_outputs: Any = 3, description: str | None = None
+) -> Any:
+    """Writes pictures, as PNG.
+
+    Args:
+      name: the summary's name.
+      data: [pictures, height, width, channels]; numbers from 0 to 1, or uint8.
+      step: an int64; by default that of `set_step`.
+      max_outputs: how many pictures are written at most.
+      description: what TensorBoard says of them, in Markdown.
+
+    Returns:
+      A bool tensor: whether they were written.
+
+    Raises:
+      ValueError: if `data` has another rank, or there is a writer but no step.
+    """
+    v2 = tf.compat.v2
+    with summary_scope(name, "image_summary", values=[data, max_outputs, step]) as (tag, _):
+        v2.debugging.assert_rank(data, 4)
+        v2.debugging.assert_non_negative(max_outputs)
+        pictures = tf.image.convert_image_dtype(data, tf.uint8, saturate=True)
+        coded = _coded(tf.image.encode_png, pictures[:max_outputs], "encode_each_image")
+        shape = v2.shape(pictures)
+        size = [
+            tf.as_string(shape[2], name="width"),
+            tf.as_string(shape[1], name="height"),
+        ]
+        content = tf.concat([tf.stack(size, name="dimensions"), coded], axis=0)
+        return write(tag, content, step, metadata=_metadata("images", description))
+
+
+@export("compat.v2.summary.audio")
+def audio(
+    name: str, data: Any, sample_rate: Any, step: Any = None, max_outputs: Any = 3,
+    encoding: str | None = None, description: str | None = None,
+) -> Any:  # fmt: skip
+    """Writes sounds, as WAV.
+
+    Args:
+      name: the summary's name.
+      data: [sounds, frames, channels], float32 from -1 to 1.
+      sample_rate: frames a second, an int32.
+      step: an int64; by default that of `set_step`.
+      max_outputs: how many sounds are written at most.
+      encoding: "wav".
+      description: what TensorBoard says of them, in Markdown.
+
+    Returns:
+      A bool tensor: whether they were written.
+
+    Raises:
+      ValueError: for another encoding, if `data` has another rank, or for a writer without a step.
+    """
+    if encoding not in (None, "wav"):
+        raise ValueError(f"Unknown encoding: {encoding!r}")
+    v2 = tf.compat.v2
+    inputs = [data, sample_rate, max_outputs, step]
+    with summary_scope(name, "audio_summary", values=inputs) as (tag, _):
+        v2.debugging.assert_rank(data, 3)
+        v2.debugging.assert_non_negative(max_outputs)
+        sounds = data[:max_outputs]
+        encode = functools.partial(tf.audio.encode_wav, sample_rate=sample_rate)
+        coded = _coded(encode, sounds, "encode_each_audio")
+        labels = tf.tile([""], v2.shape(sounds)[:1])
+        content = tf.transpose(tf.stack([coded, labels]))
+        return write(tag, content, step, metadata=_metadata("audio", description, _WAV))
+
+
+def _coded(encode: Any, parts: Any, name: str) -> Any:
+    """Each part as a string; a vector even if there is none."""
+    coded = tf.map_fn(encode, parts, dtype=tf.string, name=name)
+    some = tf.compat.v2.shape(coded)[0] > 0
+    return tf.cond(some, lambda: coded, lambda: tf.constant([], tf.string))
+
+
+@export("compat.v2.summary.text")
+def text(name: str, data: Any, step: Any = None, description: str | None = None) -> Any:
+    """Writes texts.
+
+    Args:
+      name: the summary's name.
+      data: strings, of any shape.
+      step: an int64; by default that of `set_step`.
+      description: what TensorBoard says of them, in Markdown.
+
+    Returns:
+      A bool tensor: whether they were written.
+
+    Raises:
+      ValueError: if there is a writer but no step.
+      TypeError: if `data` are no strings.
+    """
+    with summary_scope(name, "text_summary", values=[data, step]) as (tag, _):
+        tf.compat.v2.debugging.assert_type(data, tf.string)
+        return write(tag, data, step, metadata=_metadata("text", description))
