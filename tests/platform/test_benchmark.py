@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import stillflow as tf
@@ -64,11 +66,20 @@ def test_reports_go_to_a_file(registered, monkeypatch, tmp_path):
 
 def test_operations_are_measured(registered, capsys):
     with tf.Graph().as_default(), tf.Session(config=tf.test.benchmark_config()) as session:
-        value = tf.constant(1) + 1
+        matrix = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
+        session.run(matrix.initializer)
+        value = tf.matmul(matrix, matrix)
         speed = registered[0]()
-        found = speed.run_op_benchmark(session, value, min_iters=3, name="add", mbs=1)
-        assert speed.evaluate(value) == 2
-        with pytest.raises(tf.errors.UnimplementedError, match="store_trace"):
-            speed.run_op_benchmark(session, value, store_trace=True)
-    assert found["iters"] == 3 and found["throughput"] == 1 / found["wall_time"] > 0
-    assert 'name: "Speed.add"' in capsys.readouterr().out
+        found = speed.run_op_benchmark(session, value, min_iters=3, name="product", mbs=1)
+        assert found["iters"] == 3 and found["throughput"] == 1 / found["wall_time"] > 0
+        assert found["extras"] == {"allocator_maximum_num_bytes_cpu": 32}
+        assert 'name: "Speed.product"' in capsys.readouterr().out
+        extras = {"a": 1}
+        found = speed.run_op_benchmark(
+            session, value, store_memory_usage=False, store_trace=True, extras=extras, name="x"
+        )
+        assert found["extras"] is extras and set(extras) == {"a", "full_trace_chrome_format"}
+        events = json.loads(extras["full_trace_chrome_format"])["traceEvents"]
+        assert "MatMul" in {event["name"] for event in events}
+        assert "full_trace" not in capsys.readouterr().out
+        assert (speed.evaluate(value) == [[7, 10], [15, 22]]).all()

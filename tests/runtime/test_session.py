@@ -61,6 +61,24 @@ def test_types_of_ones_own_are_fetched_and_fed(session):
     assert session.partial_run(handle, pair.second, {pair: 5.0}) == 2.0
 
 
+@pytest.mark.parametrize("containers", [None, ["any"]])
+def test_reset_without_a_server_ends_all_sessions(containers):
+    with tf.Graph().as_default():
+        v = tf.Variable(1.0)
+        with tf.Session() as session:
+            session.run(v.initializer)
+            call = session.make_callable(v)
+            assert call() == 1.0
+            tf.Session.reset("", containers)
+            for run in (call, lambda: session.run(v)):
+                with pytest.raises(tf.errors.CancelledError, match="Session has been closed"):
+                    run()
+        with pytest.raises(RuntimeError, match="Attempted to use a closed Session"):
+            session.run(v)
+        with tf.Session() as session:
+            assert session.run(v.initial_value) == 1.0
+
+
 def test_a_session_is_entered_once():
     with tf.Graph().as_default(), tf.Session() as session:
         with pytest.raises(RuntimeError, match="not re-entrant"):

@@ -100,24 +100,17 @@ class TensorFlowBenchmark(Benchmark):
           feed_dict: what to feed.
           burn_iters: how many runs to make beforehand.
           min_iters: how many runs to measure.
-          store_trace: whether to make a run with a trace; refused, there is none to store yet.
-          store_memory_usage: nothing here: there are no allocators to ask.
+          store_trace: whether to make another run for a trace, in Chrome's format; it is not
+            reported, but returned among the extras as "full_trace_chrome_format".
+          store_memory_usage: whether to make another run for the memory that each allocator gave
+            at most, which is added to the extras.
           name: a name in place of the method's.
           extras: anything else to report.
           mbs: megabytes that a run moves.
 
         Returns:
-          What was reported.
-
-        Raises:
-          UnimplementedError: a trace is asked for.
+          What was reported, and the trace.
         """
-        if store_trace:
-            from stillflow import errors
-
-            raise errors.UnimplementedError(
-                None, None, "run_op_benchmark(store_trace=True) is not supported by Stillflow yet"
-            )
         for _ in range(burn_iters):
             sess.run(op_or_tensor, feed_dict=feed_dict)
         seconds = []
@@ -126,14 +119,24 @@ class TensorFlowBenchmark(Benchmark):
             sess.run(op_or_tensor, feed_dict=feed_dict)
             seconds.append(time.perf_counter() - start)
         median = statistics.median(seconds) if seconds else -1
+        extras = {} if extras is None else extras
+        trace = {}
+        if store_trace or store_memory_usage:
+            timeline = _timeline(sess, op_or_tensor, feed_dict)
+            if store_trace:
+                trace["full_trace_chrome_format"] = timeline.generate_chrome_trace_format()
+            if store_memory_usage:
+                for key, most in timeline.analyze_step_stats().allocator_maximums.items():
+                    extras[f"allocator_maximum_num_bytes_{key}"] = most.num_bytes
         values: dict[str, Any] = {
             "iters": min_iters,
             "wall_time": median,
-            "extras": extras or {},
+            "extras": extras,
             "name": name,
             "throughput": mbs / median,
         }
         self.report_benchmark(**values)
+        extras.update(trace)
         return values
 
     def evaluate(self, tensors: Any) -> Any:
@@ -141,6 +144,17 @@ class TensorFlowBenchmark(Benchmark):
         from stillflow.graph.default_session import get_default_session
 
         return get_default_session().run(tensors)
+
+
+def _timeline(session: Any, op_or_tensor: Any, feed_dict: Any) -> Any:
+    """What a run of its own did when."""
+    from stillflow import protos
+    from stillflow.runtime.timeline import Timeline
+
+    options = protos.RunOptions(trace_level=protos.RunOptions.FULL_TRACE)
+    metadata = protos.RunMetadata()
+    session.run(op_or_tensor, feed_dict=feed_dict, options=options, run_metadata=metadata)
+    return Timeline(metadata.step_stats)
 
 
 @export("test.benchmark_config")

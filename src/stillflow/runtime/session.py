@@ -53,8 +53,9 @@ class BaseSession:
         self._config = mixed_precision_state.session_config(
             self._default_config() if config is None else config
         )
-        self._closed = False
-        self._aborted = False
+        self._closed = self._cancelled = self._aborted = False
+        if self._server is None:
+            targets.ALONE.add(self)
         # What runs on the tasks of a cluster; None for a session by itself.
         self._master = targets.master(self._server, self._graph, self._config, self._check_alive)
         self._lock = threading.RLock()
@@ -99,6 +100,10 @@ class BaseSession:
     def close(self) -> None:
         """Frees the session's state; it cannot run afterwards."""
         self._closed = True  # now, since who waits for a task may hold the lock
+        self._free()
+
+    def _free(self) -> None:
+        self._cancelled = True
         with self._lock:
             if self._resources is not None:
                 self._resources.close()
@@ -412,7 +417,7 @@ class BaseSession:
         return self._shared(self._handler(fetches), feeds) is None
 
     def _check_alive(self) -> None:
-        if self._closed:  # while another thread was about to run
+        if self._cancelled:  # while another thread was about to run
             raise errors.CancelledError(None, None, "Session has been closed.")
         if self._aborted:
             raise errors.AbortedError(None, None, f"Session {id(self):x} is not found.")
@@ -526,16 +531,16 @@ class Session(BaseSession):
     def reset(target: str, containers: list[str] | None = None, config: Any = None) -> None:
         """Forgets what a server keeps in some containers, or all of it.
 
+        Of the empty target it ends all sessions of this process that are without a server.
+
         Raises:
           tf.errors.NotFoundError: if the target is no address of a server.
-          tf.errors.UnimplementedError: for the empty target, which is no server.
         """
         server = targets.find(_check_target(target))
         if server is None:
-            raise errors.UnimplementedError(
-                None, None, "Session.reset of sessions without a server is not supported yet"
-            )
-        targets.reset(server, containers, config.operation_timeout_in_ms if config else 0)
+            targets.reset_alone()
+        else:
+            targets.reset(server, containers, config.operation_timeout_in_ms if config else 0)
 
 
 @export("InteractiveSession")

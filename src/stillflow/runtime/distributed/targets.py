@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,10 @@ from stillflow.runtime.interrupts import time_limit
 if TYPE_CHECKING:
     from stillflow.runtime.distributed.access import RemoteTask
     from stillflow.runtime.distributed.master import Master
+    from stillflow.runtime.session import BaseSession
 
 _SCHEME = "grpc://"
+ALONE: weakref.WeakSet[BaseSession] = weakref.WeakSet()  # sessions without a server
 
 
 def find(target: bytes) -> LocalTask | RemoteTask | None:
@@ -57,6 +60,13 @@ def master(
     from stillflow.runtime.distributed.master import Master
 
     return Master(target, graph, config, check)
+
+
+def reset_alone() -> None:
+    """Ends all sessions without a server: their runs are cancelled."""
+    for session in list(ALONE):
+        ALONE.discard(session)
+        session._free()
 
 
 def reset(target: LocalTask | RemoteTask, containers: list[str] | None, milliseconds: int) -> None:
