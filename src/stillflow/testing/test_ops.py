@@ -127,7 +127,6 @@ _cards = register_library(
     Card(
         line,
         effect="state" if "resource: resource" in line else None,
-        deprecation=(8, "For reasons") if line == "Old()" else None,
     )
     for line in _SIGNATURES.strip().splitlines()
 )
