@@ -526,7 +526,7 @@ TABLE = {
     "constant": "ops.constants:constant",
     "constant_initializer": "variables.initializers:Constant",
     "container": "graph.api:container",
-    "contrib.autograph.AutoGraphError": "autograph.api:AutoGraphError",
+    "contrib.autograph.AutoGraphError": "autograph.failures:AutoGraphError",
     "contrib.autograph.ConversionOptions": "autograph.options:ConversionOptions",
     "contrib.autograph.Feature": "autograph.options:Feature",
     "contrib.autograph.StackTraceMapper": "autograph.api:StackTraceMapper",

@@ -6,6 +6,7 @@ import functools
 import inspect
 import os
 import unittest
+from types import FrameType
 from typing import Any
 
 from stillflow.autograph.verbosity import log, warn
@@ -53,6 +54,12 @@ def _of_library(entity: Any) -> bool:
             return True
         names.append(getattr(entity, "__globals__", {}).get("__name__"))
     return any(isinstance(name, str) and _is_library(name) for name in names)
+
+
+def is_of_library(frame: FrameType) -> bool:
+    """Whether what runs is a library that works on tensors, or Python itself."""
+    name = str(frame.f_globals.get("__name__"))
+    return _is_python_s_own(frame.f_code.co_filename) or _is_library(name)
 
 
 def _is_library(module: str) -> bool:

@@ -8,18 +8,10 @@ from typing import Any
 
 from stillflow.autograph.allowed import is_allowed
 from stillflow.autograph.conversion import convert_function, converted_tree
+from stillflow.autograph.failures import ConversionError
 from stillflow.autograph.options import ConversionOptions
 from stillflow.graph.export import export
 from stillflow.util import tf_decorator
-
-
-@export("contrib.autograph.AutoGraphError")
-class AutoGraphError(Exception):
-    """Base class of errors of AutoGraph."""
-
-
-class ConversionError(AutoGraphError):
-    """A function could not be converted."""
 
 
 @export("contrib.autograph.StackTraceMapper")

@@ -12,6 +12,7 @@ from typing import Any
 
 from stillflow.autograph.allowed import is_allowed
 from stillflow.autograph.conversion import convert_function, is_converted
+from stillflow.autograph.failures import told
 from stillflow.autograph.operators.builtin_functions import OVERLOADS
 from stillflow.autograph.options import ConversionOptions
 from stillflow.autograph.verbosity import log, warn
@@ -131,7 +132,11 @@ def convert(
 
     def decorate(f: Any) -> Any:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            return resolve(f, options)(*args, **kwargs)
+            function = resolve(f, options)
+            try:
+                return function(*args, **kwargs)
+            except Exception as error:
+                raise told(error)  # noqa: B904  # which says what its context is
 
         return _marked(wrapper, f, tf_decorator.make_decorator)
 

@@ -6,8 +6,9 @@ import ast
 import builtins
 import threading
 import weakref
+from collections.abc import Iterator
 from types import CellType, CodeType, FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 from stillflow.autograph import operators
 from stillflow.autograph.build import statements
@@ -16,16 +17,36 @@ from stillflow.autograph.options import ConversionOptions
 from stillflow.autograph.source import FunctionNode, function_node, future_flags
 from stillflow.autograph.verbosity import log
 
+
+class Part(NamedTuple):
+    """What some converted code is part of.
+
+    Attributes:
+      whole: the file, line and name of the function that was converted as one.
+      name: of the function of the program that it is in; None in a lambda that was converted.
+      is_inside: whether it is not the whole.
+    """
+
+    whole: tuple[str, int, str]
+    name: str | None
+    is_inside: bool
+
+
 _lock = threading.RLock()
 _converted: weakref.WeakKeyDictionary[CodeType, dict[Any, CodeType]] = weakref.WeakKeyDictionary()
-_results: weakref.WeakSet[CodeType] = weakref.WeakSet()
+_parts: weakref.WeakKeyDictionary[CodeType, Part] = weakref.WeakKeyDictionary()
 _ag = CellType(operators)
 _HELPERS = "ag__"  # begins the names of functions that conversion adds
 
 
 def is_converted(function: FunctionType) -> bool:
     """Whether a function is the result of a conversion, or part of one."""
-    return function.__code__ in _results
+    return function.__code__ in _parts
+
+
+def part_of(code: CodeType) -> Part | None:
+    """What code belongs to that conversion has made; None of any other."""
+    return _parts.get(code)
 
 
 def convert_function(function: FunctionType, options: ConversionOptions) -> FunctionType:
@@ -57,7 +78,8 @@ def converted_code(function: FunctionType, options: ConversionOptions) -> CodeTy
         if key not in known:
             log(1, "Converting %s", function)
             known[key] = made = _compile(converted_tree(function, options), function)
-            _results.update(_codes(made))
+            whole = code.co_filename, code.co_firstlineno, function.__qualname__
+            _parts.update(_found_parts(made, Part(whole, None, False)))
         return known[key]
 
 
@@ -100,8 +122,11 @@ def _inner(code: CodeType) -> Any:
     return (const for const in code.co_consts if isinstance(const, CodeType))
 
 
-def _codes(code: CodeType) -> list[CodeType]:
-    return [code, *(inner for const in _inner(code) for inner in _codes(const))]
+def _found_parts(code: CodeType, around: Part) -> Iterator[tuple[CodeType, Part]]:
+    name = around.name if code.co_name.startswith("<") else code.co_name  # a lambda has none
+    yield code, around._replace(name=name)
+    for const in _inner(code):
+        yield from _found_parts(const, Part(around.whole, name, True))
 
 
 def _named(code: CodeType, name: str, qualname: str) -> CodeType:

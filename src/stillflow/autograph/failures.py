@@ -1,0 +1,161 @@
+"""Errors of converted functions: what is told of them is where they came from in the program."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import os
+from collections.abc import Iterator, Sequence
+from types import FrameType
+from typing import Any, NamedTuple
+
+from stillflow import errors
+from stillflow.autograph.allowed import is_of_library
+from stillflow.autograph.conversion import Part, part_of
+from stillflow.graph.export import export
+
+#: Errors that take a message and nothing else, and so can be made anew with another one.
+_OF_A_MESSAGE = {
+    AssertionError, AttributeError, NameError, NotImplementedError, RuntimeError, StopIteration,
+    TypeError, ValueError, errors.InaccessibleTensorError, errors.OperatorNotAllowedInGraphError,
+}  # fmt: skip
+
+
+@export("contrib.autograph.AutoGraphError")
+class AutoGraphError(Exception):
+    """Base class of errors of AutoGraph."""
+
+
+class ConversionError(AutoGraphError):
+    """A function could not be converted."""
+
+
+class StagingError(AutoGraphError):
+    """A converted function failed with an error whose class cannot be made with another message."""
+
+
+class MultilineMessageKeyError(KeyError):
+    """A KeyError whose message may have several lines.
+
+    Args:
+      message: what is told.
+      key: its only argument.
+    """
+
+    def __init__(self, message: str, key: Any) -> None:
+        super().__init__(key)
+        self._message = message
+
+    def __str__(self) -> str:
+        return self._message
+
+
+MultilineMessageKeyError.__name__ = "KeyError"  # what tracebacks call it
+
+
+class FrameInfo(NamedTuple):
+    """A line of a program that was at work when an error was raised."""
+
+    filename: str
+    lineno: int
+    function_name: str | None
+    code: str
+    converted: bool
+
+
+class ErrorMetadata:
+    """Where an error comes from.
+
+    Attributes:
+      translated_stack: lines of the program, innermost first.
+      cause_message: the class of the first error, and its message.
+    """
+
+    def __init__(self, stack: Sequence[FrameInfo], cause_message: str) -> None:
+        self.translated_stack = tuple(stack)
+        self.cause_message = cause_message
+
+    def get_message(self) -> str:
+        """The text of the error."""
+        paths = [frame.filename for frame in self.translated_stack]
+        shared = os.path.commonprefix(paths)  # noqa: RUF071  # of letters, as TensorFlow's
+        common = os.path.dirname(shared).rstrip(os.path.sep) if len(paths) > 1 else ""
+        lines = ["in converted code:", *([f"    relative to {common}:"] if common else []), ""]
+        for frame in reversed(self.translated_stack):
+            path = frame.filename[len(common) + 1 if common else 0 :]
+            mark = "  *" if frame.converted else ""
+            lines.append(f"    {path}:{frame.lineno} {frame.function_name}{mark}")
+            lines.append(f"        {frame.code or '<source unavailable>'}")
+        lines += ["", *(f"    {line}" for line in self.cause_message.split("\n")), ""]
+        return "\n".join(lines)
+
+    def to_exception(self, source_error: Exception) -> Exception:
+        """An error of the class of `source_error`, if it can be, with the text of this one."""
+        made = self._made(source_error)
+        made.__suppress_context__ = True
+        made.ag_error_metadata = self  # type: ignore[attr-defined]
+        return made
+
+    def _made(self, error: Exception) -> Exception:
+        kind, message = type(error), self.get_message()
+        if isinstance(error, errors.OpError):
+            arguments = inspect.signature(kind).parameters
+            codes = [error.error_code] if "error_code" in arguments else []
+            if list(arguments) == ["node_def", "op", "message", "error_code"][: 3 + len(codes)]:
+                return kind(error.node_def, error.op, message, *codes)
+        if kind in _OF_A_MESSAGE or issubclass(kind, AutoGraphError) or _takes_anything(kind):
+            return kind(message)
+        if kind is KeyError:
+            return MultilineMessageKeyError(message, self.cause_message)
+        return StagingError(message)
+
+
+def _takes_anything(kind: type[Exception]) -> bool:
+    return kind.__init__ is Exception.__init__
+
+
+def told(error: Exception) -> Exception:
+    """The error to raise for one that the call of a converted function raised.
+
+    Args:
+      error: with its traceback, whose first frame is that of the caller.
+    """
+    if hasattr(error, "ag_pass_through"):
+        return error
+    stack = _stack(error)
+    inner = getattr(error, "ag_error_metadata", None)
+    if inner is None:
+        metadata = ErrorMetadata(stack, f"{type(error).__name__}: {error}")
+    else:
+        metadata = ErrorMetadata([*inner.translated_stack, *stack], inner.cause_message)
+    return metadata.to_exception(error)
+
+
+def _stack(error: Exception) -> list[FrameInfo]:
+    """The lines that are the program's, innermost first; of one function the innermost alone."""
+    found: list[tuple[Part | None, FrameInfo]] = []
+    for frame, line in _of_program(error):
+        part = part_of(frame.f_code)
+        around = found[-1][0] if found else None
+        if part is not None and part.is_inside and around and part.whole == around.whole:
+            found.pop()
+        found.append((part, _described(frame, line, part)))
+    return [info for _, info in reversed(found)]
+
+
+def _of_program(error: Exception) -> Iterator[tuple[FrameType, int]]:
+    """Frames and their lines, without what a library does in them."""
+    traceback, hidden = error.__traceback__, True
+    while traceback is not None:
+        frame = traceback.tb_frame
+        hidden = errors.is_ours(frame.f_code.co_filename) or (hidden and is_of_library(frame))
+        if not hidden:
+            yield frame, traceback.tb_lineno
+        traceback = traceback.tb_next
+
+
+def _described(frame: FrameType, line: int, part: Part | None) -> FrameInfo:
+    code = frame.f_code
+    text = linecache.getline(code.co_filename, line, frame.f_globals).strip()
+    name = code.co_name if part is None else part.name
+    return FrameInfo(code.co_filename, line, name, text, part is not None)
