@@ -124,3 +124,42 @@ def test_parameters_are_read_and_set(estimator: Estimator) -> None:
     assert repr(estimator) == "Estimator(params={'rate': 0.2})"
     with pytest.raises(ValueError, match="Invalid parameter rate"):
         estimator.set_params(rate=1)
+
+
+def _features(count: int) -> Any:
+    return (np.float32([i, i + 1]) / 10 for i in range(count))
+
+
+def _labels(count: int, kind: Any = np.float32) -> Any:
+    return (kind(i % 2) for i in range(count))
+
+
+def _linear(features: Any, labels: Any) -> tuple[Any, Any, Any]:
+    weights = tf.get_variable("w", [2, 1])
+    found = tf.matmul(features["f"] if isinstance(features, dict) else features, weights)
+    wanted = labels["l"] if isinstance(labels, dict) else labels
+    loss = tf.losses.mean_squared_error(tf.reshape(tf.to_float(wanted), [-1, 1]), found)
+    step = tf.train.get_global_step()
+    return found, loss, tf.train.GradientDescentOptimizer(0.1).minimize(loss, step)
+
+
+def test_iterators_are_read_in_batches() -> None:
+    """The weights are those of TensorFlow 1.15.5."""
+
+    def trained(x: Any, y: Any, **options: Any) -> list[float]:
+        learner = Estimator(_linear, config=RunConfig(tf_random_seed=3))
+        learner.fit(x=x, y=y, **options)
+        return learner.get_variable_value("w").ravel().tolist()
+
+    first_three = trained(_features(10), _labels(10), batch_size=2, steps=3)
+    np.testing.assert_allclose(first_three, [0.14584576, 0.7662945], rtol=1e-6)
+    to_the_end = trained(_features(5), _labels(5), batch_size=2)  # the last batch is of one
+    np.testing.assert_allclose(to_the_end, [0.10469776, 0.7160456], rtol=1e-6)
+    named = ({"f": x} for x in _features(5)), ({"l": [y]} for y in _labels(5, np.int64))
+    assert trained(*named, batch_size=2) == to_the_end
+    one_by_one = trained(_features(3), _labels(3))
+    np.testing.assert_allclose(one_by_one, [0.12279209, 0.7413037], rtol=1e-6)
+    with pytest.raises(ValueError, match="Both x and y should be iterators"):
+        trained(_features(3), np.zeros(3), batch_size=2)
+    with pytest.raises(ValueError, match="Invalid batch_size 0"):
+        trained(_features(3), _labels(3), batch_size=0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,23 +20,17 @@ _SEED = 42  # every feeder shuffles alike
 
 @deprecated(None, _INSTEAD)
 def setup_train_data_feeder(
-    x: Any, y: Any, n_classes: Any = None, batch_size: int | None = None, shuffle: bool = True,
-    epochs: int | None = None,
-) -> DataFeeder:  # fmt: skip
-    """A feeder of arrays or data frames.
+    x: Any, y: Any, batch_size: int | None = None, shuffle: bool = True, epochs: int | None = None
+) -> DataFeeder | StreamingDataFeeder:
+    """A feeder of arrays, data frames, or what iterators give.
 
     Raises:
-      NotImplementedError: if `x` is an iterator, or labels are to be made one-hot.
+      ValueError: if `x` is an iterator and `y` is not, or the batch size is not positive.
     """
     if hasattr(x, "__next__"):
-        raise NotImplementedError(
-            "tf.contrib.learn.io.data_feeder.StreamingDataFeeder: iterators are not supported by "
-            "Stillflow; use arrays or an input_fn"
-        )
-    if n_classes is not None:
-        raise NotImplementedError(
-            "tf.contrib.learn.io.data_feeder.DataFeeder: n_classes is not supported by Stillflow"
-        )
+        if y is not None and not hasattr(y, "__next__"):
+            raise ValueError("Both x and y should be iterators for streaming learning to work.")
+        return StreamingDataFeeder(x, y, batch_size)
     return DataFeeder(x, y, batch_size, shuffle=shuffle, epochs=epochs)
 
 
@@ -101,6 +96,65 @@ class DataFeeder:
             return feeds
 
         return feed_dict
+
+
+class StreamingDataFeeder:
+    """Feeds batches of what iterators give, example by example, until they end.
+
+    Args:
+      x: iterator of features [...], or {name: features}.
+      y: iterator of labels [...], {name: labels}, or None.
+      batch_size: how many examples a step gets; one if None.
+
+    Raises:
+      StopIteration: if there is no example.
+      ValueError: if the batch size is not positive.
+    """
+
+    def __init__(self, x: Any, y: Any, batch_size: int | None = None) -> None:
+        first = next(x)
+        self._x = itertools.chain([first], x)
+        self._first = _stacked([first]), None
+        self._y = None
+        if y is not None:
+            label = next(y)
+            self._y = itertools.chain([label], y)
+            self._first = self._first[0], _stacked([label])
+        if batch_size is not None and batch_size <= 0:
+            raise ValueError(f"Invalid batch_size {batch_size}.")
+        self._batch_size = batch_size or 1
+
+    def input_builder(self) -> tuple[Any, Any]:
+        """Makes the placeholders: of features, and of labels (None if there are none)."""
+        x, y = self._first
+        self._input = _by_name(_feature_placeholder, _arrays(x), "input")
+        self._output = _by_name(_label_placeholder, y, "output")
+        return self._input, self._output
+
+    def get_feed_dict_fn(self) -> Callable[[], dict[str, Any]]:
+        """A function that gives the next batch, {name of placeholder: values}.
+
+        The last one may be smaller; then it raises StopIteration.
+        """
+
+        def feed_dict() -> dict[str, Any]:
+            examples = list(itertools.islice(self._x, self._batch_size))
+            if not examples:
+                raise StopIteration
+            rows = np.arange(len(examples))
+            feeds = dict(_feeds(self._input, _stacked(examples), rows))
+            if self._y is not None:
+                feeds.update(_feeds(self._output, _stacked([next(self._y) for _ in rows]), rows))
+            return feeds
+
+        return feed_dict
+
+
+def _stacked(examples: Sequence[Any]) -> Any:
+    """A batch of examples, each an array or {name: array}."""
+    if isinstance(examples[0], dict):
+        return {name: _stacked([each[name] for each in examples]) for name in examples[0]}
+    return np.stack([np.asarray(example) for example in examples])
 
 
 def _arrays(data: Any) -> Any:

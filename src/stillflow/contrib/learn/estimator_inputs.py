@@ -31,11 +31,11 @@ def verify_input_args(x: Any, y: Any, input_fn: Any, feed_fn: Any, batch_size: A
 def array_input(
     x: Any, y: Any, batch_size: int | None, shuffle: bool = False, epochs: int | None = 1
 ) -> tuple[Any, Any]:
-    """An input function and a function that feeds its placeholders, from arrays.
+    """An input function and a function that feeds its placeholders, from arrays or iterators.
 
     Raises:
-      ValueError: if `x` is None or a tensor.
+      ValueError: if `x` is None or a tensor, or it is an iterator and `y` is not.
     """
     verify_input_args(x, y, None, None, batch_size)
-    feeder = setup_train_data_feeder(x, y, None, batch_size, shuffle, epochs)
+    feeder = setup_train_data_feeder(x, y, batch_size, shuffle, epochs)
     return feeder.input_builder, feeder.get_feed_dict_fn()
