@@ -220,6 +220,15 @@ def test_clones_have_variables_of_their_own():
     assert not set(map(id, clone.weights)) & set(map(id, model.weights))
     clone.set_weights(model.get_weights())
     np.testing.assert_allclose(clone.predict(X), model.predict(X), rtol=1e-6)
+    model.add_loss(tf.reduce_mean(y) * 0.5)
+    model.add_metric(tf.reduce_sum(y), name="sum", aggregation="mean")
+    clone = tf.keras.models.clone_model(model)
+    clone.set_weights(model.get_weights())
+    for each in model, clone:
+        each.compile("sgd", "mse")
+    assert clone.metrics_names == ["loss", "sum"]
+    np.testing.assert_allclose(clone.evaluate(X, X[:, :3], verbose=0),
+                               model.evaluate(X, X[:, :3], verbose=0), rtol=1e-6)  # fmt: skip
     line = tf.keras.models.clone_model(linear(), input_tensors=tf.constant(X))
     assert line.output_shape == (12, 1)
     with pytest.raises(ValueError, match="subclass model"):

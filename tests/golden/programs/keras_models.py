@@ -204,3 +204,54 @@ def errors_of_models(tf):
         "metric": raised(tf.keras.metrics.get, "nothing"),
     }
     return Run({}, facts=found)
+
+
+def with_losses(tf):
+    """A model with a loss and a metric that are tensors.
+
+    It has one variable: TensorFlow asks whether variables are initialized in an order of chance.
+    """
+    x = tf.keras.Input([4], name="x")
+    layer = tf.keras.layers.Dense(2, use_bias=False, kernel_initializer="ones", name="hidden")
+    hidden = layer(x)
+    y = tf.keras.layers.Activation("tanh", name="y")(hidden)
+    model = tf.keras.Model(x, y, name="m")
+    model.add_loss(tf.reduce_mean(tf.square(hidden)))
+    model.add_metric(tf.reduce_sum(y), name="sum", aggregation="mean")
+    return model
+
+
+def layers_of(model):
+    return [layer.name for layer in model.layers]
+
+
+@program
+def clone_with_losses_and_metrics_of_tensors(tf):
+    model = with_losses(tf)
+    model.compile("sgd", "mse", metrics=["mae"])
+    clone = tf.keras.models.clone_model(model)
+    clone.compile("sgd", "mse", metrics=["mae"])
+    facts = {
+        "layers": layers_of(clone),
+        "depths": sorted(clone._nodes_by_depth),
+        "metrics": clone.metrics_names,
+        "losses": [loss.name for loss in clone.losses],
+    }
+    return Run({"loss": clone.losses[0]}, {clone.input: X},
+               setup=[tf.global_variables_initializer()], facts=facts)
+
+
+@program
+def clone_onto_another_input_of_keras(tf):
+    model = with_losses(tf)
+    clone = tf.keras.models.clone_model(model, input_tensors=[tf.keras.Input([4], name="z")])
+    return Run({"y": clone.output}, {clone.input: X},
+               setup=[tf.global_variables_initializer()], facts={"layers": layers_of(clone)})
+
+
+@program
+def clone_onto_a_tensor(tf):
+    model = with_losses(tf)
+    clone = tf.keras.models.clone_model(model, input_tensors=tf.constant(X))
+    return Run({"y": clone.output}, setup=[tf.global_variables_initializer()],
+               facts={"layers": layers_of(clone)})

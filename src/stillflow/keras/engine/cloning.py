@@ -11,6 +11,7 @@ from stillflow.keras.backend.initialization import track_tf_optimizer
 from stillflow.keras.backend.variables import placeholder
 from stillflow.keras.engine.input_layer import Input, InputLayer
 from stillflow.keras.engine.model import Model
+from stillflow.keras.engine.op_layer import AddMetric
 from stillflow.keras.engine.sequential import Sequential
 from stillflow.keras.metrics.base import Metric
 from stillflow.keras.optimizers.tf_optimizer import TFOptimizer
@@ -35,7 +36,6 @@ def clone_model(
 
     Raises:
       ValueError: for a model that is a subclass, or inputs that do not fit.
-      NotImplementedError: for a functional model with losses or metrics of tensors.
     """
     clone = clone_function or _clone_layer
     if isinstance(model, Sequential):
@@ -108,32 +108,53 @@ def clone_functional_model(
             "Expected `model` argument to be a functional `Model` instance, but got a subclass "
             "model instead."
         )
-    if min(model._nodes_by_depth) < 0:
-        raise NotImplementedError(
-            "clone_model: losses and metrics of tensors are not supported by Stillflow"
-        )
+    made = list(model._input_layers)  # of which there are new ones
     if input_tensors is None:
-        inputs = [Input(**layer.get_config()) for layer in model._input_layers]
+        inputs = [Input(**layer.get_config()) for layer in made]
     else:
         given = nest.flatten(input_tensors)
-        pairs = zip(given, model._input_layers, strict=True)
+        pairs = list(zip(given, made, strict=True))
+        made = [layer for tensor, layer in pairs if not hasattr(tensor, "_keras_history")]
         inputs = [_as_input(tensor, layer.name) for tensor, layer in pairs]
     tensors = {id(old): new for old, new in zip(model.inputs, inputs, strict=True)}
+    layers, nodes = _call_layers(model, layer_fn, made, tensors)
+    outputs = nest.map_structure(lambda x: tensors[id(x)], model._nested_outputs)
+    clone = Model(nest.pack_sequence_as(model._nested_inputs, inputs), outputs, name=model.name)
+    beside = [layer for layer in layers if not any(layer is known for known in clone.layers)]
+    if beside:  # losses and metrics of tensors, and what they are made of
+        order = model.metrics_names
+        metrics = [layer for layer in beside if isinstance(layer, AddMetric)]
+        metrics.sort(key=lambda layer: order.index(layer.metric_name))
+        others = [layer for layer in beside if not isinstance(layer, AddMetric)]
+        clone._insert_layers([*others, *metrics], nodes)
+    return clone
+
+
+def _call_layers(
+    model: Any, layer_fn: Callable[[Any], Any], made: list[Any], tensors: dict[int, Any]
+) -> tuple[list[Any], list[Any]]:
+    """Makes a model's layers and their calls again, adds their outputs to {id of old: new}.
+
+    Layers in `made` are not; that of an input for which a tensor of Keras stands is, as in
+    TensorFlow.
+    """
     layers: dict[int, Any] = {}
+    nodes = []
     for depth in sorted(model._nodes_by_depth, reverse=True):
         for node in model._nodes_by_depth[depth]:
             old = node.outbound_layer
-            if isinstance(old, InputLayer):
+            if any(old is layer for layer in made):
                 continue
             if id(old) not in layers:
                 layers[id(old)] = layer_fn(old)
+            layer = layers[id(old)]
             arguments = nest.map_structure(lambda x: tensors.get(id(x), x), node.arguments)
             called = nest.map_structure(lambda x: tensors[id(x)], node.input_tensors)
-            outputs = layers[id(old)](called, **(arguments or {}))
+            outputs = layer(called, **(arguments or {}))
             before, after = nest.flatten(node.output_tensors), nest.flatten(outputs)
             tensors.update((id(x), y) for x, y in zip(before, after, strict=True))
-    outputs = nest.map_structure(lambda x: tensors[id(x)], model._nested_outputs)
-    return Model(nest.pack_sequence_as(model._nested_inputs, inputs), outputs, name=model.name)
+            nodes.append(layer._inbound_nodes[after[0]._keras_history.node_index])
+    return list(layers.values()), nodes
 
 
 def clone_and_build_model(
