@@ -155,12 +155,18 @@ def flat_rows(indices: Any, sizes: Sequence[int], message: str) -> Any:
     return (table.long() * torch.tensor(strides, device=table.device)).sum(1)
 
 
+def first_outside(table: Any, sizes: Sequence[int]) -> int:
+    """The first row of indices `[n, len(sizes)]` that has one out of range; there must be one."""
+    array = table.cpu().numpy()
+    wrong = ((array < 0) | (array >= np.array(sizes))).any(axis=1)
+    return int(np.flatnonzero(wrong)[0])
+
+
 def _bad_tuple(
     table: Any, outer: Sequence[int], sizes: Sequence[int], message: str
 ) -> InvalidArgumentError:
     array = table.cpu().numpy()
-    wrong = ((array < 0) | (array >= np.array(sizes))).any(axis=1)
-    number = int(np.flatnonzero(wrong)[0])
+    number = first_outside(table, sizes)
     listed = ", ".join(str(item) for item in array[number])
     return InvalidArgumentError(None, None, f"{slice_name(outer, number)} = [{listed}] {message}")
 

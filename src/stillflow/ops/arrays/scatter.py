@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.errors import InvalidArgumentError
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.card import op
 from stillflow.graph.export import export
@@ -16,7 +17,7 @@ from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.ops.arrays.fill import zeros_like
 from stillflow.ops.arrays.gather_nd import gather_nd
-from stillflow.ops.arrays.rows import change_rows, flat_rows, shape_text
+from stillflow.ops.arrays.rows import change_rows, first_outside, flat_rows, shape_text
 from stillflow.ops.control import identity
 from stillflow.ops.kernels import ints
 from stillflow.ops.samples import Bad, Sample
@@ -113,12 +114,21 @@ def check_nd_of_variable(target: Sequence[int], indices: Any, updates: Any) -> N
 def scatter_into_variable(target: Any, indices: Any, updates: Any, how: str) -> None:
     """`scatter_into` with the messages of the kernels that change variables.
 
-    A vector of indices holds one for each update here.
+    A vector of indices holds one for each update here. Those before one that is out of range are
+    applied.
     """
     check_nd_of_variable(target.shape, indices.shape, updates.shape)
     if indices.ndim == 1:
         indices = indices.reshape(-1, 1)
-    _scatter(target, indices, updates, how)
+    try:
+        _scatter(target, indices, updates, how)
+    except InvalidArgumentError:
+        depth = indices.shape[-1]
+        table = indices.reshape(-1, depth)
+        first = first_outside(table, target.shape[:depth])
+        rows = updates.reshape(table.shape[0], *target.shape[depth:])
+        _scatter(target, table[:first], rows[:first], how)
+        raise
 
 
 def scatter_into(target: Any, indices: Any, updates: Any, how: str) -> None:

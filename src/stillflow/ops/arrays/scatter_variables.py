@@ -16,7 +16,7 @@ from stillflow.graph.node import Node
 from stillflow.ops.arrays.fill import ones_like
 from stillflow.ops.arrays.gather import in_range, out_of_range
 from stillflow.ops.arrays.join import concat
-from stillflow.ops.arrays.rows import change_rows, shape_text
+from stillflow.ops.arrays.rows import change_rows, first_outside, shape_text
 from stillflow.ops.arrays.scatter import check_nd_dims, scatter_into_variable
 from stillflow.ops.arrays.sequences import range_op
 from stillflow.ops.arrays.shape import expand_dims, reshape, shape
@@ -65,7 +65,7 @@ def _resource_shape(check: Callable[[Node, Any], None]) -> Callable[[Node], Any]
 
 
 def scatter_rows(target: Any, indices: Any, updates: Any, how: str) -> None:
-    """Changes whole rows of a variable's value.
+    """Changes whole rows of a variable's value, those before an index that is out of range too.
 
     Raises:
       tf.errors.InvalidArgumentError: if an index is out of range.
@@ -80,11 +80,15 @@ def scatter_rows(target: Any, indices: Any, updates: Any, how: str) -> None:
             f"got updates.shape {shape_text(updates.shape)}, indices.shape "
             f"{shape_text(indices.shape)}, params.shape {shape_text(target.shape)}"
         )
-    if not in_range(indices, target.shape[0]):
-        raise out_of_range(indices, target.shape[0])
-    width = prod(target.shape[1:])
+    limit, width = target.shape[0], prod(target.shape[1:])
+    rows = indices.reshape(-1)
     flat = updates.reshape(indices.numel(), width) if updates.ndim else updates
-    change_rows(target.reshape(target.shape[0], width), indices.reshape(-1), flat, how)
+    table = target.reshape(limit, width)
+    if not in_range(indices, limit):
+        first = first_outside(rows[:, None], [limit])
+        change_rows(table, rows[:first], flat[:first] if updates.ndim else flat, how)
+        raise out_of_range(indices, limit)
+    change_rows(table, rows, flat, how)
 
 
 def _rows_of_resource(target: Any, indices: Any, updates: Any, how: str) -> None:

@@ -11,7 +11,13 @@ from stillflow import errors, native
 from stillflow.graph.lazy import torch
 from stillflow.ops import native_loops, sparse_loops
 from stillflow.ops.arrays.gather import in_range
+from stillflow.ops.arrays.rows import first_outside
 from stillflow.ops.training import rules
+
+# Rules that look at all indices before they change a row.
+_CHECKED_FIRST = {
+    rules.adadelta, rules.adagrad, rules.adagrad_v2, rules.rms_prop, rules.centered_rms_prop,
+}  # fmt: skip
 
 
 def update_rows(
@@ -21,6 +27,8 @@ def update_rows(
     flags: Mapping[str, bool],
 ) -> None:
     """Applies a rule to the rows that `indices` name; a repeated row once after the other.
+
+    Most rules change the rows before an index that is out of range.
 
     Args:
       update: the function of `rules.py`.
@@ -42,7 +50,12 @@ def update_rows(
     if not indices.numel() or _update_in_loop(update, states, gradient, indices, others, flags):
         return
     indices = indices.to(torch.int64)
-    _check_indices(states[0], indices)
+    if not in_range(indices, states[0].shape[0]):
+        first = first_outside(indices[:, None], states[0].shape[:1])
+        if update not in _CHECKED_FIRST:
+            before = {**others, key: gradient[:first], "indices": indices[:first]}
+            update_rows(update, states, before, flags)
+        raise _out_of_range(indices, first)
     rounds = [slice(None)] if _are_different(indices) else _rounds(indices)
     device = states[0].device  # the indices were on the host, where asking does not wait
     others = {name: value.to(device) for name, value in others.items()}
@@ -54,14 +67,12 @@ def update_rows(
             state.index_copy_(0, rows, part)
 
 
-def _check_indices(var: Any, indices: Any) -> None:
-    if not in_range(indices, var.shape[0]):
-        offset = int(((indices < 0) | (indices >= var.shape[0])).nonzero()[0])
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"Index {int(indices[offset])} at offset {offset} in indices is out of range",
-        )
+def _out_of_range(indices: Any, offset: int) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(
+        None,
+        None,
+        f"Index {int(indices[offset])} at offset {offset} in indices is out of range",
+    )
 
 
 def _are_different(indices: Any) -> bool:
