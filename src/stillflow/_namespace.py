@@ -44,6 +44,7 @@ _CONTRIB_KERAS = (
 _ALIASES = {
     "compat.v1": "",
     "compat.v2.compat": "compat",
+    "compat.v2.raw_ops": "raw_ops",
     **{
         f"compat.v2.{name}": f"compat.v2.keras.{name}"
         for name in ("initializers", "losses", "metrics", "optimizers")

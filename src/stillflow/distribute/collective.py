@@ -18,7 +18,7 @@ from stillflow.distribute.input_context import InputContext
 from stillflow.distribute.mirrored import MirroredExtended
 from stillflow.distribute.numpy_dataset import SingleDevice, one_host_numpy_dataset
 from stillflow.distribute.reduce_op import ReduceOp
-from stillflow.distribute.strategy import Strategy, StrategyExtended, unsupported
+from stillflow.distribute.strategy import Strategy, StrategyExtended, StrategyV2, unsupported
 from stillflow.distribute.values import DistributedValues, Mirrored
 from stillflow.graph.api import device
 from stillflow.graph.conversion import convert_to_tensor
@@ -54,7 +54,7 @@ class CollectiveAllReduceExtended(MirroredExtended):
     saves_together = True
 
     def __init__(
-        self, container_strategy: Strategy, communication: Any, cluster_resolver: Any
+        self, container_strategy: StrategyV2, communication: Any, cluster_resolver: Any
     ) -> None:
         StrategyExtended.__init__(self, container_strategy)
         assert isinstance(communication, CollectiveCommunication)

@@ -12,7 +12,7 @@ from stillflow.graph.graph import get_default_graph
 
 if TYPE_CHECKING:
     from stillflow.distribute.replica_context import ReplicaContext
-    from stillflow.distribute.strategy import Strategy
+    from stillflow.distribute.strategy import StrategyV2
 
 
 class Mode(NamedTuple):
@@ -23,7 +23,7 @@ class Mode(NamedTuple):
     replica: Any  # the `ReplicaContext`, or None outside
 
 
-def cross_replica_mode(strategy: Strategy) -> Mode:
+def cross_replica_mode(strategy: StrategyV2) -> Mode:
     return Mode(strategy, strategy, None)
 
 
@@ -121,7 +121,7 @@ def updating(device: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def entered_or_required(strategy: Strategy) -> Iterator[None]:
+def entered_or_required(strategy: StrategyV2) -> Iterator[None]:
     """The scope of a strategy, entered if no strategy's is.
 
     Raises:
@@ -136,7 +136,7 @@ def entered_or_required(strategy: Strategy) -> Iterator[None]:
     yield
 
 
-def wrong_scope(strategy: Strategy) -> RuntimeError:
+def wrong_scope(strategy: StrategyV2) -> RuntimeError:
     """The error of what belongs into the scope of a strategy and is not there."""
     if not has_strategy():
         return RuntimeError(f'Need to be inside "with strategy.scope()" for {strategy}')

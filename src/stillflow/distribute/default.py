@@ -11,7 +11,7 @@ from stillflow.distribute.input_context import InputContext
 from stillflow.distribute.numpy_dataset import dataset_of_variables
 from stillflow.distribute.one_replica import OneReplicaExtended
 from stillflow.distribute.replica_context import ReplicaContext
-from stillflow.distribute.strategy import Strategy
+from stillflow.distribute.strategy import Strategy, StrategyV2
 from stillflow.graph.api import colocate_with
 from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.constants import constant
@@ -29,7 +29,7 @@ class DefaultStrategy(Strategy):
 
 
 class _DefaultExtended(OneReplicaExtended):
-    def _scope(self, strategy: Strategy) -> Any:
+    def _scope(self, strategy: StrategyV2) -> Any:
         return _DefaultScope(strategy)
 
     def variable_created_in_scope(self, v: Any) -> bool:
@@ -99,10 +99,10 @@ class _Iterator:
 class _DefaultScope:
     """Does nothing, except that no other strategy may be entered."""
 
-    def __init__(self, strategy: Strategy) -> None:
+    def __init__(self, strategy: StrategyV2) -> None:
         self._strategy = strategy
 
-    def __enter__(self) -> Strategy:
+    def __enter__(self) -> StrategyV2:
         if context.has_strategy():
             raise RuntimeError("Must not nest tf.distribute.Strategy scopes.")
         return self._strategy

@@ -19,6 +19,7 @@ from stillflow.distribute.steps import run_steps
 from stillflow.distribute.strategy import (
     Strategy,
     StrategyExtended,
+    StrategyV2,
     require_variable_of,
     unsupported,
 )
@@ -128,7 +129,7 @@ class MirroredExtended(ReplicasExtended):
     """What libraries use of a `MirroredStrategy`."""
 
     def __init__(
-        self, container_strategy: Strategy, devices: Sequence[str] | None, cross_device_ops: Any
+        self, container_strategy: StrategyV2, devices: Sequence[str] | None, cross_device_ops: Any
     ) -> None:
         super().__init__(container_strategy)
         names = devices or device_names.local_devices()

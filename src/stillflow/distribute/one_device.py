@@ -15,7 +15,7 @@ from stillflow.distribute.numpy_dataset import SingleDevice, one_host_numpy_data
 from stillflow.distribute.one_replica import OneReplicaExtended
 from stillflow.distribute.replica_context import ReplicaContext
 from stillflow.distribute.steps import run_steps
-from stillflow.distribute.strategy import Strategy, require_variable_of
+from stillflow.distribute.strategy import Strategy, StrategyV2, require_variable_of
 from stillflow.graph.api import colocate_with, device
 from stillflow.graph.export import export
 from stillflow.ops.constants import constant
@@ -26,7 +26,7 @@ class OneDeviceExtended(InputOfReplicas, OneReplicaExtended):
 
     _splits_batches = False
 
-    def __init__(self, container_strategy: Strategy, name: str) -> None:
+    def __init__(self, container_strategy: StrategyV2, name: str) -> None:
         super().__init__(container_strategy)
         self._device = device_names.canonicalize(name)
         host = self._device.rpartition("/")[0] + "/device:CPU:0"

@@ -20,7 +20,7 @@ from stillflow.distribute.input_context import InputContext
 from stillflow.distribute.mirrored import ReplicasExtended
 from stillflow.distribute.numpy_dataset import SingleDevice, one_host_numpy_dataset
 from stillflow.distribute.reduce_op import ReduceOp
-from stillflow.distribute.strategy import Strategy, require_variable_of
+from stillflow.distribute.strategy import Strategy, StrategyV2, require_variable_of
 from stillflow.distribute.values import DistributedValues, Mirrored, PerReplica
 from stillflow.graph.api import colocate_with, device
 from stillflow.graph.device import DeviceSpecV2
@@ -52,7 +52,7 @@ class ParameterServerExtended(ReplicasExtended):
     experimental_between_graph = True
 
     def __init__(
-        self, container_strategy: Strategy, cluster_resolver: Any = None,
+        self, container_strategy: StrategyV2, cluster_resolver: Any = None,
         compute_devices: Sequence[str] | None = None, parameter_device: str | None = None,
     ) -> None:  # fmt: skip
         super().__init__(container_strategy)

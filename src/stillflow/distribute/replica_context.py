@@ -14,7 +14,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.variables.custom_gradient import custom_gradient
 
 if TYPE_CHECKING:
-    from stillflow.distribute.strategy import Strategy
+    from stillflow.distribute.strategy import StrategyV2
 
 
 @export("contrib.distribute.require_replica_context")
@@ -42,7 +42,7 @@ class ReplicaContext:
       replica_id_in_sync_group: which one it is, an integer or a tensor.
     """
 
-    def __init__(self, strategy: Strategy, replica_id_in_sync_group: Any) -> None:
+    def __init__(self, strategy: StrategyV2, replica_id_in_sync_group: Any) -> None:
         self._strategy = strategy
         self._replica_id = replica_id_in_sync_group
 
@@ -54,7 +54,7 @@ class ReplicaContext:
         context.pop()
 
     @property
-    def strategy(self) -> Strategy:
+    def strategy(self) -> StrategyV2:
         return self._strategy
 
     @property
@@ -101,7 +101,7 @@ class ReplicaContext:
         """
         how = as_reduce_op(reduce_op)
 
-        def reduce_all(strategy: Strategy, *values: Any) -> Any:
+        def reduce_all(strategy: StrategyV2, *values: Any) -> Any:
             return strategy.extended.batch_reduce_to(how, [(v, _place(v)) for v in values])
 
         @custom_gradient

@@ -26,8 +26,8 @@ from stillflow.variables.creation import variable_creator_scope
 from stillflow.variables.variable_scope import get_variable_scope, variable_scope
 
 
-@export("distribute.Strategy", "contrib.distribute.DistributionStrategy")
-class Strategy:
+@export("compat.v2.distribute.Strategy")
+class StrategyV2:
     """A way of running replicas of a program's step on devices.
 
     Args:
@@ -80,13 +80,13 @@ class Strategy:
             args = () if input_iterator is None else (input_iterator.get_next(),)
         return self.experimental_run_v2(fn, args=args)
 
-    def reduce(self, reduce_op: Any, value: Any, axis: int | None = None) -> Any:
+    def reduce(self, reduce_op: Any, value: Any, axis: int | None) -> Any:
         """One value of those of all replicas.
 
         Args:
           reduce_op: a `ReduceOp`.
           value: what `experimental_run_v2` gave.
-          axis: a dimension to reduce too, of which replicas may have different sizes.
+          axis: a dimension to reduce too, of which replicas may have different sizes, or None.
 
         Raises:
           TypeError: if `axis` is no integer.
@@ -136,14 +136,9 @@ class Strategy:
         with self.scope():
             return self._extended._make_input_fn_iterator(input_fn, replication_mode)
 
-    def experimental_make_numpy_dataset(self, numpy_input: Any, session: Any = None) -> Any:
-        """A dataset of the rows of arrays, which variables hold.
-
-        Args:
-          numpy_input: arrays in some structure.
-          session: a session that gives the variables their values.
-        """
-        return self._extended.experimental_make_numpy_dataset(numpy_input, session=session)
+    def experimental_make_numpy_dataset(self, numpy_input: Any) -> Any:
+        """A dataset of the rows of arrays in some structure, which variables hold."""
+        return self._extended.experimental_make_numpy_dataset(numpy_input, session=None)
 
     def experimental_distribute_dataset(self, dataset: Any) -> Any:
         """A dataset whose batches the replicas share."""
@@ -171,6 +166,24 @@ class Strategy:
         raise RuntimeError("Must only deepcopy DistributionStrategy.")
 
 
+@export("distribute.Strategy", "contrib.distribute.DistributionStrategy")
+class Strategy(StrategyV2):
+    __doc__ = StrategyV2.__doc__
+
+    def reduce(self, reduce_op: Any, value: Any, axis: int | None = None) -> Any:
+        """See `tf.compat.v2.distribute.Strategy.reduce`; `axis` may be left out."""
+        return super().reduce(reduce_op, value, axis)
+
+    def experimental_make_numpy_dataset(self, numpy_input: Any, session: Any = None) -> Any:
+        """A dataset of the rows of arrays, which variables hold.
+
+        Args:
+          numpy_input: arrays in some structure.
+          session: a session that gives the variables their values.
+        """
+        return self._extended.experimental_make_numpy_dataset(numpy_input, session=session)
+
+
 def _sum_and_count(value: Any, axis: int) -> tuple[Any, Any]:
     """The sum over a dimension, and the dimension's size."""
     total = reduce_sum(value, axis=axis)
@@ -190,7 +203,7 @@ def _sum_and_count(value: Any, axis: int) -> tuple[Any, Any]:
     return total, shape(value, out_type=dtypes.int64)[index]
 
 
-@export("distribute.StrategyExtended")
+@export("distribute.StrategyExtended", "compat.v2.distribute.StrategyExtended")
 class StrategyExtended:
     """What libraries use of a strategy.
 
@@ -206,10 +219,10 @@ class StrategyExtended:
     should_checkpoint = True
     should_save_summary = True
 
-    def __init__(self, container_strategy: Strategy) -> None:
+    def __init__(self, container_strategy: StrategyV2) -> None:
         self._strategy = container_strategy
 
-    def _container_strategy(self) -> Strategy:
+    def _container_strategy(self) -> StrategyV2:
         return self._strategy
 
     # ---- scopes and variables

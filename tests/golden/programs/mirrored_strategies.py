@@ -494,3 +494,46 @@ def where_replicas_go_wrong(tf):
         )
     facts["minimize"] = raised(minimize)
     return Run(facts=facts)
+
+
+@program
+def strategies_of_newer_names(tf):
+    v2 = tf.compat.v2.distribute
+    kinds = [
+        v2.MirroredStrategy, v2.OneDeviceStrategy, v2.experimental.CentralStorageStrategy,
+        v2.experimental.ParameterServerStrategy, v2.experimental.MultiWorkerMirroredStrategy,
+    ]  # fmt: skip
+    old = [
+        tf.distribute.MirroredStrategy, tf.distribute.OneDeviceStrategy,
+        tf.distribute.experimental.CentralStorageStrategy,
+        tf.distribute.experimental.ParameterServerStrategy,
+        tf.distribute.experimental.MultiWorkerMirroredStrategy,
+    ]  # fmt: skip
+    strategy = v2.MirroredStrategy(DEVICES)
+    with strategy.scope():
+        total = tf.get_variable(
+            "total", [], initializer=tf.zeros_initializer(), aggregation=tf.VariableAggregation.SUM
+        )
+        data = tf.data.Dataset.from_tensor_slices(np.arange(4.0, dtype=np.float32))
+        iterator = strategy.make_dataset_iterator(data.batch(4))
+
+        def step(x):
+            with tf.control_dependencies([total.assign_add(tf.reduce_sum(x))]):
+                return tf.reduce_sum(x)
+
+        losses = strategy.experimental_run_v2(step, args=(iterator.get_next(),))
+        reduced = strategy.reduce(SUM, losses, axis=None)
+    run = computed(
+        tf, [tf.global_variables_initializer(), iterator.initialize()], [()], reduced=reduced
+    )
+    run.facts["derive"] = [
+        [issubclass(kind, v2.Strategy), issubclass(kind, tf.distribute.Strategy)] for kind in kinds
+    ]
+    run.facts["differ"] = [
+        [issubclass(one, v2.Strategy), one is two] for one, two in zip(old, kinds)
+    ]
+    run.facts["axis"] = raised(strategy.reduce, SUM, losses)["class"]
+    run.facts["session"] = raised(
+        strategy.experimental_make_numpy_dataset, np.zeros(2), session=None
+    )["class"]
+    return run

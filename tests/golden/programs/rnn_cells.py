@@ -117,3 +117,25 @@ def compiled_cells(tf):
         outputs.append(cell(x, cell.zero_state(2, tf.float32), scope=f"cell_{int(stateful)}")[0])
     return Run({"outputs": outputs}, {x: wave(2, 3)}, setup=[tf.global_variables_initializer()],
                facts={"sizes": [str(cell.state_size), cell.output_size]})
+
+
+@program
+def wrappers_of_newer_names(tf):
+    tf.set_random_seed(7)
+    wrappers = tf.compat.v2.nn
+    x = tf.placeholder(tf.float32, [2, 1, 3])  # TensorFlow's loops draw in any order of steps
+    cells = [
+        wrappers.RNNCellDropoutWrapper(
+            tf.keras.layers.GRUCell(2), 0.8, state_keep_prob=0.7, output_keep_prob=0.6, seed=5),
+        wrappers.RNNCellResidualWrapper(tf.keras.layers.LSTMCell(3)),
+        wrappers.RNNCellDeviceWrapper(tf.keras.layers.SimpleRNNCell(2), "/cpu:0"),
+    ]
+    outputs = [tf.keras.layers.RNN(cell)(x) for cell in cells]
+    again = [type(cell).from_config(cell.get_config()) for cell in cells[1:]]
+    step, _ = cells[1](x[:, 0], [tf.zeros([2, 3])] * 2)
+    return Run({"outputs": outputs, "step": step}, {x: wave(2, 1, 3)},
+               setup=[tf.global_variables_initializer()], facts={
+        "variables": [v.name for cell in cells for v in cell.trainable_weights],
+        "sizes": [[str(cell.state_size), cell.output_size] for cell in cells],
+        "configs": [cell.get_config() for cell in again],
+    })

@@ -17,6 +17,7 @@ from stillflow.nn.dropout import dropout_v2
 from stillflow.nn.rnn_cell.lstm import LSTMStateTuple
 from stillflow.nn.rnn_cell.wrappers import (
     CellWrapper,
+    Wrapping,
     function_from_config,
     function_to_config,
 )
@@ -24,8 +25,7 @@ from stillflow.nn.rnn_cell.wrappers import (
 _FUNCTION_KEYS = ("dropout_fn", "dropout_fn_type", "dropout_fn_module")
 
 
-@export("nn.rnn_cell.DropoutWrapper", "contrib.rnn.DropoutWrapper")
-class DropoutWrapper(CellWrapper):
+class Dropping(Wrapping):
     """Drops elements of the inputs, states and outputs of a cell.
 
     Args:
@@ -156,7 +156,12 @@ class DropoutWrapper(CellWrapper):
             function = function_from_config(config, custom_objects, *_FUNCTION_KEYS)
             del config["dropout_fn"]
             config["dropout_state_filter_visitor"] = function
-        return super().from_config(config, custom_objects)
+        return super().from_config(config, custom_objects)  # type: ignore[misc]
+
+
+@export("nn.rnn_cell.DropoutWrapper", "contrib.rnn.DropoutWrapper")
+class DropoutWrapper(Dropping, CellWrapper):
+    __doc__ = Dropping.__doc__
 
 
 def _probability(name: str, value: Any) -> Any:

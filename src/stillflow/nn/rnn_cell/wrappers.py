@@ -18,25 +18,19 @@ from stillflow.nn.rnn_cell.base import RNNCell, assert_like_rnncell
 from stillflow.train.tracking.base import Trackable
 
 
-class CellWrapper(RNNCell):
-    """A cell around another, `cell`, with the sizes and the zero state of that one."""
+class Wrapping:
+    """What wrappers have of the cell inside them, whatever their base is."""
 
-    def __init__(self, cell: Any, *args: Any, **kwargs: Any) -> None:
+    cell: Any
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        assert_like_rnncell("cell", cell)
-        self.cell = cell
-        if isinstance(cell, Trackable):
-            self._track_trackable(cell, name="cell")
 
     def _call_wrapped_cell(
         self, inputs: Any, state: Any, cell_call_fn: Callable[..., Any], **kwargs: Any
     ) -> Any:
         """The output and the next state; `cell_call_fn` calls the cell inside."""
         raise NotImplementedError
-
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:  # type: ignore[override]
-        """The output and the next state; arguments as of `RNNCell`."""
-        return self._call_wrapped_cell(inputs, state, cell_call_fn=self.cell.__call__, scope=scope)
 
     @property
     def state_size(self) -> Any:
@@ -51,9 +45,28 @@ class CellWrapper(RNNCell):
         with self._zero_state_scope(batch_size):
             return self.cell.zero_state(batch_size, dtype)
 
+    def _zero_state_scope(self, batch_size: Any) -> Any:
+        return tf.name_scope(type(self).__name__ + "ZeroState", values=[batch_size])
+
     def _config(self, **own: Any) -> dict[str, Any]:
         inside = {"class_name": type(self.cell).__name__, "config": self.cell.get_config()}
-        return super()._config(cell=inside, **own)
+        base: dict[str, Any] = super().get_config()  # type: ignore[misc]
+        return {**base, "cell": inside, **own}
+
+
+class CellWrapper(Wrapping, RNNCell):
+    """A cell around another, `cell`, with the sizes and the zero state of that one."""
+
+    def __init__(self, cell: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        assert_like_rnncell("cell", cell)
+        self.cell = cell
+        if isinstance(cell, Trackable):
+            self._track_trackable(cell, name="cell")
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:  # type: ignore[override]
+        """The output and the next state; arguments as of `RNNCell`."""
+        return self._call_wrapped_cell(inputs, state, cell_call_fn=self.cell.__call__, scope=scope)
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
@@ -74,8 +87,7 @@ class CellWrapper(RNNCell):
         return cls(cell, **config)
 
 
-@export("nn.rnn_cell.ResidualWrapper", "contrib.rnn.ResidualWrapper")
-class ResidualWrapper(CellWrapper):
+class Residual(Wrapping):
     """Adds the inputs of a cell to its outputs.
 
     Args:
@@ -107,7 +119,12 @@ class ResidualWrapper(CellWrapper):
             config["residual_fn"] = function_from_config(
                 config, custom_objects, "residual_fn", "residual_fn_type", "residule_fn_module"
             )
-        return super().from_config(config, custom_objects)
+        return super().from_config(config, custom_objects)  # type: ignore[misc]
+
+
+@export("nn.rnn_cell.ResidualWrapper", "contrib.rnn.ResidualWrapper")
+class ResidualWrapper(Residual, CellWrapper):
+    __doc__ = Residual.__doc__
 
 
 def _sum(inputs: Any, outputs: Any) -> Any:
@@ -118,8 +135,7 @@ def _sum(inputs: Any, outputs: Any) -> Any:
     return nest.map_structure(lambda x, y: x + y, inputs, outputs)
 
 
-@export("nn.rnn_cell.DeviceWrapper", "contrib.rnn.DeviceWrapper")
-class DeviceWrapper(CellWrapper):
+class OnDevice(Wrapping):
     """Places a cell on a device.
 
     Args:
@@ -144,6 +160,11 @@ class DeviceWrapper(CellWrapper):
 
     def get_config(self) -> dict[str, Any]:
         return self._config(device=self._device)
+
+
+@export("nn.rnn_cell.DeviceWrapper", "contrib.rnn.DeviceWrapper")
+class DeviceWrapper(OnDevice, CellWrapper):
+    __doc__ = OnDevice.__doc__
 
 
 def function_to_config(function: Any) -> tuple[Any, str, str]:
