@@ -160,8 +160,8 @@ def test_missing_names_are_named(expression, message):
     ("from tensorflow.compat.v1 import nothing", "no attribute 'nothing'"),
     ("from tensorflow.contrib.checkpoint import capture_dependencies",
      "tf.contrib.checkpoint.capture_dependencies is not supported by Stillflow yet"),
-    ("from tensorflow.contrib.tensor_forest import TensorForestEstimator",
-     "tensorflow.contrib.tensor_forest.TensorForestEstimator is not supported by Stillflow yet"),
+    ("from tensorflow.contrib.ffmpeg import decode_audio",
+     "tensorflow.contrib.ffmpeg.decode_audio is not supported by Stillflow yet"),
 ])
 def test_missing_names_are_named_by_import_statements_too(statement, message):
     with pytest.raises(ImportError, match=message):

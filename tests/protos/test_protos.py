@@ -44,7 +44,12 @@ def test_file_declares_what_it_did(path):
 
 
 def test_no_file_is_left_out():
-    assert set(protos.paths()) == {*RECORDED["files"], "stillflow/cluster.proto"}
+    # TensorFlow's C++ code has the last one, its Python has no module of it.
+    others = {
+        "stillflow/cluster.proto",
+        "tensorflow/contrib/decision_trees/proto/generic_tree_model_extensions.proto",
+    }
+    assert set(protos.paths()) == {*RECORDED["files"], *others}
 
 
 def test_names_are_found_without_their_file():

@@ -15,6 +15,7 @@ from stillflow.facade import (
     internal_distribute,
     internal_estimator,
     internal_features,
+    internal_forest,
     internal_keras,
     internal_learn,
     internal_ops,
@@ -36,6 +37,7 @@ PACKAGES = {
 MODULES = {
     **internal_autograph.MODULES,
     **internal_contrib.MODULES,
+    **internal_forest.MODULES,
     **internal_keras.MODULES,
     **internal_timeseries.MODULES,
     "tensorflow.examples.saved_model.integration_tests.mnist_util":

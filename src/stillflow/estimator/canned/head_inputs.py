@@ -225,8 +225,9 @@ def checked_logits(logits: Any, dimension: Any) -> Any:
         has_rank = assert_rank_at_least(logits, 2, data=[logits_shape], message=_LOGITS_SHAPE)
         with control_dependencies([has_rank]):
             static = logits.shape
-            if static.ndims is not None and static.as_list()[-1] is not None:
-                if isinstance(dimension, int) and static.as_list()[-1] != dimension:
+            # A dimension that nobody knows suits, unless shapes are of version 2.
+            if static.ndims is not None and static[-1] is not None:
+                if isinstance(dimension, int) and static[-1] != dimension:
                     raise ValueError(f"{_LOGITS_SHAPE}, got {static}.")
                 return logits
             suits = assert_equal(

@@ -39,6 +39,11 @@ class Slot(Generic[State]):
             if self._state is None:
                 self._state = make()
 
+    def destroy(self) -> None:
+        """Drops what is there."""
+        with self.lock:
+            self._state = None
+
     @property
     def state(self) -> State:
         """What is there.

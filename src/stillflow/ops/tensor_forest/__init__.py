@@ -1,0 +1,1 @@
+"""Operations of random forests that grow while examples come: trees, statistics, growth."""

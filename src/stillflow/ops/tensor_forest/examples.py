@@ -1,0 +1,153 @@
+"""Examples as operations of forests take them: dense features, sparse ones behind them, labels."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from stillflow.ops.boosted_trees.resources import refused
+from stillflow.ops.io.stored import to_stored
+from stillflow.ops.tensor_forest.words import Words
+
+FLOAT, CATEGORICAL = range(2)
+
+_SPEC = re.compile(rb"dense_features_size: (\S+) dense: \[(.*?)\] sparse: \[(.*?)\]", re.DOTALL)
+_COLUMN = re.compile(rb"\{name: (\S*) original_type: (-?\d+) size: (\S+)\}")
+
+
+class Specification:
+    """What kind of data each feature was made of.
+
+    Args:
+      serialized: what `TensorForestDataSpec.SerializeToString` gives.
+
+    Raises:
+      InvalidArgumentError: if it is something else.
+    """
+
+    def __init__(self, serialized: bytes) -> None:
+        found = _SPEC.fullmatch(serialized)
+        if found is None:
+            raise refused(f"input_spec is no specification of data: {serialized!r}")
+        self.dense_size = int(found[1])
+        columns = [(int(kind), int(size)) for _, kind, size in _COLUMN.findall(found[2])]
+        self.dense_types = [kind for kind, size in columns for _ in range(size)]
+        sparse = _COLUMN.findall(found[3])
+        self.sparse_type = int(sparse[0][1]) if sparse else CATEGORICAL
+
+
+class Examples:
+    """The features of a batch.
+
+    Args:
+      spec: what they were made of.
+      dense: float32 [n, features], or of another rank if there are none.
+      indices, values, shape: those of a sparse tensor, int64, float32, int64; `indices` is of
+        another rank than 2 if there is none.
+    """
+
+    def __init__(self, spec: Specification, dense: Any, indices: Any, values: Any, shape: Any):
+        self.spec = spec
+        dense, indices = to_stored(dense), to_stored(indices)
+        self._dense = np.ascontiguousarray(dense) if dense.ndim == 2 else None
+        self._rows: Any = None
+        if indices.ndim == 2:
+            self._rows, self._columns = indices[:, 0], indices[:, 1]
+            self._values = to_stored(values)
+            self._width = max(1, int(self._columns.max(initial=0)) + 1)
+            self._keys = self._rows * self._width + self._columns
+        if self._dense is not None:
+            self.count = len(self._dense)
+        else:
+            self.count = int(to_stored(shape)[0]) if self._rows is not None else 0
+
+    def values(self, examples: Any, features: Any) -> Any:
+        """The value of one feature for each of some examples, float32.
+
+        Args:
+          examples, features: int64 [n].
+        """
+        sparse = features >= self.spec.dense_size
+        if not sparse.any():
+            return self._dense_values(examples, features)
+        found = np.empty(len(examples), np.float32)
+        found[sparse] = self._sparse_values(examples[sparse], features[sparse])
+        found[~sparse] = self._dense_values(examples[~sparse], features[~sparse])
+        return found
+
+    def value(self, example: int, feature: int) -> Any:
+        """The value of one feature of one example, float32."""
+        return self.values(np.array([example]), np.array([feature]))[0]
+
+    def _dense_values(self, examples: Any, features: Any) -> Any:
+        if self._dense is None or not len(examples):
+            return np.zeros(len(examples), np.float32)
+        width = self._dense.shape[1]
+        if width >= self.spec.dense_size:
+            return self._dense[examples, features]
+        # With a part of the features for each tree the specification still counts all of them, and
+        # TensorFlow reads on in the rows that follow; behind the last one there is nothing here.
+        flat = self._dense.reshape(-1)
+        places = examples * width + features
+        inside = places < len(flat)
+        return np.where(inside, flat[np.where(inside, places, 0)], np.float32(0))
+
+    def _sparse_values(self, examples: Any, features: Any) -> Any:
+        if self._rows is None or not len(self._keys):
+            return np.zeros(len(examples), np.float32)
+        keys = examples * self._width + features
+        places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        there = (self._keys[places] == keys) & (features < self._width)
+        return np.where(there, self._values[places], np.float32(0))
+
+    def draw(self, example: int, words: Words) -> tuple[int, Any, int]:
+        """A feature that the example has: its number, the example's value, the kind of data."""
+        total, first, own = self.spec.dense_size, 0, 0
+        if self._rows is not None:
+            first, last = np.searchsorted(self._rows, [example, example + 1])
+            own = int(last - first)
+        place = words.below(total + own)
+        if place < len(self.spec.dense_types):
+            return place, self.value(example, place), self.spec.dense_types[place]
+        if not own:
+            return 0, np.float32(0), self.spec.sparse_type  # an empty row
+        feature = int(self._columns[first + place - total]) + total
+        return feature, self.value(example, feature), self.spec.sparse_type
+
+
+class Targets:
+    """Labels and weights of a batch.
+
+    Args:
+      labels: float32, one or more for each example.
+      weights: float32; an example behind the last weight has the weight 1.
+      is_regression: whether an example has a label for each output.
+    """
+
+    def __init__(self, labels: Any, weights: Any, is_regression: bool) -> None:
+        labels, weights = to_stored(labels), to_stored(weights).reshape(-1)
+        self.count = len(labels) if labels.ndim else 0
+        width = labels.shape[1] if is_regression and labels.ndim > 1 else 1
+        self._labels = labels.reshape(-1)[: self.count * max(1, width)]
+        self.outputs = self._labels.reshape(-1, max(1, width))
+        self.weights = np.ones(self.count, np.float32)
+        self.weights[: len(weights)] = weights[: self.count]
+
+    def classes(self, count: int) -> Any:
+        """The labels as numbers of classes, int64 [n].
+
+        Raises:
+          InvalidArgumentError: if one is not below `count`.
+        """
+        with np.errstate(invalid="ignore"):
+            found = self.outputs[:, 0].astype(np.int32).astype(np.int64)
+        if len(found) and found.max() >= count:
+            raise refused(
+                "Got label greater than indicated number of classes. Is params.num_classes set "
+                f"correctly? {int(found.max())} of {count}"
+            )
+        if len(found) and found.min() < 0:
+            raise refused(f"Got a negative label, {int(found.min())}")
+        return found

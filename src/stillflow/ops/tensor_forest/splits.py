@@ -1,0 +1,120 @@
+"""Tests of one feature that send an example to the left or to the right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stillflow.ops.boosted_trees.resources import refused
+from stillflow.ops.tensor_forest.examples import CATEGORICAL, FLOAT, Examples
+from stillflow.protos import file
+
+TREES = file("tensorflow/contrib/decision_trees/proto/generic_tree_model.proto")
+_EXTENSIONS = file("tensorflow/contrib/decision_trees/proto/generic_tree_model_extensions.proto")
+
+# The numbers of `InequalityTest.Type`, and one for categories.
+_COMPARISONS = (np.less_equal, np.less, np.greater_equal, np.greater, np.equal)
+_EQUAL = 4
+
+ROW = np.dtype([("feature", np.int64), ("threshold", np.float32), ("kind", np.int64)])
+
+
+class Split(NamedTuple):
+    """A test; who passes it goes to the left.
+
+    Attributes:
+      feature: its number.
+      threshold: what its value is compared with, float32.
+      kind: how, a number of `_COMPARISONS`.
+    """
+
+    feature: int
+    threshold: Any
+    kind: int
+
+    @property
+    def is_inequality(self) -> bool:
+        """Whether numbers are compared, not categories."""
+        return self.kind != _EQUAL
+
+    def write(self, node: Any) -> None:
+        """Puts the test into a `BinaryNode`."""
+        if self.is_inequality:
+            test = node.inequality_left_child_test
+            test.feature_id.id.value = str(self.feature)
+            test.threshold.float_value = self.threshold
+            test.type = self.kind
+            return
+        test = _EXTENSIONS["MatchingValuesTest"]()
+        test.feature_id.id.value = str(self.feature)
+        test.value.add().float_value = self.threshold
+        node.custom_left_child_test.Pack(test)
+
+
+def split_of(feature: int, threshold: Any, data: int, comparison: int) -> Split:
+    """The test that an example suggests.
+
+    Args:
+      feature, threshold: one of its features and the value.
+      data: of what kind the feature is.
+      comparison: for numbers.
+
+    Raises:
+      InvalidArgumentError: if it is of another kind.
+    """
+    if data not in (FLOAT, CATEGORICAL):
+        raise refused(f"Unknown feature type {data}, not sure which node type to use.")
+    return Split(feature, threshold, comparison if data == FLOAT else _EQUAL)
+
+
+def read_split(node: Any) -> Split:
+    """The test in a `BinaryNode`.
+
+    Raises:
+      InvalidArgumentError: if it is not of the tests that grow here.
+    """
+    if node.HasField("inequality_left_child_test"):
+        test = node.inequality_left_child_test
+        if test.HasField("oblique"):
+            raise refused("Tests of sums of features are not supported in forests")
+        kind, threshold = test.type, test.threshold
+    else:
+        test = _EXTENSIONS["MatchingValuesTest"]()
+        if not node.custom_left_child_test.Unpack(test):
+            raise refused(f"Unknown split test: {node}")
+        if len(test.value) != 1 or test.inverse:
+            raise refused("Tests of several categories are not supported in forests")
+        kind, threshold = _EQUAL, test.value[0]
+    number = test.feature_id.id.value
+    if not number.isdigit():
+        raise refused(f"Invalid feature ID: [{number}]")
+    return Split(int(number), np.float32(threshold.float_value), kind)
+
+
+def table_of(splits: Sequence[Split]) -> Any:
+    """Tests as rows of a table, `ROW` [n]."""
+    return np.array([tuple(each) for each in splits], ROW)
+
+
+def passes(examples: Examples, rows: Any, tests: Any) -> Any:
+    """Whether each example passes a test of its own, bool [n]; `tests` are rows of a table."""
+    values = examples.values(rows, tests["feature"])
+    return _compared(values, tests["threshold"], tests["kind"])
+
+
+def passes_each(examples: Examples, rows: Any, tests: Any) -> Any:
+    """Whether each example passes each test, bool [n, tests]."""
+    features = np.tile(tests["feature"], len(rows))
+    values = examples.values(np.repeat(rows, len(tests)), features)
+    return _compared(values.reshape(len(rows), len(tests)), tests["threshold"], tests["kind"])
+
+
+def _compared(values: Any, thresholds: Any, kinds: Any) -> Any:
+    present = np.unique(kinds)
+    if len(present) == 1:
+        return _COMPARISONS[int(present[0])](values, thresholds)
+    results = [_COMPARISONS[int(kind)](values, thresholds) for kind in present]
+    chosen = [np.broadcast_to(kinds == kind, values.shape) for kind in present]
+    return np.select(chosen, results, False) if len(present) else np.zeros(values.shape, bool)
