@@ -1,24 +1,31 @@
-"""What only eager execution has refuses when it is used, not when it is named."""
+"""`tensorflow.python.eager.test.main` runs tests eagerly."""
 
 from __future__ import annotations
 
-import pytest
+import subprocess
+import sys
+from pathlib import Path
 
-from stillflow import errors
-from stillflow.facade import eager_only
+import stillflow
+
+PROGRAM = """
+import stillflow as tf
+from stillflow.facade.eager_only import test_main
+
+class Test(tf.test.TestCase):
+    def test_values(self):
+        assert tf.executing_eagerly()
+        self.assertEqual((tf.constant(1) + 1).numpy(), 2)
+
+test_main()
+"""
 
 
-def test_decorated_functions_refuse_to_be_called() -> None:
-    @eager_only.function
-    def plain(x: int) -> int:
-        return x
-
-    @eager_only.defun(input_signature=[])
-    def with_arguments(x: int) -> int:
-        return x
-
-    assert plain.__name__ == "plain"
-    with pytest.raises(errors.UnimplementedError, match="function is not supported"):
-        plain(1)
-    with pytest.raises(errors.UnimplementedError, match="defun is not supported"):
-        with_arguments(1)
+def test_main_is_eager() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", PROGRAM],
+        capture_output=True, text=True, timeout=120,
+        env={"PYTHONPATH": str(Path(stillflow.__file__).parents[1]), "PATH": ""},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "Ran 2 tests" in done.stderr  # one is TestCase's own, of sessions

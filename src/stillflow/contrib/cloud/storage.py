@@ -1,4 +1,4 @@
-"""How Google Cloud Storage is to be used. There is none here, so what needs it is refused.
+"""How Google Cloud Storage is to be used. fsspec reads it here, which is set up by itself.
 
 Programs name these while they are set up, and use them only where they run in Google's cloud.
 """
@@ -141,5 +141,5 @@ def _refuse(name: str) -> NoReturn:
         None,
         None,
         f"tf.contrib.cloud.{name} is not supported by Stillflow: files of Google Cloud Storage "
-        "(gs://) cannot be read or written",
+        "(gs://) are read by gcsfs (pip install gcsfs), which finds credentials by itself",
     )

@@ -1,0 +1,92 @@
+"""docs/limits.md names everything that the sources refuse although TensorFlow does it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from pathlib import Path
+
+import stillflow
+from stillflow.tools import graph_transforms
+
+SOURCES = Path(stillflow.__file__).parent
+PAGE = (SOURCES.parents[1] / "docs" / "limits.md").read_text(encoding="utf-8")
+# What the page says of the refusals in each module, in the order in which they stand there.
+NAMED = {
+    "contrib/cloud/storage.py": ["tf.contrib.cloud.configure_gcs"],
+    "contrib/learn/datasets/base.py": ["load_boston(data_path)"],
+    "contrib/learn/estimator_export.py": ["tf.contrib.meta_graph_transform"],
+    "contrib/tensorrt/conversion.py": ["tf.contrib.tensorrt.create_inference_graph"],
+    "contrib/tpu/estimator.py": ["`use_tpu=True`", "its exports"],
+    "contrib/tpu/infeed.py": ["`InfeedQueue` with `device_assignment`"],
+    "contrib/tpu/replication.py": ["tf.tpu.replicate"],
+    "data/dataset.py": ["_as_serialized_graph"],
+    "distribute/cluster_resolver/google_cloud.py": ["TPUClusterResolver"],
+    "distribute/strategy.py": ["one graph over several tasks"],  # of `unsupported`, for all
+    "eager/profiler.py": ["start_profiler_server"],
+    "facade/feeding_functions.py": ["_enqueue_data"],
+    "facade/op_registry.py": ["without a card"],
+    "functional/vectorized_map.py": ["tf.vectorized_map"],
+    "keras/engine/cloning.py": ["in_place_reset=True"],
+    "keras/engine/compiling.py": ["distribute="],
+    "keras/estimator.py": ["models on `gs://`", 'checkpoint_format="checkpoint"'],
+    "layers/autocast_variable.py": ["mixed precision of variables"],
+    "lite/converter.py": [
+        "experimental_enable_mlir_converter", "inference_type", "output_format",
+        "from_concrete_functions",
+    ],
+    "lite/custom_operators.py": ["operators that are not there", "operators that are not there"],
+    "lite/detection.py": ["several classes for each detection"],
+    "lite/float_operators.py": ["SIGN_BIT", "strides that differ"],
+    "lite/interpreter.py": ["delegates", "operators that are not there",
+                            "operators that are not there", "delegates"],
+    "lite/quantized_operators.py": ["strides that differ"],
+    "lite/translation.py": ["operators that are not there", "operators that are not there"],
+    "ops/arrays/depth.py": ["NCHW_VECT_C"],
+    "ops/data/sharing.py": ["batches that replicas share", "AutoShardDataset"],
+    "ops/raw.py": ["tf.raw_ops"],
+    "ops/strings/regex.py": [r"`\C`"],
+    "ops/strings/regex_categories.py": [r"\p{Greek}"],
+    "ops/summary/writer_cards.py": ["create_db_writer"],
+    "platform/load_library.py": ["tf.load_op_library"],
+    "runtime/collectives.py": ["collectives"],
+    "runtime/distributed/master.py": ["debuggers that watch tensors"],
+    "runtime/distributed/packed.py": ["sent to another task"],
+    "runtime/session.py": ["Session.partial_run"],
+    "tools/graph_transforms/__init__.py": ["TransformGraph"],
+}  # fmt: skip
+# They say what to install, or that a version is served which is not asked for.
+NO_LIMITS = {"facade/notebook.py", "keras/applications/library.py"}
+
+
+def refusals(path: Path) -> int:
+    """How many `raise` statements of a module say that Stillflow does not do something."""
+    raised = [
+        node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Raise)
+    ]
+    raised += [  # `unsupported()` of strategies is raised elsewhere
+        node for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.FunctionDef) and node.name == "unsupported"
+    ]  # fmt: skip
+    texts = [
+        " ".join(part.value for part in ast.walk(node)
+                 if isinstance(part, ast.Constant) and isinstance(part.value, str))
+        for node in raised
+    ]  # fmt: skip
+    return sum("Stillflow" in text for text in texts)
+
+
+def test_every_refusal_has_its_line() -> None:
+    found = Counter({
+        path.relative_to(SOURCES).as_posix(): refusals(path) for path in SOURCES.rglob("*.py")
+    })  # fmt: skip
+    found = Counter({name: count for name, count in found.items() if name not in NO_LIMITS})
+    assert +found == Counter({name: len(said) for name, said in NAMED.items()})
+    missing = [(name, text) for name, said in NAMED.items() for text in said if text not in PAGE]
+    assert not missing
+
+
+def test_transforms_that_lack_are_named() -> None:
+    row = next(line for line in PAGE.splitlines() if "of `TransformGraph`" in line)
+    assert set(re.findall(r"`([a-z0-9_]+)`", row)) == graph_transforms._LACKING
