@@ -76,6 +76,22 @@ def test_resetting_graphs_leaves_eager_execution_on():
     assert not tf.executing_eagerly()
 
 
+def test_resetting_graphs_in_a_graph_leaves_eager_execution_off_until_it_is_left(eager):
+    with tf.Graph().as_default() as outer, tf.Graph().as_default():
+        graphs._default.reset()
+        tf.reset_default_graph()
+        assert not tf.executing_eagerly() and not graphs.has_default_graph()
+        assert tf.get_default_graph() is not outer
+        assert tf.constant(1).name == "Const:0"
+        tf.reset_default_graph()
+        assert tf.constant(1).name == "Const:0"
+        with tf.Graph().as_default() as inner:
+            assert tf.get_default_graph() is inner
+        with tf.Session() as session:
+            assert session.run(tf.constant(3)) == 3
+    assert tf.executing_eagerly()
+
+
 def test_names_and_collections_begin_anew_with_the_default_graph(eager):
     def names():
         with tf.variable_scope(None, "scope") as scope:

@@ -150,7 +150,7 @@ def convert_to_tensor_or_composite(value: Any, dtype: Any = None, name: str | No
 
 def has_default_graph() -> bool:
     """Return whether a graph was made the default one in this thread."""
-    return bool(graphs._default.stack)
+    return graphs.has_default_graph()
 
 
 def get_name_scope() -> str:

@@ -317,7 +317,7 @@ class Graph(Scopes, Collections):
             yield self
         finally:
             if stack:  # unless it was reset inside
-                if stack[-1] is not self:
+                if stack[-1] not in (self, _default.stand_in):
                     raise AssertionError(
                         f"Nesting violated for default stack of {type(stack[-1])} objects"
                     )
@@ -385,10 +385,21 @@ class _DefaultGraphs(threading.local):
     def __init__(self) -> None:
         self.stack: list[Graph] = []
         self.outermost: Graph | None = None
+        self.stand_in: Graph | None = None  # of graphs that were forgotten and not yet left
 
     def reset(self) -> None:
-        """Forgets the graphs of `as_default`, not whether operations run at once."""
-        self.stack[:] = [graph for graph in self.stack[-1:] if graph.runs_at_once]
+        """Forgets the graphs of `as_default`, not whether operations run at once.
+
+        A program that runs operations at once goes on building a graph until it leaves those
+        that are forgotten here: an empty one stands in for each of them.
+        """
+        if self.stack and self.stack[-1].runs_at_once:
+            self.stack[:] = self.stack[-1:]
+        elif make_global_graph is not Graph:
+            self.stand_in = Graph()
+            self.stack[:] = [self.stand_in] * len(self.stack)
+        else:
+            self.stack.clear()
 
 
 _default = _DefaultGraphs()
@@ -443,7 +454,7 @@ def innermost_devices() -> list[Any]:
 
 def has_default_graph() -> bool:
     """Whether a graph was made the default one in this thread by `as_default`."""
-    return bool(_default.stack)
+    return any(graph is not _default.stand_in for graph in _default.stack)
 
 
 @export("reset_default_graph")
@@ -454,7 +465,7 @@ def reset_default_graph() -> None:
       AssertionError: inside `with graph.as_default()`.
     """
     stack = _default.stack
-    if any(not graph.runs_at_once for graph in stack):
+    if any(not graph.runs_at_once and graph is not _default.stand_in for graph in stack):
         raise AssertionError(
             "Do not use tf.reset_default_graph() to clear "
             "nested graphs. If you need a cleared graph, "
@@ -463,4 +474,6 @@ def reset_default_graph() -> None:
     current = stack[-1] if stack else _default.outermost
     if current is not None and current.runs_at_once:
         current.begin_anew()
+    if current is not None and current is _default.stand_in:
+        _default.reset()
     forget_global_graph()
