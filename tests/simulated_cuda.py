@@ -116,6 +116,8 @@ def _computed(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         kwargs = {**kwargs, "device": "cpu"}
     held = [tensor.held.shape for tensor in there]
     inner_args, inner_kwargs = tree_map(_inner, (args, kwargs))
+    for graph in _capturing:
+        graph.note(func, (inner_args, inner_kwargs))
     result = func(*inner_args, **inner_kwargs)
     if held != [tensor.held.shape for tensor in there]:
         raise NotImplementedError(f"the simulated device does not resize in place: {func}")
@@ -151,7 +153,8 @@ def _check(func: Any, tensors: list[torch.Tensor], there: list[CudaTensor]) -> N
     whole = not (there[0].is_floating_point() or there[0].is_complex()) if there else False
     if func in _OF_FLOATS and whole:
         raise RuntimeError(f'"{name[2]}_cuda" not implemented for {there[0].dtype}')
-    if _capturing and (func in _WAITS or len(there) < len(tensors)):
+    larger = [tensor for tensor in tensors if tensor.dim() or func in _ACROSS]
+    if _capturing and (func in _WAITS or not all(isinstance(t, CudaTensor) for t in larger)):
         raise RuntimeError("operation not permitted when stream is capturing")
     if func in _ACROSS:
         return
@@ -203,7 +206,10 @@ class _Placing(TorchFunctionMode):
         device = _cuda(kwargs.get("device"))
         if device is None:
             return func(*_with_numbers(func, args), **kwargs)
-        made = func(*args, **{**kwargs, "device": "cpu"})
+        kwargs["device"] = "cpu"
+        made = func(*args, **kwargs)
+        for graph in _capturing:  # zeros are written at each replay
+            graph.record(func, (args, kwargs), made)
         return CudaTensor(made, device) if type(made) is torch.Tensor else made
 
 
@@ -253,6 +259,17 @@ class SimulatedGraph:
 
     def __init__(self) -> None:
         self._calls: list[tuple[Any, Any, Any]] = []
+        self._before: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+
+    def note(self, func: Any, given: Any) -> None:
+        """Remembers what a kernel is about to change: nothing is computed while it is captured."""
+        if any(a.alias_info is not None and a.alias_info.is_write for a in func._schema.arguments):
+            for tensor in _tensors(given):
+                self._before.setdefault(tensor.data_ptr(), (tensor, tensor.clone()))
+
+    def end(self) -> None:
+        for tensor, before in self._before.values():
+            tensor.copy_(before)
 
     def record(self, func: Any, given: Any, result: Any) -> None:
         self._calls.append((func, given, result))
@@ -271,7 +288,7 @@ def _captured(graph: SimulatedGraph, **_: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        _capturing.pop()
+        _capturing.pop().end()
 
 
 @contextlib.contextmanager
@@ -293,9 +310,13 @@ def simulated_cuda(count: int = 1) -> Iterator[None]:
         ),
         "set_per_process_memory_fraction": lambda fraction, device=None: None,
         "memory_allocated": lambda device=None: 0,
+        "memory_reserved": lambda device=None: 0,
+        "mem_get_info": lambda device=None: (1 << 30, 1 << 30),
         "max_memory_allocated": lambda device=None: 0,
         "CUDAGraph": SimulatedGraph,
         "graph": _captured,
+        "graph_pool_handle": lambda: (0, 1),
+        "device": contextlib.nullcontext,
     }
     with contextlib.ExitStack() as stack:
         for name, answer in answers.items():

@@ -1,75 +1,268 @@
-"""Functions replayed as CUDA graphs, with graphs that are pretended."""
+"""Steps on a CUDA device, real or simulated, that are replayed as graphs."""
 
 from __future__ import annotations
 
-import contextlib
+import threading
 
+import numpy as np
 import pytest
 import torch
 
-from stillflow.runtime.captured import _BEFORE, Captured
+import stillflow as tf
 
-CPU = torch.device("cpu")
-
-
-def parts(value):
-    return value if isinstance(value, tuple) else (value,)
+# What a device has for a graph when it has no room.
+NO_ROOM = (0, 1 << 30)
 
 
 @pytest.fixture
-def capture(monkeypatch):
-    """Gives a function as it is captured, and the class of its graph, which computes it anew."""
+def replays(cuda, monkeypatch):
+    """The graphs that ran, one entry for each replay."""
+    found = []
+    replay = torch.cuda.CUDAGraph.replay
 
-    def make(function):
-        result = Captured(function, CPU)
+    def noted(self):
+        found.append(self)
+        replay(self)
 
-        class Graph:
-            replays = 0
-
-            def replay(self):
-                Graph.replays += 1
-                for old, new in zip(parts(result._outputs), parts(function(*result._inputs))):
-                    old.copy_(new)
-
-        monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
-        return result, Graph
-
-    monkeypatch.setattr(torch.cuda, "graph", lambda graph, **_: contextlib.nullcontext())
-    return make
+    monkeypatch.setattr(torch.cuda.CUDAGraph, "replay", noted)
+    monkeypatch.delenv("STILLFLOW_CUDA_GRAPHS", raising=False)
+    with tf.Graph().as_default():
+        yield found
 
 
-def test_the_graph_takes_over_after_some_runs(capture):
-    function, graph = capture(lambda a, b: (a + b, a * b))
-    two = torch.tensor(2)
-    results = [function(torch.tensor(n), two) for n in range(6)]
-    assert results == [(n + 2, 2 * n) for n in range(6)]  # each has memory of its own
-    assert graph.replays == 6 - _BEFORE + 1
+def chain(x, times=8):
+    """A few operations, enough to be captured."""
+    for _ in range(times):
+        x = tf.tanh(x * 0.5 + 0.1)
+    return x
 
 
-def test_inputs_are_not_kept(capture):
-    function, _ = capture(torch.square)
-    x = torch.tensor(3.0)
-    for _ in range(_BEFORE + 1):
-        assert function(x) == 9
-    x.fill_(4.0)
-    assert function(x) == 16 and x == 4
+def by_numpy(x, times=8):
+    for _ in range(times):
+        x = np.tanh(x * 0.5 + 0.1)
+    return x
 
 
-def test_what_cannot_be_captured_runs_as_it_is(capture, monkeypatch):
-    function, graph = capture(torch.square)
-    attempts = []
-
-    def fail(graph, capture_error_mode):
-        attempts.append(capture_error_mode)
-        raise RuntimeError("operation not permitted when stream is capturing")
-
-    monkeypatch.setattr(torch.cuda, "graph", fail)
-    assert [float(function(torch.tensor(float(n)))) for n in range(6)] == [0, 1, 4, 9, 16, 25]
-    assert attempts == ["thread_local"] and not graph.replays
+def test_the_third_run_is_a_graph(replays):
+    x = tf.placeholder(tf.float32, [4])
+    y = chain(x)
+    with tf.Session() as session:
+        found = [session.run(y, {x: np.full(4, n)}) for n in range(6)]
+    np.testing.assert_allclose(found, [by_numpy(np.full(4, n)) for n in range(6)], rtol=1e-4)
+    assert len(replays) == 4 and len(set(replays)) == 1
 
 
-@pytest.mark.parametrize("elsewhere", [1, torch.ones((), device="meta")])
-def test_what_is_elsewhere_is_not_captured(capture, elsewhere):
-    function, graph = capture(lambda a, b: a + 1)
-    assert [int(function(torch.tensor(n), elsewhere)) for n in range(5)] == [1, 2, 3, 4, 5]
-    assert not graph.replays
+def test_an_environment_can_do_without(replays, monkeypatch):
+    monkeypatch.setenv("STILLFLOW_CUDA_GRAPHS", "0")
+    y = chain(tf.fill([4], tf.placeholder_with_default(1.0, [])))
+    with tf.Session() as session:
+        for _ in range(5):
+            session.run(y)
+    assert not replays
+
+
+def test_a_device_without_room_keeps_no_graphs(replays, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device=None: NO_ROOM)
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device=None: -1)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device=None: 0)
+    x = tf.placeholder(tf.float32, [4])
+    y = chain(x)
+    with tf.Session() as session:
+        for n in range(5):
+            np.testing.assert_allclose(session.run(y, {x: np.full(4, n)}), by_numpy(np.full(4, n)))
+    assert not replays
+
+
+def test_each_size_has_a_graph_of_its_own(replays):
+    x = tf.placeholder(tf.float32, [None])
+    y = chain(x)
+    with tf.Session() as session:
+        for n in (3, 5, 3, 5, 3, 5, 3, 5):
+            x_now = np.arange(n)
+            np.testing.assert_allclose(session.run(y, {x: x_now}), by_numpy(x_now), rtol=1e-4)
+    assert len(set(replays)) == 2
+
+
+def test_variables_change_where_they_are(replays):
+    x = tf.placeholder(tf.float32, [4])
+    v = tf.Variable(tf.ones([4]))
+    step = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(chain(v * x)))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(5):
+            session.run(step, {x: np.ones(4)})
+        assert replays
+        before = session.run(v)
+        v.load(np.full(4, 7.0), session)
+        session.run(step, {x: np.zeros(4)})
+        np.testing.assert_array_equal(session.run(v), np.full(4, 7.0))
+        session.run(tf.global_variables_initializer())
+        session.run(step, {x: np.zeros(4)})
+        np.testing.assert_array_equal(session.run(v), np.ones(4))
+    assert (before < 1).all()
+
+
+def test_what_was_fetched_stays_what_it_is(replays):
+    v = tf.Variable(tf.zeros([3]))
+    total = chain(v.assign_add(tf.ones([3])), 6) * 0 + v
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        found = [session.run(total) for _ in range(6)]
+    assert [list(each) for each in found] == [[n] * 3 for n in range(1, 7)]
+    assert replays
+
+
+def test_resource_variables_are_read_as_they_were(replays):
+    v = tf.get_variable("v", [3], initializer=tf.zeros_initializer(), use_resource=True)
+    before = v.read_value()
+    with tf.control_dependencies([before]):
+        assign = v.assign(chain(before, 6) * 0 + before + 1)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        found = [session.run([before, assign])[0][0] for _ in range(7)]
+        assert found == list(range(7)) and session.run(v)[0] == 7
+    assert replays
+
+
+@pytest.mark.parametrize("optimizer", [
+    lambda rate: tf.train.GradientDescentOptimizer(rate),
+    lambda rate: tf.train.MomentumOptimizer(rate, 0.9),
+    lambda rate: tf.train.AdamOptimizer(rate),
+    lambda rate: tf.train.RMSPropOptimizer(rate),
+])  # fmt: skip
+def test_a_rate_may_change_with_every_step(replays, optimizer):
+    rate = tf.placeholder(tf.float32, [])
+    v = tf.Variable(tf.ones([4]))
+    step = optimizer(rate).minimize(tf.reduce_sum(chain(v)))
+
+    def learned(config):
+        with tf.Session(config=config) as session:
+            session.run(tf.global_variables_initializer())
+            for n in range(6):
+                session.run(step, {rate: 0.1 * (n + 1)})
+            return session.run(v)
+
+    on_cpu = learned(tf.ConfigProto(device_count={"GPU": 0}))
+    np.testing.assert_allclose(learned(None), on_cpu, rtol=1e-4)
+    assert replays
+
+
+def test_seeded_numbers_go_on_in_their_stream(replays):
+    y = chain(tf.random_uniform([5], seed=3) + tf.random_normal([5], seed=4))
+
+    def drawn(config):
+        with tf.Session(config=config) as session:
+            return [session.run(y) for _ in range(6)]
+
+    on_cpu = drawn(tf.ConfigProto(device_count={"GPU": 0}))
+    np.testing.assert_allclose(drawn(None), on_cpu, rtol=1e-4, atol=1e-5)
+    assert replays
+
+
+def test_numbers_without_a_seed_are_new_each_time(replays):
+    y = chain(tf.random_uniform([50]), 6)
+    with tf.Session() as session:
+        found = {session.run(y).tobytes() for _ in range(6)}
+    assert len(found) == 6 and replays
+
+
+def test_what_waits_for_the_device_parts_a_graph(replays):
+    x = tf.placeholder(tf.float32, [6])
+    first = chain(x)
+    y = tf.reduce_sum(chain(first)) + tf.cast(tf.shape(tf.where(first > 0.3))[0], tf.float32)
+    with tf.Session() as session:
+        for n in range(6):
+            x_now = np.linspace(-n, n, 6)
+            once = by_numpy(x_now)
+            expected = by_numpy(once).sum() + (once > 0.3).sum()
+            np.testing.assert_allclose(session.run(y, {x: x_now}), expected, rtol=1e-4)
+    assert replays
+
+
+def test_a_loop_of_constant_length_is_one_graph(replays):
+    x = tf.placeholder(tf.float32, [3, 4, 2])
+    cell = tf.nn.rnn_cell.GRUCell(5, kernel_initializer=tf.ones_initializer())
+    outputs, _ = tf.nn.dynamic_rnn(cell, x, dtype=tf.float32)
+    gradient = tf.gradients(tf.reduce_sum(outputs**2), cell.trainable_variables)
+    values = np.linspace(-1, 1, 24).reshape(3, 4, 2)
+
+    def results(config):
+        with tf.Session(config=config) as session:
+            session.run(tf.global_variables_initializer())
+            return [session.run(gradient, {x: values * n}) for n in range(5)]
+
+    for expected, found in zip(results(tf.ConfigProto(device_count={"GPU": 0})), results(None)):
+        for one, other in zip(expected, found):
+            np.testing.assert_allclose(other, one, rtol=1e-3, atol=1e-5)
+    assert len(replays) == 3 and len(set(replays)) == 1
+
+
+def test_of_other_loops_each_turn_is_a_graph(replays):
+    x, turns = tf.placeholder(tf.float32, [4]), tf.placeholder(tf.int32, [])
+    _, y = tf.while_loop(lambda i, x: i < turns, lambda i, x: (i + 1, chain(x)), [0, x])
+    with tf.Session() as session:
+        for n in range(1, 5):
+            np.testing.assert_allclose(
+                session.run(y, {x: np.arange(4), turns: n}),
+                by_numpy(np.arange(4), 8 * n),
+                rtol=1e-4,
+            )
+    assert len(replays) > 4
+
+
+def test_a_branch_is_a_graph_where_it_is_taken(replays):
+    x, which = tf.placeholder(tf.float32, [4]), tf.placeholder(tf.bool, [])
+    y = tf.cond(which, lambda: chain(x), lambda: -chain(x, 10))
+    with tf.Session() as session:
+        for n in range(10):
+            x_now, truth = np.arange(4) * n, n % 3 > 0
+            expected = by_numpy(x_now) if truth else -by_numpy(x_now, 10)
+            np.testing.assert_allclose(
+                session.run(y, {x: x_now, which: truth}), expected, rtol=1e-4
+            )
+    assert len(set(replays)) == 2
+
+
+def test_an_error_names_the_operation(replays):
+    x, y = (tf.placeholder(tf.float32, [None]) for _ in range(2))
+    total = chain(tf.add(chain(x), y, name="together"))
+    with tf.Session() as session:
+        for _ in range(4):
+            session.run(total, {x: np.ones(3), y: np.ones(3)})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="together"):
+            session.run(total, {x: np.ones(3), y: np.ones(2)})
+        assert np.isfinite(session.run(total, {x: np.ones(3), y: np.ones(3)})).all()
+    assert replays
+
+
+def test_sessions_that_are_gone_leave_room_for_others(replays):
+    x = tf.placeholder(tf.float32, [4])
+    y = chain(x)
+    for number in range(3):
+        with tf.Session() as session:
+            for _ in range(4):
+                found = session.run(y, {x: np.ones(4)})
+                np.testing.assert_allclose(found, by_numpy(np.ones(4)), rtol=1e-4)
+        assert len(set(replays)) == number + 1
+
+
+def test_threads_take_turns(replays):
+    v = tf.Variable(tf.zeros([4]))
+    x = tf.placeholder(tf.float32, [4])
+    add = v.assign_add(tf.ones([4]) + 0 * chain(x))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+
+        def work():
+            for _ in range(20):
+                session.run(add.op, {x: np.ones(4)})
+
+        for _ in range(3):
+            session.run(add.op, {x: np.ones(4)})
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert list(session.run(v)) == [63.0] * 4
+    assert replays

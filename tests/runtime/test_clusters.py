@@ -10,10 +10,6 @@ import torch
 
 import stillflow as tf
 from stillflow.runtime import clusters as joined
-from stillflow.runtime.captured import Captured
-from stillflow.runtime.plan import make_plan
-from stillflow.runtime.resources import Resources
-from stillflow.runtime.values import from_array
 
 pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
@@ -149,26 +145,6 @@ def test_a_traced_run_shows_each_operation(clusters):
     names = {node.node_name for stats in metadata.step_stats.dev_stats for node in stats.node_stats}
     assert {"MatMul", "Tanh", "Square", "Sum"} <= names
     assert not clusters
-
-
-def test_steps_on_cuda_are_captured_where_that_is_asked_for(monkeypatch):
-    monkeypatch.setenv("STILLFLOW_CUDA_GRAPHS", "1")
-    found = []
-
-    class Noting(Captured):
-        def __init__(self, function, device):
-            found.append(device.type)
-            super().__init__(function, device)
-
-    monkeypatch.setattr(joined, "Captured", Noting)
-    x = tf.placeholder(tf.float32, [3])
-    with tf.device("/gpu:0"):
-        there = tf.tanh(tf.square(x))
-    here = tf.exp(tf.negative(there))
-    resources = Resources(lambda op: torch.device("cuda" if op.device else "cpu"), from_array)
-    resources.several = True
-    make_plan(resources, [here], [], {x: (3,)})
-    assert found == ["cuda"]
 
 
 @pytest.mark.slow

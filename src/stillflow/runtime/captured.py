@@ -1,70 +1,398 @@
 """Steps on CUDA captured as a graph: one launch in place of one for every kernel.
 
-Only pure steps of known shapes on one device are captured, together, once they have run as they
-are a few times; what they read is copied to where the graph expects it. Whatever cannot be captured
-goes on as it is.
+A graph computes at the same places of memory each time. What variables hold stays where it is, and
+is changed there; everything else that the steps take is copied to where the graph expects it, and
+what they give is copied from where it left it.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import torch
 
-# Libraries choose their kernels and make their workspaces in the first runs.
-_BEFORE = 3
+from stillflow.ops.variables.buffer import Buffer
+from stillflow.runtime.emit import Emitter
+from stillflow.runtime.failures import named_error
+from stillflow.runtime.host_first import is_of_arrays
+from stillflow.runtime.host_waits import Watch
+from stillflow.runtime.steps import Memory, Name, Step
+
+# Fewer kernels are launched as quickly one by one.
+AT_LEAST = 6
+# Libraries choose their kernels and make their workspaces in the first run of a size.
+_RUNS_BEFORE = 1
+# So many sizes have graphs of their own, and so often graphs are made anew for other variables.
+_SIZES, _GRAPHS = 16, 24
+# Kernels of a graph: loops of many turns are not unrolled.
+_LARGEST = 50_000
+# Memory that has to be free for a graph, as a multiple of what its first run took.
+_MARGIN = 2
 
 
 def is_wanted() -> bool:
-    """Whether the environment asks for it: STILLFLOW_CUDA_GRAPHS=1."""
-    return os.environ.get("STILLFLOW_CUDA_GRAPHS", "0") == "1"
+    """Whether steps are captured: unless the environment has STILLFLOW_CUDA_GRAPHS=0."""
+    return os.environ.get("STILLFLOW_CUDA_GRAPHS", "1") != "0"
 
 
 class Captured:
-    """A function of tensors on one device, replayed as a CUDA graph.
+    """The function of several steps on one device, replayed as a CUDA graph once it can be.
 
     Args:
-      function: gives a tensor or a tuple of them, and has no effect.
+      part: the steps.
       device: where all of it is computed.
     """
 
-    def __init__(self, function: Callable[..., Any], device: Any) -> None:
-        self._function = function
-        self._device = device
-        self._lock = threading.Lock()
-        self._runs = 0
-        self._graph: Any = None
-        self._inputs: list[torch.Tensor] = []
-        self._outputs: Any = None
+    def __init__(self, part: Part, device: Any) -> None:
+        self._part, self._device = part, device
+        self._code = part.code()
+        self._run: Callable[..., Any] = self._watched
+        self._lock = _lock(device)
+        self._graphs: dict[Any, Graph] = {}
+        self._runs: dict[Any, int] = {}
+        self._made = 0
+        self._moving: set[int] = set()  # positions of tensors that are not where they were
+        self._memory = 0  # bytes that a run takes
 
     def __call__(self, *values: Any) -> Any:
-        with self._lock:  # the graph has its tensors only once
-            if self._graph is None and not self._is_captured(values):
-                return self._function(*values)
-            torch._foreach_copy_(self._inputs, list(values))
-            self._graph.replay()
-            # The next run writes over them.
-            if isinstance(self._outputs, tuple):
-                return tuple(output.clone() for output in self._outputs)
-            return self._outputs.clone()
+        if _within.another:  # a loop's turn, and the whole loop is captured
+            return self._code(*values)
+        return self._run(*values)
 
-    def _is_captured(self, values: tuple[Any, ...]) -> bool:
-        """Captures the function when it is time."""
-        self._runs += 1
-        if self._runs != _BEFORE or not values or not all(map(self._is_here, values)):
-            return False
-        inputs = [value.clone() for value in values]
-        graph = torch.cuda.CUDAGraph()
+    def _watched(self, *values: Any) -> Any:
+        """The first run, which shows what cannot be captured."""
+        watch = Watch(self._code.filename, self._device)
+        given = [value.to(self._device) if is_sent(value) else value for value in values]
+        with _within, watch:
+            result = self._code(*given)
+        waiting = self._code.steps_at(watch.lines)
+        if waiting:
+            self._run = in_parts(self._part, waiting, self._device)
+        else:
+            self._run = self._replayed if watch.count <= _LARGEST else self._code
+            self._memory = watch.memory
+        return result
+
+    def _replayed(self, *values: Any) -> Any:
+        with self._lock:  # the graphs of a device share memory
+            graph = self._graph(values)
+            if graph is not None:
+                return graph.run(values)
+        if self._run == self._code:
+            return self._code(*values)
+        with _within:
+            return self._code(*values)
+
+    def _graph(self, values: Sequence[Any]) -> Graph | None:
+        """The graph for such values; None if there is none yet, or never will be."""
+        sizes = tuple([value.shape for value in values if isinstance(value, torch.Tensor)])
+        graph = self._graphs.get(sizes)
+        if graph is not None:
+            moved = graph.moved(values)
+            if moved is None:
+                return graph
+            self._moving |= moved
+            del self._graphs[sizes]
+        runs = self._runs[sizes] = self._runs.get(sizes, 0) + 1
+        if runs <= _RUNS_BEFORE:
+            return None
+        self._made += 1
+        if self._made > _GRAPHS or len(self._runs) > _SIZES or not self._has_room():
+            self._run = self._code
+            return None
         try:
-            with torch.cuda.graph(graph, capture_error_mode="thread_local"):
-                self._outputs = self._function(*inputs)
-        except Exception:  # a kernel that waits for the device, for example
-            return False
-        self._inputs, self._graph = inputs, graph
-        return True
+            graph = Graph(self._code, self._part, values, self._moving, self._device)
+        except Exception:  # whatever it is, if it is not about capturing the code raises it again
+            self._run = self._code
+            return None
+        self._graphs[sizes] = graph
+        return graph
 
-    def _is_here(self, value: Any) -> bool:
-        return isinstance(value, torch.Tensor) and value.device == self._device
+    def _has_room(self) -> bool:
+        """Whether the device has memory for a graph, which keeps what it takes to itself."""
+        free, _ = torch.cuda.mem_get_info(self._device)
+        held = torch.cuda.memory_reserved(self._device) - torch.cuda.memory_allocated(self._device)
+        return self._memory * _MARGIN <= free + held
+
+
+class _Within(threading.local):
+    """Notes that a thread runs what is captured as a whole, or will be."""
+
+    another = 0
+
+    def __enter__(self) -> None:
+        self.another += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.another -= 1
+
+
+_within = _Within()
+
+
+class Graph:
+    """A captured run of some code.
+
+    Args:
+      code: what to capture.
+      part: the steps that it is of.
+      values: what it takes this time.
+      moving: positions of tensors of variables that are copied nevertheless.
+      device: where it runs.
+
+    Raises:
+      Exception: if it cannot be captured.
+    """
+
+    def __init__(
+        self, code: Code, part: Part, values: Sequence[Any], moving: set[int], device: Any
+    ) -> None:
+        self._kept: list[tuple[int, Any]] = []  # tensors that have to be the same ones
+        self._variables: list[tuple[Buffer, Any]] = []
+        self._equal: list[tuple[int, Any]] = []
+        self._copied: list[int] = []
+        self._sent: list[int] = []
+        given = list(values)
+        for place, (name, value) in enumerate(zip(part.inputs, values, strict=True)):
+            if isinstance(value, Buffer):
+                self._variables.append((value, _defined(value)))
+            elif isinstance(value, torch.Tensor) and value.is_cuda:
+                if name in part.held and place not in moving:
+                    self._kept.append((place, value))
+                else:
+                    self._copied.append(place)
+                    given[place] = value.clone()
+            elif is_sent(value):
+                self._sent.append(place)
+                given[place] = value.to(device)
+            else:
+                self._equal.append((place, value))
+        self._into_copied = [given[place] for place in self._copied]
+        self._into_sent = [given[place] for place in self._sent]
+        variables = [*self._variables, *((r, _defined(r)) for r in part.constant_buffers())]
+        self._variables = variables
+        self._graph, self._outputs = _captured(code, given, device)
+        changed = [variable for variable, value in variables if variable.value is not value]
+        for variable, value in variables:
+            variable.value = value
+        if changed or not all(isinstance(v, torch.Tensor) and v.is_cuda for v in self._outputs):
+            raise ValueError("a graph can only give tensors, and change variables where they are")
+
+    def moved(self, values: Sequence[Any]) -> set[int] | None:
+        """None if the graph goes with these values, else positions of tensors that moved."""
+        for variable, value in self._variables:
+            if variable.value is not value:
+                return set()
+        for place, value in self._equal:
+            if not _same(values[place], value):
+                return set()
+        moved = {place for place, value in self._kept if values[place] is not value}
+        return moved or None
+
+    def run(self, values: Sequence[Any]) -> Any:
+        """What the code gives for these values."""
+        if self._copied:
+            torch._foreach_copy_(self._into_copied, [values[place] for place in self._copied])
+        for there, place in zip(self._into_sent, self._sent, strict=True):
+            there.copy_(values[place], non_blocking=True)
+        self._graph.replay()
+        # The next run writes over them.
+        outputs = [torch.empty_like(output) for output in self._outputs]
+        if outputs:
+            torch._foreach_copy_(outputs, self._outputs)
+        return outputs[0] if len(outputs) == 1 else outputs
+
+
+def is_sent(value: Any) -> bool:
+    """Whether a value is a rate of the host that a graph takes from the device."""
+    return isinstance(value, torch.Tensor) and not value.is_cuda and value.is_floating_point()
+
+
+def _defined(variable: Buffer) -> Any:
+    if not isinstance(variable.value, torch.Tensor) or not variable.value.is_cuda:
+        raise ValueError(f"{variable.name} has no value on a device")
+    return variable.value
+
+
+def _same(value: Any, other: Any) -> bool:
+    if isinstance(value, torch.Tensor):
+        return isinstance(other, torch.Tensor) and torch.equal(value, other)
+    return value is other or (isinstance(value, (bool, int, float)) and value == other)
+
+
+def _captured(code: Code, given: list[Any], device: Any) -> tuple[Any, list[Any]]:
+    graph = torch.cuda.CUDAGraph()
+    with _within, torch.cuda.device(device):
+        with torch.cuda.graph(graph, pool=_pool(device), capture_error_mode="thread_local"):
+            outputs = code(*given)
+    return graph, [outputs] if isinstance(outputs, torch.Tensor) else list(outputs or ())
+
+
+@cache
+def _lock(device: Any) -> threading.RLock:
+    return threading.RLock()
+
+
+def _pool(device: Any) -> Any:
+    """Memory for all graphs of a device; none of them needs what it left there when it ran."""
+    return _first_graph(device)[0]
+
+
+@cache
+def _first_graph(device: Any) -> tuple[Any, Any]:
+    """A pool, and a graph without which it would be gone with the last of the others."""
+    pool, graph = torch.cuda.graph_pool_handle(), torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
+        torch.zeros(1, device=device)
+    return pool, graph
+
+
+class Part:
+    """Steps in a row, and what they have to do with those around them.
+
+    Args:
+      steps: calls, reads and copies without conditions.
+      wanted: names that are taken later.
+      held: names of tensors that are variables' own memory.
+      memory: of the plan.
+      constants: the plan's, by name.
+
+    Attributes:
+      inputs: names of what is taken from elsewhere.
+      outputs: names of what is to be handed on.
+      read: the steps that read what is taken later as well, where it is.
+    """
+
+    def __init__(
+        self, steps: Sequence[Step], wanted: set[str], held: set[str], memory: Memory,
+        constants: dict[str, Any],
+    ) -> None:  # fmt: skip
+        self.steps, self.held = list(steps), held
+        self.memory, self.constants = memory, constants
+        made = dict.fromkeys(n for step in steps for n in step.outputs if n != "_")
+        taken = [a for step in steps for a in taken_by(step)]
+        self.inputs = [n for n in dict.fromkeys(taken) if n not in made and n not in constants]
+        self.read = [step for step in steps if reads_in_place(step) and step.outputs[0] in wanted]
+        again = {step.outputs[0] for step in self.read}
+        self.outputs = [name for name in made if name in wanted and name not in again]
+
+    def code(self) -> Code:
+        return Code(self)
+
+    def constant_buffers(self) -> list[Buffer]:
+        """The variables that the steps name."""
+        names = dict.fromkeys(name for step in self.steps for name in taken_by(step))
+        found = [self.constants[name] for name in names if name in self.constants]
+        found += [each for step in self.steps for each in _constants_inside(step)]
+        return [each for each in found if isinstance(each, Buffer)]
+
+    def cut(self, at: set[int]) -> list[Part]:
+        """The same steps in several parts; those at some positions are alone."""
+        runs: list[list[Step]] = [[]]
+        for number, step in enumerate(self.steps):
+            if number in at:
+                runs += [[step], []]
+            else:
+                runs[-1].append(step)
+        readers = {step.outputs[0]: step for step in self.steps if reads_in_place(step)}
+        result: list[Part] = []
+        wanted = set(self.outputs)
+        for run in reversed([run for run in runs if run]):
+            made = {name for step in run for name in step.outputs}
+            taken = {name for step in run for name in taken_by(step)}
+            # A variable that an earlier part reads is read again: it is where it was.
+            own = [readers[name] for name in sorted(taken - made) if name in readers]
+            part = Part([*own, *run], wanted, self.held, self.memory, self.constants)
+            result.insert(0, part)
+            wanted |= set(part.inputs)
+        return result
+
+
+def _constants_inside(step: Step) -> list[Any]:
+    """What the code of a loop has constants for."""
+    if step.kind != "loop":
+        return []
+    code = step.arguments[0]
+    inner = [each for steps in code.parts.values() for each in steps]
+    deeper = [constant for each in inner for constant in _constants_inside(each)]
+    return [*code.tracer.constants.values(), *deeper]
+
+
+def in_parts(part: Part, at: set[int], device: Any) -> Callable[..., Any]:
+    """A function that runs steps one after the other, and captures what it can of them.
+
+    Args:
+      part: the steps.
+      at: positions of those that cannot be captured.
+      device: where the others are.
+    """
+    if any(part.steps[number].kind == "loop" for number in at):  # it takes and gives arrays
+        at = at | {number for number, step in enumerate(part.steps) if is_of_arrays(step)}
+    alone = {id(part.steps[number]) for number in at}
+    work: list[tuple[Part, Callable[..., Any]]] = []
+    for each in part.cut(at):
+        calls = [step for step in each.steps if step.kind in ("call", "loop")]
+        captures = len(calls) >= AT_LEAST and not any(id(step) in alone for step in calls)
+        work.append((each, Captured(each, device) if captures else each.code()))
+
+    def run(*given: Any) -> Any:
+        values = dict(zip(part.inputs, given, strict=True))
+        for each, function in work:
+            made = function(*[values[name] for name in each.inputs])
+            values.update(
+                zip(each.outputs, [made] if len(each.outputs) == 1 else made or (), strict=True)
+            )
+        outputs = [values[name] for name in part.outputs]
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    return run
+
+
+class Code(Emitter):
+    """The function of a part's steps.
+
+    Attributes:
+      filename: the name that its source is compiled under.
+    """
+
+    def __init__(self, part: Part) -> None:
+        names = {name for step in part.steps for name in taken_by(step)}
+        constants = {name: part.constants[name] for name in names if name in part.constants}
+        super().__init__(part.steps, constants, part.memory)
+        self.lines.append(f"def part({', '.join(part.inputs)}):")
+        last = self.last_uses(part.outputs)
+        self._ends: list[int] = []
+        for number, step in enumerate(part.steps):
+            self.step(step)
+            self.free(step, number, last)
+            self._ends.append(len(self.lines))
+        self.lines.append(f"    return {', '.join(part.outputs) or None}")
+        self._function = self.build("part")
+
+    def __call__(self, *values: Any) -> Any:
+        try:
+            return self._function(*values)
+        except Exception as error:
+            raise named_error(error, self.ops, self.filename) from error
+
+    def steps_at(self, lines: set[int]) -> set[int]:
+        """The positions of the steps that lines of the source belong to."""
+        return {bisect_left(self._ends, line) for line in lines}
+
+
+def taken_by(step: Step) -> list[str]:
+    """The names of what a step takes."""
+    if step.kind in ("call", "loop"):
+        values = (*step.arguments, *step.keywords.values())
+        return [str(value) for value in values if isinstance(value, Name)]
+    return [str(name) for name in step.inputs]
+
+
+def reads_in_place(step: Step) -> bool:
+    """Whether a step gives a variable's own memory."""
+    return step.kind == "read" and not step.copies

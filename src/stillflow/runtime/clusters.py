@@ -1,4 +1,4 @@
-"""Steps that become one: compiled, which `global_jit_level` and jit scopes ask for, or captured.
+"""Steps that become one and are compiled, which `global_jit_level` and jit scopes ask for.
 
 Neighbouring steps without effect become one step. Its function is compiled by torch.compile when it
 runs first; that needs a C++ compiler, on CUDA Triton. Where there is none, or torch.compile fails
@@ -17,7 +17,6 @@ import torch
 
 from stillflow.graph.operation import Operation
 from stillflow.platform import tf_logging as logging
-from stillflow.runtime.captured import Captured, is_wanted
 from stillflow.runtime.emit import Emitter
 from stillflow.runtime.facts import Facts
 from stillflow.runtime.failures import named_error
@@ -36,7 +35,7 @@ def join_pure(
     memory: Memory,
     device_of: Callable[[Operation], Any] | None,
 ) -> list[Step]:
-    """Puts one step in the place of those next to each other that are compiled or captured.
+    """Puts one step in the place of those next to each other that are compiled.
 
     Args:
       steps: in the order in which they run.
@@ -45,34 +44,31 @@ def join_pure(
       memory: of the plan.
       device_of: where an operation computes; None if all are on the host.
     """
-    everything, captures = facts.resources.compiles, device_of is not None and is_wanted()
-    if not (everything or captures or any(_is_marked(step.op) for step in steps)):
+    everything = facts.resources.compiles
+    if not (everything or any(_is_marked(step.op) for step in steps)):
         return steps
 
-    def way(step: Step) -> tuple[str, Any] | None:
-        if not _is_pure(step, facts):
+    def place(step: Step) -> Any:
+        if not (everything or _is_marked(step.op)) or not _is_pure(step, facts):
             return None
-        device = HOST if device_of is None or step.op is None else device_of(step.op)
-        if everything or _is_marked(step.op):
-            return "compiled", device
-        return ("captured", device) if captures and device.type == "cuda" else None
+        return HOST if device_of is None or step.op is None else device_of(step.op)
 
     result: list[Step] = []
     cluster: list[Step] = []
-    present: tuple[str, Any] | None = None
+    present: Any = None
     for number, step in enumerate(steps):
         if step.kind == "read" and not step.guard:  # as well before the cluster as behind it
             result.append(step)
             continue
-        wanted = way(step)
+        wanted = place(step)
         if wanted != present or wanted is None:
-            result += _joined(cluster, present, steps[number:], kept, memory)
+            result += _joined(cluster, steps[number:], kept, memory)
             cluster, present = [], wanted
         if wanted is None:
             result.append(step)
         else:
             cluster.append(step)
-    return result + _joined(cluster, present, [], kept, memory)
+    return result + _joined(cluster, [], kept, memory)
 
 
 def _is_marked(op: Operation | None) -> bool:
@@ -95,13 +91,12 @@ def _is_pure(step: Step, facts: Facts) -> bool:
 
 def _joined(
     cluster: list[Step],
-    way: tuple[str, Any] | None,
     later: list[Step],
     kept: Collection[str],
     memory: Memory,
 ) -> list[Step]:
     """The steps as one, if that is worth it."""
-    if len(cluster) < _AT_LEAST or way is None:
+    if len(cluster) < _AT_LEAST:
         return cluster
     made = dict.fromkeys(name for step in cluster for name in step.outputs)
     taken = [a for step in cluster for a in (*step.arguments, *step.keywords.values())]
@@ -111,9 +106,7 @@ def _joined(
     outputs = [name for name in made if name in wanted]
     if not outputs:
         return cluster
-    together = _Together(cluster, inputs, outputs, memory)
-    kind, device = way
-    function = Compiled(together) if kind == "compiled" else Captured(together, device)
+    function = Compiled(_Together(cluster, inputs, outputs, memory))
     return [
         Step("call", cluster[-1].op, outputs, list(map(str, inputs)), (), function, list(inputs))
     ]

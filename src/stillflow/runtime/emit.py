@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -122,9 +123,8 @@ class Emitter:
             self.line(step.guard, f"{', '.join(step.outputs)} = {call}", step.op)
 
     def loop(self, step: Step) -> None:
-        code, *step.arguments = step.arguments
-        step.function = code.compile()
-        self.call(step)
+        code, *arguments = step.arguments
+        self.call(replace(step, function=code.compile(), arguments=arguments))
 
     def argument(self, value: Any) -> str:
         if isinstance(value, Name):

@@ -9,6 +9,7 @@ import torch
 
 from stillflow.graph.dtypes import DType
 from stillflow.graph.operation import Operation
+from stillflow.runtime.captured import is_wanted
 from stillflow.runtime.device_kinds import OF_ARRAYS
 from stillflow.runtime.emit import Emitter
 from stillflow.runtime.failures import named_error
@@ -22,6 +23,7 @@ from stillflow.runtime.ownership import protect
 from stillflow.runtime.reuse import reuse
 from stillflow.runtime.row_choices import choose_by_bits, zeros_of
 from stillflow.runtime.scalars import BOXES, GLOBALS, keep_scalars
+from stillflow.runtime.segments import Segments
 from stillflow.runtime.steps import Step, Value
 from stillflow.runtime.unused import drop_unused
 
@@ -101,6 +103,10 @@ class LoopCode:
         }
         self.batch = batch_of(self, shapes)
         self.owned = add_in_place(self, shapes)
+        segments = None
+        if tracer.moves is not None and is_wanted():
+            segments = Segments(tracer.moves, tracer.values, tracer.constants, tracer.memory)
+            self.parts["body"] = segments.in_order(self.parts["body"], tracer.buffer_number)
         zeros = zeros_of([step for part in PARTS for step in self.parts[part]])
         for part in PARTS:
             self.parts[part] = choose_by_bits(join(self.parts[part]), shapes, zeros)
@@ -111,6 +117,11 @@ class LoopCode:
         kept = {root for value in (*carried, *self.leaving) for root in value.roots}
         kept |= tracer.held
         reuse(ordered, shapes, roots, tracer.memory, frozenset(kept))
+        if segments is not None:
+            others = [step for part in PARTS if part != "body" for step in self.parts[part]]
+            used = {name for step in others for name in step.inputs}
+            again = {*tracer.current.values(), *wanted, *self.results, *self.carried.values()}
+            self.parts["body"] = segments.captured(self.parts["body"], {*used, *again})
 
     def _sort(self, steps: Sequence[Step]) -> None:
         tracer = self.tracer

@@ -13,6 +13,7 @@ from stillflow.ops.exits import at_work
 from stillflow.runtime.accuracies import join_accuracies
 from stillflow.runtime.activations import join_activations
 from stillflow.runtime.beside import as_soon_as_ready, put_beside
+from stillflow.runtime.captured import is_wanted
 from stillflow.runtime.clusters import join_pure
 from stillflow.runtime.denormals import flushed
 from stillflow.runtime.emit import Emitter
@@ -32,6 +33,7 @@ from stillflow.runtime.ownership import protect
 from stillflow.runtime.prune import needed_ops
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.reuse import reuse
+from stillflow.runtime.segments import Segments
 from stillflow.runtime.steps import Step, Value
 from stillflow.runtime.summaries import join_summaries
 from stillflow.runtime.threads import with_few_threads
@@ -102,18 +104,13 @@ def make_plan(
     names_out += [name for value in values for name, _ in value.guard or ()]
     used = drop_unused(tracer.steps, names_out, targets)
     work = ops if any(step.kind == "loop" for step in used) else [step.op for step in used]
-    joined = join_summaries(used, tracer.constants, names_out)
-    joined = join_accuracies(joined, tracer.constants, names_out)
-    joined = join_lookups(joined, tracer.constants, names_out)
-    joined = join(merge_averages(joined, tracer.constants, names_out))
-    joined = fold_normalizations(joined, tracer.constants, names_out)
-    joined = join_activations(join_normalizations(joined, names_out), names_out)
-    joined = resize_integers(joined, tracer.values.values(), names_out)
-    if emitter.beside:
-        device_of = None if tracer.moves is None else tracer.moves.device_of
-        joined = join_pure(joined, facts, names_out, tracer.memory, device_of)
-        joined = put_beside(joined, tracer.values, tracer.memory)
+    joined = _joined(tracer, used, names_out, emitter.beside)
+    segments = _segments(tracer) if emitter.beside else None
+    if segments is not None:
+        joined = segments.in_order(joined, tracer.buffer_number)
     steps = _place_in_memory(joined, tracer, values)
+    if segments is not None:
+        steps = segments.captured(steps, names_out)
     writer = emitter(steps, tracer.constants, tracer.memory)
     writer.owns_raw = own
     converted = len(tensors)
@@ -148,6 +145,37 @@ def _refuse_dead(tracer: Tracer, targets: Sequence[Operation]) -> None:
             raise errors.InvalidArgumentError(
                 op.node_def, op, f"'{op.name}' is in a branch that is never taken"
             )
+
+
+def _joined(tracer: Tracer, steps: list[Step], kept: list[str], beside: bool) -> list[Step]:
+    """Steps that are cheaper together, or at another time.
+
+    Args:
+      tracer: what made them.
+      steps: those that are needed.
+      kept: names of what the plan gives back.
+      beside: whether other threads, or a compiler, may take steps.
+    """
+    constants = tracer.constants
+    joined = join_summaries(steps, constants, kept)
+    joined = join_accuracies(joined, constants, kept)
+    joined = join_lookups(joined, constants, kept)
+    joined = join(merge_averages(joined, constants, kept))
+    joined = fold_normalizations(joined, constants, kept)
+    joined = join_activations(join_normalizations(joined, kept), kept)
+    joined = resize_integers(joined, tracer.values.values(), kept)
+    if beside:
+        device_of = None if tracer.moves is None else tracer.moves.device_of
+        joined = join_pure(joined, tracer.facts, kept, tracer.memory, device_of)
+        joined = put_beside(joined, tracer.values, tracer.memory)
+    return joined
+
+
+def _segments(tracer: Tracer) -> Segments | None:
+    """What captures steps; None where nothing is."""
+    if tracer.moves is None or not is_wanted():
+        return None
+    return Segments(tracer.moves, tracer.values, tracer.constants, tracer.memory)
 
 
 def _place_in_memory(steps: list[Step], tracer: Tracer, fetched: list[Value]) -> list[Step]:

@@ -25,7 +25,7 @@ from stillflow.runtime.steps import Guard, Memory, Name, Step, Value
 # Functions of these modules give results where their arguments are.
 _OWN_DEVICE = (
     "torch", "_operator", "builtins", "stillflow.ops.nn.convolution",
-    "stillflow.ops.nn.pool_kernels", "stillflow.ops.training",
+    "stillflow.ops.nn.pool_kernels", "stillflow.ops.random.device_draws", "stillflow.ops.training",
 )  # fmt: skip
 # Results up to this size are kept in the plan; larger ones are computed when needed.
 MAX_FOLDED_ELEMENTS = 1 << 16

@@ -21,28 +21,36 @@ from stillflow.ops.random.philox import (
 
 _EPSILON = 1e-7
 _TWO_PI = 6.283185307179586
-_LONGEST_RUN = 1 << 62
+_SIGN = -(1 << 63)
 
 
-def blocks(stream: Philox, first: int, step: int, count: int, device: Any) -> Any:
+def position(stream: Philox) -> Any:
+    """Where a stream stands, for the functions below: int64 [3], counter and key."""
+    return torch.tensor(stream.state())
+
+
+def blocks(position: Any, first: int, step: int, count: int) -> Any:
     """The blocks first, first + step, ... of a stream: int64 [4, count] below 2**32."""
-    parts = []
-    for _, length, c0, c1, high in stream.runs(first, step, count, _LONGEST_RUN):
-        numbers = torch.arange(length, device=device) * step + c0
-        upper = [torch.full_like(numbers, word) for word in (high & MASK32, c1, high >> 32)]
-        parts.append(_rounds(torch.stack([numbers, upper[0]]), torch.stack(upper[1:]), stream.key))
-    return (
-        torch.cat(parts, dim=1) if parts else torch.empty((4, 0), dtype=torch.int64, device=device)
-    )
+    low, high, key = position.unbind()
+    numbers = torch.arange(count, device=position.device) * step + (low + first)
+    # Beyond 2**64, which as signed numbers they are when they are less but for the sign.
+    upper = high + ((numbers ^ _SIGN) < (low ^ _SIGN))
+    even, odd = torch.stack([numbers, upper]), torch.stack([numbers >> 32, upper >> 32])
+    return _rounds(even & MASK32, odd & MASK32, key)
 
 
-def _rounds(even: Any, odd: Any, key: int) -> Any:
+def _pair(first: int, second: int, device: Any) -> Any:
+    """Two numbers, [2, 1]; made on the device, where a graph may be captured."""
+    return torch.arange(2, device=device)[:, None] * (second - first) + first
+
+
+def _rounds(even: Any, odd: Any, key: Any) -> Any:
     """Ten rounds over the words c0, c2 (`even`) and c1, c3 (`odd`), each int64 [2, n]."""
-    factors = torch.tensor(MULTIPLIERS, device=even.device)[:, None]
-    keys = [
-        [((key >> 32 * i) + r * KEY_STEPS[i]) & MASK32 for i in range(2)] for r in range(ROUNDS)
-    ]
-    round_keys = torch.tensor(keys, device=even.device)[:, :, None]
+    device = even.device
+    factors = _pair(*MULTIPLIERS, device)
+    start = torch.stack([key, key >> 32])[:, None]
+    turns = torch.arange(ROUNDS, device=device)[:, None, None]
+    round_keys = (start + turns * _pair(*KEY_STEPS, device)) & MASK32
     for r in range(ROUNDS):
         product = even * factors
         swapped = product.flip(0)
@@ -56,9 +64,9 @@ def _in_order(columns: Any, count: int) -> Any:
     return columns.T.reshape(-1)[:count]
 
 
-def uniform(stream: Philox, count: int, mantissa: int, device: Any) -> Any:
+def uniform(position: Any, count: int, mantissa: int) -> Any:
     """`count` float32 in [0, 1), as `draws.uniform_float`."""
-    words = blocks(stream, 0, 1, -(-count // WORDS_PER_BLOCK), device)
+    words = blocks(position, 0, 1, -(-count // WORDS_PER_BLOCK))
     return _in_order(_units(words, mantissa), count)
 
 
@@ -66,30 +74,30 @@ def _units(words: Any, mantissa: int = 23) -> Any:
     return (words & ((1 << mantissa) - 1)).float() * 2.0**-mantissa
 
 
-def uniform_double(stream: Philox, count: int, device: Any) -> Any:
+def uniform_double(position: Any, count: int) -> Any:
     """`count` float64 in [0, 1), as `draws.uniform_double`."""
-    return _in_order(_unit_doubles(blocks(stream, 0, 1, -(-count // 2), device)), count)
+    return _in_order(_unit_doubles(blocks(position, 0, 1, -(-count // 2))), count)
 
 
 def _unit_doubles(words: Any) -> Any:
     return ((words[0::2] & 0xFFFFF) << 32 | words[1::2]).double() * 2.0**-52
 
 
-def uniform_int32(stream: Philox, count: int, low: int, high: int, device: Any) -> Any:
+def uniform_int32(position: Any, count: int, low: int, high: int) -> Any:
     """`count` int32 in [low, high), as `draws.uniform_int32`."""
-    words = blocks(stream, 0, 1, -(-count // WORDS_PER_BLOCK), device)
+    words = blocks(position, 0, 1, -(-count // WORDS_PER_BLOCK))
     return (_in_order(words, count) % (high - low) + low).int()
 
 
-def normal(stream: Philox, count: int, device: Any) -> Any:
+def normal(position: Any, count: int) -> Any:
     """`count` standard normal float32."""
-    words = blocks(stream, 0, 1, -(-count // WORDS_PER_BLOCK), device)
+    words = blocks(position, 0, 1, -(-count // WORDS_PER_BLOCK))
     return _in_order(_normals(words), count)
 
 
-def normal_double(stream: Philox, count: int, device: Any) -> Any:
+def normal_double(position: Any, count: int) -> Any:
     """`count` standard normal float64."""
-    return _in_order(_normal_doubles(blocks(stream, 0, 1, -(-count // 2), device)), count)
+    return _in_order(_normal_doubles(blocks(position, 0, 1, -(-count // 2))), count)
 
 
 def _normals(words: Any) -> Any:
@@ -108,27 +116,27 @@ def _box_muller(unit: Any, angle: Any) -> Any:
     return pairs.flatten(0, 1)
 
 
-def truncated_normal(stream: Philox, count: int, device: Any) -> Any:
+def truncated_normal(position: Any, count: int) -> Any:
     """`count` standard normal float32 within two deviations."""
-    return _truncated(stream, count, 4, _normals, device)
+    return _truncated(position, count, 4, _normals)
 
 
-def truncated_normal_double(stream: Philox, count: int, device: Any) -> Any:
+def truncated_normal_double(position: Any, count: int) -> Any:
     """`count` standard normal float64 within two deviations."""
-    return _truncated(stream, count, 2, _normal_doubles, device)
+    return _truncated(position, count, 2, _normal_doubles)
 
 
-def _truncated(stream: Philox, count: int, group: int, normals: Any, device: Any) -> Any:
+def _truncated(position: Any, count: int, group: int, normals: Any) -> Any:
     """As `draws._truncated`, drawing as many blocks for all groups as any of them needs."""
     groups = -(-count // group)
     step = group * RESERVED_BLOCKS // WORDS_PER_BLOCK
-    candidates = normals(blocks(stream, 0, step, groups, device))
+    candidates = normals(blocks(position, 0, step, groups))
     block = 0
     while True:
         inside = candidates.abs() < TRUNCATION
         if block and bool((inside.sum(0) >= group).all()):
             break
         block += 1
-        candidates = torch.cat([candidates, normals(blocks(stream, block, step, groups, device))])
+        candidates = torch.cat([candidates, normals(blocks(position, block, step, groups))])
     kept = torch.sort(inside.logical_not(), dim=0, stable=True).indices[:group]
     return _in_order(candidates.gather(0, kept), count)

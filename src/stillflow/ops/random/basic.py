@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from math import prod
 from typing import Any
 
@@ -24,6 +23,7 @@ from stillflow.ops.random.arguments import (
     shape_sizes,
     shape_tensor,
 )
+from stillflow.ops.random.device_draws import SeededDraw, UnseededDraw
 from stillflow.ops.random.distributions import (
     NORMAL,
     TRUNCATED_NORMAL,
@@ -31,6 +31,7 @@ from stillflow.ops.random.distributions import (
     Distribution,
     drawn,
     int_range,
+    is_accelerator,
     uniform_ints,
 )
 from stillflow.ops.random.streams import op_stream
@@ -54,10 +55,12 @@ def _drawing_op(name: str, what: Distribution) -> Card:
 
     @card.kernel
     def kernel(node: Node) -> Any:
+        known, device = shape_sizes(node), node.device
         if node.seed == node.seed2 == 0:
-            return _unseeded(node, what)
-        stream, known, device = op_stream(node), shape_sizes(node), node.device
-        dtype = node.op.attrs["dtype"].torch_name
+            return UnseededDraw(known, what, node.op.attrs["dtype"].torch_name, device)
+        stream, dtype = op_stream(node), node.op.attrs["dtype"].torch_name
+        if known is not None and is_accelerator(device):
+            return node.call(SeededDraw(stream, what, known, dtype, device))
 
         def run(shape: Any) -> Any:
             sizes = known if known is not None else read_sizes(shape)
@@ -73,14 +76,6 @@ def _drawing_op(name: str, what: Distribution) -> Card:
         yield Bad([-2], dtype="float32", match="Invalid value in tensor used for shape: -2")
 
     return card
-
-
-def _unseeded(node: Node, what: Distribution) -> Any:
-    """Draws from torch's own generator."""
-    assert what.unseeded is not None
-    known, dtype = shape_sizes(node), getattr(torch, node.op.attrs["dtype"].torch_name)
-    draw = partial(what.unseeded, dtype=dtype, device=node.device)
-    return lambda shape: draw(known if known is not None else read_sizes(shape))
 
 
 random_uniform_op = _drawing_op("RandomUniform", UNIFORM)

@@ -19,23 +19,29 @@ class Distribution(NamedTuple):
 
     Attributes:
       on_host: `f(stream, count, dtype, threads)` gives an array, perhaps of a wider type.
-      on_device: `f(stream, count, dtype, device)` gives a tensor, perhaps of a wider type.
+      on_device: `f(position, count, dtype)` gives a tensor, perhaps of a wider type, where
+        `accelerator.position` was brought to; None if numbers of the host are taken there.
       unseeded: `f(sizes, dtype=..., device=...)` gives a tensor from torch's own generator, which
         is faster. Programs that set no seed cannot tell.
     """
 
     on_host: Callable[[Philox, int, str, int], np.ndarray]
-    on_device: Callable[[Philox, int, str, Any], Any]
+    on_device: Callable[[Any, int, str], Any] | None = None
     unseeded: Callable[..., Any] | None = None
 
 
 def drawn(what: Distribution, stream: Philox, sizes: Any, dtype: str, device: Any) -> Any:
     """A torch tensor of draws from a distribution."""
-    if is_accelerator(device):
-        values = what.on_device(stream, prod(sizes), dtype, device)
-        return values.reshape(sizes).to(getattr(torch, dtype))
+    if is_accelerator(device) and what.on_device is not None:
+        return drawn_at(what, accelerator.position(stream).to(device), sizes, dtype)
     array = what.on_host(stream, prod(sizes), dtype, torch.get_num_threads())
     return to_tensor(array, sizes, dtype, device)
+
+
+def drawn_at(what: Distribution, position: Any, sizes: Any, dtype: str) -> Any:
+    """The same on an accelerator, where the position of the stream is."""
+    assert what.on_device is not None
+    return what.on_device(position, prod(sizes), dtype).reshape(sizes).to(getattr(torch, dtype))
 
 
 def is_accelerator(device: Any) -> bool:
@@ -53,18 +59,18 @@ def _uniform(stream: Philox, count: int, dtype: str, threads: int) -> np.ndarray
     return draws.uniform_float(stream, count, _MANTISSA[dtype], threads)
 
 
-def _uniform_on_device(stream: Philox, count: int, dtype: str, device: Any) -> Any:
+def _uniform_on_device(position: Any, count: int, dtype: str) -> Any:
     if dtype == "float64":
-        return accelerator.uniform_double(stream, count, device)
-    return accelerator.uniform(stream, count, _MANTISSA[dtype], device)
+        return accelerator.uniform_double(position, count)
+    return accelerator.uniform(position, count, _MANTISSA[dtype])
 
 
 def _by_precision(module: Any, single: str, double: str) -> Callable[..., Any]:
     """Draws in double precision for float64, in single precision for narrower types."""
 
-    def draw(stream: Philox, count: int, dtype: str, where: Any) -> Any:
+    def draw(source: Any, count: int, dtype: str, *threads: int) -> Any:
         name = double if dtype == "float64" else single
-        return getattr(module, name)(stream, count, where)
+        return getattr(module, name)(source, count, *threads)
 
     return draw
 
@@ -101,19 +107,16 @@ def _full_range(stream: Philox, count: int, dtype: str, threads: int) -> np.ndar
     return words(stream, count, threads).view(dtype)
 
 
-def _full_range_on_device(stream: Philox, count: int, dtype: str, device: Any) -> Any:
-    return torch.from_numpy(_full_range(stream, count, dtype, 1)).to(device)
-
-
 # Integers from all values of their type.
-FULL_RANGE = Distribution(_full_range, _full_range_on_device)
+FULL_RANGE = Distribution(_full_range)
 
 
 def uniform_ints(stream: Philox, sizes: Any, low: int, high: int, dtype: str, device: Any) -> Any:
     """A tensor of integers from [low, high), of int32 or int64."""
     count = prod(sizes)
     if dtype == "int32" and is_accelerator(device):
-        return accelerator.uniform_int32(stream, count, low, high, device).reshape(sizes)
+        position = accelerator.position(stream).to(device)
+        return accelerator.uniform_int32(position, count, low, high).reshape(sizes)
     fill = draws.uniform_int32 if dtype == "int32" else draws.uniform_int64
     return to_tensor(fill(stream, count, low, high, torch.get_num_threads()), sizes, dtype, device)
 

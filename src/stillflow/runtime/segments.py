@@ -1,0 +1,213 @@
+"""Which steps of a plan are captured together as CUDA graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.ops.random.device_draws import SeededDraw
+from stillflow.ops.variables.buffer import Buffer
+from stillflow.ops.variables.reference import set_value
+from stillflow.runtime.captured import AT_LEAST, Captured, Part, taken_by
+from stillflow.runtime.host_first import has_effect, host_first, is_of_arrays
+from stillflow.runtime.moves import Moves, is_of_host
+from stillflow.runtime.ownership import roots_by_name
+from stillflow.runtime.steps import Memory, Name, Step, Value
+
+# Take rows of a variable, and do nothing else.
+_LOOKING = frozenset(("ResourceGather", "ResourceGatherNd"))
+
+
+class Segments:
+    """The parts of a plan that run on CUDA devices.
+
+    Args:
+      moves: where the values of the plan are.
+      values: of the plan, by tensor.
+      constants: by name.
+      memory: which values may share memory.
+    """
+
+    def __init__(
+        self, moves: Moves, values: Mapping[Tensor, Value], constants: dict[str, Any],
+        memory: Memory,
+    ) -> None:  # fmt: skip
+        self._moves, self._values = moves, values
+        self._constants, self._memory = constants, memory
+        self._floats = {
+            value.name for tensor, value in values.items()
+            if not is_of_host(tensor) and tensor.dtype.base_dtype.is_floating
+        }  # fmt: skip
+        self._places: dict[str, Any] = {}
+        self._device: Any = None  # the only CUDA device, if there is one
+
+    def in_order(self, steps: list[Step], number_of: Callable[[Any], int]) -> list[Step]:
+        """The steps so that those of a device stand together.
+
+        Args:
+          steps: in an order in which they may run.
+          number_of: gives the plan's number of a variable.
+        """
+        handles = {value.name for value in self._values.values() if value.is_handle}
+
+        def buffer_of(name: str) -> int | None:
+            held = self._constants.get(name)
+            if isinstance(held, Buffer):
+                return number_of(held)
+            return -1 if name in handles and held is None else None
+
+        steps = [part for step in steps for part in self._drawn(_in_place(step, buffer_of))]
+        found = {self._moves.device_of(step.op) for step in steps if step.op is not None}
+        found = {device for device in found if device.type == "cuda"}
+        self._device = found.pop() if len(found) == 1 else None
+        placed = [(step, self.place(step)) for step in steps]
+        if any(step.kind == "loop" and place is None for step, place in placed):
+            self._device = None  # arrays stay with the host then
+        self._places.clear()
+        roots = roots_by_name(steps, dict(self._values), self._memory)
+        return host_first(steps, self.place, roots, self._memory, buffer_of)
+
+    def _drawn(self, step: Step) -> list[Step]:
+        """Of a random operation, what the host does and what the device does."""
+        draw = step.function
+        if not isinstance(draw, SeededDraw) or step.op is None:
+            return [step]
+        (output,) = step.outputs
+        stands, there = f"{output}_at", f"{output}_there"
+        device = self._moves.device_of(step.op)
+        self._moves.put(there, device)
+        guard = step.guard
+        drawn = replace(step, function=draw.at, arguments=[Name(there)], inputs=[there])
+        return [
+            Step("call", step.op, [stands], [], guard, draw.position),
+            Step("move", step.op, [there], [stands], guard, arguments=[device]),
+            drawn,
+        ]
+
+    def captured(self, steps: list[Step], kept: Collection[str]) -> list[Step]:
+        """The steps, those of a device in a row as one.
+
+        Args:
+          steps: in the order in which they run, placed in memory.
+          kept: names of what the plan gives back.
+        """
+        result: list[Step] = []
+        row: list[Step] = []
+        present: Any = None
+        for number, step in enumerate(steps):
+            place = self.place(step)
+            if row and place != present:
+                result += self._joined(row, steps[number:], kept)
+                row = []
+            present = place
+            (result if place is None else row).append(step)
+        return result + (self._joined(row, [], kept) if row else [])
+
+    def _joined(self, row: list[Step], later: list[Step], kept: Collection[str]) -> list[Step]:
+        if sum(step.kind in ("call", "loop") for step in row) < AT_LEAST:
+            return row
+        wanted = {*kept, *(name for step in later for name in (*step.inputs, *taken_by(step)))}
+        wanted.update(name for step in later for name, _ in step.guard or ())
+        held = {value.name for value in self._values.values() if self._is_variable(value)}
+        device, guard = self.place(row[0]) or (None, ())
+        steps = [replace(step, guard=()) for step in row]
+        part = Part(steps, wanted, held, self._memory, self._constants)
+        names = [Name(name) for name in part.inputs]
+        step = Step(
+            "call", row[-1].op, part.outputs, list(map(str, names)), guard, Captured(part, device),
+            list(names),
+        )  # fmt: skip
+        return [step, *(replace(read, guard=guard) for read in part.read)]
+
+    def _is_variable(self, value: Value) -> bool:
+        return bool(value.roots) and all(
+            self._memory.kinds[root] == "variable" and not self._memory.readers[root].copies
+            for root in value.roots
+        )
+
+    def place(self, step: Step) -> Any:
+        """The CUDA device that a step is captured on, and when; None if it is not captured."""
+        if step.guard is None or step.kind not in ("call", "read", "copy", "loop"):
+            return None
+        if joins(step):
+            place = self._device
+        elif step.kind == "loop":
+            place = None
+        elif step.kind != "call":
+            place = self._place_of(step.inputs[0])
+        elif step.op is not None and self._can_be(step):
+            place = self._moves.device_of(step.op)
+        else:
+            place = None
+        if place is None or place.type != "cuda":
+            return None
+        if not all(self._comes_along(name, place) for name in taken_by(step)):
+            return None
+        # What joined steps made has names of its own; arrays and numbers come along with their run.
+        self._places.update(dict.fromkeys(step.outputs, place))
+        return place, step.guard
+
+    def _can_be(self, step: Step) -> bool:
+        assert step.op is not None
+        ops = [op for op in (step.op, *step.joined) if op is not None]
+        if step.function is None or not all(map(_is_numeric, ops)):
+            return False
+        if step.writes:
+            return -1 not in step.writes
+        if any(op.card.keeps for op in ops):
+            return False
+        return bool(step.outputs) and (step.op.type in _LOOKING or not has_effect(step))
+
+    def _comes_along(self, name: str, device: Any) -> bool:
+        """Whether a captured step may take a value: one of the device, or that does not change."""
+        place = self._place_of(name)
+        if name in self._constants:
+            return not isinstance(self._constants[name], Buffer) or place == device
+        return bool(place == device or (name in self._floats and place is not None))
+
+    def _place_of(self, name: str) -> Any:
+        return self._places.get(name) or self._moves.place(name)
+
+
+def _in_place(step: Step, buffer_of: Callable[[str], int | None]) -> Step:
+    """An assignment that writes into the memory of a resource variable, where a graph finds it."""
+    if step.kind != "call" or step.op is None or step.op.type != "AssignVariableOp":
+        return step
+    buffer = buffer_of(step.inputs[0])
+    if buffer is None or buffer < 0:
+        return step
+    return replace(step, function=set_value, writes=[buffer])
+
+
+def joins(step: Step) -> bool:
+    """Whether a step is captured in so far as it makes kernels run; on the host it does it once.
+
+    Such are loops of a number of turns that only constants determine, and arrays of tensors.
+    """
+    if step.kind == "loop":
+        code = step.arguments[0]
+        inner = [each for steps in code.parts.values() for each in steps]
+        return not step.writes and all(map(_joins_inside, inner))
+    return is_of_arrays(step) or (step.kind == "call" and not step.inputs and _joins_inside(step))
+
+
+def _joins_inside(step: Step) -> bool:
+    if step.kind == "loop":
+        return joins(step)
+    if step.kind != "call" or is_of_arrays(step) or isinstance(step.function, Captured):
+        return True
+    ops = [op for op in (step.op, *step.joined) if op is not None]
+    tensors = [tensor for op in ops for tensor in (*op._inputs, *op._outputs)]
+    hosts = any(is_of_host(t) and t.dtype.base_dtype.name != "resource" for t in tensors)
+    return bool(step.outputs) and not hosts and not has_effect(step)
+
+
+def _is_numeric(op: Operation) -> bool:
+    """Whether an operation is one of a device's kernels."""
+    tensors = (*op._inputs, *op._outputs)
+    hosts = any(
+        is_of_host(tensor) and tensor.dtype.base_dtype.name != "resource" for tensor in tensors
+    )
+    return not hosts and not op.card.beside
