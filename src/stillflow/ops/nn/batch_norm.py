@@ -171,11 +171,9 @@ def backward(
     grad, x = _image(grad, first), _image(x, first)
     # Torch's kernel reads these without strides; a constant may be one number, expanded.
     scale, mean, variance = scale.contiguous(), mean.contiguous(), variance.contiguous()
-    statistics = (
-        (None, None, mean, torch.rsqrt(variance + epsilon))
-        if training
-        else (mean, variance, None, None)
-    )
+    # On a GPU the last two are taken in either case, on a processor those of training alone.
+    given = (None, None) if training else (mean, variance)
+    statistics = (*given, mean, torch.rsqrt(variance + epsilon))
     if x.numel():
         dx, dscale, doffset = aten.native_batch_norm_backward.default(
             grad, x, scale, *statistics, training, epsilon, [True, True, True]

@@ -92,11 +92,22 @@ def _with_dropped(grad: Any, drop: Sequence[int]) -> Any:
     return F.pad(grad, widths)
 
 
-def _empty_image(like: Any, shape: Sequence[int], geometry: PoolGeometry) -> Any:
-    """Memory never read, for kernels that want to see the shape of an input."""
+def _empty_image(
+    like: Any, shape: Sequence[int], geometry: PoolGeometry, is_plain: bool = False
+) -> Any:
+    """Memory never read, for kernels that want to see the shape of an input.
+
+    Args:
+      like: a tensor of its type and device.
+      shape: the image's, as the graph has it.
+      geometry: of the pool.
+      is_plain: whether channels are to come first in memory.
+    """
     if not geometry.is_channels_last:
         return like.new_empty(tuple(shape))
     sizes = [shape[axis] for axis in channels_first(len(shape))]
+    if is_plain:
+        return like.new_empty(sizes)
     layout = torch.channels_last if len(sizes) == 4 else torch.channels_last_3d
     return torch.empty(sizes, dtype=like.dtype, device=like.device, memory_format=layout)
 
@@ -321,7 +332,8 @@ def avg_pool_grad(grad: Any, shape: Sequence[int], geometry: PoolGeometry) -> An
         return grad.new_zeros(tuple(shape))
     function = (aten.avg_pool2d_backward if len(shape) == 4 else aten.avg_pool3d_backward).default
     window, strides, padding = _arguments(geometry)
-    image = _empty_image(grad, shape, geometry)
+    # With channels last, torch's kernel for GPUs counts padding of windows where it should not.
+    image = _empty_image(grad, shape, geometry, grad.is_cuda and any(padding))
     if _is_narrow(image.shape[2:], geometry):
         found = _narrow_avg_pool_grad(image_in(grad, geometry), image, geometry)
         return image_out(found, geometry)
