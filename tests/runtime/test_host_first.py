@@ -68,7 +68,8 @@ def test_effects_keep_their_order_and_that_with_writes():
     op, effect = pure(), assertion()
     found = ordered(
         step("a", "x", "gpu", op), step("", "a", None, effect),
-        step("", "r", "gpu", op, writes=[0]), step("", "n", None, effect), step("h", "n", None, op), buffers={"r": 0},
+        step("", "r", "gpu", op, writes=[0]), step("", "n", None, effect),
+        step("h", "n", None, op), buffers={"r": 0},
     )  # fmt: skip
     assert found == ["h", "a", "a", "r", "n"]
 
