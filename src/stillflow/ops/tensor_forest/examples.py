@@ -51,7 +51,9 @@ class Examples:
     def __init__(self, spec: Specification, dense: Any, indices: Any, values: Any, shape: Any):
         self.spec = spec
         dense, indices = to_stored(dense), to_stored(indices)
-        self._dense = np.ascontiguousarray(dense) if dense.ndim == 2 else None
+        self._dense: Any = np.ascontiguousarray(dense) if dense.ndim == 2 else None
+        # Feature bagging gives a tree fewer than the specification counts.
+        self._is_plain = dense.ndim == 2 and dense.shape[1] >= spec.dense_size
         self._rows: Any = None
         if indices.ndim == 2:
             self._rows, self._columns = indices[:, 0], indices[:, 1]
@@ -64,31 +66,33 @@ class Examples:
             self.count = int(to_stored(shape)[0]) if self._rows is not None else 0
 
     def values(self, examples: Any, features: Any) -> Any:
-        """The value of one feature for each of some examples, float32.
+        """The values of features of examples, float32.
 
         Args:
-          examples, features: int64 [n].
+          examples, features: their numbers, int64 of one shape, or of shapes that can be made one.
         """
         sparse = features >= self.spec.dense_size
         if not sparse.any():
             return self._dense_values(examples, features)
-        found = np.empty(len(examples), np.float32)
+        examples, features = np.broadcast_arrays(examples, features)
+        found = np.empty(features.shape, np.float32)
         found[sparse] = self._sparse_values(examples[sparse], features[sparse])
         found[~sparse] = self._dense_values(examples[~sparse], features[~sparse])
         return found
 
     def value(self, example: int, feature: int) -> Any:
         """The value of one feature of one example, float32."""
+        if self._is_plain and feature < self.spec.dense_size:
+            return self._dense[example, feature]
         return self.values(np.array([example]), np.array([feature]))[0]
 
     def _dense_values(self, examples: Any, features: Any) -> Any:
-        if self._dense is None or not len(examples):
-            return np.zeros(len(examples), np.float32)
-        width = self._dense.shape[1]
-        if width >= self.spec.dense_size:
+        if self._is_plain:
             return self._dense[examples, features]
-        # With a part of the features for each tree the specification still counts all of them, and
+        if self._dense is None:
+            return np.zeros(np.broadcast_shapes(examples.shape, features.shape), np.float32)
         # TensorFlow reads on in the rows that follow; behind the last one there is nothing here.
+        width = self._dense.shape[1]
         flat = self._dense.reshape(-1)
         places = examples * width + features
         inside = places < len(flat)

@@ -13,11 +13,13 @@ from stillflow.ops.tensor_forest.examples import Examples, Targets
 from stillflow.ops.tensor_forest.growth import (
     Choice,
     Growth,
+    add_at,
     in_turn,
     read_vector,
     write_vector,
 )
 from stillflow.ops.tensor_forest.parameters import MESSAGES, at_depth
+from stillflow.ops.tensor_forest.shelf import Field, Shelf
 from stillflow.ops.tensor_forest.splits import Split
 
 _PRUNED = {"SPLIT_PRUNE_HALF": 0.5, "SPLIT_PRUNE_QUARTER": 0.25, "SPLIT_PRUNE_10_PERCENT": 0.1}
@@ -27,15 +29,18 @@ _LARGEST = np.finfo(np.float32).max
 class DenseGini(Growth):
     """Counts of all classes, in total and on the left side of each test."""
 
-    def __init__(self, parameters: Any, depth: int) -> None:
-        super().__init__(parameters, depth)
-        self._total = np.zeros(self.outputs, np.float32)
-        self._left = np.zeros((0, self.outputs), np.float32)
-        self._seen: set[int] = set()
-        self._finished_early = False
+    def __init__(self, parameters: Any, depth: int, shelf: Shelf) -> None:
+        super().__init__(parameters, depth, shelf)
         self._half: dict[int, int] = {}  # tests made of one class so far, and which
         self._begin_finishing()
         self._begin_pruning()
+
+    @classmethod
+    def fields(cls, outputs: int) -> tuple[dict[str, Field], dict[str, Field]]:
+        of_leaves, of_tests = super().fields(outputs)
+        of_leaves.update(total=((outputs,), np.float32), seen=((outputs,), bool))
+        of_tests.update(left=((outputs,), np.float32))
+        return of_leaves, of_tests
 
     def _begin_finishing(self) -> None:
         self._finish = _name("SplitFinishStrategyType", self.parameters.finish_type.type)
@@ -73,88 +78,106 @@ class DenseGini(Growth):
     def is_initialized(self) -> bool:
         return bool(self.weight > 0) or (len(self.splits) == self.wanted and not self._half)
 
-    @property
-    def is_finished(self) -> bool:
-        enough = self.weight >= self.split_after and len(self._seen) > 1
-        return bool(enough) or self._finished_early
+    @classmethod
+    def finished(cls, shelf: Shelf, rows: Any) -> Any:
+        enough = shelf["weight"][rows] >= shelf["split_after"][rows]
+        return (enough & (cls._classes_seen(shelf, rows) > 1)) | shelf["is_early"][rows]
+
+    @classmethod
+    def _classes_seen(cls, shelf: Shelf, rows: Any) -> Any:
+        """How many classes leaves have examples of, int64 [n]."""
+        return shelf["seen"][rows].sum(1)
 
     # ---- tests
 
     def add_split(
-        self, split: Split, examples: Examples | None, targets: Targets | None, row: int
+        self, split: Split, examples: Examples | None, targets: Targets | None, example: int
     ) -> None:
         count = len(self.splits)
-        super().add_split(split, examples, targets, row)
+        super().add_split(split, examples, targets, example)
         if not self.parameters.initialize_average_splits or examples is None or targets is None:
             return
-        label = int(targets.outputs[row, 0])
+        label = int(targets.outputs[example, 0])
         if len(self.splits) > count and split.is_inequality:
             self._half[count] = label
         for number in [each for each, first in self._half.items() if first != label]:
             old = self.splits[number]
-            middle = (old.threshold + examples.value(row, old.feature)) / np.float32(2)
+            middle = (old.threshold + examples.value(example, old.feature)) / np.float32(2)
             # What examples are sent by stays as it was, as in TensorFlow; only the tree gets this.
             self.splits[number] = old._replace(threshold=middle)
             del self._half[number]
-
-    def _add_statistics(self) -> None:
-        self._left = np.pad(self._left, ((0, 1), (0, 0)))
-
-    def _remove_statistics(self, number: int) -> None:
-        self._left = np.delete(self._left, number, 0)
+        self.settle()
 
     # ---- examples
 
-    def add(self, examples: Examples, rows: Any, targets: Targets) -> int | None:
-        if self._finish == "SPLIT_FINISH_BASIC" and self._prune == "SPLIT_PRUNE_NONE":
-            return self._count(examples, rows, targets)
+    @classmethod
+    def count(
+        cls, shelf: Shelf, rows: Any, examples: Examples, places: Any, targets: Targets
+    ) -> None:
+        outputs = shelf["total"].shape[1]
+        labels, weights = targets.classes(outputs)[places], targets.weights[places]
+        which, tests = cls.passed(shelf, rows, examples, places)
+        left = (rows[which] * shelf.width + tests) * outputs + labels[which]
+        add_at(shelf["left"], left, weights[which])
+        add_at(shelf["total"], rows * outputs + labels, weights)
+        add_at(shelf["weight"], rows, weights)
+        shelf["seen"][rows[weights > 0], labels[weights > 0]] = True
+
+    @classmethod
+    def state(cls, shelf: Shelf, rows: Any) -> Any:
+        found = zip(shelf["weight"][rows], shelf["seen"][rows], strict=True)
+        return [(weight, set(np.flatnonzero(seen).tolist())) for weight, seen in found]
+
+    @classmethod
+    def first_finished(
+        cls, state: Any, split_after: int, places: Any, targets: Targets, outputs: int
+    ) -> int:
+        weight, seen = state
+        labels, weights = targets.classes(outputs)[places], targets.weights[places]
+        enough = in_turn(weight, weights)[1:] >= split_after
+        return int(np.argmax(enough & (_distinct(seen, labels, weights > 0) > 1)))
+
+    @property
+    def _is_checked(self) -> bool:
+        """Whether something is decided after each example."""
+        return self._finish != "SPLIT_FINISH_BASIC" or self._prune != "SPLIT_PRUNE_NONE"
+
+    def add(self, examples: Examples, places: Any, targets: Targets) -> int | None:
+        if not self._is_checked:
+            return self._add(examples, places, targets)
         first = None
-        for place in range(len(rows)):
-            self._count(examples, rows[place : place + 1], targets)
+        for number in range(len(places)):
+            self._add(examples, places[number : number + 1], targets)
             self._check_finish()
             self._check_prune()
             if first is None and self.is_finished:
-                first = place
+                first = number
         return first
 
-    def _count(self, examples: Examples, rows: Any, targets: Targets) -> int | None:
-        labels = targets.classes(self.outputs)[rows]
-        weights = targets.weights[rows]
-        columns = self._columns(labels)
-        which, tests = np.nonzero(self.passed(examples, rows))
-        np.add.at(self._left, (tests, columns[which]), weights[which])
-        np.add.at(self._total, columns, weights)
-        distinct = self._distinct(labels, weights)
-        weight = in_turn(self.weight, weights)
-        self.weight = weight[-1]
-        finished = (weight[1:] >= self.split_after) & (distinct > 1)
-        return int(np.argmax(finished)) if finished.any() else None
-
-    def _columns(self, labels: Any) -> Any:
-        """Where the counts of classes are."""
-        return labels
-
-    def _distinct(self, labels: Any, weights: Any) -> Any:
-        """How many classes there are after each example."""
-        counted = np.flatnonzero(self._counts_as_seen(weights))
-        classes, firsts = np.unique(labels[counted], return_index=True)
-        new = np.zeros(len(labels), np.int64)
-        before = len(self._seen)
-        for label, first in zip(classes.tolist(), firsts, strict=True):
-            if label not in self._seen:
-                self._seen.add(label)
-                new[counted[first]] = 1
-        return before + np.cumsum(new)
-
-    def _counts_as_seen(self, weights: Any) -> Any:
-        return weights > 0
+    def _add(self, examples: Examples, places: Any, targets: Targets) -> int | None:
+        row = np.array([self.row])
+        (state,) = self.state(self.shelf, row)
+        self.count(self.shelf, row.repeat(len(places)), examples, places, targets)
+        if not self.is_finished:
+            return None
+        return self.first_finished(state, self.split_after, places, targets, self.outputs)
 
     # ---- choosing
 
+    @property
+    def total(self) -> Any:
+        """Counts of classes, float32 [classes]."""
+        return self._own("total")
+
+    @property
+    def left(self) -> Any:
+        """Those on the left side of each test, float32 [tests, classes]."""
+        return self._own("left")
+
     def _scores(self) -> tuple[Any, Any, Any]:
         """The impurity that each test leaves, and the weights on both sides of it."""
-        left, left_weight = self._impurity(self._left)
-        right, right_weight = self._impurity(self._total - self._left)
+        left, left_weight = self._impurity(self.left)
+        right, right_weight = self._impurity(self.total - self.left)
         return left + right, left_weight, right_weight
 
     def _impurity(self, counts: Any) -> tuple[Any, Any]:
@@ -178,7 +201,7 @@ class DenseGini(Growth):
 
     def _sides(self, number: int) -> tuple[Any, Any]:
         """What the leaves on both sides of a test will say."""
-        return self._left[number], self._total - self._left[number]
+        return self.left[number], self.total - self.left[number]
 
     # ---- deciding early, giving tests up
 
@@ -189,7 +212,7 @@ class DenseGini(Growth):
             return
         self._finish_epoch += 1
         if self._finish == "SPLIT_FINISH_DOMINATE_HOEFFDING":
-            self._finished_early = self._dominates()
+            self.shelf["is_early"][self.row] = self._dominates()
         # "Bootstrap" never decides: TensorFlow asks for 0 to be below a negative number there.
 
     def _dominates(self) -> bool:
@@ -235,40 +258,95 @@ class DenseGini(Growth):
     # ---- messages
 
     def _write_total(self, stats: Any) -> None:
-        write_vector(stats.classification.dense_counts, self._total)
+        write_vector(stats.classification.dense_counts, self.total)
 
     def _write_left(self, number: int, stats: Any) -> None:
-        write_vector(stats.classification.dense_counts, self._left[number])
+        write_vector(stats.classification.dense_counts, self.left[number])
 
     def _read_total(self, stats: Any) -> None:
-        self._total = read_vector(stats.classification.dense_counts)
-        self._seen = set(np.flatnonzero(self._total).tolist())
+        self.total[:] = read_vector(stats.classification.dense_counts)
+        self._own("seen")[:] = self.total != 0
 
     def _read_left(self, number: int, stats: Any) -> None:
-        self._left[number] = read_vector(stats.classification.dense_counts)
+        self.left[number] = read_vector(stats.classification.dense_counts)
+
+
+def _distinct(seen: set[int], labels: Any, counted: Any) -> Any:
+    """How many classes have been seen after each example, int64 [n].
+
+    Args:
+      seen: the classes that were before.
+      labels: the classes of the examples.
+      counted: which of them count.
+    """
+    places = np.flatnonzero(counted)
+    classes, firsts = np.unique(labels[places], return_index=True)
+    new = np.zeros(len(labels), np.int64)
+    new[
+        [places[first] for label, first in zip(classes, firsts, strict=True) if label not in seen]
+    ] = 1
+    return len(seen) + np.cumsum(new)
 
 
 class SparseGini(DenseGini):
     """Counts of those classes only that there were."""
 
-    def __init__(self, parameters: Any, depth: int) -> None:
-        super().__init__(parameters, depth)
-        self._places: dict[int, int] = {}
-        self._total, self._left = self._total[:0], self._left[:, :0]
+    in_bulk = False
+
+    def __init__(self, parameters: Any, depth: int, shelf: Shelf) -> None:
+        super().__init__(parameters, depth, shelf)
+        self._places: dict[int, int] = {}  # where the counts of classes are
+        self._total = np.zeros(0, np.float32)
+        self._left = np.zeros((0, 0), np.float32)
+
+    @classmethod
+    def fields(cls, outputs: int) -> tuple[dict[str, Field], dict[str, Field]]:
+        of_leaves, of_tests = Growth.fields(outputs)
+        return {**of_leaves, "classes": ((), np.int64)}, of_tests
+
+    @classmethod
+    def _classes_seen(cls, shelf: Shelf, rows: Any) -> Any:
+        return shelf["classes"][rows]
+
+    @property
+    def total(self) -> Any:
+        return self._total
+
+    @property
+    def left(self) -> Any:
+        missing = len(self.splits) - len(self._left)
+        self._left = np.pad(self._left, ((0, max(0, missing)), (0, 0)))
+        return self._left
+
+    def remove_split(self, number: int) -> None:
+        super().remove_split(number)
+        self._left = np.delete(self._left, number, 0)
 
     def _columns(self, labels: Any) -> Any:
         found = [self._places.setdefault(each, len(self._places)) for each in labels.tolist()]
         more = len(self._places) - len(self._total)
         self._total = np.pad(self._total, (0, more))
-        self._left = np.pad(self._left, ((0, 0), (0, more)))
+        self._left = np.pad(self.left, ((0, 0), (0, more)))
+        self.shelf["classes"][self.row] = len(self._places)
         return np.array(found, np.int64)
 
-    def _counts_as_seen(self, weights: Any) -> Any:
-        return np.ones(len(weights), bool)
+    def _add(self, examples: Examples, places: Any, targets: Targets) -> int | None:
+        labels, weights = targets.classes(self.outputs)[places], targets.weights[places]
+        state = self.weight.copy(), set(self._places)
+        columns = self._columns(labels)
+        rows = np.full(len(places), self.row)
+        which, tests = self.passed(self.shelf, rows, examples, places)
+        np.add.at(self._left, (tests, columns[which]), weights[which])
+        np.add.at(self._total, columns, weights)
+        add_at(self.shelf["weight"], rows, weights)
+        if not self.is_finished:
+            return None
+        enough = in_turn(state[0], weights)[1:] >= self.split_after
+        return int(np.argmax(enough & (_distinct(state[1], labels, labels >= 0) > 1)))
 
     def _sides(self, number: int) -> tuple[Any, Any]:
-        right = self._total - self._left[number]
-        return self._present(self._left[number]), self._present(right)
+        right = self._total - self.left[number]
+        return self._present(self.left[number]), self._present(right)
 
     def _present(self, counts: Any) -> dict[int, Any]:
         return {label: counts[place] for label, place in self._places.items() if counts[place] > 0}
@@ -277,7 +355,7 @@ class SparseGini(DenseGini):
         self._write(stats, self._total)
 
     def _write_left(self, number: int, stats: Any) -> None:
-        self._write(stats, self._left[number])
+        self._write(stats, self.left[number])
 
     def _write(self, stats: Any, counts: Any) -> None:
         stats.classification.sparse_counts.SetInParent()
@@ -287,10 +365,9 @@ class SparseGini(DenseGini):
 
     def _read_total(self, stats: Any) -> None:
         self._total = self._stored(stats)
-        self._seen = set(self._places)
 
     def _read_left(self, number: int, stats: Any) -> None:
-        self._left[number] = self._stored(stats)
+        self.left[number] = self._stored(stats)
 
     def _stored(self, stats: Any) -> Any:
         stored = stats.classification.sparse_counts.sparse_value

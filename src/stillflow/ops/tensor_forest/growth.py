@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from stillflow.ops.tensor_forest.examples import Examples, Targets
 from stillflow.ops.tensor_forest.parameters import at_depth
-from stillflow.ops.tensor_forest.splits import Split, passes_each, read_split, table_of
+from stillflow.ops.tensor_forest.shelf import Field, Shelf
+from stillflow.ops.tensor_forest.splits import ROW, Split, passes_each, read_split
 
 
 class Choice(NamedTuple):
@@ -25,17 +26,45 @@ class Growth:
     Args:
       parameters: a `TensorForestParams` message.
       depth: how far below the root the leaf is.
+      shelf: where the numbers are, made by `shelf_of`.
     """
 
-    def __init__(self, parameters: Any, depth: int) -> None:
+    in_bulk: ClassVar[bool] = True  # whether `count` takes examples of many leaves
+
+    def __init__(self, parameters: Any, depth: int, shelf: Shelf) -> None:
         self.parameters = parameters
         self.depth = depth
         self.outputs = parameters.num_outputs
-        self.weight = np.float32(0)
-        self.split_after = int(at_depth(parameters.split_after_samples, depth))
         self.wanted = int(at_depth(parameters.num_splits_to_consider, depth))
         self.splits: list[Split] = []
-        self._tests = table_of([])
+        self.shelf = shelf
+        self.row = shelf.take(self.wanted)
+        self.split_after = int(at_depth(parameters.split_after_samples, depth))
+        shelf["split_after"][self.row] = self.split_after
+
+    @classmethod
+    def fields(cls, outputs: int) -> tuple[dict[str, Field], dict[str, Field]]:
+        """The fields that leaves have, and their tests."""
+        of_leaves: dict[str, Field] = {
+            "weight": ((), np.float32), "split_after": ((), np.int64), "tests": ((), np.int64),
+            "is_initialized": ((), bool), "is_early": ((), bool),
+        }  # fmt: skip
+        return of_leaves, {"test": ((), ROW)}
+
+    @classmethod
+    def shelf_of(cls, parameters: Any) -> Shelf:
+        """The place for the numbers of all leaves of a tree."""
+        return Shelf(*cls.fields(parameters.num_outputs))
+
+    def _own(self, name: str) -> Any:
+        """What the shelf has of this leaf; of its tests those that there are."""
+        found = self.shelf[name][self.row]
+        return found[: len(self.splits)] if name in self.shelf.of_tests else found
+
+    @property
+    def weight(self) -> Any:
+        """The weight of all examples that were counted, float32."""
+        return self.shelf["weight"][self.row]
 
     @property
     def is_initialized(self) -> bool:
@@ -45,47 +74,81 @@ class Growth:
     @property
     def is_finished(self) -> bool:
         """Whether it has seen enough to choose one."""
+        return bool(self.finished(self.shelf, np.array([self.row]))[0])
+
+    @classmethod
+    def finished(cls, shelf: Shelf, rows: Any) -> Any:
+        """Which leaves have seen enough, bool [n]."""
         raise NotImplementedError
+
+    # ---- tests
 
     def add_split(
-        self, split: Split, examples: Examples | None, targets: Targets | None, row: int
+        self, split: Split, examples: Examples | None, targets: Targets | None, example: int
     ) -> None:
-        """Adds a test, unless there are enough; `row` is the example that it was made of."""
+        """Adds a test, unless there are enough; `example` is what it was made of."""
         if len(self.splits) < self.wanted:
+            self.shelf["test"][self.row, len(self.splits)] = tuple(split)
             self.splits.append(split)
-            self._tests = table_of([*self._tests.tolist(), split])
-            self._add_statistics()
-
-    def add(self, examples: Examples, rows: Any, targets: Targets) -> int | None:
-        """Counts examples.
-
-        Args:
-          examples, targets: a batch.
-          rows: which of it, int64 [n].
-
-        Returns:
-          Of which one on, counted in `rows`, the leaf is finished; None if it is not.
-        """
-        raise NotImplementedError
-
-    def best(self) -> Choice | None:
-        """The test that parts the examples best, if any parts them."""
-        raise NotImplementedError
-
-    def passed(self, examples: Examples, rows: Any) -> Any:
-        """Which tests examples pass, bool [n, tests]."""
-        return passes_each(examples, rows, self._tests)
+            self.shelf["tests"][self.row] = len(self.splits)
+        if len(self.splits) == self.wanted:
+            self.settle()
 
     def remove_split(self, number: int) -> None:
         """Gives a test up."""
         del self.splits[number]
-        self._tests = np.delete(self._tests, number)
-        self._remove_statistics(number)
+        self.shelf.remove_test(self.row, number)
+        self.shelf["tests"][self.row] = len(self.splits)
 
-    def _add_statistics(self) -> None:
+    def settle(self) -> None:
+        """Notes on the shelf whether the tests are there."""
+        self.shelf["is_initialized"][self.row] = self.is_initialized
+
+    # ---- examples
+
+    @classmethod
+    def count(
+        cls, shelf: Shelf, rows: Any, examples: Examples, places: Any, targets: Targets
+    ) -> None:
+        """Counts examples.
+
+        Args:
+          shelf: where the leaves are.
+          rows: for each example the row of its leaf, int64 [n].
+          examples, targets: a batch.
+          places: which examples of it, int64 [n], those of a leaf in their order.
+        """
         raise NotImplementedError
 
-    def _remove_statistics(self, number: int) -> None:
+    @classmethod
+    def passed(cls, shelf: Shelf, rows: Any, examples: Examples, places: Any) -> Any:
+        """Which tests of its leaf each example passes: its number, and that of the test."""
+        tests = shelf["test"][rows]
+        there = np.arange(shelf.width) < shelf["tests"][rows][:, None]
+        return np.nonzero(passes_each(examples, places, tests) & there)
+
+    def add(self, examples: Examples, places: Any, targets: Targets) -> int | None:
+        """Counts examples of this leaf alone.
+
+        Returns:
+          Of which one on, counted in `places`, the leaf is finished; None if it is not.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def state(cls, shelf: Shelf, rows: Any) -> Any:
+        """What tells how close leaves are to being finished; for `first_finished`."""
+        raise NotImplementedError
+
+    @classmethod
+    def first_finished(
+        cls, state: Any, split_after: int, places: Any, targets: Targets, outputs: int
+    ) -> int:
+        """With which of the examples, counted in `places`, a leaf that became finished was so."""
+        raise NotImplementedError
+
+    def best(self) -> Choice | None:
+        """The test that parts the examples best, if any parts them."""
         raise NotImplementedError
 
     # ---- messages
@@ -103,11 +166,12 @@ class Growth:
         """Takes over a `FertileSlot` message; one without statistics says nothing."""
         if not slot.HasField("post_init_leaf_stats"):
             return
-        self.weight = np.float32(slot.post_init_leaf_stats.weight_sum)
+        self.shelf["weight"][self.row] = slot.post_init_leaf_stats.weight_sum
         self._read_total(slot.post_init_leaf_stats)
         for number, candidate in enumerate(slot.candidates):
             self.add_split(read_split(candidate.split), None, None, -1)
             self._read_left(number, candidate.left_stats)
+        self.settle()
 
     def _write_total(self, stats: Any) -> None:
         raise NotImplementedError
@@ -136,3 +200,8 @@ def read_vector(vector: Any) -> Any:
 def in_turn(start: Any, addends: Any) -> Any:
     """Sums after each addend, one after the other in float32, [n + 1, ...]."""
     return np.cumsum(np.concatenate([[start], addends]), 0, dtype=np.float32)
+
+
+def add_at(array: Any, places: Any, values: Any) -> None:
+    """Adds to elements of an array, counted in memory, one after the other."""
+    np.add.at(array.reshape(-1), places, values)

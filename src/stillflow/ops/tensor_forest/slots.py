@@ -47,6 +47,10 @@ class Slots:
         if collection != "COLLECTION_BASIC":
             raise refused(f"Forests with tests of the kind {collection} are not supported")
         self._kind = _KINDS[kind]
+        # One by one, where something may be decided after each example.
+        self._in_bulk = self._kind.in_bulk and not (
+            parameters.pruning_type.type or parameters.finish_type.type
+        )
         self.read(serialized)
 
     def read(self, serialized: bytes) -> None:
@@ -61,6 +65,8 @@ class Slots:
         except Exception as error:
             raise refused("Unable to parse stats config.") from error
         self._slots: dict[int, Growth] = {}
+        self._rows = np.full(16, -1)  # of the shelf, by leaf
+        self._shelf = self._kind.shelf_of(self.parameters)
         for slot in message.node_to_slot:
             self.allocate(slot.node_id, slot.depth).read(slot)
         if not self._slots:
@@ -68,8 +74,20 @@ class Slots:
 
     def allocate(self, node: int, depth: int) -> Growth:
         """Begins the statistics of a leaf."""
-        self._slots[node] = self._kind(self.parameters, depth)
-        return self._slots[node]
+        if node >= len(self._rows):
+            more = max(len(self._rows), node + 1 - len(self._rows))
+            self._rows = np.pad(self._rows, (0, more), constant_values=-1)
+        self._clear(node)
+        made = self._slots[node] = self._kind(self.parameters, depth, self._shelf)
+        self._rows[node] = made.row
+        return made
+
+    def _clear(self, node: int) -> None:
+        """Gives up the statistics of a leaf, if there are any."""
+        known = self._slots.pop(node, None)
+        if known is not None:
+            self._shelf.release(known.row)
+            self._rows[node] = -1
 
     def _slot(self, node: int) -> Growth:
         if node not in self._slots:
@@ -99,38 +117,65 @@ class Slots:
         Returns:
           The leaves that have seen enough, in the order in which they are to grow.
         """
-        groups = _groups(leaves)
+        unknown = leaves[(leaves < 0) | (leaves >= len(self._rows))]
+        unknown = unknown if len(unknown) else leaves[self._rows[leaves] < 0]
+        if len(unknown):
+            raise refused(f"Node {unknown[0]} is no leaf that grows")
         if self.parameters.collate_examples:
-            finished = self._process_leaves(examples, targets, groups, words)
-        else:
-            first = dict(self._process_rows(examples, targets, groups, words))
-            finished = [leaf for _, leaf in sorted((row, leaf) for leaf, row in first.items())]
-        return hash_order(finished)
+            return hash_order(self._process_leaves(examples, targets, _groups(leaves), words))
+        first = self._process_rows(examples, targets, leaves, words)
+        return hash_order(leaf for _, leaf in sorted((row, leaf) for leaf, row in first.items()))
 
     def _process_rows(
-        self, examples: Examples, targets: Targets, groups: dict[int, Any], words: Words
-    ) -> Iterator[tuple[int, int]]:
-        """Example by example; yields leaves, each with the first example that finds it finished."""
-        drawing = [leaf for leaf in groups if not self._slot(leaf).is_initialized]
-        rest = dict(groups)
-        order = sorted((row, leaf) for leaf in drawing for row in groups[leaf].tolist())
-        for leaf in drawing:
-            rest[leaf] = []
+        self, examples: Examples, targets: Targets, leaves: Any, words: Words
+    ) -> dict[int, int]:
+        """Example by example; gives leaves, each with the first example that finds it finished."""
+        counted = self._shelf["is_initialized"][self._rows[leaves]]
         found: dict[int, int] = {}
-        for row, leaf in order:
+        for row in np.flatnonzero(~counted).tolist():
+            leaf = int(leaves[row])
             growth = self._slots[leaf]
             if growth.is_initialized:
-                rest[leaf].append(row)
+                counted[row] = True
                 continue
             self._draw(growth, examples, targets, row, words)
-            if growth.is_finished:
+            if growth.split_after <= 0 and growth.is_finished:  # without any example counted
                 found.setdefault(leaf, row)
-        for leaf, rows in rest.items():
-            if len(rows):
-                first = self._slots[leaf].add(examples, np.array(rows, np.int64), targets)
-                if first is not None:
-                    found.setdefault(leaf, int(rows[first]))
-        yield from found.items()
+        places = np.flatnonzero(counted)
+        add = self._add_all if self._in_bulk else self._add_each
+        for leaf, row in add(examples, targets, leaves, places):
+            found.setdefault(leaf, row)
+        return found
+
+    def _add_each(
+        self, examples: Examples, targets: Targets, leaves: Any, places: Any
+    ) -> Iterator[tuple[int, int]]:
+        """Counts examples leaf by leaf; yields leaves that are finished, and since which one."""
+        for leaf, chosen in _groups(leaves[places]).items():
+            first = self._slots[leaf].add(examples, places[chosen], targets)
+            if first is not None:
+                yield leaf, int(places[chosen][first])
+
+    def _add_all(
+        self, examples: Examples, targets: Targets, leaves: Any, places: Any
+    ) -> Iterator[tuple[int, int]]:
+        """Counts the examples of all leaves at once; yields as `_add_each` does."""
+        if not len(places):
+            return
+        kind, shelf = self._kind, self._shelf
+        there = np.unique(leaves[places])
+        rows = self._rows[there]
+        state, were_finished = kind.state(shelf, rows), kind.finished(shelf, rows)
+        kind.count(shelf, self._rows[leaves[places]], examples, places, targets)
+        finished = np.flatnonzero(kind.finished(shelf, rows))
+        groups = _groups(leaves[places]) if len(finished) else {}
+        for number in finished.tolist():
+            leaf = int(there[number])
+            chosen, first = places[groups[leaf]], 0
+            if not were_finished[number]:
+                after, outputs = int(shelf["split_after"][rows[number]]), self._slots[leaf].outputs
+                first = kind.first_finished(state[number], after, chosen, targets, outputs)
+            yield leaf, int(chosen[first])
 
     def _process_leaves(
         self, examples: Examples, targets: Targets, groups: dict[int, Any], words: Words
@@ -172,7 +217,7 @@ class Slots:
                 continue
             for child in tree.split(node, *choice):
                 self.allocate(child, growth.depth + 1)
-            del self._slots[node]
+            self._clear(node)
 
 
 def _groups(leaves: Any) -> dict[int, Any]:

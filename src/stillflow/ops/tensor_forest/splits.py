@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,28 +92,23 @@ def read_split(node: Any) -> Split:
     return Split(int(number), np.float32(threshold.float_value), kind)
 
 
-def table_of(splits: Sequence[Split]) -> Any:
-    """Tests as rows of a table, `ROW` [n]."""
-    return np.array([tuple(each) for each in splits], ROW)
-
-
-def passes(examples: Examples, rows: Any, tests: Any) -> Any:
-    """Whether each example passes a test of its own, bool [n]; `tests` are rows of a table."""
-    values = examples.values(rows, tests["feature"])
+def passes(examples: Examples, places: Any, tests: Any) -> Any:
+    """Whether each example passes a test of its own, bool [n]; `tests` is of `ROW` [n]."""
+    values = examples.values(places, tests["feature"])
     return _compared(values, tests["threshold"], tests["kind"])
 
 
-def passes_each(examples: Examples, rows: Any, tests: Any) -> Any:
-    """Whether each example passes each test, bool [n, tests]."""
-    features = np.tile(tests["feature"], len(rows))
-    values = examples.values(np.repeat(rows, len(tests)), features)
-    return _compared(values.reshape(len(rows), len(tests)), tests["threshold"], tests["kind"])
+def passes_each(examples: Examples, places: Any, tests: Any) -> Any:
+    """Whether each example passes each of its tests, bool [n, tests]; `tests` is of that shape."""
+    values = examples.values(places[:, None], tests["feature"])
+    return _compared(values, tests["threshold"], tests["kind"])
 
 
 def _compared(values: Any, thresholds: Any, kinds: Any) -> Any:
+    if not values.size:
+        return np.zeros(values.shape, bool)
+    if kinds.min() == kinds.max():
+        return _COMPARISONS[int(kinds.flat[0])](values, thresholds)
     present = np.unique(kinds)
-    if len(present) == 1:
-        return _COMPARISONS[int(present[0])](values, thresholds)
     results = [_COMPARISONS[int(kind)](values, thresholds) for kind in present]
-    chosen = [np.broadcast_to(kinds == kind, values.shape) for kind in present]
-    return np.select(chosen, results, False) if len(present) else np.zeros(values.shape, bool)
+    return np.select([kinds == kind for kind in present], results, False)
