@@ -44,7 +44,8 @@ ABSENT = re.compile(r"module '.*' has no attribute|Op \w+ is not available in Gr
 LACKING = re.compile(
     r"No OpKernel was registered|Could not find valid device|(?:on|for) (?:device type )?CPU|"
     r"only (?:supports?|works? with) NHWC|CPU implementation|not (?:yet )?implemented|"
-    r"not (?:yet )?supported on CPU|does not support"
+    r"not (?:yet )?supported on CPU|does not support|"
+    r"Current implementation only supports"
 )
 
 

@@ -89,7 +89,7 @@ def _plain(array: np.ndarray) -> bool:
 def _varied(rng: random.Random, card: Any, base: tuple[list[Any], Any]) -> dict[str, Any]:
     """A case from a sample with none to three changes."""
     inputs, sample = list(base[0]), base[1]
-    attrs = {key: _named(value) for key, value in sample.attrs.items()}
+    attrs = {key: plain_attribute(value) for key, value in sample.attrs.items()}
     changes = rng.choice([0, 1, 1, 1, 2, 2, 3])
     for _ in range(changes):
         CHANGES[rng.choice(sorted(CHANGES))](rng, card, inputs, attrs)
@@ -162,7 +162,7 @@ def _change_attribute(rng: random.Random, card: Any, inputs: Any, attrs: dict[st
         old = attrs.get(name, attr.default if attr.has_default else None)
         allowed = attr.kind == "string" and attr.allowed
         attrs[name] = rng.choice(list(allowed)) if allowed else ATTRIBUTES[attr.kind](rng, old)
-        attrs[name] = _named(attrs[name])
+        attrs[name] = plain_attribute(attrs[name])
 
 
 def _change_length(rng: random.Random, card: Any, inputs: list[Any], attrs: Any) -> None:
@@ -183,14 +183,14 @@ CHANGES: dict[str, Callable[..., None]] = {
 }
 
 
-def _named(value: Any) -> Any:
+def plain_attribute(value: Any) -> Any:
     """An attribute as plain data: types and shapes as pairs that say what they are."""
     if isinstance(value, tf.DType):
         return ("dtype", value.name)
     if isinstance(value, tf.TensorShape):
         return ("shape", None if value.ndims is None else value.as_list())
     if isinstance(value, (list, tuple)):
-        return [_named(item) for item in value]
+        return [plain_attribute(item) for item in value]
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -198,7 +198,7 @@ def _defaults(card: Any) -> dict[str, Any]:
     """Defaults of attributes, which TensorFlow's function for any operation asks for."""
     inferred = {arg.type_attr for arg in card.signature.inputs}
     return {
-        name: _named(attr.default)
+        name: plain_attribute(attr.default)
         for name, attr in card.signature.attrs.items()
         if attr.has_default and name not in inferred
     }

@@ -27,8 +27,8 @@ def run(tf: Any, case: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     with graph.as_default():
         try:
-            arguments = _arguments(tf, case, feeds)
-            outputs = _tensors(tf, _apply(tf, case["name"], arguments))
+            given = arguments(tf, case, feeds)
+            outputs = tensors(tf, apply(tf, case["name"], given))
             found["shapes"] = outcomes.shapes_of(outputs)  # TensorFlow may refuse to tell one
         except Exception as error:
             return outcomes.failed("build", error)
@@ -41,7 +41,7 @@ def run(tf: Any, case: dict[str, Any]) -> dict[str, Any]:
     return outcomes.done(values=[outcomes.pack(value) for value in values], **found)
 
 
-def _arguments(tf: Any, case: dict[str, Any], feeds: dict[Any, Any]) -> dict[str, Any]:
+def arguments(tf: Any, case: dict[str, Any], feeds: dict[Any, Any]) -> dict[str, Any]:
     arguments = {name: _attribute(tf, value) for name, value in case["attrs"].items()}
     for place, (name, packed) in enumerate(case["inputs"]):
         known = "values" if place in case["fixed"] else case["known"]
@@ -67,7 +67,7 @@ def _tensor(tf: Any, packed: Any, known: str, feeds: dict[Any, Any]) -> Any:
     return fed
 
 
-def _apply(tf: Any, name: str, arguments: dict[str, Any]) -> Any:
+def apply(tf: Any, name: str, arguments: dict[str, Any]) -> Any:
     """A node of any operation: by its card, or by TensorFlow's function for any operation."""
     if tf.__name__ == "stillflow":
         card = importlib.import_module("stillflow.graph.card").get(name)
@@ -88,7 +88,7 @@ def _any_operation() -> Any:
     return library
 
 
-def _tensors(tf: Any, result: Any) -> list[Any]:
+def tensors(tf: Any, result: Any) -> list[Any]:
     if isinstance(result, (list, tuple)):
-        return [tensor for part in result for tensor in _tensors(tf, part)]
+        return [tensor for part in result for tensor in tensors(tf, part)]
     return [] if isinstance(result, tf.Operation) else [result]

@@ -22,8 +22,8 @@ def layers_in(things: Iterable[Any], with_containers: bool = False) -> Iterator[
 
     Args:
       things: layers, lists and dictionaries, others.
-      with_containers: whether lists of `tf.contrib.checkpoint`, which have weights of their own,
-        are given as they are, rather than the layers in them.
+      with_containers: whether whatever has weights is given: lists of `tf.contrib.checkpoint` as
+        they are, rather than the layers in them, and templates.
     """
     seen: set[int] = set()
     waiting = list(things)[::-1]
@@ -38,7 +38,7 @@ def layers_in(things: Iterable[Any], with_containers: bool = False) -> Iterator[
             waiting.extend(thing[::-1])
         elif getattr(thing, "is_container", False) and not with_containers:
             waiting.extend(thing.layers[::-1])
-        elif has_weights(thing):
+        elif has_weights(thing) and (with_containers or hasattr(thing, "_is_layer")):
             yield thing
 
 

@@ -83,6 +83,8 @@ class Layer(Attributes, Weights, Contributions, Connections, Description):
 
     # Whether calling it computes masks as well as outputs.
     _compute_output_and_mask_jointly = False
+    _is_layer = True  # what else has weights is none: a template, a list of layers
+    _in_version_2 = True  # whether the class is TensorFlow 2's as well: see `TimeDistributed`
 
     @no_automatic_dependency_tracking
     def __init__(
@@ -239,6 +241,8 @@ class Layer(Attributes, Weights, Contributions, Connections, Description):
         self._name = name or unique_object_name(base_name, zero_based=zero_based)
 
     def _name_scope(self) -> str:
+        if not isinstance(self.name, str):
+            raise ValueError("name for name_scope must be a string.")
         return self.name
 
     def get_config(self) -> dict[str, Any]:

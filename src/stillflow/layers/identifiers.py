@@ -30,7 +30,9 @@ def initializer_of(identifier: Any) -> Any:
 
 def regularizer_of(identifier: Any) -> Any:
     """The regularizer behind a name, dictionary or function; None stays None."""
-    return _resolve("regularizers", "regularizer", identifier)
+    if identifier is None or callable(identifier):
+        return identifier
+    return importlib.import_module("stillflow.keras.regularizers").get(identifier)
 
 
 def constraint_of(identifier: Any) -> Any:

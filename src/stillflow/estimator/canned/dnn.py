@@ -13,6 +13,8 @@ from stillflow.estimator.canned.regression_head import RegressionHead
 from stillflow.estimator.estimator import Estimator
 from stillflow.estimator.mode_keys import ModeKeys
 from stillflow.feature_column.feature_layers import DenseFeatures
+from stillflow.feature_column.input_layer import InputLayer
+from stillflow.feature_column.transforming import is_feature_column_v2
 from stillflow.graph.export import export
 from stillflow.keras.engine.model import Model
 from stillflow.layers.core import Dense, Dropout
@@ -171,7 +173,11 @@ class _DNNModel(Model):
     ) -> None:  # fmt: skip
         super().__init__(name="dnn")
         self._partitioner = input_layer_partitioner
-        self._input = DenseFeatures(feature_columns, name="input_layer")
+        self._input: Any
+        if is_feature_column_v2(feature_columns):
+            self._input = DenseFeatures(feature_columns, name="input_layer")
+        else:  # of such are shared embeddings
+            self._input = InputLayer(feature_columns, name="input_layer", create_scope_now=False)
         self._steps: tuple[tuple[str, Any, Any, Any], ...] = ()
         for number, size in enumerate(hidden_units):
             with tf.variable_scope(f"hiddenlayer_{number}") as scope:

@@ -18,6 +18,8 @@ from stillflow.estimator.mode_keys import ModeKeys
 from stillflow.estimator.sdca.hooks import UpdateWeightsHook
 from stillflow.estimator.sdca.linear_sdca import LinearSDCA, check_linear_sdca
 from stillflow.feature_column.linear_layer import LinearModel
+from stillflow.feature_column.linear_model import _LinearModel
+from stillflow.feature_column.transforming import is_feature_column_v2
 from stillflow.graph.export import export
 from stillflow.losses.reduction import Reduction
 from stillflow.ops.summary.numbers import histogram, scalar
@@ -138,7 +140,9 @@ def linear_logit_fn_builder(
     """
 
     def linear_logit_fn(features: Any) -> Any:
-        model = LinearModel(feature_columns, units, sparse_combiner, name="linear_model")
+        present = is_feature_column_v2(feature_columns)  # which shared embeddings are not
+        kind = LinearModel if present else _LinearModel
+        model = kind(feature_columns, units, sparse_combiner, name="linear_model")
         return _logits(model, features, units)
 
     return linear_logit_fn
@@ -147,8 +151,13 @@ def linear_logit_fn_builder(
 def _logits(model: Any, features: Any, units: int) -> Any:
     """The logits of a model, with summaries of its variables."""
     logits = model(features)
-    bias = _parts([model.bias])
-    weights = _parts([each for each in model.variables if each is not model.bias])
+    if isinstance(model, _LinearModel):
+        by_column = model.cols_to_vars()
+        bias = _parts(by_column.pop("bias"))
+        weights = _parts([each for variables in by_column.values() for each in variables])
+    else:
+        bias = _parts([model.bias])
+        weights = _parts([each for each in model.variables if each is not model.bias])
     if units > 1:
         histogram("bias", bias)
     else:

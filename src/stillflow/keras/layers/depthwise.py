@@ -64,6 +64,10 @@ class DepthwiseConv2D(Conv2D):
         self.depthwise_constraint = constraint_of(depthwise_constraint)
         self.bias_initializer = initializer_of(bias_initializer)
 
+    @property
+    def _channel_axis(self) -> int:
+        return 1 if self._channels_first else 3
+
     def build(self, input_shape: Any) -> None:
         """Makes `depthwise_kernel` [height, width, channels, multiplier] and `bias`."""
         shape = TensorShape(input_shape)

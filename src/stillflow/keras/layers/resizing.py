@@ -136,6 +136,7 @@ class UpSampling3D(_UpSampling):
     ) -> None:
         super().__init__(**kwargs)
         self._take(normalize_tuple(size, 3, "size"), data_format)
+        self.input_spec = None  # as in TensorFlow, which forgets what it has set
 
     def call(self, inputs: Any) -> Any:
         """The larger volumes."""

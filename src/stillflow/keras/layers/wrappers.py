@@ -82,7 +82,9 @@ class TimeDistributed(Wrapper):
         self.supports_masking = True
         kinds = [kind for kind in type(layer).__mro__ if issubclass(kind, Layer)]
         own = any(kind.__module__.startswith("stillflow.") for kind in kinds[:-1])
-        self._always_use_reshape = own and not getattr(layer, "stateful", False)
+        # TensorFlow counts classes as its own by their names in version 2.
+        stateful = getattr(layer, "stateful", False)
+        self._always_use_reshape = own and layer._in_version_2 and not stateful
         self.__dict__["_input_map"] = {}
 
     def build(self, input_shape: Any = None) -> None:

@@ -407,12 +407,11 @@ class OptimizerV2(Trackable):
                 f"of length {len(weights)}, but the optimizer was expecting {len(params)} weights. "
                 f"Provided weights: {str(weights)[:50]}..."
             )
-        for param, value in zip(params, weights, strict=True):
-            shape = tuple(param.shape.as_list())
-            if shape != value.shape:
+        for held, value in zip(batch_get_value(params), weights, strict=True):
+            if held.shape != value.shape:
                 raise ValueError(
-                    f"Optimizer weight shape {shape} not compatible with provided weight shape "
-                    f"{value.shape}"
+                    f"Optimizer weight shape {held.shape} not compatible with provided weight "
+                    f"shape {value.shape}"
                 )
         batch_set_value(list(zip(params, weights, strict=True)))
 

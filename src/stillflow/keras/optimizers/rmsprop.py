@@ -104,8 +104,8 @@ class RMSprop(CountedLater):
             changed, mean = self._moved_rows(variable, "mg", numbers, indices, grad * rest)
             size = size - tf.square(mean)
             all_changed.append(changed)
-        root = tf.sqrt(size) + numbers["epsilon"]
-        update = self._scatter_add(variable, indices, numbers["neg_lr_t"] * grad / root)
+        step = numbers["neg_lr_t"] * grad / (tf.sqrt(size) + numbers["epsilon"])
+        update = self._scatter_add(variable, indices, step)
         return tf.group(update, *all_changed)
 
     def _moved_rows(

@@ -56,6 +56,8 @@ class BatchNormalization(Layer):
       adjustment: `f(shape of the inputs)` gives (scale, bias) for normalized values in training.
     """
 
+    _in_version_2 = False
+
     def __init__(
         self,
         axis: Any = -1,

@@ -14,6 +14,8 @@ from stillflow.ops.math.comparison import logical_and
 class BatchNormalization(batch_normalization.BatchNormalization):
     """As `tf.keras.layers.BatchNormalization`; one that is not trainable uses moving averages."""
 
+    _in_version_2 = True
+
     def call(self, inputs: Any, training: Any = None) -> Any:
         """Normalizes; in training it adds the updates of the moving averages as well."""
         if training is None:

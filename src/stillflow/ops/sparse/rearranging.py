@@ -182,6 +182,8 @@ def _resolved(size: list[int], wanted: list[int]) -> list[int]:
 
 @sparse_reshape_op.value
 def sparse_reshape_value(node: Node) -> Any:
+    if not node.planning:
+        return None  # static shapes know nothing of it, as other inputs are not known
     size, wanted = node.value(1), node.value(2)
     if size is None or wanted is None:
         return None

@@ -81,6 +81,8 @@ def _fits_cudnn(given: dict[str, Any]) -> bool:
 class GRU(standard_layers.GRU):
     """Gated recurrent units: see `tf.keras.layers.GRU`."""
 
+    _in_version_2 = True
+
     def __init__(
         self,
         units: int,
@@ -117,6 +119,8 @@ class GRU(standard_layers.GRU):
 @export("compat.v2.keras.layers.LSTM")
 class LSTM(standard_layers.LSTM):
     """Long short-term memory: see `tf.keras.layers.LSTM`."""
+
+    _in_version_2 = True
 
     def __init__(
         self,

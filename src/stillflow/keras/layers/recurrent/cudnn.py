@@ -33,6 +33,8 @@ class _CuDNNRNN(RNN, WithKernels):
       others: see `RNN` and `WithKernels`.
     """
 
+    _in_version_2 = False
+
     # How many states there are, and the parts of the kernels in the operation's order.
     _states_count: int
     _gates: tuple[int, ...]

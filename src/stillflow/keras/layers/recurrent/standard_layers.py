@@ -81,6 +81,8 @@ def given_to(given: dict[str, Any]) -> dict[str, Any]:
 class _GatedRNN(StandardRNN):
     """A recurrent layer whose cell has gates, and two ways to compute them."""
 
+    _in_version_2 = False
+
     def __init__(self, cell_type: Any, given: dict[str, Any]) -> None:
         if given["implementation"] == 0:
             logging.warning(
