@@ -195,10 +195,8 @@ def test_inputs_of_wrong_shapes_are_refused():
         model.fit(X[:3], Y)
 
 
-def test_there_is_no_distribution_and_no_eager_execution():
+def test_there_is_no_eager_execution():
     model = linear()
-    with pytest.raises(NotImplementedError, match="distribute"):
-        model.compile("sgd", "mse", distribute=object())
     with pytest.raises(ValueError, match="run_eagerly=True"):
         model.compile("sgd", "mse", run_eagerly=True)
 

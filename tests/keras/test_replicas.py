@@ -18,7 +18,7 @@ def trained() -> tuple[Any, Any]:
     model = tf.keras.Sequential([
         tf.keras.layers.Dense(3, "relu", input_shape=(4,)), tf.keras.layers.Dense(1),
     ])  # fmt: skip
-    model.compile("sgd", "mse", weighted_metrics=["mae"])
+    model.compile("sgd", "mse", metrics=["mae"])
     start = [np.sin(np.arange(v.shape.num_elements())) for v in model.weights]
     model.set_weights(
         [a.reshape(v.shape.as_list()) for a, v in zip(start, model.weights, strict=True)]

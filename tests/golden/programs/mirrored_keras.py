@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..registry import Run, program
+from ..registry import Run, program, raised
 
 DEVICES = ["/cpu:0", "/cpu:1"]
 ROWS = np.linspace(-1.0, 1.0, 24, dtype=np.float32).reshape(12, 2)
@@ -257,3 +257,60 @@ def policies_of_layers(tf):
         }
     tf.keras.backend.set_session(None)
     return Run({}, facts=facts)
+
+
+@program(rtol=1e-5, reason=ROUNDING)
+def strategies_given_to_compile(tf):
+    class Watching(tf.keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            rate = tf.keras.backend.get_value(self.model.optimizer.lr)
+            seen.append([float(rate), self.model.get_weights()])
+
+    seen, found = [], {}
+    with tf.Graph().as_default():
+        own_session(tf)
+        strategy = mirrored(tf)
+        model = sequential(tf)
+        optimizer = tf.keras.optimizers.SGD(0.1, momentum=0.9)
+        model.compile(optimizer, "mse", metrics=["mae"], distribute=strategy)
+        options = {"batch_size": 4, "shuffle": False, "verbose": 0}
+        history = model.fit(
+            ROWS, LABELS, epochs=2, callbacks=[Watching()],
+            validation_data=(ROWS[:8], LABELS[:8]), **options
+        )  # fmt: skip
+        found["history"] = history.history
+        found["weights"] = model.get_weights()
+        found["evaluated"] = model.evaluate(ROWS, LABELS, batch_size=4, verbose=0)
+        found["again"] = model.fit(ROWS, LABELS, **options).history
+        model.set_weights([np.full_like(w, 0.5) for w in model.get_weights()])
+        found["set"] = model.evaluate(ROWS, LABELS, batch_size=4, verbose=0)
+        found["predicted"] = model.predict(ROWS, batch_size=6)
+        plain = sequential(tf)
+        plain.compile(tf.train.GradientDescentOptimizer(0.1), "mse", distribute=strategy)
+        found["plain"] = plain.fit(ROWS, LABELS, epochs=2, **options).history
+    tf.keras.backend.set_session(None)
+    return Run(facts=dict(found, seen=seen))
+
+
+@program
+def refused_by_compile(tf):
+    class Model(tf.keras.Model):
+        def call(self, x):
+            return x
+
+    found = {}
+    given = {"distribute": mirrored(tf)}
+    cases = {
+        "modes": {"sample_weight_mode": "temporal"}, "metrics": {"weighted_metrics": ["mae"]},
+        "targets": {"target_tensors": [tf.zeros([2, 1])]},
+    }  # fmt: skip
+    for name in sorted(cases):
+        found[name] = raised(sequential(tf).compile, "sgd", "mse", **cases[name], **given)
+        with given["distribute"].scope():
+            found[f"{name} in scope"] = raised(
+                sequential(tf).compile, "sgd", "mse", **cases[name]
+            )
+    found["no inputs"] = raised(Model().compile, "sgd", "mse", **given)
+    empty = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    found["no shape"] = raised(empty.compile, "sgd", "mse", **given)
+    return Run(facts=found)

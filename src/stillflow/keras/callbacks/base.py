@@ -267,7 +267,7 @@ def configure_callbacks(
         model.history = History()
         callbacks = [BaseLogger(), *callbacks, model.history]
     found = CallbackList(callbacks)
-    found.set_model(model)
+    found.set_model(model._callback_model or model)
     names = list(model.metrics_names) if mode != "predict" else []
     for callback in callbacks:
         if hasattr(callback, "stateful_metrics"):

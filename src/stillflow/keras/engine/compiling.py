@@ -8,6 +8,7 @@ from typing import Any
 import stillflow as tf
 from stillflow import nest
 from stillflow.distribute.context import get_strategy, has_strategy, in_cross_replica_context
+from stillflow.eager import v2_behavior
 from stillflow.functional.polymorphic import runs_functions_eagerly
 from stillflow.graph.api import name_scope
 from stillflow.graph.eager_mode import executing_eagerly_outside_functions
@@ -28,6 +29,7 @@ from stillflow.keras.engine.losses_and_metrics import (
     share_of_replica,
     with_mask,
 )
+from stillflow.keras.engine.replica_checks import check_for_replicas
 from stillflow.keras.metrics.base import Mean
 from stillflow.keras.mixed_precision.loss_scale_optimizer import LossScaleOptimizer
 from stillflow.keras.optimizers import registry as optimizers
@@ -58,6 +60,8 @@ class Compiling:
     _run_eagerly: bool | None = None
     _experimental_run_tf_function = False
     _distribution_strategy: Any = None  # whose replicas run the model
+    _compile_distribution = False  # whether they run copies
+    _callback_model: Any = None  # what callbacks get instead
     dynamic: bool
     state_updates: list[Any]
     _layers: list[Any]
@@ -94,18 +98,15 @@ class Compiling:
           sample_weight_mode: "temporal" for weights of steps; one for each output.
           weighted_metrics: metrics that are weighted as the losses are.
           target_tensors: tensors that are the targets.
-          distribute: not supported; compile the model in the strategy's scope.
+          distribute: a strategy whose replicas run copies of the model, in graphs only; where a
+            program may be changed, make and compile the model in the strategy's scope instead.
           **kwargs: arguments of `Session.run`.
 
         Raises:
           ValueError: for arguments that do not fit the model.
-          NotImplementedError: for a distribution strategy that is an argument.
         """
-        if distribute is not None:
-            raise NotImplementedError("Model.compile: distribute= is not supported by Stillflow")
         self._run_eagerly = kwargs.pop("run_eagerly", None)
         self._experimental_run_tf_function = kwargs.pop("experimental_run_tf_function", True)
-        self._set_strategy()
         self._set_optimizer(optimizer)
         if (
             sample_weight_mode is not None
@@ -114,6 +115,8 @@ class Compiling:
             or not executing_eagerly_outside_functions()
         ):
             self._experimental_run_tf_function = False
+        self._set_strategy(distribute)
+        check_for_replicas(self, sample_weight_mode, weighted_metrics, target_tensors)
         if self.run_eagerly and target_tensors is not None:
             raise ValueError(
                 "target_tensors argument is not supported when running a model eagerly."
@@ -190,11 +193,27 @@ class Compiling:
         set_sample_weight_modes(self._training_endpoints, self.sample_weight_mode)
         self._compile_weights_and_loss()
 
-    def _set_strategy(self) -> None:
-        """Takes note of the strategy in whose scope the model is compiled, and its session."""
-        if not (has_strategy() and in_cross_replica_context()) or tf.executing_eagerly():
+    def _set_strategy(self, given: Any) -> None:
+        """Takes note of a strategy, given or in whose scope the model is compiled.
+
+        Raises:
+          ValueError: if one is given outside of graphs.
+        """
+        self._compile_distribution = given is not None
+        if given is not None:
+            if v2_behavior.is_enabled or self._experimental_run_tf_function:
+                raise ValueError(
+                    "Distribute argument in compile is not available in TF 2.0 please create the "
+                    "model under the distribution strategy scope."
+                )
+            logging.warning(
+                "Distribute argument in compile is deprecated please create the model under the "
+                "distribution strategy scope."
+            )
+            self._replica_copies: dict[str, Any] = {}
+        elif not (has_strategy() and in_cross_replica_context()) or tf.executing_eagerly():
             return
-        self._distribution_strategy = get_strategy()
+        self._distribution_strategy = given or get_strategy()
         self._replica_models: dict[str, Any] = {}
         make_session_of(self._distribution_strategy)
 

@@ -21,6 +21,7 @@ from stillflow.keras.backend.session import get_session
 from stillflow.keras.engine import datasets
 from stillflow.keras.engine.loop import Loop
 from stillflow.keras.engine.modes import PREDICT, TEST, TRAIN
+from stillflow.keras.engine.replica_copies import copies_for, hand_out_weights, take_weights
 from stillflow.keras.engine.sources import TensorSource
 from stillflow.layers.learning_phase import learning_phase_scope
 from stillflow.layers.symbolic_graph import symbolic_graph
@@ -47,7 +48,7 @@ def fit(model: Any, x: Any, y: Any, given: dict[str, Any]) -> Any:
         val_x, val_y, val_weights = (*parts, None, None)[:3]
         _, val_steps = _sizes(model, val_x, val_y, size, given["validation_steps"], TEST)
         val_data = _dataset(model, val_x, val_y, val_weights, size, shuffle, 1)
-        validation = functools.partial(_validate, model, val_data, val_steps)
+        validation = _validation(model, val_data, val_steps)
     elif given["validation_split"]:
         raise ValueError("validation_split argument is not supported with distribution strategies.")
     source = _source(model, data, steps, TRAIN, "steps_per_epoch")
@@ -85,12 +86,25 @@ def predict(model: Any, x: Any, given: dict[str, Any]) -> Any:
 
 def _run(model: Any, mode: str, source: Any, **options: Any) -> Any:
     with model._distribution_strategy.scope():
-        return Loop(model, mode, source, **options).run()
+        hand_out_weights(model, mode)
+        results = Loop(model, mode, source, **options).run()
+        take_weights(model, mode)
+        return results
 
 
-def _validate(model: Any, data: Any, steps: int | None, callbacks: Any) -> Any:
-    source = _source(model, data, steps, TEST, "validation_steps")
-    return _run(model, TEST, source, callbacks=callbacks, steps_name="validation_steps")
+def _validation(model: Any, data: Any, steps: int | None) -> Callable[[Any], Any]:
+    """Evaluates on data after epochs; all epochs share what the first one builds."""
+    built: list[TensorSource] = []
+
+    def validate(callbacks: Any) -> Any:
+        if built:
+            built[0].begin_anew()
+        else:
+            built.append(_source(model, data, steps, TEST, "validation_steps"))
+        take_weights(model, TRAIN)
+        return _run(model, TEST, built[0], callbacks=callbacks, steps_name="validation_steps")
+
+    return validate
 
 
 # ---- data
@@ -189,7 +203,8 @@ def _step_function(model: Any, iterator: Any, mode: str) -> Callable[[Any], Any]
     x, y, weights = _parts(iterator.get_next(), model)
     with symbolic_graph().as_default():
         replicas = strategy.extended.call_for_each_replica(
-            _model_of_replica, args=(model, mode, x, None if mode == PREDICT else y, weights)
+            _model_of_replica,
+            args=(model, copies_for(model, mode), mode, x, None if mode == PREDICT else y, weights),
         )
         model._replica_models[mode] = strategy.unwrap(replicas)[0]
         outputs, updates = strategy.extended.call_for_each_replica(
@@ -229,20 +244,20 @@ def _parts(element: Any, model: Any) -> tuple[Any, Any, Any]:
     return x, y, weights
 
 
-def _model_of_replica(model: Any, mode: str, x: Any, y: Any, weights: Any) -> Any:
-    """A replica's model: the same layers, called on its inputs."""
+def _model_of_replica(model: Any, copy: Any, mode: str, x: Any, y: Any, weights: Any) -> Any:
+    """A replica's model: the same layers, or those of a copy, called on its inputs."""
     from stillflow.keras.engine.cloning import clone_metrics, clone_model
 
     if isinstance(x, dict):
         x = [x[name] for name in model.input_names]
     x, y = map(_columns, (x, y))
     x = [_as_input(*pair) for pair in zip(x, nest.flatten(model.inputs), strict=True)]
-    own = clone_model(model, input_tensors=x, clone_function=lambda layer: layer)
+    own = clone_model(copy, input_tensors=x, clone_function=lambda layer: layer)
     if mode == PREDICT:
         own._function_kwargs = {}
         return own
     own.compile(
-        model.optimizer,
+        copy.optimizer,
         model.loss,
         metrics=clone_metrics(model._compile_metrics),
         loss_weights=model.loss_weights,

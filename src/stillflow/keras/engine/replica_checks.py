@@ -1,0 +1,36 @@
+"""What `Model.compile` refuses for models that the replicas of a strategy run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def check_for_replicas(
+    model: Any, sample_weight_mode: Any, weighted_metrics: Any, target_tensors: Any
+) -> None:
+    """Refuses arguments of `compile` that replicas have no use for, and models without inputs.
+
+    Raises:
+      NotImplementedError: for modes of weights and weighted metrics.
+      ValueError: for targets, steps that run operation by operation, and models whose inputs are
+        not known.
+    """
+    at_once = model.run_eagerly
+    if not model._distribution_strategy:
+        return
+    given = {"sample_weight_mode": sample_weight_mode, "weighted_metrics": weighted_metrics}
+    for name, value in given.items():
+        if value:
+            raise NotImplementedError(f"{name} is not supported with tf.distribute.Strategy.")
+    if target_tensors:
+        raise ValueError("target_tensors is not supported with tf.distribute.Strategy.")
+    if at_once:
+        raise ValueError(
+            "We currently do not support enabling `run_eagerly` with distribution strategy."
+        )
+    if not model.built or not model.inputs or not model.outputs:
+        raise ValueError(
+            "We currently do not support distribution strategy with a `Sequential` model that is "
+            "created without `input_shape`/`input_dim` set in its first layer or a subclassed "
+            "model."
+        )
