@@ -115,11 +115,14 @@ def test_what_is_no_program_is_told(check, name, text, said):
 
 def test_pipes_are_refused(launcher):
     os.mkfifo(launcher.folder / "pipe")
-    for command, status in ("check", 2), ("inspect", 1), ("convert", 1):
-        rest = ["out.npz"] if command == "convert" else []
-        done = launcher.run(command, "pipe", *rest)
+    for status, said, command in (
+        (2, "pipe: neither a file nor a folder", ["check", "pipe"]),
+        (1, "a pipe, a socket or a device, and no file", ["inspect", "pipe"]),
+        (1, "pipe is a pipe, a socket or a device, and no file", ["convert", "pipe", "out.npz"]),
+    ):
+        done = launcher.run(*command)
         assert done.returncode == status
-        assert "pipe: " in done.stdout + done.stderr or "pipe is a pipe" in done.stderr
+        assert said in done.stdout + done.stderr
 
 
 def test_names_of_other_versions_are_told_apart(check):

@@ -93,6 +93,21 @@ def assign_ids(
     return part, own
 
 
+def ids_by_part(
+    ids: Tensor, params: list[Any], strategy: str, by_products: bool = False
+) -> tuple[list[Tensor], list[Tensor]]:
+    """For each part the ids that are in it, by their numbers there, and where they stood.
+
+    `by_products`: see `assign_ids`.
+    """
+    flat_ids = reshape(ids, [-1])
+    original = range_of(size(flat_ids))
+    part, own = assign_ids(flat_ids, params, strategy, by_products)
+    part = cast(part, dtypes.int32)
+    numbers = dynamic_partition(own, part, len(params))
+    return numbers, dynamic_partition(original, part, len(params))
+
+
 def _total_rows(flat_ids: Tensor, params: list[Any]) -> Tensor:
     """The number of rows of all parts, of the ids' type."""
     rows = [_rows(each) for each in params]
@@ -113,12 +128,7 @@ def _lookup_parts(
     params: list[Any], ids: Tensor, strategy: str, name: str, max_norm: Any, transform: Any
 ) -> Tensor:
     """Gathers from every part what lies there, and puts the rows in order again."""
-    flat_ids = reshape(ids, [-1])
-    original = range_of(size(flat_ids))
-    part, own = assign_ids(flat_ids, params, strategy)
-    part = cast(part, dtypes.int32)
-    gather_ids = dynamic_partition(own, part, len(params))
-    places = dynamic_partition(original, part, len(params))
+    gather_ids, places = ids_by_part(ids, params, strategy)
     results = []
     for each, part_ids in zip(params, gather_ids):
         with colocate_with(each):

@@ -180,18 +180,15 @@ def absorb_half(rows: np.ndarray, at: int, first: Words, second: Words) -> tuple
     return total + z, rotate(second + start + z, 21) + rotate(total, 44) + start
 
 
-class _LongState:
-    """The seven words a string of more than 64 bytes is read into, a block at a time."""
+class BlockState:
+    """Seven words that a string is read into, a block at a time; subclasses begin them."""
 
-    def __init__(self, rows: np.ndarray) -> None:
-        count = rows.shape[0]
-        y = (_SEED * int(K1) + 113) & _ALL_BITS
-        self.rows = rows
-        self.x = np.uint64((_SEED * int(K2)) & _ALL_BITS) + word(rows, 0)
-        self.y = np.full(count, y, np.uint64)
-        self.z = fold(self.y * K2 + np.uint64(113)) * K2
-        self.v = (np.zeros(count, np.uint64), np.zeros(count, np.uint64))
-        self.w = self.v
+    rows: np.ndarray
+    x: Words
+    y: Words
+    z: Words
+    v: tuple[Words, Words]
+    w: tuple[Words, Words]
 
     def absorb(self, at: int, multiplier: Words | np.uint64, weight: int = 1) -> None:
         """Takes the block from offset `at`; the last one has a weight of its own."""
@@ -204,6 +201,20 @@ class _LongState:
         self.v = absorb_half(rows, at, v1 * multiplier, x + w0)
         self.w = absorb_half(rows, at + 32, z + w1, y + word(rows, at + 16))
         self.x, self.y, self.z = z, y, x
+
+
+class _LongState(BlockState):
+    """That of a string of more than 64 bytes."""
+
+    def __init__(self, rows: np.ndarray) -> None:
+        count = rows.shape[0]
+        y = (_SEED * int(K1) + 113) & _ALL_BITS
+        self.rows = rows
+        self.x = np.uint64((_SEED * int(K2)) & _ALL_BITS) + word(rows, 0)
+        self.y = np.full(count, y, np.uint64)
+        self.z = fold(self.y * K2 + np.uint64(113)) * K2
+        self.v = (np.zeros(count, np.uint64), np.zeros(count, np.uint64))
+        self.w = self.v
 
 
 def _long(rows: np.ndarray) -> Words:

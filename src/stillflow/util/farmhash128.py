@@ -12,6 +12,7 @@ import numpy as np
 from stillflow.util.farmhash import (
     K0,
     K1,
+    BlockState,
     Words,
     absorb_half,
     fold,
@@ -73,8 +74,8 @@ def _murmur(rows: np.ndarray, a: Words, b: Words) -> Pair:
     return a ^ b, _mix(b, a)
 
 
-class _State:
-    """The seven words that a long string is read into."""
+class _State(BlockState):
+    """That of a string of more than 127 bytes."""
 
     def __init__(self, rows: np.ndarray, x: Words, y: Words) -> None:
         self.rows, self.x, self.y = rows, x, y
@@ -82,16 +83,6 @@ class _State:
         first = rotate(y ^ K1, 49) * K1 + word(rows, 0)
         self.v = first, rotate(first, 42) * K1 + word(rows, 8)
         self.w = rotate(y + self.z, 35) * K1 + x, rotate(x + word(rows, 88), 53) * K1
-
-    def absorb(self, at: int) -> None:
-        """Takes the block from offset `at`."""
-        rows, (v0, v1), (w0, w1) = self.rows, self.v, self.w
-        x = (rotate(self.x + self.y + v0 + word(rows, at + 8), 37) * K1) ^ w1
-        y = rotate(self.y + v1 + word(rows, at + 48), 42) * K1 + v0 + word(rows, at + 40)
-        z = rotate(self.z + w0, 33) * K1
-        self.v = absorb_half(rows, at, v1 * K1, x + w0)
-        self.w = absorb_half(rows, at + 32, z + w1, y + word(rows, at + 16))
-        self.x, self.y, self.z = z, y, x
 
     def absorb_end(self, at: int) -> None:
         """Takes 32 bytes from offset `at`, after the last whole pair of blocks."""
@@ -108,7 +99,7 @@ def _city(rows: np.ndarray, x: Words, y: Words) -> Pair:
     length = rows.shape[1]
     state, rest = _State(rows, x, y), length % (2 * _BLOCK)
     for at in range(0, length - rest, _BLOCK):
-        state.absorb(at)
+        state.absorb(at, K1)
     (v0, v1), (w0, w1) = state.v, state.w
     state.x = state.x + rotate(v0 + state.z, 49) * K0
     state.y = state.y * K0 + rotate(w1, 37)

@@ -10,6 +10,7 @@ import numpy as np
 import stillflow as tf
 from stillflow.contrib.distributions.bijectors.elementwise import Exp
 from stillflow.contrib.distributions.counts import Poisson
+from stillflow.contrib.distributions.inner_quantiles import inner_quantiles
 from stillflow.contrib.distributions.moved import moved_from_contrib
 from stillflow.contrib.distributions.transformed import TransformedDistribution, joined_vectors
 from stillflow.distributions.categorical import Categorical
@@ -68,17 +69,7 @@ def quadrature_scheme_lognormal_quantiles(
         lognormal = TransformedDistribution(
             distribution=Normal(loc=loc, scale=scale), bijector=Exp(), validate_args=validate_args
         )
-        ndims = lognormal.batch_shape.ndims
-        if ndims is None:
-            ndims = tf.shape(lognormal.batch_shape_tensor())[0]
-        zero = tf.zeros([], dtype=lognormal.dtype)
-        # Without the quantiles of 0 and 1, which are 0 and infinite.
-        edges = tf.linspace(zero, 1.0, quadrature_size + 3)[1:-1]
-        ones = tf.ones([ndims], dtype=tf.int32)
-        edges = tf.reshape(edges, shape=tf.concat([[-1], ones], axis=0))
-        quantiles = lognormal.quantile(edges)
-        last = tf.concat([tf.range(1, 1 + ndims), [0]], axis=0)
-        quantiles = tf.transpose(quantiles, last)
+        quantiles = inner_quantiles(lognormal, quadrature_size, lognormal.quantile)
         grid = (quantiles[..., :-1] + quantiles[..., 1:]) / 2.0
         grid.set_shape(lognormal.batch_shape.concatenate([quadrature_size]))
         each = 1.0 / tf.cast(quadrature_size, lognormal.dtype)

@@ -8,6 +8,7 @@ import numpy as np
 
 import stillflow as tf
 from stillflow.contrib.distributions.bijectors.softmax_centered import SoftmaxCentered
+from stillflow.contrib.distributions.inner_quantiles import inner_quantiles
 from stillflow.contrib.distributions.moved import moved_from_contrib
 from stillflow.distributions.layout import pad
 from stillflow.distributions.normal import Normal
@@ -120,17 +121,11 @@ def quadrature_scheme_softmaxnormal_quantiles(
     with tf.name_scope(name, "softmax_normal_grid_and_probs", [normal_loc, normal_scale]):
         loc, scale = _parameters(normal_loc, normal_scale, validate_args)
         normal = Normal(loc=loc, scale=scale)
-        ndims = normal.batch_shape.ndims
-        if ndims is None:
-            ndims = tf.shape(normal.batch_shape_tensor())[0]
-        zero = tf.zeros([], dtype=normal.dtype)
-        # Without the quantiles of 0 and 1, which are the corners.
-        edges = tf.linspace(zero, 1.0, quadrature_size + 3)[1:-1]
-        ones = tf.ones([ndims], dtype=tf.int32)
-        edges = tf.reshape(edges, shape=tf.concat([[-1], ones], axis=0))
-        quantiles = SoftmaxCentered().forward(normal.quantile(edges))
-        last = tf.concat([tf.range(1, 1 + ndims), [0]], axis=0)
-        quantiles = tf.transpose(quantiles, last)
+        quantiles = inner_quantiles(
+            normal,
+            quadrature_size,
+            lambda edges: SoftmaxCentered().forward(normal.quantile(edges)),
+        )
         quantiles.set_shape(_static_shape(normal, quadrature_size + 1))
         grid = (quantiles[..., :-1] + quantiles[..., 1:]) / 2.0
         grid.set_shape(_static_shape(normal, quadrature_size))

@@ -7,7 +7,7 @@ from typing import Any
 import stillflow as tf
 from stillflow.contrib.layers.embedding_lookups import combiner_or_mean
 from stillflow.graph.indexed_slices import convert_n_to_tensor_or_indexed_slices
-from stillflow.nn.embedding import as_list, assign_ids, check_sparse, weights_like
+from stillflow.nn.embedding import as_list, check_sparse, ids_by_part, weights_like
 from stillflow.variables.resource_variable import BaseResourceVariable
 
 
@@ -116,13 +116,7 @@ class _Sums:
             return tf.segment_sum(rows, self._segments, name=name)
 
     def _of_parts(self, ids: Any, strategy: str, name: str) -> tf.Tensor:
-        flat_ids = tf.reshape(ids, [-1])
-        original = tf.range(tf.size(flat_ids))
-        count = len(self._tables)
-        part, own = assign_ids(flat_ids, self._tables, strategy, by_products=True)
-        part = tf.cast(part, tf.int32)
-        gather_ids = tf.dynamic_partition(own, part, count)
-        places = tf.dynamic_partition(original, part, count)
+        gather_ids, places = ids_by_part(ids, self._tables, strategy, by_products=True)
         rows = []
         for table, part_ids in zip(self._tables, gather_ids, strict=True):
             with tf.colocate_with(table):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import stillflow as tf
 from stillflow.graph.export import export
 from stillflow.nn.recurrent.dynamic import bidirectional_dynamic_rnn
 from stillflow.nn.recurrent.static import static_bidirectional_rnn
+
+Pair: TypeAlias = tuple[Any, Any]  # what goes forward, and backward
 
 
 def _check(cells_fw: Any, cells_bw: Any, states_fw: Any, states_bw: Any) -> None:
@@ -52,21 +55,15 @@ def stack_bidirectional_rnn(
     Raises:
       ValueError: if the lists do not fit.
     """
-    _check(cells_fw, cells_bw, initial_states_fw, initial_states_bw)
-    count = len(cells_fw)
-    first_fw, first_bw = initial_states_fw or [None] * count, initial_states_bw or [None] * count
-    states: list[tuple[Any, Any]] = []
-    layer = inputs
-    with tf.variable_scope(scope or "stack_bidirectional_rnn"):
-        for i, (cell_fw, cell_bw) in enumerate(zip(cells_fw, cells_bw, strict=True)):
-            with tf.variable_scope(f"cell_{i}") as cell_scope:
-                layer, *state = static_bidirectional_rnn(
-                    cell_fw, cell_bw, layer,
-                    initial_state_fw=first_fw[i], initial_state_bw=first_bw[i],
-                    sequence_length=sequence_length, dtype=dtype, scope=cell_scope,
-                )  # fmt: skip
-            states.append((state[0], state[1]))
-    return layer, tuple(fw for fw, _ in states), tuple(bw for _, bw in states)
+
+    def run(cells: Pair, layer: Any, first: Pair, cell_scope: Any) -> tuple[Any, Pair]:
+        layer, forward, backward = static_bidirectional_rnn(
+            *cells, layer, initial_state_fw=first[0], initial_state_bw=first[1],
+            sequence_length=sequence_length, dtype=dtype, scope=cell_scope,
+        )  # fmt: skip
+        return layer, (forward, backward)
+
+    return _stack(cells_fw, cells_bw, inputs, initial_states_fw, initial_states_bw, scope, run)
 
 
 @export("contrib.rnn.stack_bidirectional_dynamic_rnn")
@@ -98,20 +95,37 @@ def stack_bidirectional_dynamic_rnn(
     Raises:
       ValueError: if the lists do not fit.
     """
+
+    def run(cells: Pair, layer: Any, first: Pair, _: Any) -> tuple[Any, Pair]:
+        outputs, states = bidirectional_dynamic_rnn(
+            *cells, layer, initial_state_fw=first[0], initial_state_bw=first[1],
+            sequence_length=sequence_length, dtype=dtype, swap_memory=swap_memory,
+            parallel_iterations=parallel_iterations, time_major=time_major,
+        )  # fmt: skip
+        return tf.concat(outputs, 2), states
+
+    return _stack(cells_fw, cells_bw, inputs, initial_states_fw, initial_states_bw, scope, run)
+
+
+def _stack(
+    cells_fw: list[Any],
+    cells_bw: list[Any],
+    inputs: Any,
+    initial_states_fw: Any,
+    initial_states_bw: Any,
+    scope: Any,
+    run: Callable[[Pair, Any, Pair, Any], tuple[Any, Pair]],
+) -> tuple[Any, Any, Any]:
+    """Runs layers one upon the other; `run` takes cells, input, first states and the scope."""
     _check(cells_fw, cells_bw, initial_states_fw, initial_states_bw)
-    count = len(cells_fw)
-    first_fw, first_bw = initial_states_fw or [None] * count, initial_states_bw or [None] * count
-    states: list[tuple[Any, Any]] = []
+    nothing = [None] * len(cells_fw)
+    pairs = zip(cells_fw, cells_bw, strict=True)
+    first = zip(initial_states_fw or nothing, initial_states_bw or nothing, strict=True)
+    states: list[Pair] = []
     layer = inputs
     with tf.variable_scope(scope or "stack_bidirectional_rnn"):
-        for i, (cell_fw, cell_bw) in enumerate(zip(cells_fw, cells_bw, strict=True)):
-            with tf.variable_scope(f"cell_{i}"):
-                outputs, state = bidirectional_dynamic_rnn(
-                    cell_fw, cell_bw, layer,
-                    initial_state_fw=first_fw[i], initial_state_bw=first_bw[i],
-                    sequence_length=sequence_length, dtype=dtype, swap_memory=swap_memory,
-                    parallel_iterations=parallel_iterations, time_major=time_major,
-                )  # fmt: skip
-                layer = tf.concat(outputs, 2)
+        for i, (cells, begin) in enumerate(zip(pairs, first, strict=True)):
+            with tf.variable_scope(f"cell_{i}") as cell_scope:
+                layer, state = run(cells, layer, begin, cell_scope)
             states.append(state)
     return layer, tuple(fw for fw, _ in states), tuple(bw for _, bw in states)

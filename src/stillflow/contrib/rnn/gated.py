@@ -10,7 +10,7 @@ from stillflow.contrib.rnn.lstm import known_input_size
 from stillflow.graph.export import export
 from stillflow.layers.input_spec import InputSpec
 from stillflow.nn.rnn_cell.base import BIAS, KERNEL, LayerRNNCell, RNNCell
-from stillflow.nn.rnn_cell.lstm import LSTMStateTuple
+from stillflow.nn.rnn_cell.lstm import LSTMStateTuple, basic_lstm_step
 from stillflow.nn.rnn_cell.sizes import known_depth
 
 tanh, relu = tf.tanh, tf.nn.relu
@@ -309,9 +309,5 @@ class IndyLSTMCell(_Independent):
         gates = tf.matmul(inputs, self._w)
         gates += tf.tile(h, [1, 4]) * self._u
         gates = tf.nn.bias_add(gates, self._b)
-        i, j, f, o = tf.split(value=gates, num_or_size_splits=4, axis=axis)
-        forget_bias = tf.constant(self._forget_bias, dtype=f.dtype)
-        kept = tf.multiply(c, tf.sigmoid(tf.add(f, forget_bias)))
-        new_c = tf.add(kept, tf.multiply(tf.sigmoid(i), self._activation(j)))
-        new_h = tf.multiply(self._activation(new_c), tf.sigmoid(o))
+        new_c, new_h = basic_lstm_step(gates, c, axis, self._forget_bias, self._activation)
         return new_h, LSTMStateTuple(new_c, new_h)

@@ -42,6 +42,25 @@ class LSTMStateTuple(NamedTuple):
         return self.c.dtype
 
 
+def basic_lstm_step(
+    gates: Any, c: Any, axis: Any, forget_bias: float, activation: Any
+) -> tuple[Any, Any]:
+    """The next memory and output of a cell without peepholes.
+
+    Args:
+      gates: [batch, 4 * units], what input and output give to the gates.
+      c: the memory, [batch, units].
+      axis: 1, as a constant of the graph.
+      forget_bias: what the forget gate gets besides.
+      activation: of new memory, and of the output.
+    """
+    # input gate, new memory, forget gate, output gate
+    i, j, f, o = tf.split(value=gates, num_or_size_splits=4, axis=axis)
+    kept = tf.multiply(c, tf.sigmoid(tf.add(f, tf.constant(forget_bias, dtype=f.dtype))))
+    new_c = tf.add(kept, tf.multiply(tf.sigmoid(i), activation(j)))
+    return new_c, tf.multiply(activation(new_c), tf.sigmoid(o))
+
+
 class _KernelCell(UnitsCell):
     """A cell whose gates come of one product with a kernel."""
 
@@ -105,12 +124,7 @@ class BasicLSTMCell(_KernelCell):
         c, h = tf.split(value=state, num_or_size_splits=2, axis=axis) if joined else state
         gates = tf.matmul(tf.concat([inputs, h], 1), self._used_kernel)
         gates = tf.nn.bias_add(gates, self._bias)
-        # input gate, new memory, forget gate, output gate
-        i, j, f, o = tf.split(value=gates, num_or_size_splits=4, axis=axis)
-        forget_bias = tf.constant(self._forget_bias, dtype=f.dtype)
-        kept = tf.multiply(c, tf.sigmoid(tf.add(f, forget_bias)))
-        new_c = tf.add(kept, tf.multiply(tf.sigmoid(i), self._activation(j)))
-        new_h = tf.multiply(self._activation(new_c), tf.sigmoid(o))
+        new_c, new_h = basic_lstm_step(gates, c, axis, self._forget_bias, self._activation)
         if joined:
             return new_h, tf.concat([new_c, new_h], 1)
         return new_h, LSTMStateTuple(new_c, new_h)

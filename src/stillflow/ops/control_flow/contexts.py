@@ -243,16 +243,21 @@ class CondContext(ControlFlowContext):
         context.Exit()
         return context
 
-    def AddValue(self, val: Tensor) -> Tensor:
-        """The tensor that stands for `val` in this branch: a Switch of it, made once."""
-        if val.name in self._values:
-            return self._external_values.get(val.name, val)
+    def _taken_outside(self, val: Tensor) -> Tensor:
+        """The tensor that stands for `val` around this branch."""
         result = val
         self._values.add(val.name)
         if self._outer_context is not None:
             result = self._outer_context.AddValue(val)
             self._values.add(result.name)
             self._external_values[result.name] = result
+        return result
+
+    def AddValue(self, val: Tensor) -> Tensor:
+        """The tensor that stands for `val` in this branch: a Switch of it, made once."""
+        if val.name in self._values:
+            return self._external_values.get(val.name, val)
+        result = self._taken_outside(val)
         with get_default_graph().control_dependencies(None):
             result = switch_ref_or_tensor(result, self._pred)[self._branch]
             if self._outer_context is not None:
@@ -303,12 +308,7 @@ class CondContext(ControlFlowContext):
         tensor = convert_to_tensor(flow_of(value))
         if tensor.name in self._values:
             return self._external_values.get(tensor.name, tensor)
-        result = tensor
-        self._values.add(tensor.name)
-        if self._outer_context is not None:
-            result = self._outer_context.AddValue(tensor)
-            self._values.add(result.name)
-            self._external_values[result.name] = result
+        result = self._taken_outside(tensor)
         result = switch_ref_or_tensor(result, self._pred)[self._branch]
         self._external_values[tensor.name] = result
         return result

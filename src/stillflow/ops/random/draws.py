@@ -123,30 +123,12 @@ def _uniform_int(words: np.ndarray, low: int, high: int) -> np.ndarray:
 @_by(draw_loops.normal_float)
 def normal_float(stream: Philox, count: int, threads: int = 1) -> np.ndarray:
     """`count` standard normal float32."""
-    blocks = -(-count // 4)
-    result = np.empty((blocks, 4), np.float32)
-
-    def work(start: int, stop: int) -> None:
-        words = np.empty((4, stop - start), np.uint32)
-        fill_blocks(stream, start, 1, words)
-        _box_muller_float(words, result[start:stop].T)
-
-    in_pieces(blocks, LARGEST_RUN // 2, threads, work)
-    return result.reshape(-1)[:count]
+    return _normal(stream, count, 4, np.float32, _box_muller_float, threads)
 
 
 def normal_double(stream: Philox, count: int, threads: int = 1) -> np.ndarray:
     """`count` standard normal float64."""
-    blocks = -(-count // 2)
-    result = np.empty((blocks, 2))
-
-    def work(start: int, stop: int) -> None:
-        words = np.empty((4, stop - start), np.uint32)
-        fill_blocks(stream, start, 1, words)
-        _box_muller_double(words, result[start:stop].T)
-
-    in_pieces(blocks, LARGEST_RUN // 2, threads, work)
-    return result.reshape(-1)[:count]
+    return _normal(stream, count, 2, np.float64, _box_muller_double, threads)
 
 
 @_by(draw_loops.truncated_normal_float)
@@ -223,6 +205,27 @@ def polar_normals(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     angle = units[1]
     angle *= _TWO_PI
     return radius, angle
+
+
+def _normal(
+    stream: Philox,
+    count: int,
+    group: int,
+    dtype: type[np.floating],
+    box_muller: Callable[[np.ndarray, np.ndarray], None],
+    threads: int,
+) -> np.ndarray:
+    """Draws normals, `group` of each block."""
+    blocks = -(-count // group)
+    result = np.empty((blocks, group), dtype)
+
+    def work(start: int, stop: int) -> None:
+        words = np.empty((4, stop - start), np.uint32)
+        fill_blocks(stream, start, 1, words)
+        box_muller(words, result[start:stop].T)
+
+    in_pieces(blocks, LARGEST_RUN // 2, threads, work)
+    return result.reshape(-1)[:count]
 
 
 def _truncated(

@@ -243,16 +243,29 @@ def read_keyed_batch_features(
     Returns:
       The keys [batch], and tensors by name.
     """
-    with tf.name_scope(name, "read_batch_features", [file_pattern]) as scope:
-        keys, examples = read_keyed_batch_examples(
-            file_pattern, batch_size, reader, randomize_input, num_epochs, queue_capacity,
-            reader_num_threads, batch_size if read_batch_size is None else read_batch_size,
-            parse_fn, name=scope,
-        )  # fmt: skip
+    read_batch_size = batch_size if read_batch_size is None else read_batch_size
+    return _parsed(
+        read_keyed_batch_examples,
+        (file_pattern, batch_size, reader, randomize_input, num_epochs, queue_capacity,
+         reader_num_threads, read_batch_size, parse_fn),
+        features, feature_queue_capacity, num_enqueue_threads, name,
+    )  # fmt: skip
+
+
+def _parsed(
+    read_examples: Callable[..., tuple[Any, Any]],
+    given: tuple[Any, ...],
+    features: dict[str, Any],
+    capacity: int,
+    num_threads: int,
+    name: str | None,
+) -> tuple[Any, dict[str, Any]]:
+    """What `read_examples` gives for its arguments, parsed, and through a queue."""
+    with tf.name_scope(name, "read_batch_features", [given[0]]) as scope:
+        keys, examples = read_examples(*given, name=scope)
         return queue_parsed_features(
-            tf.parse_example(examples, features), keys=keys,
-            feature_queue_capacity=feature_queue_capacity,
-            num_enqueue_threads=num_enqueue_threads, name=scope,
+            tf.parse_example(examples, features), keys=keys, feature_queue_capacity=capacity,
+            num_enqueue_threads=num_threads, name=scope,
         )  # fmt: skip
 
 
@@ -273,16 +286,12 @@ def read_keyed_batch_features_shared_queue(
     name: str | None = None,
 ) -> tuple[Any, dict[str, Any]]:
     """As `read_keyed_batch_features`, but workers that share a queue divide the files."""
-    with tf.name_scope(name, "read_batch_features", [file_pattern]) as scope:
-        keys, examples = read_keyed_batch_examples_shared_queue(
-            file_pattern, batch_size, reader, randomize_input, num_epochs, queue_capacity,
-            reader_num_threads, batch_size, parse_fn, name=scope,
-        )  # fmt: skip
-        return queue_parsed_features(
-            tf.parse_example(examples, features), keys=keys,
-            feature_queue_capacity=feature_queue_capacity,
-            num_enqueue_threads=num_queue_runners, name=scope,
-        )  # fmt: skip
+    return _parsed(
+        read_keyed_batch_examples_shared_queue,
+        (file_pattern, batch_size, reader, randomize_input, num_epochs, queue_capacity,
+         reader_num_threads, batch_size, parse_fn),
+        features, feature_queue_capacity, num_queue_runners, name,
+    )  # fmt: skip
 
 
 @export("contrib.learn.read_batch_features", "contrib.learn.io.read_batch_features")
