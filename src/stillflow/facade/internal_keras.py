@@ -78,7 +78,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "Network": f"{_OURS}.engine.network:Network",
         "_clone_functional_model": f"{_OURS}.engine.cloning:clone_functional_model",
         "_clone_sequential_model": f"{_OURS}.engine.cloning:clone_sequential_model",
-        "*": f"{_OURS}.engine.cloning",
+        "*": f"{_OURS}.engine.cloning {_OURS}.engine.in_place",
     },
     f"{_KERAS}.premade.linear": {"*": f"{_OURS}.premade.linear"},
     f"{_KERAS}.premade.wide_deep": {"*": f"{_OURS}.premade.wide_deep"},

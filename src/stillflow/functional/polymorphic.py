@@ -13,6 +13,7 @@ from stillflow import nest
 from stillflow.autograph.hooks import converted_for_tracing
 from stillflow.functional.concrete import ConcreteFunction, trace_function
 from stillflow.functional.first_values import made_in_function
+from stillflow.functional.traces import FunctionCache, Traces, relaxed_trace
 from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
@@ -53,8 +54,7 @@ class Function:
         self._autograph = autograph  # whether it is converted, and with which features
         self._may_run_eagerly = may_run_eagerly  # as only what `tf.function` makes does
         self._may_create = True  # variables, in the first trace
-        self._concrete: weakref.WeakKeyDictionary[Any, dict[Any, ConcreteFunction]]
-        self._concrete = weakref.WeakKeyDictionary()
+        self._traces = Traces()
         self._of_instances: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
         self._spec = tf_inspect.getfullargspec(python_function)
         functools.update_wrapper(self, python_function, updated=())
@@ -99,7 +99,11 @@ class Function:
 
     @property
     def _list_all_concrete_functions(self) -> list[ConcreteFunction]:
-        return [f for functions in self._concrete.values() for f in functions.values()]
+        return list(self._traces)
+
+    @property
+    def _function_cache(self) -> FunctionCache:
+        return self._traces.joined()
 
     # ---- arguments
 
@@ -164,12 +168,18 @@ class Function:
     def _function_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction:
         outside = initial_graph()
         graph = outside if outside.runs_at_once else get_default_graph()
-        known = self._concrete.setdefault(graph, {})
+        known = self._traces.of(graph)
         traced = args if self.input_signature is None else self.input_signature
         key = (_key(traced), _key(_ordered(kwargs)))
-        if key not in known:
-            known[key] = self._trace(traced, kwargs, _tensors((args, _ordered(kwargs))))
-        return known[key]
+        given = _tensors((args, _ordered(kwargs)))
+        if key not in known.primary:
+            if self._relax and known.primary and self.input_signature is None:
+                ranks = tuple(_key(each, _rank_key) for each in (args, _ordered(kwargs)))
+                return relaxed_trace(
+                    known, ranks, (args, kwargs), lambda new: self._trace(new[0], new[1], given)
+                )
+            known.primary[key] = self._trace(traced, kwargs, given)
+        return known.primary[key]
 
     def _trace(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], given: list[Any]
@@ -236,11 +246,11 @@ def _tensors(structure: Any) -> list[Any]:
     return [value for value in flat if isinstance(value, (Tensor, TensorSpec))]
 
 
-def _key(structure: Any) -> Any:
+def _key(structure: Any, of_leaf: Callable[[Any], Any] | None = None) -> Any:
     """What must be equal for a trace to be used again."""
     flat = nest.flatten(structure, expand_composites=True)
     form = repr(nest.map_structure(_form, structure))
-    return form, tuple(_leaf_key(v) for v in flat)
+    return form, tuple(map(of_leaf or _leaf_key, flat))
 
 
 def _form(value: Any) -> Any:
@@ -255,6 +265,13 @@ def _leaf_key(value: Any) -> Any:
     if isinstance(value, (bool, int, float, str, bytes, complex, type(None))):
         return type(value), value
     return "object", id(value)
+
+
+def _rank_key(value: Any) -> Any:
+    """A leaf's key that knows a tensor's rank, not its shape."""
+    if isinstance(value, (Tensor, TensorSpec)):
+        return "tensor", value.dtype, value.shape.ndims
+    return _leaf_key(value)
 
 
 def _checked_signature(signature: Any) -> Any:
@@ -296,7 +313,9 @@ def function(
       input_signature: the shapes and types of the arguments, a sequence of `tf.TensorSpec`.
       autograph: whether Python's `if`, `while` and `for` over tensors are converted.
       experimental_autograph_options: features of `tf.autograph.experimental.Feature`.
-      experimental_relax_shapes, experimental_compile: have no effect.
+      experimental_relax_shapes: whether tensors of ever other shapes have one trace, which knows
+        of their shapes what they have in common.
+      experimental_compile: has no effect.
     """
     del experimental_compile
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..registry import Run, internal_module, program, raised
+from ..registry import Run, eagerly, internal_module, program, raised
 
 
 def _function(tf):
@@ -213,3 +213,30 @@ def imported_library(tf):
     y, g = tf.import_graph_def(source.as_graph_def(), {"a": x},
                                ["b:0", gradient.name + ":0"], name="in")
     return Run({"y": y, "g": g}, {x: np.array([1.0, 2.0], np.float32)})
+
+
+@program
+def shapes_that_are_relaxed(tf):
+    seen = []
+
+    def double(x, y=None, k=1):
+        seen.append([str(x.shape), None if y is None else str(y.shape), k])
+        return x * 2 if y is None else x * tf.reduce_sum(y)
+
+    def called(function):
+        del seen[:]
+        results = [function(tf.ones([n])) for n in (1, 2, 3, 4, 1, 2)]
+        results += [function(tf.ones([n, 2])) for n in (1, 2, 3)]
+        results += [function(tf.ones([2]), y=tf.ones([n, 2])) for n in (1, 2, 3)]
+        results += [function(tf.ones([n, n]), tf.ones([n, 2]), k=7) for n in (1, 2)]
+        results.append(function(tf.ones([2], tf.float64)))
+        return {"seen": list(seen), "results": [each.numpy() for each in results]}
+
+    def compute(tf):
+        return {
+            "relaxed": called(tf.function(double, experimental_relax_shapes=True)),
+            "defun": called(tf.contrib.eager.defun(double, experimental_relax_shapes=True)),
+            "plain": called(tf.function(double)),
+        }
+
+    return eagerly(tf, compute)
