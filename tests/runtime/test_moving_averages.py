@@ -94,3 +94,15 @@ def test_the_value_may_be_another_average():
         after = subtract(second, tf.identity(first))
     _, found = run(after)
     assert [value.tolist() for value in found] == [[6.0], [4.5]]
+
+
+def test_an_average_of_a_variable_that_changed_meanwhile_takes_what_it_was(updates):
+    average, value = tf.Variable([4.0]), tf.Variable([0.0])
+    difference = average - value
+    with tf.control_dependencies([difference]):
+        change = tf.assign(value, [100.0])
+    with tf.control_dependencies([change]):
+        update = tf.assign_sub(average, difference * 0.25)
+    _, (found, _) = run(update)
+    np.testing.assert_array_equal(found, [3.0])
+    assert updates == []

@@ -64,12 +64,15 @@ def inner_ops(ops: Sequence[Operation], fed: Collection[Tensor]) -> set[Operatio
     return {op for frame in frames for op in frame.all_ops() if op not in frame.exits}
 
 
-def find_frames(ops: Sequence[Operation], fed: Collection[Tensor]) -> Frame:
+def find_frames(
+    ops: Sequence[Operation], fed: Collection[Tensor], by_creation: bool = True
+) -> Frame:
     """Sorts operations into frames; gives the outermost one.
 
     Args:
       ops: in an order in which each comes after its inputs, but for what closes a loop.
       fed: tensors whose values come from outside.
+      by_creation: whether what was made first runs first, not what comes first in `ops`.
 
     Raises:
       InvalidArgumentError: if an operation has inputs from different frames.
@@ -95,7 +98,8 @@ def find_frames(ops: Sequence[Operation], fed: Collection[Tensor]) -> Frame:
             frame.ops.append(op)
         inside[op] = frame
     _check_back_edges(ops, inside)
-    _order(top, inside, fed)
+    place = {op: op._id if by_creation else number for number, op in enumerate(ops)}
+    _order(top, inside, place, fed)
     return top
 
 
@@ -153,11 +157,16 @@ def _different_frames(
     )
 
 
-def _order(frame: Frame, inside: dict[Operation, Frame], fed: Collection[Tensor]) -> None:
+def _order(
+    frame: Frame,
+    inside: dict[Operation, Frame],
+    place: dict[Operation, int],
+    fed: Collection[Tensor],
+) -> None:
     """Sets `units`: a loop runs as one, after all that enters it and before all that leaves it."""
     for inner in frame.children.values():
-        _order(inner, inside, fed)
-    number = {unit: position for position, unit in enumerate(_members(frame))}
+        _order(inner, inside, place, fed)
+    number = {unit: position for position, unit in enumerate(_members(frame, place))}
     waiting: dict[Operation | Frame, set[Operation | Frame]] = {}
     users: dict[Operation | Frame, list[Operation | Frame]] = {unit: [] for unit in number}
     for unit in number:
@@ -187,12 +196,12 @@ def _order(frame: Frame, inside: dict[Operation, Frame], fed: Collection[Tensor]
         raise _cycle(next(unit for unit, needs in waiting.items() if needs))
 
 
-def _members(frame: Frame) -> list[Operation | Frame]:
-    """What runs in a frame, by creation; a loop counts as created with its first Exit."""
-    keyed: list[tuple[int, int, Operation | Frame]] = [(op._id, 0, op) for op in frame.ops]
+def _members(frame: Frame, place: dict[Operation, int]) -> list[Operation | Frame]:
+    """What runs in a frame, in its order; a loop comes where its first Exit does."""
+    keyed: list[tuple[int, int, Operation | Frame]] = [(place[op], 0, op) for op in frame.ops]
     for inner in frame.children.values():
         gates = inner.exits or inner.enters
-        keyed.append((min(op._id for op in gates), 1, inner))
+        keyed.append((min(place[op] for op in gates), 1, inner))
     return [unit for _, _, unit in sorted(keyed, key=lambda item: item[:2])]
 
 

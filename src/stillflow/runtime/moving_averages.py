@@ -75,6 +75,8 @@ def _average(
         return None
     if any(changed.get(number, -1) > since for number in (*step.writes, -1)):
         return None
+    if max(changed.values(), default=-1) > minus[0] and not _is_new(makers.get(value)):
+        return None  # what is averaged may be a variable that was changed meanwhile
     function = GroupedUpdate("MovingAverage", 1, ("value",), {"rate": float(factor)})
     update = one_step([step, minus[1], product[1]], [], function, [handle, value])
     return update, [product[0], minus[0]]
@@ -93,6 +95,12 @@ def _only_for(
         return None
     plain = step.function is function and step.guard == user.guard and not step.keywords
     return (number, step) if plain and len(step.arguments) == 2 else None
+
+
+def _is_new(maker: tuple[int, Step] | None) -> bool:
+    """Whether what a step made is no variable's memory."""
+    op = None if maker is None else maker[1].op
+    return op is not None and maker is not None and maker[1].kind == "call" and not op.card.view
 
 
 def _same_shape(step: Step) -> bool:

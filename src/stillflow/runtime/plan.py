@@ -39,6 +39,7 @@ from stillflow.runtime.summaries import join_summaries
 from stillflow.runtime.threads import with_few_threads
 from stillflow.runtime.tokens import token_plan
 from stillflow.runtime.trace import Tracer
+from stillflow.runtime.unordered import as_tensorflow_orders
 from stillflow.runtime.unused import drop_unused
 from stillflow.runtime.values import fetch_converter, fetch_fed
 
@@ -85,6 +86,7 @@ def make_plan(
     facts = Facts(resources, feeds)
     if see is not None:
         return token_plan(facts, ops, list(feeds), tensors, raw, see)
+    by_creation, ops = ops, as_tensorflow_orders(ops, feeds)
     loops = has_loops(ops)
     if not loops:
         ops, facts.begun = takes_last(as_soon_as_ready(ops, (*tensors, *raw), feeds))
@@ -94,7 +96,7 @@ def make_plan(
     names = [tracer.feed(*fed) for fed in zip_longest(feeds, places)]
     try:
         with at_work, flushed:
-            tracer.run(find_frames(ops, feeds).units if loops else ops)
+            tracer.run(find_frames(ops, feeds, ops is by_creation).units if loops else ops)
     except Unstructured:
         return token_plan(Facts(resources, feeds), ops, list(feeds), tensors, raw)
     fetched = _fetched(tracer, (*tensors, *raw))

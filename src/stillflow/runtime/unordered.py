@@ -1,0 +1,213 @@
+"""Reads and writes of one variable that nothing orders: which comes first.
+
+A program may read a variable and assign it in one run without saying in which order, as BERT's
+optimizer does with the global step, or `sess.run([accuracy, update_op])`. TensorFlow runs what is
+ready, so what comes first follows from what each waits for, not from what was made first:
+
+* a read is ready at once, and comes before a write that waits for a model's results;
+* a write that waits for variables and constants alone is done before the model begins, and before
+  any read that it does not need itself. (Its kernels run one after the other in one thread; the
+  other consumers of the variable are handed to other threads, which have to wake up.)
+
+TensorFlow 1.15.5 does so in most sessions, with one thread and with two: the golden programs
+`unordered_variables` have it on record. After some 95 runs it begins to take small kernels for
+cheap, and reads a global step before it is assigned; that is not followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.frames import EXITS, MERGES, NEXT_ITERATIONS
+
+_VARIABLES = frozenset(("VariableV2", "Variable", "VarHandleOp"))
+# What hands its input on, with the memory of the variable.
+_ALIASES = frozenset(("ExpandDims", "Identity", "Reshape", "Squeeze", "StopGradient"))
+# What does not look at a value, or is done before anything can be written.
+_NO_TAKERS = _ALIASES | {"Enter", "IsVariableInitialized", "RefEnter", "RefSwitch", "Switch",
+                         "VarIsInitializedOp"}  # fmt: skip
+# What TensorFlow runs where it stands, since it takes no time.
+_CHEAP = _VARIABLES | _ALIASES | {"Const", "NoOp", "Rank", "Shape", "Size"}
+# Operations with effects that run at once.
+_QUICK = frozenset(
+    ("Assert", "IsVariableInitialized", "Print", "PrintV2", "ReadVariableOp", "VarIsInitializedOp")
+)
+_LONG = ("MatMul", "Conv")  # parts of the types of operations that take long
+_TURNS = 1000  # what a loop counts for, in operations
+
+# What an operation waits for, in rising order: variables and constants; what is fed; a model.
+_NOTHING, _FEEDS, _MODEL = range(3)
+
+
+def as_tensorflow_orders(ops: list[Operation], fed: Collection[Tensor]) -> list[Operation]:
+    """The operations, reads and writes of a variable in the order in which TensorFlow does them.
+
+    Args:
+      ops: in an order in which they may run.
+      fed: tensors that are not computed.
+    """
+    writes = {op: written for op in ops if (written := _written(op))}
+    if not writes or any(op.type == "MutexLock" for op in ops):  # what a lock orders is in order
+        return ops
+    before = _Races(ops, fed, writes).found()
+    return _sorted(ops, fed, before) if before else ops
+
+
+class _Races:
+    """Pairs of operations that are to change places."""
+
+    def __init__(
+        self,
+        ops: Sequence[Operation],
+        fed: Collection[Tensor],
+        writes: Mapping[Operation, list[Operation]],
+    ) -> None:
+        self._place = {op: number for number, op in enumerate(ops)}
+        self._fed = fed
+        self._writes = writes
+        self._waits: dict[Operation, int] = {}
+        self._depth: dict[Operation, int] = {}
+        for op in ops:
+            self._look(op)
+        self._takers = self._find_takers(ops)
+
+    def _look(self, op: Operation) -> None:
+        """Notes what an operation waits for, and after how many others it can run."""
+        waits = _own_wait(op, self._fed)
+        depth = 0
+        for source in _sources(op, self._fed):
+            if source in self._waits:  # what closes a loop comes later
+                waits = max(waits, self._waits[source])
+                depth = max(depth, self._depth[source] + (source.type not in _CHEAP))
+        self._waits[op] = waits
+        self._depth[op] = depth + (_TURNS if op.type in EXITS else 0)
+
+    def _find_takers(self, ops: Sequence[Operation]) -> dict[Operation, list[Operation]]:
+        """The operations that read or write each variable that this run writes."""
+        takers: dict[Operation, list[Operation]] = {}
+        for written in self._writes.values():
+            takers.update((variable, []) for variable in written)
+        held: dict[Tensor, Operation] = {}
+        for op in ops:
+            for tensor in op._inputs:
+                variable = None if tensor in self._fed else held.get(tensor)
+                if variable is None:
+                    continue
+                if op.card.view or op.type in _ALIASES or op.card.writes:
+                    held.update(dict.fromkeys(op._outputs, variable))
+                if op.type not in _NO_TAKERS:  # other views are computed by TensorFlow
+                    takers[variable].append(op)
+            if op in takers:
+                held[op._outputs[0]] = op
+        return takers
+
+    def found(self) -> dict[Operation, list[Operation]]:
+        """For operations, those that come first although they were made later."""
+        before: dict[Operation, list[Operation]] = {}
+        needed = self._needed_at_once()
+        trains = _MODEL in self._waits.values()
+        for write, written in self._writes.items():
+            takers = {taker for variable in written for taker in self._takers[variable]}
+            for taker in sorted(takers - {write}, key=self._place.__getitem__):
+                if self._reads_at_once(taker, write):
+                    before.setdefault(write, []).append(needed.get(taker, taker))
+                elif trains and self._written_at_once(write, taker) and taker not in needed:
+                    before.setdefault(taker, []).append(write)
+        return before
+
+    def _needed_at_once(self) -> dict[Operation, Operation]:
+        """What the writes that wait for nothing need themselves, with one of these writes."""
+        needed: dict[Operation, Operation] = {}
+        for write in self._writes:
+            stack = [write] if self._waits[write] == _NOTHING else []
+            while stack:
+                for source in _sources(stack.pop(), self._fed):
+                    if source not in needed and source in self._waits:
+                        needed[source] = write
+                        stack.append(source)
+        return needed
+
+    def _reads_at_once(self, taker: Operation, write: Operation) -> bool:
+        """Whether a later operation is ready long before a write."""
+        if self._place[taker] < self._place[write] or self._depth[taker] >= self._depth[write]:
+            return False
+        # Reads of resources take a thread of their own: they are late for what is done quickly.
+        return self._waits[write] >= (_MODEL if _is_resource(write) else _FEEDS)
+
+    def _written_at_once(self, write: Operation, taker: Operation) -> bool:
+        """Whether a later write is ready long before the operation is done."""
+        later = self._place[write] > self._place[taker]
+        return later and self._waits[write] == _NOTHING
+
+
+def _own_wait(op: Operation, fed: Collection[Tensor]) -> int:
+    """What an operation waits for, its inputs aside."""
+    if op.type in EXITS or any(part in op.type for part in _LONG):
+        return _MODEL
+    known = op.card.foldable or _places(op) or op.type in _VARIABLES or op.type in _QUICK
+    if not known and op.type not in _ALIASES:
+        return _MODEL  # iterators, queues, random numbers, what Python computes
+    given = [tensor.op.type for tensor in op._inputs if tensor in fed]
+    # Other than from a program, values are fed from iterators and queues.
+    waits = [_FEEDS if kind.startswith("Placeholder") else _MODEL for kind in given]
+    return max(waits, default=_NOTHING)
+
+
+def _written(op: Operation) -> list[Operation]:
+    """The variables that an operation writes."""
+    found = [_variable(op._inputs[place]) for place in _places(op) if place < len(op._inputs)]
+    return [variable for variable in found if variable is not None]
+
+
+def _places(op: Operation) -> Sequence[int]:
+    """The inputs that an operation changes, or puts something else in the place of."""
+    return (0,) if op.type == "AssignVariableOp" else op.card.writes
+
+
+def _variable(tensor: Tensor) -> Operation | None:
+    while tensor.op.type not in _VARIABLES:
+        source = tensor.op
+        if source.type not in _ALIASES and not source.card.writes:
+            return None
+        tensor = source._inputs[source.card.writes[0] if source.card.writes else 0]
+    return tensor.op
+
+
+def _is_resource(write: Operation) -> bool:
+    return not write._inputs[_places(write)[0]].dtype._is_ref_dtype
+
+
+def _sources(op: Operation, fed: Collection[Tensor]) -> Iterator[Operation]:
+    yield from (tensor.op for tensor in op._inputs if tensor not in fed)
+    yield from op._control_inputs
+
+
+def _sorted(
+    ops: Sequence[Operation], fed: Collection[Tensor], before: Mapping[Operation, list[Operation]]
+) -> list[Operation]:
+    """The operations in their order, each after what it needs and what comes before it."""
+    place = {op: number for number, op in enumerate(ops)}
+    begun: set[Operation] = set()
+    result: list[Operation] = []
+    for op in ops:
+        stack = [] if op in begun else [op]
+        begun.add(op)
+        while stack:
+            last = stack[-1]
+            needs = [
+                source
+                for source in (*_sources(last, fed), *before.get(last, ()))
+                if source in place and source not in begun and not _closes(last, source)
+            ]
+            if needs:
+                stack.append(min(needs, key=place.__getitem__))
+                begun.add(stack[-1])
+            else:
+                result.append(stack.pop())
+    return result
+
+
+def _closes(op: Operation, source: Operation) -> bool:
+    """Whether `source` brings `op` what the iteration before computed."""
+    return op.type in MERGES and source.type in NEXT_ITERATIONS
