@@ -20,6 +20,21 @@ def DeleteFile(filename: Any) -> None:
     gfile.delete_file(filename)
 
 
+def EqualGraphDefWrapper(actual: bytes, expected: bytes) -> bytes:
+    """Return the first difference of two serialized GraphDefs, empty if there is none.
+
+    Raises:
+      TypeError: one of them is not bytes.
+    """
+    from stillflow.protos import GraphDef
+    from stillflow.testing.graph_differences import difference
+
+    for value in (actual, expected):
+        if not isinstance(value, bytes):
+            raise TypeError(f"expected bytes, {type(value).__name__} found")
+    return difference(GraphDef.FromString(actual), GraphDef.FromString(expected)).encode()
+
+
 def TF_bfloat16_type() -> Any:
     """Return NumPy's type of bfloat16 numbers."""
     from stillflow.graph.dtypes import bfloat16

@@ -81,29 +81,16 @@ def assert_equal_graph_def(
     """Two GraphDefs have the same nodes, in whatever order.
 
     Raises:
-      AssertionError: with the first differences.
+      AssertionError: with the first difference.
       TypeError: if an argument is no GraphDef.
     """
     from stillflow.protos import GraphDef
+    from stillflow.testing.graph_differences import difference
 
     for name, value in (("actual", actual), ("expected", expected)):
         if not isinstance(value, GraphDef):
             raise TypeError(f"Expected tf.GraphDef for {name}, got {type(value).__name__}")
-    del checkpoint_v2, hash_table_shared_name
-    left = {node.name: node for node in actual.node}
-    right = {node.name: node for node in expected.node}
-    problems = [f"Did not find expected node '{_line(right[n])}'" for n in right if n not in left]
-    problems += [
-        f"different:\n{left[name]}\nexpected:\n{right[name]}"
-        for name in left
-        if name in right and left[name] != right[name]
-    ]
-    unexpected = [name for name in reversed(left) if name not in right]
-    problems += [f"Found unexpected node '{_line(left[name])}'" for name in unexpected]
-    if problems:
-        raise AssertionError("\n".join(problems[:5]))
-
-
-def _line(node: Any) -> str:
-    """A node in one line, as TF names it in messages."""
-    return f"{{{{node {node.name}}}}} = {node.op}[]({', '.join(node.input)})"
+    del checkpoint_v2, hash_table_shared_name  # without effect in Python 3, as in TensorFlow
+    found = difference(actual, expected)
+    if found:
+        raise AssertionError(found)
