@@ -112,6 +112,54 @@ def test_names_that_a_program_provides_itself_stay(launcher):  # noqa: F811
     assert out == "my own pickle 1 2 5\n" and said == ""
 
 
+def test_names_that_a_program_tries_out_lack(launcher):  # noqa: F811
+    out, said = launcher.program("""
+        def native(text):
+            try:
+                return text.encode("utf-8") if isinstance(text, unicode) else text
+            except NameError:  # Python 3
+                return text
+        try:
+            ask = raw_input
+        except (AttributeError, NameError):
+            ask = None
+        print(repr(native("text")), ask, list(xrange(2)))
+        """)
+    assert out == "'text' None [0, 1]\n" and said.endswith("uses xrange of Python 2\n")
+
+
+def test_files_in_memory_take_bytes_and_text(launcher):  # noqa: F811
+    out, _ = launcher.program("""
+        import StringIO, cStringIO, pickle
+        def stored(value):
+            io = StringIO.StringIO()
+            pickle.dump(value, io)
+            io.seek(0)
+            return pickle.load(io)
+        print stored([1, u'a'])
+        mixed = cStringIO.StringIO()
+        mixed.write('ab\\n')
+        mixed.writelines([b'\\x80', 'c'])
+        mixed.seek(0)
+        print list(mixed), mixed.tell()
+        class Lines(StringIO.StringIO): pass
+        with Lines('one\\ntwo\\n') as lines: print next(lines), list(lines), lines.closed
+        """)
+    assert out == "[1, 'a']\n[b'ab\\n', b'\\x80c'] 5\none\n ['two\\n'] False\n"
+
+
+def test_pickles_in_files_of_gfile(launcher):  # noqa: F811
+    out, _ = launcher.program("""
+        import cPickle, pickle
+        import tensorflow as tf
+        with tf.gfile.Open('p', 'w') as f: cPickle.dump({'a': '\\xff'}, f)
+        with tf.gfile.Open('p', 'r') as f: print pickle.load(f)
+        with tf.gfile.Open('t', 'w') as f: f.write('text')
+        with tf.gfile.Open('t') as f: print repr(f.read())
+        """)
+    assert out == "{'a': 'ÿ'}\n'text'\n"
+
+
 def test_true_division_where_the_program_asks_for_it(launcher):  # noqa: F811
     future = "from __future__ import (absolute_import,\n  division)\n"
     out, _ = launcher.program(future + "print 1 / 2\n")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pickle import *  # noqa: F403 - the module stands for pickle
 from typing import Any
 
@@ -10,7 +12,8 @@ from typing import Any
 def load(file: Any, **options: Any) -> Any:  # type: ignore[no-redef]
     """Unpickle from a file, even one that was opened as text; byte strings come out as text."""
     options.setdefault("encoding", "latin1")
-    return pickle.load(getattr(file, "buffer", file), **options)
+    with _of_bytes(file) as data:
+        return pickle.load(data, **options)
 
 
 def loads(data: bytes | str, **options: Any) -> Any:  # type: ignore[no-redef]
@@ -24,4 +27,20 @@ def dump(  # type: ignore[no-redef]
 ) -> None:
     """Pickle to a file, even one that was opened as text, in a form that Python 2 reads too."""
     protocol = 2 if protocol is None else protocol
-    pickle.dump(value, getattr(file, "buffer", file), protocol, **options)
+    with _of_bytes(file) as data:
+        pickle.dump(value, data, protocol, **options)
+
+
+@contextmanager
+def _of_bytes(file: Any) -> Iterator[Any]:
+    """A file of text as one of bytes: Python's own, or one of `tf.gfile`."""
+    from stillflow.files.file_io import FileIO
+
+    if not isinstance(file, FileIO):
+        yield getattr(file, "buffer", file)
+        return
+    before, file._binary = file._binary, True
+    try:
+        yield file
+    finally:
+        file._binary = before

@@ -23,6 +23,8 @@ _NEWER = (
 _LEFT_OUT = frozenset({"buffer", "idioms", "set_literal", "ws_comma"})
 # Makes `import beside` relative: in a package, Python 2 looks there first.
 _PACKAGED = frozenset({"import"})
+# Modules that are served under their own names.
+_KEPT = frozenset({"StringIO", "cStringIO"})
 
 
 def translate(source: str, path: str, packaged: bool = False) -> str:
@@ -112,7 +114,23 @@ def _tool(packaged: bool) -> Any:
             for name in refactor.get_fixers_from_package(package)
             if name.rpartition(".fix_")[2] not in left_out
         ]
-        return refactor.RefactoringTool(fixers)
+        return _refactoring_tool(refactor.RefactoringTool)(fixers)
+
+
+def _refactoring_tool(base: type[Any]) -> type[Any]:
+    """2to3 without renamed imports of these modules: `StringIO` may have a variable `io` beside."""
+
+    class Tool(base):  # type: ignore[misc, valid-type]
+        def get_fixers(self) -> Any:
+            fixers = super().get_fixers()
+            for fixer in [*fixers[0], *fixers[1]]:
+                if not _KEPT.isdisjoint(getattr(fixer, "mapping", ())):
+                    names = fixer.mapping.items()
+                    fixer.mapping = {old: new for old, new in names if old not in _KEPT}
+                    fixer.compile_pattern()
+            return fixers
+
+    return Tool
 
 
 def _ends_with_newline(source: str) -> str:

@@ -156,11 +156,27 @@ def _slice(index: ast.expr) -> ast.expr:
 
 
 def _catches_import_error(handler: ast.ExceptHandler) -> bool:
-    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    names = {kind.id for kind in kinds if isinstance(kind, ast.Name)}
     return handler.type is None or bool(
-        names & {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
+        _caught(handler) & {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
     )
+
+
+def names_in_care(tree: ast.Module) -> set[str]:
+    """Return the names that a program uses where it catches `NameError`.
+
+    There it looks after itself: `unicode` lacks in Python 3, so it goes on with text.
+    """
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Try) and any("NameError" in _caught(h) for h in node.handlers):
+            parts = (part for statement in node.body for part in ast.walk(statement))
+            found |= {part.id for part in parts if isinstance(part, ast.Name)}
+    return found
+
+
+def _caught(handler: ast.ExceptHandler) -> set[str]:
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return {kind.id for kind in kinds if isinstance(kind, ast.Name)}
 
 
 def _located(new: _Node, old: ast.AST) -> _Node:

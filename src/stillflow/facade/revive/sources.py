@@ -202,7 +202,7 @@ def _with_names(tree: ast.Module, path: str) -> CodeType:
 
     remember(path, tree)
     code: CodeType = compile(tree, path, "exec", dont_inherit=True)
-    old = sorted(_missing_names(code))
+    old = sorted(_missing_names(code) - rewrite.names_in_care(tree))
     if old:
         say(f"{path} uses {', '.join(old)} of Python 2")
     rewrite.import_first(tree, {_BUILTINS: {name: name for name in old}})
