@@ -28,8 +28,6 @@ NAMED = {
     "facade/feeding_functions.py": ["_enqueue_data"],
     "facade/op_registry.py": ["without a card"],
     "functional/vectorized_map.py": ["tf.vectorized_map"],
-    "keras/engine/cloning.py": ["in_place_reset=True"],
-    "keras/engine/compiling.py": ["distribute="],
     "keras/estimator.py": ["models on `gs://`", 'checkpoint_format="checkpoint"'],
     "layers/autocast_variable.py": ["mixed precision of variables"],
     "lite/converter.py": [

@@ -16,6 +16,7 @@ from stillflow.graph.export import export
 from stillflow.keras.backend.initialization import initialize_variables, track_variable
 from stillflow.keras.backend.session import set_session
 from stillflow.keras.engine.cloning import clone_and_build_model
+from stillflow.keras.engine.in_place import in_place_subclassed_model_state_restoration
 from stillflow.keras.engine.sequential import Sequential
 from stillflow.keras.saving.models import load_model
 from stillflow.layers.learning_phase import set_learning_phase
@@ -148,6 +149,8 @@ def _model_fn(keras_model: Any, custom_objects: Any) -> Callable[..., EstimatorS
         if trains:
             results["train_op"] = model.train_function.updates_op
         served = {_SERVING: tf.estimator.export.PredictOutput(predictions)}
+        if not keras_model._is_graph_network:
+            in_place_subclassed_model_state_restoration(keras_model)
         return EstimatorSpec(mode, predictions=predictions, export_outputs=served, **results)
 
     return model_fn

@@ -9,6 +9,7 @@ from stillflow import nest
 from stillflow.graph.export import export
 from stillflow.keras.backend.initialization import track_tf_optimizer
 from stillflow.keras.backend.variables import placeholder
+from stillflow.keras.engine.in_place import reset_in_place
 from stillflow.keras.engine.input_layer import Input, InputLayer
 from stillflow.keras.engine.model import Model
 from stillflow.keras.engine.op_layer import AddMetric
@@ -16,6 +17,7 @@ from stillflow.keras.engine.sequential import Sequential
 from stillflow.keras.metrics.base import Metric
 from stillflow.keras.optimizers.tf_optimizer import TFOptimizer
 from stillflow.keras.utils.objects import CustomObjectScope
+from stillflow.platform import tf_logging
 
 
 def _clone_layer(layer: Any) -> Any:
@@ -175,22 +177,22 @@ def clone_and_build_model(
       target_tensors: the targets; new placeholders by default.
       custom_objects: classes and functions by name.
       compile_clone: whether it is compiled as the model is.
-      in_place_reset: whether a model that only its class describes may be changed itself, which is
-        not supported.
+      in_place_reset: whether a model that only its class describes may be made anew in itself;
+        `in_place_subclassed_model_state_restoration` makes it what it was.
       optimizer_iterations: the variable that counts the steps of the clone's optimizer.
       optimizer_config: its configuration, or one for each of several; those of the model's by
         default.
 
     Raises:
       ValueError: as `clone_model`, if the model is not compiled and the clone should be, or if it
-        does not say how it is made.
-      NotImplementedError: for such a model, with `in_place_reset`.
+        does not say how it is made and may not be reset.
     """
     if compile_clone and not model.optimizer:
         raise ValueError(
             "Error when cloning model: compile_clone was set to True, but the original model has "
             "not been compiled."
         )
+    optimizer = model.optimizer
     with CustomObjectScope(custom_objects or {}):
         if model._is_graph_network or isinstance(model, Sequential):
             clone = clone_model(model, input_tensors=input_tensors)
@@ -201,7 +203,7 @@ def clone_and_build_model(
         clone._set_inputs(placeholder(shape, dtype=model.inputs[0].dtype))
     if compile_clone:
         clone.compile(
-            _clone_optimizer(model.optimizer, optimizer_iterations, optimizer_config),
+            _clone_optimizer(optimizer, optimizer_iterations, optimizer_config),
             model.loss,
             metrics=clone_metrics(model._compile_metrics),
             loss_weights=model.loss_weights,
@@ -216,16 +218,20 @@ def _clone_subclassed(model: Any, input_tensors: Any, in_place_reset: bool) -> A
     try:
         clone = type(model).from_config(model.get_config())
     except NotImplementedError:
-        if in_place_reset:
-            raise NotImplementedError(
-                "clone_and_build_model: in_place_reset is not supported by Stillflow"
+        tf_logging.warning(
+            "This model is a subclassed model. Please implement `get_config` and `from_config` to "
+            "better support cloning the model."
+        )
+        if not in_place_reset:
+            raise ValueError(
+                "This model is a subclassed model. Such a model cannot be cloned, but there is a "
+                "workaround where the model is reset in-place. To use this, please set the "
+                "argument `in_place_reset` to `True`. This will reset the attributes in the "
+                "original model. To restore the attributes, call "
+                "`in_place_subclassed_model_state_restoration(model)`."
             ) from None
-        raise ValueError(
-            "This model is a subclassed model. Such a model cannot be cloned, but there is a "
-            "workaround where the model is reset in-place. To use this, please set the argument "
-            "`in_place_reset` to `True`. This will reset the attributes in the original model. To "
-            "restore the attributes, call `in_place_subclassed_model_state_restoration(model)`."
-        ) from None
+        clone = model
+        reset_in_place(model)
     if input_tensors is not None:
         single = isinstance(input_tensors, (list, tuple)) and len(input_tensors) == 1
         clone._set_inputs(input_tensors[0] if single else input_tensors)
