@@ -85,3 +85,32 @@ def test_lists_of_tensors_and_variables_are_arguments(eager):
         v.assign_add([0.0, 0.0])
     v.assign([7.0, 8.0])
     np.testing.assert_array_equal(tf.concat([v, v], 0), [7.0, 8.0, 7.0, 8.0])
+
+
+def test_a_handle_takes_values_of_any_shape_but_of_one_type(eager):
+    ops = tf.raw_ops
+    handle = ops.VarHandleOp(dtype=tf.int32, shape=[1], shared_name="any_shape")
+    ops.AssignVariableOp(resource=handle, value=1)
+    assert int(ops.ReadVariableOp(resource=handle, dtype=tf.int32)) == 1
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Expected float got int32"):
+        ops.ReadVariableOp(resource=handle, dtype=tf.float32)
+    with pytest.raises(ValueError, match="are incompatible"):
+        tf.Variable([1.0, 2.0]).assign([1.0])
+
+
+def test_there_is_no_session_to_keep_tensors_in(eager):
+    with pytest.raises(tf.errors.FailedPreconditionError, match="null session state"):
+        tf.raw_ops.GetSessionHandle(value=[1])
+
+
+def test_elements_of_a_variable_of_lists_are_replaced(eager):
+    ops = tf.raw_ops
+    scalar = tf.zeros([0], tf.int32)
+    empty = ops.EmptyTensorList(element_shape=scalar, max_num_elements=-1, element_dtype=tf.float32)
+    full = ops.TensorListFromTensor(tensor=[1.0, 2.0], element_shape=scalar)
+    lists = tf.Variable([empty], use_resource=True)
+    lists.scatter_update(tf.IndexedSlices(full, 0))
+    found = ops.TensorListGetItem(
+        input_handle=lists[0], index=1, element_shape=scalar, element_dtype=tf.float32
+    )
+    assert float(found) == 2.0

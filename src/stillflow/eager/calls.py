@@ -44,6 +44,8 @@ class CallNode(PlanNode):
 
     __slots__ = ("held", "reusable", "told")
 
+    is_eager = True
+
     def __init__(self, op: Operation, facts: Facts, held: Sequence[Any], place: Any) -> None:
         super().__init__(op, facts, place)
         self.held = held

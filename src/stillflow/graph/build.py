@@ -141,7 +141,7 @@ def _refuse_outside(tensor: Tensor) -> None:
     if getattr(tensor.op.graph, "name", None) != "keras_graph":
         raise TypeError(
             "An op outside of the function building code is being passed\n"
-            'a "Graph" tensor, which has a value only while its own graph or function runs.\n'
+            'a "Graph" tensor. Graph tensors have values only while their graph or function run.\n'
             f"The graph tensor has name: {tensor.name}"
         )
 

@@ -54,6 +54,8 @@ class Node:
 
     # Whether a plan is being made: refusals are then worded as the op's kernel words them.
     planning = False
+    # Whether it runs eagerly: TensorFlow then has no shape rule, only what the kernel checks.
+    is_eager = False
     # Positions of inputs whose gradient nobody wants; a gradient may leave them out.
     skipped: frozenset[int] = frozenset()
 

@@ -32,7 +32,7 @@ def _printer(array: Any) -> Callable[[Any], str] | None:
     """How one element is printed; None for types that TF prints as question marks."""
     kind = array.dtype.kind
     if kind == "O" or kind == "S":
-        return escape
+        return _object
     if kind == "b":
         return lambda value: str(int(value))
     if kind in "iu":
@@ -61,7 +61,7 @@ def summarize(array: Any, max_entries: int, v2: bool = False) -> str:
     if element is None:
         text = " ".join("?" * limit) + ("..." if max_entries < count else "")
         return f"[{text}]" if v2 else text
-    if v2 and element is escape:
+    if v2 and element is _object:
         element = _quoted
     if not array.ndim:
         return element(array[()]) if limit else "..."
@@ -72,8 +72,13 @@ def summarize(array: Any, max_entries: int, v2: bool = False) -> str:
     return "".join(parts) + ("..." if count > limit else "")
 
 
-def _quoted(text: bytes) -> str:
-    return f'"{escape(text)}"'
+def _object(value: Any) -> str:
+    """A string, or a variant, which tells itself how it is printed."""
+    return escape(value) if isinstance(value, bytes) else str(value)
+
+
+def _quoted(value: Any) -> str:
+    return f'"{_object(value)}"'
 
 
 def _row(

@@ -27,7 +27,13 @@ const_op = op("""
 
 def const_array(value: Any) -> Any:
     """The array behind a Const's value attribute (a message where the graph was imported)."""
-    return make_ndarray(value) if type(value).__name__ == "TensorProto" else value
+    if type(value).__name__ != "TensorProto":
+        return value
+    if value.dtype == dtypes.variant.as_datatype_enum:
+        from stillflow.ops.io.variants import from_message
+
+        return from_message(value)
+    return make_ndarray(value)
 
 
 def _countable(shape: TensorShape) -> TensorShape:

@@ -25,6 +25,7 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
 from stillflow.graph.summarize import summarize as summarize_array
 from stillflow.graph.tensor_like import is_tensor
+from stillflow.ops.io.variants import VariantNumber
 
 # ---- Print
 
@@ -51,6 +52,8 @@ def as_array(value: Any) -> np.ndarray:
     """A run-time value as a numpy array that can be printed."""
     if isinstance(value, np.ndarray):
         return value
+    if isinstance(value, VariantNumber):
+        return np.array(value, object)
     if value.dtype == torch.bfloat16:
         value = value.to(torch.float32)
     return value.detach().cpu().numpy()  # type: ignore[no-any-return]

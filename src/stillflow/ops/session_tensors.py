@@ -100,6 +100,10 @@ def get_session_handle_shape(node: Node) -> Any:
 @get_session_handle_op.kernel
 @get_session_handle_v2_op.kernel
 def get_session_handle_kernel(node: Any) -> Any:
+    if node.is_eager:
+        raise errors.FailedPreconditionError(
+            None, None, "GetSessionHandle called on null session state"
+        )
     store, name = _store(node), node.name
     unit = node.op.device.rpartition("/device:")[2] or "CPU:0"
     where = f"/job:localhost/replica:0/task:0/device:{unit}"

@@ -24,7 +24,7 @@ from stillflow.ops.arrays.sequences import range_op as range_op
 from stillflow.ops.arrays.shape import reshape, shape_internal
 from stillflow.ops.constants import constant, shape_as_tensor
 from stillflow.ops.dispatch import dispatchable
-from stillflow.ops.kernels import ints, is_object, torch_type
+from stillflow.ops.kernels import ints, is_handle, is_object, torch_type
 from stillflow.ops.memory import require_room
 from stillflow.ops.ranks import checked_rank
 from stillflow.ops.samples import Bad, Sample
@@ -59,6 +59,8 @@ def fill_value(node: Node) -> Any:
     value, dims = node.value(1), node.out_dims()
     if value is None or dims is None or None in dims or prod(dims) > MAX_CONSTANT_ELEMENTS:
         return None
+    if is_handle(node.dtype(1)):
+        return None
     return np.full(dims, value, value.dtype)
 
 
@@ -68,7 +70,7 @@ def _fill_numbers(dtype: dtypes.DType, dims: Any, value: Any) -> Any:
     return value.expand(sizes).contiguous()
 
 
-def _fill_strings(dims: Any, value: Any) -> Any:
+def _fill_objects(dims: Any, value: Any) -> Any:
     return np.full(_checked(ints(dims)), value, object)
 
 
@@ -82,8 +84,8 @@ def _checked(sizes: list[int]) -> list[int]:
 @fill_op.kernel
 def fill_kernel(node: Any) -> Any:
     dims, value = node.out_dims(), node.value(1)
-    if is_object(node, 1):
-        return _fill_strings
+    if is_object(node, 1) or is_handle(node.dtype(1)):
+        return _fill_objects
     if dims is None or None in dims:
         return partial(_fill_numbers, node.T)
     require_room(dims, node.T)
@@ -156,13 +158,21 @@ def _like_value(make: Callable[..., Any]) -> Callable[[Node], Any]:
     return value
 
 
+def _zero_variants(value: Any) -> Any:
+    if not isinstance(value, np.ndarray):
+        return value.zeros_like()
+    zeros = np.empty(value.shape, object)
+    zeros.reshape(-1)[:] = [each.zeros_like() for each in value.flat]
+    return zeros
+
+
 def _like_kernel(name: str) -> Callable[[Any], Any]:
     def kernel(node: Any) -> Any:
         dims, dtype = node.dims(0), node.dtype(0)
         if dtype == dtypes.string:
             return _zero_strings
         if dtype == dtypes.variant:
-            return lambda value: value.zeros_like()
+            return _zero_variants
         if dims is None or None in dims:
             like = getattr(torch, name + "_like")
             return lambda x: like(x, memory_format=torch.contiguous_format)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from stillflow.graph import dims as dims_lib
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import Card, op
@@ -21,6 +23,7 @@ from stillflow.ops.arrays.scatter import check_nd_dims, scatter_into_variable
 from stillflow.ops.arrays.sequences import range_op
 from stillflow.ops.arrays.shape import expand_dims, reshape, shape
 from stillflow.ops.arrays.slicing import slice_helper
+from stillflow.ops.checks.handles import check_built_type
 
 _NUMBERS = (
     "{float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, "
@@ -30,6 +33,11 @@ _ORDERED = "{half, bfloat16, float, double, int32, int64}"
 _TYPES = {"update": "type", "min": _ORDERED, "max": _ORDERED}
 
 # ---- Shapes and checks
+
+
+def _resource_rows_check(node: Node, target: Any) -> None:
+    check_built_type(node)
+    _rows_check(node, target)
 
 
 def _rows_check(node: Node, target: Any) -> None:
@@ -98,7 +106,19 @@ def _rows_of_resource(target: Any, indices: Any, updates: Any, how: str) -> None
             f"shape of indices ({shape_text(indices.shape)}) is not compatible with the shape of "
             f"updates ({shape_text(updates.shape)})"
         )
+    expected = (*indices.shape, *target.shape[1:])
+    if updates.ndim and prod(updates.shape) == prod(expected):
+        updates = updates.reshape(expected)  # axes of size 1 may stand anywhere
     scatter_rows(target, indices, updates, how)
+
+
+def _as_array(updates: Any) -> Any:
+    """Updates with a shape; a single variant comes without one."""
+    if hasattr(updates, "ndim"):
+        return updates
+    array = np.empty((), object)
+    array[()] = updates
+    return array
 
 
 def _kernel(function: Callable[..., None], how: str, is_ref: bool) -> Callable[[Node], Any]:
@@ -110,7 +130,7 @@ def _kernel(function: Callable[..., None], how: str, is_ref: bool) -> Callable[[
                 value = ref.read()
                 if hasattr(value, "is_contiguous") and not value.is_contiguous():
                     value = ref.value = value.contiguous()
-                function(value, indices, updates, how)
+                function(value, indices, _as_array(updates), how)
             return ref if is_ref else None
 
         return scatter
@@ -142,7 +162,7 @@ def _resource_card(name: str, how: str) -> Card:
         f"dtype: {kinds}\nTindices: {{int32, int64}}\nflags: stateful",
         writes=(0,),
     )
-    card.shape(_resource_shape(_rows_check))
+    card.shape(_resource_shape(_resource_rows_check))
     card.kernel(_kernel(_rows_of_resource, how, False))
     return card
 

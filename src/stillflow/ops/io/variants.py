@@ -27,6 +27,38 @@ class IteratorState(dict[str, Any]):
         raise errors.NotFoundError(None, None, key)
 
 
+# The types of C++ that a variant may hold by itself, and those of NumPy that are as wide.
+_NUMBERS = {"int": np.int32, "float": np.float32, "double": np.float64, "bool": np.bool_}
+
+
+class VariantNumber:
+    """A variant that holds a number.
+
+    Args:
+      kind: its type in C++.
+      value: the number, of the type of NumPy that `_NUMBERS` has.
+    """
+
+    shape = ()
+
+    def __init__(self, kind: str, value: Any) -> None:
+        self.kind, self.value = kind, value
+
+    def __add__(self, other: Any) -> VariantNumber:
+        if not isinstance(other, VariantNumber) or other.kind != self.kind:
+            return NotImplemented
+        with np.errstate(over="ignore"):
+            return VariantNumber(self.kind, self.value + other.value)
+
+    def zeros_like(self) -> VariantNumber:
+        """Zero, of the same type."""
+        return VariantNumber(self.kind, _NUMBERS[self.kind](0))
+
+    def __str__(self) -> str:
+        number = int(self.value) if self.kind in ("int", "bool") else f"{self.value:g}"
+        return f"Variant<type: {self.kind} value: {number}>"
+
+
 def is_variant(value: Any) -> bool:
     """Whether a run-time value is one of variants: an object, or an array of such."""
     if isinstance(value, torch.Tensor):
@@ -65,6 +97,8 @@ def _encode(value: Any) -> Any:
         keys = "".join(_SEPARATOR + key for key in value)
         tensors = map(to_message, value.values())
         return VariantTensorDataProto(type_name=_ITERATOR, metadata=keys.encode(), tensors=tensors)
+    if isinstance(value, VariantNumber):
+        return VariantTensorDataProto(type_name=value.kind, metadata=value.value.tobytes())
     if isinstance(value, (torch.Tensor, np.ndarray)):
         return VariantTensorDataProto(type_name=_TENSOR, tensors=[to_message(value)])
     raise errors.UnimplementedError(
@@ -79,6 +113,9 @@ def _decode(message: Any) -> Any:
         keys = message.metadata.decode().split(_SEPARATOR)[1:]
         values = map(from_message, message.tensors)
         return IteratorState(zip(keys, values, strict=True))
+    kind = _NUMBERS.get(message.type_name)
+    if kind is not None and len(message.metadata) == np.dtype(kind).itemsize:
+        return VariantNumber(message.type_name, np.frombuffer(message.metadata, kind)[0])
     raise errors.InternalError(
         None,
         None,

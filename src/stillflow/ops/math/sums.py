@@ -19,6 +19,7 @@ from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_shape import TensorShape, as_shape
 from stillflow.ops.control import identity
 from stillflow.ops.dispatch import dispatchable
+from stillflow.ops.io.stored import shape_text
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.kernels import ANY_NUMBER, NUMPY_TYPES, through_numpy
 from stillflow.ops.samples import Bad, Sample
@@ -66,6 +67,12 @@ def _sum_of_scalars(*values: Any) -> Any:
 
 
 def _sum_of_objects(*values: Any) -> Any:
+    for index, value in enumerate(values):
+        if isinstance(value, np.ndarray) and value.ndim:
+            raise ValueError(
+                "AddN of non-scalar Tensor with dtype=DT_VARIANT is not supported; "
+                f"inputs[{index} has shape: {shape_text(value.shape)}."
+            )
     try:
         return functools.reduce(operator.add, values)
     except TypeError:

@@ -7,10 +7,10 @@ from typing import Any
 from stillflow import errors
 from stillflow.graph import dims, dtypes
 from stillflow.graph.card import op
-from stillflow.graph.dtypes import DType
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
+from stillflow.ops.checks.handles import type_word
 from stillflow.ops.variables.buffer import Buffer, buffer_of
 from stillflow.ops.variables.reference import count_up_to, update
 
@@ -51,15 +51,6 @@ def read_variable_shape(node: Node) -> Any:
     return node.inputs[0]._handle_dims
 
 
-# C++ names for types, which are in messages from shape rules.
-_TYPE_WORDS = {"float32": "float", "float64": "double", "float16": "half"}
-
-
-def _type_word(dtype: DType) -> str:
-    name = dtype.base_dtype.name
-    return _TYPE_WORDS.get(name, name)
-
-
 def _check_type(node: Node, changes: bool = False) -> None:
     """Refuses a type that is not the variable's; kernels word it from where they stand."""
     known, given = node.inputs[0]._handle_dtype, node.op.attrs["dtype"]
@@ -70,7 +61,7 @@ def _check_type(node: Node, changes: bool = False) -> None:
         known, given = given, known
     raise ValueError(
         f"Trying to {verb} variable with wrong dtype. "
-        f"Expected {_type_word(known)} got {_type_word(given)}"
+        f"Expected {type_word(known)} got {type_word(given)}"
     )
 
 
@@ -92,7 +83,8 @@ assign_variable_op = op(
 @assign_variable_op.shape
 def assign_variable_shape(node: Node) -> Any:
     _check_type(node, changes=True)
-    dims.merge(node.inputs[0]._handle_dims, node.dims(1))
+    if not node.is_eager:
+        dims.merge(node.inputs[0]._handle_dims, node.dims(1))
     return []
 
 
@@ -222,6 +214,9 @@ resource_count_up_to_op = op(
 
 @resource_count_up_to_op.shape
 def resource_count_up_to_shape(node: Node) -> Any:
+    held, asked = node.inputs[0]._handle_dtype, node.op.attrs["T"]
+    if not node.planning and held is not None and held.base_dtype != asked:
+        raise ValueError(f"Data types do not match: {type_word(asked)} and {type_word(held)}")
     known = node.inputs[0]._handle_dims
     if known is not None:
         dims.with_rank(known, 0)
