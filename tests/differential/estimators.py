@@ -15,6 +15,7 @@ from .feature_columns import CATEGORICAL, DENSE, columns, features
 
 ROWS = 6
 STEPS = 3
+LIMIT = 60
 NOISE = 1e-5
 
 

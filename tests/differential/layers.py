@@ -14,6 +14,7 @@ from .arguments import Made
 from .layer_tables import FUNCTIONS
 
 STEPS = 3
+LIMIT = 60
 ROWS = 4  # examples of a batch
 NOISE = 1e-5  # what may be left of numbers around 1 that cancel out
 

@@ -15,7 +15,7 @@ import numpy as np
 _SOURCE_LINE = re.compile(r" \(defined at [^)]*\)")
 _CLASS_PATH = re.compile(r"<class '[\w.]*?(\w+)'>")
 _OBJECT = re.compile(r"<[\w.]*?(\w+) object at")
-_RESOURCE_NUMBER = re.compile(r"'_\d+_")
+_RESOURCE_NUMBER = re.compile(r"(?<=[ '])_\d+_(?=\w)|(?<=TensorArray)_[\d_]+(?=:)")
 _FIRST_ROOT = re.compile(r"^\s*\(0\) [A-Z][A-Za-z ]*: ")
 
 
@@ -41,7 +41,7 @@ def first_line(text: str) -> str:
         # The lines between are AutoGraph's stack; the last names the class once more.
         line = re.sub(r"^\w+: ", "", lines[-1].strip())
     line = _OBJECT.sub(r"<\1 object at", line)
-    line = _RESOURCE_NUMBER.sub("'_0_", line)  # counts the resources of the process
+    line = _RESOURCE_NUMBER.sub("#", line)  # counts the resources of the process
     line = _CLASS_PATH.sub(r"<class '\1'>", line)
     line = re.sub(r"\{\{node [^}]*\}\}", "", _SOURCE_LINE.sub("", line))
     return re.sub(r"0x[0-9a-f]{6,}", "0x...", line).strip()[:300]

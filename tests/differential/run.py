@@ -11,6 +11,7 @@ the same cases.
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
 import itertools
 import os
@@ -27,7 +28,7 @@ from .outcomes import failed
 
 KINDS = ("operations", "graphs", "pipelines", "calls", "layers", "estimators", "state")
 GROUP = 25  # cases for one child: a crash loses no more than itself, a fork costs little
-LIMIT = 60  # seconds for one case, where nothing else runs
+LIMIT = 20  # seconds for one case, unless its kind has a limit of its own
 PROTOCOL = 4  # the newest that Python 3.7 reads
 _LENGTH = 8
 
@@ -42,7 +43,8 @@ def main(argv: list[str]) -> int:
             cases = pickle.load(file)["cases"]
     else:
         cases = list(itertools.islice(kind.cases(options.seed, options.names), options.count))
-    found = list(run_apart(lambda case: kind.run(tf, case), cases))
+    limit = getattr(kind, "LIMIT", None)
+    found = list(run_apart(lambda case: kind.run(tf, case), cases, limit))
     with open(options.out, "wb") as file:
         written = {"kind": options.kind, "cases": cases, "outcomes": found}
         pickle.dump(written, file, PROTOCOL)
@@ -81,14 +83,17 @@ def load_module(name: str) -> Any:
     return tf
 
 
-def run_apart(run: Callable[[Any], Any], cases: list[Any]) -> Iterator[dict[str, Any]]:
+def run_apart(
+    run: Callable[[Any], Any], cases: list[Any], limit: int | None = None
+) -> Iterator[dict[str, Any]]:
     """The outcome of every case, run in children: crashes and hangs are outcomes as well."""
+    timed = functools.partial(_timed, run, limit or LIMIT)
     folder = tempfile.mkdtemp()
     at = 0
     try:
         while at < len(cases):
             group = cases[at : at + GROUP]
-            found, ended = _run_group(run, group, folder)
+            found, ended = _run_group(timed, group, folder)
             if len(found) < len(group):
                 found.append(_abnormal(ended))
             yield from found
@@ -130,13 +135,17 @@ def _work(run: Callable[[Any], Any], cases: list[Any], folder: str, writing: int
         os.dup2(quiet, 2)
         with os.fdopen(writing, "wb") as pipe:
             for case in cases:
-                signal.alarm(LIMIT)
                 text = _pickled(run, case)
                 pipe.write(len(text).to_bytes(_LENGTH, "little") + text)
                 pipe.flush()
         status = 0
     finally:
         os._exit(status)
+
+
+def _timed(run: Callable[[Any], Any], limit: int, case: Any) -> Any:
+    signal.alarm(limit)
+    return run(case)
 
 
 def _pickled(run: Callable[[Any], Any], case: Any) -> bytes:

@@ -71,6 +71,8 @@ def _use(tf: Any, case: dict[str, Any]) -> dict[str, Any]:
                 found = session.run(fetches, options=options)
             except Exception as error:
                 told.append([step, stage, *outcomes.failed(stage, error)["error"]])
+                if type(error).__name__ == "DeadlineExceededError":
+                    break  # TensorFlow loses what a step had when it was given up
             else:
                 values += [outcomes.pack(value) for value in found if value is not None]
     nodes = outcomes.nodes_of(tf.get_default_graph())

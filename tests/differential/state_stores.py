@@ -264,16 +264,22 @@ MUTABLE: dict[str, Action] = {
 
 def _staging(s: Store) -> Any:
     shapes = s.shapes if s.maybe(0.6) else None
-    capacity = s.choose([0, 1, 3])
+    capacity = s.choose([0, 100])  # TensorFlow waits for room for ever
     area = s.tf.contrib.staging.StagingArea
     return area(s.dtypes(), shapes, capacity=capacity, names=_names(s) if shapes else None)
+
+
+def _when_put(s: Store, take: Callable[[], Any]) -> Any:
+    """What is taken when there is something: TensorFlow waits for ever, too."""
+    with s.tf.control_dependencies([s.made.put(_as_named(s, s.element()))]):
+        return take()
 
 
 STAGING: dict[str, Action] = {
     "put": lambda s: s.made.put(_as_named(s, s.element())),
     "put again": lambda s: s.made.put(_as_named(s, s.element())),
-    "get": lambda s: s.made.get(),
-    "peek": lambda s: s.made.peek(s.choose([0, 1])),
+    "get": lambda s: _when_put(s, s.made.get),
+    "peek": lambda s: _when_put(s, lambda: s.made.peek(0)),
     "size": lambda s: s.made.size(),
     "clear": lambda s: s.made.clear(),
 }

@@ -31,6 +31,7 @@ from stillflow.ops.arrays.packing import stack
 from stillflow.ops.arrays.sequences import range, range_op
 from stillflow.ops.arrays.shape import expand_dims, reshape, shape, size
 from stillflow.ops.arrays.slicing import slice_helper
+from stillflow.ops.checks.handles import check_built_type
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import is_handle, moving
 from stillflow.ops.samples import Bad, Sample
@@ -113,6 +114,7 @@ def _check_axes(dims_rank: int, indices_rank: int, axis: int, batch_dims: int) -
 
 @resource_gather_op.shape
 def resource_gather_shape(node: Node) -> Any:
+    check_built_type(node)
     dims, indices, batch_dims = node.inputs[0]._handle_dims, node.dims(1), node.batch_dims
     if batch_dims < 0:
         raise ValueError(f"batch_dims is negative ({batch_dims})")

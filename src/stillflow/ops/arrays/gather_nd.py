@@ -28,6 +28,7 @@ from stillflow.ops.arrays.sequences import range_op
 from stillflow.ops.arrays.shape import expand_dims, rank, reshape, shape, squeeze
 from stillflow.ops.arrays.slicing import slice_helper
 from stillflow.ops.arrays.splitting import unstack
+from stillflow.ops.checks.handles import check_built_type
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.kernels import moving
 from stillflow.ops.samples import Bad, Sample
@@ -73,6 +74,7 @@ def gather_nd_shape(node: Node) -> Any:
 
 @resource_gather_nd_op.shape
 def resource_gather_nd_shape(node: Node) -> Any:
+    check_built_type(node)
     return _gathered_dims(node.inputs[0]._handle_dims, node.dims(1), node.planning)
 
 

@@ -15,7 +15,7 @@ from stillflow.graph.card import Card, find, op
 from stillflow.graph.node import Node
 from stillflow.ops.training import rules
 from stillflow.ops.training.groups import GROUP_RULES
-from stillflow.ops.training.limits import check_limits
+from stillflow.ops.training.limits import check_limits, check_scalar
 from stillflow.ops.training.rows import update_rows
 
 _NUMBERS = (
@@ -135,36 +135,61 @@ def _state_dims(node: Node, index: int) -> Any:
     return tensor._handle_dims if tensor.dtype.name == "resource" else node.dims(index)
 
 
-def _shape(states: Sequence[str], others: Sequence[str]) -> Callable[[Node], Any]:
-    """Variable and slots have one shape; scalars are scalars; a dense gradient fits."""
+def _shape(rule: Rule, others: Sequence[str]) -> Callable[[Node], Any]:
+    """Variable and slots have one shape; scalars are scalars; a gradient fits."""
+    count = len(rule.states.split())
 
     def shape(node: Node) -> Any:
         merged = _state_dims(node, 0)
-        for index in range(1, len(states)):
+        if node.planning:
+            _check_running(rule.name, node, count, others)
+            return merged if node.op._outputs else []
+        for index in range(1, count):
             merged = dims.merge(merged, _state_dims(node, index))
-        for index, name in enumerate(others, start=len(states)):
+        for index, name in enumerate(others, start=count):
             if name in ("grad", "delta"):
-                if "indices" not in others:
-                    merged = dims.merge(merged, node.dims(index))
-            elif name == "indices":
-                dims.with_rank(node.dims(index), 1)
+                given = node.dims(index)
+                if "indices" in others:
+                    rows = dims.with_rank(node.dims(count + others.index("indices")), 1)
+                    given = _rows_of(rows, given)
+                merged = dims.merge(merged, given)
             elif name == "lr_power" and "l2_shrinkage" in others:
                 continue  # as in TF, which looks at the scalar before it and only then runs
-            else:
+            elif name != "indices":
                 dims.with_rank(node.dims(index), 0)
         return merged if node.op._outputs else []
 
     return shape
 
 
+def _rows_of(rows: Any, given: Any) -> Any:
+    """The shape of a variable of which a gradient has some rows, as many as there are indices."""
+    if given is None:
+        return None
+    dims.merge_dim(rows[0], given[0] if given else None)
+    return (None, *given[1:]) if given else given
+
+
+def _check_running(rule: str, node: Node, count: int, others: Sequence[str]) -> None:
+    """What kernels refuse, in their words, once shapes are known."""
+    for index, name in enumerate(others, start=count):
+        given = node.dims(index)
+        if name == "indices" and given is not None and len(given) != 1:
+            raise ValueError("indices must be one-dimensional")
+        if name not in ("indices", "grad", "delta"):
+            check_scalar(rule, name, given, sparse="indices" in others)
+
+
 def _kernel(rule: Rule, others: Sequence[str], sparse: bool) -> Callable[[Node], Any]:
     count = len(rule.states.split())
     renamed = {"grad": "delta"} if "delta" in rule.dense.split() else {}
+    # What has the variable's shape: its slots, and the gradient under the op's name for it.
+    compared = (*rule.states.split()[1:], "delta" if "delta" in others else "grad")
 
     def kernel(node: Node) -> Any:
         flags = {name: getattr(node, name) for name, _ in rule.flags}
         if rule.name in GROUP_RULES and not sparse and node.T in _GROUP_TYPES:
-            return GroupedUpdate(rule.name, count, tuple(others), flags, rule.locked)
+            return GroupedUpdate(rule.name, count, tuple(others), flags, rule.locked, compared)
         update = rule.update
 
         def apply(*inputs: Any) -> Any:
@@ -178,8 +203,8 @@ def _kernel(rule: Rule, others: Sequence[str], sparse: bool) -> Callable[[Node],
                 check_limits(rule.name, named)
                 update_rows(update, states, named, flags)
             else:
-                _check_shapes(states, named)
                 check_limits(rule.name, named)
+                _check_shapes(compared, states, named.get("delta", named.get("grad")))
                 update(*states, **named, **flags)
             return buffers[0]
 
@@ -201,9 +226,10 @@ class GroupedUpdate:
 
     def __init__(
         self, rule: str, count: int, others: tuple[str, ...], flags: dict[str, Any],
-        locked: int | None = None,
+        locked: int | None = None, compared: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self.rule, gradient = GROUP_RULES[rule]
+        self._compared = compared or ["grad"] * count
         self.key = (rule, tuple(sorted(flags.items())))
         self.device: Any = None
         self.count = count
@@ -223,7 +249,7 @@ class GroupedUpdate:
         """Updates several variables: one sequence of buffers and one gradient each."""
         states = [_values(each, self._locked) for each in buffers]
         for each, grad in zip(states, grads, strict=True):
-            _check_shapes(each, {"grad": grad})
+            _check_shapes(self._compared, each, grad)
         columns = [list(column) for column in zip(*states, strict=True)]
         scalars = dict(zip(self._names, shared, strict=True))
         check_limits(self._rule_name, scalars)
@@ -257,13 +283,14 @@ def _values(buffers: Sequence[Any], locked: int | None) -> list[Any]:
         raise
 
 
-def _check_shapes(states: Sequence[Any], named: dict[str, Any]) -> None:
-    gradient = named["grad"] if "grad" in named else named["delta"]
-    for other in (*states[1:], gradient):
+def _check_shapes(names: Sequence[str], states: Sequence[Any], gradient: Any) -> None:
+    for name, other in zip(names, (*states[1:], gradient), strict=True):
         if other.shape != states[0].shape:
-            left, right = list(states[0].shape), list(other.shape)
+            left, right = (
+                "[" + ",".join(map(str, each.shape)) + "]" for each in (states[0], other)
+            )
             raise errors.InvalidArgumentError(
-                None, None, f"var and grad do not have the same shape{left} {right}"
+                None, None, f"var and {name} do not have the same shape{left} {right}"
             )
 
 
@@ -271,7 +298,7 @@ def _make(rule: Rule, kind: str, sparse: bool) -> Card:
     states = rule.states.split()
     others = (rule.sparse if sparse else rule.dense).split()
     card = op(_signature(rule, kind, sparse), writes=range(len(states)))
-    card.shape(_shape(states, others))
+    card.shape(_shape(rule, others))
     card.kernel(_kernel(rule, others, sparse))
     return card
 

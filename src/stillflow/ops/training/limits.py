@@ -28,6 +28,31 @@ _LIMITS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "FtrlV2": (*_FTRL, _SHRINKAGE),
 }
 
+_CALLED = {name: called for name, called, _ in _L1_AND_L2}
+# Rules whose words for the learning rate have a space more, by whether gradients are sparse.
+_SPACED = {
+    False: {"Adam", "AdamWithAmsgrad", "AdaMax", "RMSProp", "CenteredRMSProp"},
+    True: {"Momentum", "KerasMomentum"},
+}
+
+
+def check_scalar(rule: str, name: str, shape: Any, sparse: bool) -> None:
+    """Refuses the shape of a rule's argument that is no scalar.
+
+    Args:
+      rule: as in `Apply<rule>`.
+      name: of the argument.
+      shape: its sizes, as far as they are known; None if not even the rank is.
+      sparse: whether it is the op of sparse gradients.
+
+    Raises:
+      ValueError: if it is none; `check_limits` tells those that are to be within bounds.
+    """
+    if shape and rule not in _LIMITS:
+        space = " " if name == "lr" and rule in _SPACED[sparse] else ""
+        sizes = ",".join("?" if size is None else str(size) for size in shape)
+        raise ValueError(f"{_CALLED.get(name, name)} is not a scalar{space}: [{sizes}]")
+
 
 def check_limits(rule: str, numbers: Mapping[str, Any]) -> None:
     """Refuses a rule's numbers that are out of bounds.
