@@ -26,7 +26,8 @@ BUILT_OR_RUN = (
     ValueError, tf.errors.InvalidArgumentError, tf.errors.OutOfRangeError,
     tf.errors.ResourceExhaustedError,
 )  # fmt: skip
-INTERNAL = {"RaggedTensorToTensor"}  # where TensorFlow says "Values and indices must be equal"
+# Where TensorFlow says "Values and indices must be equal", and what it says of zeros as divisors.
+INTERNAL = {"RaggedTensorToTensor", "TruncateDiv", "TruncateMod"}
 MOST_MEMORY = 64 << 20
 _STATUS = "/proc/self/status"
 

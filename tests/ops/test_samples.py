@@ -18,6 +18,7 @@ from stillflow.ops.samples import Bad, Sample
 
 REFUSED = (
     ValueError, TypeError, tf.errors.InvalidArgumentError, tf.errors.FailedPreconditionError,
+    tf.errors.InternalError,  # which is what TensorFlow raises for a few
 )  # fmt: skip
 STEP = 1e-5
 

@@ -105,6 +105,18 @@ def _holds_tensor(value: Any) -> bool:
     )
 
 
+class TensorForList(Exception):
+    """A tensor was given where an op takes several."""
+
+
+def unpacked(card: Card, inputs: Sequence[Any]) -> list[Any]:
+    """The inputs; a tensor that stands for several is a list of its rows."""
+    return [
+        list(value) if arg.is_list and type(value) is EagerTensor and value._dims else value
+        for arg, value in zip(card.signature.inputs, inputs, strict=False)
+    ]
+
+
 def converted(
     card: Card, inputs: Sequence[Any], attrs: dict[str, Any]
 ) -> tuple[list[Any], tuple[int, ...] | None]:
@@ -131,7 +143,8 @@ def converted(
             continue
         if not isinstance(value, (list, tuple)):
             raise TypeError(
-                f"Expected list for '{arg.name}' argument to '{card.name}' Op, not {value}."
+                f"Expected list for '{arg.name}' argument to '{card.signature.function}' Op, "
+                f"not {value!r}."
             )
         if arg.type_list_attr is not None:
             types = attrs.get(arg.type_list_attr)
@@ -204,8 +217,11 @@ def resolve(
       TypeError: if an attribute lacks or is not allowed.
       InvalidArgumentError: if the types do not agree.
       UnimplementedError: if the op is one of old graphs.
+      TensorForList: if a tensor stands for several.
     """
     signature = card.signature
+    if lengths is None and card.takes_lists:
+        raise TensorForList
     if len(tensors) != len(signature.inputs) and lengths is None:
         raise TypeError(f"{card.name} takes {len(signature.inputs)} inputs, not {len(tensors)}")
     known = given_attrs(card, attrs)

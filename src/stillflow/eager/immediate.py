@@ -20,7 +20,15 @@ import numpy as np
 import torch
 
 from stillflow.eager import callbacks
-from stillflow.eager.arguments import Arguments, converted, kind_of, read, resolve
+from stillflow.eager.arguments import (
+    Arguments,
+    TensorForList,
+    converted,
+    kind_of,
+    read,
+    resolve,
+    unpacked,
+)
 from stillflow.eager.calls import Call, Kernel, Kernels, as_eager_error, frozen, put
 from stillflow.eager.eager_tensor import EagerTensor
 from stillflow.eager.places import places_of
@@ -194,7 +202,10 @@ class ImmediateGraph(EagerContext):
             kinds = [tensor._kind for tensor in inputs]
         except AttributeError:  # not all are tensors that hold values
             return self._call_with_plain(card, inputs, attrs, name)
-        kernel = self._kernel(card, inputs, None, attrs, kinds, name)
+        try:
+            kernel = self._kernel(card, inputs, None, attrs, kinds, name)
+        except TensorForList:
+            return self._call_with_plain(card, inputs, attrs, name)
         return self._results(kernel, inputs, name)
 
     def _call_with_plain(
@@ -202,6 +213,8 @@ class ImmediateGraph(EagerContext):
     ) -> Any:
         """Runs an op some of whose arguments have to become tensors, or are lists."""
         inputs = [read(value) for value in inputs]
+        if card.takes_lists:
+            inputs = unpacked(card, inputs)
         kinds = [kind_of(value) for value in inputs]
         is_placed = self.places is not None  # which depends on more
         key = None if is_placed or None in kinds else _key(card, None, attrs, kinds)

@@ -170,8 +170,9 @@ def name_from_scope_name(name: str) -> str:
 @export("contrib.framework.strip_name_scope")
 def strip_name_scope(name: str, export_scope: str | None) -> str:
     """Return a name, such as `^scope/a`, without a scope that it begins with."""
-    if not export_scope:
+    if not export_scope or not isinstance(name, (str, bytes)):
         return name
+    name = name.decode() if isinstance(name, bytes) else name
     mark, rest = _marked(name)
     prefix = export_scope.rstrip("/") + "/"
     return mark + rest[len(prefix) :].lstrip("/") if rest.startswith(prefix) else name
@@ -179,9 +180,10 @@ def strip_name_scope(name: str, export_scope: str | None) -> str:
 
 @export("contrib.framework.prepend_name_scope")
 def prepend_name_scope(name: str, import_scope: str | None) -> str:
-    """Return a name, such as `^a`, inside of a scope."""
-    if not import_scope:
+    """Return a name, such as `^a`, inside of a scope; what is no name, as it is."""
+    if not import_scope or not isinstance(name, (str, bytes)):
         return name
+    name = name.decode() if isinstance(name, bytes) else name
     mark, rest = _marked(name)
     return f"{mark}{import_scope.rstrip('/')}/{rest}"
 

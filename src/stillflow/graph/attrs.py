@@ -68,16 +68,11 @@ def _shape(value: Any, name: str) -> TensorShape:
     if type(value).__name__ == "TensorShapeProto":
         return TensorShape(value)
     try:
-        shape = as_shape(value)
+        return as_shape(value)
     except TypeError as error:
         raise TypeError(f"Error converting {name} to a TensorShape: {error}.") from None
     except ValueError as error:
         raise ValueError(f"Error converting {name} to a TensorShape: {error}.") from None
-    for size in shape._dims or ():
-        if size is not None and size >> 63:
-            problem = f"Value out of range: {size}"
-            raise ValueError(f"Error converting {name} to a TensorShape: {problem}")
-    return shape
 
 
 def _tensor(value: Any, name: str) -> Any:
@@ -107,6 +102,10 @@ _NORMALIZE: dict[str, Callable[[Any, str], Any]] = {
 }  # fmt: skip
 
 
+# Attributes that TF's functions of the operations call otherwise.
+_ARGUMENTS = {"squeeze_dims": "axis"}
+
+
 def normalize(value: Any, attr: Attr, function: str) -> Any:
     """Converts a caller's attribute value to the form kept inside the graph.
 
@@ -119,15 +118,21 @@ def normalize(value: Any, attr: Attr, function: str) -> Any:
       TypeError: if the value is of the wrong kind.
     """
     convert = _NORMALIZE[attr.element]
+    name = _ARGUMENTS.get(attr.name, attr.name)
     if not attr.is_list:
-        return convert(value, attr.name)
+        return convert(value, name)
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if not isinstance(value, (list, tuple)):
-        raise TypeError(
-            f"Expected list for '{attr.name}' argument to '{function}' Op, not {value!r}."
-        )
-    return [convert(item, attr.name) for item in value]
+        raise TypeError(f"Expected list for '{name}' argument to '{function}' Op, not {value!r}.")
+    return [convert(item, name) for item in value]
+
+
+def _check_sizes(shape: TensorShape, name: str) -> None:
+    for size in shape._dims or ():
+        if size is not None and size >> 63:
+            problem = f"Value out of range: {size}"
+            raise ValueError(f"Error converting {name} to a TensorShape: {problem}")
 
 
 def check(value: Any, attr: Attr, op_type: str) -> None:
@@ -147,6 +152,9 @@ def check(value: Any, attr: Attr, op_type: str) -> None:
                 f"Attr '{attr.name}' of '{op_type}' Op passed list of length {len(value)} less "
                 f"than minimum {attr.minimum}."
             )
+    if attr.element == "shape":
+        for shape in value if attr.is_list else (value,):
+            _check_sizes(shape, attr.name)
     if attr.allowed is not None and attr.element == "string":
         for item in value if attr.is_list else (value,):
             if item not in attr.allowed:

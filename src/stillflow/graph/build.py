@@ -48,19 +48,19 @@ def add_node(
             f"{card.name} takes {len(signature.inputs)} inputs, not {len(inputs)}: "
             f"{', '.join(arg.name for arg in signature.inputs)}"
         )
+    for arg, value in zip(signature.inputs, inputs, strict=True):
+        if arg.number_attr is not None and not isinstance(value, (list, tuple)):
+            raise TypeError(
+                f"Expected list for '{arg.name}' argument to '{signature.function}' Op, "
+                f"not {value!r}."
+            )
+    known = given_attrs(card, attrs)
     if card.removed:
         _check_not_removed(card.name, graph._producer)
     old = graph._name_stack
-    stack, scope = graph._enter_name_scope(name or card.name)
+    stack, scope = graph._enter_name_scope(name or card.name)  # what is refused later has a name
     graph._name_stack = stack
     try:
-        for arg, value in zip(signature.inputs, inputs, strict=True):
-            if arg.number_attr is not None and not isinstance(value, (list, tuple)):
-                raise TypeError(
-                    f"Expected list for '{arg.name}' argument to '{signature.function}' Op, "
-                    f"not {value!r}."
-                )
-        known = given_attrs(card, attrs)
         tensors: list[Tensor] = []
         for arg, value in zip(signature.inputs, inputs, strict=True):
             tensors.extend(_convert(card, arg, value, known))
@@ -347,7 +347,7 @@ def check_attrs(card: Card, known: dict[str, Any]) -> None:
             for dtype in value if attr.is_list else (value,):
                 if dtype not in attr.allowed:
                     raise TypeError(_not_allowed(name, dtype, attr))
-        elif attr.allowed is not None or attr.minimum is not None:
+        elif attr.allowed is not None or attr.minimum is not None or attr.element == "shape":
             check(value, attr, card.name)
     for name in known:
         if name not in declared and not name.startswith("_"):

@@ -106,6 +106,11 @@ class Card:
         return self.effect == "pure" and not any(arg.is_ref for arg in args)
 
     @cached_property
+    def takes_lists(self) -> bool:
+        """Whether an argument stands for several tensors."""
+        return any(arg.is_list for arg in self.signature.inputs)
+
+    @cached_property
     def gives_one(self) -> bool:
         """Whether calling it gives a single tensor."""
         outputs = self.signature.outputs

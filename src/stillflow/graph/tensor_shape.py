@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow.errors import OperatorNotAllowedInGraphError
 from stillflow.graph import dims as _dims_lib
 from stillflow.graph.dims import Dims
 from stillflow.graph.dtypes import DType
@@ -242,6 +243,8 @@ def _parse(dims: Any) -> Dims:
         return tuple([_size(dim.size if dim.size != -1 else None) for dim in dims.dim])
     try:
         iterator = iter(dims)
+    except OperatorNotAllowedInGraphError:
+        raise
     except TypeError:
         return (_size(dims),)
     return tuple([_size(dim) for dim in iterator])

@@ -13,13 +13,13 @@ from stillflow.variables.custom_gradient import custom_gradient
 
 
 @export("nn.swish")
-def swish(features: Any) -> Tensor:
-    """`features * sigmoid(features)`; the gradient computes the sigmoid anew to save memory."""
-    return _swish(features)
-
-
 @custom_gradient
-def _swish(features: Any) -> Any:
+def swish(features: Any) -> Any:
+    """`features * sigmoid(features)`; the gradient computes the sigmoid anew to save memory.
+
+    Raises:
+      ValueError: in graphs, for arguments by name.
+    """
     features = convert_to_tensor(features, name="features")
 
     def gradient(dy: Tensor) -> Tensor:

@@ -189,13 +189,13 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
     """
     if executing_eagerly():
         raise RuntimeError("tf.placeholder() is not compatible with eager execution.")
-    return placeholder_op(dtype=dtypes.as_dtype(dtype), shape=as_shape(shape), name=name)
+    return placeholder_op(dtype=dtype, shape=shape, name=name)  # type: ignore[no-any-return]
 
 
 @export("placeholder_with_default")
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """A tensor that may be fed and is `input` otherwise; `shape` states what both agree on."""
-    return placeholder_with_default_op(input, shape=as_shape(shape), name=name)
+    return placeholder_with_default_op(input, shape=shape, name=name)  # type: ignore[no-any-return]
 
 
 def scalar(value: Any, dtype: Any, name: str = "Const") -> Tensor:

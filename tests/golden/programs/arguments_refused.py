@@ -96,3 +96,40 @@ def shapes_that_overflow(tf):
         "tile": raised(tf.tile, tf.placeholder(tf.float32, [2 ** 40]), [2 ** 40, 1]),
         "fully_known_sizes_only":
             str(tf.placeholder(tf.float32, [None, 2 ** 40, 2 ** 40]).shape)})
+
+
+@program
+def kinds_of_arguments(tf):
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    given = {"string": "x", "list": [2, "a"], "float": 1.5, "negative": [-3], "number": -1,
+             "later": [None, -2], "tensor": x}  # fmt: skip
+    facts = {
+        f"placeholder {name}": raised(tf.placeholder, tf.float32, shape)
+        for name, shape in given.items() if name != "tensor"
+    }  # fmt: skip
+    facts.update({
+        f"default {name}": raised(tf.placeholder_with_default, 1.0, shape)
+        for name, shape in given.items()
+    })  # fmt: skip
+    facts.update({
+        f"squeeze {axis!r}": raised(tf.keras.backend.squeeze, x, axis)
+        for axis in ("a", None, [1], 5)
+    })  # fmt: skip
+    facts["dtype"] = raised(tf.placeholder, x)
+    facts["swish"] = raised(tf.nn.swish, x, name="a")
+    facts["swish by name"] = raised(tf.nn.swish, features=x)
+    facts["join"] = raised(tf.strings.join, tf.constant(["a", "b"]))
+    facts["join nothing"] = raised(tf.strings.join, None)
+    facts["add_n"] = raised(tf.add_n, x)
+    facts["add_n number"] = raised(tf.add_n, 1.5)
+    facts["add_n text"] = raised(tf.add_n, "ab")
+    return Run(facts=facts)
+
+
+@program
+def names_that_are_none(tf):
+    prepend, strip = tf.contrib.framework.prepend_name_scope, tf.contrib.framework.strip_name_scope
+    pairs = ((None, "a"), ("a", None), ("a", ""), (1, "a"), ("^a", "b"), ("loc:@a", "b"),
+             ("b/a", "b/"))  # fmt: skip
+    return Run(facts={f"{name} {scope}": [repr(prepend(name, scope)), repr(strip(name, scope))]
+                      for name, scope in pairs})  # fmt: skip

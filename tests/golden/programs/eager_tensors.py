@@ -136,3 +136,42 @@ def _read_twice(tf):
     array = tf.TensorArray(tf.float32, 1).write(0, 1.0)
     array.read(0)
     array.read(0)
+
+
+@program
+def tensors_for_lists(tf):
+    """A tensor stands for the list of its rows where an operation takes several."""
+
+    def compute(tf):
+        raw, words = tf.raw_ops, tf.constant(["a", "b"])
+        rows = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+        return {
+            "join": tf.strings.join(words, "-").numpy(),
+            "add": raw.AddN(inputs=rows).numpy(),
+            "add again": raw.AddN(inputs=rows + 1).numpy(),
+            "pack": raw.Pack(values=rows).numpy(),
+            "concat": raw.ConcatV2(values=rows, axis=0).numpy(),
+            "identity": [row.numpy() for row in tf.identity_n(rows)],
+            "shapes": [row.numpy() for row in raw.ShapeN(input=rows)],
+            "number": raised(raw.AddN, inputs=1.5),
+        }
+
+    return eagerly(tf, compute)
+
+
+@program
+def cross_entropy_of_other_sizes(tf):
+    def compute(tf):
+        sizes = (([2, 3], [2, 4]), ([2, 3], [3, 3]), ([2, 3], [1, 3]), ([2, 2, 3], [2, 3]))
+        found = {
+            f"{labels} {logits}": raised(
+                tf.nn.softmax_cross_entropy_with_logits_v2,
+                labels=np.ones(labels, np.float32), logits=np.ones(logits, np.float32))
+            for labels, logits in sizes
+        }  # fmt: skip
+        found["vectors"] = raised(
+            tf.raw_ops.SoftmaxCrossEntropyWithLogits, features=[1.0, 2.0], labels=[0.0, 1.0]
+        )
+        return found
+
+    return eagerly(tf, compute)

@@ -240,3 +240,22 @@ def casts_and_types(tf):
         "default": tf.gradients(tf.square(tf.placeholder_with_default(x, [3])), x),
     }
     return Run(fetches, {x: [-1.0, 0.5, 2.0]})
+
+
+@program
+def newer_diagonals(tf):
+    """Of the main diagonal; for others TensorFlow builds gradients of other shapes."""
+    raw = tf.raw_ops
+    x, square, of_any = (tf.placeholder(tf.float32, s) for s in ([2, 3], [2, 3, 3], None))
+    part = raw.MatrixDiagPartV2(input=square, k=0, padding_value=0.0)
+    part_of_any = raw.MatrixDiagPartV2(input=of_any, k=[0], padding_value=0.0)
+    matrix = raw.MatrixDiagV2(diagonal=x, k=0, num_rows=-1, num_cols=-1, padding_value=0.0)
+    replaced = raw.MatrixSetDiagV2(input=square, diagonal=x, k=0)
+    fetches = {
+        "part": tf.gradients(tf.square(part), square),
+        "part of any": tf.gradients(tf.square(part_of_any), of_any),
+        "matrix": tf.gradients(tf.square(matrix), x),
+        "replaced": tf.gradients(tf.square(replaced), [square, x]),
+    }
+    values = np.arange(18, dtype=np.float32).reshape(2, 3, 3)
+    return Run(fetches, {x: values[:, 0], square: values, of_any: values})

@@ -219,3 +219,25 @@ def old_forms(tf):
     facts = {"shapes": [str(t.shape) for t in (found, keys, values)]}
     return Run({"found": found, "count": tf.shape(keys), "values": tf.sort(values)}, setup=[fill],
                facts=facts)
+
+
+@program
+def dense_keys_that_are_fed(tf):
+    """The keys of the first run make the table; later ones say nothing."""
+    empty = tf.placeholder(tf.int64, [])
+    table = tf.contrib.lookup.MutableDenseHashTable(
+        tf.int64, tf.float32, -1.0, empty_key=empty, deleted_key=tf.constant(-1, tf.int64) - 1)
+    insert = table.insert(tf.constant([1, 5], tf.int64), [2.0, 3.0])
+    fetches = {"found": table.lookup(tf.constant([1, 2], tf.int64)), "size": table.size()}
+    refused = table.lookup(tf.constant([0], tf.int64))
+
+    def call(session):
+        session.run(insert, {empty: 0})
+        return {"first": session.run(fetches, {empty: 0}),
+                "another": session.run(fetches, {empty: 5}),
+                "refused": raised(session.run, refused, {empty: 7}),
+                "equal": raised(session.run, other.size(), {empty: -3})}  # fmt: skip
+
+    other = tf.contrib.lookup.MutableDenseHashTable(
+        tf.int64, tf.float32, -1.0, empty_key=empty, deleted_key=-3)
+    return Run(call=call)

@@ -288,3 +288,35 @@ def incomplete_beta_at_its_edges(tf):
     points = [(a, b, x) for a in values for b in values for x in (0.0, 0.25, 1.0, -0.5)]
     a, b, x = (tf.constant(list(column)) for column in zip(*points))
     return Run({"z": tf.betainc(a, b, x)})
+
+
+@program
+def integers_divided_by_zero(tf):
+    runs = []
+    for kind in ("int32", "uint8", "int64", "int8", "int16", "uint16"):
+        x, y = tf.placeholder(kind, [4]), tf.placeholder(kind, [4])
+        feeds = {x: [6, 5, 0, 7], y: [4, 0, 0, 0]}
+        names = ("Div", "FloorDiv", "TruncateDiv") + (() if "16" in kind else ("RealDiv",))
+        for name in names:
+            gives = name == "RealDiv" or (kind == "int8" and name != "FloorDiv")
+            quotient = getattr(tf.raw_ops, name)(x=x, y=y)
+            runs.append(Run({"q": quotient}, feeds, fails=not gives))
+        if kind in ("int32", "int64"):
+            for name in ("Mod", "FloorMod", "TruncateMod"):
+                runs.append(Run({"r": getattr(tf.raw_ops, name)(x=x, y=y)}, feeds, fails=True))
+    return runs
+
+
+@program
+def shapes_of_what_may_not_be_comparable(tf):
+    facts = {}
+    for first, second in (([2, 3], [3]), ([2, 3], [4]), ([2, 3], [2, 2]), (None, [2]), ([], [2]),
+                          ([None, 3], [2, 1]), ([None, 3], [1, 1]), ([None], [None]),
+                          ([1, 3], [None, 3]), ([None, 2], [3])):  # fmt: skip
+        x, y = tf.placeholder(tf.float32, first), tf.placeholder(tf.float32, second)
+        for name in ("Equal", "NotEqual"):
+            made = getattr(tf.raw_ops, name)(x=x, y=y, incompatible_shape_error=False)
+            facts[f"{name} {first} {second}"] = str(made.shape)
+    x = tf.placeholder(tf.float32, [None, 3])
+    facts["itself"] = str(tf.raw_ops.Equal(x=x, y=x, incompatible_shape_error=False).shape)
+    return Run(facts=facts)

@@ -119,3 +119,38 @@ def sums_of_infinite_complex_numbers(tf):
     x = np.complex128([1.5, complex(-np.inf, 0), complex(0, np.inf), complex(np.nan, 1)])
     given = ({"x": x, "y": x[::-1].copy()}, {"x": x[None], "y": x[:, None]})
     return [run for name in ("AddV2", "Sub") for run in results(tf, name, *given)]
+
+
+@program
+def extremes_of_segments(tf):
+    """Segments that are sorted pass over NaN, others keep what follows the last one."""
+    runs = []
+    columns = ([NAN, 3, -1], [3, NAN, -1], [3, -1, NAN], [NAN, NAN, NAN], [INF, NAN, 2],
+               [-INF, NAN, NAN], [NAN, INF, INF], [1, 2, 3])  # fmt: skip
+    data = np.concatenate([np.float32(columns).T, np.float32([[NAN] * 4 + [INF] * 4])])
+    for kind in (np.float32, np.float64, np.float16):
+        given = {"data": data.astype(kind), "segment_ids": np.int32([0, 0, 0, 1])}
+        for name in ("SegmentMin", "SegmentMax"):
+            runs += results(tf, name, given)
+            runs += results(tf, "Unsorted" + name, {**given, "num_segments": np.int32(3)})
+    return runs
+
+
+@program
+def glimpses(tf):
+    image = np.arange(1, 33, dtype=np.float32).reshape(2, 4, 4, 1)
+    runs = []
+    for offsets in ([[0, NAN], [-1, -1]], [[INF, 0], [0, 0]], [[0, -INF], [NAN, 0]]):
+        given = {"input": image, "size": np.int32([2, 3]), "offsets": np.float32(offsets)}
+        for centered in (True, False):
+            how = {"centered": centered, "normalized": centered, "noise": "zero"}
+            runs += results(tf, "ExtractGlimpse", given, uniform_noise=False, **how)
+    return runs
+
+
+@program
+def bands_without_bins(tf):
+    spectrogram = np.full([1, 2, 65], 2, np.float32)
+    how = {"upper_frequency_limit": 7000.0, "filterbank_channel_count": 10}
+    rates = [{"spectrogram": spectrogram, "sample_rate": np.int32(r)} for r in (1, 1000, 16000)]
+    return results(tf, "Mfcc", *rates, dct_coefficient_count=3, **how)

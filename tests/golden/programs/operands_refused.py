@@ -229,3 +229,16 @@ def sounds(tf):
     runs += refusals(tf, "EncodeWav", given, *wrong)
     given = {"spectrogram": zeros(1, 2, 65), "sample_rate": np.int32(8000)}
     return runs + refusals(tf, "Mfcc", given, {"spectrogram": zeros(2)}, wrong[1])
+
+
+@program
+def axes_of_scans(tf):
+    changes = [{"axis": np.int32(axis)} for axis in (-7, -3, 2, 5)]
+    given = {"x": SQUARE, "axis": np.int32(0)}
+    return [*refusals(tf, "Cumsum", given, *changes), *refusals(tf, "Cumprod", given, *changes)]
+
+
+@program
+def strides_of_spectrograms(tf):
+    given, other = {"input": zeros(30, 1)}, {"input": zeros(20, 1)}
+    return refusals(tf, "AudioSpectrogram", given, other, window_size=7, stride=-2)

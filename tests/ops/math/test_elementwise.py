@@ -39,7 +39,10 @@ def test_integers_are_not_divided_by_zero(function):
     y = tf.placeholder(tf.int32)
     result = function(7, y)
     assert run(result, {y: 2}) in (1, 3)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="Integer division by zero"):
+    # The words of those that truncate are those of an operation that TensorFlow did not foresee.
+    truncates = function in (tf.truncatediv, tf.truncatemod)
+    kind = tf.errors.InternalError if truncates else tf.errors.InvalidArgumentError
+    with pytest.raises(kind, match="integer div and mod" if truncates else "division by zero"):
         run(result, {y: 0})
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from stillflow.graph import dtypes
 from stillflow.graph.api import name_scope
+from stillflow.graph.constant_value import constant_value
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
@@ -87,9 +88,25 @@ def _zero(like: Any) -> Tensor:
     return zeros([], dtype=like.dtype)
 
 
+def _is_main(k: Tensor) -> bool:
+    """Whether only the main diagonal is meant.
+
+    TF takes it for any other too, and fails; these get the operations that know others.
+    """
+    known = constant_value(k)
+    return known is not None and not np.any(known)
+
+
 def _part(grad: Any, k: Tensor) -> Tensor:
-    # TF would take the main diagonal here, whatever `k` says, and fail.
+    if _is_main(k):
+        return matrix_diag_part(grad)
     return matrix_diag_part_v2_op(grad, k, _zero(grad))  # type: ignore[no-any-return]
+
+
+def _with_diagonal(matrix: Any, diagonal: Any, k: Tensor) -> Tensor:
+    if _is_main(k):
+        return matrix_set_diag(matrix, diagonal)
+    return matrix_set_diag_v2_op(matrix, diagonal, k)  # type: ignore[no-any-return]
 
 
 @matrix_diag_op.gradient
@@ -117,8 +134,10 @@ def matrix_diag_part_v2_gradient(node: Node, grad: Any) -> Any:
     sizes = x.get_shape()[-2:]
     if sizes.is_fully_defined():
         rows, columns = sizes.as_list()
+        if rows == columns and _is_main(k):
+            return [matrix_diag(grad), None, None]
         return [matrix_diag_v2_op(grad, k, rows, columns, _zero(grad)), None, None]
-    return [matrix_set_diag_v2_op(zeros_like(x), grad, k), None, None]
+    return [_with_diagonal(zeros_like(x), grad, k), None, None]
 
 
 @matrix_set_diag_op.gradient
@@ -149,7 +168,7 @@ def matrix_set_diag_v2_gradient(node: Node, grad: Any) -> Any:
     if not diagonal_shape.is_fully_defined():
         diagonal_shape = _diagonal_shape(grad, k)
     blank = zeros(diagonal_shape, dtype=grad.dtype)
-    return [matrix_set_diag_v2_op(grad, blank, k), _part(grad, k), None]
+    return [_with_diagonal(grad, blank, k), _part(grad, k), None]
 
 
 def _diagonal_shape(grad: Any, k: Tensor) -> Tensor:

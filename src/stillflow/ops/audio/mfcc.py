@@ -59,10 +59,16 @@ def mfcc_kernel(node: Node) -> Any:
             matrices = _mel_filters(*key, bands, low, high), _cosines(bands, count)
             known[key] = [torch.from_numpy(m).to(spectrogram.device) for m in matrices]
         filters, cosines = known[key]
+        if int(high / _width_of_bins(*key)) >= key[0]:  # there are no bins for all the bands
+            return spectrogram.new_zeros((*spectrogram.shape[:2], count))
         energies = spectrogram.double().sqrt() @ filters
         return (energies.clamp_min(_FLOOR).log() @ cosines).float()
 
     return run
+
+
+def _width_of_bins(bins: int, rate: int) -> float:
+    return 0.5 * rate / (bins - 1)
 
 
 def _mel(frequency: Any) -> Any:
@@ -72,7 +78,7 @@ def _mel(frequency: Any) -> Any:
 def _mel_filters(bins: int, rate: int, bands: int, low: float, high: float) -> np.ndarray:
     """Triangles on the mel scale, [bins, bands]: each bin counts for the two bands next to it."""
     edges = np.linspace(_mel(low), _mel(high), bands + 2)
-    width = 0.5 * rate / (bins - 1)
+    width = _width_of_bins(bins, rate)
     first, last = int(1.5 + low / width), min(int(high / width), bins - 1)
     result = np.zeros((bins, bands))
     for index in range(first, last + 1):

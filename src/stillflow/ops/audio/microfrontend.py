@@ -30,12 +30,17 @@ audio_microfrontend_op = op("""
 
 @audio_microfrontend_op.shape
 def audio_microfrontend_shape(node: Node) -> Any:
+    if node.planning and node.dims(0) is not None and len(node.dims(0) or ()) != 1:
+        raise ValueError("audio is not a vector")
     (samples,) = dims_lib.with_rank(node.dims(0), 1)
     per_ms = node.sample_rate // 1000
     size, step = node.window_size * per_ms, node.window_step * per_ms
     width = node.num_channels * (1 + node.left_context + node.right_context)
     if samples is None:
-        return (None, width)
+        return (None, width)  # TensorFlow says 0, which nobody can rely on
+    if samples >= size and min(step, node.frame_stride) <= 0:
+        divisor = step if step <= 0 else node.frame_stride
+        raise ValueError(f"Divisor must be positive but is {divisor}")
     frames = 0 if samples < size else (samples - size) // step // node.frame_stride + 1
     return (frames, width)
 

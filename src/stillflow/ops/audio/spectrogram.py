@@ -35,10 +35,12 @@ audio_spectrogram_op.check(kernel_ranks((0, 2, "input must be 2-dimensional{}"))
 def audio_spectrogram_shape(node: Node) -> Any:
     frames, channels = dims_lib.with_rank(node.dims(0), 2)
     window, stride = node.window_size, node.stride
-    if (node.planning and window < 2) or stride < 1:
+    if node.planning and (window < 2 or stride < 1):
         raise ValueError(
             f"Spectrogram initialization failed for window size {window} and stride {stride}"
         )
+    if frames is not None and stride < 1:
+        raise ValueError(f"Dimension {1 + (frames - window) // (stride or -1)} must be >= 0")
     if frames is not None:
         frames = 0 if frames < window else 1 + (frames - window) // stride
     return (channels, frames, 1 + _fft_length(window) // 2)

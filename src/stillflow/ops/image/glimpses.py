@@ -62,7 +62,7 @@ def _start(offset: Any, size: int, window: int, normalized: bool, centered: bool
     if centered:
         place = place / np.float32(2) + np.float32(size) / np.float32(2)
     place = place - np.float32(window) / np.float32(2)
-    return int(np.clip(np.nan_to_num(place), -(2.0**40), 2.0**40))
+    return int(np.clip(np.nan_to_num(place, nan=-np.inf), -(2.0**40), 2.0**40))
 
 
 def _overlap(start: int, size: int, window: int) -> tuple[slice, slice, bool]:

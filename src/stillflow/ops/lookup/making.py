@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from stillflow import errors
 from stillflow.graph.card import Card, op
 from stillflow.graph.dtypes import cpp_name
 from stillflow.ops.io.stored import shape_text, to_stored
@@ -138,11 +137,13 @@ def _kernel(node: Any) -> Any:
         return node.handle(_found(node, lambda name: kind(node, name)))
     known = tuple(node.value(i) for i in range(len(node.inputs)))
     if any(key is None for key in known):
-        raise errors.UnimplementedError(
-            None, None, f"{node.op.type}: keys that are no constants are not supported"
-        )
-    keys = tuple(to_stored(key) for key in known)
-    return node.handle(_found(node, lambda name: _dense(node, name, keys)))
+        return lambda *keys: _dense_found(node, keys)  # those of the first run make the table
+    return node.handle(_dense_found(node, known))
+
+
+def _dense_found(node: Any, keys: tuple[Any, ...]) -> Table:
+    stored = tuple(map(to_stored, keys))
+    return _found(node, lambda name: _dense(node, name, stored))
 
 
 cards: dict[str, Card] = {kind + v: _card(kind, v) for kind in _KINDS for v in ("", "V2")}

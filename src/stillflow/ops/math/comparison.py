@@ -64,10 +64,19 @@ not_equal_op = op("NotEqual" + _EQUALITY, differentiable=False)
 def equal_shape(node: Node) -> Any:
     if node.incompatible_shape_error:
         return broadcast_shape(node)
-    try:
-        return dims.broadcast(node.dims(0), node.dims(1))
-    except ValueError:
-        return ()  # one answer for tensors that cannot be compared element by element
+    x, y = node.dims(0), node.dims(1)
+    if x is None or y is None:
+        return None
+    rank = max(len(x), len(y))
+    sizes = []
+    for pair in zip((1,) * (rank - len(x)) + x, (1,) * (rank - len(y)) + y, strict=True):
+        if None in pair and 1 not in pair and not (pair == (None, None) and x is y):
+            return None  # whether they can be compared decides about the rank
+        try:
+            sizes.extend(dims.broadcast(pair[:1], pair[1:]) or ())
+        except ValueError:
+            return ()  # one answer for tensors that cannot be compared element by element
+    return tuple(sizes)
 
 
 def _equality_value(in_numpy: Callable[..., Any]) -> Callable[[Node], Any]:

@@ -48,7 +48,11 @@ def _complex(real: Any, imag: Any) -> Any:
 
 @complex_op.kernel
 def complex_kernel(node: Node) -> Any:
-    return broadcasting_call(node, _complex)
+    made = torch_type(node.Tout)
+    if made.to_real() == torch_type(node.T):
+        return broadcasting_call(node, _complex)
+    # Where the types do not go together, TF reads half of the numbers.
+    return lambda x, y: _complex(x, y).to(made)
 
 
 @complex_op.gradient

@@ -62,8 +62,9 @@ def _axis(x: Any, axis: Any) -> int:
         raise invalid(f"ScanOp: axis must be a scalar, not {to_string(tuple(axis.shape))}")
     number = int(axis)
     if not -x.dim() <= number < x.dim():
+        counted = number + x.dim() if number < 0 else number
         raise invalid(
-            f"ScanOp: Expected scan axis in the range [{-x.dim()}, {x.dim()}), but got {number}"
+            f"ScanOp: Expected scan axis in the range [{-x.dim()}, {x.dim()}), but got {counted}"
         )
     return number
 

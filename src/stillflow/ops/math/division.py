@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stillflow import errors
 from stillflow.graph import dtypes
 from stillflow.graph.api import control_dependencies, name_scope
 from stillflow.graph.conversion import convert_to_tensor
@@ -24,6 +25,7 @@ from stillflow.ops.math.kernels import (
     broadcasting_call,
     invalid,
     is_finite,
+    no_kernel,
     through_numpy,
 )
 from stillflow.ops.samples import Bad, Sample
@@ -52,6 +54,13 @@ def _truncated(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return floor + ((rest != 0) & ((x < 0) != (y < 0))).astype(x.dtype)
 
 
+def _real(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The quotient of RealDiv, which has no kernel for integers of 16 bits."""
+    if x.dtype in (np.int16, np.uint16):
+        raise TypeError(x.dtype)
+    return _truncated(x, y)
+
+
 def _floored(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.floor_divide(x, y) if x.dtype.kind in "iu" else np.floor(x / y)
 
@@ -75,17 +84,40 @@ def _divide_truncate(x: Any, y: Any) -> Any:
     return torch.div(x, y, rounding_mode="trunc")
 
 
-def _checked(divide: Callable[..., Any], opposite: bool) -> Callable[..., Any]:
+_BY_ZERO = "Integer division by zero|only integer div and mod should have errors"
+
+
+def _refusal(node: Node) -> errors.OpError | None:
+    """What TF raises for zeros among divisors; None where its kernels give all ones for them."""
+    kind = node.op.type
+    if kind == "RealDiv" or (dtypes.int8 == node.T and kind in ("Div", "TruncateDiv")):
+        return None
+    if kind.startswith("Truncate"):
+        return errors.InternalError(
+            None,
+            None,
+            "Unexpected error in binary operator (only integer div and mod should have errors)",
+        )
+    return invalid("Integer division by zero")
+
+
+def _checked(node: Node, divide: Callable[..., Any], opposite: bool) -> Callable[..., Any]:
     """An integer division that survives any divisor.
 
     Args:
+      node: the operation.
       divide: what torch offers; the processor traps for zero and for the smallest number by -1.
       opposite: whether dividing by -1 gives `-x`; a remainder gives 0.
     """
 
     def run(x: Any, y: Any) -> Any:
         if not torch.all(y) and x.numel():
-            raise invalid("Integer division by zero")
+            refused = _refusal(node)
+            if refused is not None:
+                raise refused
+            is_zero = y == 0
+            ones = torch.iinfo(y.dtype).max if node.T.is_unsigned else -1
+            return torch.where(is_zero, ones, run(x, torch.where(is_zero, 1, y)))
         minus = y == -1
         if not torch.any(minus):
             return divide(x, y)
@@ -103,20 +135,20 @@ def _divide_integers(
 
         def in_numpy_checked(x: Any, y: Any) -> Any:
             if not y.all() and x.size:
-                raise invalid("Integer division by zero")
+                raise _refusal(node) or AssertionError("of signed numbers alone")
             return in_numpy(x, y)
 
         return through_numpy(in_numpy_checked, node.T)
     divisor = node.value(1)
     if divisor is not None and divisor.all() and (node.T.is_unsigned or not (divisor == -1).any()):
         return broadcasting_call(node, divide)
-    return broadcasting_call(node, _checked(divide, opposite))
+    return broadcasting_call(node, _checked(node, divide, opposite))
 
 
 # ---- quotients
 
 div_op = broadcasting_op(f"Div(x: T, y: T) -> z: T; T: {_QUOTIENTS}", _nonzero(_truncated))
-real_div_op = broadcasting_op(f"RealDiv(x: T, y: T) -> z: T; T: {_QUOTIENTS}", _nonzero(_truncated))
+real_div_op = broadcasting_op(f"RealDiv(x: T, y: T) -> z: T; T: {_QUOTIENTS}", _nonzero(_real))
 truncate_div_op = broadcasting_op(
     f"TruncateDiv(x: T, y: T) -> z: T; T: {_QUOTIENTS}", _nonzero(_truncated)
 )
@@ -127,6 +159,8 @@ xlogy_op = broadcasting_op(f"Xlogy(x: T, y: T) -> z: T; T: {_NO_NAN}")
 
 
 def _quotient_kernel(node: Node) -> Any:
+    if node.op.type == "RealDiv" and node.T in (dtypes.int16, dtypes.uint16):
+        raise no_kernel(node)
     if node.T.is_integer:
         return _divide_integers(node, _divide_truncate, _truncated, opposite=True)
     return broadcasting_call(node, torch.div)
@@ -262,7 +296,7 @@ def quotient_samples() -> Any:
 def whole_quotient_samples() -> Any:
     yield Sample(np.array([-7, 7, 8], np.int32), np.array([2, -2, 4], np.int32))
     yield Sample(np.array([-7.5, 7.5], np.float32), np.array([2.0, -2.0], np.float32))
-    yield Bad(np.int32([1]), np.int32([0]), match="Integer division by zero")
+    yield Bad(np.int32([1]), np.int32([0]), match=_BY_ZERO)
 
 
 @xlogy_op.samples
@@ -314,7 +348,7 @@ def floor_mod_gradient(node: Node, grad: Any) -> Any:
 def remainder_samples() -> Any:
     yield Sample(np.array([-7, 7, 8], np.int32), np.array([2, -2, 4], np.int32))
     yield Sample(np.array([-7.5, 7.25], np.float32), np.array([[2.0], [-2.0]], np.float32))
-    yield Bad(np.int32([1]), np.int32([0]), match="Integer division by zero")
+    yield Bad(np.int32([1]), np.int32([0]), match=_BY_ZERO)
 
 
 # ---- public functions

@@ -66,12 +66,8 @@ def _segment_samples() -> Any:
 segment_sum_op = _segment_op("SegmentSum", ANY_NUMBER, kernels.sums)
 segment_mean_op = _segment_op("SegmentMean", ANY_NUMBER, kernels.means)
 segment_prod_op = _segment_op("SegmentProd", ANY_NUMBER, kernels.products)
-segment_max_op = _segment_op(
-    "SegmentMax", REAL_NUMBER, lambda t: kernels.zero_where_empty(kernels.extremes(t, True))
-)
-segment_min_op = _segment_op(
-    "SegmentMin", REAL_NUMBER, lambda t: kernels.zero_where_empty(kernels.extremes(t, False))
-)
+segment_max_op = _segment_op("SegmentMax", REAL_NUMBER, lambda t: kernels.sorted_extremes(t, True))
+segment_min_op = _segment_op("SegmentMin", REAL_NUMBER, lambda t: kernels.sorted_extremes(t, False))
 
 
 @segment_sum_op.gradient

@@ -66,7 +66,48 @@ def extremes(dtype: DType, largest: bool) -> Combine:
     start = float(start) if dtype.is_floating else int(start)
     if dtype in NUMPY_TYPES:
         return _by_numpy(np.maximum if largest else np.minimum, start, dtype)
-    return _by_scatter("amax" if largest else "amin", start)
+    reduce = "amax" if largest else "amin"
+    found = _by_scatter(reduce, start)
+    return _with_nan(found, reduce) if dtype.is_floating else found
+
+
+def _with_nan(found: Combine, reduce: str) -> Combine:
+    """TF compares row by row: what follows a NaN takes its place, only the last one stays."""
+    worst = -np.inf if reduce == "amax" else np.inf
+    rest = _by_scatter(reduce, worst)
+
+    def combine(data: Any, ids: Any, rows: int) -> Any:
+        out = found(data, ids, rows)
+        if not torch.any(out.isnan()):
+            return out
+        places = _as_column(torch.arange(len(data), device=data.device), data).expand(data.shape)
+        latest = _by_scatter("amax", -1)
+        last_nan = latest(torch.where(data.isnan(), places, -1), ids, rows)
+        last = latest(places, ids, rows)
+        after = rest(torch.where(places > last_nan[ids.long()], data, worst), ids, rows)
+        return torch.where(last_nan < 0, out, torch.where(last > last_nan, after, torch.nan))
+
+    return combine
+
+
+def sorted_extremes(dtype: DType, largest: bool) -> Combine:
+    """The combination by maximum or minimum of sorted segments; rows without data are 0.
+
+    Where there are several rows, TF passes over those that are NaN.
+    """
+    if not dtype.is_floating:
+        return zero_where_empty(extremes(dtype, largest))
+    worst = -np.inf if largest else np.inf
+    found = zero_where_empty(_by_scatter("amax" if largest else "amin", worst))
+
+    def combine(data: Any, ids: Any, rows: int) -> Any:
+        out = found(data, ids, rows)
+        if not torch.any(out.isnan()):
+            return out
+        is_alone = _as_column((_counts(ids, rows) == 1)[ids.long()], data)
+        return found(torch.where(data.isnan() & ~is_alone, worst, data), ids, rows)
+
+    return combine
 
 
 def _counts(ids: Any, rows: int) -> Any:

@@ -153,6 +153,8 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
     message = (
         "inputs must be a list of at least one Tensor/IndexedSlices with the same dtype and shape"
     )
+    if not isinstance(inputs, (list, tuple)):
+        iter(inputs)  # TensorFlow looks for ragged tensors, and what has no items says so
     if not inputs or not isinstance(inputs, (list, tuple)):
         raise ValueError(message)
     inputs = convert_n_to_tensor_or_indexed_slices(inputs)

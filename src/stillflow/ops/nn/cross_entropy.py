@@ -80,6 +80,8 @@ softmax_cross_entropy_with_logits_op = op(f"""
 @softmax_cross_entropy_with_logits_op.shape
 def softmax_cross_entropy_with_logits_shape(node: Node) -> Any:
     features, labels = node.dims(0), node.dims(1)
+    if node.planning:
+        _check_sizes(features, labels)
     try:
         both = dims.merge(dims.with_rank(features, 2), labels)
     except ValueError:
@@ -94,6 +96,21 @@ def softmax_cross_entropy_with_logits_shape(node: Node) -> Any:
             ) from None
     assert both is not None
     return [both[:1], both]
+
+
+def _check_sizes(features: Any, labels: Any) -> None:
+    """Refuses sizes in the words of the kernel."""
+    try:
+        both = dims.broadcast(features, labels)
+    except ValueError:
+        raise ValueError(
+            f"logits and labels must be broadcastable: logits_size={dims.to_string(features)} "
+            f"labels_size={dims.to_string(labels)}"
+        ) from None
+    if both is not None and len(both) != 2:
+        raise ValueError(
+            "logits and labels must be either 2-dimensional, or broadcasted to be 2-dimensional"
+        )
 
 
 def _cross_entropy(features: Any, labels: Any) -> tuple[Any, Any]:
@@ -320,7 +337,7 @@ def softmax_cross_entropy_with_logits_v2(
         if axis != -1:
             precise = _move_to_end(precise, axis, count)
             labels = _move_to_end(labels, axis, count)
-        if _are_matrices(precise, labels) and not narrow:
+        if _are_matrices(precise, labels) and not narrow and len(labels) in (1, len(precise)):
             return softmax_cross_entropy_with_logits_op(precise, labels, name=scope).loss
         full = shape(precise)
         precise, labels = flatten_outer_dims(precise), flatten_outer_dims(labels)

@@ -81,7 +81,8 @@ def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = N
 
 def _make_tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """TF tells ragged lists from others by making tensors of them, and these stay in the graph."""
-    for item in args[0] if args else kwargs["inputs"]:
+    inputs = args[0] if args else kwargs["inputs"]
+    for item in inputs if isinstance(inputs, (list, tuple)) else ():
         if isinstance(item, (list, tuple)):
             convert_to_tensor(item)
     return NOT_SUPPORTED
