@@ -150,7 +150,7 @@ def _pad_strings(x: Any, paddings: Any, value: Any = b"") -> Any:
     require_room((*sizes, np.dtype(object).itemsize), dtypes.uint8)
     result = np.full(sizes, value, object)
     inner = [slice(pair[0], pair[0] + dim) for dim, pair in zip(x.shape, pairs, strict=True)]
-    result[tuple(inner)] = x
+    result[(..., *inner)] = x  # "...": else a scalar is put in as an array
     return result
 
 

@@ -85,7 +85,7 @@ def reverse_kernel(node: Node) -> Any:
 
 
 def _flip_strings(x: Any, axes: Any) -> Any:
-    return np.flip(x, tuple(axes)).copy()
+    return np.flip(x, tuple(axes)).copy() if len(axes) else x
 
 
 @reverse_v2_op.kernel
