@@ -14,6 +14,7 @@ from stillflow.autograph.hooks import converted_for_tracing
 from stillflow.functional.concrete import ConcreteFunction, trace_function
 from stillflow.functional.first_values import made_in_function
 from stillflow.functional.traces import FunctionCache, Traces, relaxed_trace
+from stillflow.functional.wrapped import WrappedFunction
 from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
@@ -380,7 +381,9 @@ def defun_with_attributes(
 
 
 @export("wrap_function")
-def wrap_function(fn: Callable[..., Any], signature: Any, name: str | None = None) -> Any:
+def wrap_function(
+    fn: Callable[..., Any], signature: Any, name: str | None = None
+) -> WrappedFunction:
     """Makes a function of a Python function that builds a TF 1 graph.
 
     Args:
@@ -389,15 +392,15 @@ def wrap_function(fn: Callable[..., Any], signature: Any, name: str | None = Non
         the function as it is.
       name: of the function.
     """
-    arguments = nest.flatten(signature)
+    arguments = nest.flatten(signature, expand_composites=True)
     specs = tuple(each for each in arguments if isinstance(each, TensorSpec))
     names = [spec.name or f"arg_{i}" for i, spec in enumerate(specs)]
 
     def call(*tensors: Any) -> Any:
         given = iter(tensors)
         values = [next(given) if isinstance(each, TensorSpec) else each for each in arguments]
-        return fn(*nest.pack_sequence_as(signature, values))
+        return fn(*nest.pack_sequence_as(signature, values, expand_composites=True))
 
     name = name or get_func_name(fn)
     graph = trace_function(call, specs, {}, name, names, ordered=False)
-    return ConcreteFunction(graph)
+    return WrappedFunction(graph)

@@ -240,3 +240,36 @@ def shapes_that_are_relaxed(tf):
         }
 
     return eagerly(tf, compute)
+
+
+@program
+def pruned_functions(tf):
+    def compute(tf):
+        v = tf.contrib.eager.Variable(3.0)
+
+        def build(x, y):
+            total = tf.identity(x * v, name="product") + y
+            with tf.control_dependencies([v.assign_add(y)]):
+                tf.no_op(name="count")
+            return total
+
+        spec = tf.TensorSpec([], tf.float32)
+        wrapped = tf.compat.v1.wrap_function(build, [spec, tf.TensorSpec([], tf.float32, "y")])
+        product = wrapped.prune(wrapped.inputs[0], "product:0")
+        add = wrapped.prune(wrapped.inputs[1], "count")
+        told = tf.MetaGraphDef.FromString(b"")
+        told.signature_def["s"].outputs["o"].name = "product:0"
+        by_info = wrapped.prune(wrapped.inputs[0], told.signature_def["s"].outputs["o"], "mine")
+        return {
+            "whole": wrapped(tf.constant(2.0), 1.0).numpy(),
+            "product": product(tf.constant(2.0)).numpy(),
+            "before": v.numpy(), "add": add(tf.constant(5.0)), "after": v.numpy(),
+            "operations": sorted(op.type for op in product.graph.get_operations()),
+            "counts": [len(each.inputs) for each in (wrapped, product, add)],
+            "by info": by_info(tf.constant(4.0)).numpy(),
+            "no tensor": raised(wrapped.prune, ["count"], []),
+            "elsewhere": raised(wrapped.prune, [], product.outputs[0])["class"],
+            "not fed": raised(wrapped.prune, wrapped.inputs[1], "product:0")["class"],
+        }  # fmt: skip
+
+    return eagerly(tf, compute)

@@ -1,0 +1,157 @@
+"""What `wrap_function` gives: functions that can be cut to a part of their body."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stillflow import nest
+from stillflow.functional.concrete import ConcreteFunction
+from stillflow.graph.composite_tensor import CompositeTensor
+from stillflow.graph.importer import import_graph_def
+from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.tensor_shape import TensorShape
+from stillflow.ops.functional.traced_graph import TracedGraph
+from stillflow.protos import GraphDef, TensorInfo
+from stillflow.saved_model.signatures import get_tensor_from_tensor_info
+
+
+class UnliftableError(Exception):
+    """What is fetched of a function's body needs an argument that is not fed."""
+
+
+class WrappedFunction(ConcreteFunction):
+    """A function of a Python function that builds a TF 1 graph."""
+
+    def _check_given(self, values: Sequence[Any]) -> None:
+        """Takes numbers and arrays too, unlike other functions of the library."""
+
+    def prune(
+        self, feeds: Any, fetches: Any, name: str | None = None, input_signature: Any = None
+    ) -> WrappedFunction:
+        """A function from tensors of the body to others of it.
+
+        Args:
+          feeds: the tensors that are its arguments, in any structure; names will do.
+          fetches: a structure of tensors and operations of the body, their names, or `TensorInfo`s,
+            which may know more of shapes.
+          name: of the function, "pruned" by default.
+          input_signature: what its `structured_input_signature` shall be.
+
+        Raises:
+          ValueError: for feeds that are no tensors, and for what is not of this body.
+          UnliftableError: if the fetches need arguments that are not fed.
+        """
+        body = self.graph
+        inner = {placeholder for _, placeholder in body.captures}
+        given = [_feed(body, each) for each in nest.flatten(feeds, expand_composites=True)]
+        given = [each for each in given if each not in inner]
+        wanted = nest.map_structure(lambda each: _fetch(body, each), fetches)
+        flat = nest.flatten(wanted, expand_composites=True)
+        for element in [*given, *flat]:
+            _check_home(body, element)
+        with body.outer_graph.as_default():
+            graph = TracedGraph(name or "pruned")
+        made = _filled(graph, body, given, flat)
+        _set_shapes(nest.flatten(fetches), nest.flatten(wanted), dict(zip(flat, made, strict=True)))
+        results = [None if isinstance(element, Operation) else element for element in made]
+        graph.outputs = [each for each in results if each is not None]
+        graph.control_outputs = [each for each in made if isinstance(each, Operation)]
+        graph.structured_outputs = nest.pack_sequence_as(wanted, results, expand_composites=True)
+        graph.structured_input_signature = input_signature
+        graph.watched_variables = list(body.watched_variables)
+        return WrappedFunction(graph)
+
+
+def _filled(graph: TracedGraph, body: TracedGraph, given: list[Tensor], fetches: list[Any]) -> Any:
+    """Copies what fetches need of a body; gives what stands for them."""
+    inner = {placeholder for _, placeholder in body.captures}
+    part = _between(fetches, {*given, *inner})
+    taken = {op.name for op in part}
+    with graph.as_default():
+        inputs = {each: _argument(graph, each, taken) for each in given}
+        inputs.update((placeholder, graph.capture(outer)) for outer, placeholder in body.captures)
+        return _copied(part, body, inputs, fetches)
+
+
+def _set_shapes(fetches: list[Any], wanted: list[Any], copies: dict[Any, Any]) -> None:
+    """Adds what `TensorInfo`s know of shapes."""
+    for fetch, element in zip(fetches, wanted, strict=True):
+        if isinstance(fetch, TensorInfo) and isinstance(element, Tensor):
+            copies[element].set_shape(TensorShape(fetch.tensor_shape))
+
+
+def _feed(body: TracedGraph, element: Any) -> Tensor:
+    found = body.as_graph_element(element)
+    if not isinstance(found, Tensor):
+        raise ValueError("Feeds must be tensors.")
+    return found
+
+
+def _fetch(body: TracedGraph, element: Any) -> Any:
+    """The operation or tensor of a body that is meant."""
+    if isinstance(element, TensorInfo):
+        if element.WhichOneof("encoding") == "name":
+            return body.as_graph_element(element.name)
+        return get_tensor_from_tensor_info(element, body)
+    if isinstance(element, (Operation, Tensor, CompositeTensor)):
+        return element
+    return body.as_graph_element(element)
+
+
+def _check_home(body: TracedGraph, element: Any) -> None:
+    home = element.graph
+    if home is not body:
+        raise ValueError(
+            f"Can only prune function whose feeds and fetches are from this graph ({body}). Input "
+            f"{element} is from graph {home}"
+        )
+
+
+def _between(fetches: Sequence[Any], sources: set[Tensor]) -> list[Operation]:
+    """The operations that fetches need, without what only sources need; in the body's order."""
+    found: set[Operation] = set()
+    waiting = [each if isinstance(each, Operation) else each.op for each in fetches
+               if each not in sources]  # fmt: skip
+    while waiting:
+        op = waiting.pop()
+        if op in found:
+            continue
+        found.add(op)
+        if op.type == "Placeholder":
+            raise UnliftableError(
+                f"Unable to lift {fetches} because they depend transitively on placeholder {op!r}"
+            )
+        waiting += [each.op for each in op.inputs if each not in sources]
+        waiting += op.control_inputs
+    return [op for op in (fetches[0].graph.get_operations() if fetches else ()) if op in found]
+
+
+def _argument(graph: TracedGraph, tensor: Tensor, taken: set[str]) -> Tensor:
+    """An argument that stands for a tensor, with the name of its operation if it is free."""
+    name = tensor.op.name
+    label = f"{name}_fed" if name in taken else name
+    made = graph.add_argument(tensor.dtype, tensor.shape, label)
+    made.op.attrs["_user_specified_name"] = label.encode()
+    return made
+
+
+def _copied(
+    part: Sequence[Operation], body: TracedGraph, inputs: dict[Tensor, Tensor], fetches: list[Any]
+) -> list[Any]:
+    """Copies operations into the default graph; gives what stands for the fetches there."""
+    definition = GraphDef(node=[op.node_def for op in part])
+    definition.versions.CopyFrom(body.graph_def_versions)
+    definition.library.CopyFrom(body.as_graph_def().library)
+    known = {each.name: value for each, value in inputs.items() if _is_used(each, part)}
+    names = [each.name for each in fetches if each not in inputs]
+    copies = iter(import_graph_def(definition, known, names, name="") or [])
+    made = [inputs[each] if each in inputs else next(copies) for each in fetches]
+    for old, new in zip(fetches, made, strict=True):
+        if isinstance(new, Tensor):
+            new.set_shape(old.shape)
+    return made
+
+
+def _is_used(tensor: Tensor, part: Sequence[Operation]) -> bool:
+    return any(tensor in op.inputs for op in part)
