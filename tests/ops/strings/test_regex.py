@@ -15,10 +15,32 @@ def test_categories_of_unicode(pattern: str, text: str, expected: list[str]) -> 
     assert compiled(pattern.encode()).findall(text) == expected
 
 
-@pytest.mark.parametrize("pattern", [r"\p{Greek}", r"\p", r"\p{"])
-def test_what_is_no_category_is_refused_by_name(pattern: str) -> None:
-    with pytest.raises(ValueError, match="Invalid pattern"):
+@pytest.mark.parametrize("pattern, text, expected", [
+    (r"\p{Greek}+", "a\u03b1\u03b2c", ["\u03b1\u03b2"]),
+    (r"[\p{Han}a]+", "a\u6f22\u30ab", ["a\u6f22"]),
+    (r"\P{Han}", "\u6f22\u30ab", ["\u30ab"]), (r"\p{^Han}", "\u6f22\u30ab", ["\u30ab"]),
+    (r"[^\p{Latin}]", "a\u00e91", ["1"]), (r"\p{Zanabazar_Square}", "\U00011a00", ["\U00011a00"]),
+    (r"\p{Common}", "a1", ["1"]),
+])  # fmt: skip
+def test_scripts_of_unicode(pattern: str, text: str, expected: list[str]) -> None:
+    """TensorFlow 1.15.5 has the same code points in each of the 148."""
+    assert compiled(pattern.encode()).findall(text) == expected
+
+
+@pytest.mark.parametrize("pattern, said", [
+    (r"\p{Nope}", r"invalid character class range: \p{Nope}"),
+    (r"[\P{^Nope}]", r"invalid character class range: \P{^Nope}"),
+    (r"\pX", r"invalid character class range: \pX"), (r"\p", r"invalid character class range: \p"),
+    (r"\p{}", r"invalid character class range: \p{}"),
+    (r"\p{Greek", r"invalid character class range: \p{Greek"),
+    (r"\X", r"invalid escape sequence: \X"), (r"[\C]", r"invalid escape sequence: \C"),
+    (r"\C", r"Stillflow does not support the escape sequence \C, a single byte"),
+])  # fmt: skip
+def test_what_is_no_category_is_refused_by_name(pattern: str, said: str) -> None:
+    """But for the last the words are those of TensorFlow 1.15.5."""
+    with pytest.raises(ValueError) as refused:
         compiled(pattern.encode())
+    assert str(refused.value) == f"Invalid pattern: {pattern}, error: {said}"
 
 
 @pytest.mark.parametrize("pattern, rewrite, text, expected", [

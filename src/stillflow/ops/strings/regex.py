@@ -51,7 +51,8 @@ _CLASSES = {
 }  # fmt: skip
 _TOKEN = re.compile(
     r"\\Q(?P<quoted>.*?)(?:\\E|\Z)|\[:(?P<class>\w+):\]|"
-    r"\\(?P<sign>[pP])(?:(?P<letter>\w)|\{(?P<category>\^?\w+)\})|\\(?P<escape>.)|"
+    r"\\(?P<sign>[pP])(?:(?P<letter>\w)|\{(?P<category>\^?\w+)\})|"
+    r"(?P<unnamed>\\[pP](?:\{[^}]*\}?)?)|\\(?P<escape>.)|"
     r"(?P<perl>\(\?(?:<?[=!]|P=|\(|>|#))|\$(?P<end>)|(?P<times>\{\d+(?:,\d*)?\})",
     re.DOTALL,
 )
@@ -61,8 +62,13 @@ _MOST_TIMES = 1000  # RE2 refuses to repeat more often
 def _translated(token: re.Match[str], multiline: bool, in_class: bool) -> str:
     kinds = token.groupdict()
     if kinds["sign"]:
-        found = members(kinds["letter"] or kinds["category"], kinds["sign"] == "P")
+        try:
+            found = members(kinds["letter"] or kinds["category"], kinds["sign"] == "P")
+        except KeyError:
+            raise ValueError(f"invalid character class range: {token[0]}") from None
         return found if in_class else f"[{found}]"
+    if kinds["unnamed"]:
+        raise ValueError(f"invalid character class range: {token[0]}")
     if kinds["quoted"] is not None:
         return re.escape(kinds["quoted"])
     if kinds["class"] in _CLASSES:
@@ -77,11 +83,9 @@ def _translated(token: re.Match[str], multiline: bool, in_class: bool) -> str:
     escape = kinds["escape"]
     if escape == "z":
         return r"\Z"
-    if escape in ("C", "X"):
-        raise ValueError(f"Stillflow does not support the escape sequence \\{escape}")
-    if escape in ("p", "P"):
-        raise ValueError(f"invalid character class range: {token[0]}")
-    if escape is not None and (escape in "123456789Z"):
+    if escape == "C" and not in_class:
+        raise ValueError(r"Stillflow does not support the escape sequence \C, a single byte")
+    if escape is not None and (escape in "123456789CXZ"):
         raise ValueError(f"invalid escape sequence: \\{escape}")
     return token[0]
 

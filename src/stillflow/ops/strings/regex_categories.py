@@ -1,4 +1,4 @@
-r"""Unicode's general categories in regular expressions: RE2's `\pN`, `\p{Lu}`, `\P{Greek}`."""
+r"""Unicode's general categories in regular expressions: RE2's `\pN`, `\p{Lu}`, `\P{Lu}`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cache
 from itertools import groupby
+
+from stillflow.ops.strings.regex_scripts import is_script, script_ranges
 
 _SURROGATES = range(0xD800, 0xE000)
 
@@ -33,16 +35,21 @@ def members(category: str, negated: bool) -> str:
     """What stands for a category inside brackets in a pattern of Python's.
 
     Args:
-      category: one or two letters, such as "L" or "Lu", or "Any"; a "^" before negates it.
+      category: one or two letters, such as "L" or "Lu", a script, or "Any"; a "^" before negates
+        it.
       negated: whether all others are meant.
 
     Raises:
-      ValueError: if it is none; scripts are not supported.
+      KeyError: if it is none.
     """
     name = category.removeprefix("^")
     negated ^= name != category
     if name == "Any":
         return "" if negated else "\\0-\\U0010ffff"
-    if not any(found.startswith(name) for found, _, _ in _runs()):
-        raise ValueError(f"Stillflow does not support the character class \\p{{{name}}}")
-    return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in _ranges(name, negated))
+    if is_script(name):
+        ranges = script_ranges(name, negated)
+    elif any(found.startswith(name) for found, _, _ in _runs()):
+        ranges = _ranges(name, negated)
+    else:
+        raise KeyError(name)
+    return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in ranges)
