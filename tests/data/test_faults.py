@@ -10,6 +10,7 @@ import textwrap
 import threading
 import time
 
+import numpy as np
 import pytest
 
 import stillflow as tf
@@ -210,3 +211,30 @@ def test_control_c_ends_a_wait_for_an_element():
         process.kill()
     assert "interrupted" in out
     assert process.returncode == 0
+
+
+@pytest.mark.parametrize("kind", ["generator", "map", "parallel map"])
+def test_nothing_is_called_any_more_for_closed_sessions(kind):
+    made: list[int] = []
+
+    def make():
+        made.append(len(made))
+        time.sleep(0.002)
+        return np.int64(made[-1])
+
+    def generate():
+        while True:
+            yield make()
+
+    if kind == "generator":
+        dataset = Dataset.from_generator(generate, tf.int64)
+    else:
+        several = 2 if kind == "parallel map" else None
+        dataset = Dataset.range(10**6).map(lambda i: tf.py_func(make, [], tf.int64), several)
+    session, element = started(dataset.batch(100).prefetch(100))
+    session.run(element)  # the next batch is being made
+    session.close()
+    time.sleep(0.02)  # for calls that had begun
+    before = len(made)
+    time.sleep(0.1)
+    assert len(made) == before

@@ -8,6 +8,7 @@ from typing import Any
 
 from stillflow import errors
 from stillflow.graph.node import Node
+from stillflow.ops.data.background import cancelled
 from stillflow.ops.data.functions import function_of
 from stillflow.ops.data.mapping import bound
 from stillflow.ops.data.pipeline import (
@@ -32,7 +33,8 @@ generator_dataset_op = dataset_op(
 class _Generated(Unsaved):
     """What `advance` gives for the state that `begin` made."""
 
-    def __init__(self, begin: Any, advance: Any, finish: Any) -> None:
+    def __init__(self, context: Context, begin: Any, advance: Any, finish: Any) -> None:
+        self.context = context
         self.begin = begin
         self.advance = advance
         self.finish = finish
@@ -43,6 +45,8 @@ class _Generated(Unsaved):
     def __next__(self) -> Element:
         if self.ended:
             raise StopIteration
+        if self.context.closed:  # what it would do may be seen
+            raise cancelled()
         if self.state is None:
             self.state = self.begin(())
             self._finalizer = weakref.finalize(self, _give_up, self.finish, self.state)
@@ -74,7 +78,7 @@ def generator_dataset_kernel(node: Node) -> Any:
         calls = [bound(f, part) for f, part in zip(functions, parts, strict=True)]
 
         def make(context: Context, prefix: str) -> Elements:
-            return _Generated(*calls)
+            return _Generated(context, *calls)
 
         return Dataset("Generator", types, shapes, make)
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from stillflow import errors
 from stillflow.graph.card import op
 from stillflow.graph.node import Node
-from stillflow.ops.data.background import Parallel
+from stillflow.ops.data.background import Parallel, cancelled
 from stillflow.ops.data.batching import MapBatching, assigned, batches
 from stillflow.ops.data.functions import Function, function_of
 from stillflow.ops.data.pipeline import (
@@ -93,6 +93,19 @@ def ending(call: Callable[[Element], Element], keeps_size: bool) -> Callable[[El
                     error.node_def, error.op, error.message
                 ) from error
             raise StopIteration from error
+
+    return run
+
+
+def while_open(call: Callable[[Element], Element], context: Context, pure: bool) -> Any:
+    """A function; if its calls may be seen, there are none once nobody will ask for elements."""
+    if pure:
+        return call
+
+    def run(element: Element) -> Element:
+        if context.closed:
+            raise cancelled()
+        return call(element)
 
     return run
 
@@ -181,7 +194,7 @@ class Mapping(Walk):
 @map_dataset_op.kernel
 def map_dataset_kernel(node: Node) -> Any:
     function, keeps = function_of(node, "f"), node.preserve_cardinality
-    types, shapes = list(node.output_types), component_dims(node)
+    types, shapes, pure = list(node.output_types), component_dims(node), function.pure
 
     def run(value: Any, *captured: Any) -> Dataset:
         source, call = as_dataset(value), ending(bound(function, captured), keeps)
@@ -190,7 +203,8 @@ def map_dataset_kernel(node: Node) -> Any:
         def make(context: Context, prefix: str) -> Elements:
             rows = together if context.stats is None else None
             elements = source.iterate(context, prefix)
-            return Mapping(timed(call, context.stats, prefix), elements, rows)
+            function = while_open(timed(call, context.stats, prefix), context, pure)
+            return Mapping(function, elements, rows)
 
         return Dataset("Map", types, shapes, make, source.size)
 
@@ -218,7 +232,7 @@ def parallel_map_dataset_kernel(node: Node) -> Any:
 
         def make(context: Context, prefix: str) -> Elements:
             elements = source.iterate(context, prefix)
-            function = timed(call, context.stats, prefix)
+            function = while_open(timed(call, context.stats, prefix), context, pure)
             in_order = ordered and not context.sloppy
             return Parallel(context, elements, function, threads, in_order, name, pure, together)
 
@@ -242,7 +256,7 @@ def map_and_batch_dataset_kernel(node: Node) -> Any:
         together = bound_rows(function, rest[:-3], source)
 
         def make(context: Context, prefix: str) -> Elements:
-            function = timed(call, context.stats, prefix)
+            function = while_open(timed(call, context.stats, prefix), context, pure)
             elements = Parallel(
                 context, source.iterate(context, prefix), function, threads, True, name, pure,
                 together,
