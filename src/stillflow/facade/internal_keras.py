@@ -49,6 +49,8 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": f"{_OURS}.layers.attention",
     },
     f"{_KERAS}.callbacks": {"CallbackList": f"{_OURS}.callbacks.base:CallbackList"},
+    f"{_KERAS}.layers.kernelized": {"*": f"{_OURS}.layers.random_features"},
+    f"{_KERAS}.utils.kernelized_utils": {"*": f"{_OURS}.utils.exact_kernels"},
     f"{_KERAS}.layers.rnn_cell_wrapper_v2": {"*": f"{_OURS}.layers.recurrent.cell_wrappers"},
     f"{_KERAS}.layers.cudnn_recurrent": {"*": f"{_OURS}.layers.recurrent.cudnn"},
     f"{_KERAS}.layers.convolutional_recurrent": {"*": f"{_OURS}.layers.recurrent.convolutional"},

@@ -7,7 +7,7 @@ import tempfile
 
 import numpy as np
 
-from ..registry import internal_module, program
+from ..registry import Run, internal_module, program, raised
 from .eager_keras import numbers
 from .keras_ragged_and_sparse import in_graph
 
@@ -125,3 +125,41 @@ def weights_of_integers_and_masks(tf):
         return {"loss": numbers(model.test_on_batch(x, y, sample_weight=np.array([3.0, 2.0])))}
 
     return each_way(tf, build)
+
+
+@program
+def random_fourier_features(tf):
+    features = internal_module(tf, "keras.layers.random_features", "python.keras.layers.kernelized")
+    kernels = internal_module(
+        tf, "keras.utils.exact_kernels", "python.keras.utils.kernelized_utils"
+    )
+    layer = features.RandomFourierFeatures
+    np.random.seed(3)
+    tf.set_random_seed(3)
+    x = tf.placeholder(tf.float64, [None, 3])
+    made = [
+        layer(4, scale=2.0), layer(3, "laplacian", name="l"),
+        layer(2, tf.constant_initializer(0.5), trainable=True),
+    ]  # fmt: skip
+    rows = np.sin(np.arange(6.0)).reshape(2, 3)
+    near = tf.constant(rows, tf.float32)
+    fetches = {
+        "features": [each(tf.cast(x, tf.float32)) for each in made],
+        "gaussian": kernels.exact_gaussian_kernel(near, near[0], 2.0),
+        "laplacian": kernels.exact_laplacian_kernel(near, near * 2, 3.0),
+        "product": kernels.inner_product(near, near[1]),
+    }
+    facts = {
+        "configs": [each.get_config() for each in made],
+        "shapes": [str(each.compute_output_shape([None, 3])) for each in made],
+        "trained": [[v.name for v in each.trainable_weights] for each in made],
+        "no features": raised(layer, 0),
+        "kernel": raised(layer, 2, "linear"),
+        "scale": raised(layer, 2, scale=0.0),
+        "rank": raised(layer(2), tf.zeros([2])),
+        "unknown size": raised(layer(2), tf.placeholder(tf.float32, [2, None])),
+        "no matrix": raised(kernels.exact_gaussian_kernel, tf.zeros([1, 1, 1]), near, 1.0),
+        "other sizes": raised(kernels.exact_laplacian_kernel, tf.zeros([2]), near, 1.0),
+    }
+    setup = [tf.global_variables_initializer()]
+    return Run(fetches, {x: rows}, setup=setup, facts=facts)
