@@ -191,7 +191,8 @@ FORGIVEN = {
 
 def report(ours: dict[str, Any], theirs: dict[str, Any], everything: bool = False) -> int:
     """Prints how two written runs differ; returns the number of differences."""
-    if ours["cases"] != theirs["cases"] or ours["kind"] != theirs["kind"]:
+    # As texts, for a NaN among the attributes is not equal to itself.
+    if repr(ours["cases"]) != repr(theirs["cases"]) or ours["kind"] != theirs["kind"]:
         raise SystemExit("these are runs of other cases: run the second with --cases OURS")
     counts: dict[str, collections.Counter] = {
         name: collections.Counter() for name in ("same", "different", "no fault")

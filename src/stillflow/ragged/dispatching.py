@@ -186,7 +186,7 @@ def _list_handler(function: Function) -> Handler:
 
     def handler(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         (items,), args, kwargs = _taken(args, kwargs, names)
-        if items is None or not _some_ragged(items):
+        if items is None or isinstance(items, Tensor) or not _some_ragged(items):
             return NOT_SUPPORTED
         common_splits_dtype(*items)
         nested = [item.nested_row_splits for item in items if is_ragged(item)]

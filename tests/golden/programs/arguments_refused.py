@@ -133,3 +133,19 @@ def names_that_are_none(tf):
              ("b/a", "b/"))  # fmt: skip
     return Run(facts={f"{name} {scope}": [repr(prepend(name, scope)), repr(strip(name, scope))]
                       for name, scope in pairs})  # fmt: skip
+
+
+@program
+def inputs_while_building(tf):
+    matrices = [tf.placeholder(tf.float32, [2, 2])] * 3
+    whole = tf.placeholder(tf.int32, [2, 3])
+    facts = {
+        f"{count} {equation}": raised(tf.raw_ops.Einsum, inputs=matrices[:count], equation=equation)
+        for count, equation in ((3, "ij->ji"), (3, "ij,jk->ik"), (1, "ij,jk->ik"), (2, "ij->ji"))
+    }
+    columns = tf.constant([[1.0, 2.0]])
+    facts["stitch"] = raised(tf.dynamic_stitch, tf.constant([[0], [1]]), columns)
+    facts["stitched"] = raised(tf.dynamic_stitch, [[0]], columns)
+    facts["reduce_join"] = raised(tf.strings.reduce_join, tf.constant(["a"]), 0, keepdims="x")
+    facts["bitcast"] = raised(tf.bitcast, whole, tf.int64)
+    return Run(facts=facts)

@@ -320,3 +320,25 @@ def shapes_of_what_may_not_be_comparable(tf):
     x = tf.placeholder(tf.float32, [None, 3])
     facts["itself"] = str(tf.raw_ops.Equal(x=x, y=x, incompatible_shape_error=False).shape)
     return Run(facts=facts)
+
+
+@program
+def indices_out_of_what_they_index(tf):
+    pairs = ((7, [3]), (-1, [3]), (7, [2, 3]), (-7, [2, 3]), ([7, 2], [2, 3]))
+    return Run({f"{index} {sizes}": tf.unravel_index(tf.constant(index), sizes)
+                for index, sizes in pairs})
+
+
+@program
+def quantized_between_ends_the_wrong_way_round(tf):
+    x = tf.constant([-3.0, -1.0, 0.0, 0.3, 1.0, 5.0])
+    fetches = {}
+    for low, high in ((0.3, -2.5), (1.0, -1.0), (5.0, 1.0), (-1.0, -5.0), (-1.0, 1.0)):
+        ends = {"min": low, "max": high, "num_bits": 4}
+        columns = {"min": [low], "max": [high], "num_bits": 4}
+        fetches[f"{low} {high}"] = [
+            tf.raw_ops.FakeQuantWithMinMaxVars(inputs=x, **ends),
+            tf.raw_ops.FakeQuantWithMinMaxVarsPerChannel(inputs=x[:, None], **columns),
+            tf.raw_ops.FakeQuantWithMinMaxVarsGradient(gradients=x, inputs=x, **ends),
+        ]
+    return Run(fetches)

@@ -242,3 +242,37 @@ def axes_of_scans(tf):
 def strides_of_spectrograms(tf):
     given, other = {"input": zeros(30, 1)}, {"input": zeros(20, 1)}
     return refusals(tf, "AudioSpectrogram", given, other, window_size=7, stride=-2)
+
+
+@program
+def ranks_and_sizes_at_run_time(tf):
+    ones, vector = np.int32([1]), np.int32([[1]])
+    five = np.zeros([1, 2, 2, 1, 1], np.float32)
+    return [
+        *refusals(tf, "ListDiff", {"x": ones, "y": ones}, {"x": ones[0]}, {"y": vector}),
+        *refusals(tf, "SpaceToDepth", {"input": zeros(2, 2)}, {}, {"input": five}, block_size=2),
+        *refusals(tf, "DepthToSpace", {"input": zeros(2, 2)}, {}, {"input": five}, block_size=2),
+        *refusals(tf, "UnravelIndex", {"indices": ones, "dims": ones}, {"dims": ones[0]}),
+        *_sums_of_other_sizes(tf),
+    ]
+
+
+def _sums_of_other_sizes(tf):
+    runs = []
+    for sizes in ([(2, 2), (2, 2), (2, 2), (), (2, 2)], [(2,), (2, 2), (3,)], [(2, 3), (3, 2)]):
+        given = [tf.placeholder(tf.float32) for _ in sizes]
+        feeds = {tensor: zeros(*size) for tensor, size in zip(given, sizes)}
+        runs.append(Run({"out": tf.add_n(given)}, feeds, fails=True))
+    return runs
+
+
+@program
+def segments_that_are_too_many(tf):
+    rows, ids = zeros(2, 1), {"segment_ids": np.int32([0, 2 ** 31 - 1])}
+    below = {"segment_ids": np.int32([0, -3])}
+    runs = []
+    for name in ("SegmentSum", "SegmentMax", "SegmentMean"):
+        runs += refusals(tf, name, {"data": rows}, ids, below)
+    for name in ("SparseSegmentMean", "SparseSegmentSum"):
+        runs += refusals(tf, name, {"data": rows, "indices": np.int32([0, 1])}, ids)
+    return runs

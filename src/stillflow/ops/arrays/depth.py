@@ -28,13 +28,16 @@ depth_to_space_op = op("DepthToSpace" + _SIGNATURE, view=True)
 _AXES = {b"NHWC": ((1, 2), 3), b"NCHW": ((2, 3), 1), b"NCHW_VECT_C": ((2, 3), 1)}
 
 
-def _dims(node: Node) -> tuple[Any, ...]:
-    return dims_lib.with_rank(node.dims(0), 5 if node.data_format == b"NCHW_VECT_C" else 4)
+def _dims(node: Node, colon: str) -> tuple[Any, ...]:
+    rank, dims = 5 if node.data_format == b"NCHW_VECT_C" else 4, node.dims(0)
+    if node.planning and dims is not None and len(dims) != rank:
+        raise ValueError(f"Input rank should be{colon} {rank} instead of{colon} {len(dims)}")
+    return dims_lib.with_rank(dims, rank)
 
 
 @space_to_depth_op.shape
 def space_to_depth_shape(node: Node) -> Any:
-    dims, size = list(_dims(node)), node.block_size
+    dims, size = list(_dims(node, "")), node.block_size
     spatial, channel = _AXES[node.data_format]
     height, width = (dims[axis] for axis in spatial)
     if node.planning and None not in (height, width) and (height % size or width % size):
@@ -49,7 +52,7 @@ def space_to_depth_shape(node: Node) -> Any:
 
 @depth_to_space_op.shape
 def depth_to_space_shape(node: Node) -> Any:
-    dims, size = list(_dims(node)), node.block_size
+    dims, size = list(_dims(node, ":")), node.block_size
     spatial, channel = _AXES[node.data_format]
     depth = dims[channel]
     if node.planning and depth is not None and depth % (size * size):

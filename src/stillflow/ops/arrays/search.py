@@ -15,7 +15,6 @@ from stillflow.graph.export import export
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
-from stillflow.ops.arrays.gather import in_range
 from stillflow.ops.arrays.shape import reshape, shape_internal
 from stillflow.ops.arrays.slicing import slice_helper
 from stillflow.ops.kernels import ints, torch_type
@@ -145,6 +144,9 @@ unravel_index_op = op(
 @unravel_index_op.shape
 def unravel_index_shape(node: Node) -> Any:
     indices = node.dims(0)
+    if node.planning and node.dims(1) is not None and len(node.dims(1) or ()) != 1:
+        shown = dims_lib.to_string(node.dims(1))
+        raise ValueError(f'The indices can only be 1-D, got "{shown}"')
     (count,) = dims_lib.with_rank(node.dims(1), 1)
     if indices is None:
         return None
@@ -171,11 +173,9 @@ def unravel_index_kernel(node: Node) -> Any:
             if size < 0:
                 raise ValueError(f"Input dims cannot be negative. Got dim = {size} at index {axis}")
         require_room(sizes, dtypes.bool)
-        if not in_range(indices, prod(sizes)):
-            raise ValueError(f"index is out of bound as with dims {sizes}")
-        result, inner = [], 1
+        result, inner = [], 1  # of an index that is out of range too, as in TensorFlow
         for size in reversed(sizes):
-            result.append(torch.div(indices % (inner * size), inner, rounding_mode="trunc"))
+            result.append(torch.div(indices.fmod(inner * size), inner, rounding_mode="trunc"))
             inner *= size
         if not result:
             return torch.empty((0, *indices.shape), dtype=dtype, device=indices.device)

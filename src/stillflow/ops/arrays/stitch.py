@@ -252,11 +252,11 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
       data: tensors whose shapes begin with those of their indices and go on alike.
       name: of the operation.
     """
-    return dynamic_stitch_op(list(indices), list(data), name=name)  # type: ignore[no-any-return]
+    return dynamic_stitch_op(indices, data, name=name)  # type: ignore[no-any-return]
 
 
 def parallel_dynamic_stitch(
     indices: Sequence[Any], data: Sequence[Any], name: str | None = None
 ) -> Tensor:
     """`dynamic_stitch` for indices that occur only once."""
-    return parallel_dynamic_stitch_op(list(indices), list(data), name=name)  # type: ignore[no-any-return]
+    return parallel_dynamic_stitch_op(indices, data, name=name)  # type: ignore[no-any-return]

@@ -160,7 +160,7 @@ def bitcast_shape(node: Node) -> Any:
         )
     dims.with_rank_at_least(shape, 1)
     if shape[-1] is not None and shape[-1] != ratio:
-        raise ValueError(f"Cannot bitcast due to shape. {shape[-1]} does not match {ratio}.")
+        raise ValueError(f"Cannot bitcast due to shape. {shape[-1]} does not match {ratio}")
     return shape[:-1]
 
 

@@ -35,6 +35,8 @@ def parse(equation: str, count: int) -> tuple[list[str], str]:
         raise ValueError(
             f"Expecting 1 or 2 input subscripts in equation '{equation}' but got: {len(terms)}"
         )
+    if count > 2:
+        raise ValueError(f"Expected either 1 or 2 inputs but got: {count}")
     if len(terms) != count:
         raise ValueError(f"Expected {len(terms)} inputs for equation {equation} but got: {count}")
     for term in (*terms, output):

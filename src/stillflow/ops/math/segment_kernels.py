@@ -149,6 +149,18 @@ def zero_where_empty(combine: Combine) -> Combine:
 # ---- sorted segments
 
 
+def number_of(ids: Any) -> int:
+    """How many segments sorted ids have.
+
+    Raises:
+      InvalidArgumentError: if there are more than their type counts, which for TF are less than 0.
+    """
+    count = int(ids[-1]) + 1
+    if count > torch.iinfo(ids.dtype).max:
+        raise invalid("segment ids must be >= 0")
+    return count
+
+
 def check_sorted(ids: Any, rows: int | None = None) -> int:
     """The number of segments of sorted ids (or `rows`, which must be enough).
 
@@ -157,7 +169,7 @@ def check_sorted(ids: Any, rows: int | None = None) -> int:
     """
     if ids.numel() == 0:
         return rows or 0
-    last = int(ids[-1]) + 1
+    last = number_of(ids)
     if rows is None:
         rows = last
     elif last > rows:
@@ -276,7 +288,7 @@ def picked_segments(mode: str, dtype: DType) -> Callable[..., Any]:
         if rows is not None and rows < 0:
             raise invalid("segment ids must be >= 0")
         if ids.numel():
-            segments = int(ids[-1]) + 1 if rows is None else rows
+            segments = number_of(ids) if rows is None else rows
             require_room((max(segments, 0), *table.shape[1:]), dtype)
             found = sparse_loops.reduce_picked(table, indices, ids, mode, segments)
             if found is not None:

@@ -39,20 +39,26 @@ add_n_op = op(f"""
 
 @add_n_op.shape
 def add_n_shape(node: Node) -> Any:
+    if node.planning:
+        _check_sizes(node)
     shape = node.dims(node.N - 1)
     for i in reversed(range(node.N - 1)):
         try:
             shape = dims.merge(node.dims(i), shape)
         except ValueError as error:
-            if node.planning:
-                raise ValueError(
-                    "Inputs to operation "
-                    f"{node.name} of type AddN must have the same size and shape.  Input 0: "
-                    f"{dims.to_string(node.dims(0))} != input {i + 1}: "
-                    f"{dims.to_string(node.dims(i + 1))}"
-                ) from None
             raise ValueError(f"{error}\n\tFrom merging shape {i} with other shapes.") from None
     return shape
+
+
+def _check_sizes(node: Node) -> None:
+    """Refuses inputs of other shapes than the first in the words of the kernel."""
+    first = node.dims(0)
+    for i in range(1, node.N):
+        if not dims.is_compatible(first, node.dims(i)):
+            raise ValueError(
+                f"Inputs to operation {node.name} of type AddN must have the same size and shape.  "
+                f"Input 0: {dims.to_string(first)} != input {i}: {dims.to_string(node.dims(i))}"
+            )
 
 
 def _add_all(first: Any, second: Any, *others: Any) -> Any:

@@ -65,7 +65,10 @@ def _levels(node: Node) -> tuple[int, int]:
 
 
 def _snap(values: Any, points: Grid) -> Any:
-    moved = values.clamp(points.low, points.high).sub_(points.low).div_(points.step)
+    # Where the ends are the wrong way round, only the first counts.
+    is_one = isinstance(points.high, float)
+    high = max(points.high, points.low) if is_one else torch.maximum(points.high, points.low)
+    moved = values.clamp(points.low, high).sub_(points.low).div_(points.step)
     return moved.add_(0.5).floor_().sub_(points.zero).mul_(points.step)
 
 

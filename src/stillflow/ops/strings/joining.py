@@ -189,7 +189,11 @@ def reduce_join(
         strings = convert_to_tensor(inputs)
         axes = _all_axes(strings) if axis is None else axis
         return reduce_join_op(
-            strings, axes, keep_dims=bool(keepdims), separator=separator, name=name
+            strings,
+            axes,
+            keep_dims=False if keepdims is None else keepdims,
+            separator=separator,
+            name=name,
         )
 
 
