@@ -45,7 +45,7 @@ LACKING = re.compile(
     r"No OpKernel was registered|Could not find valid device|(?:on|for) (?:device type )?CPU|"
     r"only (?:supports?|works? with) NHWC|CPU implementation|not (?:yet )?implemented|"
     r"not (?:yet )?supported on CPU|does not support|"
-    r"Current implementation only supports"
+    r"(?:implementation|currently) only supports|mkldnn_sgemm"
 )
 
 

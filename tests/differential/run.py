@@ -3,9 +3,9 @@
     python -m tests.differential.run KIND --seed 1 --count 100 --out OURS
     TF1PYTHON -m tests.differential.run KIND --cases OURS --out THEIRS --module tensorflow
 
-KIND is operations, graphs, pipelines, calls, layers, estimators or state. The first makes the
-cases, runs them and writes both; the second runs what the first wrote, so both sides answer for
-the same cases.
+KIND is operations, graphs, pipelines, calls, layers, cells, estimators or state. The first makes
+the cases, runs them and writes both; the second runs what the first wrote, so both sides answer
+for the same cases.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any
 
 from .outcomes import failed
 
-KINDS = ("operations", "graphs", "pipelines", "calls", "layers", "estimators", "state")
+KINDS = ("operations", "graphs", "pipelines", "calls", "layers", "cells", "estimators", "state")
 GROUP = 25  # cases for one child: a crash loses no more than itself, a fork costs little
 LIMIT = 20  # seconds for one case, unless its kind has a limit of its own
 PROTOCOL = 4  # the newest that Python 3.7 reads

@@ -113,3 +113,21 @@ def sparse_batches_of_known_size(tf):
         if operation.type == "SparseFillEmptyRows"
     ]
     return Run({"output": output, "empty": filled[0].outputs[2]}, setup=[init(tf)])
+
+
+@program
+def fused_whatever_it_is(tf):
+    x = tf.ones([2, 3, 4, 5])
+
+    def found(axis, fused):
+        return tf.layers.BatchNormalization(axis, fused=fused)(x).op.type
+
+    return Run(
+        facts={
+            "{} {!r}".format(axis, fused): raised(lambda a=axis, f=fused: found(a, f))  # noqa: UP032
+            if fused == "yes" and axis == 2
+            else found(axis, fused)
+            for axis in (3, 2)
+            for fused in (True, None, False, 1, 0, "yes")
+        }
+    )

@@ -58,7 +58,7 @@ def gradients_of_other_shapes(tf):
         "proximal": raw.ApplyProximalGradientDescent(var=v, alpha=0.1, l1=0.1, l2=0.1, delta=fed),
         "grad": raw.ApplyMomentum(var=v, accum=m, lr=0.1, grad=fed, momentum=0.9),
     }
-    rows = lambda indices, grad: raised(  # noqa: E731
+    rows = lambda indices, grad: raised(
         lambda: raw.SparseApplyAdagrad(var=v, accum=m, lr=0.1, grad=grad, indices=indices)
     )
     facts = {

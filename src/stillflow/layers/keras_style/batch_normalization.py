@@ -124,7 +124,12 @@ class BatchNormalization(Layer):
         rank = input_shape.ndims
         self._normalize_axes(rank)
         plain = not (self.renorm or self.virtual_batch_size is not None or self.adjustment)
-        self.fused = self.fused and rank == 4 and plain and self.axis in ([1], [3])
+        if self.fused in (True,):  # 1 as well
+            self.fused = rank == 4 and plain and self.axis in ([1], [3])
+        elif self.fused and self.axis not in ([1], [3]):  # a truth of another type insists
+            raise ValueError(
+                "Unsupported axis, fused batch norm only supports axis == [1] or axis == [3]"
+            )
         sizes = {axis: input_shape.dims[axis].value for axis in self.axis}
         if None in sizes.values():
             raise ValueError("Input has undefined `axis` dimension. Input shape: ", input_shape)

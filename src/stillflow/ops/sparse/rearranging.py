@@ -182,11 +182,9 @@ def _resolved(size: list[int], wanted: list[int]) -> list[int]:
 
 @sparse_reshape_op.value
 def sparse_reshape_value(node: Node) -> Any:
-    if not node.planning:
-        return None  # static shapes know nothing of it, as other inputs are not known
     size, wanted = node.value(1), node.value(2)
-    if size is None or wanted is None:
-        return None
+    if size is None or wanted is None or not node.planning:
+        return None  # while graphs are built, nothing is known of it: as in TensorFlow
     try:
         return [None, np.array(_resolved(size.tolist(), wanted.tolist()), np.int64)]
     except (ValueError, OverflowError):
