@@ -131,9 +131,10 @@ def test_resource_variables_are_read_as_they_were(replays):
     lambda rate: tf.train.AdamOptimizer(rate),
     lambda rate: tf.train.RMSPropOptimizer(rate),
 ])  # fmt: skip
-def test_a_rate_may_change_with_every_step(replays, optimizer):
-    rate = tf.placeholder(tf.float32, [])
-    v = tf.Variable(tf.ones([4]))
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_rate_may_change_with_every_step(replays, optimizer, dtype):
+    rate = tf.placeholder(dtype, [])
+    v = tf.Variable(tf.ones([4], dtype))
     step = optimizer(rate).minimize(tf.reduce_sum(chain(v)))
 
     def learned(config):

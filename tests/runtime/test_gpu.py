@@ -109,3 +109,22 @@ def test_checkpoints_go_from_one_device_to_the_other(tmp_path):
         with tf.Session(config=tf.ConfigProto(device_count={"GPU": 0})) as session:
             saver.restore(session, path)
             assert list(session.run("v:0")) == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_what_a_gpu_has_no_kernels_for_runs_on_the_host():
+    with tf.Graph().as_default(), tf.Session() as session:
+        numbers = tf.placeholder(tf.int32, [4])
+        largest = tf.segment_max(numbers, [0, 0, 1, 1])
+        band = tf.matrix_band_part(tf.cast(tf.reshape(numbers, [2, 2]), tf.uint16), 0, 0)
+        found = session.run([largest, band], {numbers: [1, 5, 3, 2]})
+    np.testing.assert_array_equal(found[0], [5, 3])
+    np.testing.assert_array_equal(found[1], [[1, 0], [0, 2]])
+
+
+def test_ragged_tensors_are_elements_of_datasets():
+    with tf.Graph().as_default(), tf.Session() as session:
+        rows = tf.ragged.constant([[1.0, 2.0], [], [3.0]])
+        data = tf.data.Dataset.from_tensors(rows).repeat(2)
+        element = tf.data.make_one_shot_iterator(data).get_next()
+        total = tf.reduce_sum(element.flat_values)
+        assert [session.run(total) for _ in range(2)] == [6.0, 6.0]

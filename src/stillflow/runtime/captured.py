@@ -83,8 +83,8 @@ class Captured:
             graph = self._graph(values)
             if graph is not None:
                 return graph.run(values)
-        if self._run == self._code:
-            return self._code(*values)
+        if self._run != self._replayed:
+            return self._run(*values)
         with _within:
             return self._code(*values)
 
@@ -107,8 +107,9 @@ class Captured:
             return None
         try:
             graph = Graph(self._code, self._part, values, self._moving, self._device)
-        except Exception:  # whatever it is, if it is not about capturing the code raises it again
-            self._run = self._code
+        except Exception as error:  # one that is not about capturing the code raises again
+            at = self._code.steps_at(lines_of(error, self._code.filename))
+            self._run = in_parts(self._part, at, self._device) if at else self._code
             return None
         self._graphs[sizes] = graph
         return graph
@@ -172,11 +173,12 @@ class Graph:
                 given[place] = value.to(device)
             else:
                 self._equal.append((place, value))
-        self._into_copied = [given[place] for place in self._copied]
+        self._into_copied = _by_type([(place, given[place]) for place in self._copied])
         self._into_sent = [given[place] for place in self._sent]
         variables = [*self._variables, *((r, _defined(r)) for r in part.constant_buffers())]
         self._variables = variables
         self._graph, self._outputs = _captured(code, given, device)
+        self._found = _by_type(list(enumerate(self._outputs)))
         changed = [variable for variable, value in variables if variable.value is not value]
         for variable, value in variables:
             variable.value = value
@@ -196,16 +198,30 @@ class Graph:
 
     def run(self, values: Sequence[Any]) -> Any:
         """What the code gives for these values."""
-        if self._copied:
-            torch._foreach_copy_(self._into_copied, [values[place] for place in self._copied])
+        for places, there in self._into_copied:
+            torch._foreach_copy_(there, [values[place] for place in places])
         for there, place in zip(self._into_sent, self._sent, strict=True):
             there.copy_(values[place], non_blocking=True)
         self._graph.replay()
         # The next run writes over them.
         outputs = [torch.empty_like(output) for output in self._outputs]
-        if outputs:
-            torch._foreach_copy_(outputs, self._outputs)
+        for places, found in self._found:
+            torch._foreach_copy_([outputs[place] for place in places], found)
         return outputs[0] if len(outputs) == 1 else outputs
+
+
+def _by_type(tensors: Sequence[tuple[int, Any]]) -> list[tuple[list[int], list[Any]]]:
+    """Numbered tensors in groups that torch copies by one kernel: of one type, with no gaps."""
+    groups: dict[Any, tuple[list[int], list[Any]]] = {}
+    for place, tensor in tensors:
+        if not isinstance(tensor, torch.Tensor):
+            continue
+        pairs = zip(tensor.shape, tensor.stride(), strict=True)
+        reach = sum((size - 1) * stride for size, stride in pairs) + 1
+        places, group = groups.setdefault((tensor.dtype, reach == tensor.numel()), ([], []))
+        places.append(place)
+        group.append(tensor)
+    return list(groups.values())
 
 
 def is_sent(value: Any) -> bool:
@@ -217,6 +233,19 @@ def _defined(variable: Buffer) -> Any:
     if not isinstance(variable.value, torch.Tensor) or not variable.value.is_cuda:
         raise ValueError(f"{variable.name} has no value on a device")
     return variable.value
+
+
+def lines_of(error: BaseException | None, filename: str) -> set[int]:
+    """The lines of a source on which an error was raised, or one that led to it."""
+    lines = set()
+    while error is not None:
+        frame = error.__traceback__
+        while frame is not None:
+            if frame.tb_frame.f_code.co_filename == filename:
+                lines.add(frame.tb_lineno)
+            frame = frame.tb_next
+        error = error.__cause__ or error.__context__
+    return lines
 
 
 def _same(value: Any, other: Any) -> bool:

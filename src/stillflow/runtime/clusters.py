@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import warnings
 from collections.abc import Callable, Collection
 from functools import cache
 from typing import Any
@@ -155,6 +156,8 @@ class Compiled:
             return self._steps(*values)
         try:
             if self._compiled is None:
+                # Fewer digits are not TensorFlow's numbers, whatever torch advises.
+                warnings.filterwarnings("ignore", message="TensorFloat32 tensor cores")
                 self._compiled = torch.compile(self._steps.code)
             return self._compiled(*values)
         except Exception as error:

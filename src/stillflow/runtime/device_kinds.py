@@ -23,6 +23,11 @@ _PREFIXES = ("ResourceApply", "ResourceSparseApply", "ResourceScatter", "Resourc
 _ON_HOST = frozenset(("Print", "PrintV2", "PyFunc", "PyFuncStateless", "Timestamp"))
 # Those that may stand on a GPU as well, where they read what they are given.
 _ON_HOST_OF_BOTH = frozenset(("Assert", "EagerPyFunc", "Unique"))
+# Types that hardly any of torch's kernels for GPUs take, nor do TensorFlow's.
+_OF_HOST = frozenset(("uint16", "uint32", "uint64"))
+# Sums of segments of whole numbers have no kernels there.
+_SEGMENTS = ("Segment", "SparseSegment", "UnsortedSegment")
+_FLOATS = frozenset(("bfloat16", "float16", "float32", "float64"))
 # Handles of other things than variables that may stand on a GPU, but only do if they are told to.
 _CPU_FIRST = frozenset((
     "AnonymousIterator", "AnonymousIteratorV2", "ConsumeMutexLock", "DeleteIterator",
@@ -148,6 +153,10 @@ def _kinds(op_type: str, dtypes: tuple[str, ...]) -> frozenset[str]:
     if op_type in _CPU_FIRST:
         return _BOTH
     if "string" in dtypes:
+        return _CPU
+    if not _OF_HOST.isdisjoint(dtypes):
+        return _CPU
+    if op_type.startswith(_SEGMENTS) and dtypes[0] not in _FLOATS:
         return _CPU
     if op_type.startswith(_OF_FLOATS) and _OF_DEVICES.isdisjoint(dtypes):
         return _CPU

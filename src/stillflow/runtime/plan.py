@@ -20,7 +20,7 @@ from stillflow.runtime.emit import Emitter
 from stillflow.runtime.facts import Facts
 from stillflow.runtime.failures import fetched_in_loop
 from stillflow.runtime.folded_norms import fold_normalizations
-from stillflow.runtime.frames import find_frames, has_loops
+from stillflow.runtime.frames import LateEntry, find_frames, has_loops
 from stillflow.runtime.inline import inline, is_call
 from stillflow.runtime.joins import join
 from stillflow.runtime.late_casts import resize_integers
@@ -97,7 +97,7 @@ def make_plan(
     try:
         with at_work, flushed:
             tracer.run(find_frames(ops, feeds, ops is by_creation).units if loops else ops)
-    except Unstructured:
+    except (LateEntry, Unstructured):
         return token_plan(Facts(resources, feeds), ops, list(feeds), tensors, raw)
     fetched = _fetched(tracer, (*tensors, *raw))
     _refuse_dead(tracer, targets)

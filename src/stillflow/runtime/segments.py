@@ -16,6 +16,7 @@ from stillflow.runtime.moves import Moves, is_of_host
 from stillflow.runtime.ownership import roots_by_name
 from stillflow.runtime.steps import Memory, Name, Step, Value
 
+_WITH_RATES = ("Apply", "ResourceApply")  # their rates may be on either side
 # Take rows of a variable, and do nothing else.
 _LOOKING = frozenset(("ResourceGather", "ResourceGatherNd"))
 
@@ -143,7 +144,8 @@ class Segments:
             place = None
         if place is None or place.type != "cuda":
             return None
-        if not all(self._comes_along(name, place) for name in taken_by(step)):
+        takes_rates = step.op is not None and step.op.type.startswith(_WITH_RATES)
+        if not all(self._comes_along(name, place, takes_rates) for name in taken_by(step)):
             return None
         # What joined steps made has names of its own; arrays and numbers come along with their run.
         self._places.update(dict.fromkeys(step.outputs, place))
@@ -160,12 +162,12 @@ class Segments:
             return False
         return bool(step.outputs) and (step.op.type in _LOOKING or not has_effect(step))
 
-    def _comes_along(self, name: str, device: Any) -> bool:
+    def _comes_along(self, name: str, device: Any, is_rate: bool) -> bool:
         """Whether a captured step may take a value: one of the device, or that does not change."""
         place = self._place_of(name)
         if name in self._constants:
             return not isinstance(self._constants[name], Buffer) or place == device
-        return bool(place == device or (name in self._floats and place is not None))
+        return bool(place == device or (is_rate and name in self._floats and place is not None))
 
     def _place_of(self, name: str) -> Any:
         return self._places.get(name) or self._moves.place(name)

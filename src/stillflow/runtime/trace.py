@@ -324,6 +324,8 @@ class Tracer:
                 given[argument] = self.moves.bring(given[argument], argument, op)
         if isinstance(function, GroupedUpdate):  # one call is for variables of one device
             function.device = self.moves.device_of(op)
+        if all(is_of_host(tensor) for tensor in op._outputs):  # a list may be one value then
+            return function
         module = getattr(function, "__module__", None) or "torch"
         if module.startswith(_OWN_DEVICE):
             return function

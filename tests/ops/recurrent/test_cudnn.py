@@ -144,3 +144,16 @@ def test_vectors_of_another_size_and_other_inputs_are_refused():
             session.run(forward_ops[""](x, h, c, params, input_mode="skip_input")[0])
         with pytest.raises(ValueError, match="Shape must be rank 3 but is rank 2"):
             forward_ops[""](x[0], h, c, params)
+
+
+@pytest.mark.parametrize("mode", sorted(GATES))
+def test_gradients_on_a_gpu_are_those_of_the_host(cuda, mode):
+    with tf.Graph().as_default():
+        given = [tf.constant(part) for part in _given(mode, "bidirectional", kind=np.float32)]
+        outputs = forward_ops["V2"](*given, rnn_mode=mode, direction="bidirectional")
+        wanted = tf.gradients(tf.reduce_sum(outputs[0] ** 2), [given[0], given[3]])
+        with tf.Session(config=tf.ConfigProto(device_count={"GPU": 0})) as session:
+            expected = session.run(wanted)
+        with tf.Session() as session:
+            for found, other in zip(session.run(wanted), expected, strict=True):
+                np.testing.assert_allclose(found, other, rtol=1e-3, atol=1e-4)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from stillflow.graph.lazy import torch
 from stillflow.ops.recurrent.cudnn_layout import Layout
+
+# A TensorFlow program cuts the weights out of one vector, in an order that is not torch's.
+warnings.filterwarnings("ignore", message="RNN module weights are not part of single contiguous")
 
 
 class Network:
@@ -91,7 +95,8 @@ class Network:
             (h[mine].contiguous(), c[mine].contiguous()) if is_lstm else h[mine].contiguous()
         )
         function = getattr(torch._VF, layout.mode)
-        how = (flat, True, 1, 0.0, False, layout.directions == 2)
+        # Gradients on a GPU take what only training keeps; nothing is dropped here either way.
+        how = (flat, True, 1, 0.0, torch.is_grad_enabled(), layout.directions == 2)
         if packing is None:
             output, *states = function(data, start, *how, False)
         else:

@@ -89,6 +89,11 @@ def _grouped(
     return rule
 
 
+def _has_wide_rate(columns: Sequence[Sequence[Any]], rate: Any) -> bool:
+    """Whether torch would read a rate of a GPU as if it were of single precision."""
+    return bool(rate.is_cuda) and columns[0][0].dtype == torch.float64
+
+
 def gradient_descent(states: Sequence[Sequence[Any]], grads: Sequence[Any], *, alpha: Any) -> None:
     (variables,) = states
     if alpha.is_cuda:  # to read it would wait for all that is computed before
@@ -107,7 +112,8 @@ def momentum(
 ) -> None:
     columns = [*states, grads]
     rate, kept = lr if lr.is_cuda else float(lr), float(momentum)
-    if not kept or not _all_fit(columns):  # torch keeps no momentum of 0
+    if not kept or not _all_fit(columns) or _has_wide_rate(columns, lr):
+        # Of a momentum of 0 torch keeps none.
         scalars = {"lr": lr, "momentum": momentum, "use_nesterov": use_nesterov}
         _one_by_one(rules.momentum, columns, scalars)
         return
@@ -256,10 +262,11 @@ def adam(
         "beta2": beta2, "epsilon": epsilon, "use_nesterov": use_nesterov,
     }  # fmt: skip
     columns = [*states, grads]
-    if use_nesterov or not _all_fit(columns):
+    wide = _has_wide_rate(columns, lr) or _has_wide_rate(columns, beta1_power)
+    if use_nesterov or not _all_fit(columns) or wide:
         _one_by_one(rules.adam, columns, scalars)
         return
-    if beta1_power.is_cuda:
+    if beta1_power.is_cuda or lr.is_cuda:
         rate = lr * (1 - beta2_power).sqrt() / (1 - beta1_power)
     else:
         rate = float(lr) * (1 - float(beta2_power)) ** 0.5 / (1 - float(beta1_power))
