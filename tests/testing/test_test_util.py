@@ -166,3 +166,11 @@ def test_combinations():
     ]
     named = test_util.generate_combinations_with_testcase_name(b="x-1", a=2)
     assert named[0]["testcase_name"] == "_test_a_2_b_x1"
+
+
+def test_lists_of_symbolic_tensors_are_equal_where_they_are_the_same_tensors():
+    with tf.Graph().as_default():
+        case, a, b = tf.test.TestCase(), tf.zeros([2, 3]), tf.zeros([2, 3])
+        case.assertAllEqual((a, b), [a, b])
+        with pytest.raises(AssertionError):
+            case.assertAllEqual((a, b), (b, a))

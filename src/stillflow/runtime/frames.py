@@ -19,6 +19,10 @@ MERGES = frozenset({"Merge", "RefMerge"})
 NEXT_ITERATIONS = frozenset({"NextIteration", "RefNextIteration"})
 
 
+class LateEntry(InvalidArgumentError):
+    """What enters a loop waits for what leaves it: the loop cannot run as one."""
+
+
 class Frame:
     """A loop (or, without a parent, the graph outside of loops).
 
@@ -205,9 +209,9 @@ def _members(frame: Frame, place: dict[Operation, int]) -> list[Operation | Fram
     return [unit for _, _, unit in sorted(keyed, key=lambda item: item[:2])]
 
 
-def _cycle(unit: Operation | Frame) -> InvalidArgumentError:
+def _cycle(unit: Operation | Frame) -> LateEntry:
     op = (unit.exits or unit.enters)[0] if isinstance(unit, Frame) else unit
-    return InvalidArgumentError(
+    return LateEntry(
         op.node_def,
         op,
         f"The graph couldn't be sorted in topological order: {op.name} is part of a cycle",

@@ -125,3 +125,27 @@ def branches_of_an_older_producer(tf):
             node.op = "Add"
     y, x = tf.import_graph_def(graph_def, name="old", return_elements=["y:0", "x:0"])
     return Run({"y": y}, [{x: [1.0, 2.0]}, {x: [-1.0, -2.0]}], steps=2)
+
+
+@program
+def what_enters_a_loop_that_it_has_left(tf):
+    """A loop's end, doubled, goes into a sum inside of the same loop, as some gradients do."""
+    raw = tf.raw_ops
+
+    def turning(start, until, step):
+        entered = raw.Enter(data=start, frame_name="turns")
+        merged = raw.Merge(inputs=[entered, entered])[0]
+        cond = raw.LoopCond(input=raw.Less(x=merged, y=until)) if until is not None else conds[0]
+        conds.append(cond)
+        left, inside = raw.Switch(data=merged, pred=cond)
+        following = raw.NextIteration(data=raw.Add(x=inside, y=step))
+        merged.op._update_input(1, following)
+        return raw.Exit(data=left)
+
+    def constant(value):
+        return raw.Enter(data=value, frame_name="turns", is_constant=True)
+
+    conds = []
+    turns = turning(tf.constant(0), constant(4), constant(1))
+    total = turning(tf.constant(0), None, constant(turns * 2))
+    return [Run({"turns": turns, "total": total}), Run({"turns": turns})]

@@ -14,6 +14,7 @@ _PARTS = (
     "submodules",
     "modules",
     "sources",
+    "tensor_lists",
     "arrays",
     "hdf5",
     "libraries",
