@@ -274,5 +274,8 @@ def segments_that_are_too_many(tf):
     for name in ("SegmentSum", "SegmentMax", "SegmentMean"):
         runs += refusals(tf, name, {"data": rows}, ids, below)
     for name in ("SparseSegmentMean", "SparseSegmentSum"):
-        runs += refusals(tf, name, {"data": rows, "indices": np.int32([0, 1])}, ids)
+        given = {"data": rows, "indices": np.int32([0, 1])}
+        runs += refusals(tf, name, given, ids)
+        numbered, beyond = {**given, "num_segments": np.int32(4)}, {"segment_ids": np.int32([0, 4])}
+        runs += refusals(tf, name + "WithNumSegments", numbered, ids, beyond)
     return runs

@@ -169,14 +169,14 @@ def check_sorted(ids: Any, rows: int | None = None) -> int:
     """
     if ids.numel() == 0:
         return rows or 0
-    last = number_of(ids)
+    last = int(ids[-1]) + 1
     if rows is None:
-        rows = last
-    elif last > rows:
+        rows = number_of(ids)
+    elif rows < last <= torch.iinfo(ids.dtype).max:
         raise invalid("segment ids must be < num_segments")
     if rows <= 0:
         raise invalid("segment ids must be >= 0")
-    if ids[0] < 0 or torch.any(ids[1:] < ids[:-1]):
+    if ids[0] < 0 or last > rows or torch.any(ids[1:] < ids[:-1]):
         _refuse_unsorted(ids.tolist(), rows)
     return rows
 
