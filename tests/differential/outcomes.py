@@ -15,7 +15,9 @@ import numpy as np
 _SOURCE_LINE = re.compile(r" \(defined at [^)]*\)")
 _CLASS_PATH = re.compile(r"<class '[\w.]*?(\w+)'>")
 _OBJECT = re.compile(r"<[\w.]*?(\w+) object at")
-_RESOURCE_NUMBER = re.compile(r"(?<=[ '])_\d+_(?=\w)|(?<=TensorArray)_[\d_]+(?=:)")
+_RESOURCE_NUMBER = re.compile(
+    r"(?<=[ '])_\d+_(?=\w)|(?<=TensorArray)_[\d_]+(?=:)|(?<=StackV2)_[\d_]+(?=])"
+)
 _FIRST_ROOT = re.compile(r"^\s*\(0\) [A-Z][A-Za-z ]*: ")
 
 

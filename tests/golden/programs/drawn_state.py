@@ -58,6 +58,8 @@ def gradients_of_other_shapes(tf):
         "proximal": raw.ApplyProximalGradientDescent(var=v, alpha=0.1, l1=0.1, l2=0.1, delta=fed),
         "grad": raw.ApplyMomentum(var=v, accum=m, lr=0.1, grad=fed, momentum=0.9),
     }
+    scalar = tf.placeholder(tf.float32)
+    dense["scalar"] = raw.SparseApplyAdagrad(var=v, accum=m, lr=0.1, grad=scalar, indices=[0])
     rows = lambda indices, grad: raised(
         lambda: raw.SparseApplyAdagrad(var=v, accum=m, lr=0.1, grad=grad, indices=indices)
     )
@@ -69,7 +71,7 @@ def gradients_of_other_shapes(tf):
     }
 
     def call(session):
-        feeds = {fed: np.ones([2, 2], "float32")}
+        feeds = {fed: np.ones([2, 2], "float32"), scalar: 1.0}
         return {
             name: raised(lambda op=op: session.run(op, feeds)) for name, op in sorted(dense.items())
         }

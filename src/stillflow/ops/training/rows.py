@@ -43,7 +43,7 @@ def update_rows(
     indices = others.pop("indices")
     key = "grad" if "grad" in others else "delta"
     gradient = others.pop(key)
-    if gradient.shape[0] != indices.shape[0]:
+    if gradient.shape[:1] != indices.shape:
         raise errors.InvalidArgumentError(
             None, None, "grad must be the same size as indices in the first dimension."
         )
