@@ -23,6 +23,7 @@ _END = object()
 # Threads that make calls of fewer nanoseconds of work mostly wait for each other.
 _LONG = 200_000
 _PATIENCE = 8  # so many long calls in a row are not by chance
+_SETTLING = 0.5  # seconds; what is being made may wait for the thread that closes
 
 
 class Channel:
@@ -38,6 +39,7 @@ class Channel:
         self.limit = limit
         self.changed = threading.Condition(threading.Lock())
         self.making = threading.Lock()  # held while an item is made
+        self.maker: int | None = None  # the thread that does
         self.items: deque[Any] = deque()
         self.closed = False
         self._waiting: threading.Lock | None = None
@@ -86,6 +88,11 @@ class Channel:
             self.items.clear()
             self.changed.notify_all()
             self._wake()
+
+    def settle(self) -> None:
+        """Waits for the item that is being made: its effects come before what happens next."""
+        if self.maker != threading.get_ident() and self.making.acquire(timeout=_SETTLING):
+            self.making.release()
 
 
 def cancelled() -> errors.OpError:
@@ -246,6 +253,7 @@ _Run = tuple[Sequence[Element], Any]  # elements, and the error or the end behin
 def _fill(channel: Channel, source: Walk, most: int) -> None:
     error: Any = None
     run = RunLength(most=most)
+    channel.maker = threading.get_ident()
     while error is not _END and channel.wait_for_room():
         with channel.making, at_work:
             before, elements = time.perf_counter_ns(), ()

@@ -128,7 +128,7 @@ class IteratorResource:
 
     def close_session(self) -> None:
         if self.context is not None:
-            self.context.close()
+            self.context.close(settle=True)
 
     def destroy(self) -> None:
         """Ends the walk; no string handle finds the iterator any more."""

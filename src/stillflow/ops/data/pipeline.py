@@ -80,13 +80,22 @@ class Context:
                 return
         thing.close()
 
-    def close(self) -> None:
+    def close(self, settle: bool = False) -> None:
+        """Ends the work that goes on.
+
+        Args:
+          settle: whether to wait, though not for long, for what is being made.
+        """
         with self.lock:
             self._closed.set()
             closing = list(self._closing)
             self._closing.clear()
         for thing in closing:
             thing.close()
+        for thing in closing if settle else ():
+            settled = getattr(thing, "settle", None)
+            if settled is not None:
+                settled()
 
 
 class Dataset:
