@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import builtins
 import copy
+import functools
 import os
 import re
 import sys
@@ -296,7 +297,19 @@ def own(path: str) -> bool:
     """Return whether a file belongs to a program rather than to Python or an installed package."""
     path = os.path.abspath(path)
     # Another environment's packages come by PYTHONPATH, ``--system-site-packages`` or a .pth file.
-    return _PACKAGES.isdisjoint(path.split(os.sep)) and not path.startswith(_not_own())
+    if not _PACKAGES.isdisjoint(path.split(os.sep)) or path.startswith(_not_own()):
+        return False
+    roots = [os.path.abspath(entry) for entry in sys.path]
+    return not any(path.startswith(root + os.sep) and _holds_packages(root) for root in roots)
+
+
+@functools.cache
+def _holds_packages(folder: str) -> bool:
+    """Whether packages were installed into a folder, as by ``pip install --target``."""
+    try:
+        return any(name.endswith(".dist-info") for name in os.listdir(folder))
+    except OSError:
+        return False
 
 
 def _not_own() -> tuple[str, ...]:
