@@ -84,6 +84,17 @@ def test_each_size_has_a_graph_of_its_own(replays):
     assert len(set(replays)) == 2
 
 
+def test_of_many_sizes_some_have_graphs(replays):
+    x = tf.placeholder(tf.float32, [None])
+    y = chain(x)
+    with tf.Session() as session:
+        for turn in range(4):
+            for n in range(1, 25):
+                found = session.run(y, {x: np.arange(n) * turn})
+                np.testing.assert_allclose(found, by_numpy(np.arange(n) * turn), rtol=1e-4)
+    assert 10 < len(set(replays)) <= 24 and len(replays) > 20
+
+
 def test_variables_change_where_they_are(replays):
     x = tf.placeholder(tf.float32, [4])
     v = tf.Variable(tf.ones([4]))

@@ -29,6 +29,8 @@ AT_LEAST = 6
 _RUNS_BEFORE = 1
 # So many sizes have graphs of their own, and so often graphs are made anew for other variables.
 _SIZES, _GRAPHS = 16, 24
+# Sizes that are remembered as having run without one.
+_SEEN = 256
 # Kernels of a graph: loops of many turns are not unrolled.
 _LARGEST = 50_000
 # Memory that has to be free for a graph, as a multiple of what its first run took.
@@ -79,18 +81,20 @@ class Captured:
         return result
 
     def _replayed(self, *values: Any) -> Any:
+        sizes = tuple([value.shape for value in values if isinstance(value, torch.Tensor)])
         with self._lock:  # the graphs of a device share memory
-            graph = self._graph(values)
+            graph = self._graph(sizes, values)
             if graph is not None:
                 return graph.run(values)
         if self._run != self._replayed:
             return self._run(*values)
-        with _within:
+        if sizes not in self._runs:
+            return self._code(*values)
+        with _within:  # the next run is captured as a whole
             return self._code(*values)
 
-    def _graph(self, values: Sequence[Any]) -> Graph | None:
+    def _graph(self, sizes: Any, values: Sequence[Any]) -> Graph | None:
         """The graph for such values; None if there is none yet, or never will be."""
-        sizes = tuple([value.shape for value in values if isinstance(value, torch.Tensor)])
         graph = self._graphs.get(sizes)
         if graph is not None:
             moved = graph.moved(values)
@@ -98,13 +102,15 @@ class Captured:
                 return graph
             self._moving |= moved
             del self._graphs[sizes]
+        if len(self._runs) == _SEEN:  # hardly any of them came twice
+            self._runs.clear()
+        if self._made == _GRAPHS or len(self._graphs) == _SIZES or not self._has_room():
+            self._runs.clear()
+            return None
         runs = self._runs[sizes] = self._runs.get(sizes, 0) + 1
         if runs <= _RUNS_BEFORE:
             return None
         self._made += 1
-        if self._made > _GRAPHS or len(self._runs) > _SIZES or not self._has_room():
-            self._run = self._code
-            return None
         try:
             graph = Graph(self._code, self._part, values, self._moving, self._device)
         except Exception as error:  # one that is not about capturing the code raises again
