@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import stillflow as tf
+from stillflow.ops.control_flow.switch import switch
 from stillflow.runtime import emit
 
 pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
@@ -76,3 +77,18 @@ def test_a_branch_keeps_the_predicate_it_needs():
     with tf.Session() as session:
         assert session.run(y, {x: 4.0}) == 2.0
         assert session.run(y, {x: -4.0}) == 0.0
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_targets_behind_a_side_that_is_not_taken_do_nothing(known):
+    feed = tf.placeholder(tf.bool, [])
+    predicate = tf.constant(False) if known else feed
+    _, taken = switch(tf.constant(5.0), predicate)
+    v = tf.Variable(1.0)
+    assign, doubled = v.assign(taken).op, taken * 2
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run([assign, tf.group(assign), doubled.op], {feed: False}) == [None] * 3
+        assert session.run(v) == 1.0
+        with pytest.raises(tf.errors.InvalidArgumentError, match="does not have value"):
+            session.run(doubled, {feed: False})

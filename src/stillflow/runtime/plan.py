@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from stillflow import errors
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.exits import at_work
@@ -100,7 +99,6 @@ def make_plan(
     except (LateEntry, Unstructured):
         return token_plan(Facts(resources, feeds), ops, list(feeds), tensors, raw)
     fetched = _fetched(tracer, (*tensors, *raw))
-    _refuse_dead(tracer, targets)
     values = [value for _, value in fetched]
     names_out = [value.name for value in values]
     names_out += [name for value in values for name, _ in value.guard or ()]
@@ -138,15 +136,6 @@ def _fetched(tracer: Tracer, tensors: Sequence[Tensor]) -> list[tuple[Tensor, Va
             value = tracer.read(tensor.op, value, value.guard)
         fetched.append((tensor, value))
     return fetched
-
-
-def _refuse_dead(tracer: Tracer, targets: Sequence[Operation]) -> None:
-    for op in targets:
-        dead = tracer._op_guards.get(op, ()) is None
-        if dead and op.type != "Merge" and not tracer.failed:
-            raise errors.InvalidArgumentError(
-                op.node_def, op, f"'{op.name}' is in a branch that is never taken"
-            )
 
 
 def _joined(tracer: Tracer, steps: list[Step], kept: list[str], beside: bool) -> list[Step]:
