@@ -48,6 +48,8 @@ def describe(obj: object) -> str:
     """One line: "module", "value 20", "function (x, name=None)" or "class (name='Adam')"."""
     if inspect.ismodule(obj):
         return "module"
+    if inspect.isclass(obj) and issubclass(obj, enum.Enum):
+        return "class (value)"  # Python 3.12 says that there may be several
     if inspect.isclass(obj):
         return "class " + signature_text(constructor(obj))
     if inspect.isroutine(obj) or isinstance(obj, functools.partial):

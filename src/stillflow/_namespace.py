@@ -261,6 +261,7 @@ def _load(path: str) -> Any:
 
 
 _MANY = 50_000  # objects; PyTorch makes three times as many
+_OF_PYTHON = 1_000  # Python 3.12 has set aside some of its own when it starts
 
 
 def _imported(name: str) -> ModuleType:
@@ -276,7 +277,7 @@ def _imported(name: str) -> ModuleType:
         return importlib.import_module(name)
     finally:
         if searches:
-            if gc.get_count()[0] > _MANY and not gc.get_freeze_count():
+            if gc.get_count()[0] > _MANY and gc.get_freeze_count() < _OF_PYTHON:
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
