@@ -369,19 +369,25 @@ def in_parts(part: Part, at: set[int], device: Any) -> Callable[..., Any]:
     if any(part.steps[number].kind == "loop" for number in at):  # it takes and gives arrays
         at = at | {number for number, step in enumerate(part.steps) if is_of_arrays(step)}
     alone = {id(part.steps[number]) for number in at}
-    work: list[tuple[Part, Callable[..., Any]]] = []
-    for each in part.cut(at):
+    parts = part.cut(at)
+    last = {name: number for number, each in enumerate(parts) for name in each.inputs}
+    work: list[tuple[Part, Callable[..., Any], list[str]]] = []
+    for number, each in enumerate(parts):
         calls = [step for step in each.steps if step.kind in ("call", "loop")]
         captures = len(calls) >= AT_LEAST and not any(id(step) in alone for step in calls)
-        work.append((each, Captured(each, device) if captures else each.code()))
+        function = Captured(each, device) if captures else each.code()
+        dead = [n for n in each.inputs if last[n] == number and n not in part.outputs]
+        work.append((each, function, dead))
 
     def run(*given: Any) -> Any:
         values = dict(zip(part.inputs, given, strict=True))
-        for each, function in work:
+        for each, function, dead in work:
             made = function(*[values[name] for name in each.inputs])
             values.update(
                 zip(each.outputs, [made] if len(each.outputs) == 1 else made or (), strict=True)
             )
+            for name in dead:  # it frees its memory
+                del values[name]
         outputs = [values[name] for name in part.outputs]
         return outputs[0] if len(outputs) == 1 else outputs
 
