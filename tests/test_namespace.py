@@ -229,7 +229,7 @@ def test_what_a_large_import_makes_counts_as_old(
     try:
         before = gc.get_freeze_count()
         assert _namespace._load("Session") is made
-        assert not frozen or gc.get_freeze_count() == before
+        assert not frozen or gc.get_freeze_count() > before - _namespace._OF_PYTHON
         young = {id(each) for age in (0, 1) for each in gc.get_objects(generation=age)}
         assert (id(made[-1]) in young) is frozen
     finally:
