@@ -39,7 +39,7 @@ def test_a_class_becomes_a_class():
 
 
 def test_what_has_no_source_is_refused():
-    with pytest.raises(ag.AutoGraphError, match="not available|is not that of"):
+    with pytest.raises(ag.AutoGraphError, match=r"not available|is not that of"):
         tf.autograph.to_graph(eval("lambda x: x"))
     with pytest.raises(NotImplementedError, match="object conversion is not yet supported"):
         tf.autograph.to_graph(3)
