@@ -52,7 +52,7 @@ class Captured:
 
     def __init__(self, part: Part, device: Any) -> None:
         self._part, self._device = part, device
-        self._code = part.code()
+        self._code = Code(part)
         self._run: Callable[..., Any] = self._watched
         self._lock = _lock(device)
         self._graphs: dict[Any, Graph] = {}
@@ -316,9 +316,6 @@ class Part:
         again = {step.outputs[0] for step in self.read}
         self.outputs = [name for name in made if name in wanted and name not in again]
 
-    def code(self) -> Code:
-        return Code(self)
-
     def constant_buffers(self) -> list[Buffer]:
         """The variables that the steps name."""
         names = dict.fromkeys(name for step in self.steps for name in taken_by(step))
@@ -375,7 +372,7 @@ def in_parts(part: Part, at: set[int], device: Any) -> Callable[..., Any]:
     for number, each in enumerate(parts):
         calls = [step for step in each.steps if step.kind in ("call", "loop")]
         captures = len(calls) >= AT_LEAST and not any(id(step) in alone for step in calls)
-        function = Captured(each, device) if captures else each.code()
+        function = Captured(each, device) if captures else Code(each)
         dead = [n for n in each.inputs if last[n] == number and n not in part.outputs]
         work.append((each, function, dead))
 

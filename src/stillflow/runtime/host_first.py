@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from stillflow.runtime.steps import Memory, Step
+from stillflow.runtime.steps import Memory, Step, ops_of
 
 # Kinds of steps that do nothing but to give their names a value. All others keep their place.
 _PLAIN = frozenset(("call", "read", "copy", "move", "number", "bool", "alias", "flag"))
@@ -165,7 +165,7 @@ def has_effect(step: Step) -> bool:
     """Whether a call does more than to give values."""
     if not getattr(step.function, "is_ordered", True):
         return False
-    ops = [op for op in (step.op, *step.joined) if op is not None]
+    ops = ops_of(step)
     return not ops or any(not op.card.foldable for op in ops)
 
 
@@ -176,5 +176,4 @@ def is_of_arrays(step: Step) -> bool:
 
 def draws_only(step: Step) -> bool:
     """Whether the only effect of a call is that its next numbers are others."""
-    ops = [op for op in (step.op, *step.joined) if op is not None]
-    return all(op.card.foldable or {"seed", "seed2"} <= op.attrs.keys() for op in ops)
+    return all(op.card.foldable or {"seed", "seed2"} <= op.attrs.keys() for op in ops_of(step))

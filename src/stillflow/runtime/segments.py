@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from stillflow.graph.operation import Operation, Tensor
+from stillflow.graph.operation import Tensor
 from stillflow.ops.random.device_draws import SeededDraw
 from stillflow.ops.variables.buffer import Buffer
 from stillflow.ops.variables.reference import set_value
@@ -14,7 +14,7 @@ from stillflow.runtime.captured import AT_LEAST, Captured, Part, taken_by
 from stillflow.runtime.host_first import has_effect, host_first, is_of_arrays
 from stillflow.runtime.moves import Moves, is_of_host
 from stillflow.runtime.ownership import roots_by_name
-from stillflow.runtime.steps import Memory, Name, Step, Value
+from stillflow.runtime.steps import Memory, Name, Step, Value, ops_of
 
 _WITH_RATES = ("Apply", "ResourceApply")  # their rates may be on either side
 # Take rows of a variable, and do nothing else.
@@ -42,6 +42,7 @@ class Segments:
             if not is_of_host(tensor) and tensor.dtype.base_dtype.is_floating
         }  # fmt: skip
         self._places: dict[str, Any] = {}
+        self._held: set[str] = set()  # names of variables' own memory, once all is placed
         self._device: Any = None  # the only CUDA device, if there is one
 
     def in_order(self, steps: list[Step], number_of: Callable[[Any], int]) -> list[Step]:
@@ -94,6 +95,7 @@ class Segments:
           steps: in the order in which they run, placed in memory.
           kept: names of what the plan gives back.
         """
+        self._held = {v.name for v in self._values.values() if self._is_variable(v)}
         result: list[Step] = []
         row: list[Step] = []
         present: Any = None
@@ -111,10 +113,9 @@ class Segments:
             return row
         wanted = {*kept, *(name for step in later for name in (*step.inputs, *taken_by(step)))}
         wanted.update(name for step in later for name, _ in step.guard or ())
-        held = {value.name for value in self._values.values() if self._is_variable(value)}
         device, guard = self.place(row[0]) or (None, ())
         steps = [replace(step, guard=()) for step in row]
-        part = Part(steps, wanted, held, self._memory, self._constants)
+        part = Part(steps, wanted, self._held, self._memory, self._constants)
         names = [Name(name) for name in part.inputs]
         step = Step(
             "call", row[-1].op, part.outputs, list(map(str, names)), guard, Captured(part, device),
@@ -153,8 +154,8 @@ class Segments:
 
     def _can_be(self, step: Step) -> bool:
         assert step.op is not None
-        ops = [op for op in (step.op, *step.joined) if op is not None]
-        if step.function is None or not all(map(_is_numeric, ops)):
+        ops = ops_of(step)
+        if step.function is None or not _is_numeric(step) or any(op.card.beside for op in ops):
             return False
         if step.writes:
             return -1 not in step.writes
@@ -200,16 +201,10 @@ def _joins_inside(step: Step) -> bool:
         return joins(step)
     if step.kind != "call" or is_of_arrays(step) or isinstance(step.function, Captured):
         return True
-    ops = [op for op in (step.op, *step.joined) if op is not None]
-    tensors = [tensor for op in ops for tensor in (*op._inputs, *op._outputs)]
-    hosts = any(is_of_host(t) and t.dtype.base_dtype.name != "resource" for t in tensors)
-    return bool(step.outputs) and not hosts and not has_effect(step)
+    return bool(step.outputs) and _is_numeric(step) and not has_effect(step)
 
 
-def _is_numeric(op: Operation) -> bool:
-    """Whether an operation is one of a device's kernels."""
-    tensors = (*op._inputs, *op._outputs)
-    hosts = any(
-        is_of_host(tensor) and tensor.dtype.base_dtype.name != "resource" for tensor in tensors
-    )
-    return not hosts and not op.card.beside
+def _is_numeric(step: Step) -> bool:
+    """Whether a step takes and gives what a device may hold, and handles."""
+    tensors = [tensor for op in ops_of(step) for tensor in (*op._inputs, *op._outputs)]
+    return all(not is_of_host(t) or t.dtype.base_dtype.name == "resource" for t in tensors)

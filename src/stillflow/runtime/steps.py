@@ -60,8 +60,13 @@ def one_step(
     names = [str(each) for each in arguments if isinstance(each, Name)]
     result = Step("call", first.op, outputs, names, first.guard, function, arguments)
     result.writes = [buffer for step in parts for buffer in step.writes]
-    _, *result.joined = [op for step in parts for op in (step.op, *step.joined) if op]
+    _, *result.joined = [op for step in parts for op in ops_of(step)]
     return result
+
+
+def ops_of(step: Step) -> list[Operation]:
+    """The operations whose work a step does."""
+    return [op for op in (step.op, *step.joined) if op is not None]
 
 
 def is_call(step: Step | None, kind: str) -> bool:
