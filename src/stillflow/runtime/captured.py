@@ -350,8 +350,7 @@ def _constants_inside(step: Step) -> list[Any]:
     if step.kind != "loop":
         return []
     code = step.arguments[0]
-    inner = [each for steps in code.parts.values() for each in steps]
-    deeper = [constant for each in inner for constant in _constants_inside(each)]
+    deeper = [constant for each in code.steps for constant in _constants_inside(each)]
     return [*code.tracer.constants.values(), *deeper]
 
 

@@ -85,6 +85,11 @@ class LoopCode:
         name = self.constants[variable] = self.tracer.name("c")
         self.tracer.constants[name] = value
 
+    @property
+    def steps(self) -> list[Step]:
+        """Those of all parts, in the order in which the parts run."""
+        return [step for part in PARTS for step in self.parts[part]]
+
     # ---- from steps to parts
 
     def finish(self) -> None:
@@ -107,11 +112,10 @@ class LoopCode:
         if tracer.moves is not None and is_wanted():
             segments = Segments(tracer.moves, tracer.values, tracer.constants, tracer.memory)
             self.parts["body"] = segments.in_order(self.parts["body"], tracer.buffer_number)
-        zeros = zeros_of([step for part in PARTS for step in self.parts[part]])
+        zeros = zeros_of(self.steps)
         for part in PARTS:
             self.parts[part] = choose_by_bits(join(self.parts[part]), shapes, zeros)
-        ordered = [step for part in PARTS for step in self.parts[part]]
-        ordered = drop_unused(ordered, [*wanted, *self.results], ())
+        ordered = drop_unused(self.steps, [*wanted, *self.results], ())
         ordered, roots = protect(ordered, tracer.values, tracer.memory, [*carried, *self.leaving])
         self._take_apart(ordered)
         kept = {root for value in (*carried, *self.leaving) for root in value.roots}
@@ -203,8 +207,7 @@ class LoopEmitter(Emitter):
 
     def __init__(self, code: LoopCode) -> None:
         tracer = code.tracer
-        steps = [step for part in PARTS for step in code.parts[part]]
-        super().__init__(steps, tracer.constants, tracer.memory)
+        super().__init__(code.steps, tracer.constants, tracer.memory)
         self.code = code
         self.last = self._lifetimes()
         self.position = 0

@@ -190,9 +190,7 @@ def joins(step: Step) -> bool:
     Such are loops of a number of turns that only constants determine, and arrays of tensors.
     """
     if step.kind == "loop":
-        code = step.arguments[0]
-        inner = [each for steps in code.parts.values() for each in steps]
-        return not step.writes and all(map(_joins_inside, inner))
+        return not step.writes and all(map(_joins_inside, step.arguments[0].steps))
     return is_of_arrays(step) or (step.kind == "call" and not step.inputs and _joins_inside(step))
 
 
