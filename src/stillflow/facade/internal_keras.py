@@ -28,6 +28,18 @@ OBJECTS: dict[str, dict[str, str]] = {
         "*": "stillflow.layers.base_layer stillflow.layers.history"
              f" {_OURS}.engine.op_layer stillflow.layers.input_spec",
     },
+    **{
+        f"{_KERAS}.engine.base_preprocessing_layer{version}": {
+            "*": f"{_OURS}.engine.preprocessing_layer",
+        }
+        for version in ("", "_v1")
+    },
+    **{
+        f"{_KERAS}.layers.preprocessing.normalization{version}": {
+            "*": f"{_OURS}.layers.preprocessing",
+        }
+        for version in ("", "_v1")
+    },
     f"{_KERAS}.engine.input_layer": {"*": f"{_OURS}.engine.input_layer"},
     f"{_KERAS}.engine.input_spec": {"*": "stillflow.layers.input_spec"},
     f"{_KERAS}.engine.network": {
@@ -38,6 +50,9 @@ OBJECTS: dict[str, dict[str, str]] = {
     f"{_KERAS}.engine.sequential": {"Sequential": f"{_OURS}.engine.sequential:Sequential"},
     f"{_KERAS}.engine.training_utils": {
         "ModelInputs": f"{_OURS}.engine.model_inputs:ModelInputs",
+    },
+    f"{_KERAS}.engine.training_generator": {
+        "convert_to_generator_like": f"{_OURS}.engine.generators:batches_of",
     },
     f"{_KERAS}.engine.training": {"Model": f"{_OURS}.engine.model:Model"},
     f"{_KERAS}.layers.recurrent": {

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
+import stillflow as tf
 from stillflow import nest
+from stillflow.data.dataset import DatasetV2
+from stillflow.data.dataset_v1 import make_one_shot_iterator
+from stillflow.data.iterator import IteratorV2
 from stillflow.keras.utils.sequences import (
     GeneratorEnqueuer,
     OrderedEnqueuer,
@@ -44,6 +51,64 @@ def refuse_other_data(y: Any, sample_weight: Any, validation_split: float = 0.0)
         raise ValueError(
             "If your data is in the form of a Python generator, you cannot use `validation_split`."
         )
+
+
+def batches_of(
+    data: Any,
+    batch_size: int | None = None,
+    steps_per_epoch: int | None = None,
+    epochs: int = 1,
+    shuffle: bool = False,
+) -> tuple[Any, int | None]:
+    """Whatever data come in, as something that `next` takes batches of.
+
+    Args:
+      data: a generator, `Sequence`, dataset or iterator, which stays what it is or is iterated
+        over; else arrays or tensors with values, (inputs, targets, weights) as far as given.
+      batch_size: of arrays.
+      steps_per_epoch: of what is not arrays; by default the length of a sequence.
+      epochs: how often the examples of arrays come.
+      shuffle: whether they come in random order.
+
+    Returns:
+      The batches, and how many an epoch has; None for an unknown number.
+
+    Raises:
+      ValueError: if arrays come without a size of batches.
+    """
+    if isinstance(data, tuple):
+        data = tuple(part for part in data if any(x is not None for x in nest.flatten(part)))
+    if isinstance(data, Sequence):
+        return data, len(data) if steps_per_epoch is None else steps_per_epoch
+    if is_generator(data) or isinstance(data, IteratorV2):
+        return data, steps_per_epoch
+    if isinstance(data, DatasetV2):
+        return make_one_shot_iterator(data), steps_per_epoch
+    if batch_size is None:
+        raise ValueError(
+            "When passing input data as arrays, do not specify `steps_per_epoch`/`steps` argument. "
+            "Please use `batch_size` instead."
+        )
+    count = int(nest.flatten(data)[0].shape[0])
+    return _cut(data, count, batch_size, epochs, shuffle), math.ceil(count / batch_size)
+
+
+def _cut(data: Any, count: int, batch_size: int, epochs: int, shuffle: bool) -> Iterator[Any]:
+    """Arrays in batches, the examples of each epoch in another order if they are shuffled."""
+    order = np.arange(count)
+    for _ in range(epochs):
+        if shuffle:
+            np.random.shuffle(order)
+        for start in range(0, count, batch_size):
+            end = min(start + batch_size, count)
+            places = order[start:end] if shuffle else slice(start, end)
+            yield nest.map_structure(lambda x, places=places: _rows(x, places), data)
+
+
+def _rows(x: Any, places: Any) -> Any:
+    """The rows of an array or tensor at some places, or of a range."""
+    by_number = tf.is_tensor(x) and not isinstance(places, slice)
+    return tf.gather(x, places) if by_number else x[places]
 
 
 class ArrayBatches(Sequence):
