@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import collections.abc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from stillflow import nest
 from stillflow.errors import InaccessibleTensorError
 from stillflow.graph.graph import Graph
 from stillflow.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
@@ -60,12 +61,17 @@ def register_session_run_conversion_functions(
         _partial_feed_expansions.insert(0, (tensor_type, feed_function_for_partial_run))
 
 
+class EmptyIfDead(list):
+    """Fetches of which those that no branch computes give an empty array instead of an error."""
+
+
 class Fetches:
     """Fetches in a flat form, with the way back.
 
     Attributes:
       tensors: the distinct tensors whose values are needed.
       targets: the distinct operations to run.
+      empty_if_dead: whether what no branch computes is an empty array.
     """
 
     def __init__(self, graph: Graph, fetches: Any) -> None:
@@ -73,6 +79,7 @@ class Fetches:
         self.tensors: list[Tensor] = []
         self.targets: list[Operation] = []
         self._positions: dict[Tensor, int] = {}
+        self.empty_if_dead = isinstance(fetches, EmptyIfDead)
         self.build = self._plan(fetches)
 
     def _element(self, fetch: Any, original: Any) -> Callable[[list[Any]], Any]:
@@ -163,6 +170,15 @@ def expand_feed(key: Any, value: Any) -> list[tuple[Any, Any]]:
         if isinstance(key, kind):
             return expand(key, value)
     return [(key, value)]
+
+
+def feed_pairs(key: Any, value: Any) -> Iterator[tuple[Any, Any]]:
+    """A feed as pairs of a single element and its value; tuples of keys take tuples of values."""
+    if isinstance(key, tuple):
+        for inner, part in nest.flatten_dict_items({key: value}).items():
+            yield from expand_feed(inner, part)
+    else:
+        yield from expand_feed(key, value)
 
 
 def expand_feed_keys(key: Any) -> list[Any]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from stillflow import errors, nest
+from stillflow import errors
 from stillflow.graph import default_session
 from stillflow.graph.export import export
 from stillflow.graph.graph import Graph, get_default_graph
@@ -23,7 +23,13 @@ from stillflow.runtime.devices import DeviceAttributes, session_devices
 from stillflow.runtime.distributed import targets
 from stillflow.runtime.end_of_input import counters_left
 from stillflow.runtime.feeds import feed_array
-from stillflow.runtime.fetches import Fetches, expand_feed, expand_feed_keys, structure_key
+from stillflow.runtime.fetches import (
+    EmptyIfDead,
+    Fetches,
+    expand_feed_keys,
+    feed_pairs,
+    structure_key,
+)
 from stillflow.runtime.interrupts import time_limit
 from stillflow.runtime.partial_run import PartialRun
 from stillflow.runtime.placement import Placement
@@ -197,12 +203,12 @@ class BaseSession:
                     None, None, f"Expected {len(feeds)} feed values, but got {len(values)}"
                 )
             found = self.run(
-                [*fetches, *targets],
+                EmptyIfDead([*fetches, *targets]),
                 dict(zip(feeds, values, strict=True)),
                 None if run_metadata is None else options,
                 run_metadata,
             )
-            return found[: len(fetches)]
+            return list(found[: len(fetches)])
 
         return call
 
@@ -272,7 +278,7 @@ class BaseSession:
             if type(key) is Tensor and key.op.graph is self._graph:
                 feeds[key] = feed_array(self._graph, key, value)
                 continue
-            for element, part in _feed_pairs(key, value):
+            for element, part in feed_pairs(key, value):
                 tensor = self._feed_tensor(element)
                 feeds[tensor] = feed_array(self._graph, tensor, part)
         return feeds
@@ -379,14 +385,17 @@ class BaseSession:
             return self._plans[key]
 
     def _make_plan(self, handler: Fetches, feeds: Iterable[Tensor], dims: Any) -> Any:
+        from stillflow.runtime.dead_fetches import plan_with_empty
         from stillflow.runtime.plan import make_plan
 
         resources = self._get_resources()
         shared = self._shared(handler, feeds)
         if shared is not None:
             return functools.partial(shared.run, resources.interrupt)
-        plan = self._two_parts(resources, handler, dims) or make_plan(
-            resources, handler.tensors, handler.targets, dims
+        plan = (
+            plan_with_empty(resources, handler, dims)
+            or self._two_parts(resources, handler, dims)
+            or make_plan(resources, handler.tensors, handler.targets, dims)
         )
         return plan if self._master is None else self._master.at_home(plan, resources.interrupt)
 
@@ -448,15 +457,6 @@ def _no_resources() -> Resources:
     from stillflow.runtime.values import from_array
 
     return Resources(_cpu, from_array)
-
-
-def _feed_pairs(key: Any, value: Any) -> Iterator[tuple[Any, Any]]:
-    """A feed as pairs of a single element and its value; tuples of keys take tuples of values."""
-    if isinstance(key, tuple):
-        for inner, part in nest.flatten_dict_items({key: value}).items():
-            yield from expand_feed(inner, part)
-    else:
-        yield from expand_feed(key, value)
 
 
 def _check_options(options: Any, run_metadata: Any) -> None:

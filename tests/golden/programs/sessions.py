@@ -6,7 +6,7 @@ import collections
 
 import numpy as np
 
-from ..registry import Run, program, raised
+from ..registry import Run, internal_module, program, raised
 
 Pair = collections.namedtuple("Pair", ["first", "second"])
 
@@ -289,3 +289,45 @@ def values_fed_for_variables(tf):
         Run({"add": tf.assign_add(variable, 1.0)}, {variable: 2.0}, fails=True),
         Run({"v": variable}),
     ]
+
+
+def branches(tf):
+    """Two branches of which one is computed: the fed condition, the fed data and what they give."""
+    condition = tf.placeholder(tf.bool, [], name="condition")
+    x = tf.placeholder(tf.int32, [2], name="x")
+    no, yes = tf.raw_ops.Switch(data=x, pred=condition)
+    return condition, x, [tf.add(yes, 1), tf.multiply(no, 2), tf.as_string(no)]
+
+
+@program
+def keras_functions_of_branches(tf):
+    condition, x, outputs = branches(tf)
+    either = tf.keras.backend.function([condition, x], outputs)
+    also = tf.keras.backend.function([condition, x], outputs[:1], fetches=outputs[1:])
+
+    def call(session):
+        tf.keras.backend.set_session(session)
+        values = np.array([1, 2], np.int32)
+        found = {"yes": either([True, values]), "no": either([False, values])}
+        return dict(found, also=also([False, values]))
+
+    return Run(call=call)
+
+
+@program
+def callables_by_options_of_branches(tf):
+    condition, x, outputs = branches(tf)
+
+    def call(session):
+        options = internal_module(tf, "protos", "core.protobuf.config_pb2").CallableOptions()
+        options.feed.extend([condition.name, x.name])
+        options.fetch.extend(y.name for y in outputs)
+        run = session._make_callable_from_options(options)
+        values = np.array([1, 2], np.int32)
+        found = {"yes": run(True, values), "no": run(False, values)}
+        del options.fetch[1:]
+        options.target.append(outputs[1].op.name)
+        run = session._make_callable_from_options(options)
+        return dict(found, target=run(False, values))
+
+    return Run(call=call)

@@ -13,6 +13,7 @@ from stillflow.graph.export import export
 from stillflow.graph.graph import initial_graph
 from stillflow.keras.backend.session import get_session
 from stillflow.runtime.feeds import AnyShape
+from stillflow.runtime.fetches import EmptyIfDead
 from stillflow.variables.base import VariableV2
 
 _OPTIONS = ("feed_dict", "fetches", "options", "run_metadata")
@@ -81,7 +82,7 @@ class GraphExecutionFunction:
         held = session.run(list(tensors.values()))
         feeds.update((x, np.asarray(v).view(AnyShape)) for x, v in zip(tensors, held, strict=True))
         fetched = session.run(
-            [*self.outputs, *self.fetches, self.updates_op], feed_dict=feeds,
+            EmptyIfDead([*self.outputs, *self.fetches, self.updates_op]), feed_dict=feeds,
             options=self.run_options, run_metadata=self.run_metadata,
         )  # fmt: skip
         count = len(self.outputs)
@@ -89,7 +90,7 @@ class GraphExecutionFunction:
             if fetch in self.fetch_callbacks:
                 self.fetch_callbacks[fetch](value)
         return nest.pack_sequence_as(
-            self._outputs_structure, fetched[:count], expand_composites=True
+            self._outputs_structure, list(fetched[:count]), expand_composites=True
         )
 
 

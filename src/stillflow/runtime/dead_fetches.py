@@ -1,0 +1,68 @@
+"""Fetches of callables and of Keras' functions: an empty array for what no branch computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph.constant_value import Dims
+from stillflow.graph.operation import Tensor
+from stillflow.runtime.fetches import Fetches
+from stillflow.runtime.plan import make_plan
+from stillflow.runtime.resources import Resources
+from stillflow.runtime.tokens import DEAD
+from stillflow.runtime.values import fetch_converter, fetch_fed
+
+_ALWAYS_LIVE = {"Merge", "RefMerge", "Exit", "RefExit"}
+
+
+def may_be_dead(tensors: Sequence[Tensor], feeds: Collection[Tensor]) -> bool:
+    """Whether some tensor is computed in a branch only, and so in some runs not at all."""
+    waiting = [tensor.op for tensor in tensors if tensor not in feeds]
+    seen = set(waiting)
+    while waiting:
+        op = waiting.pop()
+        if op.type in ("Switch", "RefSwitch"):
+            return True
+        if op.type in _ALWAYS_LIVE:
+            continue
+        before = [x.op for x in op._inputs if x not in feeds]
+        for one in (*before, *op._control_inputs):
+            if one not in seen:
+                seen.add(one)
+                waiting.append(one)
+    return False
+
+
+def plan_with_empty(
+    resources: Resources, fetches: Fetches, feeds: dict[Tensor, Dims]
+) -> Callable[..., list[Any]] | None:
+    """A plan, as `make_plan` makes it, that gives float32 [0] for what was not computed.
+
+    Args:
+      resources: the session's state.
+      fetches: what to fetch and to run.
+      feeds: fed tensors with the shapes that the plan may rely on.
+
+    Returns:
+      None if the fetches do not ask for it, or are computed in every run.
+    """
+    tensors = fetches.tensors
+    if not fetches.empty_if_dead or not may_be_dead(tensors, feeds):
+        return None
+    run = make_plan(resources, [], fetches.targets, feeds, raw=tensors, own=True)
+    converters = [fetch_fed if x in feeds else fetch_converter(x, copy=False) for x in tensors]
+
+    def plan(*arrays: Any) -> list[Any]:
+        pairs = zip(run(*arrays), converters, strict=True)
+        return [_fetched(value, convert) for value, convert in pairs]
+
+    return plan
+
+
+def _fetched(value: Any, convert: Callable[[Any], Any] | None) -> Any:
+    if value is None or value is DEAD:
+        return np.empty(0, np.float32)
+    return value if convert is None else convert(value)
