@@ -209,6 +209,24 @@ def test_notebooks_are_read_without_their_magic(check):
     assert set(entries) == {"tf.Session"}
 
 
+def test_lines_of_a_notebook_that_go_on_are_no_magic(check):
+    code = [
+        "print('%d of %d'\n      % (tf.__version__, 1))\n",
+        "text = '''\n!\n'''\n",
+        "tf.Session() \\\n% 2\n!ls 'it",
+    ]
+    cells = [
+        {"cell_type": "code", "source": "%%time\nimport tensorflow as tf"},
+        {"cell_type": "code", "source": "%%bash\nls -l ("},
+        {"cell_type": "code", "source": code},
+        {"cell_type": "code", "source": "tf.nn.silu"},
+    ]
+    status, entries, _ = check(json.dumps({"cells": cells}), "book.ipynb")
+    assert status == 1
+    assert set(entries) == {"tf.Session", "tf.__version__", "tf.nn.silu"}
+    assert entries["tf.nn.silu"]["places"] == ["book.ipynb:13"]
+
+
 def test_folders_are_searched_and_broken_files_reported(launcher):
     launcher.write("code/a.py", "import tensorflow as tf\ntf.Session\n")
     launcher.write("code/sub/b.py", "this is ( no Python\n")

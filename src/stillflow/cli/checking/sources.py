@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import ast
+import io
 import json
 import os
+import re
+import tokenize
 from collections.abc import Iterator
 
 # Folders that hold no sources of the program's own.
 _ELSEWHERE = {"__pycache__", "node_modules", "site-packages", "build", "dist"}
+
+# What a line for IPython begins with, and the magics of cells whose other lines are Python.
+_FOR_IPYTHON = ("%", "!", "?")
+_CELL_MAGIC = re.compile(r"\s*%%(\w+)")
+_MAGICS_OVER_PYTHON = {"capture", "prun", "time", "timeit"}
 
 
 def find(path: str) -> Iterator[str]:
@@ -87,11 +95,31 @@ def _code_of_notebook(data: bytes) -> str:
     except (ValueError, KeyError, TypeError, IndexError) as error:
         reason = str(error) if isinstance(error, ValueError) else repr(error)
         raise SyntaxError(f"not a notebook: {reason}") from None
-    text = "\n".join("".join(source) for source in sources)
-    return "\n".join(map(_without_magic, text.split("\n")))
+    return "\n".join(_without_magic("".join(source)) for source in sources)
 
 
-def _without_magic(line: str) -> str:
-    """A line of code; one for IPython becomes one that does nothing, in the same block."""
-    code = line.lstrip()
-    return line[: len(line) - len(code)] + "pass" if code[:1] in ("%", "!", "?") else line
+def _without_magic(cell: str) -> str:
+    """A cell's code; lines for IPython become lines that do nothing, in the same block."""
+    lines = cell.split("\n")
+    magic = _CELL_MAGIC.match(cell)
+    if magic and magic[1] not in _MAGICS_OVER_PYTHON:
+        return "\n".join("pass" for _ in lines)
+    for number, line in enumerate(lines):
+        code = line.lstrip()
+        if code[:1] in _FOR_IPYTHON and not _is_begun("\n".join(lines[:number])):
+            lines[number] = line[: len(line) - len(code)] + "pass"
+    return "\n".join(lines)
+
+
+def _is_begun(text: str) -> bool:
+    """Whether brackets, a string or a backslash carry the last statement on to the next line."""
+    if not text:
+        return False
+    try:
+        for _ in tokenize.generate_tokens(io.StringIO(text + "\n").readline):
+            pass
+    except tokenize.TokenError as error:
+        return "multi-line" in str(error)
+    except SyntaxError:
+        pass  # a wrong indentation: parsing says where
+    return False
