@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from stillflow.graph import dtypes
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.steps import Memory, Name, Step, Value
+
+_OBJECTS = (dtypes.resource, dtypes.variant)
 
 
 def protect(
@@ -85,5 +88,9 @@ def _own_kept(
     return result
 
 
-def _kept(op: Operation | None) -> tuple[int, ...]:
-    return () if op is None else op.card.keeps
+def _kept(op: Operation | None) -> list[int]:
+    """The positions of inputs whose memory an op keeps; handles and variants have none."""
+    if op is None:
+        return []
+    inputs = op._inputs
+    return [at for at in op.card.keeps if at < len(inputs) and inputs[at].dtype not in _OBJECTS]

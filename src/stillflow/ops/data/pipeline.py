@@ -274,7 +274,8 @@ def _is_harmless(operation: Any) -> bool:
 
 
 def dataset_op(text: str, **options: Any) -> Card:
-    """The card of an op that gives a dataset."""
+    """The card of an op that gives a dataset, which keeps what it was made of."""
+    options.setdefault("keeps", tuple(range(_MOST_INPUTS)))
     card = op(text, _DatasetCard, differentiable=False, **options)
 
     @card.shape
@@ -289,6 +290,7 @@ def dataset_op(text: str, **options: Any) -> Card:
     return card
 
 
+_MOST_INPUTS = 64  # whose memory is kept as it was; nobody captures as many
 # Arguments of dataset ops that may be more than scalars.
 _VECTORS = frozenset((
     "dense_shape", "filenames", "indices", "optimizations", "patterns", "row_shape",

@@ -62,7 +62,7 @@ def _rows(batch: Any) -> list[Any]:
     if isinstance(batch, np.ndarray):
         return list(map(string_scalar if batch.ndim == 1 else np.copy, batch))
     if batch.ndim == 1:
-        return list(batch.unbind(0))
+        return list(batch.clone().unbind(0))  # what is fed may change later
     return [row.clone() for row in batch.unbind(0)]
 
 
