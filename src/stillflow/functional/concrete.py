@@ -9,6 +9,7 @@ from stillflow import nest
 from stillflow.errors import InvalidArgumentError
 from stillflow.graph import dtypes, tapes
 from stillflow.graph.conversion import convert_to_tensor
+from stillflow.graph.dims import merge
 from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.functions import define, uid
@@ -306,7 +307,7 @@ class ConcreteFunction:
         op: Operation = made if isinstance(made, Operation) else made[0].op
         op.attrs["_gradient_op_type"] = self._gradient_name.encode()
         for inner, outer in zip(self.outputs, op._outputs, strict=True):
-            outer._dims = inner._dims
+            outer._dims = merge(outer._dims, inner._dims)
             copy_handle_data(inner, outer)
         return op
 

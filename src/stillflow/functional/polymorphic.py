@@ -167,9 +167,7 @@ class Function:
     # ---- tracing
 
     def _function_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction:
-        outside = initial_graph()
-        graph = outside if outside.runs_at_once else get_default_graph()
-        known = self._traces.of(graph)
+        known = self._traces.of(initial_graph())
         traced = args if self.input_signature is None else self.input_signature
         key = (_key(traced), _key(_ordered(kwargs)))
         given = _tensors((args, _ordered(kwargs)))

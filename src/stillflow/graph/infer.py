@@ -123,9 +123,17 @@ def explain(op: Operation, error: ValueError) -> str:
         known |= more
 
 
-def describe(error: Exception, op: Operation, node: Node) -> str:
-    """TF's wording: what is wrong, for which op, with which input shapes and values."""
-    shapes = ", ".join(to_string(tensor._dims) for tensor in op._inputs)
+def describe(error: Exception, op: Operation, node: Node, given: Any = None) -> str:
+    """TF's wording: what is wrong, for which op, with which input shapes and values.
+
+    Args:
+      error: what is wrong.
+      op: the operation.
+      node: through which it was looked at.
+      given: the dimensions of its inputs, by default those that the graph knows.
+    """
+    given = [tensor._dims for tensor in op._inputs] if given is None else given
+    shapes = ", ".join(map(to_string, given))
     text = f"{error} for '{op.name}' (op: '{op.type}') with input shapes: {shapes}"
     values, partial = [], []
     known = node.known if isinstance(node, _Staged) else range(len(op._inputs))

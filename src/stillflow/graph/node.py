@@ -87,6 +87,11 @@ class Node:
         """Dimensions of an output."""
         return self.op._outputs[index]._dims
 
+    def variable_dims(self, index: int) -> Dims:
+        """Dimensions of the variable behind an input: a reference, or the handle of a resource."""
+        tensor = self.op._inputs[index]
+        return self.dims(index) if tensor.dtype._is_ref_dtype else tensor._handle_dims
+
     def dtype(self, index: int) -> DType:
         """Base dtype of an input."""
         return self.op._inputs[index].dtype.base_dtype

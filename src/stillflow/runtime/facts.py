@@ -149,6 +149,21 @@ class PlanNode(Node):
         """The session state behind an input that is a handle; None where only the run knows it."""
         return self.facts.handles.get(self.op._inputs[index])
 
+    def variable_dims(self, index: int) -> Dims:
+        """Dimensions of the variable behind an input; unknown if they were changed."""
+        state = self.state(index)
+        return None if getattr(state, "reshaped", False) else super().variable_dims(index)
+
+    def reshape_variable(self, index: int) -> None:
+        """Has plans no longer rely on the declared shape of the variable behind an input."""
+        tensor = self.op._inputs[index]
+        if tensor.dtype._is_ref_dtype:
+            self.facts._dims[tensor] = None
+        state = self.state(index)
+        if state is not None and not state.reshaped:
+            state.reshaped = True
+            self.op.graph._edition += 1  # plans that were made before are made anew
+
     def waits(self) -> Waits:
         """How a kernel waits, so that the session's end and time limits reach it."""
         return Waits(self.facts.resources.interrupt)

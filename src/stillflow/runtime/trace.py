@@ -382,6 +382,8 @@ class Tracer:
         name = self.name("r")
         self.constants[name] = state
         self.facts.handles[op._outputs[0]] = state
+        if getattr(state, "reshaped", False):
+            self.facts._dims[op._outputs[0]] = None if op._outputs[0].dtype._is_ref_dtype else ()
         self.values[op._outputs[0]] = Value(name, self.guard_of(op), is_handle=True)
         if self.moves is not None:
             self.moves.put(name, self.moves.device_of(op))

@@ -198,6 +198,22 @@ class VariableV2(metaclass=_VariableMeta):
     def value(self) -> Tensor:
         raise NotImplementedError
 
+    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+        """The rows that `indices` name, of variables that can be read in part.
+
+        Raises:
+          AttributeError: if this one cannot: `tf.gather` reads it whole then.
+        """
+        raise AttributeError
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+        """The elements or slices that rows of `indices` name.
+
+        Raises:
+          AttributeError: as `sparse_read` does; `tf.gather_nd` reads it whole then.
+        """
+        raise AttributeError
+
     @property
     def graph(self) -> Graph:
         return self.op.graph

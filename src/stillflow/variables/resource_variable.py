@@ -386,7 +386,7 @@ class ResourceVariable(BaseResourceVariable):
         self, scope: str, initial_value: Any, dtype: Any, caching_device: Any, shape: Any
     ) -> None:
         graph = get_default_graph()
-        name = scope[:-1]
+        name = self._unique_id = scope[:-1]
         self._handle_name = name + ":0"
         with graph._attr_scope({"_class": [f"loc:@{name}".encode()]}):
             with name_scope("Initializer"), graph.device(None):
@@ -430,7 +430,7 @@ class ResourceVariable(BaseResourceVariable):
 
         self._handle = element(variable_def.variable_name)
         self._shape = TensorShape(self._handle.op.get_attr("shape"))
-        self._handle_name = self._handle.name
+        self._handle_name = self._unique_id = self._handle.name
         self._dtype = self._handle.op.get_attr("dtype")
         self._initializer_op = element(variable_def.initializer_name)
         self._initial_value = element(variable_def.initial_value_name)

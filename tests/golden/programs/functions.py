@@ -273,3 +273,48 @@ def pruned_functions(tf):
         }  # fmt: skip
 
     return eagerly(tf, compute)
+
+
+def _shapes(tensors):
+    return [str(tensor.shape) for tensor in tensors]
+
+
+@program
+def shapes_of_calls(tf):
+    """A call gives the shapes that its arguments imply, also where the body was built for any."""
+
+    @tf.function(input_signature=[tf.TensorSpec(None), tf.TensorSpec([None])])
+    def of_any(x, y):
+        product = tf.matmul(tf.reshape(x, [-1, 2]), tf.reshape(x, [2, -1]))
+        return (x + 1.0, tf.concat([y, y], 0), tf.shape(x), tf.zeros(tf.shape(y)), product,
+                tf.reshape(y, tf.stack([tf.shape(y)[0], 1])))
+
+    @tf.function(input_signature=[tf.TensorSpec(None), tf.TensorSpec([None])])
+    def nested(x, y):
+        return of_any(x, y)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None])])
+    def demanding(x):
+        return tf.matmul(x, tf.ones([2, 3]))
+
+    w = tf.get_variable("w", initializer=tf.ones([4, 3]), use_resource=True)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int32)])
+    def rows(indices):
+        return tf.gather(w, indices), w * 2.0
+
+    x, y = tf.reshape(tf.range(6.0), [3, 2]), tf.ones([4])
+    known, within, looked_up = of_any(x, y), nested(x, y), rows([1, 2, 3])
+    unknown = of_any(tf.placeholder_with_default(x, [None, 2]), y)
+    product = demanding(x)
+    facts = {"known": _shapes(known), "nested": _shapes(within), "rows": _shapes(looked_up),
+             "unknown": _shapes(unknown), "product": str(product.shape),
+             "refused": raised(demanding, tf.ones([3, 4])),
+             "gradient": str(tf.gradients(product, x)[0].shape)}
+    definition = tf.get_default_graph().as_graph_def()
+    with tf.Graph().as_default() as copy:
+        tf.import_graph_def(definition, name="")
+        facts["imported"] = [_shapes(op.outputs) for op in copy.get_operations()
+                             if op.type == "PartitionedCall"]
+    return Run({"known": known, "nested": within, "rows": looked_up, "product": product},
+               setup=[tf.global_variables_initializer()], facts=facts)

@@ -336,3 +336,46 @@ def variables_that_are_refused(tf):
         "int_trainable": tf.Variable(1, name="ok").trainable,
         "collections": raised(tf.Variable, 1.0, collections="not a list"),
     })
+
+
+@program
+def variables_of_new_shapes(tf):
+    """Assignments that give variables other shapes than they were declared with."""
+    ref = tf.Variable([0.0, 1.0, 2.0], name="ref")
+    resource = tf.Variable([0.0, 1.0, 2.0], name="resource", use_resource=True)
+    known = tf.assign(ref, [[1.0, 2.0], [3.0, 4.0]], validate_shape=False)
+    given = tf.placeholder(tf.float32, name="given")
+    any_ref = tf.assign(ref, given, validate_shape=False)
+    any_resource = tf.assign(resource, given, validate_shape=False)
+    with tf.control_dependencies([any_resource]):
+        same_run = resource.read_value() * 2.0
+    reads = [[v, v + 1.0, tf.reduce_sum(v), tf.reduce_mean(v * v), tf.shape(v), tf.size(v)]
+             for v in (ref, resource)]
+    rows = tf.gather(resource, [0])
+
+    def use(session):
+        session.run(tf.global_variables_initializer())
+        seen = {"declared": session.run(reads), "known": session.run(known),
+                "after": session.run(reads)}
+        for label, value in (("wide", [[1.0, 2.0, 3.0, 4.0]]), ("longer", [1.0, 2.0, 3.0, 4.0])):
+            feeds = {given: value}
+            seen[label + "/results"] = [session.run(each, feeds) for each in
+                                        (any_ref, any_resource, same_run)]
+            seen[label + "/after"] = session.run(reads + [rows])
+        return seen
+
+    return Run(call=use, facts={
+        "declared": str(any_resource.shape), "ref": str(any_ref.shape),
+        "refused": raised(tf.assign, resource, [[1.0]], validate_shape=False)})
+
+
+@program
+def reads_in_part(tf):
+    ref = tf.Variable([1.0, 2.0, 3.0], name="ref")
+    resource = tf.Variable([1.0, 2.0, 3.0], name="resource", use_resource=True)
+    facts = {"rows": raised(ref.sparse_read, [0]), "elements": raised(ref.gather_nd, [[0]]),
+             "unique": resource._unique_id}
+    return Run({"rows": resource.sparse_read([2, 0]), "elements": resource.gather_nd([[1]]),
+                "gathered": [tf.gather(v, [1]) for v in (ref, resource)],
+                "picked": [tf.gather_nd(v, [[1]]) for v in (ref, resource)]},
+               setup=[tf.global_variables_initializer()], facts=facts)

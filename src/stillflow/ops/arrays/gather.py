@@ -115,7 +115,7 @@ def _check_axes(dims_rank: int, indices_rank: int, axis: int, batch_dims: int) -
 @resource_gather_op.shape
 def resource_gather_shape(node: Node) -> Any:
     check_built_type(node)
-    dims, indices, batch_dims = node.inputs[0]._handle_dims, node.dims(1), node.batch_dims
+    dims, indices, batch_dims = node.variable_dims(0), node.dims(1), node.batch_dims
     if batch_dims < 0:
         raise ValueError(f"batch_dims is negative ({batch_dims})")
     dims_lib.with_rank_at_least(dims, batch_dims + 1)

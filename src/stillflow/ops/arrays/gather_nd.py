@@ -75,7 +75,7 @@ def gather_nd_shape(node: Node) -> Any:
 @resource_gather_nd_op.shape
 def resource_gather_nd_shape(node: Node) -> Any:
     check_built_type(node)
-    return _gathered_dims(node.inputs[0]._handle_dims, node.dims(1), node.planning)
+    return _gathered_dims(node.variable_dims(0), node.dims(1), node.planning)
 
 
 def take_tuples(params: Any, indices: Any) -> Any:

@@ -7,8 +7,11 @@ what calls itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
+from stillflow import errors
+from stillflow.graph.call_shapes import shapes_of_call
 from stillflow.graph.card import op
 from stillflow.graph.func_graph import FuncGraph
 from stillflow.graph.functions import FunctionCard, find_function
@@ -154,11 +157,40 @@ for _card in (if_op, stateless_if_op, case_op):
     _card.shape(_stated_shapes)
 for _card in (while_op, stateless_while_op):
     _card.shape(_loop_shapes)
-for _card in (
-    partitioned_call_op, stateful_partitioned_call_op, remote_call_op, for_op,
-    underscore_if_op, underscore_while_op,
-):  # fmt: skip
+for _card in (remote_call_op, for_op, underscore_if_op, underscore_while_op):
     _card.shape(_unknown)
+
+_being_called: ContextVar[tuple[str, ...]] = ContextVar("_being_called", default=())
+
+
+def _call_shapes(node: Node) -> Any:
+    """What the body gives for these arguments; unknown of what calls itself, or is not there."""
+    name = node.f.name
+    if node.planning or name in _being_called.get():
+        return _unknown(node)
+    token = _being_called.set((*_being_called.get(), name))
+    try:
+        body = _body(node)
+        fits = body is not None and len(body.inputs) == len(node.inputs)
+        if body is None or not fits or len(body.outputs) < len(node.outputs):
+            return _unknown(node)
+        given = [node.dims(index) for index in range(len(node.inputs))]
+        return shapes_of_call(body, node.inputs, given)[: len(node.outputs)]
+    finally:
+        _being_called.reset(token)
+
+
+def _body(node: Node) -> FuncGraph | None:
+    """The body of the function that is called; None if there is none, as the run will tell."""
+    function = find_function(node.op.graph, node.f.name)
+    try:
+        return None if function is None else function.instantiate(node.op.graph, node.f.attr)
+    except (errors.OpError, ValueError, TypeError, KeyError):
+        return None
+
+
+for _card in (partitioned_call_op, stateful_partitioned_call_op):
+    _card.shape(_call_shapes)
 
 
 @symbolic_gradient_op.shape

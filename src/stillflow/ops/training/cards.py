@@ -130,22 +130,17 @@ def _signature(rule: Rule, kind: str, sparse: bool) -> str:
     return "\n".join(lines)
 
 
-def _state_dims(node: Node, index: int) -> Any:
-    tensor = node.inputs[index]
-    return tensor._handle_dims if tensor.dtype.name == "resource" else node.dims(index)
-
-
 def _shape(rule: Rule, others: Sequence[str]) -> Callable[[Node], Any]:
     """Variable and slots have one shape; scalars are scalars; a gradient fits."""
     count = len(rule.states.split())
 
     def shape(node: Node) -> Any:
-        merged = _state_dims(node, 0)
+        merged = node.variable_dims(0)
         if node.planning:
             _check_running(rule.name, node, count, others)
             return merged if node.op._outputs else []
         for index in range(1, count):
-            merged = dims.merge(merged, _state_dims(node, index))
+            merged = dims.merge(merged, node.variable_dims(index))
         for index, name in enumerate(others, start=count):
             if name in ("grad", "delta"):
                 given = node.dims(index)

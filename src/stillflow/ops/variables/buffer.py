@@ -19,9 +19,10 @@ class Buffer:
     Attributes:
       value: a torch tensor (an object array for strings), or None while uninitialized.
       lock: held by updates that ask for `use_locking`.
+      reshaped: whether it was given a value of another shape than its operation declares.
     """
 
-    __slots__ = ("__weakref__", "container", "is_resource", "lock", "name", "value")
+    __slots__ = ("__weakref__", "container", "is_resource", "lock", "name", "reshaped", "value")
 
     def __init__(
         self, name: str, is_resource: bool = False, container: list[Buffer] | None = None
@@ -32,6 +33,7 @@ class Buffer:
         self.container.append(self)
         self.value: Any = None
         self.lock = threading.RLock()
+        self.reshaped = False
 
     def read(self) -> Any:
         """The current value, for an operation that does more than to read it.

@@ -147,7 +147,10 @@ def assign_shape(node: Node) -> Any:
         if node.planning and not dims.is_compatible(kept, given):
             raise ValueError(_mismatch(kept, given))
         return dims.merge(kept, given)
-    return node.dims(1)
+    kept, given = node.dims(0), node.dims(1)
+    if node.planning and kept is not None and kept != given:
+        node.reshape_variable(0)  # type: ignore[attr-defined]
+    return given
 
 
 class Assignment:

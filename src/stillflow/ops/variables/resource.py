@@ -48,7 +48,7 @@ read_variable_op = op("""
 @read_variable_op.shape
 def read_variable_shape(node: Node) -> Any:
     _check_type(node)
-    return node.inputs[0]._handle_dims
+    return node.variable_dims(0)
 
 
 def _check_type(node: Node, changes: bool = False) -> None:
@@ -83,8 +83,13 @@ assign_variable_op = op(
 @assign_variable_op.shape
 def assign_variable_shape(node: Node) -> Any:
     _check_type(node, changes=True)
-    if not node.is_eager:
-        dims.merge(node.inputs[0]._handle_dims, node.dims(1))
+    if node.is_eager:
+        return []
+    declared, given = node.variable_dims(0), node.dims(1)
+    if node.planning and not dims.is_compatible(declared, given):
+        node.reshape_variable(0)  # type: ignore[attr-defined]
+    else:
+        dims.merge(declared, given)
     return []
 
 
@@ -93,7 +98,16 @@ def assign_variable_kernel(node: Node) -> Any:
     def assign(handle: Any, value: Any) -> None:
         handle.value = value
 
-    return assign
+    declared = node.variable_dims(0)
+    if not node.planning or declared is None or dims.is_known(node.dims(1)):
+        return assign
+
+    def assign_any(handle: Any, value: Any) -> None:
+        handle.value = value
+        if not dims.is_compatible(declared, tuple(value.shape)):
+            node.reshape_variable(0)  # type: ignore[attr-defined]
+
+    return assign_any
 
 
 def _in_place(method: str) -> Any:
@@ -120,7 +134,7 @@ assign_sub_variable_op = op(
 def _update_shape(node: Node) -> Any:
     _check_type(node, changes=True)
     if not node.planning:  # the kernel compares with the shape that the variable has by then
-        dims.merge(node.inputs[0]._handle_dims, node.dims(1))
+        dims.merge(node.variable_dims(0), node.dims(1))
     return []
 
 
@@ -156,13 +170,13 @@ variable_shape_op = op(
 
 @variable_shape_op.shape
 def variable_shape_shape(node: Node) -> Any:
-    known = node.inputs[0]._handle_dims
+    known = node.variable_dims(0)
     return (None,) if known is None else (len(known),)
 
 
 @variable_shape_op.value
 def variable_shape_value(node: Node) -> Any:
-    known = node.inputs[0]._handle_dims
+    known = node.variable_dims(0)
     if known is None or None in known or not node.planning:
         return None  # TF does not look at it either while the graph is built
     import numpy as np
@@ -217,7 +231,7 @@ def resource_count_up_to_shape(node: Node) -> Any:
     held, asked = node.inputs[0]._handle_dtype, node.op.attrs["T"]
     if not node.planning and held is not None and held.base_dtype != asked:
         raise ValueError(f"Data types do not match: {type_word(asked)} and {type_word(held)}")
-    known = node.inputs[0]._handle_dims
+    known = node.variable_dims(0)
     if known is not None:
         dims.with_rank(known, 0)
     return ()
