@@ -11,13 +11,16 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-all browser demo lint tables bench conformance clean
+.PHONY: help test test-gpu test-all browser demo lint tables bench conformance clean
 
 help: ## show what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 test: $(VENV)/installed-test ## run the tests (ARGS="-k relu" narrows them down)
 	OMP_NUM_THREADS=1 $(PYTEST) -n $(JOBS) -m "not slow and not oracle and not browser" $(ARGS)
+
+test-gpu: $(VENV)/installed-test ## run them as if a GPU were the first device (ARGS="tests/ops" narrows them down)
+	OMP_NUM_THREADS=1 $(PYTEST) -n $(JOBS) --first-device simulated_gpu -m "not slow and not oracle and not browser" $(ARGS)
 
 test-all: $(VENV)/installed-test ## run every test, the slow ones too
 	OMP_NUM_THREADS=1 $(PYTEST) -n $(JOBS) $(ARGS)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import hypothesis
 import pytest
+from tests import first_device
 
 import stillflow as tf
 from stillflow import native
@@ -14,6 +15,38 @@ from stillflow.runtime.devices import gpu_count
 # The same examples every time, and no clock: a busy machine is no failure.
 hypothesis.settings.register_profile("suite", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("suite")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--first-device", choices=first_device.CHOICES, default="machine",
+        help="what sessions find first: the machine's, the CPU, or a GPU that is simulated",
+    )  # fmt: skip
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    first_device.mark(items, config.getoption("--first-device"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _first_device(pytestconfig: pytest.Config) -> Iterator[None]:
+    """Before the fixtures of modules, whose sessions stay."""
+    with first_device.in_front(pytestconfig.getoption("--first-device")):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _cpu_alone(request: pytest.FixtureRequest) -> Iterator[None]:
+    if "cpu" not in request.fixturenames:
+        yield
+    else:
+        with first_device.cpu_alone():
+            yield
+
+
+@pytest.fixture
+def cpu() -> None:
+    """For tests and fixtures of what only CPUs do: sessions see no GPU, even where there is one."""
 
 
 @pytest.fixture(autouse=True)

@@ -324,12 +324,12 @@ def simulated_cuda(count: int = 1) -> Iterator[None]:
         stack.enter_context(mock.patch.object(threading.Thread, "_bootstrap_inner", run_there))
         stack.enter_context(pretend_gpus(count, "cuda:{}"))
         stack.enter_context(_Placing())
-        _forget_eager_context()
-        stack.callback(_forget_eager_context)
+        forget_eager_context()
+        stack.callback(forget_eager_context)
         yield
 
 
-def _forget_eager_context() -> None:
+def forget_eager_context() -> None:
     """Has eager execution look for devices anew."""
     immediate = sys.modules.get("stillflow.eager.immediate")
     if immediate is not None:

@@ -122,7 +122,7 @@ def test_without_a_compiler_it_is_said_once(notices, monkeypatch):
     assert line.endswith("there is no C++ compiler") and "\n" not in line
 
 
-def test_an_operation_that_fails_is_named(clusters, notices):
+def test_an_operation_that_fails_is_named(clusters, notices, cpu):
     x = tf.placeholder(tf.float32, [2, 3])
     rows = tf.placeholder(tf.int32, [1])
     taken = tf.gather(tf.square(x), rows, name="taken")

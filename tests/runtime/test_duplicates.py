@@ -36,7 +36,7 @@ def run(fetches, feed):
         return session.run(fetches, feed)
 
 
-def test_equal_operations_run_once(ran, x):
+def test_equal_operations_run_once(ran, x, cpu):
     first = tf.multiply(x, 2, name="first")
     second = tf.multiply(x, 2, name="second")
     found = run([first, second, first + second], {x: [1, 2, 3]})
@@ -45,7 +45,7 @@ def test_equal_operations_run_once(ran, x):
     assert [op.name for op in ran["first"].joined] == ["second"]
 
 
-def test_what_repeats_repeated_results_runs_once_too(ran, x):
+def test_what_repeats_repeated_results_runs_once_too(ran, x, cpu):
     sums = [tf.reduce_sum(tf.abs(x, name=f"abs{i}"), name=f"sum{i}") for i in range(3)]
     assert run(sums, {x: [-1, 2, -3]}) == [6, 6, 6]
     assert {"abs0", "sum0"} <= set(ran) and not {"abs1", "sum1", "sum2"} & set(ran)

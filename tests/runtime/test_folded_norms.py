@@ -43,7 +43,7 @@ def calls(monkeypatch):
 
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("form, depthwise", [("NHWC", False), ("NCHW", False), ("NHWC", True)])
-def test_constants_of_a_normalization_go_into_the_convolution(calls, form, depthwise, bias):
+def test_constants_of_a_normalization_go_into_the_convolution(calls, form, depthwise, bias, cpu):
     images = IMAGES if form == "NHWC" else IMAGES.transpose(0, 3, 1, 2)
     with tf.Graph().as_default(), tf.Session() as session:
         x, y, z = normalized(form, depthwise, bias=bias)
@@ -54,7 +54,7 @@ def test_constants_of_a_normalization_go_into_the_convolution(calls, form, depth
     np.testing.assert_allclose(folded, apart, rtol=1e-5, atol=1e-5)
 
 
-def test_what_is_not_constant_or_not_finite_stays_apart(calls):
+def test_what_is_not_constant_or_not_finite_stays_apart(calls, cpu):
     with tf.Graph().as_default(), tf.Session() as session:
         x, _, z = normalized("NHWC", variance=(-3.0, -2.0), later=tf.identity)
         assert np.isnan(session.run(z, {x: IMAGES})).all()

@@ -88,7 +88,7 @@ def test_a_pool_outside_of_a_branch_serves_the_gradient_inside():
         np.testing.assert_array_equal(found != 0, np.isin(values, pooled) & choice)
 
 
-def test_both_gradients_of_a_convolution_take_one_call(counted):
+def test_both_gradients_of_a_convolution_take_one_call(counted, cpu):
     calls = counted(convolution, "both_gradients")
     x, w = tf.placeholder(tf.float32, [2, 5, 4, 3]), tf.placeholder(tf.float32, [3, 3, 3, 2])
     y = tf.nn.conv2d(x, w, 1, "SAME")

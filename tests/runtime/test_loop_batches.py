@@ -8,6 +8,7 @@ from tests.running import run
 
 import stillflow as tf
 from stillflow.runtime import loop_batches
+from stillflow.runtime.devices import gpu_count
 
 pytestmark = pytest.mark.usefixtures("graph")  # each test builds one of its own
 
@@ -49,7 +50,7 @@ def test_values_and_gradients_are_those_of_the_turns(name, at_once):
     values = run([mapped, unrolled, *slopes], {x: DATA})
     np.testing.assert_allclose(values[0], values[1], rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(values[2], values[3], rtol=1e-4, atol=1e-5)
-    assert len(at_once) == 2
+    assert gpu_count() or len(at_once) == 2
 
 
 def test_structures_types_and_counters(at_once):
@@ -67,7 +68,7 @@ def test_structures_types_and_counters(at_once):
     np.testing.assert_array_equal(values[0], numbers * 2)
     np.testing.assert_allclose(values[1], DATA + numbers[:, None, None])
     np.testing.assert_array_equal(values[2], numbers > 3)
-    assert len(at_once) == 1
+    assert gpu_count() or len(at_once) == 1
 
 
 def test_the_counter_may_be_part_of_what_is_computed(at_once):
@@ -79,7 +80,7 @@ def test_the_counter_may_be_part_of_what_is_computed(at_once):
 
     _, array = tf.while_loop(lambda i, _: i < 2 * count, turn, [0, array])
     assert run(array.stack(), {count: ROWS}).tolist() == list(range(ROWS))
-    assert len(at_once) == 1
+    assert gpu_count() or len(at_once) == 1
 
 
 def test_weights_have_their_gradients():
@@ -141,9 +142,9 @@ def test_more_than_fits_into_memory_is_taken_turn_by_turn(at_once, monkeypatch):
     assert not at_once
 
 
-def test_what_does_not_batch_is_taken_turn_by_turn(at_once):
+def test_what_does_not_batch_is_taken_turn_by_turn(cpu, at_once):
     data = DATA.copy()
-    data[7, 1, 1] = np.nan  # maxima pass over such, after a look
+    data[7, 1, 1] = np.nan  # maxima pass over such on CPUs, after a look
     x = tf.placeholder(tf.float32, [None, 3, 4])
     y = tf.map_fn(lambda row: tf.reduce_max(row, 0), x)
     with tf.Session() as session:

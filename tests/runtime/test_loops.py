@@ -50,7 +50,7 @@ def test_integers_wrap_as_those_of_tensors_do():
     assert run([count, wrapped, product]) == [4, -(2**31) + 2, expected]
 
 
-def test_what_does_not_change_is_computed_once(monkeypatch):
+def test_what_does_not_change_is_computed_once(monkeypatch, cpu):
     codes = []
     finish = loop_code.LoopCode.finish
     monkeypatch.setattr(
@@ -166,7 +166,7 @@ def test_callables_and_partial_runs_run_loops():
         assert session.partial_run(handle, scaled, {scale: 3}) == 30
 
 
-def test_failures_name_the_operation_in_the_loop():
+def test_failures_name_the_operation_in_the_loop(cpu):
     x = tf.placeholder(tf.float32, [None])
     _, y = tf.while_loop(
         lambda i, s: i < 3,

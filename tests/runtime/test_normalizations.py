@@ -53,7 +53,7 @@ def alone(tensors, feeds):
     return run(wanted, feeds)[len(floats) :]
 
 
-def test_a_relu_is_part_of_the_normalization_and_of_its_gradient(calls):
+def test_a_relu_is_part_of_the_normalization_and_of_its_gradient(calls, cpu):
     x = tf.placeholder(tf.float32, [4, 3, 2, 5])
     y, mean, variance = normalized(x)
     out = tf.nn.relu(y)
@@ -71,7 +71,7 @@ def test_a_relu_is_part_of_the_normalization_and_of_its_gradient(calls):
 
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("batch", [None, 4])
-def test_a_branch_is_added_in_the_same_step(calls, swapped, batch):
+def test_a_branch_is_added_in_the_same_step(calls, swapped, batch, cpu):
     x = tf.placeholder(tf.float32, [batch, 3, 2, 5])
     branch = tf.square(x)
     y, _, _ = normalized(x)
@@ -84,7 +84,7 @@ def test_a_branch_is_added_in_the_same_step(calls, swapped, batch):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
 
 
-def test_of_two_normalizations_that_are_added_the_later_takes_the_other(calls):
+def test_of_two_normalizations_that_are_added_the_later_takes_the_other(calls, cpu):
     x = tf.placeholder(tf.float32, [4, 3, 2, 5])
     out = tf.nn.relu(normalized(x)[0] + normalized(x * 2)[0])
     feeds = {x: image(4, 3, 2, 5)}

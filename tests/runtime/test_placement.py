@@ -78,7 +78,7 @@ def test_the_whole_graph_is_placed_unless_only_what_runs_is_asked_for():
             session.run(bad)
 
 
-def test_placements_are_logged_once(capfd):
+def test_placements_are_logged_once(capfd, cpu):
     with tf.Graph().as_default(), tf.device("/cpu:0"):
         a = tf.constant(1.0, name="a")
         with tf.Session(config=tf.ConfigProto(log_device_placement=True)) as session:

@@ -18,7 +18,7 @@ def model():
     return x, tf.nn.relu(tf.matmul(x, tf.ones([4, 2]), name="product") - 1.0, name="out")
 
 
-def test_a_trace_has_the_times_and_outputs_of_operations(session):
+def test_a_trace_has_the_times_and_outputs_of_operations(session, cpu):
     x, out = model()
     metadata = tf.RunMetadata()
     value = session.run(out, {x: np.ones([3, 4])}, tf.RunOptions(**TRACE), metadata)
@@ -35,7 +35,7 @@ def test_a_trace_has_the_times_and_outputs_of_operations(session):
     assert starts == sorted(starts) and all(n.all_end_rel_micros >= 1 for n in device.node_stats)
 
 
-def test_a_trace_tells_of_operations_that_ran_as_one(session):
+def test_a_trace_tells_of_operations_that_ran_as_one(session, cpu):
     made = [tf.Variable(tf.ones([4, 3]), name=f"v{n}") for n in range(3)]
     loss = tf.add_n([tf.reduce_sum(v * v) for v in made])
     train = tf.train.AdamOptimizer().minimize(loss)
@@ -102,7 +102,7 @@ def test_traced_runs_of_several_threads_keep_apart(session):
     assert len(set(counts)) == 1 and len(counts) == 60
 
 
-def test_callables_made_of_options_take_metadata(session):
+def test_callables_made_of_options_take_metadata(session, cpu):
     x = tf.placeholder(tf.float32, name="x")
     y = tf.add(x, 1.0, name="y")
     options = CallableOptions(feed=[x.name], fetch=[y.name], target=[y.op.name])

@@ -30,7 +30,7 @@ def batches(sizes, columns=3):
     return dataset.make_one_shot_iterator().get_next()
 
 
-def test_the_rest_relies_on_the_shapes_of_a_batch(made):
+def test_the_rest_relies_on_the_shapes_of_a_batch(made, cpu):
     with tf.Graph().as_default(), tf.Session() as session:
         rows = batches([2, 2, 2, 1, 1])
         total = tf.reduce_sum(rows * 2.0, 0)
@@ -42,7 +42,7 @@ def test_the_rest_relies_on_the_shapes_of_a_batch(made):
     ]
 
 
-def test_what_is_taken_can_be_fetched_beside_the_rest(made):
+def test_what_is_taken_can_be_fetched_beside_the_rest(made, cpu):
     with tf.Graph().as_default(), tf.Session() as session:
         rows = batches([2, 1])
         fetches = [rows, tf.shape(rows), rows, tf.reduce_sum(rows)]
@@ -64,7 +64,7 @@ def test_what_is_fetched_does_not_change_afterwards():
         assert session.run([rows, rows + 1.0])[0].max() == 0.0
 
 
-def test_scalars_and_texts_are_passed_on(made):
+def test_scalars_and_texts_are_passed_on(made, cpu):
     with tf.Graph().as_default(), tf.Session() as session:
         queue = tf.FIFOQueue(4, [tf.int64, tf.string])
         session.run([queue.enqueue([7, "a"]), queue.enqueue([8, "b"])])

@@ -73,7 +73,7 @@ class Pipeline:
         assert self.session.run(self.size) == size
 
 
-def test_one_thread_keeps_the_order_of_all_files(tmp_path, together):
+def test_one_thread_keeps_the_order_of_all_files(tmp_path, together, cpu):
     starts = range(0, 150, 50)
     names = [write(tmp_path / f"{i}", range(i, i + 50)) for i in starts]
     pipeline = Pipeline(names)
@@ -86,7 +86,7 @@ def test_one_thread_keeps_the_order_of_all_files(tmp_path, together):
     pipeline.coord.join([*pipeline.producer, *pipeline.threads])
 
 
-def test_counts_are_those_of_single_turns(tmp_path, together):
+def test_counts_are_those_of_single_turns(tmp_path, together, cpu):
     pipeline = Pipeline([write(tmp_path / "a", range(100)), write(tmp_path / "b", range(100))], 10)
     pipeline.start()
     for taken in (0, 15, 30):
@@ -101,7 +101,7 @@ def test_counts_are_those_of_single_turns(tmp_path, together):
     pipeline.coord.join([*pipeline.producer, *pipeline.threads])
 
 
-def test_records_whose_turn_did_not_come_are_read_by_the_next_one(tmp_path, together):
+def test_records_whose_turn_did_not_come_are_read_by_the_next_one(tmp_path, together, cpu):
     pipeline = Pipeline([write(tmp_path / "a", range(100))], 10)
     pipeline.start()
     taken = pipeline.take(30)

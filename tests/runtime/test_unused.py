@@ -25,7 +25,7 @@ def ran(monkeypatch):
     return names
 
 
-def test_a_pure_op_behind_a_control_input_alone_does_not_run(ran):
+def test_a_pure_op_behind_a_control_input_alone_does_not_run(ran, cpu):
     x = tf.placeholder(tf.float32, [2])
     with tf.control_dependencies([tf.log(x, name="log")]):
         y = tf.add(x, 1.0, name="add")

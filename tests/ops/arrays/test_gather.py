@@ -41,7 +41,7 @@ def test_elements_and_slices_are_gathered_by_their_place() -> None:
     assert run(tf.gather_nd(tf.constant([["a", "b"]]), [0, 1])) == b"b"
 
 
-def test_places_outside_are_refused() -> None:
+def test_places_outside_are_refused(cpu) -> None:
     places = tf.placeholder(tf.int32)
     for given, place in (([0, 2], 2), ([0, -1], -1)):
         message = rf"indices\[1\] = {place} is not in \[0, 2\)"

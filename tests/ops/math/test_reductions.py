@@ -123,3 +123,10 @@ def test_places_of_extremes_along_every_axis(either_way, name, kind, axis):
     x = tf.placeholder(kind, values.shape)
     found = run(getattr(tf, name)(x, axis), {x: values})
     np.testing.assert_array_equal(found, getattr(np, name)(values, axis))
+
+
+@pytest.mark.parametrize(("name", "places"), [("argmax", [2, 0, 0, 0]), ("argmin", [1, 2, 0, 0])])
+def test_places_of_extremes_pass_over_nans_on_gpus_too(cuda, name, places):
+    values = [[np.nan, 1, 2], [1, 1, 0], [np.nan] * 3, [np.inf, np.nan, np.inf]]
+    x = tf.placeholder(tf.float32, [None, 3])
+    assert run(getattr(tf, name)(x, 1), {x: values}).tolist() == places

@@ -31,7 +31,7 @@ def test_sorted_ids_are_checked(ids, message):
             run(function(ROWS, numbers), {numbers: ids})
 
 
-def test_ids_in_any_order_are_checked():
+def test_ids_in_any_order_are_checked(cpu):
     ids, count = tf.placeholder(tf.int32), tf.placeholder(tf.int32)
     result = tf.unsorted_segment_sum(tf.constant(ROWS), ids, count)
     assert run(result, {ids: [3, 0, -1, 3], count: 4}).tolist() == [[-1, 0], [0, 0], [0, 0], [0, 2]]

@@ -49,7 +49,7 @@ def test_sparse_labels_are_ones_of_dense_labels():
     np.testing.assert_allclose(a, b, rtol=1e-5)
 
 
-def test_a_label_out_of_range_is_refused():
+def test_a_label_out_of_range_is_refused(cpu):
     labels = tf.placeholder(tf.int32, [2])
     loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=image(2, 3))
     with pytest.raises(
@@ -131,7 +131,7 @@ def test_soft_labels_weigh_the_classes():
 
 
 @pytest.mark.parametrize("label", [-1, 3])
-def test_a_label_that_is_no_class_is_named(label):
+def test_a_label_that_is_no_class_is_named(label, cpu):
     labels = tf.placeholder(tf.int32, [2])
     loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=image(2, 3))
     with pytest.raises(tf.errors.InvalidArgumentError, match=f"a label value of {label} which is"):

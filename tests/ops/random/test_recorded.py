@@ -13,6 +13,7 @@ import stillflow as tf
 from stillflow.graph.card import find
 from stillflow.graph.removed_ops import REMOVED
 from stillflow.ops.random import binomial, bounded_normal, categorical
+from stillflow.runtime.devices import gpu_count
 
 RECORDED = np.load(os.path.join(os.path.dirname(__file__), "recorded.npz"))
 
@@ -31,6 +32,7 @@ TOLERANCES = {
     "RandomGammaGrad/float32": 3e-5,
 }
 EXPECTED_COUNTS = 1e-6  # after single-precision functions of their own
+NORMALS_OF_GPUS = 3e-7  # by the device's logarithm, sine and cosine
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +76,8 @@ def check(name: str, tensor: Any, value: Any, recorded: np.ndarray) -> None:
     tolerance = TOLERANCES.get(name, EXPECTED_COUNTS if "expected" in tensor.name else 0)
     if "Sampler" in tensor.op.type and got.dtype == np.float32:
         tolerance = EXPECTED_COUNTS
+    if gpu_count() and tensor.op.type.endswith("Normal") and got.dtype == np.float32:
+        tolerance = NORMALS_OF_GPUS
     if tolerance:
         np.testing.assert_allclose(got, recorded, rtol=tolerance)
     else:
@@ -97,7 +101,8 @@ def test_generator_variables_move_as_recorded() -> None:
                 recorded = RECORDED[f"step|{number}"]
                 value = value.astype(np.float32) if value.dtype.name == "bfloat16" else value
                 assert value.dtype == recorded.dtype
-                np.testing.assert_allclose(value, recorded, rtol=1e-14)
+                tolerance = NORMALS_OF_GPUS if gpu_count() and value.dtype == np.float32 else 1e-14
+                np.testing.assert_allclose(value, recorded, rtol=tolerance)
             np.testing.assert_array_equal(session.run(read), RECORDED[f"state|{number}"])
 
 

@@ -244,11 +244,13 @@ def _positions(x: Any, axis: int, largest: bool) -> Any:
     if hits.takes(rows):
         return hits.places(rows, largest)
     function = torch.max if largest else torch.min
-    values, positions = function(x, axis)
-    if x.is_cpu and not is_finite(values) and torch.isnan(values).any():  # TF passes over NaNs
-        worst = -np.inf if largest else np.inf
-        positions = function(torch.where(torch.isnan(x), worst, x), axis)[1]
-    return positions
+    if x.is_cpu:
+        values, positions = function(x, axis)
+        if is_finite(values) or not torch.isnan(values).any():
+            return positions
+    # TF passes over NaNs; to know whether there are any, a GPU would wait.
+    worst = -np.inf if largest else np.inf
+    return function(torch.where(torch.isnan(x), worst, x), axis)[1]
 
 
 def every(x: Any, axes: list[int], keep: bool) -> Any:

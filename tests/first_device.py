@@ -1,0 +1,81 @@
+"""Which device the tests compute on: the machine's first, the CPU, or a GPU that is simulated.
+
+    pytest --first-device simulated_gpu tests/ops
+
+has a session find the GPU of tests/simulated_cuda.py, whatever the test. A test of what only CPUs
+do takes the fixture `cpu`, and sees no GPU, on a machine that has one neither. What else differs is
+listed in tests/simulated_gpu.tsv with a reason: those tests have to fail.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stillflow.runtime.devices import pretend_gpus
+
+CHOICES = ("machine", "cpu", "simulated_gpu")
+LIST = Path(__file__).with_name("simulated_gpu.tsv")
+
+
+class Expected:
+    """Tests that fail on the simulated GPU.
+
+    Args:
+      path: rows of a test's id, in which * stands for anything, and a reason, by a tab.
+    """
+
+    def __init__(self, path: Path = LIST) -> None:
+        lines = path.read_text().splitlines()
+        rows = (line.split("\t") for line in lines if line[:1] not in ("", "#"))
+        self._rows = [
+            (re.compile(".*".join(map(re.escape, pattern.split("*")))), reason)
+            for pattern, reason in rows
+        ]
+
+    def reason(self, test: str) -> str | None:
+        """Why a test fails, None if it has to pass."""
+        return next((why for pattern, why in self._rows if pattern.fullmatch(test)), None)
+
+
+def mark(items: list[pytest.Item], device: str) -> None:
+    """Marks collected tests that are to fail, or to be left out, where this device is the first."""
+    if device == "machine":
+        return
+    apart = pytest.mark.skip(reason=f"has a device of its own, which is not the first: {device}")
+    expected = Expected() if device == "simulated_gpu" else None
+    for item in items:
+        if "cuda" in getattr(item, "fixturenames", ()):
+            item.add_marker(apart)
+        elif expected and (reason := expected.reason(item.nodeid)):
+            item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+
+
+@contextlib.contextmanager
+def in_front(device: str) -> Iterator[None]:
+    """Sessions made inside have this first device."""
+    if device == "simulated_gpu":
+        from tests.simulated_cuda import simulated_cuda
+
+        with simulated_cuda():
+            yield
+    elif device == "cpu":
+        with cpu_alone():
+            yield
+    else:
+        yield
+
+
+@contextlib.contextmanager
+def cpu_alone() -> Iterator[None]:
+    """Sessions made inside see no GPU."""
+    from tests.simulated_cuda import forget_eager_context
+
+    with pretend_gpus(0):
+        forget_eager_context()
+        yield
+    forget_eager_context()
