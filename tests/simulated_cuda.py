@@ -48,6 +48,16 @@ _WAITS = {
 _capturing: list[SimulatedGraph] = []
 
 
+def _histc(values: torch.Tensor, bins: int, least: int, most: int) -> torch.Tensor:
+    """Counts whole numbers from 0 to bins - 1, each in a bin of its own, as a GPU does."""
+    assert (least, most) == (0, bins) and not values.is_floating_point()
+    return torch.bincount(values, minlength=bins).to(values.dtype)
+
+
+# What CUDA has kernels for and a CPU has not.
+_KERNELS = {aten.histc.default: _histc}
+
+
 class CudaTensor(torch.Tensor):
     """A tensor on a simulated device; `held` has its numbers.
 
@@ -118,7 +128,7 @@ def _computed(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     inner_args, inner_kwargs = tree_map(_inner, (args, kwargs))
     for graph in _capturing:
         graph.note(func, (inner_args, inner_kwargs))
-    result = func(*inner_args, **inner_kwargs)
+    result = _KERNELS.get(func, func)(*inner_args, **inner_kwargs)
     if held != [tensor.held.shape for tensor in there]:
         raise NotImplementedError(f"the simulated device does not resize in place: {func}")
 
@@ -276,7 +286,7 @@ class SimulatedGraph:
 
     def replay(self) -> None:
         for func, (args, kwargs), result in self._calls:
-            again = func(*args, **kwargs)
+            again = _KERNELS.get(func, func)(*args, **kwargs)
             for old, new in zip(_tensors(result), _tensors(again), strict=True):
                 if old.data_ptr() != new.data_ptr():
                     old.copy_(new)

@@ -192,6 +192,59 @@ def test_what_waits_for_the_device_parts_a_graph(replays):
     assert replays
 
 
+def summaries_of_training(numbers):
+    """Steps of a training, with histograms of variables and halves, and scalars."""
+    w = tf.Variable(numbers.reshape(4, -1), name="w")
+    b, none = tf.Variable(tf.zeros([0, 3])), tf.Variable(numbers[8:16])
+    loss = tf.reduce_mean(tf.square(tf.matmul(tf.ones([3, 4]), w))) + tf.reduce_sum(none)
+    train = tf.train.GradientDescentOptimizer(1.0).minimize(loss)
+    for name, shown in {"w": w, "b": b, "none": none, "half": tf.cast(w[1], tf.half)}.items():
+        tf.summary.histogram(name, shown)
+    tf.summary.scalar("loss", loss)
+    tf.summary.scalar("double", tf.cast(loss, tf.float64))
+    return [train, loss, tf.summary.merge_all()]
+
+
+def test_summaries_do_not_part_a_graph(replays):
+    numbers = np.random.RandomState(0).randn(4096).astype(np.float32)
+    numbers[:8] = [0, -0.0, 1e-30, -1e-13, 1e-12, 1.1, -1, 3e4]
+    fetches = summaries_of_training(numbers)
+    init = tf.global_variables_initializer()
+    found = {}
+    for count in (1, 0):
+        with tf.Session(config=tf.ConfigProto(device_count={"GPU": count})) as session:
+            session.run(init)
+            found[count] = [session.run(fetches) for _ in range(4)]
+    assert len(replays) == 2
+    for mine, plain in zip(found[1], found[0], strict=True):
+        np.testing.assert_allclose(mine[1], plain[1], rtol=1e-5)
+        same(tf.Summary.FromString(mine[2]), tf.Summary.FromString(plain[2]))
+
+
+def same(mine, plain):
+    """Whether summaries are the same but for the rounding of sums."""
+    assert [value.tag for value in mine.value] == [value.tag for value in plain.value]
+    for a, b in zip(mine.value, plain.value, strict=True):
+        assert a.histo.bucket == b.histo.bucket
+        assert a.histo.bucket_limit == b.histo.bucket_limit
+        for field in ("min", "max", "num", "sum", "sum_squares"):
+            wanted = pytest.approx(getattr(b.histo, field), rel=1e-5, abs=1e-5)
+            assert getattr(a.histo, field) == wanted
+        assert a.simple_value == pytest.approx(b.simple_value, rel=1e-5)
+
+
+@pytest.mark.parametrize(("number", "what"), [(np.nan, "Nan"), (-np.inf, "Infinity")])
+def test_a_summary_of_a_number_that_is_not_finite_is_an_error(replays, number, what):
+    x = tf.placeholder(tf.float32, [3])
+    shown = {"fine": chain(x[:1]), "bad": chain(x) * x}
+    merged = tf.summary.merge([tf.summary.histogram(*each) for each in shown.items()])
+    with tf.Session() as session:
+        for _ in range(3):
+            session.run(merged, {x: [1, 2, 3]})
+        with pytest.raises(tf.errors.InvalidArgumentError, match=f"{what} in .*for: bad"):
+            session.run(merged, {x: [1, number, 3]})
+
+
 def test_a_loop_of_constant_length_is_one_graph(replays):
     x = tf.placeholder(tf.float32, [3, 4, 2])
     cell = tf.nn.rnn_cell.GRUCell(5, kernel_initializer=tf.ones_initializer())

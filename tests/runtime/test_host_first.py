@@ -45,6 +45,15 @@ def test_the_host_does_first_what_it_can():
     assert found == ["h", "k", "a", "b", "c"]
 
 
+def test_what_no_device_waits_for_comes_last():
+    op = pure()
+    found = ordered(
+        step("a", "x", "gpu", op), step("h", "a", None, op), step("n", "m", None, op),
+        step("b", "a", "gpu", op), step("k", "h", None, op), step("c", "y", "other", op),
+    )  # fmt: skip
+    assert found == ["a", "b", "c", "h", "n", "k"]
+
+
 def test_what_waits_for_a_device_comes_after_it():
     op = pure()
     found = ordered(
@@ -71,7 +80,7 @@ def test_effects_keep_their_order_and_that_with_writes():
         step("", "r", "gpu", op, writes=[0]), step("", "n", None, effect),
         step("h", "n", None, op), buffers={"r": 0},
     )  # fmt: skip
-    assert found == ["h", "a", "a", "r", "n"]
+    assert found == ["a", "a", "r", "n", "h"]
 
 
 def test_what_branches_make_is_taken_behind_them():

@@ -64,6 +64,7 @@ _LONG: _Types = {
     "beta_fractions": (None, (*3 * (_POINTER,), _INT, _POINTER, _INT)),
     "weighted_sums": (None, (_POINTER, *4 * (_INT,), *2 * (_POINTER,), _INT)),
     "histogram_summaries": (_INT, (_POINTER, _INT, *3 * (_POINTER,), _INT)),
+    "counted_summaries": (_INT, (_POINTER, _INT, *4 * (_POINTER,))),
     "max_pool": (None, (*4 * (_POINTER,), _INT)),
     "max_pool_gradient": (None, (*4 * (_POINTER,), _INT)),
     "check_pieces": (_INT, (*3 * (_POINTER,), _INT, _POINTER)),

@@ -218,28 +218,45 @@ static uint8_t *put_buckets(uint8_t *out, const Places *places, int64_t *counts)
     return out;
 }
 
-/* Writes the summary into the room for it, from where the tag and the headers fit before. */
-static void put_summary(Histogram *all) {
-    const Places *places = all->places;
-    const Shown *shown = all->shown;
-    if (all->counts[places->minus_zero - 1] || all->counts[places->places - 1]) return;
-    uint8_t *content = all->summary + HEADERS + shown->tag_size, *end = content;
-    double least = shown->size ? number_of(all->ends[0]) : DBL_MAX;
-    double largest = shown->size ? number_of(all->ends[1]) : -DBL_MAX;
-    const double numbers[] = {least, largest, (double)shown->size, all->sums[0], all->sums[1]};
+/* Writes a summary into the room for it, from where the tag and the headers fit before.
+
+   numbers: the least and the largest, how many there are, their sum and that of their squares.
+   counts: by place; none is of a number that is not finite.
+   summary: where the room begins; receives where the summary does. Returns its size. */
+static int64_t put_summary(const Shown *shown, const Places *places, const double *numbers,
+                           int64_t *counts, uint8_t **summary) {
+    uint8_t *content = *summary + HEADERS + shown->tag_size, *end = content;
     for (int i = 0; i < 5; i++)
         if (numbers[i] != 0) {
             *end++ = (uint8_t)((i + 1) << 3 | 1);
             end = put_double(end, numbers[i]);
         }
-    end = put_buckets(end, places, all->counts);
-    all->summary = put_before(content, end - content, shown);
-    all->written = end - all->summary;
+    end = put_buckets(end, places, counts);
+    *summary = put_before(content, end - content, shown);
+    return end - *summary;
+}
+
+static int are_finite(const int64_t *counts, const Places *places) {
+    return !counts[places->minus_zero - 1] && !counts[places->places - 1];
+}
+
+/* How much room a summary needs. */
+static int64_t room_for(const Shown *shown, const Places *places) {
+    return ROOM + 2 * (int64_t)sizeof(double) * places->places + shown->tag_size;
+}
+
+static void put_counted(Histogram *all) {
+    const Shown *shown = all->shown;
+    if (!are_finite(all->counts, all->places)) return;
+    double least = shown->size ? number_of(all->ends[0]) : DBL_MAX;
+    double largest = shown->size ? number_of(all->ends[1]) : -DBL_MAX;
+    const double numbers[] = {least, largest, (double)shown->size, all->sums[0], all->sums[1]};
+    all->written = put_summary(shown, all->places, numbers, all->counts, &all->summary);
 }
 
 /* Notes that some parts of a histogram are done, and writes it if they were the last. */
 static void finish(Histogram *all, int64_t parts) {
-    if (!__atomic_sub_fetch(&all->unfinished, parts, __ATOMIC_ACQ_REL)) put_summary(all);
+    if (!__atomic_sub_fetch(&all->unfinished, parts, __ATOMIC_ACQ_REL)) put_counted(all);
 }
 
 /* Adds up all numbers, which takes longest, and counts them as long as nobody else does. */
@@ -326,7 +343,7 @@ PUBLIC int64_t histogram_summaries(const Shown *shown, int64_t number, const Pla
             all[i] = (Histogram){shown + i, places, counts + i * places->places, free_chunk,
                                  0, chunks_of(shown + i) + 1, {0}, {INT32_MAX, INT32_MIN}, room, 0};
             free_chunk += chunks_of(shown + i);
-            room += ROOM + 2 * (int64_t)sizeof(double) * places->places + shown[i].tag_size;
+            room += room_for(shown + i, places);
         }
         in_parallel(run, tasks, list_tasks(all, number, tasks), total < FEW ? 1 : threads);
         for (int64_t i = 0; i < number; i++) {
@@ -340,4 +357,36 @@ PUBLIC int64_t histogram_summaries(const Shown *shown, int64_t number, const Pla
     free(all);
     free(tasks);
     return failed;
+}
+
+/* Serialized summaries of numbers that a device has counted, as the ones above.
+
+   shown: `number` vectors; their values and sizes are not asked for.
+   counted: of each vector the sum and that of squares, as doubles; then of each the least and the
+   largest, as floats; then of each, as int32, how many are in each place, and 0 where the places
+   are an odd number.
+   Returns 0, or 1 if there is no memory. */
+PUBLIC int64_t counted_summaries(const Shown *shown, int64_t number, const void *counted,
+                                 const Places *places, uint8_t *out, int64_t *ends) {
+    const double *sums = counted;
+    const float *extremes = (const float *)(sums + 2 * number);
+    const int32_t *counts = (const int32_t *)(extremes + 2 * number);
+    int64_t row = (places->places + 1) & ~(int64_t)1;
+    int64_t *mine = malloc((size_t)places->places * sizeof *mine), written = 0;
+    if (!mine) return 1;
+    for (int64_t i = 0; i < number; i++, sums += 2, extremes += 2, counts += row) {
+        int64_t size = 0;
+        for (int64_t place = 0; place < places->places; place++) size += mine[place] = counts[place];
+        double least = size ? extremes[0] : DBL_MAX, largest = size ? extremes[1] : -DBL_MAX;
+        const double numbers[] = {least, largest, (double)size, sums[0], sums[1]};
+        uint8_t *summary = out + written;
+        if (are_finite(mine, places)) {
+            int64_t length = put_summary(shown + i, places, numbers, mine, &summary);
+            memmove(out + written, summary, (size_t)length);
+            written += length;
+        }
+        ends[i] = written;
+    }
+    free(mine);
+    return 0;
 }

@@ -1,8 +1,8 @@
 """The order of a plan's steps in which those of a GPU stand together.
 
-What the host does in between would cut a CUDA graph in two. Steps of the host run as soon as what
-they take is there, steps of a device when no other is ready; what shows in values or on the outside
-keeps its order.
+What the host does in between would cut a CUDA graph in two. Steps of the host that a device waits
+for run as soon as what they take is there, then what a device does, last what only the host wants
+to know; what shows in values or on the outside keeps its order.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from stillflow.runtime.steps import Memory, Step, ops_of
 _PLAIN = frozenset(("call", "read", "copy", "move", "number", "bool", "alias", "flag"))
 _ARRAYS = ("TensorArray", "Stack")
 _ANY = -1  # a variable that is known only at run time
+_LAST = "last"  # the group of steps for which no device waits
 
 
 def host_first(
@@ -30,8 +31,8 @@ def host_first(
 
     Args:
       steps: in an order in which they may run.
-      place_of: the group that a step belongs to; None for those that are taken first. A loop that
-        belongs to one changes no variable.
+      place_of: the group that a step belongs to; None for those of the host. A loop that belongs
+        to one changes no variable.
       roots: the memory of every value, by its name.
       memory: of the plan.
       buffer_of: the number of the variable behind a handle's name; None if it is no handle.
@@ -42,6 +43,9 @@ def host_first(
     for number, before in enumerate(waits):
         for other in before:
             followers[other].append(number)
+    for number in reversed(range(len(steps))):
+        if places[number] is None and all(places[other] == _LAST for other in followers[number]):
+            places[number] = _LAST
     missing = [len(before) for before in waits]
     ready: dict[Any, list[int]] = {}
 
@@ -56,8 +60,9 @@ def host_first(
     while len(result) < len(steps):
         if ready.get(None):
             present = None
-        elif not ready.get(present):
-            present = min((p for p in ready if ready[p]), key=lambda p: ready[p][0])
+        elif present == _LAST or not ready.get(present):
+            groups = [group for group in ready if ready[group] and group != _LAST]
+            present = min(groups, key=lambda group: ready[group][0], default=_LAST)
         number = heapq.heappop(ready[present])
         result.append(steps[number])
         for other in followers[number]:
@@ -163,6 +168,8 @@ class _Order:
 
 def has_effect(step: Step) -> bool:
     """Whether a call does more than to give values."""
+    if step.device is not None:
+        return False
     if not getattr(step.function, "is_ordered", True):
         return False
     ops = ops_of(step)

@@ -16,7 +16,7 @@ aten = torch.ops.aten
 
 # What needs a number of the device to know how large its result is, or what to do next.
 _WAITING = frozenset((
-    "_local_scalar_dense", "_unique2", "bincount", "ctc_loss", "_ctc_loss", "equal", "histc",
+    "_local_scalar_dense", "_unique2", "bincount", "ctc_loss", "_ctc_loss", "equal",
     "is_nonzero", "item", "lift", "lift_fresh", "masked_select", "nonzero", "repeat_interleave",
     "unique_consecutive", "unique_dim",
 ))  # fmt: skip

@@ -108,6 +108,11 @@ class Moves:
         moved = self._moved_for(value, op, target)
         return Value(moved.name, value.guard, moved.roots)
 
+    def on_host(self, value: Value) -> Value:
+        """A value that is given back: on the host, if it was brought there for an operation."""
+        there = self._moved.get((value.name, HOST), ())
+        return next((moved for moved in there if moved.guard == value.guard), value)
+
     def _moved_for(self, value: Value, op: Operation, target: Any) -> Value:
         """The value on a device, moved there by a step that runs whenever the value is taken."""
         there = self._moved.setdefault((value.name, target), [])

@@ -99,6 +99,9 @@ def make_plan(
     except (LateEntry, Unstructured):
         return token_plan(Facts(resources, feeds), ops, list(feeds), tensors, raw)
     fetched = _fetched(tracer, (*tensors, *raw))
+    if tracer.moves is not None:  # what the host has need not be brought again
+        for place, (tensor, value) in enumerate(fetched[: len(tensors)]):
+            fetched[place] = tensor, tracer.moves.on_host(value)
     values = [value for _, value in fetched]
     names_out = [value.name for value in values]
     names_out += [name for value in values for name, _ in value.guard or ()]
@@ -148,7 +151,8 @@ def _joined(tracer: Tracer, steps: list[Step], kept: list[str], beside: bool) ->
       beside: whether other threads, or a compiler, may take steps.
     """
     constants = tracer.constants
-    joined = join_summaries(steps, constants, kept)
+    place_of = None if tracer.moves is None else tracer.moves.place
+    joined = join_summaries(steps, constants, kept, place_of)
     joined = join_accuracies(joined, constants, kept)
     joined = join_lookups(joined, constants, kept)
     joined = join(merge_averages(joined, constants, kept))

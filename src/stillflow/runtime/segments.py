@@ -139,6 +139,8 @@ class Segments:
             place = None
         elif step.kind != "call":
             place = self._place_of(step.inputs[0])
+        elif step.device is not None:
+            place = step.device
         elif step.op is not None and self._can_be(step):
             place = self._moves.device_of(step.op)
         else:

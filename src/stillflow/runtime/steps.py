@@ -46,6 +46,7 @@ class Step:
     writes: list[int] = field(default_factory=list)  # variables changed in place, by id of buffer
     copies: bool = False  # a "read" that must copy because a later step writes in place
     joined: list[Operation] = field(default_factory=list)  # others whose work this step does
+    device: Any = None  # a GPU that it runs on, wherever its operation stands; it only gives values
 
 
 class Name(str):
@@ -126,7 +127,7 @@ def stays(name: Any, makers: Mapping[str, Step]) -> bool:
       makers: the steps that make values; what none of them makes is fed or constant.
     """
     step = makers.get(str(name))
-    if step is None:
+    if step is None or step.kind == "move":
         return True
     if step.kind != "call" or step.op is None or step.writes:
         return False

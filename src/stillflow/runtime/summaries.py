@@ -1,8 +1,9 @@
 """Summaries that are merged, made with less work where their tags are known beforehand.
 
 Histograms of variables, all there when a step begins, are counted by one call that shares the work
-out among the processors. What is merged is put together as it is; a merge that does not know the
-tags takes its inputs apart, as none may come twice.
+out among the processors, and where they are on a GPU by one call there. What is merged is put
+together as it is; a merge that does not know the tags takes its inputs apart, as none may come
+twice.
 """
 
 from __future__ import annotations
@@ -16,18 +17,28 @@ import torch
 from google.protobuf.message import DecodeError
 
 from stillflow.graph.operation import Operation
+from stillflow.ops.summary.device_histograms import DeviceHistograms, extremes
 from stillflow.ops.summary.encoding import simple_value, value
-from stillflow.ops.summary.histograms import TaggedHistograms, counts_fast, histogram_summary
+from stillflow.ops.summary.histograms import (
+    TaggedHistograms,
+    counts_fast,
+    histogram_summary,
+    not_finite,
+)
 from stillflow.ops.summary.kernels import in_numpy, string
 from stillflow.protos import Summary
 from stillflow.runtime.failures import as_op_error
-from stillflow.runtime.steps import Step, count_uses, is_call, one_step, stays
+from stillflow.runtime.steps import Name, Step, count_uses, is_call, one_step, stays
 
+_There = tuple[str, Any]  # the name of a value, and the device that it is on
 _OF_ONE_TAG = frozenset(("ScalarSummary", "HistogramSummary"))
 
 
 def join_summaries(
-    steps: Sequence[Step], constants: Mapping[str, Any], kept: Sequence[str]
+    steps: Sequence[Step],
+    constants: Mapping[str, Any],
+    kept: Sequence[str],
+    place_of: Callable[[str], Any] | None = None,
 ) -> list[Step]:
     """Joins scalars with the merge that takes them, and histograms with each other.
 
@@ -35,6 +46,7 @@ def join_summaries(
       steps: in the order in which they run.
       constants: the plan's, by name; some of them are tags.
       kept: names that the plan gives back.
+      place_of: the torch device of a value, None if it is not known; without, all are on the host.
     """
     merges = [step for step in steps if is_call(step, "MergeSummary")]
     if not merges:
@@ -51,7 +63,8 @@ def join_summaries(
                 del left[id(each.scalar)]
             if each.histogram is not None:
                 histograms[id(each.histogram)] = each.tags[0]
-    return _join_histograms(list(left.values()), histograms)
+    there = {} if place_of is None else _brought(steps, place_of)
+    return _join_histograms(list(left.values()), histograms, there, kept)
 
 
 # ---- merges
@@ -150,12 +163,30 @@ def _are_different(tags: Sequence[bytes]) -> bool:
 # ---- histograms
 
 
-def _join_histograms(steps: Sequence[Step], tags: Mapping[int, bytes]) -> list[Step]:
+def _brought(steps: Sequence[Step], place_of: Callable[[str], Any]) -> dict[str, _There]:
+    """What is brought to the host from CUDA devices, by its name on the host."""
+    moves = [step for step in steps if step.kind == "move" and step.arguments[0].type == "cpu"]
+    found = {step.outputs[0]: (step.inputs[0], place_of(step.inputs[0])) for step in moves}
+    return {
+        name: (source, place)
+        for name, (source, place) in found.items()
+        if place is not None and place.type == "cuda"
+    }
+
+
+def _join_histograms(
+    steps: Sequence[Step],
+    tags: Mapping[int, bytes],
+    there: Mapping[str, _There],
+    kept: Sequence[str],
+) -> list[Step]:
     """Joins those between which no variable changes and that nobody needs before the last.
 
     Args:
       steps: in the order in which they run.
       tags: of the histograms to be joined, by `id` of the step.
+      there: what is brought from devices.
+      kept: names that the plan gives back.
     """
     result: list[Step] = []
     waiting: list[Step] = []
@@ -163,10 +194,13 @@ def _join_histograms(steps: Sequence[Step], tags: Mapping[int, bytes]) -> list[S
         waits = id(step) in tags
         ends = waiting[0].guard != step.guard if waits and waiting else _ends(step, waiting)
         if waiting and ends:
-            result.append(_joined(waiting, tags))
+            result += _joined(waiting, tags, there)
             waiting = []
         (waiting if waits else result).append(step)
-    return [*result, _joined(waiting, tags)] if waiting else result
+    if waiting:
+        result += _joined(waiting, tags, there)
+    uses = count_uses(result, kept)
+    return [step for step in result if not there or step.kind != "move" or uses[step.outputs[0]]]
 
 
 def _ends(step: Step, waiting: Sequence[Step]) -> bool:
@@ -177,12 +211,57 @@ def _ends(step: Step, waiting: Sequence[Step]) -> bool:
     return any(name in taken for other in waiting for name in other.outputs)
 
 
-def _joined(waiting: Sequence[Step], tags: Mapping[int, bytes]) -> Step:
-    ops = [step.op for step in waiting if step.op is not None]
-    outputs = [name for step in waiting for name in step.outputs]
-    shown = [step.arguments[1] for step in waiting]
-    function = _summarize([tags[id(step)] for step in waiting], ops)
-    return one_step(waiting, outputs, function, shown)
+def _joined(
+    waiting: Sequence[Step], tags: Mapping[int, bytes], there: Mapping[str, _There]
+) -> list[Step]:
+    """Steps in the place of those that wait: for the host, and for each device."""
+    groups: dict[Any, list[Step]] = {}
+    for step in waiting:
+        _, device = there.get(str(step.arguments[1]), ("", None))
+        groups.setdefault(device, []).append(step)
+    result = []
+    for device, group in groups.items():
+        ops = [step.op for step in group if step.op is not None]
+        names = [tags[id(step)] for step in group]
+        outputs = [name for step in group for name in step.outputs]
+        shown = [step.arguments[1] for step in group]
+        if device is not None:
+            result += _counted_there(group, [there[str(name)][0] for name in shown], device)
+            shown = [Name(result[-1].outputs[0])]
+        made = _of_counts(names, ops) if device is not None else _summarize(names, ops)
+        result.append(one_step(group, outputs, made, shown))
+    return result
+
+
+def _counted_there(group: Sequence[Step], shown: Sequence[str], device: Any) -> list[Step]:
+    """Steps that count on a device, and bring the counts to the host."""
+    first = group[0]
+    counts, brought = f"{first.outputs[0]}_counts", f"{first.outputs[0]}_brought"
+    arguments = [Name(name) for name in shown]
+    counting = Step(
+        "call", first.op, [counts], list(shown), first.guard, DeviceHistograms(device), arguments,
+        device=device,
+    )  # fmt: skip
+    return [
+        counting,
+        Step("move", first.op, [brought], [counts], first.guard, arguments=[torch.device("cpu")]),
+    ]
+
+
+def _of_counts(tags: Sequence[bytes], ops: Sequence[Operation]) -> Callable[..., Any]:
+    """A function of counts of a device that gives messages, one for each tag."""
+    histograms = TaggedHistograms(tags)
+
+    def summarize(counted: Any) -> Any:
+        messages = histograms.of_counts(counted)
+        for place, (message, op) in enumerate(zip(messages, ops)):
+            if not message:
+                least, largest = extremes(counted, len(tags))[place]
+                number = least if np.isnan(least) or np.isinf(least) else largest
+                raise as_op_error(not_finite(number, op.name), op)
+        return messages if len(messages) > 1 else messages[0]
+
+    return summarize
 
 
 def _summarize(tags: Sequence[bytes], ops: Sequence[Operation]) -> Callable[..., Any]:

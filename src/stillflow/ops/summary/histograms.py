@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,10 +42,19 @@ def histogram_summary(tag: bytes, values: Any, name: str) -> bytes:
         counted = buckets.histogram(vector)
         content = b"" if counted is None else value(tag, message(HISTOGRAM, counted))
     if not content:
-        first = vector[np.isfinite(vector).argmin()]
-        what = "Nan" if np.isnan(first) else "Infinity"
-        raise errors.InvalidArgumentError(None, None, f"{what} in summary histogram for: {name}")
+        raise not_finite(vector[np.isfinite(vector).argmin()], name)
     return content
+
+
+def not_finite(number: Any, name: str) -> errors.InvalidArgumentError:
+    """The error for a number that no histogram can show.
+
+    Args:
+      number: infinite, or not a number.
+      name: what the operation is called.
+    """
+    what = "Nan" if np.isnan(number) else "Infinity"
+    return errors.InvalidArgumentError(None, None, f"{what} in summary histogram for: {name}")
 
 
 class _Places(ctypes.Structure):
@@ -105,23 +114,46 @@ class TaggedHistograms:
         Raises:
           MemoryError: if there is not enough.
         """
-        library = native.library()
-        assert library is not None
         vectors = [each if _is_ready(each) else each.float().contiguous() for each in values]
         with self._lock:
             for shown, vector in zip(self._each, vectors):
                 shown.values, shown.size = vector.data_ptr(), vector.numel()
-            if library.histogram_summaries(
-                self._shown,
-                len(vectors),
-                _places(),
-                self._out,
-                self._ends,
-                torch.get_num_threads(),
-            ):
-                raise MemoryError("no memory to count histograms")
-            ends = self._ends[:]
-            content = ctypes.string_at(self._out, ends[-1])
+            places, threads = _places(), torch.get_num_threads()
+            return self._messages(
+                lambda library: library.histogram_summaries(
+                    self._shown, len(vectors), places, self._out, self._ends, threads
+                )
+            )
+
+    def of_counts(self, counted: Any) -> list[bytes]:
+        """The same of what `DeviceHistograms` has found.
+
+        Args:
+          counted: what it gives, in the memory of the host.
+
+        Raises:
+          MemoryError: if there is not enough.
+        """
+        with self._lock:
+            return self._messages(
+                lambda library: library.counted_summaries(
+                    self._shown,
+                    len(self._each),
+                    counted.data_ptr(),
+                    _places(),
+                    self._out,
+                    self._ends,
+                )
+            )
+
+    def _messages(self, write: Callable[[Any], int]) -> list[bytes]:
+        """What a function of the library writes, which tells if there is no memory."""
+        library = native.library()
+        assert library is not None
+        if write(library):
+            raise MemoryError("no memory to count histograms")
+        ends = self._ends[:]
+        content = ctypes.string_at(self._out, ends[-1])
         return [content[start:end] for start, end in zip([0, *ends], ends)]
 
 

@@ -1,0 +1,138 @@
+"""Numbers of a GPU counted into the buckets of histograms there.
+
+What is brought to the host then is a few thousand counts, however many numbers there are, and
+nothing waits in between: a CUDA graph may have all of it inside.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stillflow.graph.lazy import torch
+from stillflow.ops.summary import buckets
+
+# Numbers that are counted at a time; meanwhile each of them takes 28 bytes.
+_AT_ONCE = 1 << 21
+
+
+@dataclass
+class _Counted:
+    """What is known of some numbers, on their device."""
+
+    counts: Any  # int32, by place
+    sums: Any  # float64: of the numbers, and of their squares
+    least: Any  # float32, without dimensions
+    largest: Any
+
+    def plus(self, more: _Counted) -> _Counted:
+        return _Counted(
+            self.counts + more.counts,
+            self.sums + more.sums,
+            torch.minimum(self.least, more.least),
+            torch.maximum(self.largest, more.largest),
+        )
+
+
+class DeviceHistograms:
+    """Counts what is on a CUDA device.
+
+    Args:
+      device: the device.
+    """
+
+    def __init__(self, device: Any) -> None:
+        self._device, self._table = device, _table(device)
+
+    def __call__(self, *values: Any) -> Any:
+        """How each of some tensors is spread.
+
+        Args:
+          values: float32 or float16, any shape.
+
+        Returns:
+          int64, a vector: the bytes that `counted_summaries` of native/histogram.c takes.
+        """
+        vectors = [value.reshape(-1).float() for value in values]
+        found: list[Any] = [None] * len(vectors)
+        for block in _blocks([vector.numel() for vector in vectors]):
+            parts = [vectors[row][start:end] for row, start, end in block]
+            for (row, start, _), counted in zip(block, self._counted(parts), strict=True):
+                found[row] = counted if start == 0 else found[row].plus(counted)
+        found = [each or self._nothing() for each in found]
+        sums = torch.cat([each.sums for each in found])
+        ends = torch.stack([end for each in found for end in (each.least, each.largest)])
+        parts = [sums.view(torch.int32), ends.view(torch.int32), *(each.counts for each in found)]
+        return torch.cat(parts).view(torch.int64)
+
+    def _nothing(self) -> _Counted:
+        zeros = functools.partial(torch.zeros, device=self._device)
+        counts = zeros(_row(), dtype=torch.int32)
+        return _Counted(counts, zeros(2, dtype=torch.float64), zeros(()), zeros(()))
+
+    def _counted(self, parts: Sequence[Any]) -> Iterator[_Counted]:
+        """What is known of each of some vectors, none of them empty."""
+        numbers = torch.cat(list(parts)) if len(parts) > 1 else parts[0]
+        keys = self._places(numbers)
+        both = torch.empty((2, numbers.numel()), dtype=torch.float64, device=self._device)
+        both[0] = numbers
+        torch.mul(both[0], both[0], out=both[1])
+        end = 0
+        for part in parts:
+            start, end = end, end + part.numel()
+            # Between ends that are given nothing waits; whole numbers are counted exactly.
+            counts = torch.histc(keys[start:end], _row(), 0, _row())
+            yield _Counted(counts, both[:, start:end].sum(1), *torch.aminmax(part))
+
+    def _places(self, numbers: Any) -> Any:
+        """Where float32 numbers belong: `Places` of buckets.py."""
+        bits = numbers.view(torch.int32)
+        upper = (bits >> 16).bitwise_and_(0xFFFF)
+        keys = self._table.index_select(0, upper)
+        return keys.add_(bits).bitwise_right_shift_(16)
+
+
+def _row() -> int:
+    """How many counts there are of a tensor: an even number, the last may be of no place."""
+    return buckets.places().count + 1 & ~1
+
+
+@functools.cache
+def _table(device: Any) -> Any:
+    """The table of `Places`, on a device."""
+    return torch.from_numpy(buckets.places().table.view(np.int32)).to(device)
+
+
+def _blocks(sizes: Sequence[int]) -> Iterator[list[tuple[int, int, int]]]:
+    """Parts of vectors that are counted together: (number of the vector, start, end)."""
+    block: list[tuple[int, int, int]] = []
+    room = _AT_ONCE
+    for row, size in enumerate(sizes):
+        start = 0
+        while start < size:
+            end = min(size, start + room)
+            block.append((row, start, end))
+            room -= end - start
+            start = end
+            if not room:
+                yield block
+                block, room = [], _AT_ONCE
+    if block:
+        yield block
+
+
+def extremes(counted: Any, rows: int) -> Any:
+    """The least and the largest number of each tensor.
+
+    Args:
+      counted: what `DeviceHistograms` gives, on the host.
+      rows: the number of tensors.
+
+    Returns:
+      An array of NumPy, float32 [rows, 2].
+    """
+    return counted[2 * rows : 3 * rows].numpy().view(np.float32).reshape(rows, 2)
