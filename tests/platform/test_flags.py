@@ -70,6 +70,15 @@ def test_wrapper_behaves_as_what_it_wraps(values):
     assert "yes" not in wrapped
 
 
+def test_what_parsed_before_tensorflow_1_5_is_explained(values):
+    own, wrapper = values
+    own(["program"])
+    with pytest.raises(AttributeError, match=r"^_parse_flags\n.*leave this call out"):
+        _ = wrapper._parse_flags
+    with pytest.raises(AttributeError, match=r"^_parse_other$"):
+        _ = wrapper._parse_other
+
+
 def test_flags_belong_to_the_module_that_defines_them():
     done = run("""
 import stillflow as tf, sys

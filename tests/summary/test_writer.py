@@ -263,6 +263,35 @@ class Asset(plugin_asset.PluginAsset):
         return {"a.txt": "contents"}
 
 
+def test_what_a_dropped_writer_holds_is_written_when_the_program_ends(tmp_path):
+    program = (
+        "import sys; import stillflow as tf\n"
+        "def train():\n"
+        "    writer = tf.summary.FileWriter(sys.argv[1])\n"
+        "    for step in range(50): writer.add_event(tf.Event(step=step))\n"
+        "train()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={"PYTHONPATH": str(Path(tf.__file__).parents[1]), "PATH": ""},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [event.step for event in events(tmp_path)[1:]] == list(range(50))
+
+
+def test_the_thread_of_a_dropped_writer_ends(tmp_path):
+    writer = event_file_writer.EventFileWriter(str(tmp_path))
+    writer.add_event(tf.Event(step=1))
+    worker = writer._worker
+    del writer
+    worker.join(60)
+    assert not worker.is_alive()
+    assert [event.step for event in events(tmp_path)] == [0, 1]
+
+
 def test_assets_of_plugins_are_written_with_the_graph(tmp_path):
     asset = plugin_asset.get_plugin_asset(Asset)
     assert plugin_asset.get_plugin_asset(Asset) is asset

@@ -20,6 +20,11 @@ _absl.disclaim_key_flags()
 
 _RENAMED = {"flag_name": "name", "default_value": "default", "docstring": "help"}
 
+_PARSED_BY_READING = (
+    "Hint: since TensorFlow 1.5 reading a flag parses the command line if nobody has done so yet; "
+    "leave this call out."
+)
+
 
 def _renaming(define: Callable[..., Any]) -> Callable[..., Any]:
     """Let a function that defines a flag take the argument names of early TensorFlow too."""
@@ -54,7 +59,12 @@ class _FlagValuesWrapper:
         wrapped = self.__dict__["__wrapped"]
         if not wrapped.is_parsed():
             wrapped(sys.argv)
-        return wrapped.__getattr__(name)
+        try:
+            return wrapped.__getattr__(name)
+        except AttributeError as error:
+            if name != "_parse_flags":
+                raise
+            raise AttributeError(f"{error}\n{_PARSED_BY_READING}") from None
 
     def __setattr__(self, name: str, value: Any) -> None:
         self.__dict__["__wrapped"].__setattr__(name, value)

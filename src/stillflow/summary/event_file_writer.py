@@ -59,7 +59,14 @@ class EventFileWriter:
             daemon=True,
             name="stillflow-events",
         )
+        _workers[self._worker] = self._pile
         self._worker.start()
+
+    def __del__(self) -> None:
+        """Lets the thread write what is left, and end; the file closes with it."""
+        pile = getattr(self, "_pile", None)  # missing where the directory could not be made
+        if pile is not None:
+            pile.end()
 
     def get_logdir(self) -> str:
         """Returns the directory."""
@@ -106,6 +113,8 @@ class EventFileWriter:
 
 
 _open: weakref.WeakSet[EventFileWriter] = weakref.WeakSet()
+# Threads outlive their writers, which programs drop without closing them.
+_workers: weakref.WeakKeyDictionary[threading.Thread, _Pile] = weakref.WeakKeyDictionary()
 
 
 @atexit.register
@@ -116,6 +125,9 @@ def _close_all() -> None:
             writer.close()
         except Exception as error:
             logging.error(f"Events in {writer.get_logdir()} are lost: {error}")
+    for worker, pile in list(_workers.items()):
+        pile.end()
+        worker.join()
 
 
 class _Pile:
