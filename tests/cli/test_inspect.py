@@ -71,10 +71,39 @@ def test_damage_is_told(tmp_path, capsys):
     data[-5] ^= 1
     (tmp_path / "f").write_bytes(data)
     assert "damaged: corrupted record at" in report(tmp_path / "f")["checksums"]
-    (tmp_path / "cut").write_bytes(data[:50])
-    assert "beginning of a record cut off" in report(tmp_path / "cut")["checksums"]
     assert command.main([str(tmp_path / "f")]) == 1
     assert "damaged" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", ["", "GZIP", "ZLIB"])
+def test_what_is_left_of_records_is_shown_wherever_they_were_cut_off(tmp_path, kind):
+    path = tmp_path / "f"
+    with tf.io.TFRecordWriter(str(path), options=kind or None) as writer:
+        for value in range(3):
+            writer.write(bytes(range(8 * value, 8 * value + 8)))
+    whole = path.read_bytes()
+    frame = len(whole) // 3
+    ends = [frame, 2 * frame] if not kind else []  # which nobody can tell from a whole file
+    shown = set()
+    for size in range(2, len(whole)):
+        path.write_bytes(whole[:size])
+        found = report(path)
+        assert command._is_bad(found) == (size not in ends), (size, found)
+        shown.add(found.get("records"))
+        if "records" in found:
+            assert found["checksums"].startswith("right" if size in ends else "damaged"), found
+    assert {0, 1, 2} <= shown
+    path.write_bytes(whole)
+    assert command.main([str(path)]) == 0
+
+
+def test_what_is_left_of_events_is_shown(tmp_path):
+    data = (RECORDED / "events").read_bytes()
+    for size in (50, 60, len(data) - 1):
+        (tmp_path / "cut").write_bytes(data[:size])
+        found = report(tmp_path / "cut")
+        assert found["events"] and found["checksums"].startswith("damaged"), found
+        assert command.main([str(tmp_path / "cut")]) == 1
 
 
 def test_what_is_cut_off_is_told(tmp_path):

@@ -127,6 +127,11 @@ class DecompressedReader:
             if data:
                 return data
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the end of the compressed data was read; not so if they were cut off."""
+        return bool(self._stream.eof)
+
     def __enter__(self) -> DecompressedReader:
         return self
 

@@ -10,6 +10,7 @@ from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from stillflow import errors
+from stillflow.files.compression import DecompressedReader
 from stillflow.files.filesystem import open_file
 from stillflow.files.kinds import Kind
 from stillflow.files.records import Cursor, open_records
@@ -36,7 +37,7 @@ def describe_records(kind: Kind) -> Report:
                     counts[_look_into(record, features)] += 1
                 else:
                     counts["not looked into"] += 1
-            verdict = _verdict(cursor)
+            verdict = _verdict(cursor, file)
         except errors.OpError as error:
             verdict = f"damaged: {error.message}"
     return {
@@ -59,9 +60,12 @@ def _with_ranges(features: dict[str, Report]) -> dict[str, Report]:
     return features
 
 
-def _verdict(cursor: Cursor) -> str:
+def _verdict(cursor: Cursor, file: Any) -> str:
+    """What is to be said of a file whose records have all been read."""
     if cursor.rest:
-        return f"right; the last {cursor.rest} bytes are the beginning of a record cut off"
+        return f"damaged: the last {cursor.rest} bytes are the beginning of a record cut off"
+    if isinstance(file, DecompressedReader) and not file.has_ended:
+        return "damaged: the compressed data are cut off after the last record"
     return "right"
 
 
@@ -148,7 +152,7 @@ def describe_events(kind: Kind) -> Report:
                 version = event.file_version if what == "file_version" else version
                 for value in event.summary.value if what == "summary" else ():
                     _note_tag(tags, value, event.step)
-            verdict = _verdict(cursor)
+            verdict = _verdict(cursor, file)
         except errors.OpError as error:
             verdict = f"damaged: {error.message}"
     return {
