@@ -89,6 +89,38 @@ def test_exit_status_and_traceback_are_those_of_plain_python(launcher, ending):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "len(map(int, '12'))",
+        "{1: 2}.keys()[0]",
+        "range(3) + [1]",
+        "range(4 / 2)",
+        "[1, 2][2 / 2]",
+        "np.zeros(4 / 2)",
+        "sorted([1], cmp=lambda one, other: 0)",
+        "None < 1",
+    ],
+)
+def test_an_error_as_of_python_2_is_told_with_the_remedy(launcher, line):
+    path = launcher.write("old.py", f"import numpy as np\n{line}\n")
+    done = launcher.run("old.py")
+    assert done.returncode == 1
+    said = done.stderr.splitlines()[-1]
+    assert said == (
+        f"stillflow: if {path} was written for Python 2: python -m stillflow --python2 old.py"
+    )
+    assert "stillflow: if" not in launcher.run("--python2", "old.py").stderr
+
+
+def test_errors_of_other_kinds_and_of_installed_packages_are_told_without_remedy(launcher):
+    launcher.write("a.py", "len(3)\n")
+    launcher.write("b.py", "import subprocess\nsubprocess.run(range(3)[:], input=map(int, 'a'))\n")
+    for name in ("a.py", "b.py"):
+        done = launcher.run(name)
+        assert done.returncode == 1 and "stillflow:" not in done.stderr
+
+
 def test_interrupt_ends_the_process_by_its_signal(launcher):
     launcher.write("program.py", "raise KeyboardInterrupt")
     assert same_as_plain(launcher, "program.py").returncode == -signal.SIGINT

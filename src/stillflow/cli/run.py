@@ -8,7 +8,9 @@ import sys
 from collections.abc import Callable
 from types import CodeType, ModuleType
 
+from stillflow.cli import python2_signs
 from stillflow.cli.frames import without_ours
+from stillflow.facade.say import say
 
 
 def run(arguments: list[str], revive: bool, find_nan: bool = False, python2: bool = False) -> None:
@@ -127,6 +129,9 @@ def _guard(program: Callable[[], None]) -> None:
         sys.stdout.flush()
         sys.excepthook(type(error), error, error.__traceback__)
         sys.excepthook = _silent
+        advice = python2_signs.hint(error)
+        if advice is not None:
+            say(advice)
         raise
 
 
