@@ -19,7 +19,7 @@ def step(outputs, inputs, place, op=None, **rest):
 
 def ordered(*steps, roots=None, memory=None, buffers=None):
     found = host_first(
-        list(steps), lambda step: step.keywords["place"], roots or {}, memory or Memory(),
+        list(steps), [step.keywords["place"] for step in steps], roots or {}, memory or Memory(),
         (buffers or {}).get,
     )  # fmt: skip
     assert sorted(map(id, found)) == sorted(map(id, steps))

@@ -18,11 +18,10 @@ import torch
 
 from stillflow.graph.operation import Operation
 from stillflow.platform import tf_logging as logging
-from stillflow.runtime.emit import Emitter
 from stillflow.runtime.facts import Facts
-from stillflow.runtime.failures import named_error
 from stillflow.runtime.moves import HOST
-from stillflow.runtime.steps import Memory, Name, Step
+from stillflow.runtime.parts import Code, Part, taken_after
+from stillflow.runtime.steps import Memory, Name, Step, last_uses
 
 # A single step has nothing to be compiled with.
 _AT_LEAST = 2
@@ -54,6 +53,7 @@ def join_pure(
             return None
         return HOST if device_of is None or step.op is None else device_of(step.op)
 
+    last = last_uses(steps, kept)
     result: list[Step] = []
     cluster: list[Step] = []
     present: Any = None
@@ -63,13 +63,13 @@ def join_pure(
             continue
         wanted = place(step)
         if wanted != present or wanted is None:
-            result += _joined(cluster, steps[number:], kept, memory)
+            result += _joined(cluster, taken_after(cluster, last, number), memory)
             cluster, present = [], wanted
         if wanted is None:
             result.append(step)
         else:
             cluster.append(step)
-    return result + _joined(cluster, [], kept, memory)
+    return result + _joined(cluster, taken_after(cluster, last, len(steps)), memory)
 
 
 def _is_marked(op: Operation | None) -> bool:
@@ -90,61 +90,22 @@ def _is_pure(step: Step, facts: Facts) -> bool:
     return all(dims is not None and None not in dims for dims in shapes)
 
 
-def _joined(
-    cluster: list[Step],
-    later: list[Step],
-    kept: Collection[str],
-    memory: Memory,
-) -> list[Step]:
+def _joined(cluster: list[Step], wanted: set[str], memory: Memory) -> list[Step]:
     """The steps as one, if that is worth it."""
     if len(cluster) < _AT_LEAST:
         return cluster
-    made = dict.fromkeys(name for step in cluster for name in step.outputs)
-    taken = [a for step in cluster for a in (*step.arguments, *step.keywords.values())]
-    inputs = list(dict.fromkeys(a for a in taken if isinstance(a, Name) and a not in made))
-    wanted = {*kept, *(name for step in later for name in step.inputs)}
-    wanted.update(name for step in later for name, _ in step.guard or ())
-    outputs = [name for name in made if name in wanted]
-    if not outputs:
+    part = Part(cluster, wanted, set(), memory, {})
+    if not part.outputs:
         return cluster
-    function = Compiled(_Together(cluster, inputs, outputs, memory))
-    return [
-        Step("call", cluster[-1].op, outputs, list(map(str, inputs)), (), function, list(inputs))
-    ]
-
-
-class _Together:
-    """The function of several steps.
-
-    Args:
-      steps: pure calls.
-      inputs: names of what they take from elsewhere.
-      outputs: names of what is taken from them.
-      memory: of the plan.
-    """
-
-    def __init__(
-        self, steps: list[Step], inputs: list[Name], outputs: list[str], memory: Memory
-    ) -> None:
-        writer = Emitter(steps, {}, memory)
-        writer.lines.append(f"def cluster({', '.join(inputs)}):")
-        for step in steps:
-            writer.step(step)
-        writer.lines.append(f"    return {', '.join(outputs)}")
-        self._ops, self._filename = writer.ops, writer.filename
-        self.code = writer.build("cluster")
-
-    def __call__(self, *values: Any) -> Any:
-        try:
-            return self.code(*values)
-        except Exception as error:
-            raise named_error(error, self._ops, self._filename) from error
+    names = [Name(name) for name in part.inputs]
+    function = Compiled(Code(part))
+    return [Step("call", cluster[-1].op, part.outputs, part.inputs, (), function, names)]
 
 
 class Compiled:
-    """A function of steps, compiled with the first call."""
+    """The function of some steps, compiled with the first call."""
 
-    def __init__(self, steps: _Together) -> None:
+    def __init__(self, steps: Code) -> None:
         self._steps = steps
         self._compiled: Callable[..., Any] | None = None
         self._missing = _missing()

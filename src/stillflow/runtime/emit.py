@@ -22,7 +22,7 @@ from stillflow.runtime import python_stack
 from stillflow.runtime.beside import waits
 from stillflow.runtime.denormals import flushed
 from stillflow.runtime.failures import dead_fetch, named_error, uninitialized
-from stillflow.runtime.steps import Guard, Memory, Name, Step, Value
+from stillflow.runtime.steps import Guard, Memory, Name, Step, Value, last_uses
 from stillflow.runtime.threads import with_room
 from stillflow.runtime.values import from_array
 
@@ -56,7 +56,7 @@ class Emitter:
         """Compiles the function from fed values (in order) to the list of fetched ones."""
         self.lines.append(f"def plan({', '.join(feeds)}):")
         wanted = [*fetches, *raw]
-        last = self.last_uses([value.name for _, value in wanted])
+        last = last_uses(self.steps, [value.name for _, value in wanted])
         for number, step in enumerate(self.steps):
             self.step(step)
             self.free(step, number, last)
@@ -70,19 +70,6 @@ class Emitter:
         function = self.globals[name]
         is_long = len(self.steps) >= python_stack.LONG
         return python_stack.with_own_chunk(function) if is_long else function
-
-    def last_uses(self, kept: Sequence[str]) -> dict[str, int]:
-        last: dict[str, int] = {}
-        for number, step in enumerate(self.steps):
-            for name in step.outputs:
-                last.setdefault(name, number)
-            for name in step.inputs:
-                last[name] = number
-            for name, _ in step.guard or ():
-                last[name] = number
-        for name in kept:
-            last[name] = len(self.steps)
-        return last
 
     def line(self, guard: Guard, text: str, op: Operation | None = None) -> None:
         """Adds a line under the `if`s of `guard`, keeping open blocks that still apply."""

@@ -22,7 +22,7 @@ _LAST = "last"  # the group of steps for which no device waits
 
 def host_first(
     steps: list[Step],
-    place_of: Callable[[Step], Any],
+    places: Sequence[Any],
     roots: dict[str, frozenset[int]],
     memory: Memory,
     buffer_of: Callable[[str], int | None],
@@ -31,13 +31,13 @@ def host_first(
 
     Args:
       steps: in an order in which they may run.
-      place_of: the group that a step belongs to; None for those of the host. A loop that belongs
-        to one changes no variable.
+      places: the group that each belongs to; None for those of the host. A loop that belongs to
+        one changes no variable.
       roots: the memory of every value, by its name.
       memory: of the plan.
       buffer_of: the number of the variable behind a handle's name; None if it is no handle.
     """
-    places = [place_of(step) for step in steps]
+    places = list(places)
     waits = _Order(roots, memory, buffer_of).all_of(steps, places)
     followers: list[list[int]] = [[] for _ in steps]
     for number, before in enumerate(waits):

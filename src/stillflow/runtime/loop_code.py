@@ -24,7 +24,7 @@ from stillflow.runtime.reuse import reuse
 from stillflow.runtime.row_choices import choose_by_bits, zeros_of
 from stillflow.runtime.scalars import BOXES, GLOBALS, keep_scalars
 from stillflow.runtime.segments import Segments
-from stillflow.runtime.steps import Step, Value
+from stillflow.runtime.steps import Step, Value, last_uses
 from stillflow.runtime.unused import drop_unused
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ class LoopEmitter(Emitter):
         """The last use of each name; what is used in another turn or later is never freed."""
         code = self.code
         carried = [value.name for value in code.next.values() if value is not None]
-        last = self.last_uses([*carried, *code.results, code.predicate or ""])
+        last = last_uses(self.steps, [*carried, *code.results, code.predicate or ""])
         forever = len(self.steps)
         for part in ("before", "once"):
             for step in code.parts[part]:

@@ -10,11 +10,12 @@ from stillflow.graph.operation import Tensor
 from stillflow.ops.random.device_draws import SeededDraw
 from stillflow.ops.variables.buffer import Buffer
 from stillflow.ops.variables.reference import set_value
-from stillflow.runtime.captured import AT_LEAST, Captured, Part, taken_by
+from stillflow.runtime.captured import AT_LEAST, Captured
 from stillflow.runtime.host_first import has_effect, host_first, is_of_arrays
 from stillflow.runtime.moves import Moves, is_of_host
 from stillflow.runtime.ownership import roots_by_name
-from stillflow.runtime.steps import Memory, Name, Step, Value, ops_of
+from stillflow.runtime.parts import Part, taken_after
+from stillflow.runtime.steps import Memory, Name, Step, Value, last_uses, ops_of, taken_by
 
 _WITH_RATES = ("Apply", "ResourceApply")  # their rates may be on either side
 # Take rows of a variable, and do nothing else.
@@ -64,12 +65,13 @@ class Segments:
         found = {self._moves.device_of(step.op) for step in steps if step.op is not None}
         found = {device for device in found if device.type == "cuda"}
         self._device = found.pop() if len(found) == 1 else None
-        placed = [(step, self.place(step)) for step in steps]
-        if any(step.kind == "loop" and place is None for step, place in placed):
+        places = list(map(self.place, steps))
+        if any(step.kind == "loop" and place is None for step, place in zip(steps, places)):
             self._device = None  # arrays stay with the host then
-        self._places.clear()
+            self._places.clear()
+            places = list(map(self.place, steps))
         roots = roots_by_name(steps, dict(self._values), self._memory)
-        return host_first(steps, self.place, roots, self._memory, buffer_of)
+        return host_first(steps, places, roots, self._memory, buffer_of)
 
     def _drawn(self, step: Step) -> list[Step]:
         """Of a random operation, what the host does and what the device does."""
@@ -96,23 +98,22 @@ class Segments:
           kept: names of what the plan gives back.
         """
         self._held = {v.name for v in self._values.values() if self._is_variable(v)}
+        last = last_uses(steps, kept)
         result: list[Step] = []
         row: list[Step] = []
         present: Any = None
         for number, step in enumerate(steps):
             place = self.place(step)
             if row and place != present:
-                result += self._joined(row, steps[number:], kept)
+                result += self._joined(row, taken_after(row, last, number))
                 row = []
             present = place
             (result if place is None else row).append(step)
-        return result + (self._joined(row, [], kept) if row else [])
+        return result + (self._joined(row, taken_after(row, last, len(steps))) if row else [])
 
-    def _joined(self, row: list[Step], later: list[Step], kept: Collection[str]) -> list[Step]:
+    def _joined(self, row: list[Step], wanted: set[str]) -> list[Step]:
         if sum(step.kind in ("call", "loop") for step in row) < AT_LEAST:
             return row
-        wanted = {*kept, *(name for step in later for name in (*step.inputs, *taken_by(step)))}
-        wanted.update(name for step in later for name, _ in step.guard or ())
         device, guard = self.place(row[0]) or (None, ())
         steps = [replace(step, guard=()) for step in row]
         part = Part(steps, wanted, self._held, self._memory, self._constants)

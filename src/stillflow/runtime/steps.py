@@ -119,6 +119,26 @@ def count_uses(steps: Iterable[Step], kept: Iterable[str] = ()) -> Counter[str]:
     return Counter([*kept, *(name for step in steps for name in step.inputs)])
 
 
+def taken_by(step: Step) -> list[str]:
+    """The names of what a step takes."""
+    if step.kind in ("call", "loop"):
+        values = (*step.arguments, *step.keywords.values())
+        return [str(value) for value in values if isinstance(value, Name)]
+    return [str(name) for name in step.inputs]
+
+
+def last_uses(steps: Sequence[Step], kept: Iterable[str]) -> dict[str, int]:
+    """The position of the last step that takes or makes each name; their number for kept ones."""
+    last: dict[str, int] = {}
+    for number, step in enumerate(steps):
+        for name in step.outputs:
+            last.setdefault(name, number)
+        taken = (*step.inputs, *taken_by(step), *(name for name, _ in step.guard or ()))
+        last.update(dict.fromkeys(taken, number))
+    last.update(dict.fromkeys(kept, len(steps)))
+    return last
+
+
 def stays(name: Any, makers: Mapping[str, Step]) -> bool:
     """Whether a value is the same however late it is taken; that of a variable may change.
 
