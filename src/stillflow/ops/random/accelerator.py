@@ -1,4 +1,4 @@
-"""The draws of `draws.py` on an accelerator, as torch operations on 64-bit integers.
+"""The draws of `draws.py` on an accelerator, on 64-bit integers.
 
 What a processor draws and then copies would hold up a training step there. Bits are the same;
 normals agree within the rounding of the device's logarithm, sine and cosine.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow.graph.lazy import torch
+from stillflow.ops.random.device_philox import kernel
 from stillflow.ops.random.draws import RESERVED_BLOCKS, TRUNCATION
 from stillflow.ops.random.philox import (
     KEY_STEPS,
@@ -32,6 +33,10 @@ def position(stream: Philox) -> Any:
 def blocks(position: Any, first: int, step: int, count: int) -> Any:
     """The blocks first, first + step, ... of a stream: int64 [4, count] below 2**32."""
     low, high, key = position.unbind()
+    compiled = kernel(position.device)
+    if compiled is not None:
+        ahead = torch.arange(first, first + count * step, step, device=position.device)
+        return torch.stack(list(compiled(ahead, low, high, key)))
     numbers = torch.arange(count, device=position.device) * step + (low + first)
     # Beyond 2**64, which as signed numbers they are when they are less but for the sign.
     upper = high + ((numbers ^ _SIGN) < (low ^ _SIGN))

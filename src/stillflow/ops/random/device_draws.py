@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from stillflow.graph.lazy import torch
-from stillflow.ops.random import accelerator
+from stillflow.ops.random import accelerator, device_philox
 from stillflow.ops.random.arguments import read_sizes
 from stillflow.ops.random.distributions import Distribution, drawn_at
 from stillflow.ops.random.streams import OpStream
@@ -53,6 +53,7 @@ class SeededDraw:
     ) -> None:
         self._stream, self._count = stream, prod(sizes)
         self._device = device
+        device_philox.kernel(device)  # before a step runs, which must not wait for it
         self.at = DrawAt(what, sizes, dtype)
 
     def __call__(self) -> Any:
