@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from stillflow import errors
+from stillflow.graph import dtypes
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.runtime.frames import inner_ops
 from stillflow.runtime.prune import needed_ops
@@ -34,11 +35,14 @@ class PartialRun:
         """Computes the next fetches from what has been fed up to now.
 
         Raises:
+          RuntimeError: if an operation is fetched, rather than a tensor.
           tf.errors.InvalidArgumentError: if a feed or fetch was not declared or was used before.
         """
         from stillflow.runtime.plan import make_plan
         from stillflow.runtime.values import from_array
 
+        if fetches.targets:
+            raise RuntimeError("partial_run() requires empty target_list.")
         self._check(fetches, feeds)
         for tensor, array in feeds.items():
             self._fed[tensor] = from_array(array)
@@ -47,9 +51,10 @@ class PartialRun:
             op for op in needed_ops(fetches.tensors, fetches.targets, known)
             if op not in self._executed
         ]  # fmt: skip
-        # A loop is left as a whole; if a later step needs more of it, it runs again.
-        inside = inner_ops(ops, known)
-        keep = [t for t in self._used_later(set(ops), known) if t.op not in inside]
+        # A loop is left as a whole; if a later step needs more of it, it runs again. So does what
+        # gives handles, which are no values.
+        again = inner_ops(ops, known) | {op for op in ops if _names_state(op)}
+        keep = [t for t in self._used_later(set(ops), known) if t.op not in again]
         fetched = [tensor for tensor in fetches.tensors if tensor not in known]
         plan = make_plan(
             resources,
@@ -61,7 +66,7 @@ class PartialRun:
         )
         results = plan(*known.values())
         self._values.update(zip(keep, results[len(fetched) :], strict=True))
-        self._executed.update(op for op in ops if op not in inside)
+        self._executed.update(op for op in ops if op not in again)
         self._done.update(fetches.tensors, fetches.targets)
         found = dict(zip(fetched, results, strict=False))
         return [found[t] if t in found else _to_numpy(t, known[t]) for t in fetches.tensors]
@@ -97,6 +102,14 @@ class PartialRun:
                     raise _invalid(
                         f"Fetch {name} can't be computed from the feeds that have been fed so far."
                     )
+
+
+def _names_state(op: Operation) -> bool:
+    """Whether an operation says what a variable, queue or table is, and does no more."""
+    kinds = [tensor.dtype for tensor in op._outputs]
+    return not op._inputs and bool(kinds) and all(
+        kind._is_ref_dtype or kind == dtypes.resource for kind in kinds
+    )  # fmt: skip
 
 
 def _invalid(message: str) -> errors.OpError:

@@ -94,6 +94,42 @@ def partial_runs(tf):
 
 
 @program
+def partial_runs_of_state(tf):
+    x, y = tf.placeholder(tf.float32, [2], name="x"), tf.placeholder(tf.float32, [2], name="y")
+    squares = tf.square(x)
+    read = {}
+    for use_resource in (False, True):
+        name = "resource" if use_resource else "reference"
+        v = tf.get_variable(name, [2], use_resource=use_resource)
+        first = tf.identity(tf.assign(v, squares))
+        with tf.control_dependencies([first]):
+            second = tf.assign_add(v, y)
+        with tf.control_dependencies([second]):
+            read[name] = first, v.read_value(), squares + 0.0
+    queue = tf.FIFOQueue(2, tf.float32, [[2]])
+    with tf.control_dependencies([queue.enqueue(squares)]):
+        size = queue.size()
+    with tf.control_dependencies([size, read["resource"][1]]):
+        taken = queue.dequeue() * y
+
+    def use(session):
+        firsts = [read[name][0] for name in sorted(read)]
+        lasts = [list(read[name][1:]) for name in sorted(read)]
+        target = read["resource"][1].op
+        handle = session.partial_run_setup([firsts, lasts, size, taken, squares, target], [x, y])
+        return {
+            "squares": session.partial_run(handle, squares, {x: [1.0, 2.0]}),
+            "target": raised(session.partial_run, handle, target),
+            "firsts": session.partial_run(handle, firsts),
+            "size": session.partial_run(handle, size),
+            "lasts": session.partial_run(handle, lasts, {y: [5.0, 6.0]}),
+            "taken": session.partial_run(handle, taken),
+        }
+
+    return Run(call=use, setup=[tf.global_variables_initializer()])
+
+
+@program
 def callables(tf):
     x, y = tf.placeholder(tf.float32, [2], name="x"), tf.placeholder(tf.float32, [], name="y")
     z = tf.multiply(x, y, name="z")
