@@ -45,7 +45,15 @@ _WAITS = {
     aten._unique2.default, aten.unique_consecutive.default, aten.unique_dim.default,
 }  # fmt: skip
 
-_capturing: list[SimulatedGraph] = []
+
+class _Capturing(threading.local):
+    """The graphs that a thread captures: others compute meanwhile."""
+
+    def __init__(self) -> None:
+        self.graphs: list[SimulatedGraph] = []
+
+
+_capturing = _Capturing()
 
 
 def _histc(values: torch.Tensor, bins: int, least: int, most: int) -> torch.Tensor:
@@ -126,7 +134,7 @@ def _computed(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         kwargs = {**kwargs, "device": "cpu"}
     held = [tensor.held.shape for tensor in there]
     inner_args, inner_kwargs = tree_map(_inner, (args, kwargs))
-    for graph in _capturing:
+    for graph in _capturing.graphs:
         graph.note(func, (inner_args, inner_kwargs))
     result = _KERNELS.get(func, func)(*inner_args, **inner_kwargs)
     if held != [tensor.held.shape for tensor in there]:
@@ -142,7 +150,7 @@ def _computed(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     if func is aten.copy_.default and not isinstance(args[0], CudaTensor):
         return args[0]
     given = tree_map(outer, result)
-    for graph in _capturing:
+    for graph in _capturing.graphs:
         graph.record(func, (inner_args, inner_kwargs), result)
     return given
 
@@ -164,7 +172,7 @@ def _check(func: Any, tensors: list[torch.Tensor], there: list[CudaTensor]) -> N
     if func in _OF_FLOATS and whole:
         raise RuntimeError(f'"{name[2]}_cuda" not implemented for {there[0].dtype}')
     larger = [tensor for tensor in tensors if tensor.dim() or func in _ACROSS]
-    if _capturing and (func in _WAITS or not all(isinstance(t, CudaTensor) for t in larger)):
+    if _capturing.graphs and (func in _WAITS or not all(isinstance(t, CudaTensor) for t in larger)):
         raise RuntimeError("operation not permitted when stream is capturing")
     if func in _ACROSS:
         return
@@ -218,7 +226,7 @@ class _Placing(TorchFunctionMode):
             return func(*_with_numbers(func, args), **kwargs)
         kwargs["device"] = "cpu"
         made = func(*args, **kwargs)
-        for graph in _capturing:  # zeros are written at each replay
+        for graph in _capturing.graphs:  # zeros are written at each replay
             graph.record(func, (args, kwargs), made)
         return CudaTensor(made, device) if type(made) is torch.Tensor else made
 
@@ -256,7 +264,7 @@ def _brought(args: Any, kwargs: Any, device: torch.device) -> torch.Tensor:
     dtype = (dtypes or [other.dtype for other in others] or [tensor.dtype])[0]
     if tensor.device == device and tensor.dtype == dtype:
         return tensor
-    if _capturing and not isinstance(tensor, CudaTensor):
+    if _capturing.graphs and not isinstance(tensor, CudaTensor):
         raise RuntimeError("operation not permitted when stream is capturing")
     if isinstance(tensor, CudaTensor):
         return tensor.to(dtype) if tensor.device == device else CudaTensor(
@@ -294,11 +302,11 @@ class SimulatedGraph:
 
 @contextlib.contextmanager
 def _captured(graph: SimulatedGraph, **_: Any) -> Iterator[None]:
-    _capturing.append(graph)
+    _capturing.graphs.append(graph)
     try:
         yield
     finally:
-        _capturing.pop().end()
+        _capturing.graphs.pop().end()
 
 
 @contextlib.contextmanager
