@@ -35,6 +35,26 @@ def test_arrays_are_copied_where_they_have_to_be(launcher):  # noqa: F811
     assert out.splitlines() == ["True", "[1 2] float32", "float32", "refused"]
 
 
+def test_arrays_are_stacked_from_generators(launcher):  # noqa: F811
+    out, _ = launcher.program("""
+        import numpy as np
+        rows = lambda: (np.full(2, row) for row in range(3))
+        print(np.stack(rows()).shape, np.stack(arrays=rows(), axis=1).shape, np.hstack(rows()))
+        print(np.vstack(map(np.ones, [2, 2])).shape, np.dstack({1: np.ones(2)}.values()).shape)
+        print(np.column_stack(rows()).tolist(), np.vstack([[1], [2]]).shape, np.hstack(tup=rows()))
+        try:
+            np.stack(iter([]))
+        except ValueError as error:
+            print(error)
+        """)
+    assert out.splitlines() == [
+        "(3, 2) (2, 3) [0 0 1 1 2 2]",
+        "(2, 2) (1, 2, 1)",
+        "[[0, 1, 2], [0, 1, 2]] (2, 1) [0 0 1 1 2 2]",
+        "need at least one array to stack",
+    ]
+
+
 def test_bytes_of_numbers(launcher):  # noqa: F811
     out, _ = launcher.program("""
         import numpy as np

@@ -4,8 +4,9 @@
 shape as ``newshape``, which NumPy 2.4 has dropped; ``np.array`` makes an array of lists from lists
 of different lengths, which NumPy 1.24 has stopped to do, and with ``copy=False`` it copies where it
 has to, which NumPy 2 refuses; ``np.meshgrid`` and its like return lists, to which programs append,
-where NumPy 2 returns tuples; ``np.fromstring`` takes bytes of numbers, which NumPy 2.3 has stopped
-to do.  A number in a list prints as ``0.5``, not as ``np.float64(0.5)``.
+where NumPy 2 returns tuples; ``np.stack`` and its like take generators, which NumPy 1.24 refuses;
+``np.fromstring`` takes bytes of numbers, which NumPy 2.3 has stopped to do.  A number in a list
+prints as ``0.5``, not as ``np.float64(0.5)``.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ _UNEVEN = "inhomogeneous"
 _NO_COPY = "Unable to avoid copy"
 _NOT_BINARY = "binary mode of fromstring"
 _OF_TODAY = ("numpy", "stillflow", "torch")
+_STACKS = ("stack", "hstack", "vstack", "dstack", "column_stack", "row_stack")
 _LISTS = ("meshgrid", "broadcast_arrays", "atleast_1d", "atleast_2d", "atleast_3d")
 
 
@@ -32,6 +34,7 @@ def activate() -> None:
     after_import("numpy", _patch_reshape)
     after_import("numpy", _patch_array)
     after_import("numpy", _patch_lists)
+    after_import("numpy", _patch_stacks)
     after_import("numpy", _patch_fromstring)
     after_import("numpy", _print_plain_numbers)
 
@@ -78,6 +81,26 @@ def _print_plain_numbers(numpy: Any) -> None:
 def _patch_lists(numpy: Any) -> None:
     for name in _LISTS:
         setattr(numpy, name, _returning_lists(getattr(numpy, name)))
+
+
+def _patch_stacks(numpy: Any) -> None:
+    for name in _STACKS:
+        if hasattr(numpy, name):
+            setattr(numpy, name, _taking_generators(getattr(numpy, name)))
+
+
+def _taking_generators(plain: Any) -> Any:
+    given = "arrays" if plain.__name__ == "stack" else "tup"
+
+    @functools.wraps(plain)
+    def call(*args: Any, **options: Any) -> Any:
+        if not args and given in options:
+            args = (options.pop(given),)
+        if args and hasattr(args[0], "__iter__") and not hasattr(args[0], "__getitem__"):
+            args = (list(args[0]), *args[1:])
+        return plain(*args, **options)
+
+    return call
 
 
 def _returning_lists(plain: Any) -> Any:
