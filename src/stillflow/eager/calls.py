@@ -21,6 +21,7 @@ from stillflow.graph.constant_value import Dims
 from stillflow.graph.dims import num_elements
 from stillflow.graph.dtypes import DType
 from stillflow.graph.graph import Graph
+from stillflow.graph.node import Node
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.graph.tensor_shape import TensorShape
 from stillflow.runtime.facts import Facts, PlanNode
@@ -70,6 +71,11 @@ class CallNode(PlanNode):
     def state(self, index: int) -> Any:
         self.reusable = False
         return self.held[index]
+
+    def variable_dims(self, index: int) -> Dims:
+        """As in plans, from what is part of every handle's kind: others have other kernels."""
+        held = self.held[index]
+        return None if getattr(held, "reshaped", False) else Node.variable_dims(self, index)
 
     def resource(
         self, create: Any, kind: str = "", name: str | None = None, private: bool = False
@@ -147,7 +153,9 @@ class Call:
         if op.type != "ReadVariableOp":
             function = with_few_threads(kernel_function(op, facts, node), [op], facts)
         data = [(tensor._handle_dims, tensor._handle_dtype) for tensor in op._outputs]
-        told = sorted(node.told) if node.reusable else None
+        told = None
+        if node.reusable:
+            told, node.held = sorted(node.told), ()  # the kernel outlives what it was made for
         return Kernel(self, function, data if any(dtype for _, dtype in data) else None, told)
 
 

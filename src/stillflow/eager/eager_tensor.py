@@ -26,7 +26,8 @@ class _KindOfHandle:
     """The kind of a tensor that holds a handle: what this points to may be known later."""
 
     def __get__(self, tensor: Any, owner: Any) -> Any:
-        return tensor.dtype._type_enum, tensor._handle_dims, tensor._handle_dtype
+        kind = tensor.dtype._type_enum, tensor._handle_dims, tensor._handle_dtype
+        return (*kind, True) if getattr(tensor._held, "reshaped", False) else kind
 
 
 def _meaningless(what: str) -> Any:

@@ -42,6 +42,11 @@ _SOON = frozenset((
     "SegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd",
 ))  # fmt: skip
 
+# Those that share any work, of which some has no outputs: what is counted are their inputs.
+_UPDATES = frozenset((
+    "ApplyAdam", "ApplyMomentum", "ResourceApplyAdam", "ResourceApplyMomentum",
+))  # fmt: skip
+
 # Work through their first input, whatever they give.
 _OF_INPUT = frozenset((
     "ArgMax", "ArgMin", "HistogramFixedWidth", "L2Loss", "Max", "Mean", "Min", "Multinomial",
@@ -145,7 +150,7 @@ def _cost(op: Operation, facts: Facts | _Guess) -> tuple[float, bool]:
         return 2.0 * _elements(answers, facts) * window * _NANOSECONDS_PER_FLOP, True
     if op.type in _CELLS:
         return _cells(op, facts), True
-    least = _SHARED_SOON if op.type in _SOON else _SHARED
+    least = _SHARED_SOON if op.type in _SOON or op.type in _UPDATES else _SHARED
     cost = count * _SLOW_IF_MANY.get(op.type, 1.0)
     return cost, count >= least or op.type in _PASSES
 
@@ -162,7 +167,7 @@ def _cells(op: Operation, facts: Facts | _Guess) -> float:
 def _count(op: Operation, facts: Facts | _Guess) -> float:
     """How many numbers an operation works on, as far as they are not known before."""
     worked_on = op._outputs
-    if any(tensor.dtype._is_ref_dtype for tensor in worked_on):
+    if op.type in _UPDATES or any(tensor.dtype._is_ref_dtype for tensor in worked_on):
         # A variable, of which it may use a part.
         worked_on = [tensor for tensor in op._inputs if not tensor.dtype._is_ref_dtype]
     count = max((_elements(tensor, facts) for tensor in worked_on), default=0.0)
