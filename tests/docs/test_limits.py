@@ -30,7 +30,7 @@ NAMED = {
     "eager/profiler.py": ["start_profiler_server"],
     "facade/feeding_functions.py": ["_enqueue_data"],
     "facade/op_registry.py": ["without a card"],
-    "functional/vectorized_map.py": ["tf.vectorized_map"],
+    "functional/parallel_for.py": ["reductions of a `pfor`", "Jacobians whose number"],
     "keras/estimator.py": ["models on `gs://`", 'checkpoint_format="checkpoint"'],
     "layers/autocast_variable.py": ["mixed precision of variables"],
     "lite/converter.py": [

@@ -2,64 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from stillflow import nest
+from stillflow.functional.parallel_for import for_loop
 from stillflow.graph.api import control_dependencies
 from stillflow.graph.tensor_shape import Dimension
 from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.arrays.gather import gather
 from stillflow.ops.arrays.join import concat
-from stillflow.ops.arrays.shape import expand_dims, reshape, shape, size
+from stillflow.ops.arrays.shape import reshape, shape, size
 from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.checks.comparisons import assert_equal
-from stillflow.ops.control_flow.while_loop import while_loop
-from stillflow.ops.tensor_array.tensor_array import TensorArray
-
-
-def for_loop(
-    body: Callable[[Any], Any],
-    types: Any,
-    iterations: Any,
-    parallel_iterations: int | None = None,
-) -> Any:
-    """Calls `body(i)` in a loop of the graph and stacks its results.
-
-    Args:
-      body: takes the number of the iteration; gives a structure of tensors or None.
-      types: the dtypes of those, in their structure.
-      iterations: how many; may be a tensor.
-      parallel_iterations: of the loop.
-
-    Returns:
-      The structure, each tensor with a first dimension more.
-
-    Raises:
-      ValueError: if the body gives another number of results.
-    """
-    flat_types = nest.flatten(types)
-    absent = [True] * len(flat_types)  # where there is not a single iteration
-
-    def step(i: Any, *arrays: Any) -> Any:
-        made = nest.flatten(body(i))
-        if len(made) != len(flat_types):
-            raise ValueError(
-                f"Number of expected outputs, {len(flat_types)}, does not match the number of "
-                f"actual outputs, {len(made)}, from loop_fn"
-            )
-        absent[:] = [item is None for item in made]
-        written = [
-            array if item is None else array.write(i, expand_dims(item, 0))
-            for item, array in zip(made, arrays, strict=True)
-        ]
-        return (i + 1, *written)
-
-    options = {} if parallel_iterations is None else {"parallel_iterations": parallel_iterations}
-    start = [0, *(TensorArray(dtype.base_dtype, iterations) for dtype in flat_types)]
-    _, *arrays = while_loop(lambda i, *_: i < iterations, step, start, **options)
-    result = [None if no else a.concat() for no, a in zip(absent, arrays, strict=True)]
-    return nest.pack_sequence_as(types, result)
 
 
 def jacobian(

@@ -81,6 +81,23 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_build_element_shape": "stillflow.ops.lists.public:element_shape_input",
         "*": "stillflow.ops.lists.public",
     },
+    "tensorflow.python.ops.parallel_for": {
+        "batch_jacobian": "stillflow.functional.jacobians:batch_jacobian",
+        "for_loop": "stillflow.functional.parallel_for:for_loop",
+        "jacobian": "stillflow.functional.jacobians:jacobian",
+        "pfor": "stillflow.functional.parallel_for:pfor",
+    },
+    "tensorflow.python.ops.parallel_for.control_flow_ops": {
+        "for_loop": "stillflow.functional.parallel_for:for_loop",
+        "pfor": "stillflow.functional.parallel_for:pfor",
+    },
+    "tensorflow.python.ops.parallel_for.gradients": {
+        "batch_jacobian": "stillflow.functional.jacobians:batch_jacobian",
+        "jacobian": "stillflow.functional.jacobians:jacobian",
+    },
+    "tensorflow.python.ops.parallel_for.pfor": {
+        "PForConfig": "stillflow.functional.parallel_for:PForConfig",
+    },
     "tensorflow.python.ops.while_v2": {"while_loop": "stillflow.ops.functional.loops:while_loop"},
     "tensorflow.python.ops.lookup_ops": {
         "HashTable": "stillflow.lookup.static_tables:HashTable",

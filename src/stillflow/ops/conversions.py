@@ -81,7 +81,8 @@ def _slices(
         raise ValueError(
             f"Tensor conversion requested for IndexedSlices without dense_shape: {value}"
         )
-    dense_shape = constant_value(value.dense_shape)
+    rows: Any = value.dense_shape
+    dense_shape = constant_value(rows) if isinstance(rows, Tensor) else np.asarray(rows)
     if dense_shape is None:
         warnings.warn(
             "Converting sparse IndexedSlices to a dense Tensor of unknown shape. "
@@ -94,7 +95,6 @@ def _slices(
             "elements. This may consume a large amount of memory.",
             stacklevel=2,
         )
-    rows: Any = value.dense_shape
     result: Tensor = segment.unsorted_segment_sum(value.values, value.indices, rows[0], name=name)
     return result
 
