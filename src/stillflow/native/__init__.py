@@ -76,6 +76,11 @@ _LONG: _Types = {
     "elu_gradient": (None, (*2 * (_POINTER,), _INT, _POINTER, _INT)),
     "update_variables": (_INT, (_POINTER, *2 * (_INT,), _POINTER, _INT)),
     "square_roots": (None, (*2 * (_POINTER,), *2 * (_INT,))),
+    "change_rows": (
+        _INT,
+        (_POINTER, *3 * (_INT,), _POINTER, *2 * (_INT,), _POINTER, *2 * (_INT,)),
+    ),
+    "sort_rows": (_INT, (_POINTER, *4 * (_INT,), _POINTER, _INT)),
     "transpose_matrix": (None, (_POINTER, _INT, _INT, _POINTER, _INT)),
     "ascend": (None, (*2 * (_POINTER,), _INT, _POINTER)),
     "draw_examples": (_INT, (*3 * (_INT,), _POINTER, _INT, _DOUBLE, _POINTER)),

@@ -94,15 +94,21 @@ static inline void two_normals(uint32_t first, uint32_t second, float *out) {
 
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
+/* Writes the words of blocks one after the other, as many as there is room for. */
+static inline void put_words(uint32_t words[PER_BLOCK][BATCH], uint32_t *out, int64_t room) {
+    if (room >= BATCH * PER_BLOCK) /* of a size that a processor knows how to interleave */
+        for (int i = 0; i < BATCH; i++)
+            for (int j = 0; j < PER_BLOCK; j++) out[i * PER_BLOCK + j] = words[j][i];
+    else
+        for (int64_t i = 0; i < room; i++) out[i] = words[i % PER_BLOCK][i / PER_BLOCK];
+}
+
 FOR_EACH_PROCESSOR
 static void draw_words(const Draws *all, int64_t first, int64_t end) {
     uint32_t words[PER_BLOCK][BATCH];
     for (; first < end; first += BATCH) {
         fill_next(all, first, words);
-        uint32_t *out = (uint32_t *)all->out + first * PER_BLOCK;
-        int64_t room = all->count - first * PER_BLOCK;
-        for (int64_t i = 0; i < least(BATCH * PER_BLOCK, room); i++)
-            out[i] = words[i % PER_BLOCK][i / PER_BLOCK];
+        put_words(words, (uint32_t *)all->out + first * PER_BLOCK, all->count - first * PER_BLOCK);
     }
 }
 
@@ -111,10 +117,10 @@ static void draw_floats(const Draws *all, int64_t first, int64_t end) {
     uint32_t words[PER_BLOCK][BATCH];
     for (; first < end; first += BATCH) {
         fill_next(all, first, words);
-        float *out = (float *)all->out + first * PER_BLOCK;
-        int64_t room = all->count - first * PER_BLOCK;
-        for (int64_t i = 0; i < least(BATCH * PER_BLOCK, room); i++)
-            out[i] = unit_float(words[i % PER_BLOCK][i / PER_BLOCK], (int)all->bits);
+        for (int j = 0; j < PER_BLOCK; j++)
+            for (int i = 0; i < BATCH; i++)
+                words[j][i] = bits_of(unit_float(words[j][i], (int)all->bits));
+        put_words(words, (uint32_t *)all->out + first * PER_BLOCK, all->count - first * PER_BLOCK);
     }
 }
 

@@ -29,4 +29,23 @@ static inline void rms_prop(float *v, float *square, float *moment, float grad, 
     *v -= *moment;
 }
 
+/* The same with the mean of the gradients taken off (Graves, 2013). */
+static inline void centered_rms_prop(float *v, float *mean, float *square, float *moment,
+                                     float grad, float lr, float rho, float momentum,
+                                     float epsilon) {
+    *square = *square * rho + (1 - rho) * grad * grad;
+    *mean = *mean * rho + (1 - rho) * grad;
+    *moment = *moment * momentum + lr * (grad / sqrtf(*square - *mean * *mean + epsilon));
+    *v -= *moment;
+}
+
+/* Zeiler (2012). */
+static inline void adadelta(float *v, float *square, float *steps, float grad, float lr, float rho,
+                            float epsilon) {
+    *square = *square * rho + (1 - rho) * grad * grad;
+    float step = sqrtf((*steps + epsilon) / (*square + epsilon)) * grad;
+    *v -= step * lr;
+    *steps = *steps * rho + (1 - rho) * step * step;
+}
+
 #endif

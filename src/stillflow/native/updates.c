@@ -5,14 +5,14 @@
 
 #include <stdlib.h>
 
-enum { ADAGRAD, FTRL, RMS_PROP };
+enum { ADAGRAD, FTRL, RMS_PROP, CENTERED_RMS_PROP, ADADELTA };
 enum {
     PIECE = 1 << 15, /* numbers that one thread takes at a time */
     FEW = 1 << 14    /* so many take less time than waking up another thread */
 };
 
 typedef struct {
-    float *states[3]; /* the variable and its slots */
+    float *states[4]; /* the variable and its slots */
     const float *grad;
     int64_t size;
 } Variable;
@@ -32,16 +32,22 @@ static void update_piece(void *data, int64_t piece) {
     for (; first[1] <= piece; first++) variable++;
     int64_t begin = (piece - *first) * PIECE, end = begin + PIECE;
     if (end > variable->size) end = variable->size;
-    float *v = variable->states[0], *one = variable->states[1], *two = variable->states[2];
+    float *v = variable->states[0], *one = variable->states[1], *two = variable->states[2],
+          *three = variable->states[3];
     const float *grad = variable->grad, *n = all->numbers;
     float a = n[0], b = n[1], c = n[2], d = n[3];
     if (all->rule == ADAGRAD)
         for (int64_t i = begin; i < end; i++) adagrad(v + i, one + i, grad[i], a);
     else if (all->rule == FTRL)
         for (int64_t i = begin; i < end; i++) ftrl(v + i, one + i, two + i, grad[i], a, b, c, d);
-    else
+    else if (all->rule == RMS_PROP)
         for (int64_t i = begin; i < end; i++)
             rms_prop(v + i, one + i, two + i, grad[i], a, b, c, d);
+    else if (all->rule == CENTERED_RMS_PROP)
+        for (int64_t i = begin; i < end; i++)
+            centered_rms_prop(v + i, one + i, two + i, three + i, grad[i], a, b, c, d);
+    else
+        for (int64_t i = begin; i < end; i++) adadelta(v + i, one + i, two + i, grad[i], a, b, c);
 }
 
 /* Updates variables in place.

@@ -75,7 +75,7 @@ def test_momentum_may_be_zero():
 
 
 @pytest.mark.usefixtures("either_way")
-@pytest.mark.parametrize("name", ["Adagrad", "Ftrl", "RMSProp"])
+@pytest.mark.parametrize("name", ["Adagrad", "Adadelta", "Ftrl", "RMSProp"])
 def test_large_variables_are_updated_to_their_ends(name):
     single, slots = SINGLE[name]
     generator = torch.Generator().manual_seed(1)

@@ -16,6 +16,7 @@ from stillflow.errors import InvalidArgumentError
 from stillflow.graph.dims import to_string
 from stillflow.graph.lazy import torch
 from stillflow.ops import sparse_loops
+from stillflow.ops.arrays import row_loops
 from stillflow.ops.kernels import as_signed
 
 # Below this many elements torch copies rows one after the other.
@@ -92,6 +93,8 @@ def change_rows(target: Any, index: Any, updates: Any, how: str) -> None:
     if updates.ndim < target.ndim:
         updates = updates.expand(index.numel(), target.shape[1])
     if how in _FACTORS and sparse_loops.add_to_rows(target, index, updates, _FACTORS[how]):
+        return
+    if row_loops.change(target, index, updates.contiguous(), how):
         return
     index = index.long()
     if how == "update":

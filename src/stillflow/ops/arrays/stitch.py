@@ -24,6 +24,7 @@ from stillflow.ops.arrays.rows import change_rows
 from stillflow.ops.arrays.sequences import range as range_of
 from stillflow.ops.arrays.shape import reshape, shape
 from stillflow.ops.arrays.slicing import slice_helper
+from stillflow.ops.arrays.sort_loops import sorted_places
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.memory import require_room
 from stillflow.ops.samples import Bad, Sample
@@ -79,7 +80,7 @@ def dynamic_partition_kernel(node: Node) -> Any:
         if not in_range(partitions, count):
             raise out_of_range(partitions, count, "partitions")
         flat = partitions.reshape(-1)
-        order = torch.argsort(flat, stable=True)
+        order = sorted_places(flat)
         sizes = torch.bincount(flat, minlength=count).tolist()
         inner = tuple(data.shape[partitions.ndim :])
         rows = data.reshape((flat.shape[0], *inner))

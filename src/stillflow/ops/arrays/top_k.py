@@ -27,6 +27,7 @@ from stillflow.ops.arrays.search import ordered
 from stillflow.ops.arrays.sequences import range as range_of
 from stillflow.ops.arrays.shape import expand_dims, rank, reshape, shape, size
 from stillflow.ops.arrays.slicing import slice_helper
+from stillflow.ops.arrays.sort_loops import sorted_places
 from stillflow.ops.arrays.top_k_heaps import find_largest
 from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.constants import constant
@@ -82,6 +83,8 @@ def _in_order(keys: Any, count: int) -> Any:
     """Where the largest elements of each row stand; rows with equal ones are sorted."""
     if keys.is_cuda:  # to ask for ties would wait for the device
         return torch.sort(keys, stable=True, dim=-1, descending=True)[1][..., :count]
+    if 4 * count > keys.shape[-1]:
+        return sorted_places(keys, descending=True)[..., :count]
     more = min(count + 1, keys.shape[-1])
     found, where = _largest_by_blocks(keys, more)
     where = where[..., :count]
@@ -93,7 +96,7 @@ def _in_order(keys: Any, count: int) -> Any:
         if few or unknown:
             order = find_largest(rows, count, True)
         else:
-            order = torch.sort(rows, stable=True, dim=-1, descending=True)[1]
+            order = sorted_places(rows, descending=True)
         where = where.clone()
         where[tied] = order[..., :count]
     return where
@@ -249,6 +252,12 @@ def nth_element_shape(node: Node) -> Any:
     return dims_lib.subshape(dims, 0, -1)
 
 
+def _place_of_nth(keys: Any, position: int) -> Any:
+    if keys.is_cuda:  # whose search is for one row at a time
+        return torch.sort(keys, -1)[1][..., position : position + 1]
+    return torch.kthvalue(keys, position + 1, -1, keepdim=True)[1]
+
+
 @nth_element_op.kernel
 def nth_element_kernel(node: Node) -> Any:
     reverse = node.reverse
@@ -262,7 +271,7 @@ def nth_element_kernel(node: Node) -> Any:
             raise ValueError("Input must have at least n+1 columns")
         if reverse:
             position = width - 1 - position
-        where = torch.sort(ordered(x), -1)[1][..., position : position + 1]
+        where = _place_of_nth(ordered(x), position)
         signed = {
             torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64,
         }.get(x.dtype)  # fmt: skip

@@ -22,6 +22,8 @@ from stillflow.ops.arrays.shape import rank, rank_op
 from stillflow.ops.kernels import either, index_tensor, int_array, ints
 from stillflow.ops.samples import Bad, Sample
 
+_FEW = 64  # numbers of a permutation that are gone through one by one
+
 _SIGNATURE = "(x: T, perm: Tperm) -> y: T; T: type; Tperm: {int32, int64} = int32"
 transpose_op = op("Transpose" + _SIGNATURE, view=True)
 conjugate_transpose_op = op("ConjugateTranspose" + _SIGNATURE, view=True)
@@ -197,7 +199,17 @@ def invert_permutation_value(node: Node) -> Any:
 @invert_permutation_op.kernel
 def invert_permutation_kernel(node: Node) -> Any:
     dtype = node.T
-    return lambda perm: index_tensor(inverse(ints(perm)), dtype)
+    return lambda perm: index_tensor(_inverse_of(perm), dtype)
+
+
+def _inverse_of(perm: Any) -> Any:
+    """The same of a tensor."""
+    size, array = perm.numel(), perm.cpu().numpy()
+    if size <= _FEW or array.min() < 0 or array.max() >= size:
+        return inverse(ints(perm))
+    result = np.full(size, -1)
+    result[array] = np.arange(size)
+    return inverse(ints(perm)) if (result < 0).any() else result
 
 
 @invert_permutation_op.samples

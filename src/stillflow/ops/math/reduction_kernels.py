@@ -157,6 +157,17 @@ def product_of(dtype: DType) -> tuple[Reduce, Callable[..., Any] | None]:
     return product, lambda x: torch.prod(x, dtype=kind)
 
 
+def _adjacent(axes: Sequence[int]) -> list[list[int]]:
+    """Sorted axes in groups of those that follow each other: [0, 2, 3] as [[0], [2, 3]]."""
+    groups: list[list[int]] = []
+    for axis in axes:
+        if groups and groups[-1][-1] + 1 == axis:
+            groups[-1].append(axis)
+        else:
+            groups.append([axis])
+    return groups
+
+
 def extreme_of(dtype: DType, largest: bool) -> tuple[Reduce, Callable[..., Any] | None]:
     """The largest or smallest element along axes.
 
@@ -171,6 +182,11 @@ def extreme_of(dtype: DType, largest: bool) -> tuple[Reduce, Callable[..., Any] 
         return in_numpy(lambda x, **how: numpy_function(x, initial=worst, **how), dtype), None
     kind = torch_type(dtype)
 
+    def along(x: Any, axes: list[int], keep: bool) -> Any:
+        for group in reversed(_adjacent(axes)):  # of which torch takes one after the other faster
+            x = getattr(torch, function)(x, group, keep)
+        return x
+
     def extreme(x: Any, axes: list[int], keep: bool) -> Any:
         if x.numel() == 0:
             shape = [1 if i in axes else n for i, n in enumerate(x.shape)]
@@ -180,12 +196,12 @@ def extreme_of(dtype: DType, largest: bool) -> tuple[Reduce, Callable[..., Any] 
                 if keep
                 else result.reshape([n for i, n in enumerate(x.shape) if i not in axes])
             )
-        result = getattr(torch, function)(x, axes, keep)
+        result = along(x, axes, keep)
         if not floating or not x.is_cpu or is_finite(result) or result.numel() == x.numel():
             return result
         if torch.isnan(result).any():
             x = torch.where(torch.isnan(x), worst, x)
-            result = getattr(torch, function)(x, axes, keep)
+            result = along(x, axes, keep)
         return result
 
     return extreme, None
@@ -251,13 +267,3 @@ def _positions(x: Any, axis: int, largest: bool) -> Any:
     # TF passes over NaNs; to know whether there are any, a GPU would wait.
     worst = -np.inf if largest else np.inf
     return function(torch.where(torch.isnan(x), worst, x), axis)[1]
-
-
-def every(x: Any, axes: list[int], keep: bool) -> Any:
-    """Whether all elements along axes are true."""
-    return torch.all(x, axes, keep)
-
-
-def some(x: Any, axes: list[int], keep: bool) -> Any:
-    """Whether any element along axes is true."""
-    return torch.any(x, axes, keep)

@@ -13,7 +13,7 @@ from stillflow.graph.card import Card, op
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
-from stillflow.graph.lazy import LazyModule, torch
+from stillflow.graph.lazy import LazyModule
 from stillflow.graph.node import Node
 from stillflow.graph.operation import Tensor
 from stillflow.graph.sparse_tensor import SparseTensor
@@ -22,6 +22,7 @@ from stillflow.ops.constants import constant
 from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.dispatch import dispatchable
 from stillflow.ops.math import reduction_kernels as kernels
+from stillflow.ops.math import truths
 from stillflow.ops.math.binary import maximum, sub_op
 from stillflow.ops.math.cast import cast
 from stillflow.ops.math.comparison import equal, is_finite_op, not_equal_op
@@ -106,12 +107,12 @@ for _card, _in_numpy in ((all_op, np.all), (any_op, np.any)):
 
 @all_op.kernel
 def all_kernel(node: Node) -> Any:
-    return kernels.reduction_kernel(node, kernels.every, torch.all)
+    return kernels.reduction_kernel(node, truths.every, truths.every_of_all)
 
 
 @any_op.kernel
 def any_kernel(node: Node) -> Any:
-    return kernels.reduction_kernel(node, kernels.some, torch.any)
+    return kernels.reduction_kernel(node, truths.some, truths.some_of_all)
 
 
 @all_op.samples

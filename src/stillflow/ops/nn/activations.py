@@ -326,9 +326,13 @@ softsign_op.shape(activation_shape)
 softsign_op.samples(activation_samples)
 
 
+def _softsign(features: Any) -> Any:
+    return torch.div(features, features.abs().add_(1))
+
+
 @softsign_op.kernel
 def softsign_kernel(node: Node) -> Any:
-    return node.call(F.softsign, node.inputs[0])
+    return node.call(_softsign, node.inputs[0])
 
 
 @softsign_op.gradient

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stillflow import native
 from stillflow.graph.lazy import torch
 from stillflow.ops.random import accelerator, draws
 from stillflow.ops.random.philox import Philox
@@ -49,6 +50,8 @@ def is_accelerator(device: Any) -> bool:
     return torch.device(device).type == "cuda"
 
 
+# From so many on a stream is worth its beginning.
+_MANY = 1 << 13
 # How many bits of a word make a number of [0, 1).
 _MANTISSA = {"float16": 10, "bfloat16": 7, "float32": draws.FLOAT_MANTISSA}
 
@@ -75,6 +78,16 @@ def _by_precision(module: Any, single: str, double: str) -> Callable[..., Any]:
     return draw
 
 
+def _unseeded_uniform(sizes: Any, dtype: Any, device: Any) -> Any:
+    """Many come from a stream that torch's generator, which takes one thread, only chooses."""
+    if prod(sizes) < _MANY or is_accelerator(device) or native.library() is None:
+        return torch.rand(sizes, dtype=dtype, device=device)
+    stream = Philox.from_seeds(*torch.randint(1, 1 << 62, (2,)).tolist())
+    name = str(dtype).removeprefix("torch.")
+    array = _uniform(stream, prod(sizes), name, torch.get_num_threads())
+    return to_tensor(array, sizes, name, device)
+
+
 def _unseeded_truncated_normal(sizes: Any, dtype: Any, device: Any) -> Any:
     """The inverse of the distribution function, applied to uniform draws."""
     wide = torch.promote_types(dtype, torch.float32)
@@ -87,9 +100,7 @@ def _unseeded_truncated_normal(sizes: Any, dtype: Any, device: Any) -> Any:
 # The largest half-precision number below the truncation; others have larger ones.
 _BELOW_TRUNCATION = 1.999
 
-UNIFORM = Distribution(
-    _uniform, _uniform_on_device, lambda *args, **kwargs: torch.rand(*args, **kwargs)
-)
+UNIFORM = Distribution(_uniform, _uniform_on_device, _unseeded_uniform)
 NORMAL = Distribution(
     _by_precision(draws, "normal_float", "normal_double"),
     _by_precision(accelerator, "normal", "normal_double"),

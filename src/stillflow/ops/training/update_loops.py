@@ -14,7 +14,7 @@ from stillflow import native
 from stillflow.graph.lazy import torch
 from stillflow.ops import native_loops
 
-_ADAGRAD, _FTRL, _RMS_PROP = range(3)
+_ADAGRAD, _FTRL, _RMS_PROP, _CENTERED_RMS_PROP, _ADADELTA = range(5)
 
 _Columns = Sequence[Sequence[Any]]
 
@@ -34,11 +34,21 @@ def rms_prop(columns: _Columns, *, lr: float, rho: float, momentum: float, epsil
     return _run(_RMS_PROP, columns, lr, rho, momentum, epsilon)
 
 
+def centered_rms_prop(
+    columns: _Columns, *, lr: float, rho: float, momentum: float, epsilon: float
+) -> bool:
+    return _run(_CENTERED_RMS_PROP, columns, lr, rho, momentum, epsilon)
+
+
+def adadelta(columns: _Columns, *, lr: float, rho: float, epsilon: float) -> bool:
+    return _run(_ADADELTA, columns, lr, rho, epsilon)
+
+
 class _Variable(ctypes.Structure):
     """`Variable` of native/updates.c."""
 
     _fields_ = [
-        ("states", ctypes.c_void_p * 3), ("grad", ctypes.c_void_p), ("size", ctypes.c_int64),
+        ("states", ctypes.c_void_p * 4), ("grad", ctypes.c_void_p), ("size", ctypes.c_int64),
     ]  # fmt: skip
 
 
