@@ -7,7 +7,6 @@ from typing import Any
 
 from stillflow import nest
 from stillflow.functional.concrete import ConcreteFunction
-from stillflow.functional.lifting import UnliftableError
 from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.importer import import_graph_def
 from stillflow.graph.operation import Operation, Tensor
@@ -15,6 +14,10 @@ from stillflow.graph.tensor_shape import TensorShape
 from stillflow.ops.functional.traced_graph import TracedGraph
 from stillflow.protos import GraphDef, TensorInfo
 from stillflow.saved_model.signatures import get_tensor_from_tensor_info
+
+
+class UnliftableError(Exception):
+    """What is fetched of a function's body needs an argument that is not fed."""
 
 
 class WrappedFunction(ConcreteFunction):
