@@ -42,3 +42,19 @@ def test_bodies_of_functions_are_differentiated_by_what_they_take_from_outside()
 
         session.run(v.initializer)
         assert session.run(gradients()) == [24.0, 9.0]
+
+
+def test_gradient_functions_may_have_gradients_of_their_own():
+    @tf.custom_gradient
+    def half(x):
+        @tf.custom_gradient
+        def grad(dy):
+            return dy * 0.5, lambda ddx: ddx * 0.5
+
+        return x * 0.5, grad
+
+    assert half.__name__ == "half"
+    x = tf.constant(2.0)
+    first = tf.gradients(tf.square(half(x)), x)[0]
+    with tf.Session() as session:
+        assert session.run([first, *tf.gradients(first, x)]) == [1.0, 0.5]

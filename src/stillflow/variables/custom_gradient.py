@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +18,7 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.control import identity, identity_n
 from stillflow.platform import tf_logging as logging
+from stillflow.util import tf_decorator, tf_inspect
 from stillflow.variables.resource_variable import is_resource_variable
 from stillflow.variables.variable_scope import get_variable_scope
 
@@ -50,7 +50,6 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         gradient function does not take them.
     """
 
-    @functools.wraps(f)
     def decorated(*args: Any, **kwargs: Any) -> Any:
         if executing_eagerly():
             return _call_now(f, args, kwargs)
@@ -61,7 +60,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
             )
         return _call(f, [convert_to_tensor(arg) for arg in args])
 
-    return decorated
+    return tf_decorator.make_decorator(f, decorated)
 
 
 def _call(f: Callable[..., Any], args: list[Tensor]) -> Any:
@@ -104,8 +103,7 @@ def _call_now(f: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
         result, grad_fn = f(*args, **kwargs)
     given = [*args, *kwargs.values()]
     variables = [v for v in tape.watched_variables() if not _among(v, given)]
-    spec = inspect.getfullargspec(grad_fn)
-    if variables and "variables" not in spec.args and not spec.varkw:
+    if variables and not _takes_variables(grad_fn):
         raise TypeError(_NO_VARIABLES)
     results = [identity(x) for x in nest.flatten(result)]
 
@@ -131,9 +129,14 @@ def _all_variables() -> set[Any]:
     return {*scope.global_variables(), *scope.local_variables()}
 
 
+def _takes_variables(grad_fn: Callable[..., Any]) -> bool:
+    """Whether a gradient function takes variables: it can have a gradient of its own as well."""
+    spec = tf_inspect.getfullargspec(grad_fn)
+    return "variables" in spec.args or bool(spec.varkw)
+
+
 def _check_signature(grad_fn: Callable[..., Any], variables: list[Any]) -> None:
-    spec = inspect.getfullargspec(grad_fn)
-    takes = "variables" in spec.args or "variables" in spec.kwonlyargs or bool(spec.varkw)
+    takes = _takes_variables(grad_fn)
     if variables and not takes:
         raise TypeError(_NO_VARIABLES)
     if takes and not variables:

@@ -127,6 +127,24 @@ def custom_gradient(tf):
 
 
 @program
+def custom_gradient_of_custom_gradient(tf):
+    @tf.custom_gradient
+    def leaky(x):
+        y = tf.maximum(x, x * 0.2)
+
+        @tf.custom_gradient
+        def grad(dy):
+            return tf.where(y >= 0, dy, dy * 0.2), lambda ddx: tf.where(y >= 0, ddx, ddx * 0.2)
+
+        return y, grad
+
+    x = tf.placeholder(tf.float32, [2])
+    y = leaky(x)
+    first = tf.gradients(y * y, x)[0]
+    return Run({"y": y, "first": first, "second": tf.gradients(first, x)}, {x: [1.0, -2.0]})
+
+
+@program
 def register_gradient(tf):
     try:
         @tf.RegisterGradient("GoldenClippedSquare")
