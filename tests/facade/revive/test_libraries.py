@@ -258,3 +258,22 @@ def test_distributions_and_resources_where_setuptools_has_dropped_them(launcher)
         "The 'no-such-thing' distribution was not found and is required by the application",
         "True True False True True True 0",
     ]  # fmt: skip
+
+
+def test_summaries_of_tensorboard(launcher):  # noqa: F811
+    pytest.importorskip("tensorboard")
+    out, _ = launcher.program("""
+        import tensorflow as tf
+        from tensorboard import summary
+        from tensorboard.plugins.custom_scalar import layout_pb2
+        loss = summary.scalar("loss", tf.constant(0.5), display_name="the loss")
+        with tf.Session() as session:
+            value = tf.Summary.FromString(session.run(loss)).value[0]
+        print(value.tag, value.metadata.display_name, tf.make_ndarray(value.tensor))
+        layout = summary.custom_scalar_pb(layout_pb2.Layout())
+        print(layout.value[0].tag, summary.scalar_pb("a", 1.0).value[0].tag)
+        """)
+    assert out.splitlines() == [
+        "loss/scalar_summary the loss 0.5",
+        "custom_scalars__config__ a/scalar_summary",
+    ]

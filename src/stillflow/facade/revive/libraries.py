@@ -3,7 +3,8 @@
 ``yaml.load`` without a loader, which PyYAML 6 refuses, reads what its safe kind of full loader
 reads; frames and series of pandas have ``as_matrix``, ``append``, ``get_value`` and ``ix``;
 functions of librosa take by place what 0.10 takes by name only; ``scipy.ndimage.rotate`` takes
-arrays of one angle, as it did before SciPy 1.3.
+arrays of one angle, as it did before SciPy 1.3; ``tensorboard.summary`` has the functions of
+TensorFlow 1, which since TensorBoard 2 are in its ``v1``.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ def activate() -> None:
     after_import("yaml", _patch_yaml)
     after_import("pandas", _patch_pandas)
     after_import("scipy.ndimage", _patch_ndimage)
+    after_import("tensorboard.summary", _patch_tensorboard)
     for module, names in _BY_PLACE.items():
         after_import(module, functools.partial(_patch_by_place, names.split()))
 
@@ -56,6 +58,13 @@ def _by_place(plain: Callable[..., Any]) -> Callable[..., Any]:
         return plain(*args, **options)
 
     return call
+
+
+def _patch_tensorboard(summary: Any) -> None:
+    old = getattr(summary, "v1", None)
+    for name, value in vars(old).items() if old is not None else ():
+        if not name.startswith("_"):
+            setattr(summary, name, value)
 
 
 def _patch_ndimage(ndimage: Any) -> None:
