@@ -33,6 +33,8 @@ _CHEAP = _VARIABLES | _ALIASES | {"Const", "NoOp", "Rank", "Shape", "Size"}
 _QUICK = frozenset(
     ("Assert", "IsVariableInitialized", "Print", "PrintV2", "ReadVariableOp", "VarIsInitializedOp")
 )
+# What a lock orders is in order, and the parts of a run keep the order that all of them have.
+_IN_ORDER = frozenset(("MutexLock", "_Recv"))
 _LONG = ("MatMul", "Conv")  # parts of the types of operations that take long
 _TURNS = 1000  # what a loop counts for, in operations
 
@@ -48,7 +50,7 @@ def as_tensorflow_orders(ops: list[Operation], fed: Collection[Tensor]) -> list[
       fed: tensors that are not computed.
     """
     writes = {op: written for op in ops if (written := _written(op))}
-    if not writes or any(op.type == "MutexLock" for op in ops):  # what a lock orders is in order
+    if not writes or any(op.type in _IN_ORDER for op in ops):
         return ops
     before = _Races(ops, fed, writes).found()
     return _sorted(ops, fed, before) if before else ops

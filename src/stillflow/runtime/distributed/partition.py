@@ -18,6 +18,7 @@ from stillflow.runtime.distributed.loop_tasks import device_of_loops
 from stillflow.runtime.frames import Frame, find_frames, has_loops
 from stillflow.runtime.inline import Inliner, inline, is_call
 from stillflow.runtime.prune import needed_ops
+from stillflow.runtime.unordered import as_tensorflow_orders
 
 _SWITCHES = frozenset(("Switch", "RefSwitch"))
 _MERGES = frozenset(("Merge", "RefMerge"))
@@ -79,6 +80,7 @@ class Partition:
         if any(is_call(op) for op in self._ops):
             self._take_calls_apart(tensors, targets, fed, device_of)
         self._fed = {self.now(tensor) for tensor in fed}
+        self._ops = as_tensorflow_orders(self._ops, self._fed)
         self._fetched = [self.now(tensor) for tensor in tensors]
         self._targets = [self.now(op) for op in targets]
         self._devices = {op: device_of(op) for op in self._ops}
