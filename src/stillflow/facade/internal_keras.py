@@ -85,6 +85,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "save_model_to_hdf5": f"{_OURS}.saving.hdf5:save_model_to_hdf5",
         "*": f"{_OURS}.saving.hdf5_groups",
     },
+    "tensorflow.python.saved_model.model_utils": {"*": "stillflow.saved_model.names"},
     "tensorflow.python.util.serialization": {
         "get_json_type": f"{_OURS}.engine.network_config:get_json_type",
     },
@@ -142,6 +143,7 @@ OBJECTS: dict[str, dict[str, str]] = {
         "_normalize_device_name": f"{_OURS}.utils.towers:short_name",
         "*": f"{_OURS}.utils.towers",
     },
+    f"{_KERAS}.utils.mode_keys": {"ModeKeys": f"{_OURS}.engine.modes:ModeKeys"},
     f"{_KERAS}.utils.vis_utils": {"*": f"{_OURS}.utils.drawing"},
     f"{_KERAS}.utils.losses_utils": {
         "ReductionV2": f"{_OURS}.losses.base:Reduction",

@@ -55,6 +55,8 @@ class LayerState(StateManager):
         self._making = {} if getter is None else {"getter": getter}
         self._variables: dict[Any, dict[str, Any]] = defaultdict(dict)
         self._resources: dict[Any, dict[str, Any]] = defaultdict(dict)
+        if layer is not None:
+            layer._resources = []  # parts of the layer, which SavedModels hold
 
     def create_variable(
         self,
@@ -93,6 +95,8 @@ class LayerState(StateManager):
     def add_resource(self, feature_column: Any, name: str, resource: Any) -> None:
         """Keeps a resource of a column."""
         self._resources[feature_column][name] = resource
+        if self._layer is not None:
+            self._layer._resources.append(resource)
 
     def get_resource(self, feature_column: Any, name: str) -> Any:
         """A resource of a column.

@@ -24,6 +24,11 @@ class Description:
         """What SavedModels call an object of this kind."""
         return "_tf_keras_layer"
 
+    @property
+    def _expects_training_arg(self) -> bool:
+        """Whether calls say if the layer is trained."""
+        return bool(self._expects("training"))
+
     def _described(self) -> dict[str, Any]:
         """What is said of the layer, by name."""
         from stillflow.keras.utils.objects import serialize_keras_object

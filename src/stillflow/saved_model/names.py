@@ -91,3 +91,13 @@ TRAIN_OP_KEY = "saved_model_train_op"
 DEBUG_DIRECTORY = "debug"
 SUPERVISED_TRAIN_METHOD_NAME = "tensorflow/supervised/training"
 SUPERVISED_EVAL_METHOD_NAME = "tensorflow/supervised/eval"
+# The tags of graphs by what they are for, as Keras and estimators call that.
+EXPORT_TAG_MAP = {
+    "train": [TRAINING], "test": ["eval"], "eval": ["eval"], "predict": [SERVING],
+    "infer": [SERVING],
+}  # fmt: skip
+# The keys of their signatures.
+SIGNATURE_KEY_MAP = {
+    "train": "train", "test": "eval", "eval": "eval",
+    "predict": DEFAULT_SERVING_SIGNATURE_DEF_KEY, "infer": DEFAULT_SERVING_SIGNATURE_DEF_KEY,
+}  # fmt: skip

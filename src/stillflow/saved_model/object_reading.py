@@ -8,6 +8,7 @@ from typing import Any
 from stillflow import nest
 from stillflow.graph.api import add_to_collection, device, init_scope
 from stillflow.graph.dtypes import as_dtype
+from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
 from stillflow.graph.graph_keys import GraphKeys
 from stillflow.graph.operation import Tensor
@@ -103,7 +104,9 @@ class _Objects:
         for thing in self._objects:
             if isinstance(thing, _Resource):
                 fill: Any = thing._initialize  # type: ignore[attr-defined]
-                add_to_collection(GraphKeys.TABLE_INITIALIZERS, fill().op)
+                filled = fill()
+                if not executing_eagerly():
+                    add_to_collection(GraphKeys.TABLE_INITIALIZERS, filled.op)
 
     @property
     def root(self) -> Any:
@@ -126,7 +129,7 @@ class _Objects:
         }
         kind = plain.get(message.identifier)
         # Every object has a class of its own: some can be called, some cannot.
-        said = {"_saved_metadata": message.metadata}
+        said = {"_saved_identifier": message.identifier, "_saved_metadata": message.metadata}
         return kind() if kind else type("_UserObject", (AutoTrackable,), said)()
 
     def _make_asset(self, message: Any) -> Any:

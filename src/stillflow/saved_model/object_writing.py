@@ -245,7 +245,7 @@ class _Export:
         for capture in function.captured_inputs:
             if capture not in self._inside:
                 raise AssertionError(
-                    f"Tried to export a function which references untracked object {capture}."
+                    f"Tried to export a function which references untracked object {capture!s}."
                     "TensorFlow objects (e.g. tf.Variable) captured by functions must be tracked "
                     "by assigning them to an attribute of a tracked object or assigned to an "
                     "attribute of the main object directly."
@@ -340,7 +340,8 @@ def _signature_of(function: ConcreteFunction) -> Any:
         if not isinstance(leaf, (Tensor, TensorSpec)):
             return leaf
         tensor, name = next(placeholders)
-        return TensorSpec(tensor.shape, tensor.dtype, name)
+        # Placeholders of functions that were loaded do not know what was said of them.
+        return TensorSpec(leaf.shape.merge_with(tensor.shape), tensor.dtype, name)
 
     args, kwargs = function.structured_input_signature
     given = tuple(nest.map_structure(one, arg, expand_composites=True) for arg in args)

@@ -10,11 +10,13 @@ import numpy as np
 import stillflow as tf
 from stillflow.graph.api import graph_from_inputs
 from stillflow.graph.default_session import get_default_session
+from stillflow.graph.eager_mode import eager_mode
 from stillflow.graph.export import export
 from stillflow.graph.graph import initial_graph
 from stillflow.keras.backend import initialization
 from stillflow.layers import learning_phase, names
 from stillflow.layers.symbolic_graph import forget_symbolic_graph, is_symbolic
+from stillflow.variables.resource_variable import ResourceVariable
 
 
 class _Own(threading.local):
@@ -76,6 +78,9 @@ def get_value(x: Any) -> Any:
     """The value of a tensor or variable; anything else as it is."""
     if initial_graph().runs_at_once:
         return _value_now(x)
+    if isinstance(x, ResourceVariable) and x.handle.holds_value:  # in a graph of eager execution
+        with eager_mode():
+            return x.numpy()
     return x.eval(session=get_session((x,))) if tf.is_tensor(x) else x
 
 

@@ -17,11 +17,12 @@ from stillflow.keras.engine.summary import print_summary
 from stillflow.keras.engine.topology import map_graph, map_subgraph, node_key
 from stillflow.layers.attributes import has_weights, layers_in
 from stillflow.layers.base_layer import Layer, only_for_users
+from stillflow.layers.call_context import call_context
 from stillflow.layers.history import create_history
 from stillflow.layers.learning_phase import phases
 from stillflow.layers.node import Node
 from stillflow.layers.policy import Policy, global_policy
-from stillflow.layers.symbolic_graph import symbolic_graph
+from stillflow.layers.symbolic_graph import in_function, symbolic_graph
 from stillflow.platform import tf_logging as logging
 from stillflow.train.tracking.base import is_trackable, no_automatic_dependency_tracking
 from stillflow.util import tf_inspect
@@ -411,8 +412,8 @@ class Network(NetworkConfig, NetworkWeights, Layer):
     # ---- losses and metrics of functional models
 
     def add_loss(self, losses: Any, inputs: Any = None) -> None:
-        """Adds losses; a functional model gets a layer for each tensor."""
-        if not self._is_graph_network:
+        """Adds losses; a functional model gets a layer for each tensor, unless it is called now."""
+        if not self._is_graph_network or call_context.in_call or in_function():
             super().add_loss(losses, inputs=inputs)
             return
         for loss in nest.flatten(losses):

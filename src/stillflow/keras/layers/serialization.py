@@ -47,6 +47,11 @@ def known_layers() -> dict[str, Any]:
     return found
 
 
+def layer_class(name: str) -> Any:
+    """The class of layers of a name, an older one maybe; None if Keras has none."""
+    return known_layers().get(_ALIASES.get(name, name))
+
+
 @export("keras.layers.serialize")
 def serialize(layer: Any) -> dict[str, Any]:
     """{"class_name": ..., "config": ...} of a layer."""

@@ -2,110 +2,236 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from typing import Any
 
-from stillflow.keras.backend.initialization import track_variable
+from stillflow import nest
+from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.keras.engine.model import Model
+from stillflow.keras.engine.sequential import Sequential
+from stillflow.keras.regularizers import deserialize as regularizer_of
+from stillflow.keras.utils.objects import deserialize_keras_object
 from stillflow.layers.base_layer import Layer
+from stillflow.layers.input_spec import InputSpec
 from stillflow.layers.learning_phase import learning_phase
 from stillflow.ops.control_flow.cond import smart_cond
-from stillflow.train.tracking.base import no_automatic_dependency_tracking
+
+# What a SavedModel holds of a layer besides the attributes that are parts of it.
+_NO_ATTRIBUTES = {
+    "call_and_return_conditional_losses", "call_and_return_all_conditional_losses", "keras_api",
+    "layer_regularization_losses", "layers", "metrics", "non_trainable_variables", "optimizer",
+    "regularization_losses", "trainable_variables", "variables", "signatures",
+}  # fmt: skip
 
 
 class _Revived:
-    """What layers and models have in common: variables, and a function that stands for `call`."""
+    """What layers and models have in common.
+
+    Args:
+      saved: what `tf.saved_model.load` gives for it.
+      described: what was said of it.
+    """
 
     _saved: Any
-    _takes_training: bool
+    _described_as: dict[str, Any]
+    _call_accepts_kwargs: bool
+    activity_regularizer: Any
     add_loss: Any
 
-    def call(self, inputs: Any, training: Any = None) -> Any:
-        """The outputs, by the function that was saved; adds the losses that it gives."""
-        run = self._saved.keras_api.call_and_return_conditional_losses
-        if self._takes_training:
+    def _begin(self, saved: Any, described: dict[str, Any]) -> None:
+        object.__setattr__(self, "_saved", saved)
+        object.__setattr__(self, "_described_as", described)
+
+    @property
+    def _saved_api(self) -> Any:
+        """The lists and functions that were saved; None of a layer that was not built."""
+        return getattr(self._saved, "keras_api", None)
+
+    def _expects(self, argument: str) -> bool:
+        """Whether calls are given `training` or `mask`."""
+        return argument == "training" and bool(self._described_as.get("expects_training_arg"))
+
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """The outputs, by the function that was saved; adds the losses that it gives.
+
+        Raises:
+          ValueError: if the function was not saved for such inputs.
+        """
+        run = self._saved_api.call_and_return_conditional_losses
+        if self._expects("training"):
+            training = kwargs.pop("training", None)
             training = learning_phase() if training is None else training
             outputs, losses = smart_cond(
                 training,
-                lambda: run(inputs, training=True),
-                lambda: run(inputs, training=False),
+                functools.partial(run, inputs, *args, training=True, **kwargs),
+                functools.partial(run, inputs, *args, training=False, **kwargs),
             )
         else:
-            outputs, losses = run(inputs)
+            outputs, losses = run(inputs, *args, **kwargs)
         self.add_loss(losses, inputs=True)
         return outputs
 
     def get_config(self) -> Any:
-        """Not there: the class that would know it was not saved."""
-        raise NotImplementedError
+        """The constructor's arguments of the class that was saved, if it said them."""
+        if "config" not in self._described_as:
+            raise NotImplementedError
+        return self._described_as["config"]
 
+    def _take_parts(self, parts: dict[str, Any]) -> None:
+        """Takes attributes, and variables that belong to something else than layers."""
+        for name, part in parts.items():
+            setattr(self, name, part)
+        own: Any = self
+        known = {id(variable) for variable in own.weights}
+        left = [v for v in getattr(self._saved_api, "variables", ()) if id(v) not in known]
+        if left:
+            own.other_variables = left
 
-def _take(revived: Any, saved: Any, described: dict[str, Any], variables: list[Any]) -> None:
-    """Gives a layer or model what was saved of it."""
-    revived._saved = saved
-    revived._takes_training = bool(described.get("expects_training_arg"))
-    revived._trainable_weights = [v for v in variables if v.trainable]
-    revived._non_trainable_weights = [v for v in variables if not v.trainable]
-    for variable in variables:
-        track_variable(variable)
-    revived.trainable = described.get("trainable", True)
-    revived.built = True
+    def _finish(self) -> None:
+        """Takes what was said of it, and the losses of its own."""
+        own: Any = self
+        described, api = self._described_as, self._saved_api
+        regularizer = described.get("activity_regularizer")
+        if regularizer is not None:
+            self.activity_regularizer = regularizer_of(regularizer)
+        elif self.activity_regularizer is None:
+            self.activity_regularizer = getattr(api, "activity_regularizer_fn", None)
+        for loss in getattr(api, "layer_regularization_losses", ()):
+            self.add_loss(loss)
+        own.trainable = described.get("trainable", True)
+        own.built = api is not None
 
 
 class RevivedLayer(_Revived, Layer):
-    """A layer made of what `tf.saved_model.load` gives for it; its own layers are inside of it.
+    """A layer made of what `tf.saved_model.load` gives for it."""
 
-    Args:
-      saved: the object.
-      described: what was said of the layer.
-    """
-
-    @no_automatic_dependency_tracking
     def __init__(self, saved: Any, described: dict[str, Any]) -> None:
-        super().__init__(name=described["name"], dtype=described.get("dtype"))
-        _take(self, saved, described, list(saved.keras_api.variables))
+        self._begin(saved, described)
+        given = {
+            name: described[name]
+            for name in ("dtype", "batch_input_shape") if described.get(name) is not None
+        }  # fmt: skip
+        super().__init__(name=described["name"], **given)
+        self._call_accepts_kwargs = False  # of what `_expects` denies
+        if described.get("input_spec") is not None:
+            self.input_spec = _input_spec(described["input_spec"])
+        if "_is_feature_layer" in described:
+            self._is_feature_layer = described["_is_feature_layer"]
 
 
 class RevivedModel(_Revived, Model):
-    """A model made of what `tf.saved_model.load` gives for it.
+    """A model made of what `tf.saved_model.load` gives for it."""
 
-    Args:
-      saved: the object.
-      described: what was said of the model.
-    """
-
-    @no_automatic_dependency_tracking
     def __init__(self, saved: Any, described: dict[str, Any]) -> None:
+        self._begin(saved, described)
         super().__init__(name=described["name"])
-        self._layers = [
-            RevivedLayer(part, json.loads(part._saved_metadata)) for part in saved.keras_api.layers
-        ]
-        inside = {id(v) for layer in self._layers for v in layer.variables}
-        own = [v for v in saved.keras_api.variables if id(v) not in inside]
-        _take(self, saved, described, own)
-        for loss in saved.regularization_losses:
-            self.add_loss(loss)
-        signature = saved._default_save_signature.input_signature
-        if signature:
-            self._set_inputs(signature[0])
+        self._call_accepts_kwargs = False
+
+    def _take_parts(self, parts: dict[str, Any]) -> None:
+        super()._take_parts(parts)
+        run = getattr(self._saved_api, "call_and_return_conditional_losses", None)
+        if run is not None and run.concrete_functions:
+            self._set_inputs(_inputs_of(run))
 
 
-def revive(saved: Any, described: dict[str, Any]) -> RevivedModel:
-    """A model of the name of the class that was saved.
+class RevivedSequential(_Revived, Sequential):
+    """A sequential model of layers that were revived."""
+
+    call: Any = Sequential.call
+    _expects: Any = Sequential._expects
+
+    def __init__(self, saved: Any, described: dict[str, Any]) -> None:
+        self._begin(saved, described)
+        super().__init__(name=described["name"])
+
+    def _take_parts(self, parts: dict[str, Any]) -> None:
+        """Takes the layers one after the other."""
+        for layer in parts["layers"]:
+            self.add(layer)
+        if not self.inputs:
+            self._set_inputs(_inputs_of(self._saved_api.call_and_return_conditional_losses))
+
+
+_KINDS: dict[str, Any] = {
+    "_tf_keras_layer": RevivedLayer,
+    "_tf_keras_network": RevivedModel,
+    "_tf_keras_model": RevivedModel,
+    "_tf_keras_sequential": RevivedSequential,
+}
+
+
+class _Reviver:
+    """Makes layers of what was loaded, each once."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, Any] = {}
+
+    def of(self, saved: Any) -> Any:
+        """The layer of something loaded, the layers in a list or dictionary; others as they are."""
+        if isinstance(saved, list):
+            return [self.of(part) for part in saved]
+        if isinstance(saved, dict):
+            return {key: self.of(part) for key, part in saved.items()}
+        kind = _KINDS.get(getattr(saved, "_saved_identifier", ""))
+        if kind is None:
+            return saved
+        if id(saved) not in self._made:
+            described = json.loads(saved._saved_metadata)
+            revived = type(str(described["class_name"]), (kind,), {})(saved, described)
+            self._made[id(saved)] = revived
+            revived._take_parts(self._parts(saved, kind))
+            revived._finish()
+        return self._made[id(saved)]
+
+    def _parts(self, saved: Any, kind: Any) -> dict[str, Any]:
+        if kind is RevivedSequential:
+            return {"layers": self.of(list(saved.keras_api.layers))}
+        return {
+            name: self.of(part)
+            for name, part in vars(saved).items()
+            if not (name.startswith("_") or name in _NO_ATTRIBUTES)
+        }
+
+
+def _input_spec(described: Any) -> Any:
+    """The `InputSpec`s that were described, in their structure."""
+    if isinstance(described, dict) and "class_name" in described:
+        return deserialize_keras_object(described, module_objects={"InputSpec": InputSpec})
+    if isinstance(described, dict):
+        return {key: _input_spec(part) for key, part in described.items()}
+    return [_input_spec(part) for part in described]
+
+
+def _inputs_of(function: Any) -> Any:
+    """What a function takes first: specs of all that it was saved for."""
+    first, *others = [one.structured_input_signature[0][0] for one in function.concrete_functions]
+    for other in others:
+        first = nest.map_structure(_common, first, other)
+    return first
+
+
+def _common(one: TensorSpec, other: TensorSpec) -> TensorSpec:
+    return TensorSpec(one.shape.most_specific_compatible_shape(other.shape), one.dtype, one.name)
+
+
+def revive(saved: Any) -> Any:
+    """A layer or model of the name of the class that was saved.
 
     Args:
       saved: what `tf.saved_model.load` gives.
-      described: what was said of the model.
 
     Raises:
       NotImplementedError: if its functions were not saved with it.
     """
-    if not hasattr(getattr(saved, "keras_api", None), "call_and_return_conditional_losses"):
+    has_functions = hasattr(getattr(saved, "keras_api", None), "call_and_return_conditional_losses")
+    if not has_functions and saved._saved_identifier != "_tf_keras_layer":
+        class_name = json.loads(saved._saved_metadata)["class_name"]
         raise NotImplementedError(
-            f"keras.models.load_model: the SavedModel holds a model of the class "
-            f"{described['class_name']} without get_config() and without the functions that "
-            "TensorFlow saves of models; tf.saved_model.load reads its graph"
+            f"keras.models.load_model: the SavedModel holds a model of the class {class_name} "
+            "without get_config() and without the functions that TensorFlow saves of models; "
+            "tf.saved_model.load reads its graph"
         )
-    kind = type(described["class_name"], (RevivedModel,), {})
-    model: RevivedModel = kind(saved, described)
-    return model
+    revived = _Reviver().of(saved)
+    object.__setattr__(revived, "signatures", getattr(saved, "signatures", None))
+    return revived

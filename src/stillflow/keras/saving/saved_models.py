@@ -8,15 +8,20 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+from stillflow.keras import regularizers
 from stillflow.keras.engine.network_weights import confirm_overwrite
-from stillflow.keras.layers.serialization import deserialize
+from stillflow.keras.layers.serialization import deserialize, layer_class
 from stillflow.keras.saving.description import compile_as
 from stillflow.keras.saving.revived import revive
 from stillflow.keras.saving.serving import check_inputs
-from stillflow.keras.utils.objects import CustomObjectScope
+from stillflow.keras.utils.objects import CustomObjectScope, get_custom_objects
 from stillflow.layers.learning_phase import learning_phase_scope
 from stillflow.saved_model import names, object_reading, object_writing
 from stillflow.saved_model.reading import parse_saved_model
+
+_DEFAULT_SIGNATURE = names.DEFAULT_SERVING_SIGNATURE_DEF_KEY
+_INITIALIZER = names.INIT_OP_SIGNATURE_KEY
+_PARTS = ("layers", "layer", "cell", "cells")  # where configurations have those of other layers
 
 
 def save_model(
@@ -68,16 +73,63 @@ def load_model(path: str, custom_objects: Any, compile_model: bool) -> Any:
     if root is None or not root.identifier.startswith("_tf_keras_"):
         return object_reading.load(path)
     described = json.loads(root.metadata)
-    config = described["model_config"]
     with CustomObjectScope(custom_objects or {}):
-        if "config" not in config:
-            model = revive(object_reading.load(path), described)
-            if compile_model and described.get("training_config"):
-                compile_as(model, described["training_config"])
-            return model
-        model = deserialize(config)
-        model.load_weights(os.path.join(path, names.VARIABLES_DIRECTORY, names.VARIABLES_FILENAME))
-        model._deferred.pop("optimizer", None)
+        model = None if _holds_more(graph) else _of_config(described)
+        if model is None:
+            model = revive(object_reading.load(path))
+        else:
+            model.load_weights(
+                os.path.join(path, names.VARIABLES_DIRECTORY, names.VARIABLES_FILENAME)
+            )
+            model._deferred.pop("optimizer", None)
         if compile_model and described.get("training_config"):
             compile_as(model, described["training_config"])
     return model
+
+
+def _of_config(described: dict[str, Any]) -> Any:
+    """The model of the configuration that was saved; None if there is none, or a class lacks."""
+    config = described.get("model_config", {})
+    if "config" not in config:
+        return None
+    if not all(map(_is_known, _class_names(config))):
+        return None
+    model = deserialize(config)
+    regularizer = described.get("activity_regularizer")
+    if regularizer is not None:
+        model.activity_regularizer = regularizers.deserialize(regularizer)
+    return model
+
+
+def _class_names(described: dict[str, Any]) -> Iterator[str]:
+    """The classes of the layers inside a layer or model, by its configuration."""
+    config = described.get("config")
+    for key in _PARTS if isinstance(config, dict) else ():
+        parts = config.get(key) or []
+        for part in [parts] if isinstance(parts, dict) else parts:
+            yield part["class_name"]
+            yield from _class_names(part)
+
+
+def _is_known(class_name: str) -> bool:
+    return class_name in get_custom_objects() or layer_class(class_name) is not None
+
+
+def _holds_more(graph: Any) -> bool:
+    """Whether a model has what its configuration does not say.
+
+    That is signatures, losses of its own, or features by name as the inputs.
+    """
+    if set(graph.signature_def) - {_DEFAULT_SIGNATURE, _INITIALIZER}:
+        return True
+    nodes = graph.object_graph_def.nodes
+    if any('"_is_feature_layer": true' in node.user_object.metadata for node in nodes):
+        return True
+
+    def inside(node: int, name: str) -> int | None:
+        found = [child.node_id for child in nodes[node].children if child.local_name == name]
+        return found[0] if found else None
+
+    api = inside(0, "keras_api")
+    losses = None if api is None else inside(api, "layer_regularization_losses")
+    return losses is not None and len(nodes[losses].children) > 0
