@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 
 import numpy as np
@@ -53,6 +54,14 @@ def estimator(tmp_path):
 @pytest.fixture
 def trained(estimator):
     return estimator.train(batches, steps=60)
+
+
+def test_metrics_are_logged_as_numpy_prints_them(trained, caplog):
+    with caplog.at_level(logging.INFO, "tensorflow"):
+        results = trained.evaluate(once)
+    (line,) = [line for line in caplog.messages if line.startswith("Saving dict")]
+    shown = ", ".join("%s = %s" % item for item in sorted(results.items()))  # noqa: UP031
+    assert line == f"Saving dict for global step 60: {shown}"
 
 
 def test_learns_and_measures(trained):

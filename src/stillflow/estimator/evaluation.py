@@ -69,7 +69,7 @@ def write_results(output_dir: str, results: dict[str, Any], checkpoint_path: Any
     """
     step = results[GraphKeys.GLOBAL_STEP]
     shown = ", ".join(
-        f"{name} = {value}" for name, value in sorted(results.items())
+        f"{name} = {value!s}" for name, value in sorted(results.items())
         if not isinstance(value, bytes)
     )  # fmt: skip
     logging.info("Saving dict for global step %d: %s", step, shown)

@@ -170,7 +170,7 @@ def _stop(coordinator: Any, threads: Any) -> None:
 
 
 def _as_text(results: dict[str, Any]) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in sorted(results.items()))
+    return ", ".join(f"{name} = {value!s}" for name, value in sorted(results.items()))
 
 
 def _write_summary(folder: str, results: Any, step: Any) -> None:

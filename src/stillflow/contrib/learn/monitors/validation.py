@@ -92,7 +92,7 @@ class ValidationMonitor(EveryN):
         if not self._finds_checkpoint(step):
             return False
         results = self._evaluate_estimator()
-        shown = ", ".join(f"{name} = {value}" for name, value in results.items())
+        shown = ", ".join(f"{name} = {value!s}" for name, value in results.items())
         logging.info("Validation (step %d): %s", step, shown)
         return self.early_stopping_rounds is not None and self._stops_early(step, results)
 
