@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -41,6 +42,13 @@ class Stacked(Sequence[Tuple]):
             return Stacked([value[index] for value in self.components])
         return list(self)[index]
 
+    def owned(self) -> Stacked:
+        """The same elements in memory of their own: what is fed may change later."""
+        return Stacked([
+            value.copy() if isinstance(value, np.ndarray) else value.clone()
+            for value in self.components
+        ])  # fmt: skip
+
 
 def joined(parts: Sequence[Sequence[Tuple]]) -> Sequence[Tuple]:
     """Elements one after the other: stacked, if those of all parts are, in one shape."""
@@ -66,11 +74,24 @@ def _rows(batch: Any) -> list[Any]:
     return [row.clone() for row in batch.unbind(0)]
 
 
-def stacked(elements: Sequence[Tuple]) -> Tuple:
-    """A batch of elements whose components agree in shape."""
+def count(parts: Sequence[Tuple | Stacked]) -> int:
+    """The number of elements, some of which are stacked."""
+    return sum(len(part) if type(part) is Stacked else 1 for part in parts)
+
+
+def stacked(elements: Sequence[Tuple | Stacked]) -> Tuple:
+    """A batch of elements whose components agree in shape; some may be stacked already."""
     if isinstance(elements, Stacked):
         return elements.components
-    return tuple(_stack(column) for column in zip(*elements, strict=True))
+    if Stacked not in map(type, elements):
+        return tuple(_stack(column) for column in zip(*elements, strict=True))
+    parts: list[Tuple] = []
+    for done, group in itertools.groupby(elements, lambda part: type(part) is Stacked):
+        some = list(group)
+        parts += [part.components for part in some] if done else [stacked(some)]  # type: ignore[union-attr]
+    if len(parts) == 1:
+        return parts[0]
+    return tuple(_joined(column) for column in zip(*parts, strict=True))
 
 
 def _stack(column: tuple[Any, ...]) -> Any:

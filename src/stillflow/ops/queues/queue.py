@@ -83,9 +83,11 @@ class Queue:
         """Puts the elements of a batch in; as `enqueue`."""
         self._check_batch(components)
         if components[0].shape[0]:
-            self._submit_put(elements_lib.rows(components), waits, submit)
+            whole = self.shapes and not self.pads and self.store.keeps_batches
+            batch = elements_lib.Stacked(components)
+            self._submit_put(batch.owned() if whole else list(batch), waits, submit)
 
-    def _submit_put(self, elements: list[Tuple], waits: Any, submit: Any) -> None:
+    def _submit_put(self, elements: Sequence[Tuple], waits: Any, submit: Any) -> None:
         (submit or Attempts.submit)(
             self.attempts, _Put(self, elements), self.attempts.putting, waits
         )
@@ -193,7 +195,7 @@ class Queue:
 class _Put(Attempt):
     __slots__ = ("elements", "queue")
 
-    def __init__(self, queue: Queue, elements: list[Tuple]) -> None:
+    def __init__(self, queue: Queue, elements: Sequence[Tuple]) -> None:
         super().__init__("Enqueue", len(elements))
         self.queue = queue
         self.elements = elements
@@ -208,8 +210,11 @@ class _Put(Attempt):
         if room <= 0:
             return False
         start = len(elements) - left
-        for i in range(start, start + room):
-            store.put(elements[i])
+        if isinstance(elements, elements_lib.Stacked):
+            store.put_batch(elements[start : start + room])
+        else:
+            for i in range(start, start + room):
+                store.put(elements[i])
         self.left = left - room
         return self.finish() if not self.left else None
 
@@ -235,8 +240,7 @@ class _Take(Attempt):
         # A batch of a priority queue is sorted as a whole, so it is taken at once.
         if count <= 0 or (count < self.left and queue.by_priority):
             return False
-        take = store.take
-        self.taken += [take() for _ in range(count)]
+        self.taken += store.take_many(count) if self.batch else [store.take()]
         self.left -= count
         return self.finish() if not self.left else None
 
@@ -247,13 +251,13 @@ class _Take(Attempt):
         self.give_back()
         if self.fewer and len(queue.store):
             self.left = len(queue.store)
-            self.taken = [queue.store.take() for _ in range(self.left)]
+            self.taken = queue.store.take_many(self.left)
             return self.finish()
         return self.finish(queue.out_of_range(requested, size, self.batch))
 
     def give_back(self) -> None:
         self.queue.store.give_back(self.taken)
-        self.left += len(self.taken)
+        self.left += elements_lib.count(self.taken)
         self.taken = []
 
 

@@ -2,41 +2,83 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
 from stillflow.ops import heaps
+from stillflow.ops.queues import elements as elements_lib
+from stillflow.ops.queues.elements import Stacked
+from stillflow.ops.queues.slots import Slots
 from stillflow.ops.random.philox import Philox
 
 _WORDS = 256
 
 
 class FifoStore:
-    """First in, first out."""
+    """First in, first out; batches stay whole until somebody wants a part of them."""
 
     reserved = 0  # how many elements stay in until the queue is closed
+    keeps_batches = True
 
     def __init__(self) -> None:
-        self._elements: deque[Any] = deque()
-        self.put = self._elements.append
-        self.take = self._elements.popleft
+        self._parts: deque[Any] = deque()  # elements, and batches of them
+        self._more = 0  # how many elements batches hold beyond one each
+        self.put = self._parts.append
 
     def __len__(self) -> int:
-        return len(self._elements)
+        return len(self._parts) + self._more
 
-    def give_back(self, elements: list[Any]) -> None:
-        """Puts elements back that were taken last."""
-        self._elements.extendleft(reversed(elements))
+    def put_batch(self, batch: Stacked) -> None:
+        """Puts elements in that are stacked, in memory of their own; one at least."""
+        self._parts.append(batch)
+        self._more += len(batch) - 1
+
+    def take(self) -> Any:
+        part = self._parts.popleft()
+        if type(part) is not Stacked:
+            return part
+        # Who wants one element will want the others singly too.
+        self._more -= len(part) - 1
+        self._parts.extendleft(reversed(list(part)))
+        return self._parts.popleft()
+
+    def take_many(self, count: int) -> list[Any]:
+        """Takes elements, and batches as they are, as many as `count` elements in all."""
+        taken: list[Any] = []
+        while count:
+            part = self._parts.popleft()
+            size = len(part) if type(part) is Stacked else 1
+            if size > count:
+                self._parts.appendleft(part[count:])
+                part, size = part[:count], count
+                self._more -= count
+            else:
+                self._more -= size - 1
+            taken.append(part)
+            count -= size
+        return taken
+
+    def give_back(self, parts: list[Any]) -> None:
+        """Puts back what was taken last."""
+        self._parts.extendleft(reversed(parts))
+        self._more += elements_lib.count(parts) - len(parts)
 
 
 class ShuffleStore:
-    """Takes at random; the same seeds and history give the same order as TensorFlow's."""
+    """Takes at random; the same seeds and history give the same order as TensorFlow's.
+
+    What came in batches lies in slots, which elements name by their numbers.
+    """
+
+    keeps_batches = True
 
     def __init__(self, reserved: int, seed: int, seed2: int) -> None:
         self.reserved = reserved
         self.seeds = (seed, seed2)
         self._elements: list[Any] = []
+        self._slots = Slots()
         self.put = self._elements.append
         self._words = self._draw(Philox.from_seeds(seed, seed2))
 
@@ -49,7 +91,29 @@ class ShuffleStore:
     def __len__(self) -> int:
         return len(self._elements)
 
+    def put_batch(self, batch: Stacked) -> None:
+        """Puts elements in that are stacked; their memory may be used again afterwards."""
+        if self._slots.fit(batch.components):
+            self._elements += self._slots.put(batch.components)
+        else:
+            self._elements += batch
+
     def take(self) -> Any:
+        element = self._drawn()
+        if type(element) is int:
+            return next(iter(Stacked(self._slots.take([element]))))
+        return element
+
+    def take_many(self, count: int) -> list[Any]:
+        """Takes elements; those that came in batches come stacked."""
+        drawn = [self._drawn() for _ in range(count)]
+        taken: list[Any] = []
+        for in_slots, group in itertools.groupby(drawn, lambda element: type(element) is int):
+            some = list(group)
+            taken += [Stacked(self._slots.take(some))] if in_slots else some
+        return taken
+
+    def _drawn(self) -> Any:
         elements = self._elements
         index = next(self._words) % len(elements)
         last = elements.pop()
@@ -58,7 +122,8 @@ class ShuffleStore:
         taken, elements[index] = elements[index], last
         return taken
 
-    def give_back(self, elements: list[Any]) -> None:
+    def give_back(self, parts: list[Any]) -> None:
+        elements = [each for part in parts for each in (part if type(part) is Stacked else [part])]
         self._elements.extend(reversed(elements))
 
 
@@ -66,6 +131,7 @@ class PriorityStore:
     """Smallest first component first."""
 
     reserved = 0
+    keeps_batches = False
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, Any]] = []
@@ -78,6 +144,9 @@ class PriorityStore:
 
     def take(self) -> Any:
         return heaps.pop(self._heap)[1]
+
+    def take_many(self, count: int) -> list[Any]:
+        return [self.take() for _ in range(count)]
 
     def give_back(self, elements: list[Any]) -> None:
         for element in elements:
