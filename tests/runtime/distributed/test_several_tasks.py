@@ -372,21 +372,23 @@ def test_device_filters_leave_tasks_out(target):
             session.run(tf.constant(1))
 
 
-@pytest.mark.parametrize("use_resource", [False, True])
-def test_writes_that_nothing_orders_keep_no_task_waiting(target, use_resource):
-    matrix = on(PS, tf.constant([[0.0, 1.0], [2.0, 3.0]]), name="m", use_resource=use_resource)
-    vector = on(PS, tf.constant([4.0, 5.0]), name="v", use_resource=use_resource)
-    with tf.device(WORKER):
-        optimizer = tf.contrib.opt.VariableClippingOptimizer(
-            tf.train.GradientDescentOptimizer(3.0), {matrix: [1]}, 2.0
-        )
-        step = optimizer.apply_gradients([
-            (tf.constant([[0.1, 0.1], [0.1, 0.1]]), matrix), (tf.constant([0.01, 0.01]), vector),
-        ])  # fmt: skip
+def test_writes_that_nothing_orders_keep_no_task_waiting(target):
+    rows, numbers = np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([4.0, 5.0])
     options = tf.ConfigProto(operation_timeout_in_ms=20000)
-    with tf.Session(target, config=options) as session:
-        session.run(tf.global_variables_initializer())
-        session.run(step)
-        changed = np.array([1.7, 2.7]) * 2 / np.linalg.norm([1.7, 2.7])
-        np.testing.assert_allclose(session.run(matrix), [[-0.3, 0.7], changed], 1e-6)
-        np.testing.assert_allclose(session.run(vector), [3.97, 4.97], 1e-6)
+    for dtype in (tf.float64, tf.float32) * 3:  # which part comes first is by chance
+        with tf.Graph().as_default(), tf.Session(target, config=options) as session:
+            with tf.device(PS):
+                matrix, vector = tf.Variable(rows, dtype=dtype), tf.Variable(numbers, dtype=dtype)
+            with tf.device(WORKER):
+                optimizer = tf.contrib.opt.VariableClippingOptimizer(
+                    tf.train.GradientDescentOptimizer(3.0), {matrix: [1]}, 2.0
+                )
+                step = optimizer.apply_gradients([
+                    (tf.fill([2, 2], tf.constant(0.1, dtype)), matrix),
+                    (tf.constant([0.01, 0.01], dtype), vector),
+                ])  # fmt: skip
+            session.run(tf.global_variables_initializer())
+            session.run(step)
+            changed = np.array([1.7, 2.7]) * 2 / np.linalg.norm([1.7, 2.7])
+            np.testing.assert_allclose(session.run(matrix), [[-0.3, 0.7], changed], 1e-6)
+            np.testing.assert_allclose(session.run(vector), [3.97, 4.97], 1e-6)
