@@ -178,13 +178,19 @@ class PlanNode(Node):
         name = f"{own_states(self.op.graph)}{self.op.name}"
         return self.facts.resources.own("", "op state", name, create)
 
-    def function(self, named: Any) -> Any:
-        """What calls a function, given by a `NameAttrList` or name, on run-time values."""
+    def function(self, named: Any, on_host: bool = False) -> Any:
+        """What calls a function, given by a `NameAttrList` or name, on run-time values.
+
+        Args:
+          named: the function.
+          on_host: whether its operations run on the host if this one does.
+        """
         from stillflow.runtime.functions import compile_function
         from stillflow.runtime.inline import is_pruned
 
         pruned = is_pruned(self.op)
-        return compile_function(self.facts.resources, self.op.graph, named, pruned)
+        on_host = on_host and str(self.device) == "cpu"
+        return compile_function(self.facts.resources, self.op.graph, named, pruned, on_host)
 
     def restart_functions(self, bodies: Any) -> None:
         """Has the random streams of functions, given by their bodies, begin anew."""

@@ -28,7 +28,7 @@ from stillflow.ops.queues.elements import Stacked, stacked
 from stillflow.runtime.denormals import flushed
 from stillflow.runtime.facts import own_states
 from stillflow.runtime.inline import body_effects
-from stillflow.runtime.moves import place_of
+from stillflow.runtime.moves import HOST, place_of
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.rows import RowPlan, row_plan
 
@@ -144,13 +144,45 @@ class CompiledFunction:
             return self._plans[key]
 
 
+class HostFunction(CompiledFunction):
+    """A function that runs on the host where there are GPUs too, as those of data sets do.
+
+    Given what a GPU holds, a variable say, it runs like any other.
+    """
+
+    def __init__(self, resources: Resources, body: FuncGraph, pruned: bool = False) -> None:
+        super().__init__(resources.on_host(), body, pruned)
+        self._anywhere = CompiledFunction(resources, body, pruned)
+
+    def __call__(self, *values: Any) -> list[Any]:
+        return super().__call__(*values) if _of_host(values) else self._anywhere(*values)
+
+    def on_rows(
+        self, elements: Sequence[tuple[Any, ...]], captured: Sequence[Any] = ()
+    ) -> Sequence[tuple[Any, ...]] | None:
+        first = elements.components if isinstance(elements, Stacked) else elements[0]
+        return super().on_rows(elements, captured) if _of_host((*first, *captured)) else None
+
+    def restart(self) -> None:
+        super().restart()
+        self._anywhere.restart()
+
+
+def _of_host(values: Iterable[Any]) -> bool:
+    return all(place_of(value) in (None, HOST) for value in values)
+
+
+def _names_gpu(body: FuncGraph) -> bool:
+    return any("GPU" in op._device.upper() for op in body._operations if op._device)
+
+
 def _dims(value: Any) -> Dims:
     shape = getattr(value, "shape", None)
     return None if shape is None or not isinstance(shape, tuple) else tuple(shape)
 
 
 def compile_function(
-    resources: Resources, graph: Graph, function: Any, pruned: bool = False
+    resources: Resources, graph: Graph, function: Any, pruned: bool = False, on_host: bool = False
 ) -> CompiledFunction:
     """Makes a callable of a function; the same one for the same function in the same session.
 
@@ -159,6 +191,7 @@ def compile_function(
       graph: the graph in whose library the function is looked up.
       function: a `NameAttrList`, the name of a function, or a body.
       pruned: whether only those effects happen that its definition asks for.
+      on_host: whether it runs on the host, unless it names a GPU.
 
     Raises:
       NotFoundError: if the library has no such function.
@@ -171,9 +204,11 @@ def compile_function(
         if found is None:
             raise errors.NotFoundError(None, None, f"Function {name} is not defined.")
         body = found.instantiate(graph, getattr(function, "attr", None))
-    key = f"{id(body)} pruned" if pruned else f"{id(body)}"
+    stays = on_host and resources.several and not _names_gpu(body)
+    kind = HostFunction if stays else CompiledFunction
+    key = f"{id(body)}{' pruned' if pruned else ''}{' on host' if stays else ''}"
     made: CompiledFunction = resources.get(
-        "", "function", key, lambda: CompiledFunction(resources, body, pruned)
+        "", "function", key, lambda: kind(resources, body, pruned)
     )
     return made
 
@@ -181,6 +216,7 @@ def compile_function(
 def restart_functions(resources: Resources, bodies: Iterable[FuncGraph]) -> None:
     """Has the random streams of functions of a session begin anew."""
     for body in bodies:
-        found: CompiledFunction | None = resources.find("", "function", f"{id(body)}")
-        if found is not None:
-            found.restart()
+        for key in (f"{id(body)}", f"{id(body)} on host"):
+            found: CompiledFunction | None = resources.find("", "function", key)
+            if found is not None:
+                found.restart()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -29,6 +30,17 @@ class Resources:
         self.compiles = False  # whether operations are to be compiled, marked or not
         self.from_array = from_array
         self.interrupt = Interrupt()
+        self._on_host: Resources | None = None
+
+    def on_host(self) -> Resources:
+        """The same state, for operations that run on the host whatever devices there are."""
+        if not self.several:
+            return self
+        if self._on_host is None:
+            view = copy.copy(self)
+            view.device_of, view.several = _host, False
+            self._on_host = view
+        return self._on_host
 
     def at(self, device: str) -> Resources:
         """The state of the task that a device string names; in a cluster each has its own."""
@@ -79,3 +91,8 @@ class Resources:
             if close is not None:
                 close()
         self.clear()
+
+
+def _host(op: Operation) -> str:
+    del op
+    return "cpu"

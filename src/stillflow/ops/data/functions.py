@@ -31,5 +31,5 @@ def function_of(node: Any, attribute: str) -> Function:
     Returns:
       A callable from run-time values, captured ones last, to a sequence of run-time values.
     """
-    found: Function = node.function(node.op.attrs[attribute])
+    found: Function = node.function(node.op.attrs[attribute], on_host=True)
     return found

@@ -205,7 +205,7 @@ class _DatasetCard(Card):
     def kernel(self, part: Part) -> Part:
         def kernel(node: Any) -> Any:
             run = part(node)
-            functions = _functions(node.op, lambda named: node.function(named).body)
+            functions = _functions(node.op, lambda named: node.function(named, on_host=True).body)
             bodies = list(_with_called(functions))
             stateful = next(filter(None, map(stateful_op, bodies)), None)
 
