@@ -8,16 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stillflow import nest
-from stillflow.data.dataset_v1 import DatasetV1
 from stillflow.graph import dtypes
 from stillflow.graph.api import init_scope
 from stillflow.graph.graph import get_default_graph
+from stillflow.graph.lazy import LazyModule
 from stillflow.ops.arrays.fill import zeros
 from stillflow.ops.constants import placeholder
 from stillflow.variables.base import Variable
 from stillflow.variables.creation import variable_creator_scope
 
 _MOST_BYTES_AT_ONCE = 64 << 20
+
+datasets: Any = LazyModule("stillflow.data.dataset_v1")
 
 
 class SingleDevice(NamedTuple):
@@ -51,7 +53,7 @@ def dataset_of_variables(numpy_input: Any, make: Callable[[Any], Any], session: 
     variables = [make(array) for array in arrays]
     for variable, array in zip(variables, arrays, strict=True):
         _fill(variable, array, session)
-    return DatasetV1.from_tensor_slices(nest.pack_sequence_as(numpy_input, variables))
+    return datasets.DatasetV1.from_tensor_slices(nest.pack_sequence_as(numpy_input, variables))
 
 
 def _fill(variable: Any, array: Any, session: Any) -> None:

@@ -17,17 +17,20 @@ from stillflow.eager.gradient_functions import implicit_grad as implicit_grad
 from stillflow.eager.gradient_functions import implicit_val_and_grad as implicit_val_and_grad
 from stillflow.eager.gradient_functions import make_vjp as make_vjp
 from stillflow.eager.gradient_functions import val_and_grad_function as val_and_grad_function
-from stillflow.eager.jacobians import batch_jacobian, jacobian
 from stillflow.eager.tape_gradients import tape_gradients
 from stillflow.graph import tapes
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.eager_mode import executing_eagerly
 from stillflow.graph.export import export
+from stillflow.graph.lazy import LazyModule
 from stillflow.graph.operation import Tensor
 from stillflow.ops.gradients import UnconnectedGradients
 from stillflow.platform import tf_logging as logging
 from stillflow.variables.base import VariableV2
 from stillflow.variables.resource_variable import is_resource_variable
+
+# Loops over rows, and with them functions and ragged tensors, that most programs do not need.
+jacobians: Any = LazyModule("stillflow.eager.jacobians")
 
 _INSIDE = (
     "Calling GradientTape.gradient on a persistent tape inside its context is significantly less "
@@ -239,7 +242,9 @@ class GradientTape:
           A tensor of the target's and the source's shape, or None, for each source.
         """
         with self._lasting("jacobian", experimental_use_pfor):
-            return jacobian(self, target, sources, unconnected_gradients, parallel_iterations)
+            return jacobians.jacobian(
+                self, target, sources, unconnected_gradients, parallel_iterations
+            )
 
     def batch_jacobian(
         self,
@@ -265,4 +270,6 @@ class GradientTape:
           ValueError: if the batch sizes differ, or there are fewer than two dimensions.
         """
         with self._lasting("batch_jacobian", experimental_use_pfor):
-            return batch_jacobian(self, target, source, unconnected_gradients, parallel_iterations)
+            return jacobians.batch_jacobian(
+                self, target, source, unconnected_gradients, parallel_iterations
+            )
