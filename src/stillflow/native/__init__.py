@@ -59,6 +59,7 @@ _LONG: _Types = {
         (*2 * (_POINTER,), *2 * (_INT,), _POINTER, *2 * (_INT,), _POINTER, *2 * (_INT,)),
     ),
     "zeta_of_whole": (_INT, (_INT, _POINTER, _INT, _DOUBLE, _POINTER, _INT)),
+    "zeta_of_any": (_INT, (*2 * (_POINTER,), _INT, _POINTER, _INT)),
     "gamma_series": (None, (*2 * (_POINTER,), _INT, *2 * (_POINTER,), _INT)),
     "gamma_fractions": (None, (*2 * (_POINTER,), _INT, *2 * (_POINTER,), _INT)),
     "beta_fractions": (None, (*3 * (_POINTER,), _INT, _POINTER, _INT)),

@@ -29,6 +29,29 @@ def test_zeta_of_one_number_and_many(x: float) -> None:
     np.testing.assert_allclose(found, expected.float().numpy(), rtol=3e-7, atol=2e-38)
 
 
+@pytest.mark.parametrize("x", [(1.001, 16.0), (15.0, 40.0), (0.5, 3.0)])
+def test_zeta_of_pairs(x: tuple[float, float]) -> None:
+    numbers = np.linspace(*x, POSITIVE.size).astype(np.float32)
+    expected = torch.special.zeta(
+        torch.from_numpy(numbers).double(), torch.from_numpy(POSITIVE).double()
+    )
+    found = run(tf.zeta, numbers, POSITIVE)
+    np.testing.assert_allclose(found, expected.float().numpy(), rtol=3e-7, atol=2e-38)
+    of_usual = (POSITIVE > 1e-3) & (POSITIVE < 1e3)  # none of which sends all another way
+    found = run(tf.zeta, numbers[of_usual], POSITIVE[of_usual])
+    np.testing.assert_allclose(found, expected.float().numpy()[of_usual], rtol=3e-7, atol=2e-38)
+
+
+def test_derivatives_of_digamma_of_pairs() -> None:
+    q = POSITIVE[(POSITIVE > 1e-2) & (POSITIVE < 1e2)]
+    orders = np.arange(q.size, dtype=np.float32) % 8
+    expected = [
+        torch.special.polygamma(int(order), torch.tensor(float(number)).double()).item()
+        for order, number in zip(orders, q, strict=True)
+    ]
+    np.testing.assert_allclose(run(tf.polygamma, orders, q), expected, rtol=5e-6, atol=2e-6)
+
+
 @pytest.mark.parametrize("order", [1, 2, 4, 15])
 def test_derivatives_of_digamma(order: int) -> None:
     q = POSITIVE[(POSITIVE > 1e-2) & (POSITIVE < 1e2)]

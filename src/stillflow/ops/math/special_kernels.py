@@ -115,6 +115,6 @@ def polygamma(n: Any, x: Any) -> Any:
     factor = sign * torch.exp(torch.lgamma(n + 1))
     if not n.dim() and (found := zeta_loops.scaled(n + 1, x, factor)) is not None:
         return found
-    derivative = factor * torch.special.zeta(n + 1, x)
+    derivative = factor * zeta_loops.zeta(n + 1, x)
     result = torch.where(n == 0, digamma(x), derivative)
     return torch.where((n < 0) | (n != torch.floor(n)), float("nan"), result)

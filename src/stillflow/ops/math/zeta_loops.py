@@ -1,4 +1,4 @@
-"""The Hurwitz zeta function of one whole number and many others, by the loop in C."""
+"""The Hurwitz zeta function by the loops in C: of one whole number and many others, or of pairs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,27 @@ from stillflow import native
 from stillflow.graph.lazy import torch
 from stillflow.ops import native_loops
 
+_FEW = 16  # pairs that torch takes in less time
 _LARGEST = 16  # for larger ones the loop would need more terms
 
 
 def zeta(x: Any, q: Any) -> Any:
     """The sum of `(q + n) ** -x` over all n from 0, element by element, of two tensors."""
     found = scaled(x, q)
+    if found is None:
+        found = _of_pairs(x, q)
     return torch.special.zeta(x, q) if found is None else found
+
+
+def _of_pairs(x: Any, q: Any) -> Any:
+    if not (native_loops.take(x, q) and x.shape == q.shape and x.numel() >= _FEW):
+        return None
+    library: Any = native.library()
+    result = torch.empty_like(q)
+    refused = library.zeta_of_any(
+        x.data_ptr(), q.data_ptr(), q.numel(), result.data_ptr(), torch.get_num_threads()
+    )
+    return None if refused else result
 
 
 def scaled(x: Any, q: Any, factor: Any = 1.0) -> Any:
