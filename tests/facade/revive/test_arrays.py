@@ -20,6 +20,30 @@ def test_arrays_of_uneven_lists(launcher):  # noqa: F811
     assert said.count("np.array takes lists of different lengths") == 1
 
 
+def test_functions_of_uneven_lists(launcher):  # noqa: F811
+    printed, said = launcher.program(
+        """
+        import numpy as np
+        mixed = np.reshape([1.0, np.array([2.0])], (2, 1))
+        print(mixed.dtype, mixed.shape, np.mean([1.0, np.array([2.0])]))
+        print(np.max([[1], [2, 3]]), np.argmax([[1], [2, 3]]), np.take([[1], [2, 3]], [1]))
+        np.save("x.npy", [[1], [2, 3]])
+        print(np.load("x.npy").shape)
+        try:
+            np.mean([1, 2], axis=3)
+        except ValueError as error:
+            print(type(error).__name__)
+        """
+    )
+    assert printed.splitlines() == [
+        "object (2, 1) [1.5]",
+        "[2, 3] 1 [list([2, 3])]",
+        "(2,)",
+        "AxisError",
+    ]
+    assert said.count("np.reshape takes lists of different lengths") == 1
+
+
 def test_arrays_are_copied_where_they_have_to_be(launcher):  # noqa: F811
     out, _ = launcher.program("""
         import numpy as np

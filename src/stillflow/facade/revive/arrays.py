@@ -2,11 +2,11 @@
 
 ``np.load`` reads arrays of Python objects, as it did before NumPy 1.16.3; ``np.reshape`` takes the
 shape as ``newshape``, which NumPy 2.4 has dropped; ``np.array`` makes an array of lists from lists
-of different lengths, which NumPy 1.24 has stopped to do, and with ``copy=False`` it copies where it
-has to, which NumPy 2 refuses; ``np.meshgrid`` and its like return lists, to which programs append,
-where NumPy 2 returns tuples; ``np.stack`` and its like take generators, which NumPy 1.24 refuses;
-``np.fromstring`` takes bytes of numbers, which NumPy 2.3 has stopped to do.  A number in a list
-prints as ``0.5``, not as ``np.float64(0.5)``.
+of different lengths, as do ``np.reshape``, ``np.mean`` and their like, which NumPy 1.24 has stopped
+to do, and with ``copy=False`` it copies where it has to, which NumPy 2 refuses; ``np.meshgrid`` and
+its like return lists, to which programs append, where NumPy 2 returns tuples; ``np.stack`` and its
+like take generators, which NumPy 1.24 refuses; ``np.fromstring`` takes bytes of numbers, which
+NumPy 2.3 has stopped to do. A number in a list prints as ``0.5``, not as ``np.float64(0.5)``.
 """
 
 from __future__ import annotations
@@ -25,6 +25,12 @@ _NO_COPY = "Unable to avoid copy"
 _NOT_BINARY = "binary mode of fromstring"
 _OF_TODAY = ("numpy", "stillflow", "torch")
 _STACKS = ("stack", "hstack", "vstack", "dstack", "column_stack", "row_stack")
+_OF_ARRAYS = (
+    "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "array_split", "copy", "cumsum",
+    "delete", "expand_dims", "flip", "insert", "max", "mean", "median", "min", "nonzero",
+    "ones_like", "prod", "ravel", "repeat", "reshape", "save", "sort", "squeeze", "std", "sum",
+    "take", "tile", "transpose", "unique", "var", "zeros_like",
+)  # fmt: skip
 _LISTS = ("meshgrid", "broadcast_arrays", "atleast_1d", "atleast_2d", "atleast_3d")
 
 
@@ -118,6 +124,26 @@ def _patch_array(numpy: Any) -> None:
     array = numpy.array
     for name in ("array", "asarray", "ndim", "shape", "size"):
         setattr(numpy, name, _as_before(getattr(numpy, name), array))
+    for name in _OF_ARRAYS:
+        setattr(numpy, name, _of_uneven(getattr(numpy, name), array))
+
+
+def _of_uneven(plain: Any, array: Any) -> Any:
+    """A function of an array, which takes lists of different lengths for an array of lists."""
+    at = 1 if plain.__name__ == "save" else 0
+
+    @functools.wraps(plain)
+    def call(*args: Any, **options: Any) -> Any:
+        try:
+            return plain(*args, **options)
+        except ValueError as error:
+            if len(args) <= at or _UNEVEN not in str(error) or _is_of_today(sys._getframe(1)):
+                raise
+            uneven = args[at]
+        say(f"np.{plain.__name__} takes lists of different lengths for an array of lists here")
+        return plain(*args[:at], array(uneven, dtype=object), *args[at + 1 :], **options)
+
+    return call
 
 
 def _as_before(plain: Any, array: Any) -> Any:
