@@ -4707,7 +4707,7 @@ TABLE = {
     "where": "ops.arrays.select:where",
     "where_v2": "ops.arrays.select:where_v2",
     "while_loop": "ops.control_flow.while_loop:while_loop",
-    "wrap_function": "functional.polymorphic:wrap_function",
+    "wrap_function": "functional.wrapped_graphs:wrap_function",
     "write_file": "ops.io.whole_files:write_file",
     "xla.experimental.compile": "xla.compilation:compile",
     "xla.experimental.jit_scope": "xla.jit_scope:jit_scope",

@@ -134,13 +134,20 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.python.client.timeline": {"*": "stillflow.runtime.timeline"},
     "tensorflow.python.eager.def_function": {
+        "Function": "stillflow.functional.polymorphic:Function",
         "function": "stillflow.functional.polymorphic:function",
     },
     "tensorflow.python.eager.execute": {"*": "stillflow.facade.eager_execute"},
     "tensorflow.python.eager.function": {
         "defun": "stillflow.functional.polymorphic:defun",
         "defun_with_attributes": "stillflow.functional.polymorphic:defun_with_attributes",
+        "ConcreteFunction": "stillflow.functional.concrete:ConcreteFunction",
+        "FunctionSpec": "stillflow.functional.function_spec:FunctionSpec",
     },
+    "tensorflow.python.eager.lift_to_graph": {
+        "UnliftableError": "stillflow.functional.lifting:UnliftableError",
+    },
+    "tensorflow.python.eager.wrap_function": {"*": "stillflow.functional.wrapped_graphs"},
     "tensorflow.python.eager.test": {
         "main": "stillflow.facade.eager_only:test_main",
         "*": "stillflow.testing.environment stillflow.testing.test_case",
@@ -169,7 +176,11 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.python.framework.error_interpolation": {"*": "stillflow.train.debug_info"},
     "tensorflow.python.framework.indexed_slices": {"*": "stillflow.graph.indexed_slices"},
-    "tensorflow.python.framework.func_graph": {"FuncGraph": "stillflow.graph.func_graph:FuncGraph"},
+    "tensorflow.python.framework.func_graph": {
+        "FuncGraph": "stillflow.graph.func_graph:FuncGraph",
+        "UnknownArgument": "stillflow.functional.placeholders:UnknownArgument",
+        "_EAGER_CONST_THRESHOLD": "stillflow.graph.func_graph:_LARGEST_CONSTANT",
+    },
     "tensorflow.python.framework.function": {
         "_DefinedFunction": "stillflow.functional.defun:DefinedFunction",
         "_FuncGraph": "stillflow.functional.defun:DefunGraph",

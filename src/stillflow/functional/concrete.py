@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow import nest
 from stillflow.errors import InvalidArgumentError
+from stillflow.functional.placeholders import (
+    flat_arguments,
+    passed,
+    placeholders,
+    signature_of,
+)
 from stillflow.graph import dtypes, tapes
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dims import merge
@@ -16,7 +23,6 @@ from stillflow.graph.functions import define, uid
 from stillflow.graph.gradient_registry import _register
 from stillflow.graph.graph import Graph, get_default_graph
 from stillflow.graph.operation import Operation, Tensor
-from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.ops.control import identity
 from stillflow.ops.functional import cards
 from stillflow.ops.functional.cards import symbolic
@@ -25,6 +31,8 @@ from stillflow.ops.functional.nodes import add_outputs, copy_handle_data
 from stillflow.ops.functional.traced_graph import TracedGraph
 from stillflow.ops.functional.tracing import trace_body, within
 from stillflow.ops.gradients import differentiate, is_trainable
+
+__all__ = ["Backward", "ConcreteFunction", "Extended", "flat_arguments", "trace_function"]
 
 _CONTROL_FLOW = frozenset({"Switch", "Merge", "Enter", "Exit"})
 
@@ -64,23 +72,18 @@ def trace_function(
     """
     graph = TracedGraph(name)
     names = [*arg_names, *("arg" for _ in range(len(args)))]
+    of_names = dict(sorted(kwargs.items()))
     with graph.as_default():
-        given = [
-            _placeholders(graph, arg, arg_name) for arg, arg_name in zip(args, names, strict=False)
-        ]
-        named = {key: _placeholders(graph, kwargs[key], key) for key in sorted(kwargs)}
-    graph.structured_input_signature = nest.map_structure(_spec, (tuple(given), named))
+        given = [placeholders(graph, *each) for each in zip(args, names, strict=False)]
+        named = {key: placeholders(graph, value, key) for key, value in of_names.items()}
+    graph.structured_input_signature = (
+        tuple(signature_of(*each) for each in zip(args, names, strict=False)),
+        {key: signature_of(value, key) for key, value in of_names.items()},
+    )
     before = nest.map_structure(lambda leaf: leaf, (given, named))
     trace_body(graph, python_function, given, named, ordered=ordered)
     _check_untouched(before, (given, named))
     return graph
-
-
-def _spec(leaf: Any) -> Any:
-    """What stands for an argument in a signature."""
-    if not isinstance(leaf, Tensor):
-        return leaf
-    return TensorSpec(leaf.shape, leaf.dtype, leaf.op.attrs["_user_specified_name"].decode())
 
 
 def _check_untouched(before: Any, after: Any) -> None:
@@ -98,23 +101,6 @@ def _check_untouched(before: Any, after: Any) -> None:
             "function has list and dictionary operations that alter input arguments, such as "
             "`list.pop`, `list.append`"
         )
-
-
-def _placeholders(graph: TracedGraph, value: Any, name: str) -> Any:
-    def one(leaf: Any) -> Any:
-        if isinstance(leaf, (Tensor, TensorSpec)):
-            label = getattr(leaf, "name", None) if isinstance(leaf, TensorSpec) else None
-            try:
-                made = graph.add_argument(leaf.dtype, leaf.shape, label or name)
-            except ValueError:  # an argument's name that no operation may have
-                made = graph.add_argument(leaf.dtype, leaf.shape, "Placeholder")
-            made.op.attrs["_user_specified_name"] = (label or name).encode()
-            if isinstance(leaf, Tensor):
-                copy_handle_data(leaf, made)
-            return made
-        return leaf
-
-    return nest.map_structure(one, value, expand_composites=True)
 
 
 class ConcreteFunction:
@@ -210,7 +196,19 @@ class ConcreteFunction:
 
     @property
     def _arg_keywords(self) -> list[str]:
-        return [t.op.attrs["_user_specified_name"].decode() for t in self.graph.arguments]
+        """The names by which arguments can be given, each another one."""
+        found: list[str] = []
+        for tensor in self.graph.arguments:
+            name = wanted = tensor.op.attrs["_user_specified_name"].decode()
+            more = itertools.count(1)
+            while name in found:
+                name = f"{wanted}_{next(more)}"
+            found.append(name)
+        return found
+
+    @property
+    def _num_positional_args(self) -> int:
+        return len(self.graph.arguments)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Adds a call; gives the results in the structure that the function gave them.
@@ -222,8 +220,14 @@ class ConcreteFunction:
         Raises:
           TypeError: if there are too many or too few.
         """
-        flat = nest.flatten(args, expand_composites=True)
         names = self._arg_keywords
+        if len(args) > len(names):
+            raise TypeError(
+                f"Expected at most {len(names)} positional arguments (and the rest keywords, of "
+                f"{names}), got {args}. When calling a concrete function, positional arguments "
+                "may not be bound to Tensors within nested structures."
+            )
+        flat = list(args)
         found = [*names[: len(flat)], *kwargs]
         for name in names[len(flat) :]:
             if name not in kwargs:
@@ -232,11 +236,10 @@ class ConcreteFunction:
                     f"{sorted(set(names) - set(found))}."
                 )
             flat.append(kwargs.pop(name))
-        if kwargs or len(flat) > len(names):
-            raise TypeError(
-                f"ConcreteFunction takes {len(names)} arguments ({', '.join(names)}), "
-                f"got {len(flat)} and {sorted(kwargs)}"
-            )
+        for name in kwargs:
+            if name in names:
+                raise TypeError(f"Got two values for keyword '{name}'.")
+            raise TypeError(f"Keyword arguments {sorted(kwargs)} unknown. Expected {names}.")
         self._check_given(flat)
         return self.call_flat(flat)
 
@@ -265,7 +268,7 @@ class ConcreteFunction:
     def call_flat(self, values: Sequence[Any]) -> Any:
         """Adds a call with the flat list of the arguments that are tensors."""
         inputs = [
-            convert_to_tensor(value, dtype=inner.dtype)
+            passed(value, inner.dtype)
             for value, inner in zip(values, self.graph.arguments, strict=True)
         ]
         inputs += self.captured_inputs
@@ -292,8 +295,10 @@ class ConcreteFunction:
             self._immediate = ImmediateCalls(self.name, self.graph)
         return self._immediate(inputs)
 
-    def add_call(self, graph: Graph, inputs: Sequence[Tensor]) -> Operation:
-        """Adds the operation, which takes all that the body takes."""
+    def add_call(
+        self, graph: Graph, inputs: Sequence[Tensor], config: bytes | None = None
+    ) -> Operation:
+        """Adds the operation, which takes all that the body takes; `config` is a `ConfigProto`."""
         self.library_function.add_to_graph(graph)
         stateful = self.function_def.signature.is_stateful
         card = cards.stateful_partitioned_call_op if stateful else cards.partitioned_call_op
@@ -301,7 +306,7 @@ class ConcreteFunction:
             list(inputs),
             Tout=[tensor.dtype for tensor in self.outputs],
             f=self.library_function.attribute(),
-            config_proto=call_config(),
+            config_proto=call_config() if config is None else config,
             name=None if self.outputs else "PartitionedFunctionCall",
         )
         op: Operation = made if isinstance(made, Operation) else made[0].op

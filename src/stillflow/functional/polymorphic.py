@@ -7,21 +7,20 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from stillflow import nest
 from stillflow.autograph.hooks import converted_for_tracing
-from stillflow.functional.concrete import ConcreteFunction, trace_function
+from stillflow.functional.concrete import ConcreteFunction, flat_arguments, trace_function
 from stillflow.functional.first_values import made_in_function
+from stillflow.functional.function_spec import FunctionSpec
+from stillflow.functional.lifted_variables import LiftedVariables
 from stillflow.functional.traces import FunctionCache, Traces, relaxed_trace
-from stillflow.functional.wrapped import WrappedFunction
+from stillflow.graph.api import init_scope
 from stillflow.graph.composite_tensor import CompositeTensor
-from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph, initial_graph
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_spec import TensorSpec
-from stillflow.util import tf_inspect
+from stillflow.ops.functional.traced_graph import TracedGraph
 from stillflow.util.function_utils import get_func_name
 
 _eagerly: list[bool] = []  # not empty while functions run as Python
@@ -47,9 +46,9 @@ class Function:
         may_run_eagerly: bool = False,
     ) -> None:
         self.python_function = self._python_function = python_function
-        self._name = name or get_func_name(python_function)
-        self.input_signature = _checked_signature(input_signature)
-        self._attributes = attributes or {}
+        self._attributes = dict(attributes or {})
+        self._name = self._attributes.pop("func_name", name) or get_func_name(python_function)
+        self._function_spec = FunctionSpec(python_function, input_signature, bound is not None)
         self._relax = experimental_relax_shapes
         self._bound = bound
         self._autograph = autograph  # whether it is converted, and with which features
@@ -57,7 +56,6 @@ class Function:
         self._may_create = True  # variables, in the first trace
         self._traces = Traces()
         self._of_instances: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
-        self._spec = tf_inspect.getfullargspec(python_function)
         functools.update_wrapper(self, python_function, updated=())
 
     def __get__(self, instance: Any, owner: Any) -> Any:
@@ -80,23 +78,42 @@ class Function:
         if _eagerly and self._may_run_eagerly:
             bound = () if self._bound is None else (self._bound(),)
             return self._python_function(*bound, *args, **kwargs)
-        args, kwargs = self._canonical(args, kwargs)
+        args, kwargs = self._function_spec.canonicalize_function_inputs(*args, **kwargs)
         function = self._function_for(args, kwargs)
-        return function.call_flat(_tensors((args, _ordered(kwargs))))
+        return function.call_flat(flat_arguments((args, _ordered(kwargs))))
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The traced function for these arguments; a `TensorSpec` may stand for a tensor."""
-        if self.input_signature is not None and not args and not kwargs:
-            args = self.input_signature
-        args, kwargs = self._canonical(args, kwargs)
+        if self.input_signature is not None:
+            if args or kwargs:
+                self._function_spec.check_concrete(args, kwargs)
+            args, kwargs = self.input_signature, {}
+        args, kwargs = self._function_spec.canonicalize_function_inputs(*args, **kwargs)
         function = self._function_for(args, kwargs)
         function.add_to_graph(get_default_graph())
         return function
 
     @property
-    def function_spec(self) -> Any:
+    def function_spec(self) -> FunctionSpec:
         """The names and defaults of the arguments."""
-        return self._spec
+        return self._function_spec
+
+    @property
+    def input_signature(self) -> Any:
+        return self._function_spec.input_signature
+
+    def _decorate(self, decorator: Callable[..., Any]) -> None:
+        """Has what a decorator makes of the Python function be traced.
+
+        Raises:
+          ValueError: if the function was traced before.
+        """
+        if any(True for _ in self._traces):
+            raise ValueError("Functions cannot be decorated after they have been traced.")
+        self.python_function = self._python_function = decorator(self._python_function)
+        self._function_spec = FunctionSpec(
+            self._python_function, self.input_signature, self._bound is not None
+        )
 
     @property
     def _list_all_concrete_functions(self) -> list[ConcreteFunction]:
@@ -106,71 +123,13 @@ class Function:
     def _function_cache(self) -> FunctionCache:
         return self._traces.joined()
 
-    # ---- arguments
-
-    def _names(self) -> list[str]:
-        skip = 1 if self._bound is not None or tf_inspect.ismethod(self._python_function) else 0
-        return list(self._spec.args)[skip:]
-
-    def _canonical(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Arguments by position where they have one, defaults filled in, arrays as tensors."""
-        names = self._names()
-        defaults = self._spec.defaults or ()
-        if self.input_signature is None:
-            by_default = dict(zip(names[len(names) - len(defaults) :], defaults, strict=False))
-            kwargs = {**(self._spec.kwonlydefaults or {}), **kwargs}
-            positional = list(args)
-            for name in names[len(args) :]:
-                if name in kwargs:
-                    positional.append(kwargs.pop(name))
-                elif name in by_default:
-                    positional.append(by_default[name])
-                else:
-                    break
-            return _as_tensors(tuple(positional)), _as_tensors(kwargs)
-        positional = list(args)
-        for name in names[len(args) :]:
-            if name in kwargs:
-                positional.append(kwargs.pop(name))
-        if kwargs:
-            raise ValueError(
-                "Cannot define a TensorFlow function from a Python function with keyword "
-                "arguments when input_signature is provided."
-            )
-        return self._signed(tuple(positional)), {}
-
-    def _signed(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments converted to what the signature says."""
-        signature = self.input_signature
-        try:
-            flat = nest.flatten_up_to(signature, args, expand_composites=True)
-        except (ValueError, TypeError):
-            raise ValueError(
-                "Structure of Python function inputs does not match input_signature:\n"
-                f"  inputs: {_shown(args)}\n  input_signature: {_shown(signature)}"
-            ) from None
-        made = []
-        for spec, value in zip(nest.flatten(signature, expand_composites=True), flat, strict=True):
-            if not isinstance(value, (Tensor, TensorSpec)):
-                value = convert_to_tensor(value, dtype_hint=spec.dtype)
-            if value.dtype != spec.dtype or not spec.shape.is_compatible_with(value.shape):
-                raise ValueError(
-                    "Python inputs incompatible with input_signature:\n"
-                    f"  inputs: {_shown(args)}\n  input_signature: {_shown(signature)}"
-                )
-            made.append(value)
-        packed: tuple[Any, ...] = nest.pack_sequence_as(signature, made, expand_composites=True)
-        return packed
-
     # ---- tracing
 
     def _function_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction:
         known = self._traces.of(initial_graph())
         traced = args if self.input_signature is None else self.input_signature
         key = (_key(traced), _key(_ordered(kwargs)))
-        given = _tensors((args, _ordered(kwargs)))
+        given = flat_arguments((args, _ordered(kwargs)))
         if key not in known.primary:
             if self._relax and known.primary and self.input_signature is None:
                 ranks = tuple(_key(each, _rank_key) for each in (args, _ordered(kwargs)))
@@ -183,66 +142,115 @@ class Function:
     def _trace(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], given: list[Any]
     ) -> ConcreteFunction:
-        function = self._python_function
-        if self._bound is not None:
-            function = functools.partial(function, self._bound())
-        function = converted_for_tracing(function, *self._autograph)
-        names = self._names()
-        if self._spec.varargs:
-            names += [f"{self._spec.varargs}_{i}" for i in range(len(args))]
-        if not (self._may_run_eagerly and initial_graph().runs_at_once):
-            graph = trace_function(function, args, kwargs, self._name, names)
-            return ConcreteFunction(graph, self._attributes)
-        created: list[bool] = []
-        first = _noting_variables(function, created if self._may_create else None, given)
-        graph = trace_function(first, args, kwargs, self._name, names)
+        function = converted_for_tracing(self._own_function(), *self._autograph)
+        names = self._function_spec.names_of(len(args))
+
+        def traced(creator: Any = None) -> TracedGraph:
+            made = function if creator is None else _with_creator(function, creator)
+            return trace_function(made, args, kwargs, self._name, names)
+
+        if not self._may_run_eagerly:
+            return ConcreteFunction(traced(), self._attr_values())
+        if not self._may_create:
+            return ConcreteFunction(traced(_refuse), self._attr_values())
+        if initial_graph().runs_at_once:
+            created: list[bool] = []
+            graph = traced(_noting(created, given))
+            is_first = bool(created)
+        else:
+            lifted = LiftedVariables(in_graph=True)
+            graph = traced(lifted.creator)
+            is_first = bool(lifted.made)
+            if is_first:
+                _initialize_nothing()
         self._may_create = False
-        if created:  # the next one finds them made
-            again = _noting_variables(function, None, [])
-            graph = trace_function(again, args, kwargs, self._name, names)
-        return ConcreteFunction(graph, self._attributes)
+        if is_first:  # the next one finds them made
+            graph = traced(_refuse)
+        return ConcreteFunction(graph, self._attr_values())
+
+    def get_initialization_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """Traces the function, and gives one that gives the variables made by it their values.
+
+        Args:
+          *args, **kwargs: what the function is to be traced for.
+
+        Raises:
+          RuntimeError: if the function was traced before.
+        """
+        if not self._may_create or any(True for _ in self._traces):
+            raise RuntimeError(
+                "get_initialization_function cannot be called after the function has been used"
+            )
+        args, kwargs = self._function_spec.canonicalize_function_inputs(*args, **kwargs)
+        lifted = LiftedVariables(in_graph=False)
+        function = converted_for_tracing(self._own_function(), *self._autograph)
+        names = self._function_spec.names_of(len(args))
+        made = _with_creator(function, lifted.creator)
+        body = trace_function(made, args, kwargs, self._name, names)
+        self._may_create = False
+        with init_scope():
+            graph = trace_function(lambda: lifted.assign_all(body), (), {}, "initialize_variables")
+            return ConcreteFunction(graph)
+
+    def _attr_values(self) -> dict[str, Any]:
+        """The attributes of the definition as `AttrValue` messages.
+
+        Raises:
+          ValueError: if one of them is neither a number nor text.
+        """
+        from stillflow.functional.defun import attr_value
+
+        return {key: attr_value(key, value) for key, value in self._attributes.items()}
+
+    def _own_function(self) -> Callable[..., Any]:
+        """The Python function, bound to its object if it is a method."""
+        if self._bound is None:
+            return self._python_function
+        return functools.partial(self._python_function, self._bound())
 
 
-def _noting_variables(
-    function: Callable[..., Any], created: list[bool] | None, given: list[Any]
-) -> Callable[..., Any]:
-    """A function that adds to a list for every variable that it makes; None refuses them.
+def _noting(created: list[bool], given: list[Any]) -> Callable[..., Any]:
+    """What makes variables with values for what the function computes.
 
     Args:
-      function: what may make variables.
-      created: the list.
-      given: the values of its arguments that are tensors.
+      created: gets an element for each.
+      given: the values of the function's arguments that are tensors.
     """
 
     def creator(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-        if created is None:
-            raise ValueError(
-                "tf.function-decorated function tried to create variables on non-first call."
-            )
         created.append(True)
         return made_in_function(next_creator, given, kwargs)
 
-    def noting(*args: Any, **kwargs: Any) -> Any:
+    return creator
+
+
+def _initialize_nothing() -> None:
+    """Calls a function without operations: in graphs, variables have initializers outside."""
+    from stillflow.protos import ConfigProto
+
+    config = ConfigProto()
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
+    with init_scope():
+        body = trace_function(lambda: None, (), {}, "initialize_variables")
+        ConcreteFunction(body).add_call(get_default_graph(), [], config.SerializeToString())
+
+
+def _refuse(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+    raise ValueError("tf.function-decorated function tried to create variables on non-first call.")
+
+
+def _with_creator(function: Callable[..., Any], creator: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose variables are made by a creator."""
+
+    def creating(*args: Any, **kwargs: Any) -> Any:
         with get_default_graph()._variable_creator_scope(creator):
             return function(*args, **kwargs)
 
-    return noting
+    return creating
 
 
 def _ordered(kwargs: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
     return tuple((key, kwargs[key]) for key in sorted(kwargs))
-
-
-def _as_tensors(structure: Any) -> Any:
-    def one(value: Any) -> Any:
-        return convert_to_tensor(value) if isinstance(value, (np.ndarray, np.generic)) else value
-
-    return nest.map_structure(one, structure, expand_composites=True)
-
-
-def _tensors(structure: Any) -> list[Any]:
-    flat = nest.flatten(structure, expand_composites=True)
-    return [value for value in flat if isinstance(value, (Tensor, TensorSpec))]
 
 
 def _key(structure: Any, of_leaf: Callable[[Any], Any] | None = None) -> Any:
@@ -260,9 +268,15 @@ def _form(value: Any) -> Any:
 def _leaf_key(value: Any) -> Any:
     if isinstance(value, (Tensor, TensorSpec)):
         dims = value.shape
-        return "tensor", value.dtype, None if dims.ndims is None else tuple(dims.as_list())
+        kind = ("spec", value.name) if isinstance(value, TensorSpec) else "tensor"
+        return kind, value.dtype, None if dims.ndims is None else tuple(dims.as_list())
     if isinstance(value, (bool, int, float, str, bytes, complex, type(None))):
         return type(value), value
+    try:
+        hash(value)
+    except TypeError:  # TensorFlow takes it for a tensor then
+        name = type(value).__name__
+        raise AttributeError(f"'{name}' object has no attribute 'shape'") from None
     return "object", id(value)
 
 
@@ -271,27 +285,6 @@ def _rank_key(value: Any) -> Any:
     if isinstance(value, (Tensor, TensorSpec)):
         return "tensor", value.dtype, value.shape.ndims
     return _leaf_key(value)
-
-
-def _checked_signature(signature: Any) -> Any:
-    if signature is None:
-        return None
-    if not isinstance(signature, (tuple, list)):
-        raise TypeError(
-            f"input_signature must be either a tuple or a list, received {type(signature)}"
-        )
-    flat = nest.flatten(tuple(signature), expand_composites=True)
-    if any(not isinstance(spec, TensorSpec) for spec in flat):
-        shown = next(spec for spec in flat if not isinstance(spec, TensorSpec))
-        raise TypeError(
-            "Invalid input_signature; input_signature must be a possibly nested sequence of "
-            f"TensorSpec objects, got {shown!r}"
-        )
-    return tuple(signature)
-
-
-def _shown(args: Any) -> str:
-    return "(" + ", ".join(str(arg) for arg in nest.flatten(args)) + ")"
 
 
 @export("function", "contrib.eager.function")
@@ -365,40 +358,11 @@ def defun_with_attributes(
     experimental_relax_shapes: bool = False,
 ) -> Any:
     """`defun` with attributes for the definition, as `AttrValue` messages or plain values."""
-    from stillflow.functional.defun import attr_value
-
-    values = {key: attr_value(key, value) for key, value in (attributes or {}).items()}
 
     def decorate(inner: Any) -> Any:
         return Function(
-            inner, None, input_signature, values, experimental_relax_shapes,
+            inner, None, input_signature, attributes, experimental_relax_shapes,
             autograph=(autograph, experimental_autograph_options),
         )  # fmt: skip
 
     return decorate if func is None else decorate(func)
-
-
-@export("wrap_function")
-def wrap_function(
-    fn: Callable[..., Any], signature: Any, name: str | None = None
-) -> WrappedFunction:
-    """Makes a function of a Python function that builds a TF 1 graph.
-
-    Args:
-      fn: the function.
-      signature: for every argument a `tf.TensorSpec`, a structure of them, or what is handed to
-        the function as it is.
-      name: of the function.
-    """
-    arguments = nest.flatten(signature, expand_composites=True)
-    specs = tuple(each for each in arguments if isinstance(each, TensorSpec))
-    names = [spec.name or f"arg_{i}" for i, spec in enumerate(specs)]
-
-    def call(*tensors: Any) -> Any:
-        given = iter(tensors)
-        values = [next(given) if isinstance(each, TensorSpec) else each for each in arguments]
-        return fn(*nest.pack_sequence_as(signature, values, expand_composites=True))
-
-    name = name or get_func_name(fn)
-    graph = trace_function(call, specs, {}, name, names, ordered=False)
-    return WrappedFunction(graph)

@@ -7,6 +7,7 @@ from typing import Any
 
 from stillflow import nest
 from stillflow.functional.concrete import ConcreteFunction
+from stillflow.functional.lifting import UnliftableError
 from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.importer import import_graph_def
 from stillflow.graph.operation import Operation, Tensor
@@ -16,12 +17,17 @@ from stillflow.protos import GraphDef, TensorInfo
 from stillflow.saved_model.signatures import get_tensor_from_tensor_info
 
 
-class UnliftableError(Exception):
-    """What is fetched of a function's body needs an argument that is not fed."""
-
-
 class WrappedFunction(ConcreteFunction):
-    """A function of a Python function that builds a TF 1 graph."""
+    """A function of a Python function that builds a TF 1 graph.
+
+    Args:
+      graph: its body.
+      variable_holder: the variables that the body has made.
+    """
+
+    def __init__(self, graph: TracedGraph, variable_holder: Any = None) -> None:
+        super().__init__(graph)
+        self._variable_holder = variable_holder
 
     def _check_given(self, values: Sequence[Any]) -> None:
         """Takes numbers and arrays too, unlike other functions of the library."""
@@ -42,25 +48,32 @@ class WrappedFunction(ConcreteFunction):
           ValueError: for feeds that are no tensors, and for what is not of this body.
           UnliftableError: if the fetches need arguments that are not fed.
         """
-        body = self.graph
-        inner = {placeholder for _, placeholder in body.captures}
-        given = [_feed(body, each) for each in nest.flatten(feeds, expand_composites=True)]
-        given = [each for each in given if each not in inner]
-        wanted = nest.map_structure(lambda each: _fetch(body, each), fetches)
-        flat = nest.flatten(wanted, expand_composites=True)
-        for element in [*given, *flat]:
-            _check_home(body, element)
-        with body.outer_graph.as_default():
-            graph = TracedGraph(name or "pruned")
-        made = _filled(graph, body, given, flat)
-        _set_shapes(nest.flatten(fetches), nest.flatten(wanted), dict(zip(flat, made, strict=True)))
-        results = [None if isinstance(element, Operation) else element for element in made]
-        graph.outputs = [each for each in results if each is not None]
-        graph.control_outputs = [each for each in made if isinstance(each, Operation)]
-        graph.structured_outputs = nest.pack_sequence_as(wanted, results, expand_composites=True)
-        graph.structured_input_signature = input_signature
-        graph.watched_variables = list(body.watched_variables)
-        return WrappedFunction(graph)
+        graph = pruned(self.graph, feeds, fetches, name, input_signature)
+        return WrappedFunction(graph, self._variable_holder)
+
+
+def pruned(
+    body: TracedGraph, feeds: Any, fetches: Any, name: str | None = None, signature: Any = None
+) -> TracedGraph:
+    """The part of a body from some tensors to others; see `WrappedFunction.prune`."""
+    inner = {placeholder for _, placeholder in body.captures}
+    given = [_feed(body, each) for each in nest.flatten(feeds, expand_composites=True)]
+    given = [each for each in given if each not in inner]
+    wanted = nest.map_structure(lambda each: _fetch(body, each), fetches)
+    flat = nest.flatten(wanted, expand_composites=True)
+    for element in [*given, *flat]:
+        _check_home(body, element)
+    with body.outer_graph.as_default():
+        graph = TracedGraph(name or "pruned")
+    made = _filled(graph, body, given, flat)
+    _set_shapes(nest.flatten(fetches), nest.flatten(wanted), dict(zip(flat, made, strict=True)))
+    results = [None if isinstance(element, Operation) else element for element in made]
+    graph.outputs = [each for each in results if each is not None]
+    graph.control_outputs = [each for each in made if isinstance(each, Operation)]
+    graph.structured_outputs = nest.pack_sequence_as(wanted, results, expand_composites=True)
+    graph.structured_input_signature = signature
+    graph.watched_variables = list(body.watched_variables)
+    return graph
 
 
 def _filled(graph: TracedGraph, body: TracedGraph, given: list[Tensor], fetches: list[Any]) -> Any:
@@ -70,8 +83,18 @@ def _filled(graph: TracedGraph, body: TracedGraph, given: list[Tensor], fetches:
     taken = {op.name for op in part}
     with graph.as_default():
         inputs = {each: _argument(graph, each, taken) for each in given}
-        inputs.update((placeholder, graph.capture(outer)) for outer, placeholder in body.captures)
-        return _copied(part, body, inputs, fetches)
+        captured = {placeholder: graph.capture(outer) for outer, placeholder in body.captures}
+        made = _copied(part, body, {**inputs, **captured}, fetches)
+    for old, new in captured.items():  # only now: their names are in the scopes of operations
+        _rename(new.op, old.op.name)
+    return made
+
+
+def _rename(op: Operation, name: str) -> None:
+    names = op.graph._by_name
+    if name not in names:
+        names[name] = names.pop(op.name)
+        op.name = name
 
 
 def _set_shapes(fetches: list[Any], wanted: list[Any], copies: dict[Any, Any]) -> None:

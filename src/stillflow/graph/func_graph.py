@@ -93,6 +93,16 @@ class FuncGraph(Graph):
         return list(self._passed)
 
     @property
+    def external_captures(self) -> list[Tensor]:
+        """The same by its other name."""
+        return self.captured_inputs
+
+    @property
+    def internal_captures(self) -> list[Tensor]:
+        """The placeholders of what is captured."""
+        return list(self._passed.values())
+
+    @property
     def captures(self) -> list[tuple[Tensor, Tensor]]:
         """Pairs of a tensor outside and its placeholder."""
         return list(self._passed.items())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -35,6 +35,7 @@ class TracedGraph(FuncGraph):
         self.control_captures: list[Any] = []
         self.structured_input_signature: Any = None
         self.watched_variables: list[Any] = []
+        self._given: set[Tensor] = set()  # tensors outside that arguments stand for
         self._colocation_stack = list(outer._colocation_stack)
         if collections is not None:
             self._collections = collections
@@ -48,9 +49,24 @@ class TracedGraph(FuncGraph):
     def capture_name(self, tensor: Tensor) -> str | None:
         return None if tensor.holds_value else tensor.op.name
 
+    def take_as_argument(self, outside: Tensor, placeholder: Tensor) -> None:
+        """Has an argument stand for what it is traced with: nothing is captured for that."""
+        self._captured[outside] = placeholder
+        self._given.add(outside)
+
+    @property
+    def variables(self) -> Iterator[Any]:
+        """The variables that the body uses, other than its arguments."""
+        return iter(self.watched_variables)
+
+    @variables.setter
+    def variables(self, variables: Iterable[Any]) -> None:
+        self.watched_variables = list(variables)
+
     def watch_variable(self, variable: Any) -> None:
-        """Keeps a variable that the body reads."""
-        if all(variable is not known for known in self.watched_variables):
+        """Keeps a variable that the body reads, unless it is an argument."""
+        is_given = variable.handle in self._given
+        if not is_given and all(variable is not known for known in self.watched_variables):
             self.watched_variables.append(variable)
         if isinstance(self.outer_graph, TracedGraph):
             self.outer_graph.watch_variable(variable)
