@@ -31,6 +31,7 @@ from stillflow.ops.arrays.sort_loops import sorted_places
 from stillflow.ops.arrays.top_k_heaps import find_largest
 from stillflow.ops.arrays.transpose import transpose
 from stillflow.ops.constants import constant
+from stillflow.ops.math.kernels import is_finite
 from stillflow.ops.samples import Bad, Sample
 
 _REAL = "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
@@ -83,16 +84,17 @@ def _in_order(keys: Any, count: int) -> Any:
     """Where the largest elements of each row stand; rows with equal ones are sorted."""
     if keys.is_cuda:  # to ask for ties would wait for the device
         return torch.sort(keys, stable=True, dim=-1, descending=True)[1][..., :count]
-    if 4 * count > keys.shape[-1]:
+    size = keys.shape[-1]
+    if count == size or (4 * count > size and not _hold_no_numbers(keys)):
         return sorted_places(keys, descending=True)[..., :count]
-    more = min(count + 1, keys.shape[-1])
+    more = min(count + 1, size)
     found, where = _largest_by_blocks(keys, more)
     where = where[..., :count]
     tied = ~(found[..., 1:] < found[..., :-1]).all(-1)  # or no numbers, which do not compare
     if tied.any():
         rows = keys[tied]
         few = 8 * count <= rows.shape[-1] and native_loops.reach(rows)  # a heap is faster then
-        unknown = rows.is_floating_point() and count < rows.shape[-1] and rows.isnan().any()
+        unknown = count < size and _hold_no_numbers(rows)
         if few or unknown:
             order = find_largest(rows, count, True)
         else:
@@ -100,6 +102,11 @@ def _in_order(keys: Any, count: int) -> Any:
         where = where.clone()
         where[tied] = order[..., :count]
     return where
+
+
+def _hold_no_numbers(keys: Any) -> bool:
+    """Whether some are NaN: which are among the largest then hangs on how a heap is kept."""
+    return keys.is_floating_point() and not is_finite(keys) and bool(keys.isnan().any())
 
 
 def _place_of_largest(keys: Any) -> Any:
