@@ -91,7 +91,7 @@ def test_a_run_writes_every_tensor(loss, tmp_path) -> None:
     assert dump.get_tensors("loss", 0, "DebugIdentity")[0] == -np.inf
 
 
-def test_files_are_laid_out_as_the_debugger_expects(loss, tmp_path) -> None:
+def test_files_are_laid_out_as_the_debugger_expects(loss, tmp_path, cpu) -> None:
     dump = dumped(loss, tmp_path, node_name_regex_whitelist="net/y")
     (datum,) = dump.dumped_tensor_data
     device = "_tfdbg_device_,job_localhost,replica_0,task_0,device_CPU_0"
@@ -111,7 +111,7 @@ def test_the_run_is_described(loss, tmp_path) -> None:
     assert core.target_nodes == []
 
 
-def test_the_graph_can_be_asked(loss, tmp_path) -> None:
+def test_the_graph_can_be_asked(loss, tmp_path, cpu) -> None:
     dump = dumped(loss, tmp_path)
     assert dump.devices() == [CPU]
     assert dump.node_inputs("net/y") == ["x", "net/w/read"]

@@ -55,7 +55,7 @@ def test_small_kernels_that_would_share_work_keep_to_one_thread(eager, monkeypat
     assert asked == [1, 2]
 
 
-def test_many_shapes_do_not_fill_memory(eager, monkeypatch):
+def test_many_shapes_do_not_fill_memory(eager, monkeypatch, cpu):
     monkeypatch.setattr(calls.put, "__defaults__", (64,))
     for size in range(200):
         assert tf.add(tf.zeros([size]), 1.0).shape == [size]

@@ -15,7 +15,7 @@ def logging(monkeypatch):
     tf.debugging.set_log_device_placement(False)
 
 
-def test_says_where_each_operation_runs(eager, logging, capsys):
+def test_says_where_each_operation_runs(eager, logging, capsys, cpu):
     assert tf.debugging.get_log_device_placement()
     tf.matmul(tf.ones([2, 2]), tf.ones([2, 2]))
     tf.debugging.Assert(True, [])

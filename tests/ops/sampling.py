@@ -14,6 +14,7 @@ from stillflow.graph.dtypes import DType
 from stillflow.graph.removed_ops import REMOVED
 from stillflow.ops.samples import Bad, Sample
 from stillflow.runtime.facts import Facts
+from stillflow.runtime.moves import HOST
 from stillflow.runtime.plan import make_plan
 from stillflow.runtime.prune import needed_ops
 from stillflow.runtime.trace import Tracer
@@ -47,10 +48,12 @@ class Built:
         shapes = {tensor: value.shape for tensor, value in self.feeds.items()}
         with tf.Session(graph=self.graph) as session:
             resources = session._get_resources()
-            values = make_plan(resources, [], [], shapes, raw=self.outputs)(*self.feeds.values())
+            places = [HOST] * len(shapes)
+            plan = make_plan(resources, [], [], shapes, raw=self.outputs, places=places)
+            values = plan(*self.feeds.values())
             tracer = Tracer(Facts(resources, shapes))
             for tensor in self.feeds:
-                tracer.feed(tensor)
+                tracer.feed(tensor, HOST)
             tracer.run(needed_ops(self.outputs, [], self.feeds))
         roots = {tensor: value.roots for tensor, value in tracer.values.items()}
         return [
