@@ -2,13 +2,15 @@
 
 TensorFlow runs operations side by side, so one run may take what the same run puts, whichever was
 made first, and put where only its own taking makes room. A plan runs one operation after another.
-So what takes, and all that depends on it, comes last; and what puts only begins where it stands,
-and is waited for at the end.
+So what takes, and all that depends on it, comes last, and after what puts into its queue; and what
+puts only begins where it stands, and is waited for at the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import heapq
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from stillflow.graph.operation import Operation
@@ -34,14 +36,68 @@ def takes_last(ops: Sequence[Operation]) -> tuple[list[Operation], Collection[Op
         return unchanged
     late: set[Operation] = set()
     for op in ops:
-        sources = (*(tensor.op for tensor in op._inputs), *op._control_inputs)
-        if op.type.startswith(_TAKES) or not late.isdisjoint(sources):
+        if op.type.startswith(_TAKES) or not late.isdisjoint(_sources(op)):
             late.add(op)
-    waited_for = {source for op in ops for source in op._control_inputs}
-    begun = {op for op in puts if op not in late and op not in waited_for}
+    waited_for = _waited_for(ops)
+    puts = [op for op in puts if op not in waited_for]
+    met = _meetings(ops, puts)
+    begun = {op for op in puts if op not in late}.union(*met.values())
     if not begun:
         return unchanged
-    return [*(op for op in ops if op not in late), *(op for op in ops if op in late)], begun
+    return _ordered(ops, late, met), begun
+
+
+def _sources(op: Operation) -> Iterator[Operation]:
+    yield from (tensor.op for tensor in op._inputs)
+    yield from op._control_inputs
+
+
+def _waited_for(ops: Sequence[Operation]) -> set[Operation]:
+    """The operations after whose end others run; a group at the end of a run is none of these."""
+    found: set[Operation] = set()
+    for op in reversed(ops):
+        if op.type != "NoOp" or op in found:
+            found.update(op._control_inputs)
+    return found
+
+
+def _meetings(
+    ops: Sequence[Operation], puts: Sequence[Operation]
+) -> dict[Operation, list[Operation]]:
+    """What puts into the queue of each operation that takes from one."""
+    by_queue = defaultdict(list)
+    for put in puts:
+        by_queue[put._inputs[0]].append(put)
+    takes = (op for op in ops if op.type.startswith("QueueDequeue"))
+    return {op: by_queue[op._inputs[0]] for op in takes if op._inputs[0] in by_queue}
+
+
+def _ordered(
+    ops: Sequence[Operation], late: set[Operation], met: dict[Operation, list[Operation]]
+) -> list[Operation]:
+    """The operations, the late ones last and what takes after what puts, otherwise as they were."""
+    rank = {op: (op in late, number) for number, op in enumerate(ops)}
+    ahead = {op: {s for s in (*_sources(op), *met.get(op, ())) if s in rank} for op in ops}
+    behind = defaultdict(list)
+    for op, sources in ahead.items():
+        for source in sources:
+            behind[source].append(op)
+    ready = [rank[op] for op in ops if not ahead[op]]
+    heapq.heapify(ready)
+    found: list[Operation] = []
+    while len(found) < len(ops):
+        if not ready:  # what puts depends on what takes: the first of these has to find something
+            free = min(rank[op] for op in met if ahead[op] and ahead[op].issubset(met[op]))
+            ahead[ops[free[1]]].clear()
+            ready.append(free)
+        op = ops[heapq.heappop(ready)[1]]
+        found.append(op)
+        for other in behind[op]:
+            if op in ahead[other]:
+                ahead[other].remove(op)
+                if not ahead[other]:
+                    heapq.heappush(ready, rank[other])
+    return found
 
 
 def waiting_at_the_end(function: Callable[..., list[Any]]) -> Callable[..., list[Any]]:

@@ -243,3 +243,36 @@ def test_a_put_that_had_no_turn_leaves_nothing_behind():
             sess.run([take, put], options=tf.RunOptions(timeout_in_ms=200))
         assert sess.run(second.dequeue()) == 1
         assert sess.run(second.size()) == 0
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_what_is_taken_goes_on_into_other_queues(grouped):
+    value = tf.placeholder(tf.float32, [])
+    result, puts, fills = value, [], []
+    for _ in range(3):  # a delay line, as WaveNet's fast generation has
+        queues = [tf.FIFOQueue(2, tf.float32, shapes=[[]]) for _ in range(2)]
+        before = queues[0].dequeue()
+        puts.append(queues[0].enqueue(result))
+        earlier = queues[1].dequeue()
+        puts.append(queues[1].enqueue(before))
+        fills += [queue.enqueue_many([[0.0, 0.0]]) for queue in queues]
+        result = result + 2 * before + 3 * earlier
+    put = tf.group(*puts) if grouped else puts
+    options = tf.RunOptions(timeout_in_ms=20_000)
+    with tf.Session() as sess:
+        run = [sess.run([result, put], {value: i}, options)[0] for i in range(4)]
+        assert run == [0.0, 216.0, 432.0, 648.0]
+    with tf.Session() as sess:
+        sess.run(fills)
+        run = [sess.run([result, put], {value: i + 1}, options)[0] for i in range(6)]
+        assert run == [1.0, 2.0, 9.0, 16.0, 44.0, 72.0]
+
+
+def test_queues_that_feed_each_other_start_with_what_was_made_first():
+    first, second = (tf.FIFOQueue(5, tf.float32, shapes=[[]]) for _ in range(2))
+    a, b = first.dequeue(), second.dequeue()
+    puts = [first.enqueue(b + 1), second.enqueue(a * 2)]
+    with tf.Session() as sess:
+        sess.run([first.enqueue(5.0), second.enqueue(3.0)])
+        found = [limited(sess, [a, b, puts])[:2] for _ in range(3)]
+        assert found == [[5.0, 3.0], [4.0, 10.0], [11.0, 8.0]]
