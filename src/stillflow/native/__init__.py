@@ -153,6 +153,7 @@ _SHORT: _Types = {
     ),
     "are_within": (_INT, (_POINTER, *4 * (_INT,))),
     "reshape_indices": (None, (_POINTER, _INT, *2 * (_POINTER, _INT), _POINTER)),
+    "merge_numbers": (_INT, (*2 * (_POINTER, _INT), _POINTER)),
     "are_in_order": (_INT, (_POINTER, _INT, _INT, _POINTER)),
     "find_empty_rows": (_INT, (_POINTER, *3 * (_INT,), *2 * (_POINTER,))),
     "fill_empty_rows": (None, (*2 * (_POINTER,), *4 * (_INT,), *6 * (_POINTER,))),

@@ -394,3 +394,23 @@ PUBLIC int64_t find_lookups(const int64_t *indices, int64_t rank, const int64_t 
     counts[1] = find_distinct(all, sizeof *all, total, distinct, places, sizeof *places);
     return counts[1] < 0 ? -1 : 0;
 }
+
+/* Where each of two ascending vectors stands among all different numbers of both; how many these
+   are, or -1 if one does not ascend. */
+PUBLIC int64_t merge_numbers(const int64_t *first, int64_t count, const int64_t *second,
+                             int64_t other_count, int64_t *out) {
+    int64_t i = 0, j = 0, found = 0;
+    for (; i < count || j < other_count; found++) {
+        int takes_first = j == other_count || (i < count && first[i] <= second[j]);
+        int takes_second = i == count || (j < other_count && second[j] <= first[i]);
+        if (takes_first) {
+            if (i && first[i] <= first[i - 1]) return -1;
+            out[i++] = found;
+        }
+        if (takes_second) {
+            if (j && second[j] <= second[j - 1]) return -1;
+            out[count + j++] = found;
+        }
+    }
+    return found;
+}

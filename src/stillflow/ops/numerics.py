@@ -21,6 +21,7 @@ from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.control import group, with_dependencies
 from stillflow.ops.deprecated import renamed_argument
 from stillflow.ops.dispatch import dispatchable
+from stillflow.ops.math.kernels import is_finite
 from stillflow.ops.samples import Bad, Sample
 
 check_numerics_op = op(
@@ -40,7 +41,7 @@ def check_numerics_shape(node: Node) -> Any:
 
 
 def _check(x: Any, message: str) -> Any:
-    if bool(torch.isfinite(x).all()):
+    if is_finite(x) or bool(torch.isfinite(x).all()):
         return x
     found = " and ".join(
         name for name, test in (("Inf", torch.isinf), ("NaN", torch.isnan)) if test(x).any()

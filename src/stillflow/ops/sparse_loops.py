@@ -257,6 +257,22 @@ def reshape_indices(indices: Any, shape: Sequence[int], new_shape: Sequence[int]
     return result
 
 
+def merged(first: Any, second: Any) -> Any:
+    """Where each of two ascending vectors of int64 stands among all different numbers of both.
+
+    Returns:
+      int64, those of the first before those of the second; None if one does not ascend, too.
+    """
+    if not first.dtype is second.dtype is torch.int64:
+        return None
+    if (library := _library(first, second)) is None:
+        return None
+    places = torch.empty(len(first) + len(second), dtype=torch.int64)
+    count = library.merge_numbers(
+        first.data_ptr(), len(first), second.data_ptr(), len(second), places.data_ptr())
+    return None if count < 0 else places
+
+
 def are_in_order(indices: Any, shape: Sequence[int]) -> bool:
     """Whether a loop has seen that indices lie inside a shape, in order and none of them twice.
 

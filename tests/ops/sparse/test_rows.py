@@ -16,6 +16,7 @@ def _rows(random: np.random.RandomState, rank: int, kind: str) -> np.ndarray:
     return rows + (-(1 << 62) if kind == "far apart" else 0)
 
 
+@pytest.mark.usefixtures("either_way")
 @pytest.mark.parametrize("kind", ["any order", "in order", "far apart"])
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_joined_rows_are_different_in_order_and_found_again(kind, rank):

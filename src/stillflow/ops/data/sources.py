@@ -144,6 +144,9 @@ def tensor_slice_dataset_kernel(node: Node) -> Any:
     return run
 
 
+_AT_ONCE = 64
+
+
 class _Range(Walk):
     """Numbers at the same distance."""
 
@@ -154,13 +157,22 @@ class _Range(Walk):
         self.next = start
         self.stop = stop
         self.step = step
+        self._made: list[Any] = []  # some that follow, the last one first: these cost less together
+        self._following = start
 
     def __next__(self) -> Element:
         number = self.next
-        if number >= self.stop if self.step > 0 else number <= self.stop:
+        if not self._made or number != self._following:
+            self._made = self._some(number)
+        self.next = self._following = number + self.step
+        return (self._made.pop(),)
+
+    def _some(self, first: int) -> list[Any]:
+        number = min(_AT_ONCE, -((first - self.stop) // self.step))
+        if number <= 0:
             raise StopIteration
-        self.next = number + self.step
-        return (torch.tensor(number, dtype=torch.int64),)
+        numbers = np.arange(number, dtype=np.int64) * self.step + first
+        return list(torch.from_numpy(numbers).unbind(0))[::-1]
 
 
 @range_dataset_op.kernel

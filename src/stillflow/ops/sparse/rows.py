@@ -10,6 +10,7 @@ import numpy as np
 
 from stillflow.graph.lazy import torch
 from stillflow.ops import sparse_loops
+from stillflow.ops.arrays.rows import change_rows
 
 OUT_OF_ORDER = (
     "out of order. Many sparse ops require sorted indices.\n"
@@ -110,7 +111,7 @@ def joined(first: Any, second: Any) -> tuple[Any, Any, Any]:
     else:
         places = _merged(numbers[: len(first)], numbers[len(first) :])
         rows = both.new_empty(int(places.max()) + 1, both.shape[1])
-        rows[places] = both
+        change_rows(rows, places, both, "update")
     return rows, places[: len(first)], places[len(first) :]
 
 
@@ -129,6 +130,9 @@ def _ascend(numbers: Any) -> bool:
 
 def _merged(first: Any, second: Any) -> Any:
     """Where each of two vectors of integers stands among all different ones, in order."""
+    places = sparse_loops.merged(first, second)
+    if places is not None:
+        return places
     if not (len(first) and _ascend(first) and _ascend(second)):
         return torch.unique(torch.cat([first, second]), return_inverse=True)[1]
     before = torch.searchsorted(first, second)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,8 +18,6 @@ from stillflow.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_spa
 from stillflow.ops.memory import require_room
 from stillflow.ops.samples import Bad, Sample
 from stillflow.ops.sparse.rows import check_rows
-
-Sets = dict[tuple[int, ...], set[Any]]
 
 _ELEMENTS = {
     dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64,
@@ -54,12 +53,27 @@ sparse_to_sparse_set_operation_op = op(
     differentiable=False,
 )
 
-_COMBINE: dict[bytes, Callable[[set[Any], set[Any]], set[Any]]] = {
-    b"a-b": lambda a, b: a - b,
-    b"b-a": lambda a, b: b - a,
-    b"intersection": lambda a, b: a & b,
-    b"union": lambda a, b: a | b,
+# Of two ascending arrays without repetitions.
+_COMBINE: dict[bytes, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    b"a-b": lambda a, b: np.setdiff1d(a, b, assume_unique=True),
+    b"b-a": lambda a, b: np.setdiff1d(b, a, assume_unique=True),
+    b"intersection": lambda a, b: np.intersect1d(a, b, assume_unique=True),
+    b"union": np.union1d,
 }
+
+
+class _Sets(NamedTuple):
+    """Sets side by side.
+
+    Attributes:
+      groups: the dimensions along which they stand.
+      places: of each element the number of its set.
+      items: the elements, some of them perhaps more than once.
+    """
+
+    groups: tuple[int, ...]
+    places: np.ndarray
+    items: np.ndarray
 
 
 def _array(value: Any) -> np.ndarray:
@@ -72,62 +86,55 @@ def _require_groups(shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape[:-1]
 
 
-def _dense_sets(value: Any) -> tuple[tuple[int, ...], Sets]:
+def _dense_sets(value: Any) -> _Sets:
     array = _array(value)
     groups = _require_groups(array.shape)
-    return groups, {place: set(array[place].tolist()) for place in np.ndindex(*groups)}
+    return _Sets(groups, np.arange(prod(groups)).repeat(array.shape[-1]), array.reshape(-1))
 
 
-def _sparse_sets(indices: Any, values: Any, shape: Any) -> tuple[tuple[int, ...], Sets]:
-    rows = _array(indices)
+def _sparse_sets(indices: Any, values: Any, shape: Any) -> _Sets:
+    rows, items = _array(indices), _array(values)
     size = tuple(shape.tolist())
     groups = _require_groups(size)
     if rows.size:
         check_rows(indices, size)
-    sets: Sets = {}
-    for row, item in zip(rows.tolist(), _array(values).tolist(), strict=True):
-        sets.setdefault(tuple(row[:-1]), set()).add(item)
-    return groups, sets
+    if len(rows) != len(items):
+        raise ValueError(f"{len(rows)} rows of indices do not go with {len(items)} values")
+    strides = np.cumprod([1, *groups[:0:-1]], dtype=np.int64)[::-1]
+    return _Sets(groups, rows[:, :-1] @ strides, items)
 
 
-def _as_sparse(groups: tuple[int, ...], sets: Sets, like: Any) -> tuple[Any, Any, Any]:
-    rows: list[tuple[int, ...]] = []
-    items: list[Any] = []
-    for place in sorted(sets):
-        for position, item in enumerate(sorted(sets[place])):
-            rows.append((*place, position))
-            items.append(item)
-    longest = max((len(members) for members in sets.values()), default=0)
-    indices = torch.tensor(rows, dtype=torch.int64).reshape(len(rows), len(groups) + 1)
-    if isinstance(like, np.ndarray):
-        values: Any = np.empty(len(items), object)
-        values[:] = items
-    else:
-        values = torch.tensor(items, dtype=like.dtype)
-    return indices, values, torch.tensor([*groups, longest])
+def _as_sparse(groups: tuple[int, ...], places: np.ndarray, items: Any) -> tuple[Any, Any, Any]:
+    """A sparse tensor of sets, whose elements stand in ascending order."""
+    starts = np.searchsorted(places, places)  # of the set of each element
+    positions = np.arange(len(places)) - starts
+    columns = [*np.unravel_index(places, groups), positions] if len(places) else []
+    indices = np.stack(columns, 1) if columns else np.empty((0, len(groups) + 1), np.int64)
+    longest = int(positions.max()) + 1 if len(places) else 0
+    values = items if items.dtype == object else torch.from_numpy(items)
+    return torch.from_numpy(indices), values, torch.tensor([*groups, longest])
 
 
-def _combined(node: Node, split: int, like: int) -> Callable[..., Any]:
+def _combined(node: Node, split: int) -> Callable[..., Any]:
     """Reads a set of sets from the inputs before and after `split`, and combines them."""
     combine = _COMBINE.get(node.set_operation.lower())
     if combine is None:
         raise ValueError(f"Invalid set_operation {node.set_operation.decode()}.")
 
     def run(*inputs: Any) -> Any:
-        (groups, first), (other, second) = (
+        first, second = (
             _dense_sets(*part) if len(part) == 1 else _sparse_sets(*part)
             for part in (inputs[:split], inputs[split:])
         )
-        if groups != other:
-            raise ValueError(
-                f"Mismatched shapes [{','.join(map(str, groups))}] vs [{','.join(map(str, other))}]"
-            )
-        none: set[Any] = set()
-        places = {*first, *second}
-        result = {
-            place: combine(first.get(place, none), second.get(place, none)) for place in places
-        }
-        return _as_sparse(groups, result, inputs[like])
+        if first.groups != second.groups:
+            texts = [",".join(map(str, sets.groups)) for sets in (first, second)]
+            raise ValueError(f"Mismatched shapes [{texts[0]}] vs [{texts[1]}]")
+        # A number for each element: of its set, and of its place among all that there are.
+        kinds, ranks = np.unique(np.concatenate([first.items, second.items]), return_inverse=True)
+        codes = np.concatenate([first.places, second.places]) * max(1, len(kinds)) + ranks
+        here, there = codes[: len(first.items)], codes[len(first.items) :]
+        places, ranks = np.divmod(combine(np.unique(here), np.unique(there)), max(1, len(kinds)))
+        return _as_sparse(first.groups, places, kinds[ranks])
 
     return run
 
@@ -168,29 +175,29 @@ def sparse_to_sparse_shape(node: Node) -> Any:
 @set_size_op.kernel
 def set_size_kernel(node: Node) -> Any:
     def run(indices: Any, values: Any, shape: Any) -> Any:
-        groups, sets = _sparse_sets(indices, values, shape)
+        groups, places, items = _sparse_sets(indices, values, shape)
         require_room(groups, dtypes.int32)
-        sizes = np.zeros(groups, np.int32)
-        for place, members in sets.items():
-            sizes[place] = len(members)
-        return torch.from_numpy(sizes)
+        kinds, ranks = np.unique(items, return_inverse=True)
+        different = np.unique(places * max(1, len(kinds)) + ranks) // max(1, len(kinds))
+        sizes = np.bincount(different, minlength=prod(groups)).astype(np.int32)
+        return torch.from_numpy(sizes.reshape(groups))
 
     return run
 
 
 @dense_to_dense_set_operation_op.kernel
 def dense_to_dense_kernel(node: Node) -> Any:
-    return _combined(node, split=1, like=0)
+    return _combined(node, split=1)
 
 
 @dense_to_sparse_set_operation_op.kernel
 def dense_to_sparse_kernel(node: Node) -> Any:
-    return _combined(node, split=1, like=0)
+    return _combined(node, split=1)
 
 
 @sparse_to_sparse_set_operation_op.kernel
 def sparse_to_sparse_kernel(node: Node) -> Any:
-    return _combined(node, split=3, like=1)
+    return _combined(node, split=3)
 
 
 @dense_to_dense_set_operation_op.samples
