@@ -266,3 +266,19 @@ def test_a_manager_keeps_the_last_checkpoints(tmp_path: Path) -> None:
         again = tf.train.CheckpointManager(root, str(tmp_path), max_to_keep=2)
         assert again.checkpoints == paths[2:]
     assert os.path.basename(tf.train.latest_checkpoint(tmp_path) or "") == "ckpt-4"
+
+
+def test_checkpoints_may_be_named_in_bytes(tmp_path: Path) -> None:
+    tf.Variable([1.0, 2.0], name="v")
+    with initialized() as session:
+        name = tf.train.Saver().save(session, str(tmp_path / "m")).encode()
+    assert tf.train.load_checkpoint(name).get_tensor("v").tolist() == [1.0, 2.0]
+    assert tf.train.list_variables(name) == [("v", [2])]
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.train.import_meta_graph(name + b".meta").restore(session, name)
+        assert session.run("v:0").tolist() == [1.0, 2.0]
+    with tf.Graph().as_default(), tf.Session() as session:
+        begun = tf.get_variable("w", [2])
+        tf.train.init_from_checkpoint(name, {"v": "w"})
+        session.run(begun.initializer)
+        assert session.run(begun).tolist() == [1.0, 2.0]

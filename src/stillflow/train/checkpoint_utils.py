@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from stillflow.files import whole_file
 from stillflow.files.checkpoint_reader import CheckpointReader as FileReader
+from stillflow.files.filesystem import name_of
 from stillflow.graph import dtypes
 from stillflow.graph.dtypes import DType
 from stillflow.graph.export import export
@@ -57,7 +57,7 @@ def checkpoint_filename(ckpt_dir_or_file: Any) -> str:
     Raises:
       ValueError: If the directory has none.
     """
-    path = os.fspath(ckpt_dir_or_file)
+    path = name_of(ckpt_dir_or_file)
     if not whole_file.is_directory(path):
         return path
     latest = latest_checkpoint(path)

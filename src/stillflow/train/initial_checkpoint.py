@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
+from stillflow.files.filesystem import name_of
 from stillflow.graph.api import device
 from stillflow.graph.export import export
 from stillflow.ops.io.bundles import restore_v2_op
@@ -29,7 +29,7 @@ def init_from_checkpoint(ckpt_dir_or_file: Any, assignment_map: dict[str, Any]) 
     Raises:
       ValueError: If there is no such tensor, variable or scope, or a shape differs.
     """
-    path = os.fspath(ckpt_dir_or_file)
+    path = name_of(ckpt_dir_or_file)
     shapes = load_checkpoint(path).get_variable_to_shape_map()
     file = checkpoint_filename(path)
     for name, target in sorted(assignment_map.items()):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from stillflow import errors
 from stillflow.files import sniff, whole_file
+from stillflow.files.filesystem import name_of
 from stillflow.graph.api import get_collection
 from stillflow.graph.collection_protos import proto_functions
 from stillflow.graph.eager_mode import executing_eagerly
@@ -152,7 +152,7 @@ def as_meta_graph(meta_graph_or_file: Any) -> Any:
     """A `MetaGraphDef`, from itself or from a file."""
     if isinstance(meta_graph_or_file, MetaGraphDef):
         return meta_graph_or_file
-    return read_meta_graph_file(os.fspath(meta_graph_or_file))
+    return read_meta_graph_file(name_of(meta_graph_or_file))
 
 
 def read_meta_graph_file(filename: str) -> Any:
