@@ -24,7 +24,6 @@ NAMED = {
     "contrib/tpu/estimator.py": ["`use_tpu=True`", "its exports"],
     "contrib/tpu/infeed.py": ["`InfeedQueue` with `device_assignment`"],
     "contrib/tpu/replication.py": ["tf.tpu.replicate"],
-    "data/dataset.py": ["_as_serialized_graph"],
     "distribute/cluster_resolver/google_cloud.py": ["TPUClusterResolver"],
     "distribute/strategy.py": ["one graph over several tasks"],  # of `unsupported`, for all
     "eager/profiler.py": ["start_profiler_server"],
@@ -45,6 +44,7 @@ NAMED = {
     "lite/quantized_operators.py": ["strides that differ"],
     "lite/translation.py": ["operators that are not there", "operators that are not there"],
     "ops/arrays/depth.py": ["NCHW_VECT_C"],
+    "ops/data/as_graph.py": ["_as_serialized_graph"],
     "ops/data/sharing.py": ["batches that replicas share", "AutoShardDataset"],
     "ops/raw.py": ["tf.raw_ops"],
     "ops/strings/regex.py": [r"`\C`"],

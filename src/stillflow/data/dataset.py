@@ -9,9 +9,11 @@ from typing import Any
 
 from stillflow.data import nest, structure
 from stillflow.data.options import AUTOTUNE, AutotuneAlgorithm, Options
+from stillflow.eager.eager_tensor import EagerTensor
 from stillflow.graph.composite_tensor import CompositeTensor
 from stillflow.graph.export import export
 from stillflow.graph.graph import get_default_graph
+from stillflow.ops.data.as_graph import dataset_to_graph_op
 from stillflow.train.tracking.base import Trackable
 
 
@@ -36,7 +38,28 @@ class DatasetV2(Trackable, CompositeTensor):
         raise ValueError("The _variant_tensor property is read-only")
 
     def _as_serialized_graph(self, stateful_whitelist: Any = None) -> Any:
-        raise NotImplementedError("Stillflow does not turn datasets into GraphDefs yet")
+        """A `GraphDef` of what makes the dataset, as a string tensor.
+
+        Args:
+          stateful_whitelist: types of stateful operations that functions may have.
+        """
+        return dataset_to_graph_op(
+            self._variant_tensor, stateful_whitelist=list(stateful_whitelist or [])
+        )
+
+    def _trace_variant_creation(self) -> Any:
+        """A function without arguments that makes the dataset's variant anew."""
+        from stillflow.functional.wrapped_graphs import function_from_graph_def
+        from stillflow.protos import GraphDef
+
+        if not isinstance(self._variant_tensor, EagerTensor):
+            raise NotImplementedError(
+                "Can only export Datasets which were created executing eagerly. Please file a "
+                "feature request if this is important to you."
+            )
+        definition = GraphDef.FromString(self._as_serialized_graph().numpy())
+        end = definition.node.pop()
+        return function_from_graph_def(definition, [], f"{end.input[0]}:0")
 
     @abc.abstractmethod
     def _inputs(self) -> list[Any]:

@@ -83,10 +83,6 @@ class OptimizationOptions(OptionsBase):
         "noop_elimination", "Whether what changes nothing is left out; it is by default."
     )
     parallel_batch = _flag("parallel_batch", "Whether batches are copied in parallel.")
-    prefetch_to_device = create_option(
-        "prefetch_to_device", str, "The device that batches are copied to ahead of time.",
-        default_factory=lambda: "/gpu:0",
-    )  # fmt: skip
     shuffle_and_repeat_fusion = _flag(
         "shuffle_and_repeat_fusion", "Whether a shuffle and a repeat become one, as by default."
     )
@@ -178,7 +174,7 @@ class Options(OptionsBase):
             result.append("make_sloppy")
         if self.experimental_stats and self.experimental_stats.latency_all_edges:
             result.append("latency_all_edges")
-        if self.experimental_slack and self.experimental_optimization.prefetch_to_device is None:
+        if self.experimental_slack:
             result.append("slack")
         if self.experimental_distribute and self.experimental_distribute._make_stateless:
             result.append("make_stateless")

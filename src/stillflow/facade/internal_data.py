@@ -27,6 +27,9 @@ OBJECTS: dict[str, dict[str, str]] = {
     },
     "tensorflow.python.data.ops.dataset_ops": {
         "Dataset": "stillflow.data.dataset_v1:DatasetV1",
+        "_MaxIntraOpParallelismDataset":
+            "stillflow.data.wrapping:_MaxIntraOpParallelismDataset",
+        "_VariantDataset": "stillflow.data.specs:_VariantDataset",
         "_GeneratorDataset": "stillflow.data.generator:_GeneratorDataset",
         "*": "stillflow.data.dataset stillflow.data.dataset_v1 stillflow.data.specs"
         " stillflow.data.options stillflow.data.structured_function stillflow.data.mapping"

@@ -112,6 +112,7 @@ class Dataset:
     __slots__ = (
         "bodies",
         "kind",
+        "made_by",
         "make",
         "same_as",
         "shapes",
@@ -139,6 +140,7 @@ class Dataset:
         self.shuffled: Callable[[Context, str, int], Elements] | None = None  # so many times
         self.bodies: list[Any] = []  # of the functions that are called
         self.stateful: str | None = None  # the type of an op whose state a walk does not hold
+        self.made_by: tuple[Any, tuple[Any, ...]] | None = None  # an operation and its inputs
 
     def iterate(self, context: Context, prefix: str) -> Elements:
         """Starts to walk the dataset, as a part of what `prefix` names."""
@@ -210,8 +212,11 @@ class _DatasetCard(Card):
             stateful = next(filter(None, map(stateful_op, bodies)), None)
 
             def made(*values: Any) -> Dataset:
-                dataset: Dataset = run(*values)
                 inputs = [value for value in values if isinstance(value, Dataset)]
+                dataset: Dataset = run(*values)
+                if any(dataset is one for one in inputs):
+                    dataset = copy.copy(dataset)
+                dataset.made_by = node.op, values
                 found = (one.stateful for one in inputs)
                 dataset.stateful = stateful or next(filter(None, found), dataset.stateful)
                 dataset.bodies = [*bodies, *(body for one in inputs for body in one.bodies)]
@@ -252,12 +257,16 @@ def _with_called(bodies: Iterable[Any]) -> Iterator[Any]:
             yield from _with_called(_called(operation))
 
 
-def stateful_op(body: Any) -> str | None:
-    """The type of an operation of a function whose state no checkpoint of an iterator holds."""
+def stateful_ops(body: Any) -> Iterator[str]:
+    """The types of operations of a function whose state no checkpoint of an iterator holds."""
     for operation in body._operations:
         if operation._is_stateful and not _is_harmless(operation):
-            return str(operation.type)
-    return None
+            yield str(operation.type)
+
+
+def stateful_op(body: Any) -> str | None:
+    """The first of these, if there is one."""
+    return next(stateful_ops(body), None)
 
 
 # Stateful as far as their signature goes, but without a state that a saved iterator would miss.

@@ -12,6 +12,7 @@ from stillflow import errors
 from stillflow.graph.card import op
 from stillflow.graph.lazy import torch
 from stillflow.graph.node import Node
+from stillflow.ops.data.as_graph import check_slack, has_graph
 from stillflow.ops.data.pipeline import (
     TYPED,
     Context,
@@ -59,6 +60,8 @@ def optimize_dataset_kernel(node: Node) -> Any:
     def run(value: Any, optimizations: Any) -> Dataset:
         source = as_dataset(value)
         wanted = optimizations.tolist()
+        if b"slack" in wanted and has_graph(source):
+            check_slack(source)
         ways = b"shuffle_and_repeat_fusion" in wanted, b"make_sloppy" in wanted
 
         def make(context: Context, prefix: str) -> Elements:
@@ -72,8 +75,8 @@ def optimize_dataset_kernel(node: Node) -> Any:
 @max_intra_op_parallelism_dataset_op.kernel
 def max_intra_op_parallelism_dataset_kernel(node: Node) -> Any:
     def run(value: Any, number: Any) -> Dataset:
-        if scalar(number) <= 0:
-            raise invalid("`max_intra_op_parallelism` must be greater than zero.")
+        if scalar(number) < 0:
+            raise invalid("`max_intra_op_parallelism` must be >= 0")
         return as_dataset(value)
 
     return run

@@ -1,0 +1,160 @@
+"""Datasets as GraphDefs: the operations that make one, with the values that they were given."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from stillflow import errors
+from stillflow.graph import attrs as attr_values
+from stillflow.graph import dtypes, tensor_proto
+from stillflow.graph.card import op
+from stillflow.graph.functions import LibraryFunction, find_function
+from stillflow.graph.graph import FUNCTION_CONSUMER, PRODUCER
+from stillflow.graph.graphdef import fill_library
+from stillflow.graph.node import Node
+from stillflow.ops.data.files import string
+from stillflow.ops.data.pipeline import Dataset, as_dataset, invalid, stateful_ops
+from stillflow.ops.io.stored import to_stored
+from stillflow.ops.io.variants import is_variant, to_message
+
+dataset_to_graph_op = op(
+    "DatasetToGraph(input_dataset: variant) -> graph: string"
+    "\nstateful_whitelist: list(string) >= 0 = []",
+    differentiable=False,
+)
+
+# What leaves the prefetching before it the last one.
+_BEHIND_PREFETCH = frozenset((
+    "CacheDataset", "CacheDatasetV2", "ConcatenateDataset",
+    "ExperimentalMaxIntraOpParallelismDataset", "ExperimentalPrivateThreadPoolDataset",
+    "FilterDataset", "MapDataset",
+    "MaxIntraOpParallelismDataset", "ModelDataset", "OptimizeDataset", "ParallelMapDataset",
+    "PrivateThreadPoolDataset", "RepeatDataset", "ShardDataset", "ShuffleAndRepeatDataset",
+    "ShuffleDataset", "SkipDataset", "TakeDataset", "WindowDataset", "ZipDataset",
+))  # fmt: skip
+
+dataset_to_graph_op.shape(lambda node: ())
+
+
+@dataset_to_graph_op.kernel
+def dataset_to_graph_kernel(node: Node) -> Any:
+    allowed = {name.decode() for name in node.op.attrs["stateful_whitelist"]}
+
+    def run(value: Any) -> Any:
+        dataset = as_dataset(value)
+        _check_state(dataset, allowed)
+        return string(_Writer().whole(dataset).SerializeToString(deterministic=True))
+
+    return run
+
+
+def _check_state(dataset: Dataset, allowed: Collection[str]) -> None:
+    """Refuses functions whose state a graph cannot hold."""
+    found = [*(name for body in dataset.bodies for name in stateful_ops(body)), dataset.stateful]
+    for name in found:
+        if name is not None and name not in allowed:
+            raise errors.FailedPreconditionError(None, None, f"{name} is stateful.")
+
+
+def has_graph(dataset: Dataset) -> bool:
+    """Whether a dataset can be written as a graph: TensorFlow does not rewrite others."""
+    operation, values = _made_by(dataset)
+    if operation.type == "GeneratorDataset":
+        return False
+    return all(has_graph(value) for value in values if isinstance(value, Dataset))
+
+
+def check_slack(dataset: Dataset) -> None:
+    """Checks that the last transformation of a dataset fetches elements ahead.
+
+    Raises:
+      InvalidArgumentError: if it is none that may stand behind one that does.
+    """
+    operation, values = _made_by(dataset)
+    kind = operation.type
+    if kind == "PrefetchDataset":
+        return
+    sources = [value for value in values if isinstance(value, Dataset)]
+    if kind not in _BEHIND_PREFETCH or not sources:
+        raise invalid(
+            f'Encountered unsupported op "{kind}" when rewriting the input pipeline graph to use '
+            "slack in its final prefetch transformation."
+        )
+    for source in sources:
+        check_slack(source)
+
+
+def _made_by(dataset: Dataset) -> tuple[Any, tuple[Any, ...]]:
+    """The operation that made a dataset, and what it was given; rewriting leaves no trace."""
+    while dataset.made_by is not None and dataset.made_by[0].type == "OptimizeDataset":
+        dataset = as_dataset(dataset.made_by[1][0])
+    if dataset.made_by is None:
+        raise invalid(f"A dataset ({dataset.kind}) that no operation made has no graph")
+    return dataset.made_by
+
+
+class _Writer:
+    """Writes datasets into a graph."""
+
+    def __init__(self) -> None:
+        from stillflow.protos import GraphDef
+
+        self._graph = GraphDef()
+        self._graph.versions.producer = PRODUCER
+        self._functions: dict[str, Any] = {}
+
+    def whole(self, dataset: Dataset) -> Any:
+        """The graph that gives a dataset."""
+        name = self._add(dataset)
+        end = self._graph.node.add(name="dataset", op="_Retval", input=[name])
+        end.attr["T"].type = dtypes.variant.as_datatype_enum
+        end.attr["index"].i = 0
+        if self._functions:
+            fill_library(self._graph.library, self._functions)
+            self._graph.versions.min_consumer = FUNCTION_CONSUMER
+        return self._graph
+
+    def _node(self, kind: str, inputs: list[str]) -> Any:
+        return self._graph.node.add(name=f"{kind}/_{len(self._graph.node)}", op=kind, input=inputs)
+
+    def _add(self, dataset: Dataset) -> str:
+        operation, values = _made_by(dataset)
+        inputs = [
+            self._add(value) if isinstance(value, Dataset) else self._constant(value, tensor.dtype)
+            for value, tensor in zip(values, operation._inputs, strict=True)
+        ]
+        node = self._node(operation.type, inputs)
+        for name, attr in operation.card.signature.attrs.items():
+            value = operation.attrs[name]
+            attr_values.fill_proto(node.attr[name], value, attr.kind)
+            if attr.element == "func":
+                for function in value if attr.is_list else [value]:
+                    self._add_function(find_function(operation.graph, function.name))
+        return str(node.name)
+
+    def _constant(self, value: Any, dtype: Any) -> str:
+        node = self._node("Const", [])
+        node.attr["dtype"].type = dtype.as_datatype_enum
+        node.attr["value"].tensor.CopyFrom(_message(value, dtype))
+        return str(node.name)
+
+    def _add_function(self, function: LibraryFunction | None) -> None:
+        if function is None or function.name in self._functions:
+            return
+        self._functions[function.name] = function
+        for used in function.used.values():
+            self._add_function(used)
+
+
+def _message(value: Any, dtype: Any) -> Any:
+    if dtype == dtypes.resource:
+        raise errors.UnimplementedError(
+            None, None, "Stillflow does not write datasets that use tables or variables as graphs"
+        )
+    if is_variant(value):
+        return to_message(value)
+    stored = to_stored(value)
+    if stored.size > 1:
+        return to_message(value, dtype, packed=True)
+    return tensor_proto.to_proto(stored, dtype)
