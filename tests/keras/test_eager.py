@@ -161,3 +161,17 @@ def test_layers_in_branches_cannot_have_activities_regularized():
     model.compile("sgd", "mse")
     with pytest.raises(RuntimeError, match="`activity_regularizer` in a control flow branch"):
         model.train_on_batch(np.ones((4, 2), "float32"), np.ones((4, 2), "float32"))
+
+
+def test_metrics_have_the_names_that_programs_give_them_in_version_2(monkeypatch):
+    monkeypatch.setattr("stillflow.eager.v2_behavior.is_enabled", True)
+    model = tf.keras.Sequential([layers.Dense(2, input_shape=(3,))])
+    model.compile("sgd", "mse", metrics=["mae", "accuracy"], weighted_metrics=["mse"])
+    assert model.metrics_names == ["loss", "mae", "accuracy", "mse"]
+
+
+def test_several_replicas_are_refused():
+    with tf.distribute.MirroredStrategy(["cpu:0", "cpu:1"]).scope():
+        model = tf.keras.Sequential([layers.Dense(2, input_shape=(3,))])
+        with pytest.raises(NotImplementedError, match="2 replicas of MirroredStrategy"):
+            model.compile("sgd", "mse")

@@ -150,7 +150,7 @@ class DistributedVariable(DistributedDelegate, VariableV2):
         name = None
         if context.get_replica_context() is None:
             name = context.update_device()
-            if name is None:
+            if not isinstance(name, str):  # or a variable, outside of the strategy
                 raise ValueError(
                     "`handle` is not available outside the replica context or a "
                     "`tf.distribute.Strategy.update()` call."

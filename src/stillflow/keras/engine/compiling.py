@@ -29,7 +29,7 @@ from stillflow.keras.engine.losses_and_metrics import (
     share_of_replica,
     with_mask,
 )
-from stillflow.keras.engine.replica_checks import check_for_replicas
+from stillflow.keras.engine.replica_checks import check_for_replicas, only_replica
 from stillflow.keras.metrics.base import Mean
 from stillflow.keras.mixed_precision.loss_scale_optimizer import LossScaleOptimizer
 from stillflow.keras.optimizers import registry as optimizers
@@ -60,6 +60,7 @@ class Compiling:
     _run_eagerly: bool | None = None
     _experimental_run_tf_function = False
     _distribution_strategy: Any = None  # whose replicas run the model
+    _immediate_strategy: Any = None  # whose only replica does, where operations run when called
     _compile_distribution = False  # whether they run copies
     _callback_model: Any = None  # what callbacks get instead
     dynamic: bool
@@ -133,7 +134,7 @@ class Compiling:
             return  # compiled again with the first data
         self._is_compiled = True
         self.loss_functions = loss_functions(self.loss, self.output_names)
-        if self.run_eagerly:
+        if self.run_eagerly or self._immediate_strategy is not None:
             self._name_endpoints(metrics, weighted_metrics)
         else:
             with symbolic_graph().as_default():
@@ -198,8 +199,9 @@ class Compiling:
 
         Raises:
           ValueError: if one is given outside of graphs.
+          NotImplementedError: for one of several replicas outside of graphs.
         """
-        self._compile_distribution = given is not None
+        self._compile_distribution, self._immediate_strategy = given is not None, None
         if given is not None:
             if v2_behavior.is_enabled or self._experimental_run_tf_function:
                 raise ValueError(
@@ -211,7 +213,10 @@ class Compiling:
                 "distribution strategy scope."
             )
             self._replica_copies: dict[str, Any] = {}
-        elif not (has_strategy() and in_cross_replica_context()) or tf.executing_eagerly():
+        elif not (has_strategy() and in_cross_replica_context()):
+            return
+        elif tf.executing_eagerly():
+            self._immediate_strategy = only_replica(get_strategy())
             return
         self._distribution_strategy = given or get_strategy()
         self._replica_models: dict[str, Any] = {}
@@ -459,7 +464,8 @@ class Compiling:
 
     def _runs_at_once(self) -> bool:
         """Whether steps call the model, rather than run parts of a graph that has it."""
-        return tf.executing_eagerly() and (self.run_eagerly or self._experimental_run_tf_function)
+        at_once = self._experimental_run_tf_function or self._immediate_strategy is not None
+        return tf.executing_eagerly() and (self.run_eagerly or at_once)
 
     def _make_train_function(self) -> None:
         recompiled = self._recompiled()

@@ -165,7 +165,7 @@ def _dataset(model: Any, x: Any, y: Any, weights: Any, size: Any, shuffle: Any, 
     strategy = model._distribution_strategy
     parts = [_as_tuple(part) for part in (x, y, weights) if part is not None]
     with strategy.scope():
-        dataset = strategy.experimental_make_numpy_dataset(
+        dataset = strategy.extended.experimental_make_numpy_dataset(
             tuple(parts) if len(parts) > 1 else parts[0], session=get_session()
         )
         if shuffle:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -35,6 +36,21 @@ def as_default_float(x: Any) -> Any:
     return tf.cast(x, floatx()) if x.dtype.is_floating else x
 
 
+def _in_replica(step: Callable[..., Any]) -> Callable[..., Any]:
+    """Lets the only replica of the strategy that a model was compiled with take a step."""
+
+    @functools.wraps(step)
+    def run(model: Any, *args: Any) -> Any:
+        strategy = model._immediate_strategy
+        if strategy is None:
+            return step(model, *args)
+        with strategy.scope():
+            return strategy.experimental_run_v2(step, args=(model, *args))
+
+    return run
+
+
+@_in_replica
 def train(model: Any, x: Any, y: list[Any], weights: Any) -> list[Any]:
     """Trains a model on a batch.
 
@@ -63,6 +79,7 @@ def train(model: Any, x: Any, y: list[Any], weights: Any) -> list[Any]:
     return [total, *losses, *_metrics(model, outputs, y, weights, masks)]
 
 
+@_in_replica
 def test(model: Any, x: Any, y: list[Any], weights: Any) -> list[Any]:
     """The loss and metrics of a batch; arguments are those of `train`."""
     with immediate_learning_phase(0):
@@ -70,6 +87,7 @@ def test(model: Any, x: Any, y: list[Any], weights: Any) -> list[Any]:
     return [total, *losses, *_metrics(model, outputs, y, weights, masks)]
 
 
+@_in_replica
 def predict(model: Any, x: Any) -> Any:
     """The outputs of a model for a batch."""
     with immediate_learning_phase(0):

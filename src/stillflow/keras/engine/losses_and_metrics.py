@@ -8,6 +8,7 @@ from typing import Any
 import stillflow as tf
 from stillflow import nest
 from stillflow.distribute.context import get_strategy
+from stillflow.eager import v2_behavior
 from stillflow.keras.engine.endpoints import check_keys, compares_with
 from stillflow.keras.losses import classes, functions
 from stillflow.keras.losses.alignment import align_weights
@@ -144,6 +145,8 @@ def _as_list(x: Any) -> list[Any]:
 
 
 def _metric_name(metric: Any, weighted: bool) -> str:
+    if v2_behavior.is_enabled and isinstance(metric, str):
+        return metric  # as the program calls it
     if metric in _ACCURACY:
         name = "acc"
     elif metric in _CROSSENTROPY:
@@ -151,7 +154,7 @@ def _metric_name(metric: Any, weighted: bool) -> str:
     else:
         function = registry.get(metric)
         name = function.name if hasattr(function, "name") else function.__name__
-    return f"weighted_{name}" if weighted else name
+    return f"weighted_{name}" if weighted and not v2_behavior.is_enabled else name
 
 
 def _metric_function(metric: Any, output_shape: Any, loss: Any) -> Any:

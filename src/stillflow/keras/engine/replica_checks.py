@@ -5,6 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 
+def only_replica(strategy: Any) -> Any:
+    """A strategy of one replica.
+
+    Raises:
+      NotImplementedError: if it has several.
+    """
+    count = strategy.num_replicas_in_sync
+    if count > 1:
+        raise NotImplementedError(
+            f"Model.compile: {count} replicas of {type(strategy).__name__} where operations run "
+            "when they are called are not supported in Stillflow. Call "
+            "tf.compat.v1.disable_eager_execution() first."
+        )
+    return strategy
+
+
 def check_for_replicas(
     model: Any, sample_weight_mode: Any, weighted_metrics: Any, target_tensors: Any
 ) -> None:
