@@ -70,3 +70,32 @@ def test_only_strings_are_written(tmp_path):
     writer = tf.data.experimental.TFRecordWriter(str(tmp_path / "out"))
     with pytest.raises(TypeError, match="must produce scalar `DT_STRING`"):
         writer.write(Dataset.range(2))
+
+
+def test_features_of_examples_are_counted():
+    """As TensorFlow 1.15.5 counts: all features there are, and the values of those asked for."""
+
+    def example(number):
+        feature = {
+            "a": tf.train.Feature(int64_list=tf.train.Int64List(value=[1] * number)),
+            "b": tf.train.Feature(float_list=tf.train.FloatList(value=[1.0, 2.0])),
+            "other": tf.train.Feature(float_list=tf.train.FloatList(value=[1.0, 2.0])),
+        }
+        if number == 3:
+            del feature["b"]
+            feature["c"] = tf.train.Feature()
+        return tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString()
+
+    parse = tf.data.experimental.parse_example_dataset(
+        {
+            "a": tf.VarLenFeature(tf.int64),
+            "b": tf.FixedLenFeature([2], tf.float32, [0.0, 0.0]),
+            "c": tf.FixedLenSequenceFeature([], tf.float32, allow_missing=True),
+        }
+    )
+    examples = Dataset.from_tensor_slices([example(number) for number in range(4)])
+    found = reported(examples.batch(2).apply(parse), 2)
+    counts = {tag.rpartition("::")[2]: value.histo for tag, value in found.items()}
+    features, values = counts["features_count"], counts["feature_values_count"]
+    assert (features.num, features.sum, features.min, features.max) == (4, 12, 3, 3)
+    assert (values.num, values.sum, values.min, values.max) == (4, 12, 2, 4)

@@ -66,6 +66,31 @@ class _Batches:
         return tuple([values[index] for index in self.order])
 
 
+def _counting(call: _Batches, stats: Any, name: str) -> Any:
+    """Reports of each Example how many features it has, and values of those that are asked for."""
+    if stats is None:
+        return call
+    from stillflow.protos import Example
+
+    keys = {feature.key for feature in (*call.parser.sparse, *call.parser.dense)}
+
+    def run(element: Element) -> Element:
+        result = call(element)
+        for serialized in element[0].tolist():
+            features = Example.FromString(serialized).features.feature
+            values = sum(_count(found) for key, found in features.items() if key in keys)
+            stats.add_to_histogram(f"{name}::features_count", len(features))
+            stats.add_to_histogram(f"{name}::feature_values_count", values)
+        return result
+
+    return run
+
+
+def _count(feature: Any) -> int:
+    kind = feature.WhichOneof("kind")
+    return 0 if kind is None else len(getattr(feature, kind).value)
+
+
 @parse_example_dataset_op.kernel
 def parse_example_dataset_kernel(node: Node) -> Any:
     attrs = node.op.attrs
@@ -91,7 +116,8 @@ def parse_example_dataset_kernel(node: Node) -> Any:
 
         def make(context: Context, prefix: str) -> Walk:
             elements = source.iterate(context, prefix)
-            return Parallel(context, elements, call, threads, ordered, label)
+            counted = _counting(call, context.stats, label)
+            return Parallel(context, elements, counted, threads, ordered, label)
 
         return Dataset("ParseExample", types, dims, make, source.size)
 
