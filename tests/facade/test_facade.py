@@ -136,6 +136,12 @@ def test_pb2_modules_hold_what_their_file_declares():
     assert graph_pb2.DESCRIPTOR.name == "tensorflow/core/framework/graph.proto"
     assert (types_pb2.DT_FLOAT, types_pb2.DataType.Name(3)) == (1, "DT_INT32")
     assert not hasattr(graph_pb2, "NodeDef")
+    imported = graph_pb2.tensorflow_dot_core_dot_framework_dot_node__def__pb2
+    assert imported.NodeDef is protos.NodeDef
+    assert [name for name in dir(graph_pb2) if "_dot_" in name] == [
+        f"tensorflow_dot_core_dot_framework_dot_{name}__pb2"
+        for name in ("function", "node__def", "versions")
+    ]
     scope = {}
     exec("from tensorflow.core.framework.types_pb2 import *", scope)
     assert scope["DT_STRING"] == 7

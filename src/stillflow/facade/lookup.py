@@ -3,7 +3,7 @@
 1. the table of our own equivalents, ``internal.OBJECTS``, by this name
 2. the names recorded from TensorFlow 1.15, ``internal_names.txt``
 3. a submodule
-4. in ``*_pb2`` modules: a message, an enum, an enum value
+4. in ``*_pb2`` modules: a message, an enum, an enum value, a module of a file that its file imports
 5. in ``gen_*`` modules: the operation in ``tf.raw_ops``
 6. the namespaces recorded for the module, then a public name spelled the same
 7. the modules of ours that ``internal.OBJECTS`` names for all other names, ``"*"``
@@ -58,7 +58,7 @@ def listing(module: str) -> list[str]:
     for own in _own_modules(module):
         found.update(name for name in dir(own) if not name.startswith("_"))
     if module.endswith("_pb2"):
-        found.update(_file(module))
+        found.update(_file(module), _imported_files(module))
     entry = names.internal_module(module)
     if entry is not None:
         found.update(entry.names)
@@ -128,6 +128,21 @@ def _file(module: str) -> Any:
         return {}
 
 
+def _imported_file(module: str, name: str) -> Any:
+    found = _imported_files(module).get(name) if name.endswith("_pb2") else None
+    return MISSING if found is None else importlib.import_module(found)
+
+
+def _imported_files(module: str) -> dict[str, str]:
+    """The modules that protoc has one import, by the names that it gives them there."""
+    own = _file(module).get("DESCRIPTOR") if module.endswith("_pb2") else None
+    imports = [] if own is None else [item.name.removesuffix(".proto") for item in own.dependencies]
+    return {
+        path.replace("_", "__").replace("/", "_dot_") + "__pb2": path.replace("/", ".") + "_pb2"
+        for path in imports
+    }
+
+
 def _generated(module: str, name: str) -> Any:
     if not module.rpartition(".")[2].startswith("gen_"):
         return MISSING
@@ -192,6 +207,7 @@ _RULES = (
     _recorded,
     _submodule,
     _message,
+    _imported_file,
     _generated,
     _same_name,
     _any_own,
