@@ -50,6 +50,7 @@ class _Batches:
         self.parser = parser
         self.defaults = defaults
         keys = [f.key for f in parser.sparse] + [f.key for f in parser.dense]
+        self.keys = frozenset(keys)
         self.order = sorted(range(len(keys)), key=keys.__getitem__)
 
     def __call__(self, element: Element) -> Element:
@@ -72,13 +73,11 @@ def _counting(call: _Batches, stats: Any, name: str) -> Any:
         return call
     from stillflow.protos import Example
 
-    keys = {feature.key for feature in (*call.parser.sparse, *call.parser.dense)}
-
     def run(element: Element) -> Element:
         result = call(element)
         for serialized in element[0].tolist():
             features = Example.FromString(serialized).features.feature
-            values = sum(_count(found) for key, found in features.items() if key in keys)
+            values = sum(_count(found) for key, found in features.items() if key in call.keys)
             stats.add_to_histogram(f"{name}::features_count", len(features))
             stats.add_to_histogram(f"{name}::feature_values_count", values)
         return result
