@@ -15,6 +15,7 @@ from stillflow.runtime.beside import as_soon_as_ready, put_beside
 from stillflow.runtime.captured import is_wanted
 from stillflow.runtime.clusters import join_pure
 from stillflow.runtime.denormals import flushed
+from stillflow.runtime.dropouts import join_dropouts
 from stillflow.runtime.emit import Emitter
 from stillflow.runtime.facts import Facts
 from stillflow.runtime.failures import fetched_in_loop
@@ -154,7 +155,7 @@ def _joined(tracer: Tracer, steps: list[Step], kept: list[str], beside: bool) ->
     place_of = None if tracer.moves is None else tracer.moves.place
     joined = join_summaries(steps, constants, kept, place_of)
     joined = join_accuracies(joined, constants, kept)
-    joined = join_lookups(joined, constants, kept)
+    joined = join_dropouts(join_lookups(joined, constants, kept), constants, kept)
     joined = join(merge_averages(joined, constants, kept))
     joined = fold_normalizations(joined, constants, kept)
     joined = join_activations(join_normalizations(joined, kept), kept)
