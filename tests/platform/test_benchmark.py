@@ -9,6 +9,7 @@ import pytest
 import stillflow as tf
 from stillflow.platform import benchmark
 from stillflow.protos import BenchmarkEntries
+from stillflow.runtime.devices import gpu_count
 
 
 @pytest.fixture
@@ -72,7 +73,8 @@ def test_operations_are_measured(registered, capsys):
         speed = registered[0]()
         found = speed.run_op_benchmark(session, value, min_iters=3, name="product", mbs=1)
         assert found["iters"] == 3 and found["throughput"] == 1 / found["wall_time"] > 0
-        assert found["extras"] == {"allocator_maximum_num_bytes_cpu": 32}
+        memory = "GPU_0_bfc" if gpu_count() else "cpu"
+        assert found["extras"] == {f"allocator_maximum_num_bytes_{memory}": 32}
         assert 'name: "Speed.product"' in capsys.readouterr().out
         extras = {"a": 1}
         found = speed.run_op_benchmark(

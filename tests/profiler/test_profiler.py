@@ -10,6 +10,7 @@ import pytest
 import stillflow as tf
 from stillflow.profiler.context import ProfileContext
 from stillflow.protos import OpLogProto, ProfileProto
+from stillflow.runtime.devices import gpu_count
 
 BUILDER = tf.profiler.ProfileOptionBuilder
 QUIET = {"output": "none"}
@@ -51,9 +52,10 @@ def test_a_run_gives_times_memory_and_shapes(model):
     product = find(result, "product")
     assert product.run_count == 1
     assert 0 < product.exec_micros <= result.total_exec_micros
-    assert product.cpu_exec_micros == product.exec_micros
+    spent = product.accelerator_exec_micros if gpu_count() else product.cpu_exec_micros
+    assert spent == product.exec_micros
     assert product.output_bytes == 64 * 10 * 4
-    assert product.devices[0].endswith("CPU:0")
+    assert product.devices[0].endswith("GPU:0" if gpu_count() else "CPU:0")
 
 
 def test_operations_of_unknown_shape_have_no_count_and_that_is_said(model, capsys):

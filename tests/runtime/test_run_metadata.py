@@ -122,3 +122,17 @@ def test_options_of_other_types_are_refused(session):
         session.run(x, options=3)
     with pytest.raises(TypeError, match=r"run_metadata must be a tf\.RunMetadata"):
         session.run(x, run_metadata={})
+
+
+def test_each_operation_is_told_of_once(session, cuda):
+    x = tf.placeholder(tf.float32, [3])
+    made = [tf.get_variable(f"v{n}", [3], use_resource=bool(n)) for n in range(2)]
+    updates = [tf.assign(v, x) for v in made]
+    y = tf.tensordot(x, x, 1) + tf.random_uniform([], seed=3)
+    session.run(tf.global_variables_initializer())
+    for fetches in (updates, y):
+        metadata = tf.RunMetadata()
+        session.run(fetches, {x: np.ones(3)}, tf.RunOptions(**TRACE), metadata)
+        stats = metadata.step_stats.dev_stats
+        names = [node.node_name for device in stats for node in device.node_stats]
+        assert names and len(names) == len(set(names))

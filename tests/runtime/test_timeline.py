@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from tests.first_device import cpu_alone
 
 import stillflow as tf
 from stillflow.protos import StepStats
@@ -18,7 +19,7 @@ def stats():
     options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
     metadata = tf.RunMetadata()
     config = tf.ConfigProto(device_count={"CPU": 2})
-    with tf.Graph().as_default(), tf.Session(config=config) as session:
+    with cpu_alone(), tf.Graph().as_default(), tf.Session(config=config) as session:
         x = tf.placeholder(tf.float32, [None, 4], name="x")
         product = tf.matmul(x, tf.ones([4, 2]), name="product")
         with tf.device("/cpu:1"):

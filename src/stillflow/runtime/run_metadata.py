@@ -6,7 +6,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import torch
@@ -20,8 +20,8 @@ from stillflow.runtime.prune import needed_ops
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.steps import Step
 
-# Steps that are no work of an operation.
-_PLUMBING = frozenset({"alias", "flag", "bool"})
+# Steps that are no work of an operation; values are handed over without any.
+_PLUMBING = frozenset({"alias", "flag", "bool", "copy", "move"})
 _MOST = 1 << 14  # messages kept to be filled with other times
 
 
@@ -46,9 +46,13 @@ class Recorder:
         described = tuple(_describe(value) for value in outputs)
         first, *others = self.ops[number]
         share = (end - start) // (1 + len(others))  # nobody knows what each of them took
-        self.runs.append(Run(first, start, start + share, described))
-        for place, op in enumerate(others, 1):
-            self.runs.append(Run(op, start + place * share, start + (place + 1) * share, ()))
+        if self.runs and self.runs[-1].op is first:  # the host's part came before
+            start = self.runs.pop().start
+        done = end - share * len(others)
+        self.runs.append(Run(first, start, done, described))
+        for op in others:
+            self.runs.append(Run(op, done, done + share, ()))
+            done += share
 
     def take(self, plan: Callable[..., Any], values: Sequence[Any]) -> tuple[Any, list[Run]]:
         """Runs a traced plan; gives its results and its steps."""
@@ -63,8 +67,13 @@ def traced_emitter(recorder: Recorder) -> type[Emitter]:
     class Traced(Emitter):
         beside = False
 
+        @cached_property
+        def called(self) -> set[Operation | None]:
+            return {step.op for step in self.steps if step.kind == "call"}
+
         def step(self, step: Step) -> None:
-            if step.op is None or step.kind in _PLUMBING:
+            reads_its_own = step.kind == "read" and step.op in self.called
+            if step.op is None or step.kind in _PLUMBING or reads_its_own:
                 super().step(step)
                 return
             self.globals.update(_now=_now, _record=recorder.add)
