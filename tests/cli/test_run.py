@@ -190,3 +190,11 @@ def test_installed_command_does_the_same(launcher):
     start = "import sys; from stillflow.__main__ import main; sys.exit(main())"
     done = launcher.python("-c", start, "program.py", "x")
     assert done.stdout == "['program.py', 'x'] 1.15.5\n", done.stderr
+
+
+def test_installed_command_starts_beside_files_called_as_modules_of_python_are(launcher):
+    launcher.write("types.py", "import tensorflow as tf\n")
+    launcher.write("program.py", "import tensorflow as tf; print(tf.Session().run(tf.add(1, 2)))")
+    launcher.write("bin/stillflow", "from stillflow.__main__ import main; raise SystemExit(main())")
+    done = launcher.python("bin/stillflow", "program.py")
+    assert done.stdout == "3\n", done.stderr
