@@ -42,49 +42,45 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> N
     try:
         _assert_same(nest1, nest2, check_types)
     except (ValueError, TypeError) as error:
-        text = f"{error}\nEntire first structure:\n{_dots(nest1)}\nEntire second structure:\n"
-        raise type(error)(text + str(_dots(nest2))) from None
+        raise type(error)(
+            "The two structures don't have the same nested structure.\n\n"
+            f"First structure: {_described(nest1)}\n\nSecond structure: {_described(nest2)}\n\n"
+            f"More specifically: {error}"
+        ) from None
 
 
-def _dots(structure: Any) -> Any:
-    return map_structure(lambda _: ".", structure)
+def _described(value: Any) -> str:
+    return f"type={type(value).__name__} str={value}"
 
 
 def _assert_same(a: Any, b: Any, check_types: bool) -> None:
     if is_sequence(a) != is_sequence(b):
         nested, flat = (a, b) if is_sequence(a) else (b, a)
-        which = ("First", "Second") if is_sequence(a) else ("Second", "First")
-        raise (
-            ValueError(
-                "The two structures don't have the same nested structure.\n\n"
-                f"First structure: type={type(a).__name__} str={a}\n\n"
-                f"Second structure: type={type(b).__name__} str={b}\n\n"
-                f'More specifically: Substructure "type={type(nested).__name__} str={nested}" is a '
-                f'sequence, while substructure "type={type(flat).__name__} str={flat}" is not'
-            )
-            if which
-            else None
+        raise ValueError(
+            f'Substructure "{_described(nested)}" is a sequence, while substructure '
+            f'"{_described(flat)}" is not'
         )
     if not is_sequence(a):
         return
     if check_types and not _same_type(a, b):
         raise TypeError(
-            "The two structures don't have the same sequence type. First structure has type "
-            f"{type(a)}, while second structure has type {type(b)}."
+            "The two namedtuples don't have the same sequence type. First structure "
+            f"{_described(a)} has type {type(a).__name__}, while second structure "
+            f"{_described(b)} has type {type(b).__name__}"
         )
-    first, second = list(_values(a)), list(_values(b))
-    if len(first) != len(second):
-        raise ValueError(
-            "The two structures don't have the same number of elements. First structure: "
-            f"{a}, second structure: {b}."
-        )
-    if isinstance(a, Mapping) and set(a) != set(b):
+    if check_types and isinstance(a, Mapping) and set(a) != set(b):
         raise ValueError(
             "The two dictionaries don't have the same set of keys. First structure has keys "
-            f"{list(a)}, while second structure has keys {list(b)}"
+            f"{_described(list(a))}, while second structure has keys {_described(list(b))}"
         )
-    for x, y in zip(first, second, strict=True):
+    first, second = list(_values(a)), list(_values(b))
+    for x, y in zip(first, second, strict=False):
         _assert_same(x, y, check_types)
+    if len(first) != len(second):
+        raise ValueError(
+            f"The two structures don't have the same number of elements. First structure: "
+            f"{_described(a)}. Second structure: {_described(b)}"
+        )
 
 
 def _same_type(a: Any, b: Any) -> bool:
