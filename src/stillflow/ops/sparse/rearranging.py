@@ -25,7 +25,6 @@ from stillflow.ops.arrays.rows import shape_text
 from stillflow.ops.arrays.select import where_v2
 from stillflow.ops.arrays.sequences import range as range_
 from stillflow.ops.arrays.shape import rank, reshape, shape
-from stillflow.ops.arrays.sort_loops import sorted_places
 from stillflow.ops.arrays.transpose import invert_permutation, transpose
 from stillflow.ops.constants import constant
 from stillflow.ops.control import identity
@@ -42,6 +41,7 @@ from stillflow.ops.sparse.rows import (
     check_parts,
     joined,
     listed,
+    reordered,
     row_numbers,
     take_rows,
 )
@@ -104,14 +104,7 @@ def sparse_reorder_kernel(node: Node) -> Any:
             )
         if indices.shape[1] != len(size):
             raise ValueError("Order length must be SparseTensor rank.")
-        if sparse_loops.are_in_order(indices, size.tolist()):
-            as_it_is = values.copy() if isinstance(values, np.ndarray) else values.clone()
-            return indices.clone(), as_it_is
-        if bool(((indices < 0) | (indices >= size)).any()):  # what lies outside is ordered, too
-            order = torch.from_numpy(np.lexsort(indices.numpy().T[::-1]))
-        else:
-            order = sorted_places(row_numbers(indices, size.tolist()))
-        return indices[order], take_rows(values, order)
+        return reordered(indices, values, size)
 
     return run
 

@@ -11,6 +11,7 @@ import numpy as np
 from stillflow.graph.lazy import torch
 from stillflow.ops import sparse_loops
 from stillflow.ops.arrays.rows import change_rows
+from stillflow.ops.arrays.sort_loops import sorted_places
 
 OUT_OF_ORDER = (
     "out of order. Many sparse ops require sorted indices.\n"
@@ -95,6 +96,18 @@ def check_rows(indices: Any, shape: Sequence[int]) -> None:
 def take_rows(values: Any, order: Any) -> Any:
     """Rows of numbers or of strings."""
     return values[order.cpu().numpy()] if isinstance(values, np.ndarray) else values[order]
+
+
+def reordered(indices: Any, values: Any, size: Any) -> tuple[Any, Any]:
+    """Indices in row-major order and their values; of equal ones the first comes first."""
+    if sparse_loops.are_in_order(indices, size.tolist()):
+        as_it_is = values.copy() if isinstance(values, np.ndarray) else values.clone()
+        return indices.clone(), as_it_is
+    if bool(((indices < 0) | (indices >= size)).any()):  # what lies outside is ordered, too
+        order = torch.from_numpy(np.lexsort(indices.numpy().T[::-1]))
+    else:
+        order = sorted_places(row_numbers(indices, size.tolist()))
+    return indices[order], take_rows(values, order)
 
 
 def joined(first: Any, second: Any) -> tuple[Any, Any, Any]:
