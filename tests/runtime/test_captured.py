@@ -245,6 +245,28 @@ def test_a_summary_of_a_number_that_is_not_finite_is_an_error(replays, number, w
             session.run(merged, {x: [1, number, 3]})
 
 
+def test_fed_truth_values_and_batches_of_data_sets_do_not_part_a_graph(replays):
+    numbers = np.random.RandomState(0).randn(8, 6, 6, 3).astype(np.float32)
+    dataset = tf.data.Dataset.from_tensor_slices(numbers).repeat().batch(4)
+    x, training = dataset.make_one_shot_iterator().get_next(), tf.placeholder(tf.bool, [])
+    start = tf.random_uniform_initializer(seed=5)
+    y = tf.layers.conv2d(x, 4, 3, kernel_initializer=start)
+    y = tf.layers.batch_normalization(y, training=training)
+    loss = tf.reduce_mean(tf.square(tf.layers.dropout(y, 0.5, seed=1, training=training)))
+    with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+        train = tf.train.AdamOptimizer().minimize(loss)
+    init = tf.global_variables_initializer()
+    found = []
+    for count in (1, 0):
+        with tf.Session(config=tf.ConfigProto(device_count={"GPU": count})) as session:
+            session.run(init)
+            steps = [session.run([loss, train], {training: True})[0] for _ in range(6)]
+            found.append([*steps, *(session.run(loss, {training: False}) for _ in range(4))])
+        assert len(replays) == 4  # to compute a loss is too little for a graph
+        assert len(set(map(id, replays))) == 1
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-4)
+
+
 def test_a_loop_of_constant_length_is_one_graph(replays):
     x = tf.placeholder(tf.float32, [3, 4, 2])
     cell = tf.nn.rnn_cell.GRUCell(5, kernel_initializer=tf.ones_initializer())

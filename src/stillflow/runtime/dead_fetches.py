@@ -10,7 +10,6 @@ import numpy as np
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Tensor
 from stillflow.runtime.fetches import Fetches
-from stillflow.runtime.plan import make_plan
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.tokens import DEAD
 from stillflow.runtime.values import fetch_converter, fetch_fed
@@ -37,11 +36,15 @@ def may_be_dead(tensors: Sequence[Tensor], feeds: Collection[Tensor]) -> bool:
 
 
 def plan_with_empty(
-    resources: Resources, fetches: Fetches, feeds: dict[Tensor, Dims]
+    make: Callable[..., Callable[..., list[Any]]],
+    resources: Resources,
+    fetches: Fetches,
+    feeds: dict[Tensor, Dims],
 ) -> Callable[..., list[Any]] | None:
-    """A plan, as `make_plan` makes it, that gives float32 [0] for what was not computed.
+    """A plan that gives float32 [0] for what was not computed.
 
     Args:
+      make: makes a plan, as `make_plan` does.
       resources: the session's state.
       fetches: what to fetch and to run.
       feeds: fed tensors with the shapes that the plan may rely on.
@@ -52,7 +55,7 @@ def plan_with_empty(
     tensors = fetches.tensors
     if not fetches.empty_if_dead or not may_be_dead(tensors, feeds):
         return None
-    run = make_plan(resources, [], fetches.targets, feeds, raw=tensors, own=True)
+    run = make(resources, [], fetches.targets, feeds, raw=tensors, own=True)
     converters = [fetch_fed if x in feeds else fetch_converter(x, copy=False) for x in tensors]
 
     def plan(*arrays: Any) -> list[Any]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import zip_longest
+from types import MappingProxyType
 from typing import Any
+
+import numpy as np
 
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.operation import Operation, Tensor
@@ -56,6 +59,7 @@ def make_plan(
     effects: Sequence[Operation] = (),
     see: Callable[[Tensor, Any], None] | None = None,
     places: Sequence[Any] = (),
+    known: Mapping[Tensor, np.ndarray] = MappingProxyType({}),
 ) -> Callable[..., list[Any]]:
     """Compiles a function from fed values, in the order of `feeds`, to fetched numpy values.
 
@@ -71,6 +75,7 @@ def make_plan(
       effects: operations that run as well, unless they are in a branch that is not taken.
       see: called with every value of the run; nothing is folded or joined then.
       places: the devices of fed values and of variables behind fed handles, if they are known.
+      known: values of fed tensors, whatever the plan is given for them.
 
     Raises:
       tf.errors.OpError: if the graph cannot run with these shapes.
@@ -83,6 +88,7 @@ def make_plan(
         raw = [now.tensors.get(tensor, tensor) for tensor in raw]
         targets = [now.ops.get(op, op) for op in targets]
         feeds = {now.tensors[tensor]: dims for tensor, dims in feeds.items()}
+        known = {now.tensors[tensor]: value for tensor, value in known.items()}
     facts = Facts(resources, feeds)
     if see is not None:
         return token_plan(facts, ops, list(feeds), tensors, raw, see)
@@ -93,7 +99,7 @@ def make_plan(
     tracer = Tracer(facts)
     tracer.fed_by_host = not raw
     tracer.look_back()
-    names = [tracer.feed(*fed) for fed in zip_longest(feeds, places)]
+    names = [tracer.feed(fed, at, known.get(fed)) for fed, at in zip_longest(feeds, places)]
     try:
         with at_work, flushed:
             tracer.run(find_frames(ops, feeds, ops is by_creation).units if loops else ops)

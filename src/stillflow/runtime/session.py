@@ -386,30 +386,23 @@ class BaseSession:
 
     def _make_plan(self, handler: Fetches, feeds: Iterable[Tensor], dims: Any) -> Any:
         from stillflow.runtime.dead_fetches import plan_with_empty
-        from stillflow.runtime.plan import make_plan
+        from stillflow.runtime.decisions import decided
+        from stillflow.runtime.sources import two_part_plan
 
         resources = self._get_resources()
         shared = self._shared(handler, feeds)
         if shared is not None:
             return functools.partial(shared.run, resources.interrupt)
-        plan = (
-            plan_with_empty(resources, handler, dims)
-            or self._two_parts(resources, handler, dims)
-            or make_plan(resources, handler.tensors, handler.targets, dims)
-        )
+
+        def plan_with(make: Any) -> Any:
+            return (
+                plan_with_empty(make, resources, handler, dims)
+                or (self._master is None and two_part_plan(make, resources, handler, dims))
+                or make(resources, handler.tensors, handler.targets, dims)
+            )
+
+        plan = decided(plan_with, dims)
         return plan if self._master is None else self._master.at_home(plan, resources.interrupt)
-
-    def _two_parts(self, resources: Resources, handler: Fetches, dims: Any) -> Any:
-        """The plan of a run that takes batches of any size, on the host; None for others."""
-        if self._master is not None or not self._placement.is_on_host():
-            return None
-        from stillflow.runtime.plan import make_plan
-        from stillflow.runtime.sources import TwoPartPlan, sources_of
-
-        sources = sources_of(handler.tensors, handler.targets, dims)
-        if not sources:
-            return None
-        return TwoPartPlan(make_plan, resources, handler.tensors, handler.targets, dims, sources)
 
     def _shared(self, handler: Fetches, feeds: Iterable[Tensor]) -> Any:
         """How several tasks of a cluster do a run; None if this process does it by itself."""

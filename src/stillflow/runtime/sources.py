@@ -12,10 +12,13 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
+
 from stillflow.graph.constant_value import Dims
 from stillflow.graph.dims import is_known
 from stillflow.graph.dtypes import resource, variant
 from stillflow.graph.operation import Operation, Tensor
+from stillflow.runtime.fetches import Fetches
 from stillflow.runtime.prune import needed_ops
 from stillflow.runtime.resources import Resources
 from stillflow.runtime.seen_shapes import SeenShapes
@@ -61,6 +64,25 @@ def sources_of(
         return []
     free = all(op in sources or op.type in _HOLDERS or op.card.foldable for op in before)
     return sources if free else []
+
+
+def two_part_plan(
+    make: Callable[..., Plan], resources: Resources, fetches: Fetches, feeds: dict[Tensor, Dims]
+) -> Plan | None:
+    """The plan of a run that takes batches of any size from the host; None for others.
+
+    Args:
+      make: makes a plan, as `make_plan` does.
+      resources: the session's state.
+      fetches: what to fetch and to run.
+      feeds: fed tensors with the shapes that the plan may rely on.
+    """
+    tensors, targets = fetches.tensors, fetches.targets
+    sources = sources_of(tensors, targets, feeds)
+    on_host = all(torch.device(resources.device_of(op)).type == "cpu" for op in sources)
+    if not sources or not on_host:
+        return None
+    return TwoPartPlan(make, resources, tensors, targets, feeds, sources)
 
 
 class TwoPartPlan:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
 
 from stillflow import errors
 from stillflow.graph.node import Call, Handle
@@ -67,7 +68,11 @@ class Tracer:
             self.duplicates = Duplicates(self.facts, self.values, self.constants, self.memory)
             self.shortcuts = Shortcuts(self.facts, self.values, self.memory)
 
-    def feed(self, tensor: Tensor, place: Any = None) -> str:
+    def feed(self, tensor: Tensor, place: Any = None, known: np.ndarray | None = None) -> str:
+        """The name of a parameter of the plan, whose value may be known."""
+        if known is not None:
+            self.know(tensor, self.facts.resources.from_array(known), ())
+            return self.name("t")
         # What is fed for a reference is a value, not a variable.
         handle = tensor.dtype.name == "resource"
         value = Value(self.name("t"), roots=self.memory.borrowed(), is_handle=handle)
@@ -223,13 +228,16 @@ class Tracer:
     def settle(self, op: Operation, outputs: Sequence[Any], guard: Guard) -> None:
         """Records outputs that are known now, those that are not None, as constants of the plan."""
         for tensor, value in zip(op._outputs, outputs, strict=True):
-            if value is None or tensor in self.values:
-                continue
-            name = self.name("c")
-            self.constants[name] = value
-            self.facts.values[tensor] = value
-            self.facts._dims[tensor] = tuple(value.shape)
-            self.values[tensor] = Value(name, guard, self.memory.borrowed())
+            if value is not None and tensor not in self.values:
+                self.know(tensor, value, guard)
+
+    def know(self, tensor: Tensor, value: Any, guard: Guard) -> None:
+        """Records what a tensor is, as a constant of the plan."""
+        name = self.name("c")
+        self.constants[name] = value
+        self.facts.values[tensor] = value
+        self.facts._dims[tensor] = tuple(value.shape)
+        self.values[tensor] = Value(name, guard, self.memory.borrowed())
 
     def kernel(self, op: Operation, node: PlanNode) -> tuple[Any, Sequence[Any], dict[str, Any]]:
         """The function an op runs, with its arguments (input tensors or constants)."""
@@ -468,6 +476,9 @@ def _merge(tracer: Tracer, op: Operation) -> None:
         for tensor in op._outputs:
             tracer.values.setdefault(tensor, Value("dead", None))
         return
+    if len(alive) == 1:
+        _merge_of_one(tracer, op, *alive[0])
+        return
     guards = [value.guard or () for _, value in alive]
     common = tuple(item for item in guards[0] if all(item in guard for guard in guards))
     output, chosen = tracer.name("t"), tracer.name("t")
@@ -476,7 +487,7 @@ def _merge(tracer: Tracer, op: Operation) -> None:
     complementary = (
         len(rest) == 2 and all(len(r) == 1 for r in rest) and (rest[0][0][0] == rest[1][0][0])
     )
-    if not complementary and not (len(alive) == 1 and not rest[0]):
+    if not complementary:
         flag = tracer.name("p")
         tracer.steps.append(Step("flag", op, [flag], [], common, arguments=[False]))
         guard = (*common, (flag, True))
@@ -497,6 +508,18 @@ def _merge(tracer: Tracer, op: Operation) -> None:
     tracer.set_output(op._outputs[1], Value(chosen, guard, tracer.memory.fresh()))
     dims = {tracer.facts.dims(op._inputs[i]) for i, _ in alive}
     tracer.facts._dims[op._outputs[0]] = dims.pop() if len(dims) == 1 else None
+
+
+def _merge_of_one(tracer: Tracer, op: Operation, index: int, value: Value) -> None:
+    """Merge hands on the only input that can exist, whenever it does."""
+    output, chosen = op._outputs
+    tracer._op_guards[op] = value.guard
+    if output not in tracer.values:
+        tracer.set_output(output, value)
+        tracer.facts._dims[output] = tracer.facts.dims(op._inputs[index])
+        tracer.adopt_constant(op._inputs[index], output)
+    if chosen not in tracer.values:
+        tracer.know(chosen, torch.tensor(index, dtype=torch.int32), value.guard)
 
 
 def _read_variable(tracer: Tracer, op: Operation) -> None:
