@@ -19,9 +19,10 @@ from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dims import merge
 from stillflow.graph.dtypes import cpp_name
 from stillflow.graph.func_graph import FuncGraph
-from stillflow.graph.functions import define, uid
+from stillflow.graph.functions import LibraryFunction, define, uid
 from stillflow.graph.gradient_registry import _register
 from stillflow.graph.graph import Graph, get_default_graph
+from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Operation, Tensor
 from stillflow.ops.control import identity
 from stillflow.ops.functional import cards
@@ -31,6 +32,7 @@ from stillflow.ops.functional.nodes import add_outputs, copy_handle_data
 from stillflow.ops.functional.traced_graph import TracedGraph
 from stillflow.ops.functional.tracing import trace_body, within
 from stillflow.ops.gradients import differentiate, is_trainable
+from stillflow.variables.accesses import variable_accessed
 
 __all__ = ["Backward", "ConcreteFunction", "Extended", "flat_arguments", "trace_function"]
 
@@ -121,8 +123,8 @@ class ConcreteFunction:
         self._gradient_name = f"PartitionedCall-{uid()}"
         _register(self._gradient_name, self._gradient)
         self._immediate: Any = None  # what runs it where operations run when they are called
-        # By how many results a call has when it is differentiated.
-        self._backward: dict[int, Backward] = {}
+        self._recorded: Any = None  # what calls it in graphs for several tapes
+        self._symbolic = SymbolicGradients(graph, graph.outputs)
 
     @property
     def name(self) -> str:
@@ -276,16 +278,35 @@ class ConcreteFunction:
         if graph.runs_at_once:
             return self._structured(self._run(inputs), None)
         for variable in self.graph.watched_variables:  # it is read in the body only
-            tapes.variable_accessed(variable)
-        op = self.add_call(graph, inputs)
-        return self._structured(op._outputs, op)
+            variable_accessed(variable)
+        return self._structured(*self._added(graph, inputs))
 
     def outputs_for(self, inputs: Sequence[Tensor]) -> list[Tensor]:
         """The results of a call that is given all that the body takes."""
         graph = get_default_graph()
         if graph.runs_at_once:
             return self._run(inputs)
-        return self.add_call(graph, inputs)._outputs
+        return self._added(graph, inputs)[0]
+
+    def _added(
+        self, graph: Graph, inputs: Sequence[Tensor]
+    ) -> tuple[list[Tensor], Operation | None]:
+        """The results of a call in a graph, and the operation.
+
+        What one tape differentiates once adds to its results then; what is differentiated again
+        has to give all of them from the start, for the tapes around to know them.
+        """
+        recording = [tape for tape in tapes.active.tapes if tape.should_record(inputs)]
+        if len(recording) < 2 and not any(tape.persistent for tape in recording):
+            op = self.add_call(graph, inputs)
+            return op._outputs, op
+        if self._recorded is None:
+            from stillflow.functional.recorded_calls import RecordedCalls
+
+            with tapes.stopped():
+                self._recorded = RecordedCalls(self.graph, True, AddedBody)
+        results: list[Tensor] = self._recorded(self.name, inputs)
+        return results, None
 
     def _run(self, inputs: Sequence[Tensor]) -> list[Tensor]:
         """Runs it where operations run when they are called."""
@@ -299,21 +320,8 @@ class ConcreteFunction:
         self, graph: Graph, inputs: Sequence[Tensor], config: bytes | None = None
     ) -> Operation:
         """Adds the operation, which takes all that the body takes; `config` is a `ConfigProto`."""
-        self.library_function.add_to_graph(graph)
-        stateful = self.function_def.signature.is_stateful
-        card = cards.stateful_partitioned_call_op if stateful else cards.partitioned_call_op
-        made = card(
-            list(inputs),
-            Tout=[tensor.dtype for tensor in self.outputs],
-            f=self.library_function.attribute(),
-            config_proto=call_config() if config is None else config,
-            name=None if self.outputs else "PartitionedFunctionCall",
-        )
-        op: Operation = made if isinstance(made, Operation) else made[0].op
+        op = _partitioned_call(self.library_function, self.outputs, graph, inputs, config)
         op.attrs["_gradient_op_type"] = self._gradient_name.encode()
-        for inner, outer in zip(self.outputs, op._outputs, strict=True):
-            outer._dims = merge(outer._dims, inner._dims)
-            copy_handle_data(inner, outer)
         return op
 
     def _structured(self, results: Sequence[Tensor], op: Operation | None) -> Any:
@@ -332,17 +340,76 @@ class ConcreteFunction:
             # What happens inside of branches and loops cannot be handed out: it is done again.
             del op.attrs["_gradient_op_type"]
             return symbolic(op, self.name, grads)
+        return self._symbolic(op, *grads)
+
+
+class SymbolicGradients:
+    """The gradients of calls in graphs: calls of functions that take what the body computed.
+
+    Args:
+      body: of the function.
+      outputs: tensors of it that a call gives which was not differentiated yet.
+    """
+
+    def __init__(self, body: TracedGraph, outputs: Sequence[Tensor]) -> None:
+        self._body, self._outputs = body, outputs
+        # By how many results a call has when it is differentiated.
+        self._backward: dict[int, Backward] = {}
+
+    def __call__(self, op: Operation, *grads: Any) -> list[Any]:
         count = len(op._outputs)
         if count not in self._backward:
-            self._backward[count] = Backward(self.graph, self._results(count))
+            self._backward[count] = Backward(self._body, self._results(count))
         return self._backward[count].apply(op, grads)
 
     def _results(self, count: int) -> list[Tensor]:
         """What a call gives that has `count` results: some came with gradients before."""
-        found = list(self.outputs)
+        found = list(self._outputs)
         while len(found) < count:
             found += self._backward[len(found)].passed
         return found
+
+
+def _partitioned_call(
+    function: LibraryFunction,
+    outputs: Sequence[Tensor],
+    graph: Graph,
+    inputs: Sequence[Tensor],
+    config: bytes | None = None,
+) -> Operation:
+    """Adds the call of a function whose body gives `outputs`."""
+    function.add_to_graph(graph)
+    stateful = function.definition.signature.is_stateful
+    card = cards.stateful_partitioned_call_op if stateful else cards.partitioned_call_op
+    made = card(
+        list(inputs),
+        Tout=[tensor.dtype for tensor in outputs],
+        f=function.attribute(),
+        config_proto=call_config() if config is None else config,
+        name=None if outputs else "PartitionedFunctionCall",
+    )
+    op: Operation = made if isinstance(made, Operation) else made[0].op
+    for inner, outer in zip(outputs, op._outputs, strict=True):
+        outer._dims = merge(outer._dims, inner._dims)
+        copy_handle_data(inner, outer)
+    return op
+
+
+class AddedBody:
+    """A body whose calls in graphs give some tensors of it, unseen by tapes."""
+
+    def __init__(self, body: TracedGraph, outputs: list[Tensor]) -> None:
+        extended = Extended(body, outputs)
+        self._outputs = outputs
+        self._function = define(extended, f"__forward_{body.name}_{uid()}")  # type: ignore[arg-type]
+        self._gradient_name = f"PartitionedCall-{uid()}"
+        _register(self._gradient_name, SymbolicGradients(body, outputs))
+
+    def __call__(self, inputs: Sequence[Any]) -> list[Tensor]:
+        with tapes.stopped():
+            op = _partitioned_call(self._function, self._outputs, get_default_graph(), inputs)
+        op.attrs["_gradient_op_type"] = self._gradient_name.encode()
+        return list(op._outputs)
 
 
 class Backward:
@@ -364,13 +431,20 @@ class Backward:
             made = [None] * len(body.inputs)
             if ys:
                 made = differentiate(ys, body.inputs, given, source=body)
-            self.wanted = [gradient is not None for gradient in made]
-            present = [identity(convert_to_tensor(g)) for g in made if g is not None]
+            if body.dense_gradients:
+                made = [None if each is None else convert_to_tensor(each) for each in made]
+            self._made = made
+            present = [identity(convert_to_tensor(g)) for each in made for g in _parts(each)]
             graph.outputs = [within(graph, tensor) for tensor in present]
             graph.control_outputs = order_effects(graph, graph.outputs)
         graph.structured_outputs = graph.outputs
         self.backward = ConcreteFunction(graph)
-        self.passed = graph.captured_inputs
+        self._results = results
+        # What came with gradients before is there already, as is what is outside of the body.
+        there = set(results[len(body.outputs) :])
+        self.captured = graph.captured_inputs
+        home = body._operations[0].graph if body._operations else body  # `body` may stand for it
+        self.passed = [t for t in self.captured if t.home is home and t not in there]
         forward = Extended(body, [*results, *self.passed])
         self.forward = define(forward, f"__forward_{name}_{uid()}")  # type: ignore[arg-type]
         self._name_each_other()
@@ -388,9 +462,30 @@ class Backward:
             op.attrs["Tout"] = [*op.attrs["Tout"], *(t.dtype for t in self.passed)]
             add_outputs(op, self.passed)
         given = [grads[i] for i in self.trainable]
-        passed = op._outputs[self.count : self.count + len(self.passed)]
-        results = iter(self.backward.outputs_for([*given, *passed]))
-        return [next(results) if wanted else None for wanted in self.wanted]
+        new = op._outputs[self.count : self.count + len(self.passed)]
+        known = dict(zip(self._results, op._outputs, strict=False))
+        known.update(zip(self.passed, new, strict=True))
+        captured = [known.get(tensor, tensor) for tensor in self.captured]
+        return self.gradients(self.backward.outputs_for([*given, *captured]))
+
+    def gradients(self, outputs: Sequence[Tensor]) -> list[Any]:
+        """What the backward function gives, for each of the body's inputs; None for some."""
+        found = iter(outputs)
+        return [_packed(each, [next(found) for _ in _parts(each)]) for each in self._made]
+
+
+def _parts(gradient: Any) -> list[Any]:
+    """The tensors of a gradient, which may be of some rows only."""
+    if isinstance(gradient, IndexedSlices):
+        parts = [gradient.values, gradient.indices, gradient.dense_shape]
+        return [each for each in parts if each is not None]
+    return [] if gradient is None else [gradient]
+
+
+def _packed(gradient: Any, parts: list[Tensor]) -> Any:
+    if isinstance(gradient, IndexedSlices):
+        return IndexedSlices(*parts)
+    return parts[0] if parts else None
 
 
 class Extended:

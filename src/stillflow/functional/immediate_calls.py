@@ -8,7 +8,8 @@ from typing import Any
 from stillflow.eager import callbacks
 from stillflow.eager.eager_tensor import EagerTensor
 from stillflow.eager.immediate import context, held_by, unshare
-from stillflow.functional.concrete import Backward, Extended
+from stillflow.functional.concrete import Extended
+from stillflow.functional.recorded_calls import RecordedCalls
 from stillflow.graph import tapes
 from stillflow.graph.operation import Tensor
 from stillflow.ops.functional.nodes import copy_handle_data
@@ -55,54 +56,13 @@ class Body:
         return outputs
 
 
-class _Recorded:
-    """Runs of a body that also give what its gradient needs.
-
-    Args:
-      body: the graph of the function.
-      again: whether the gradient is to be differentiated as well: then all that it needs counts
-        among the results.
-    """
-
-    def __init__(self, body: TracedGraph, again: bool) -> None:
-        self._inputs = body.inputs
-        results = list(body.outputs)
-        self._backward = Backward(body, results)
-        while again and self._missing(results):
-            results = [*results, *self._missing(results)]
-            self._backward = Backward(body, results)
-        self._results = results
-        self._body = Body(body, [*results, *self._missing(results)])
-
-    def _missing(self, results: Sequence[Tensor]) -> list[Tensor]:
-        """What the gradient needs beside the results and the arguments."""
-        known = {*results, *self._inputs}
-        return [tensor for tensor in self._backward.passed if tensor not in known]
-
-    def __call__(self, name: str, inputs: Sequence[Any]) -> list[Tensor]:
-        outputs = self._body(inputs)
-        backward = self._backward
-        values = dict(zip(self._inputs, inputs, strict=True))
-        values.update(zip(self._body._outputs, outputs, strict=True))
-        passed = [values[tensor] for tensor in backward.passed]
-
-        def gradient(*grads: Any) -> list[Any]:
-            given = [grads[index] for index in backward.trainable]
-            found = iter(backward.backward.outputs_for([*given, *passed]))
-            return [next(found) if wanted else None for wanted in backward.wanted]
-
-        recorded = outputs[: len(self._results)]
-        tapes.record(name, recorded, inputs, gradient)
-        return recorded
-
-
 class ImmediateCalls:
     """The calls of one traced function; tapes that watch its arguments can differentiate them."""
 
     def __init__(self, name: str, body: TracedGraph) -> None:
         self.name, self._graph = name, body
         self._plain = Body(body, body.outputs)
-        self._recorded: dict[bool, _Recorded] = {}
+        self._recorded: dict[bool, RecordedCalls] = {}
 
     def __call__(self, inputs: Sequence[Any]) -> list[Tensor]:
         """The results for these arguments and captured tensors."""
@@ -119,5 +79,5 @@ class ImmediateCalls:
         again = len(recording) > 1 or recording[0].persistent
         if again not in self._recorded:
             with tapes.stopped():
-                self._recorded[again] = _Recorded(self._graph, again)
-        return self._recorded[again](self.name, inputs)[: len(self._graph.outputs)]
+                self._recorded[again] = RecordedCalls(self._graph, again, Body)
+        return self._recorded[again](self.name, inputs)

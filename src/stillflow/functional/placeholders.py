@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from stillflow import nest
-from stillflow.graph import tapes
 from stillflow.graph.conversion import convert_to_tensor
 from stillflow.graph.dtypes import DType, resource
 from stillflow.graph.operation import Tensor
 from stillflow.graph.tensor_spec import TensorSpec
 from stillflow.ops.functional.nodes import copy_handle_data
 from stillflow.ops.functional.traced_graph import TracedGraph
+from stillflow.variables.accesses import variable_accessed
 from stillflow.variables.resource_variable import BaseResourceVariable
 
 
@@ -29,7 +29,7 @@ def passed(value: Any, dtype: DType) -> Tensor:
     """What a call is given for an argument: a tensor, or the handle of a variable."""
     if not isinstance(value, BaseResourceVariable) or dtype is not resource:
         return convert_to_tensor(value, dtype=dtype)  # type: ignore[no-any-return]
-    tapes.variable_accessed(value)
+    variable_accessed(value)
     return value.handle
 
 

@@ -22,6 +22,8 @@ from stillflow.variables.resource_variable import is_resource_variable
 class _Body:
     """What a concrete function knows of its body, and what of it a SavedModel says."""
 
+    dense_gradients = True
+
     def __init__(self, body: FuncGraph) -> None:
         self._body = body
         self.captured_inputs: list[Tensor] = []
@@ -57,7 +59,7 @@ class RestoredConcreteFunction(ConcreteFunction):
         self.graph: Any = _Body(function.instantiate(graph))
         self.argument_keywords: Sequence[str] | None = None
         self.positional = 0
-        self._immediate, self._backward = None, {}
+        self._immediate = self._recorded = None
 
     @property
     def variables(self) -> list[Any]:
@@ -88,9 +90,11 @@ class RestoredConcreteFunction(ConcreteFunction):
             )
         return self.call_flat([given[name] for name in self.argument_keywords])
 
-    def add_call(self, graph: Graph, inputs: Sequence[Tensor]) -> Operation:
+    def add_call(
+        self, graph: Graph, inputs: Sequence[Tensor], config: bytes | None = None
+    ) -> Operation:
         """Adds the operation; its gradient is that of the body."""
-        operation = super().add_call(graph, inputs)
+        operation = super().add_call(graph, inputs, config)
         del operation.attrs["_gradient_op_type"]
         specs = [
             spec

@@ -23,6 +23,7 @@ from stillflow.ops.control import identity
 from stillflow.ops.control_flow.contexts import with_scope, without_scope
 from stillflow.ops.math import cast as casts
 from stillflow.ops.variables import resource as ops
+from stillflow.variables.accesses import variable_accessed
 from stillflow.variables.base import (
     SaveSliceInfo,
     Variable,
@@ -135,10 +136,7 @@ class BaseResourceVariable(Copies, ResourceScatterMethods, Variable):
         return result
 
     def _read_variable_op(self) -> Tensor:
-        tapes.variable_accessed(self)
-        graph = get_default_graph()
-        if graph.building_function and hasattr(graph, "watch_variable"):
-            graph.watch_variable(self)
+        variable_accessed(self)
         result: Tensor = ops.read_variable_op(self._handle, dtype=self._dtype)
         if not result.holds_value and result.op._inputs[0] is not self._handle:
             # Within a loop it is what the loop took in.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from stillflow.graph import tapes
 from stillflow.graph.api import name_scope
 from stillflow.graph.card import Card, get
 from stillflow.graph.conversion import convert_to_tensor
@@ -12,6 +11,7 @@ from stillflow.graph.graph import get_default_graph
 from stillflow.graph.indexed_slices import IndexedSlices
 from stillflow.graph.operation import Tensor
 from stillflow.ops.control import identity
+from stillflow.variables.accesses import variable_accessed
 
 
 def card(name: str) -> Card:
@@ -189,6 +189,6 @@ class ResourceScatterMethods(ScatterMethods):
 
     def _gather(self, op: str, default_name: str, indices: Any, name: str | None) -> Tensor:
         with name_scope(default_name if name is None else name) as scope:
-            tapes.variable_accessed(self)
+            variable_accessed(self)
             value = card(op)(self._handle, indices, dtype=self.dtype, name=scope)
         return identity(value)

@@ -28,6 +28,9 @@ class TracedGraph(FuncGraph):
       watched_variables: those that it reads, or that functions read that it calls.
     """
 
+    # Whether gradients by some rows of an argument are handed out as those by all of them.
+    dense_gradients = False
+
     def __init__(self, name: str, collections: dict[Any, list[Any]] | None = None) -> None:
         super().__init__(name)
         outer = self.outer_graph
